@@ -1,0 +1,47 @@
+/* Executes dispatches of compiled kernels on the CPU. Called by framework/, implemented in C++. */
+#ifndef SMTL_ENGINE_H
+#define SMTL_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SMTL_SIMD_WIDTH 32u
+#define SMTL_MAX_THREADS_PER_THREADGROUP 1024u
+#define SMTL_MAX_THREADGROUP_MEMORY 32768u
+#define SMTL_MAX_BUFFER_ARGUMENTS 31u
+
+/* One kernel, loaded from the shared object that msl/ produced. Thread-safe once loaded. */
+typedef struct smtl_kernel smtl_kernel;
+
+/* Loads `entry` from the shared object at `path`. NULL and a malloc'd message on failure. */
+smtl_kernel *smtl_kernel_load(const char *path, const char *entry, char **error);
+void smtl_kernel_release(smtl_kernel *kernel);
+/* Bytes of threadgroup memory that the kernel declares itself. */
+size_t smtl_kernel_static_threadgroup_memory(const smtl_kernel *kernel);
+
+typedef struct {
+    const smtl_kernel *kernel;
+    /* Addresses by buffer index (offsets applied; setBytes copies included); NULL where nothing is bound. */
+    void *buffers[SMTL_MAX_BUFFER_ARGUMENTS];
+    /* Bytes from the address above to the end of its buffer. */
+    size_t buffer_lengths[SMTL_MAX_BUFFER_ARGUMENTS];
+    /* Dynamic threadgroup memory by index, in bytes. */
+    uint32_t threadgroup_lengths[SMTL_MAX_BUFFER_ARGUMENTS];
+    /* The grid in threads: need not be a multiple of the threadgroup (dispatchThreads). */
+    uint32_t threads_per_grid[3];
+    uint32_t threads_per_threadgroup[3];
+} smtl_dispatch;
+
+/* Runs the dispatch to its end on the shared thread pool (the calling thread takes part).
+ * False and a malloc'd message when the kernel could not finish. Callable from many threads at once. */
+bool smtl_dispatch_run(const smtl_dispatch *dispatch, char **error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

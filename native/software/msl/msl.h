@@ -1,0 +1,84 @@
+/* The Metal Shading Language: from source text to shared objects. Called by framework/, implemented in C++. */
+#ifndef SMTL_MSL_H
+#define SMTL_MSL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A checked source: immutable, reference counted, usable from many threads. */
+typedef struct smtl_library smtl_library;
+
+typedef struct {
+    const char *name;
+    const char *value; /* NULL: defined as empty */
+} smtl_macro;
+
+typedef enum { SMTL_MATH_SAFE, SMTL_MATH_RELAXED, SMTL_MATH_FAST } smtl_math_mode;
+
+typedef struct {
+    const smtl_macro *macros;
+    size_t macro_count;
+    uint32_t language_version; /* as MTLLanguageVersion: (major << 16) + minor; 0 for the newest */
+    smtl_math_mode math_mode;
+    const char *const *include_paths; /* where #include "..." looks; may be NULL */
+    size_t include_path_count;
+    const char *name; /* what diagnostics call the source; NULL: "program_source" */
+} smtl_compile_options;
+
+/* Compiles `source` (any bytes). NULL on error. `*log` gets a malloc'd text: the errors, or the warnings of a success,
+ * with the user's own lines; NULL where there is nothing to say. */
+smtl_library *smtl_library_compile(const char *source, size_t length, const smtl_compile_options *options, char **log);
+smtl_library *smtl_library_retain(smtl_library *library);
+void smtl_library_release(smtl_library *library);
+
+/* Kernel names in source order (host names where given). */
+size_t smtl_library_function_count(const smtl_library *library);
+const char *smtl_library_function_name(const smtl_library *library, size_t index);
+
+typedef enum { SMTL_ARGUMENT_BUFFER, SMTL_ARGUMENT_THREADGROUP_MEMORY } smtl_argument_kind;
+typedef enum { SMTL_ACCESS_READ_ONLY, SMTL_ACCESS_READ_WRITE } smtl_access;
+
+typedef struct {
+    const char *name;
+    const char *type; /* as written, for people */
+    smtl_argument_kind kind;
+    smtl_access access; /* constant and const pointers are read only */
+    uint32_t index;
+    size_t type_size; /* of the pointed-to type where it is known, else 0 */
+} smtl_argument;
+
+/* The buffer and threadgroup arguments of a kernel; the array lives as long as the library. SIZE_MAX: no such function. */
+size_t smtl_library_arguments(smtl_library *library, const char *function, const smtl_argument **arguments);
+
+typedef struct {
+    const char *name;
+    uint32_t index;
+    uint32_t data_type; /* MTLDataType value */
+    bool required;      /* false where the kernel asks is_function_constant_defined */
+} smtl_function_constant;
+
+/* The function constants that a library declares. */
+size_t smtl_library_function_constants(smtl_library *library, const smtl_function_constant **constants);
+
+/* A value given for a function constant: by index, or by name where `name` is not NULL. `bytes` holds its C value. */
+typedef struct {
+    const char *name;
+    uint32_t index;
+    uint32_t data_type; /* MTLDataType value */
+    uint8_t bytes[16];
+} smtl_constant_value;
+
+/* Generates machine code for one kernel with its constants fixed. Returns a malloc'd path of a shared object in the cache,
+ * for smtl_kernel_load with entry "smtl_entry"; NULL and a malloc'd `*log` on error. */
+char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values, size_t count,
+                              char **log);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

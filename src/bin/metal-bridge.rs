@@ -1,0 +1,3 @@
+//! The `metal-bridge` command line.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Apple's Metal for Rust inference engines, through a hand-written Objective-C bridge.
