@@ -1,1 +1,4 @@
 //! What the benchmarks share.
+
+pub mod data;
+pub mod table;

@@ -1,0 +1,48 @@
+# The commands a newcomer needs are `make demo` and `make test`; `make help` lists the rest.
+
+MODEL  ?= models/tiny-stories/tiny-stories-q8_0.gguf
+PROMPT ?= Once upon a time
+
+.PHONY: help demo test check lint doc native sanitize portable bench stress setup setup-check clean
+
+help: ## lists the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup:
+	@scripts/setup build
+
+setup-check:
+	@scripts/setup check
+
+demo: setup ## decodes a story with the shipped model
+	cargo run --release --quiet --bin metal-bridge -- generate --model $(MODEL) "$(PROMPT)"
+
+test: check ## everything that continuous integration runs
+	cargo test
+
+check: lint doc portable sanitize ## formatting, lints, documentation, the build without a backend, sanitizers
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --all-targets -- -D warnings
+
+doc: setup
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+
+portable: ## the crate with no native toolchain: no device, no native code
+	scripts/portable
+
+native: setup-check ## the native code's own tests
+	scripts/native-tests
+
+sanitize: setup-check ## the native code and its tests under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
+	scripts/sanitize
+
+bench: setup ## the benchmark tables of docs/performance.md
+	cargo bench
+
+stress: setup ## a minute of the scenario that this crate exists for
+	cargo run --release --quiet --bin metal-bridge -- stress --seconds 60
+
+clean: ## removes what was built
+	cargo clean
