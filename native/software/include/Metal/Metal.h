@@ -1,0 +1,33 @@
+/* The software Metal: Apple's Metal interface for compute work, on GNUstep. Names, types and values are those of Apple's
+ * public documentation; textures and rendering are absent. */
+#ifndef SMTL_METAL_H
+#define SMTL_METAL_H
+
+#import <Metal/MTLAllocation.h>
+#import <Metal/MTLArgument.h>
+#import <Metal/MTLBlitCommandEncoder.h>
+#import <Metal/MTLBlitPass.h>
+#import <Metal/MTLBuffer.h>
+#import <Metal/MTLCaptureManager.h>
+#import <Metal/MTLCaptureScope.h>
+#import <Metal/MTLCommandBuffer.h>
+#import <Metal/MTLCommandEncoder.h>
+#import <Metal/MTLCommandQueue.h>
+#import <Metal/MTLComputeCommandEncoder.h>
+#import <Metal/MTLComputePass.h>
+#import <Metal/MTLComputePipeline.h>
+#import <Metal/MTLDataType.h>
+#import <Metal/MTLDefines.h>
+#import <Metal/MTLDevice.h>
+#import <Metal/MTLEvent.h>
+#import <Metal/MTLFence.h>
+#import <Metal/MTLFunctionConstantValues.h>
+#import <Metal/MTLFunctionDescriptor.h>
+#import <Metal/MTLHeap.h>
+#import <Metal/MTLLibrary.h>
+#import <Metal/MTLPipeline.h>
+#import <Metal/MTLResidencySet.h>
+#import <Metal/MTLResource.h>
+#import <Metal/MTLTypes.h>
+
+#endif

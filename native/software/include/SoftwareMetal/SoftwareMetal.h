@@ -1,0 +1,83 @@
+/* What the software Metal offers beyond Metal's interface, for tests and tools: injected faults, counts of live objects,
+ * and the writer of its library container. C, so that a caller needs no Objective-C. All functions are thread-safe. */
+#ifndef SMTL_SOFTWAREMETAL_H
+#define SMTL_SOFTWAREMETAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Counts start at 1 and from the call on; 0 turns the fault off. Each fault strikes once, then is off again. */
+
+/* The `nth` buffer allocation from now returns nil. Environment: SOFTWARE_METAL_FAIL_ALLOCATION=nth. */
+void smtl_fault_fail_allocation(uint64_t nth);
+/* The `nth` committed command buffer from now ends, before its first command, with the MTLCommandBufferError `code`.
+ * Environment: SOFTWARE_METAL_FAIL_COMMAND_BUFFER=nth:code. */
+void smtl_fault_fail_command_buffer(uint64_t nth, uint64_t code);
+/* The `nth` compilation from now (of a library or of a pipeline) fails. Environment: SOFTWARE_METAL_FAIL_COMPILE=nth. */
+void smtl_fault_fail_compile(uint64_t nth);
+/* From the `nth` committed command buffer from now on every device is lost: that command buffer and all later ones end
+ * with MTLCommandBufferErrorDeviceRemoved and allocations return nil, until smtl_fault_reset.
+ * Environment: SOFTWARE_METAL_LOSE_DEVICE=nth. */
+void smtl_fault_lose_device(uint64_t nth);
+/* Turns every fault off, those of the environment included, and brings lost devices back. */
+void smtl_fault_reset(void);
+
+/* The classes whose instances are counted. */
+typedef enum {
+    SMTL_OBJECT_DEVICE,
+    SMTL_OBJECT_BUFFER,
+    SMTL_OBJECT_HEAP,
+    SMTL_OBJECT_COMMAND_QUEUE,
+    SMTL_OBJECT_COMMAND_BUFFER,
+    SMTL_OBJECT_COMPUTE_ENCODER,
+    SMTL_OBJECT_BLIT_ENCODER,
+    SMTL_OBJECT_LIBRARY,
+    SMTL_OBJECT_FUNCTION,
+    SMTL_OBJECT_COMPUTE_PIPELINE,
+    SMTL_OBJECT_EVENT,
+    SMTL_OBJECT_SHARED_EVENT,
+    SMTL_OBJECT_FENCE,
+    SMTL_OBJECT_RESIDENCY_SET,
+    SMTL_OBJECT_CAPTURE_SCOPE,
+    SMTL_OBJECT_REFLECTION,
+    SMTL_OBJECT_DISPATCH,
+    /* Small internal objects that a buffer's dealloc autoreleases, as Metal's does. */
+    SMTL_OBJECT_RELEASE_MARKER,
+    SMTL_OBJECT_CLASS_COUNT,
+} smtl_object_class;
+
+/* Instances alive now: allocated and not yet deallocated. */
+int64_t smtl_live_objects(smtl_object_class object_class);
+/* The sum over all classes. */
+int64_t smtl_live_objects_total(void);
+/* Instances ever allocated, over all classes. */
+uint64_t smtl_objects_created(void);
+/* The class's name for reports, e.g. "buffer". */
+const char *smtl_object_class_name(smtl_object_class object_class);
+
+/* Bytes held by buffers and heaps of all devices: what currentAllocatedSize adds up to. */
+uint64_t smtl_allocated_bytes(void);
+/* Command buffers completed and dispatches executed since the start of the process. */
+uint64_t smtl_command_buffers_completed(void);
+uint64_t smtl_dispatches_executed(void);
+
+typedef struct {
+    const char *name;
+    const char *value; /* NULL: defined as empty */
+} smtl_container_macro;
+
+/* Makes a library container (the software Metal's metallib: source and compile options) for newLibraryWithURL: and
+ * newLibraryWithData:. `language_version` as MTLLanguageVersion, 0 for the newest; `math_mode` as MTLMathMode. Returns
+ * malloc'd bytes and their number in `*size`; NULL when memory runs out. */
+void *smtl_container_create(const char *source, size_t source_length, const smtl_container_macro *macros,
+                            size_t macro_count, uint32_t language_version, uint32_t math_mode, size_t *size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
