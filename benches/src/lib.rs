@@ -1,4 +1,5 @@
 //! What the benchmarks share.
 
+pub mod contenders;
 pub mod data;
 pub mod table;
