@@ -1,1 +1,3 @@
 //! Apple's Metal for Rust inference engines, through a hand-written Objective-C bridge.
+
+mod sys;
