@@ -1,0 +1,85 @@
+/* What the engine and a compiled kernel know of each other. Included by both: freestanding, C++17, no libstdc++.
+ *
+ * A kernel is a shared object with one exported symbol, the `smtl_kernel_image` named `smtl_entry`. The engine runs its
+ * threads on stacks that lie in a core's arena, so that kernel code finds the core from the stack pointer alone: no
+ * thread-local lookup, and nothing to pass through the user's functions. */
+#ifndef SMTL_ABI_H
+#define SMTL_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SMTL_ABI_VERSION 1u
+
+/* Arenas are this large and aligned to it; the core lies at the start of its arena. */
+#define SMTL_ARENA_SIZE (uintptr_t(1) << 28)
+
+#define SMTL_SIMDGROUP_WIDTH 32u
+#define SMTL_BUFFER_SLOTS 31u
+/* The largest value that one lane gives to an exchange, and what a combination of all lanes may hold. */
+#define SMTL_EXCHANGE_VALUE_SIZE 32u
+#define SMTL_EXCHANGE_RESULT_SIZE (SMTL_SIMDGROUP_WIDTH * SMTL_EXCHANGE_VALUE_SIZE)
+
+struct smtl_core;
+
+/* A meeting of the lanes of one simdgroup at one place of the program. */
+struct smtl_exchange {
+    uint32_t active;   /* the lanes that took part */
+    uint32_t combined; /* zero until a lane has filled `result`; kernel code sets it */
+    alignas(64) unsigned char values[SMTL_SIMDGROUP_WIDTH * SMTL_EXCHANGE_VALUE_SIZE]; /* by lane, `size` bytes each */
+    alignas(64) unsigned char result[SMTL_EXCHANGE_RESULT_SIZE];
+};
+
+/* What kernel code calls back. Every one of them may switch to another thread of the threadgroup. */
+struct smtl_functions {
+    void (*threadgroup_barrier)(smtl_core *core);
+    /* Gives `size` bytes and returns when the other active lanes have given theirs. `site` tells apart the places in
+     * the program where lanes meet; in source order, because lanes that are behind catch up first. The result stays
+     * valid until the calling thread blocks again. */
+    smtl_exchange *(*exchange)(smtl_core *core, uint32_t site, const void *value, uint32_t size);
+};
+
+/* One worker's view of the threadgroup that it executes. Only the engine writes it, but for `thread`. */
+struct smtl_core {
+    const smtl_functions *functions;
+    uint32_t thread;  /* the running thread's index in its threadgroup; kept by the thread loop and by each switch */
+    uint32_t resumed; /* nonzero: the running thread has been switched away from, and has its fiber for itself */
+
+    uint32_t threadgroup_position[3];
+    uint32_t threadgroup_size[3]; /* threads in this threadgroup: fewer than the dispatch's at a ragged edge */
+    uint32_t dispatch_threadgroup_size[3];
+    uint32_t threadgroups[3];
+    uint32_t grid_size[3]; /* in threads */
+
+    void *const *buffers; /* SMTL_BUFFER_SLOTS addresses */
+    void *threadgroup_memory[SMTL_BUFFER_SLOTS];
+};
+
+enum smtl_parameter_kind : uint32_t { SMTL_PARAMETER_BUFFER, SMTL_PARAMETER_THREADGROUP };
+
+/* A parameter that the launch has to supply. */
+struct smtl_parameter {
+    smtl_parameter_kind kind;
+    uint32_t index;
+    size_t size; /* bytes that must be there: of the whole type for references, 0 for pointers */
+};
+
+/* One place in the machine code that can block: where the flag is that says so, relative to this record. */
+struct smtl_blocking_site {
+    int64_t flag_offset;
+};
+
+struct smtl_kernel_image {
+    uint32_t abi_version;
+    uint32_t parameter_count;
+    const smtl_parameter *parameters;
+    const char *name;
+    /* Runs threads [first, last) of the core's current threadgroup, one after the other; returns early when
+     * `core->resumed` says so. */
+    void (*run)(smtl_core *core, uint32_t first, uint32_t last);
+    /* Empty in a kernel whose threads never block. */
+    const smtl_blocking_site *blocking_begin;
+    const smtl_blocking_site *blocking_end;
+};
+
+#endif

@@ -1,0 +1,289 @@
+/* How the engine enters a compiled kernel. The translator ends every kernel's translation unit with
+ *
+ *     SMTL_ENTRY("host name", (ns::f<float, 4>), smtl::buffer_argument<0>, smtl::constant_argument<1>,
+ *                smtl::threadgroup_argument<0>, smtl::attribute<smtl::thread_position_in_grid>)
+ *
+ * with one descriptor for each parameter of the kernel, in order. The conversions are driven by the types of the
+ * parameters: pointers, references, and scalars or 2- or 3-component vectors of any integer type for attributes. */
+#ifndef SMTL_ENTRY_H
+#define SMTL_ENTRY_H
+
+#include "core.h"
+
+namespace smtl {
+
+struct position {
+    uint32_t x, y, z;
+};
+
+/* The threadgroup as the thread loop sees it: copied out of the core, since stores of the kernel may alias the core. */
+struct group {
+    position origin; /* of the threadgroup's first thread in the grid */
+    position index;
+    position size;
+    position dispatch_size;
+    position groups;
+    position grid;
+};
+
+struct thread {
+    position local;
+    uint32_t index;
+};
+
+template <class T> struct remove_reference {
+    using type = T;
+};
+template <class T> struct remove_reference<T &> {
+    using type = T;
+};
+template <class T> struct is_pointer {
+    static constexpr bool value = false;
+};
+template <class T> struct is_pointer<T *> {
+    static constexpr bool value = true;
+};
+template <class T> struct is_pointer<T *const> {
+    static constexpr bool value = true;
+};
+template <class T> struct is_reference {
+    static constexpr bool value = false;
+};
+template <class T> struct is_reference<T &> {
+    static constexpr bool value = true;
+};
+
+/* An attribute as the parameter's type: by its number of components. */
+template <class T> SMTL_INLINE T convert(position p) {
+    if constexpr (__is_constructible(T, uint32_t, uint32_t, uint32_t))
+        return T(p.x, p.y, p.z);
+    else if constexpr (__is_constructible(T, uint32_t, uint32_t))
+        return T(p.x, p.y);
+    else
+        return T(p.x);
+}
+
+template <class T> SMTL_INLINE T convert(uint32_t value) { return T(value); }
+
+SMTL_INLINE uint32_t volume(position p) { return p.x * p.y * p.z; }
+SMTL_INLINE uint32_t divide_up(uint32_t n, uint32_t d) { return (n + d - 1) / d; }
+constexpr uint32_t quad_width = 4;
+
+/* Attributes: a name of Metal's and what it is for one thread of one threadgroup. */
+#define SMTL_ATTRIBUTE(name, expression)                                                                               \
+    struct name {                                                                                                      \
+        static SMTL_INLINE auto get([[maybe_unused]] const group &g, [[maybe_unused]] const thread &t) {               \
+            return expression;                                                                                         \
+        }                                                                                                              \
+    }
+
+SMTL_ATTRIBUTE(thread_position_in_grid, (position{g.origin.x + t.local.x, g.origin.y + t.local.y, g.origin.z + t.local.z}));
+SMTL_ATTRIBUTE(thread_position_in_threadgroup, t.local);
+SMTL_ATTRIBUTE(threadgroup_position_in_grid, g.index);
+SMTL_ATTRIBUTE(threads_per_threadgroup, g.size);
+SMTL_ATTRIBUTE(dispatch_threads_per_threadgroup, g.dispatch_size);
+SMTL_ATTRIBUTE(threads_per_grid, g.grid);
+SMTL_ATTRIBUTE(threadgroups_per_grid, g.groups);
+SMTL_ATTRIBUTE(grid_size, g.grid);
+SMTL_ATTRIBUTE(grid_origin, (position{0, 0, 0}));
+SMTL_ATTRIBUTE(thread_index_in_threadgroup, t.index);
+SMTL_ATTRIBUTE(thread_index_in_simdgroup, t.index % SMTL_SIMDGROUP_WIDTH);
+SMTL_ATTRIBUTE(simdgroup_index_in_threadgroup, t.index / SMTL_SIMDGROUP_WIDTH);
+SMTL_ATTRIBUTE(simdgroups_per_threadgroup, divide_up(volume(g.size), SMTL_SIMDGROUP_WIDTH));
+SMTL_ATTRIBUTE(dispatch_simdgroups_per_threadgroup, divide_up(volume(g.dispatch_size), SMTL_SIMDGROUP_WIDTH));
+SMTL_ATTRIBUTE(threads_per_simdgroup, SMTL_SIMDGROUP_WIDTH);
+SMTL_ATTRIBUTE(thread_execution_width, SMTL_SIMDGROUP_WIDTH);
+SMTL_ATTRIBUTE(thread_index_in_quadgroup, t.index % quad_width);
+SMTL_ATTRIBUTE(quadgroup_index_in_threadgroup, t.index / quad_width);
+SMTL_ATTRIBUTE(quadgroup_index_in_simdgroup, t.index % SMTL_SIMDGROUP_WIDTH / quad_width);
+SMTL_ATTRIBUTE(quadgroups_per_threadgroup, divide_up(volume(g.size), quad_width));
+SMTL_ATTRIBUTE(dispatch_quadgroups_per_threadgroup, divide_up(volume(g.dispatch_size), quad_width));
+#undef SMTL_ATTRIBUTE
+
+/* What a descriptor makes of the launch before the thread loop (`bind`), and for each thread (`get`). */
+template <class Parameter> struct bound_pointer {
+    Parameter pointer;
+    SMTL_INLINE Parameter get(const group &, const thread &) { return pointer; }
+};
+
+template <class Parameter> struct bound_reference {
+    using referent = typename remove_reference<Parameter>::type;
+    referent *pointer;
+    SMTL_INLINE referent &get(const group &, const thread &) { return *pointer; }
+};
+
+/* Constant memory does not change while the kernel runs. A copy of our own tells the compiler so: it can keep the
+ * members in registers across the threads. */
+template <class Parameter> struct bound_constant {
+    using referent = typename remove_reference<Parameter>::type;
+    alignas(alignof(referent)) unsigned char copy[sizeof(referent)];
+    SMTL_INLINE explicit bound_constant(const void *from) { __builtin_memcpy(copy, from, sizeof(copy)); }
+    SMTL_INLINE referent &get(const group &, const thread &) { return *(referent *)(copy); }
+};
+
+template <class Parameter, class Name> struct bound_attribute {
+    SMTL_INLINE Parameter get(const group &g, const thread &t) { return convert<Parameter>(Name::get(g, t)); }
+};
+
+/* Larger constants stay where they are. */
+constexpr size_t constant_copy_limit = 1024;
+
+template <class Parameter> constexpr size_t required_size() {
+    if constexpr (is_reference<Parameter>::value)
+        return sizeof(typename remove_reference<Parameter>::type);
+    else
+        return 0;
+}
+
+template <class Parameter> SMTL_INLINE auto bind_memory(void *address) {
+    if constexpr (is_reference<Parameter>::value)
+        return bound_reference<Parameter>{(typename remove_reference<Parameter>::type *)address};
+    else
+        return bound_pointer<Parameter>{(Parameter)address};
+}
+
+/* Descriptors. `Present` is false for an argument that a function constant removes from the kernel. */
+template <uint32_t Index, bool Present = true> struct buffer_argument {
+    static constexpr bool supplied = Present;
+    template <class Parameter>
+    static constexpr smtl_parameter parameter = {SMTL_PARAMETER_BUFFER, Index, required_size<Parameter>()};
+    template <class Parameter> static SMTL_INLINE auto bind(const smtl_core *core) {
+        return bind_memory<Parameter>(Present ? core->buffers[Index] : nullptr);
+    }
+};
+
+template <uint32_t Index, bool Present = true> struct constant_argument : buffer_argument<Index, Present> {
+    template <class Parameter> static SMTL_INLINE auto bind(const smtl_core *core) {
+        if constexpr (Present && is_reference<Parameter>::value && required_size<Parameter>() <= constant_copy_limit)
+            return bound_constant<Parameter>(core->buffers[Index]);
+        else
+            return buffer_argument<Index, Present>::template bind<Parameter>(core);
+    }
+};
+
+template <uint32_t Index, bool Present = true> struct threadgroup_argument {
+    static constexpr bool supplied = Present;
+    template <class Parameter>
+    static constexpr smtl_parameter parameter = {SMTL_PARAMETER_THREADGROUP, Index, required_size<Parameter>()};
+    template <class Parameter> static SMTL_INLINE auto bind(const smtl_core *core) {
+        return bind_memory<Parameter>(Present ? core->threadgroup_memory[Index] : nullptr);
+    }
+};
+
+template <class Name> struct attribute {
+    static constexpr bool supplied = false;
+    template <class Parameter> static SMTL_INLINE auto bind(const smtl_core *) {
+        return bound_attribute<Parameter, Name>{};
+    }
+};
+
+/* A tuple just large enough for the bound arguments: a plain aggregate, which the optimiser takes apart. */
+template <class... T> struct pack {};
+template <class Head, class... Tail> struct pack<Head, Tail...> {
+    Head head;
+    pack<Tail...> tail;
+};
+
+SMTL_INLINE position load_position(const uint32_t (&from)[3]) { return {from[0], from[1], from[2]}; }
+
+template <auto Function, class Signature, class... Descriptor> struct kernel;
+
+template <auto Function, class... Parameter, class... Descriptor>
+struct kernel<Function, void (*)(Parameter...), Descriptor...> {
+    static_assert(sizeof...(Parameter) == sizeof...(Descriptor), "one descriptor for each parameter of the kernel");
+
+    template <class... Given>
+    static SMTL_INLINE void call(pack<>, const group &, const thread &, Given &&...given) {
+        Function(static_cast<Given &&>(given)...);
+    }
+    template <class Head, class... Tail, class... Given>
+    static SMTL_INLINE void call(pack<Head, Tail...> &arguments, const group &g, const thread &t, Given &&...given) {
+        call(arguments.tail, g, t, static_cast<Given &&>(given)..., arguments.head.get(g, t));
+    }
+
+    template <class... Bound> static SMTL_INLINE pack<> make_pack() { return {}; }
+    template <class Head, class... Tail> static SMTL_INLINE pack<Head, Tail...> make_pack(Head head, Tail... tail) {
+        return {head, make_pack(tail...)};
+    }
+
+    static void run(smtl_core *core, uint32_t first, uint32_t last) {
+        group g;
+        g.index = load_position(core->threadgroup_position);
+        g.size = load_position(core->threadgroup_size);
+        g.dispatch_size = load_position(core->dispatch_threadgroup_size);
+        g.groups = load_position(core->threadgroups);
+        g.grid = load_position(core->grid_size);
+        g.origin = {g.index.x * g.dispatch_size.x, g.index.y * g.dispatch_size.y, g.index.z * g.dispatch_size.z};
+        auto arguments = make_pack(Descriptor::template bind<Parameter>(core)...);
+
+        const uint32_t row = first / g.size.x;
+        thread t = {{first % g.size.x, row % g.size.y, row / g.size.y}, first};
+        for (;;) {
+            /* One row of the threadgroup: neighbours in memory, as a rule, and so the loop to vectorise. */
+            const uint32_t rest = last - t.index, width = g.size.x - t.local.x;
+            const uint32_t count = rest < width ? rest : width;
+            for (uint32_t i = 0; i < count; ++i) {
+                const thread here = {{t.local.x + i, t.local.y, t.local.z}, t.index + i};
+                if (blocking)
+                    core->thread = here.index;
+                call(arguments, g, here);
+                if (blocking && core->resumed)
+                    return;
+            }
+            t.index += count;
+            if (t.index == last)
+                return;
+            t.local.x = 0;
+            if (++t.local.y == g.size.y) {
+                t.local.y = 0;
+                ++t.local.z;
+            }
+        }
+    }
+};
+
+/* The parameters that the launch supplies, in order; the count may be zero, which C++ arrays cannot express. */
+template <class... Parameter> struct parameter_list {
+    template <class... Descriptor> struct of {
+        static constexpr uint32_t count = (0u + ... + (Descriptor::supplied ? 1u : 0u));
+        smtl_parameter items[count == 0 ? 1 : count] = {};
+        constexpr of() {
+            uint32_t next = 0;
+            (append<Parameter, Descriptor>(next), ...);
+        }
+        template <class P, class D> constexpr void append(uint32_t &next) {
+            if constexpr (D::supplied)
+                items[next++] = D::template parameter<P>;
+        }
+    };
+};
+
+template <class Signature, class... Descriptor> struct parameters_of;
+template <class... Parameter, class... Descriptor> struct parameters_of<void (*)(Parameter...), Descriptor...> {
+    using type = typename parameter_list<Parameter...>::template of<Descriptor...>;
+    static constexpr type table{};
+};
+
+template <auto Function, class... Descriptor> constexpr smtl_kernel_image make_image(
+    const char *name, const smtl_blocking_site *begin, const smtl_blocking_site *end) {
+    using signature = decltype(Function);
+    using parameters = parameters_of<signature, Descriptor...>;
+    return {SMTL_ABI_VERSION, parameters::type::count, parameters::table.items, name,
+            kernel<Function, signature, Descriptor...>::run, begin, end};
+}
+
+} // namespace smtl
+
+/* The linker defines these where the section exists. */
+extern "C" {
+extern const smtl_blocking_site __start_smtl_blocking[] __attribute__((weak, visibility("hidden")));
+extern const smtl_blocking_site __stop_smtl_blocking[] __attribute__((weak, visibility("hidden")));
+}
+
+#define SMTL_UNWRAP(...) __VA_ARGS__
+#define SMTL_ENTRY(name, function, ...)                                                                                \
+    extern "C" __attribute__((visibility("default"), used)) const smtl_kernel_image smtl_entry =                       \
+        smtl::make_image<&SMTL_UNWRAP function __VA_OPT__(, ) __VA_ARGS__>(name, __start_smtl_blocking,                \
+                                                                           __stop_smtl_blocking);
+
+#endif
