@@ -1,0 +1,151 @@
+//! Element types of GGUF tensors, and where a tensor lies in its file.
+
+use std::fmt;
+
+/// Element type of a tensor, by its number in the file.
+///
+/// Quantized types store blocks of weights: a row of `n` weights takes `n / block_len() * block_bytes()` bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TensorType(u32);
+
+/// One line of the table of types: number, name, weights in a block, bytes in a block.
+type Layout = (u32, &'static str, u64, u64);
+
+const LAYOUTS: &[Layout] = &[
+    (0, "F32", 1, 4),
+    (1, "F16", 1, 2),
+    (2, "Q4_0", 32, 18),
+    (3, "Q4_1", 32, 20),
+    (6, "Q5_0", 32, 22),
+    (7, "Q5_1", 32, 24),
+    (8, "Q8_0", 32, 34),
+    (9, "Q8_1", 32, 36),
+    (10, "Q2_K", 256, 84),
+    (11, "Q3_K", 256, 110),
+    (12, "Q4_K", 256, 144),
+    (13, "Q5_K", 256, 176),
+    (14, "Q6_K", 256, 210),
+    (15, "Q8_K", 256, 292),
+    (16, "IQ2_XXS", 256, 66),
+    (17, "IQ2_XS", 256, 74),
+    (18, "IQ3_XXS", 256, 98),
+    (19, "IQ1_S", 256, 50),
+    (20, "IQ4_NL", 32, 18),
+    (21, "IQ3_S", 256, 110),
+    (22, "IQ2_S", 256, 82),
+    (23, "IQ4_XS", 256, 136),
+    (24, "I8", 1, 1),
+    (25, "I16", 1, 2),
+    (26, "I32", 1, 4),
+    (27, "I64", 1, 8),
+    (28, "F64", 1, 8),
+    (29, "IQ1_M", 256, 56),
+    (30, "BF16", 1, 2),
+    (34, "TQ1_0", 256, 54),
+    (35, "TQ2_0", 256, 66),
+    (39, "MXFP4", 32, 17),
+];
+
+impl TensorType {
+    /// 32-bit floats.
+    pub const F32: Self = Self(0);
+    /// 16-bit IEEE floats.
+    pub const F16: Self = Self(1);
+    /// Blocks of 32 weights of 4 bits and one half-precision scale.
+    pub const Q4_0: Self = Self(2);
+    /// Blocks of 32 weights of 8 bits and one half-precision scale.
+    pub const Q8_0: Self = Self(8);
+
+    /// The type that has this number in a file; `None` if GGUF has none such.
+    pub fn from_id(id: u32) -> Option<Self> {
+        LAYOUTS.iter().any(|l| l.0 == id).then_some(Self(id))
+    }
+
+    /// The type's number in a file.
+    pub fn id(self) -> u32 {
+        self.0
+    }
+
+    /// The name that GGUF gives it, such as `Q8_0`.
+    pub fn name(self) -> &'static str {
+        self.layout().1
+    }
+
+    /// Weights in a block; 1 for types that are not quantized.
+    pub fn block_len(self) -> u64 {
+        self.layout().2
+    }
+
+    /// Bytes in a block.
+    pub fn block_bytes(self) -> u64 {
+        self.layout().3
+    }
+
+    /// Bytes of a row of `columns` weights; `None` if that is not a whole number of blocks or overflows.
+    pub fn row_bytes(self, columns: u64) -> Option<u64> {
+        if columns % self.block_len() != 0 {
+            return None;
+        }
+        (columns / self.block_len()).checked_mul(self.block_bytes())
+    }
+
+    fn layout(self) -> &'static Layout {
+        // A value is only made from a number in the table.
+        LAYOUTS
+            .iter()
+            .find(|l| l.0 == self.0)
+            .unwrap_or(&LAYOUTS[0])
+    }
+}
+
+impl fmt::Display for TensorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Name, shape, type and place of one tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorInfo {
+    pub(super) name: Box<str>,
+    pub(super) dimensions: [u64; MAX_DIMENSIONS],
+    pub(super) dimension_count: u8,
+    pub(super) element_type: TensorType,
+    pub(super) offset: u64,
+    pub(super) byte_len: u64,
+}
+
+/// Most dimensions that a tensor can have.
+pub(super) const MAX_DIMENSIONS: usize = 4;
+
+impl TensorInfo {
+    /// The tensor's name, such as `blk.0.attn_q.weight`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Dimensions, the contiguous one first: a matrix of `r` rows and `c` columns has `[c, r]`.
+    pub fn dimensions(&self) -> &[u64] {
+        &self.dimensions[..usize::from(self.dimension_count)]
+    }
+
+    /// Type of the elements.
+    pub fn element_type(&self) -> TensorType {
+        self.element_type
+    }
+
+    /// First byte of the data, from the start of the file.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes of data, padding excluded.
+    pub fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    /// The number of elements.
+    pub fn element_count(&self) -> u64 {
+        self.dimensions().iter().product()
+    }
+}

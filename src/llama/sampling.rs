@@ -1,0 +1,297 @@
+//! Chooses the next token from logits.
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::{RngCore, SeedableRng};
+
+/// How the next token is chosen.
+///
+/// The order of the steps is llama.cpp's: the `top_k` best tokens are kept; of them the fewest whose probabilities
+/// reach `top_p`; `temperature` then flattens or sharpens what is left, and one of it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// Divides the logits before drawing. 0 is greedy: always the best token.
+    pub temperature: f32,
+    /// How many of the best tokens to draw from; 0 is all.
+    pub top_k: usize,
+    /// Draw from the fewest tokens whose probabilities add up to this; 1 is all.
+    pub top_p: f32,
+    /// Equal seeds draw equal tokens from equal logits.
+    pub seed: u64,
+}
+
+impl Default for Sampling {
+    /// Greedy.
+    fn default() -> Self {
+        Self {
+            temperature: 0.0,
+            top_k: 0,
+            top_p: 1.0,
+            seed: 0,
+        }
+    }
+}
+
+/// A setting of [`Sampling`] out of its range, or logits that cannot be sampled from.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SamplingError {
+    /// The temperature is negative or not a number.
+    #[error("temperature {0} is not a number from 0 up")]
+    Temperature(f32),
+    /// `top_p` is outside of 0 to 1.
+    #[error("top-p {0} is not between 0 and 1")]
+    TopP(f32),
+    /// No logit is a number: the model's weights or its computation are broken.
+    #[error("none of the logits is a finite number")]
+    NoLogits,
+}
+
+/// Draws tokens; deterministic for one [`Sampling`].
+#[derive(Clone, Debug)]
+pub struct Sampler {
+    settings: Sampling,
+    random: Pcg64Mcg,
+    /// The tokens still in the draw, kept to spare an allocation a token.
+    candidates: Vec<Candidate>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    token: u32,
+    logit: f32,
+    weight: f64,
+}
+
+impl Sampler {
+    /// A sampler at the beginning of its random sequence.
+    ///
+    /// # Errors
+    ///
+    /// [`SamplingError::Temperature`] and [`SamplingError::TopP`].
+    pub fn new(settings: Sampling) -> Result<Self, SamplingError> {
+        if !(settings.temperature >= 0.0 && settings.temperature.is_finite()) {
+            return Err(SamplingError::Temperature(settings.temperature));
+        }
+        if !(0.0..=1.0).contains(&settings.top_p) {
+            return Err(SamplingError::TopP(settings.top_p));
+        }
+        let random = Pcg64Mcg::seed_from_u64(settings.seed);
+        Ok(Self {
+            settings,
+            random,
+            candidates: Vec::new(),
+        })
+    }
+
+    /// Whether only the best token matters, so that the logits need not be read back.
+    pub fn is_greedy(&self) -> bool {
+        self.settings.temperature == 0.0 || self.settings.top_k == 1
+    }
+
+    /// Draws a token. `logits` has one element a token of the vocabulary; those that are not finite are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`SamplingError::NoLogits`].
+    pub fn sample(&mut self, logits: &[f32]) -> Result<u32, SamplingError> {
+        let usable = (0u32..).zip(logits).filter(|(_, logit)| logit.is_finite());
+        self.candidates.clear();
+        self.candidates
+            .extend(usable.map(|(token, &logit)| Candidate {
+                token,
+                logit,
+                weight: 0.0,
+            }));
+        if self.is_greedy() {
+            let best = self.candidates.iter().min_by(|a, b| better_first(a, b));
+            return best.map(|best| best.token).ok_or(SamplingError::NoLogits);
+        }
+        self.keep_top_k();
+        self.keep_top_p();
+        self.draw()
+    }
+
+    /// Keeps the best tokens and puts them in order where a later step needs it.
+    fn keep_top_k(&mut self) {
+        let count = self.settings.top_k;
+        if count > 0 && count < self.candidates.len() {
+            self.candidates
+                .select_nth_unstable_by(count - 1, better_first);
+            self.candidates.truncate(count);
+        }
+        self.candidates.sort_unstable_by(better_first);
+    }
+
+    fn keep_top_p(&mut self) {
+        if self.settings.top_p >= 1.0 {
+            return;
+        }
+        let total = self.weigh(1.0);
+        let mut sum = 0.0;
+        let enough = self.candidates.iter().position(|candidate| {
+            sum += candidate.weight;
+            sum >= f64::from(self.settings.top_p) * total
+        });
+        // At least the best token stays, whatever the limit.
+        self.candidates
+            .truncate(enough.map_or(usize::MAX, |last| last + 1));
+    }
+
+    fn draw(&mut self) -> Result<u32, SamplingError> {
+        let total = self.weigh(f64::from(self.settings.temperature));
+        // 53 random bits are as many as a double has between 0 and 1.
+        let uniform = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        let mut left = uniform * total;
+        for candidate in &self.candidates {
+            left -= candidate.weight;
+            if left < 0.0 {
+                return Ok(candidate.token);
+            }
+        }
+        // Rounding can leave a rest; with no candidates at all there is nothing to give it to.
+        self.candidates
+            .first()
+            .map(|best| best.token)
+            .ok_or(SamplingError::NoLogits)
+    }
+
+    /// Sets each weight to its probability but for a common factor, and gives their sum.
+    fn weigh(&mut self, temperature: f64) -> f64 {
+        let best = self
+            .candidates
+            .first()
+            .map_or(0.0, |best| f64::from(best.logit));
+        for candidate in &mut self.candidates {
+            candidate.weight = ((f64::from(candidate.logit) - best) / temperature).exp();
+        }
+        self.candidates
+            .iter()
+            .map(|candidate| candidate.weight)
+            .sum()
+    }
+}
+
+/// The higher logit first; of equals the lower token, so that the order does not depend on the algorithm.
+fn better_first(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
+    b.logit.total_cmp(&a.logit).then(a.token.cmp(&b.token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOGITS: [f32; 5] = [1.0, 3.0, 2.0, f32::NAN, 3.0];
+
+    fn draw(settings: Sampling, count: usize) -> Vec<u32> {
+        let mut sampler = Sampler::new(settings).unwrap();
+        (0..count)
+            .map(|_| sampler.sample(&LOGITS).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn greedy_takes_the_first_of_the_best() {
+        assert_eq!(draw(Sampling::default(), 3), [1, 1, 1]);
+        assert_eq!(
+            draw(
+                Sampling {
+                    temperature: 5.0,
+                    top_k: 1,
+                    ..Sampling::default()
+                },
+                2
+            ),
+            [1, 1]
+        );
+    }
+
+    #[test]
+    fn frequencies_follow_the_softmax_of_what_is_kept() {
+        let settings = Sampling {
+            temperature: 2.0,
+            seed: 7,
+            ..Sampling::default()
+        };
+        let tokens = draw(settings, 40_000);
+        let weights: Vec<f64> = [1.0, 3.0, 2.0, f64::NEG_INFINITY, 3.0]
+            .iter()
+            .map(|l: &f64| (l / 2.0).exp())
+            .collect();
+        let total: f64 = weights.iter().sum();
+        for (token, weight) in weights.iter().enumerate() {
+            let seen = tokens.iter().filter(|&&t| t as usize == token).count() as f64 / 40_000.0;
+            assert!(
+                (seen - weight / total).abs() < 0.01,
+                "token {token}: {seen} for {}",
+                weight / total
+            );
+        }
+    }
+
+    #[test]
+    fn top_k_and_top_p_leave_tokens_out() {
+        let hot = Sampling {
+            temperature: 100.0,
+            seed: 3,
+            ..Sampling::default()
+        };
+        let distinct = |settings| {
+            let tokens: std::collections::BTreeSet<u32> =
+                draw(settings, 2_000).into_iter().collect();
+            tokens.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(distinct(hot), [0, 1, 2, 4]);
+        assert_eq!(distinct(Sampling { top_k: 3, ..hot }), [1, 2, 4]);
+        // The two best have 0.40 each, the next 0.15: judged before the temperature flattens them.
+        assert_eq!(distinct(Sampling { top_p: 0.79, ..hot }), [1, 4]);
+        assert_eq!(distinct(Sampling { top_p: 0.85, ..hot }), [1, 2, 4]);
+        assert_eq!(distinct(Sampling { top_p: 0.0, ..hot }), [1]);
+    }
+
+    #[test]
+    fn a_seed_repeats_its_sequence() {
+        let settings = Sampling {
+            temperature: 1.0,
+            seed: 42,
+            ..Sampling::default()
+        };
+        assert_eq!(draw(settings, 50), draw(settings, 50));
+        assert_ne!(
+            draw(settings, 50),
+            draw(
+                Sampling {
+                    seed: 43,
+                    ..settings
+                },
+                50
+            )
+        );
+    }
+
+    #[test]
+    fn bad_settings_and_logits_are_errors() {
+        let with = |temperature, top_p| {
+            Sampler::new(Sampling {
+                temperature,
+                top_p,
+                ..Sampling::default()
+            })
+            .err()
+        };
+        assert_eq!(with(-1.0, 1.0), Some(SamplingError::Temperature(-1.0)));
+        assert!(matches!(
+            with(f32::NAN, 1.0),
+            Some(SamplingError::Temperature(_))
+        ));
+        assert_eq!(with(1.0, 1.5), Some(SamplingError::TopP(1.5)));
+        for temperature in [0.0, 1.0] {
+            let mut sampler = Sampler::new(Sampling {
+                temperature,
+                ..Sampling::default()
+            })
+            .unwrap();
+            assert_eq!(sampler.sample(&[f32::NAN; 4]), Err(SamplingError::NoLogits));
+            assert_eq!(sampler.sample(&[]), Err(SamplingError::NoLogits));
+        }
+    }
+}

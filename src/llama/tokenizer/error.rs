@@ -1,0 +1,30 @@
+//! What can be wrong with a tokenizer, or with a text for it.
+
+use crate::llama::gguf::GgufError;
+
+/// Why a tokenizer could not be made from a file, or a text not be encoded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenizerError {
+    /// The file's metadata lacks something or has it in another type.
+    #[error(transparent)]
+    Gguf(#[from] GgufError),
+    /// `tokenizer.ggml.model` names a kind of tokenizer that is not implemented.
+    #[error("unsupported tokenizer model {0:?}; supported are \"llama\" and \"gpt2\"")]
+    UnsupportedModel(String),
+    /// `tokenizer.ggml.pre` names an unknown way of splitting text into words.
+    #[error("unsupported pre-tokenizer {0:?}")]
+    UnsupportedPreTokenizer(String),
+    /// The parts of the vocabulary contradict each other.
+    #[error("malformed vocabulary: {0}")]
+    Malformed(String),
+    /// The text holds a byte that no token of the vocabulary stands for.
+    #[error("the vocabulary has no token for byte {byte:#04x}")]
+    Unencodable {
+        /// The byte.
+        byte: u8,
+    },
+    /// The text could not be split into words within the matcher's limits.
+    #[error("the text cannot be split into words: {0}")]
+    Split(String),
+}
