@@ -1,0 +1,39 @@
+// What the attention kernels share.
+//
+// Causal attention over a KV cache, heads in groups that share keys and values (Ainslie et al. 2023, arXiv:2305.13245). One
+// pass over the keys with an online softmax (Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022,
+// arXiv:2205.14135): no row of scores is ever stored.
+//
+// The caches are [kv_heads, capacity, head_size]; q and the result are [rows, heads, head_size]; row r of q is at position
+// past + r and sees the keys 0 to past + r.
+#ifndef METAL_BRIDGE_ATTENTION_H
+#define METAL_BRIDGE_ATTENTION_H
+
+#include <metal_stdlib>
+
+using namespace metal;
+
+// A multiple of 4, at most 256.
+constant uint head_size [[function_constant(0)]];
+
+struct AttentionArguments {
+    uint rows;
+    uint heads;
+    uint kv_heads;
+    uint capacity;
+    uint past;
+    float scale;
+};
+
+enum : uint { simd_width = 32 };
+
+// Below every score, and finite: fast math may not meet infinity - infinity.
+constant float no_score = -0.5f * FLT_MAX;
+
+// The first element of the cached head that query head `head` uses, in elements of four.
+inline ulong cache_start(constant AttentionArguments &arguments, uint head) {
+    const uint kv_head = head / (arguments.heads / arguments.kv_heads);
+    return ulong(kv_head) * arguments.capacity * (head_size / 4);
+}
+
+#endif

@@ -1,0 +1,159 @@
+// Attention of many rows on simdgroup matrices: prefill.
+#include "attention.h"
+
+#include <metal_simdgroup_matrix>
+
+// head_size is a multiple of 8 up to 128 here.
+enum : uint {
+    rows_per_simdgroup = 8,
+    simdgroups_per_tile = 4,
+    threads_per_tile = simdgroups_per_tile * simd_width,
+    keys_per_block = 32,
+    key_blocks = keys_per_block / 8,
+    max_head_blocks = 16,
+    // Padded against bank conflicts.
+    padding = 4,
+    score_stride = keys_per_block + padding
+};
+
+// Keys or values of one block as floats in threadgroup memory, [key][element]. Past `visible` the last one is repeated.
+template <typename T>
+inline void stage(device const vec<T, 4> *source, threadgroup float *tile, uint start, uint visible, uint thread_index) {
+    const uint quads = head_size / 4;
+    for (uint i = thread_index; i < keys_per_block * quads; i += threads_per_tile) {
+        const uint key = i / quads;
+        const uint quad = i % quads;
+        threadgroup float4 *row = (threadgroup float4 *)(tile + key * (head_size + padding));
+        row[quad] = float4(source[ulong(min(start + key, visible - 1)) * quads + quad]);
+    }
+}
+
+// A threadgroup takes 32 rows of q of one head, each simdgroup 8 of them; keys and values come in blocks of 32 that all
+// simdgroups share. Scores are made transposed (K . q^T), so that keys are read as they lie. The last tile begins where it
+// still is whole, so it may repeat rows of the one before with equal results: there have to be 8 rows.
+// `shared` holds, in floats:
+//   keys, then values [32][head_size + 4], scores of each simdgroup [8][36], a diagonal matrix of each simdgroup [8][8]
+template <typename T>
+kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
+                           device const float *q [[buffer(1)]],
+                           device const vec<T, 4> *k_cache [[buffer(2)]],
+                           device const vec<T, 4> *v_cache [[buffer(3)]],
+                           device float *y [[buffer(4)]],
+                           threadgroup float *shared [[threadgroup(0)]],
+                           uint2 group [[threadgroup_position_in_grid]],
+                           uint thread_index [[thread_index_in_threadgroup]],
+                           uint lane [[thread_index_in_simdgroup]],
+                           uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    const uint head_blocks = head_size / 8;
+    const uint tile_stride = head_size + padding;
+    threadgroup float *tile = shared;
+    threadgroup float *scores = tile + keys_per_block * tile_stride + simdgroup * rows_per_simdgroup * score_stride;
+    threadgroup float *diagonal = tile + keys_per_block * tile_stride +
+                                  simdgroups_per_tile * rows_per_simdgroup * score_stride + simdgroup * 64;
+
+    const uint head = group.x;
+    const uint rows = arguments.rows;
+    const uint tile_row = group.y * simdgroups_per_tile * rows_per_simdgroup;
+    const uint first_row = min(tile_row + simdgroup * rows_per_simdgroup, rows - rows_per_simdgroup);
+    const uint tile_visible = arguments.past + min(tile_row + simdgroups_per_tile * rows_per_simdgroup, rows);
+    const uint simdgroup_visible = arguments.past + first_row + rows_per_simdgroup;
+    device const vec<T, 4> *keys = k_cache + cache_start(arguments, head);
+    device const vec<T, 4> *values = v_cache + cache_start(arguments, head);
+
+    const uint row_stride = arguments.heads * head_size;
+    const ulong origin = ulong(first_row) * row_stride + head * head_size;
+    simdgroup_float8x8 queries[max_head_blocks];
+    simdgroup_float8x8 sums[max_head_blocks];
+    for (uint i = 0; i < head_blocks; i++) {
+        simdgroup_load(queries[i], q + origin + i * 8, row_stride, ulong2(0, 0), true);
+        sums[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    }
+    diagonal[lane] = 0.0f;
+    diagonal[lane + simd_width] = 0.0f;
+
+    // Four lanes a row, a quarter of the block's keys each.
+    const uint row = lane / 4;
+    const uint first_key = lane % 4 * (keys_per_block / 4);
+    const uint row_visible = arguments.past + first_row + row + 1;
+    threadgroup float4 *my_scores = (threadgroup float4 *)(scores + row * score_stride + first_key);
+    float running_max = no_score;
+    float running_sum = 0.0f;
+
+    for (uint start = 0; start < tile_visible; start += keys_per_block) {
+        stage<T>(keys, tile, start, tile_visible, thread_index);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        const bool sees_block = start < simdgroup_visible;
+        if (sees_block) {
+            for (uint b = 0; b < key_blocks; b++) {
+                simdgroup_float8x8 score = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+                for (uint i = 0; i < head_blocks; i++) {
+                    simdgroup_float8x8 key;
+                    simdgroup_load(key, tile + b * 8 * tile_stride + i * 8, tile_stride);
+                    simdgroup_multiply_accumulate(score, key, queries[i], score);
+                }
+                simdgroup_store(score, scores + b * 8, score_stride, ulong2(0, 0), true);
+            }
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            float4 mine[2] = {my_scores[0] * arguments.scale, my_scores[1] * arguments.scale};
+            float block_max = running_max;
+            for (uint i = 0; i < 8; i++) {
+                if (start + first_key + i < row_visible) {
+                    block_max = max(block_max, mine[i / 4][i % 4]);
+                }
+            }
+            const float new_max = quad_max(block_max);
+            const float correction = exp(running_max - new_max);
+            running_max = new_max;
+            running_sum *= correction;
+            for (uint i = 0; i < 8; i++) {
+                const bool visible = start + first_key + i < row_visible;
+                const float probability = visible ? exp(mine[i / 4][i % 4] - new_max) : 0.0f;
+                running_sum += probability;
+                mine[i / 4][i % 4] = probability;
+            }
+            my_scores[0] = mine[0];
+            my_scores[1] = mine[1];
+            if (lane % 4 == 0) {
+                diagonal[row * 9] = correction;
+            }
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        stage<T>(values, tile, start, tile_visible, thread_index);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        if (sees_block) {
+            simdgroup_float8x8 corrections;
+            simdgroup_load(corrections, diagonal, 8);
+            simdgroup_float8x8 probabilities[key_blocks];
+            for (uint b = 0; b < key_blocks; b++) {
+                simdgroup_load(probabilities[b], scores + b * 8, score_stride);
+            }
+            for (uint i = 0; i < head_blocks; i++) {
+                simdgroup_multiply(sums[i], corrections, sums[i]);
+                for (uint b = 0; b < key_blocks; b++) {
+                    simdgroup_float8x8 value;
+                    simdgroup_load(value, tile + b * 8 * tile_stride + i * 8, tile_stride);
+                    simdgroup_multiply_accumulate(sums[i], probabilities[b], value, sums[i]);
+                }
+            }
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+
+    running_sum = quad_sum(running_sum);
+    if (lane % 4 == 0) {
+        diagonal[row * 9] = 1.0f / running_sum;
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_float8x8 reciprocals;
+    simdgroup_load(reciprocals, diagonal, 8);
+    for (uint i = 0; i < head_blocks; i++) {
+        simdgroup_multiply(sums[i], reciprocals, sums[i]);
+        simdgroup_store(sums[i], y + origin + i * 8, row_stride);
+    }
+}
+
+typedef decltype(attention_tile<float>) attention_tile_kernel_f32;
+typedef decltype(attention_tile<half>) attention_tile_kernel_f16;
+
+template [[host_name("attention_tile_f32")]] kernel attention_tile_kernel_f32 attention_tile<float>;
+template [[host_name("attention_tile_f16")]] kernel attention_tile_kernel_f16 attention_tile<half>;

@@ -1,0 +1,77 @@
+// Element by element: four at a time, the last thread takes what is left over.
+#include <metal_stdlib>
+
+using namespace metal;
+
+struct Add {
+    static float4 apply(float4 a, float4 b) { return a + b; }
+};
+
+// The gate of SwiGLU (Shazeer 2020, arXiv:2002.05202): silu(a) * b. The exponential is kept finite: fast math may not be
+// asked to divide by infinity.
+struct SiluMultiply {
+    static float4 apply(float4 a, float4 b) { return a / (1.0f + exp(min(-a, float4(80.0f)))) * b; }
+};
+
+struct ElementwiseArguments {
+    uint count;
+    float factor;
+};
+
+inline float4 load4(device const float *source, uint start, uint count) {
+    if (start + 4 <= count) {
+        return float4(*(device const packed_float4 *)(source + start));
+    }
+    float4 value = float4(0.0f);
+    for (uint i = 0; start + i < count; i++) {
+        value[i] = source[start + i];
+    }
+    return value;
+}
+
+inline void store4(device float *target, uint start, uint count, float4 value) {
+    if (start + 4 <= count) {
+        *(device packed_float4 *)(target + start) = packed_float4(value);
+        return;
+    }
+    for (uint i = 0; start + i < count; i++) {
+        target[start + i] = value[i];
+    }
+}
+
+// y = Operation(a, b); y may be a or b.
+template <typename Operation>
+kernel void binary(constant ElementwiseArguments &arguments [[buffer(0)]],
+                   device const float *a [[buffer(1)]],
+                   device const float *b [[buffer(2)]],
+                   device float *y [[buffer(3)]],
+                   uint quad [[thread_position_in_grid]]) {
+    const uint start = quad * 4;
+    const uint count = arguments.count;
+    store4(y, start, count, Operation::apply(load4(a, start, count), load4(b, start, count)));
+}
+
+typedef decltype(binary<Add>) binary_kernel;
+
+template [[host_name("add")]] kernel binary_kernel binary<Add>;
+template [[host_name("silu_multiply")]] kernel binary_kernel binary<SiluMultiply>;
+
+// y = x * factor; y may be x.
+kernel void scale(constant ElementwiseArguments &arguments [[buffer(0)]],
+                  device const float *x [[buffer(1)]],
+                  device float *y [[buffer(2)]],
+                  uint quad [[thread_position_in_grid]]) {
+    const uint start = quad * 4;
+    store4(y, start, arguments.count, load4(x, start, arguments.count) * arguments.factor);
+}
+
+// y = x, bit by bit.
+kernel void copy(constant ElementwiseArguments &arguments [[buffer(0)]],
+                 device const uint *x [[buffer(1)]],
+                 device uint *y [[buffer(2)]],
+                 uint quad [[thread_position_in_grid]]) {
+    const uint end = min(quad * 4 + 4, arguments.count);
+    for (uint i = quad * 4; i < end; i++) {
+        y[i] = x[i];
+    }
+}

@@ -1,0 +1,31 @@
+// Puts new keys and values into a KV cache.
+#include "attention.h"
+
+struct AppendArguments {
+    uint kv_heads;
+    uint capacity;
+    uint past;
+};
+
+// k and v [rows, kv_heads, head_size] to positions past, past + 1, ... of the caches. Grid (quads of a row, rows).
+template <typename T>
+kernel void kv_append(constant AppendArguments &arguments [[buffer(0)]],
+                      device const float4 *k [[buffer(1)]],
+                      device const float4 *v [[buffer(2)]],
+                      device vec<T, 4> *k_cache [[buffer(3)]],
+                      device vec<T, 4> *v_cache [[buffer(4)]],
+                      uint2 position [[thread_position_in_grid]]) {
+    const uint quads = head_size / 4;
+    const uint head = position.x / quads;
+    const uint quad = position.x % quads;
+    const ulong source = ulong(position.y) * arguments.kv_heads * quads + position.x;
+    const ulong target = (ulong(head) * arguments.capacity + arguments.past + position.y) * quads + quad;
+    k_cache[target] = vec<T, 4>(k[source]);
+    v_cache[target] = vec<T, 4>(v[source]);
+}
+
+typedef decltype(kv_append<float>) kv_append_kernel_f32;
+typedef decltype(kv_append<half>) kv_append_kernel_f16;
+
+template [[host_name("kv_append_f32")]] kernel kv_append_kernel_f32 kv_append<float>;
+template [[host_name("kv_append_f16")]] kernel kv_append_kernel_f16 kv_append<half>;

@@ -1,0 +1,164 @@
+// y[m, n] = x[m, k] . W[n, k]^T for many rows of x, on simdgroup matrices.
+//
+// A threadgroup of four simdgroups makes a tile of y: 64 rows of W by `Columns` rows of x. It walks along k in steps of 32:
+// all threads unpack the step's weights and activations as floats into threadgroup memory, then every simdgroup multiplies
+// its quarter. The product is made transposed (W . x^T), so that the weights, the larger side, are stored as they lie.
+#include "weights.h"
+
+#include <metal_simdgroup_matrix>
+
+// Adds what y holds already.
+constant bool accumulate [[function_constant(1)]];
+
+enum : uint { tile_rows = 64, tile_k = 32, threads = 128 };
+
+struct MatmulArguments {
+    uint m;
+    uint n;
+    uint k;
+};
+
+// Chunk `chunk` of a row of k elements: whole, cut by the end of the row, or past it (zeros).
+template <typename W>
+inline Chunk load_weights(device const uchar *row, uint chunk, uint k) {
+    const uint whole = k / chunk_elements;
+    if (chunk < whole) {
+        return W::load(row, chunk);
+    }
+    return W::load_tail(row, chunk, chunk == whole ? k % chunk_elements : 0);
+}
+
+template <typename W>
+inline Chunk load_row_of_x(device const float *row, uint chunk, uint k) {
+    const uint whole = k / chunk_elements;
+    if (chunk < whole) {
+        return load_activations<W>(row, chunk);
+    }
+    return load_some(row + chunk * chunk_elements, chunk == whole ? k % chunk_elements : 0);
+}
+
+template <typename W, uint Columns>
+kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
+                   device const uchar *weights [[buffer(1)]],
+                   device const float *x [[buffer(2)]],
+                   device float *y [[buffer(3)]],
+                   uint2 group [[threadgroup_position_in_grid]],
+                   uint thread_index [[thread_index_in_threadgroup]],
+                   uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    // Weights: 8x8 blocks, each of 64 consecutive floats, so that a block's rows fall on different banks. Activations:
+    // transposed, [k][column], the columns padded by 4 for the same reason.
+    enum : uint {
+        column_stride = Columns + 4,
+        weight_floats = tile_rows * tile_k,
+        activation_floats = tile_k * column_stride,
+        out_stride = tile_rows + 4,
+        out_floats = Columns * out_stride,
+        operand_floats = weight_floats + activation_floats,
+        memory_floats = operand_floats > out_floats ? operand_floats : out_floats,
+        // Blocks of 8x8 results of one simdgroup, of 2x2 simdgroups.
+        row_blocks = tile_rows / 16,
+        column_blocks = Columns / 16
+    };
+    threadgroup float memory[memory_floats];
+    threadgroup float *weight_tile = memory;
+    threadgroup float *activation_tile = memory + weight_floats;
+
+    const uint k = arguments.k;
+    const uint n = arguments.n;
+    const uint m = arguments.m;
+    const uint row0 = group.x * tile_rows;
+    const uint column0 = group.y * Columns;
+
+    // Two chunks make a step of a row. Past the edges the last row is read again and its result dropped.
+    const uint weight_row = thread_index / 2;
+    const uint weight_half = thread_index % 2;
+    device const uchar *weight_source = weights + min(row0 + weight_row, n - 1) * W::row_bytes(k);
+    const uint activation_column = thread_index % Columns;
+    const uint activation_half = thread_index / Columns;
+    device const float *activation_source = x + ulong(min(column0 + activation_column, m - 1)) * k;
+
+    simdgroup_float8x8 sums[row_blocks][column_blocks];
+    for (uint i = 0; i < row_blocks; i++) {
+        for (uint j = 0; j < column_blocks; j++) {
+            sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+        }
+    }
+    threadgroup const float *simdgroup_weights = weight_tile + (simdgroup / 2) * row_blocks * (tile_k / 8) * 64;
+    threadgroup const float *simdgroup_activations = activation_tile + (simdgroup % 2) * column_blocks * 8;
+
+    for (uint chunk = 0; chunk * chunk_elements < k; chunk += tile_k / chunk_elements) {
+        const Chunk w = load_weights<W>(weight_source, chunk + weight_half, k);
+        threadgroup float4 *block = (threadgroup float4 *)(weight_tile + (weight_row / 8) * (tile_k / 8) * 64) + (weight_row % 8) * 2;
+        const uint first = W::first(weight_half) / 8;
+        const uint second = first + W::second / 8;
+        block[first * 16] = w.v[0];
+        block[first * 16 + 1] = w.v[1];
+        block[second * 16] = w.v[2];
+        block[second * 16 + 1] = w.v[3];
+        if (activation_half < 2) {
+            const Chunk a = load_row_of_x<W>(activation_source, chunk + activation_half, k);
+            threadgroup float *low = activation_tile + W::first(activation_half) * column_stride + activation_column;
+            threadgroup float *high = low + W::second * column_stride;
+            for (uint i = 0; i < 4; i++) {
+                low[i * column_stride] = a.v[0][i];
+                low[(i + 4) * column_stride] = a.v[1][i];
+                high[i * column_stride] = a.v[2][i];
+                high[(i + 4) * column_stride] = a.v[3][i];
+            }
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+
+        for (uint kb = 0; kb < tile_k / 8; kb++) {
+            simdgroup_float8x8 a[row_blocks];
+            simdgroup_float8x8 b[column_blocks];
+            for (uint i = 0; i < row_blocks; i++) {
+                simdgroup_load(a[i], simdgroup_weights + (i * (tile_k / 8) + kb) * 64, 8);
+            }
+            for (uint j = 0; j < column_blocks; j++) {
+                simdgroup_load(b[j], simdgroup_activations + kb * 8 * column_stride + j * 8, column_stride);
+            }
+            for (uint i = 0; i < row_blocks; i++) {
+                for (uint j = 0; j < column_blocks; j++) {
+                    simdgroup_multiply_accumulate(sums[i][j], a[i], b[j], sums[i][j]);
+                }
+            }
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+
+    // Through threadgroup memory: transposed back, then written four wide where the tile is whole.
+    threadgroup float *out = memory + (simdgroup % 2) * column_blocks * 8 * out_stride + (simdgroup / 2) * row_blocks * 8;
+    for (uint i = 0; i < row_blocks; i++) {
+        for (uint j = 0; j < column_blocks; j++) {
+            simdgroup_store(sums[i][j], out + j * 8 * out_stride + i * 8, out_stride, ulong2(0, 0), true);
+        }
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const uint rows_here = min(uint(tile_rows), n - row0);
+    const uint columns_here = min(Columns, m - column0);
+    for (uint quad = thread_index; quad < columns_here * (tile_rows / 4); quad += threads) {
+        const uint column = quad / (tile_rows / 4);
+        const uint row = quad % (tile_rows / 4) * 4;
+        const float4 value = *(threadgroup const float4 *)(memory + column * out_stride + row);
+        device float *target = y + ulong(column0 + column) * n + row0 + row;
+        if (row + 4 <= rows_here) {
+            device packed_float4 *target4 = (device packed_float4 *)target;
+            *target4 = packed_float4(accumulate ? float4(*target4) + value : value);
+        } else {
+            for (uint i = 0; row + i < rows_here; i++) {
+                target[i] = accumulate ? target[i] + value[i] : value[i];
+            }
+        }
+    }
+}
+
+typedef decltype(matmul<F32, 32>) matmul_kernel;
+
+template [[host_name("matmul_f32_32")]] kernel matmul_kernel matmul<F32, 32>;
+template [[host_name("matmul_f32_64")]] kernel matmul_kernel matmul<F32, 64>;
+template [[host_name("matmul_f16_32")]] kernel matmul_kernel matmul<F16, 32>;
+template [[host_name("matmul_f16_64")]] kernel matmul_kernel matmul<F16, 64>;
+template [[host_name("matmul_q8_0_32")]] kernel matmul_kernel matmul<Q8_0, 32>;
+template [[host_name("matmul_q8_0_64")]] kernel matmul_kernel matmul<Q8_0, 64>;
+template [[host_name("matmul_q4_0_32")]] kernel matmul_kernel matmul<Q4_0, 32>;
+template [[host_name("matmul_q4_0_64")]] kernel matmul_kernel matmul<Q4_0, 64>;

@@ -1,0 +1,129 @@
+// Weight matrices as kernels read them: [rows, k] row-major in GGUF layout, 16 elements at a time.
+//
+// A format is a type with
+//   row_bytes(k)        bytes from one row to the next
+//   first(chunk)        where the chunk's elements 0..7 lie in the row; elements 8..15 lie `second` further on
+//   load(row, chunk)    those 16 elements as floats
+//   ragged              whether a row may end inside a chunk; then load_tail(row, chunk, count) reads `count` elements
+//                       and gives zeros for the rest
+//
+// Loads go through packed vector types: four elements wide whatever the alignment of the row.
+#ifndef METAL_BRIDGE_WEIGHTS_H
+#define METAL_BRIDGE_WEIGHTS_H
+
+#include <metal_stdlib>
+
+using namespace metal;
+
+enum : uint { chunk_elements = 16 };
+
+struct Chunk {
+    float4 v[4];
+};
+
+// `count` (0 to 16) consecutive elements, zeros behind them.
+template <typename T>
+inline Chunk load_some(device const T *source, uint count) {
+    Chunk chunk;
+    for (uint i = 0; i < 4; i++) {
+        for (uint j = 0; j < 4; j++) {
+            chunk.v[i][j] = 4 * i + j < count ? float(source[4 * i + j]) : 0.0f;
+        }
+    }
+    return chunk;
+}
+
+struct F32 {
+    enum : uint { ragged = 1, second = 8 };
+    static ulong row_bytes(uint k) { return ulong(k) * 4; }
+    static uint first(uint chunk) { return chunk * chunk_elements; }
+    static Chunk load(device const uchar *row, uint chunk) {
+        device const packed_float4 *source = (device const packed_float4 *)row + chunk * 4;
+        Chunk result;
+        for (uint i = 0; i < 4; i++) {
+            result.v[i] = float4(source[i]);
+        }
+        return result;
+    }
+    static Chunk load_tail(device const uchar *row, uint chunk, uint count) {
+        return load_some((device const float *)row + chunk * chunk_elements, count);
+    }
+};
+
+struct F16 {
+    enum : uint { ragged = 1, second = 8 };
+    static ulong row_bytes(uint k) { return ulong(k) * 2; }
+    static uint first(uint chunk) { return chunk * chunk_elements; }
+    static Chunk load(device const uchar *row, uint chunk) {
+        device const packed_half4 *source = (device const packed_half4 *)row + chunk * 4;
+        Chunk result;
+        for (uint i = 0; i < 4; i++) {
+            result.v[i] = float4(half4(source[i]));
+        }
+        return result;
+    }
+    static Chunk load_tail(device const uchar *row, uint chunk, uint count) {
+        return load_some((device const half *)row + chunk * chunk_elements, count);
+    }
+};
+
+// 32 elements: a half scale, then 32 signed bytes.
+struct Q8_0 {
+    enum : uint { ragged = 0, second = 8, block_bytes = 34 };
+    static ulong row_bytes(uint k) { return ulong(k / 32) * block_bytes; }
+    static uint first(uint chunk) { return chunk * chunk_elements; }
+    static Chunk load(device const uchar *row, uint chunk) {
+        device const uchar *block = row + (chunk / 2) * block_bytes;
+        const float scale = float(*(device const half *)block);
+        device const packed_char4 *quants = (device const packed_char4 *)(block + 2 + (chunk % 2) * 16);
+        Chunk result;
+        for (uint i = 0; i < 4; i++) {
+            result.v[i] = scale * float4(char4(quants[i]));
+        }
+        return result;
+    }
+    static Chunk load_tail(device const uchar *row, uint chunk, uint) { return load(row, chunk); }
+};
+
+// 32 elements: a half scale, then 16 bytes whose low nibbles are elements 0 to 15 and high nibbles 16 to 31, each plus 8.
+// A chunk takes 8 of the bytes, so that no byte is read twice.
+struct Q4_0 {
+    enum : uint { ragged = 0, second = 16, block_bytes = 18 };
+    static ulong row_bytes(uint k) { return ulong(k / 32) * block_bytes; }
+    static uint first(uint chunk) { return (chunk / 2) * 32 + (chunk % 2) * 8; }
+    static Chunk load(device const uchar *row, uint chunk) {
+        device const uchar *block = row + (chunk / 2) * block_bytes;
+        const float scale = float(*(device const half *)block);
+        device const packed_uchar4 *quants = (device const packed_uchar4 *)(block + 2 + (chunk % 2) * 8);
+        Chunk result;
+        for (uint i = 0; i < 2; i++) {
+            const uchar4 pair = uchar4(quants[i]);
+            result.v[i] = scale * (float4(pair & uchar4(15)) - 8.0f);
+            result.v[i + 2] = scale * (float4(pair >> uchar4(4)) - 8.0f);
+        }
+        return result;
+    }
+    static Chunk load_tail(device const uchar *row, uint chunk, uint) { return load(row, chunk); }
+};
+
+// The activations that chunk `chunk` of a weight row of format W meets.
+template <typename W>
+inline Chunk load_activations(device const float *x, uint chunk) {
+    device const packed_float4 *low = (device const packed_float4 *)(x + W::first(chunk));
+    device const packed_float4 *high = (device const packed_float4 *)(x + W::first(chunk) + W::second);
+    Chunk result;
+    result.v[0] = float4(low[0]);
+    result.v[1] = float4(low[1]);
+    result.v[2] = float4(high[0]);
+    result.v[3] = float4(high[1]);
+    return result;
+}
+
+inline float4 multiply_add(Chunk a, Chunk b, float4 sum) {
+    for (uint i = 0; i < 4; i++) {
+        sum = fma(a.v[i], b.v[i], sum);
+    }
+    return sum;
+}
+
+#endif

@@ -1,0 +1,67 @@
+//! The largest element of each row.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::compute::ComputeEncoder;
+use crate::error::{Error, Failure, Result};
+use crate::ops::kernels::KernelName;
+use crate::ops::launch::{Grid, Launch, Operand, bytes4};
+use crate::ops::source::Shader;
+use crate::ops::{Ops, SIMD_WIDTH, View};
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Arguments {
+    columns: u32,
+}
+
+impl Ops {
+    /// `y[r]` = the index of the largest element of `x[r, :]`, the first one where several are equal: `x` is `[rows, columns]` of
+    /// f32, `y` is `[rows]` of u32. NaN counts as the smallest, the zeros of both signs as equal. Kernel `argmax`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for no columns; otherwise as for [`Ops::matmul`].
+    pub fn argmax<'a>(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        x: impl Into<View<'a>>,
+        y: impl Into<View<'a>>,
+        rows: usize,
+        columns: usize,
+    ) -> Result<()> {
+        const FUNCTION: &str = "Ops::argmax";
+        if columns == 0 {
+            return Err(Error::InvalidArgument(Failure::new(
+                FUNCTION,
+                "rows of no columns have no largest element",
+            )));
+        }
+        let operands = [
+            Operand::read("x", x.into(), bytes4(FUNCTION, "x", &[rows, columns])?, 4),
+            Operand::write("y", y.into(), bytes4(FUNCTION, "y", &[rows])?, 4),
+        ];
+        if rows == 0 {
+            return Ok(());
+        }
+        let pipeline = self
+            .kernels
+            .pipeline(KernelName::new(Shader::Argmax, "argmax"))?;
+        let most = pipeline.max_total_threads_per_threadgroup() / SIMD_WIDTH * SIMD_WIDTH;
+        let launch = Launch {
+            function: FUNCTION,
+            pipeline: &pipeline,
+            arguments: Arguments {
+                columns: columns as u32,
+            },
+            operands: &operands,
+            threadgroup_memory: 0,
+            grid: Grid::Threadgroups {
+                groups: rows.into(),
+                threadgroup: columns.next_multiple_of(SIMD_WIDTH).min(most).into(),
+            },
+        };
+        // SAFETY: the kernel reads rows below `rows` of `columns` elements and writes one index a row.
+        unsafe { launch.encode(encoder) }
+    }
+}

@@ -1,0 +1,169 @@
+//! Attention over a KV cache.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::compute::ComputeEncoder;
+use crate::device::Size;
+use crate::error::{Error, Failure, Result};
+use crate::ops::kernels::KernelName;
+use crate::ops::launch::{Grid, Launch, Operand, bytes4};
+use crate::ops::source::Shader;
+use crate::ops::{KvCache, KvElement, KvShape, Ops, SIMD_WIDTH, View};
+
+/// From this many rows on, matrices are worth filling, where the head size fills them.
+const TILE_MIN_ROWS: usize = 8;
+const TILE_MAX_HEAD_SIZE: usize = 128;
+
+/// What [`Ops::attention`] computes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AttentionShape {
+    /// Heads of queries: a multiple of the cache's heads.
+    pub heads: usize,
+    /// Rows of queries: consecutive positions.
+    pub rows: usize,
+    /// Positions before the first row; row r sees the keys 0 to `past + r`.
+    pub past: usize,
+    /// What scores are multiplied by: as a rule `1 / sqrt(head_size)`.
+    pub scale: f32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Arguments {
+    rows: u32,
+    heads: u32,
+    kv_heads: u32,
+    capacity: u32,
+    past: u32,
+    scale: f32,
+}
+
+impl Ops {
+    /// `y[r, h] = softmax(scale * q[r, h] . keys) . values` over the positions that row r sees: `q` and `y` are
+    /// `[rows, heads, head_size]` of f32. Query heads share the cache's heads in groups (Ainslie et al. 2023,
+    /// arXiv:2305.13245). The cache has to hold the rows' own positions already ([`Ops::kv_append`]). Kernels
+    /// `attention_vector_*` for few rows, `attention_tile_*` (on simdgroup matrices) for many.
+    ///
+    /// One pass with an online softmax (Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135):
+    /// no scores are kept, whatever the length.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where the heads do not fit the cache's or the scale is not finite; [`Error::OutOfRange`] where the
+    /// rows lie past the cache, or `q` or `y` past its buffer; [`Error::Misaligned`] where `y` is not on a multiple of 16 bytes.
+    pub fn attention<'a>(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        cache: &KvCache,
+        q: impl Into<View<'a>>,
+        y: impl Into<View<'a>>,
+        shape: &AttentionShape,
+    ) -> Result<()> {
+        const FUNCTION: &str = "Ops::attention";
+        let AttentionShape {
+            heads,
+            rows,
+            past,
+            scale,
+        } = *shape;
+        let KvShape {
+            element,
+            kv_heads,
+            capacity,
+            head_size,
+        } = *cache.shape();
+        if heads == 0 || heads % kv_heads != 0 || !scale.is_finite() {
+            let message =
+                format!("{heads} heads over {kv_heads} heads of keys, and a scale of {scale}");
+            return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
+        }
+        cache.check_rows(FUNCTION, past, rows)?;
+        let bytes = bytes4(FUNCTION, "q", &[rows, heads, head_size])?;
+        let operands = [
+            Operand::read("q", q.into(), bytes, 4),
+            Operand::read("the keys", cache.keys(), cache.bytes(), 16),
+            Operand::read("the values", cache.values(), cache.bytes(), 16),
+            Operand::write("y", y.into(), bytes, 16),
+        ];
+        if rows == 0 {
+            return Ok(());
+        }
+        let tiles = rows >= TILE_MIN_ROWS && head_size % 8 == 0 && head_size <= TILE_MAX_HEAD_SIZE;
+        let plan = if tiles {
+            Plan::tile(element, head_size, rows)
+        } else {
+            Plan::vector(element, head_size, rows, past)
+        };
+        let kernel = KernelName::new(plan.shader, plan.function).with(cache.head_size_constant());
+        let launch = Launch {
+            function: FUNCTION,
+            pipeline: &self.kernels.pipeline(kernel)?,
+            arguments: Arguments {
+                rows: rows as u32,
+                heads: heads as u32,
+                kv_heads: kv_heads as u32,
+                capacity: capacity as u32,
+                past: past as u32,
+                scale,
+            },
+            operands: &operands,
+            threadgroup_memory: plan.shared_floats.next_multiple_of(4) * size_of::<f32>(),
+            grid: Grid::Threadgroups {
+                groups: Size::new(heads, plan.groups, 1),
+                threadgroup: (plan.simdgroups * SIMD_WIDTH).into(),
+            },
+        };
+        // SAFETY: the kernels read q, and positions below past + rows of the cache, and write y[rows, heads, head_size]; they
+        // divide `shared` as the plan says.
+        unsafe { launch.encode(encoder) }
+    }
+}
+
+/// One of the two kernels, and how it is launched.
+struct Plan {
+    shader: Shader,
+    function: &'static str,
+    /// Floats of the kernel's `shared`, as it divides them.
+    shared_floats: usize,
+    /// Threadgroups for each head.
+    groups: usize,
+    simdgroups: usize,
+}
+
+impl Plan {
+    /// `attention_tile.metal`: 32 rows a threadgroup.
+    fn tile(element: KvElement, head_size: usize, rows: usize) -> Plan {
+        const SIMDGROUPS: usize = 4;
+        const ROWS: usize = 8 * SIMDGROUPS;
+        const KEYS: usize = 32;
+        const PADDING: usize = 4;
+        Plan {
+            shader: Shader::AttentionTile,
+            function: match element {
+                KvElement::F32 => "attention_tile_f32",
+                KvElement::F16 => "attention_tile_f16",
+            },
+            shared_floats: KEYS * (head_size + PADDING) + SIMDGROUPS * (8 * (KEYS + PADDING) + 64),
+            groups: rows.div_ceil(ROWS),
+            simdgroups: SIMDGROUPS,
+        }
+    }
+
+    /// `attention_vector.metal`: one row a threadgroup, its keys shared among as many simdgroups as have any.
+    fn vector(element: KvElement, head_size: usize, rows: usize, past: usize) -> Plan {
+        const KEYS: usize = 64;
+        const MAX_SIMDGROUPS: usize = 8;
+        let simdgroups = (past + rows).div_ceil(KEYS).min(MAX_SIMDGROUPS);
+        let sets = SIMD_WIDTH / (head_size / 4).min(SIMD_WIDTH);
+        Plan {
+            shader: Shader::AttentionVector,
+            function: match element {
+                KvElement::F32 => "attention_vector_f32",
+                KvElement::F16 => "attention_vector_f16",
+            },
+            shared_floats: head_size + simdgroups * (KEYS + sets * head_size + 2),
+            groups: rows,
+            simdgroups,
+        }
+    }
+}

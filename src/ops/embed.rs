@@ -1,0 +1,81 @@
+//! Embedding rows.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::compute::ComputeEncoder;
+use crate::device::Size;
+use crate::error::Result;
+use crate::ops::kernels::KernelName;
+use crate::ops::launch::{Grid, Launch, Operand, bytes4};
+use crate::ops::source::Shader;
+use crate::ops::{Ops, SIMD_WIDTH, View, Weight, WeightType};
+
+/// Elements that a thread unpacks.
+const CHUNK_ELEMENTS: usize = 16;
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Arguments {
+    rows: u32,
+    k: u32,
+}
+
+impl Ops {
+    /// `y[i, :] = table[ids[i], :]`, unpacked to f32: `ids` is `[count]` of u32, `y` is `[count, table.columns()]`. Kernel
+    /// `embed_*`.
+    ///
+    /// An id past the table gives its last row: ids are data on the device, which this call cannot see.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::Misaligned`](crate::Error::Misaligned) and
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) as for [`Ops::matmul`].
+    pub fn embed<'a>(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        table: &Weight,
+        ids: impl Into<View<'a>>,
+        y: impl Into<View<'a>>,
+        count: usize,
+    ) -> Result<()> {
+        const FUNCTION: &str = "Ops::embed";
+        let k = table.columns();
+        let operands = [
+            Operand::read(
+                "the table",
+                table.view(),
+                table.bytes(),
+                table.kind().alignment(),
+            ),
+            Operand::read("ids", ids.into(), bytes4(FUNCTION, "ids", &[count])?, 4),
+            Operand::write("y", y.into(), bytes4(FUNCTION, "y", &[count, k])?, 4),
+        ];
+        if count == 0 {
+            return Ok(());
+        }
+        let name = match table.kind() {
+            WeightType::F32 => "embed_f32",
+            WeightType::F16 => "embed_f16",
+            WeightType::Q8_0 => "embed_q8_0",
+            WeightType::Q4_0 => "embed_q4_0",
+        };
+        let launch = Launch {
+            function: FUNCTION,
+            pipeline: &self
+                .kernels
+                .pipeline(KernelName::new(Shader::Embed, name))?,
+            arguments: Arguments {
+                rows: table.rows() as u32,
+                k: k as u32,
+            },
+            operands: &operands,
+            threadgroup_memory: 0,
+            grid: Grid::Threads {
+                grid: Size::new(k.div_ceil(CHUNK_ELEMENTS), count, 1),
+                threadgroup: SIMD_WIDTH.into(),
+            },
+        };
+        // SAFETY: the kernel clamps ids to the table and writes y[count, k].
+        unsafe { launch.encode(encoder) }
+    }
+}

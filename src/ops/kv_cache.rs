@@ -1,0 +1,218 @@
+//! [`KvCache`]: the keys and values of one layer.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::buffer::{Buffer, StorageMode};
+use crate::compute::ComputeEncoder;
+use crate::device::{Device, Size};
+use crate::error::{Error, Failure, Result};
+use crate::ops::kernels::{Constant, KernelName};
+use crate::ops::launch::{Grid, Launch, Operand, bytes4, elements};
+use crate::ops::source::Shader;
+use crate::ops::{Ops, SIMD_WIDTH, View};
+
+/// The largest head that the kernels have registers for.
+const MAX_HEAD_SIZE: usize = 256;
+
+/// How the elements of a cache are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KvElement {
+    /// 32-bit floats.
+    F32,
+    /// 16-bit floats: half the memory and bandwidth, keys and values rounded to 11 bits.
+    F16,
+}
+
+impl KvElement {
+    /// Bytes of an element.
+    pub const fn bytes(self) -> usize {
+        match self {
+            KvElement::F32 => 4,
+            KvElement::F16 => 2,
+        }
+    }
+}
+
+/// The shape of a [`KvCache`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KvShape {
+    /// How elements are stored.
+    pub element: KvElement,
+    /// Heads of keys and values; each serves a group of query heads.
+    pub kv_heads: usize,
+    /// Positions that the cache has room for.
+    pub capacity: usize,
+    /// Elements of a head: a multiple of 4, at most 256.
+    pub head_size: usize,
+}
+
+impl KvShape {
+    /// Bytes of the keys, or of the values, which take as much.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] where a dimension is zero or the head size is not possible, [`Error::OutOfRange`] where
+    /// the cache would not fit the address space.
+    pub fn bytes(&self) -> Result<usize> {
+        const FUNCTION: &str = "KvShape::bytes";
+        let KvShape {
+            element,
+            kv_heads,
+            capacity,
+            head_size,
+        } = *self;
+        if kv_heads == 0
+            || capacity == 0
+            || head_size == 0
+            || head_size % 4 != 0
+            || head_size > MAX_HEAD_SIZE
+        {
+            let message = format!(
+                "{kv_heads} heads of {capacity} positions of {head_size} elements: none may be zero, and the last has to be \
+                 a multiple of 4 up to {MAX_HEAD_SIZE}"
+            );
+            return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
+        }
+        let count = elements(FUNCTION, "a cache", &[kv_heads, capacity, head_size])?;
+        count.checked_mul(element.bytes()).ok_or_else(|| {
+            let message = format!("a cache of {count} elements of {} bytes", element.bytes());
+            Error::OutOfRange(Failure::new(FUNCTION, message))
+        })
+    }
+}
+
+/// The keys and values of one layer, each `[kv_heads, capacity, head_size]`, in buffers that it keeps alive. Clones share them.
+#[derive(Debug, Clone)]
+pub struct KvCache {
+    keys: Buffer,
+    values: Buffer,
+    shape: KvShape,
+}
+
+impl KvCache {
+    /// A cache with room for `shape`, in two private buffers.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`KvShape::bytes`] and of [`Device::new_buffer`].
+    pub fn new(device: &Device, shape: &KvShape) -> Result<KvCache> {
+        let bytes = shape.bytes()?;
+        let make = || device.new_buffer(bytes, StorageMode::Private);
+        Ok(KvCache {
+            keys: make()?,
+            values: make()?,
+            shape: *shape,
+        })
+    }
+
+    /// The cache's shape.
+    pub fn shape(&self) -> &KvShape {
+        &self.shape
+    }
+
+    /// The keys.
+    pub fn keys(&self) -> View<'_> {
+        View::new(&self.keys, 0)
+    }
+
+    /// The values.
+    pub fn values(&self) -> View<'_> {
+        View::new(&self.values, 0)
+    }
+
+    /// Bytes of the keys, and of the values.
+    pub(super) fn bytes(&self) -> usize {
+        self.shape.kv_heads
+            * self.shape.capacity
+            * self.shape.head_size
+            * self.shape.element.bytes()
+    }
+
+    /// Checks that positions `past` to `past + rows` fit.
+    pub(super) fn check_rows(
+        &self,
+        function: &'static str,
+        past: usize,
+        rows: usize,
+    ) -> Result<()> {
+        let capacity = self.shape.capacity;
+        if past.checked_add(rows).is_none_or(|end| end > capacity) {
+            let message = format!("{rows} positions from {past} in a cache of {capacity}");
+            return Err(Error::OutOfRange(Failure::new(function, message)));
+        }
+        Ok(())
+    }
+
+    /// The function constant that the kernels of `attention.h` take.
+    pub(super) fn head_size_constant(&self) -> Constant {
+        Constant::Uint(0, self.shape.head_size as u32)
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Arguments {
+    kv_heads: u32,
+    capacity: u32,
+    past: u32,
+}
+
+impl Ops {
+    /// Puts the keys and values of `rows` new positions behind the `past` ones that the cache holds: `k` and `v` are
+    /// `[rows, kv_heads, head_size]` of f32. Kernel `kv_append_*`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] where the cache is too small, or `k` or `v` does not fit in its buffer;
+    /// [`Error::Misaligned`] where one is not on a multiple of 16 bytes; [`Error::InvalidArgument`] where one is the cache.
+    pub fn kv_append<'a>(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        cache: &KvCache,
+        k: impl Into<View<'a>>,
+        v: impl Into<View<'a>>,
+        rows: usize,
+        past: usize,
+    ) -> Result<()> {
+        const FUNCTION: &str = "Ops::kv_append";
+        let KvShape {
+            element,
+            kv_heads,
+            capacity,
+            head_size,
+        } = *cache.shape();
+        cache.check_rows(FUNCTION, past, rows)?;
+        let bytes = bytes4(FUNCTION, "k", &[rows, kv_heads, head_size])?;
+        let operands = [
+            Operand::read("k", k.into(), bytes, 16),
+            Operand::read("v", v.into(), bytes, 16),
+            Operand::write("the keys", cache.keys(), cache.bytes(), 16),
+            Operand::write("the values", cache.values(), cache.bytes(), 16),
+        ];
+        if rows == 0 {
+            return Ok(());
+        }
+        let name = match element {
+            KvElement::F32 => "kv_append_f32",
+            KvElement::F16 => "kv_append_f16",
+        };
+        let kernel = KernelName::new(Shader::KvAppend, name).with(cache.head_size_constant());
+        let launch = Launch {
+            function: FUNCTION,
+            pipeline: &self.kernels.pipeline(kernel)?,
+            arguments: Arguments {
+                kv_heads: kv_heads as u32,
+                capacity: capacity as u32,
+                past: past as u32,
+            },
+            operands: &operands,
+            threadgroup_memory: 0,
+            grid: Grid::Threads {
+                grid: Size::new(kv_heads * head_size / 4, rows, 1),
+                threadgroup: SIMD_WIDTH.into(),
+            },
+        };
+        // SAFETY: the kernel reads k and v [rows, kv_heads, head_size] and writes positions below past + rows.
+        unsafe { launch.encode(encoder) }
+    }
+}

@@ -1,0 +1,180 @@
+//! [`Launch`]: one dispatch, checked before anything is encoded.
+
+use bytemuck::NoUninit;
+
+use crate::compute::ComputeEncoder;
+use crate::device::Size;
+use crate::error::{Error, Failure, Result};
+use crate::ops::View;
+use crate::pipeline::ComputePipeline;
+
+/// What a kernel does with a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+    /// Written, element by element in place of any input that lies exactly there.
+    WriteInPlace,
+}
+
+/// A buffer argument: where it is and how far the kernel goes in it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Operand<'a> {
+    name: &'static str,
+    view: View<'a>,
+    bytes: usize,
+    alignment: usize,
+    access: Access,
+}
+
+impl<'a> Operand<'a> {
+    /// `bytes` bytes that the kernel reads.
+    pub(crate) fn read(
+        name: &'static str,
+        view: View<'a>,
+        bytes: usize,
+        alignment: usize,
+    ) -> Operand<'a> {
+        Operand {
+            name,
+            view,
+            bytes,
+            alignment,
+            access: Access::Read,
+        }
+    }
+
+    /// `bytes` bytes that the kernel writes, apart from everything else that it touches.
+    pub(crate) fn write(
+        name: &'static str,
+        view: View<'a>,
+        bytes: usize,
+        alignment: usize,
+    ) -> Operand<'a> {
+        Operand {
+            name,
+            view,
+            bytes,
+            alignment,
+            access: Access::Write,
+        }
+    }
+
+    /// The same operand, which may be one of the inputs as well.
+    pub(crate) fn in_place(self) -> Operand<'a> {
+        Operand {
+            access: Access::WriteInPlace,
+            ..self
+        }
+    }
+
+    fn conflicts(&self, other: &Operand<'_>) -> bool {
+        if self.access == Access::Read && other.access == Access::Read {
+            return false;
+        }
+        let same = self.view.offset() == other.view.offset() && self.bytes == other.bytes;
+        let in_place = [self.access, other.access] == [Access::WriteInPlace, Access::Read]
+            || [self.access, other.access] == [Access::Read, Access::WriteInPlace];
+        self.view.overlaps(self.bytes, &other.view, other.bytes) && !(same && in_place)
+    }
+}
+
+/// One dispatch of one of our kernels: `arguments` is bound at index 0, the operands at 1 and up.
+pub(crate) struct Launch<'a, A> {
+    /// The operation, for errors.
+    pub(crate) function: &'static str,
+    pub(crate) pipeline: &'a ComputePipeline,
+    pub(crate) arguments: A,
+    pub(crate) operands: &'a [Operand<'a>],
+    /// Bytes of dynamic threadgroup memory at index 0; zero for none.
+    pub(crate) threadgroup_memory: usize,
+    pub(crate) grid: Grid,
+}
+
+/// How a dispatch is cut.
+pub(crate) enum Grid {
+    /// As many threads as said; threadgroups at the edge are smaller.
+    Threads { grid: Size, threadgroup: Size },
+    /// As many threadgroups as said.
+    Threadgroups { groups: Size, threadgroup: Size },
+}
+
+impl<A: NoUninit> Launch<'_, A> {
+    /// Checks the operands and encodes the dispatch.
+    ///
+    /// # Safety
+    ///
+    /// With these arguments and this grid the kernel stays within the operands as they are described here.
+    pub(crate) unsafe fn encode(self, encoder: &mut ComputeEncoder<'_>) -> Result<()> {
+        for (index, operand) in self.operands.iter().enumerate() {
+            operand.view.check(
+                self.function,
+                operand.name,
+                operand.bytes,
+                operand.alignment,
+            )?;
+            if let Some(other) = self.operands[..index]
+                .iter()
+                .find(|other| operand.conflicts(other))
+            {
+                let message = format!(
+                    "{} and {} overlap in their buffer",
+                    other.name, operand.name
+                );
+                return Err(Error::InvalidArgument(Failure::new(self.function, message)));
+            }
+        }
+        encoder.set_compute_pipeline_state(self.pipeline)?;
+        encoder.set_value(&self.arguments, 0)?;
+        for (index, operand) in self.operands.iter().enumerate() {
+            let (buffer, offset) = (operand.view.buffer(), operand.view.offset());
+            match operand.access {
+                Access::Read => encoder.set_buffer_read_only(buffer, offset, index + 1)?,
+                Access::Write | Access::WriteInPlace => {
+                    encoder.set_buffer(buffer, offset, index + 1)?
+                }
+            }
+        }
+        if self.threadgroup_memory > 0 {
+            encoder.set_threadgroup_memory_length(self.threadgroup_memory, 0)?;
+        }
+        // SAFETY: every operand was checked to lie within its buffer, and the caller promises that the kernel stays within
+        // them; the sources under shaders/ are plain arithmetic that ends on any data.
+        unsafe {
+            match self.grid {
+                Grid::Threads { grid, threadgroup } => encoder.dispatch_threads(grid, threadgroup),
+                Grid::Threadgroups {
+                    groups,
+                    threadgroup,
+                } => encoder.dispatch_threadgroups(groups, threadgroup),
+            }
+        }
+    }
+}
+
+/// `factors` multiplied, as a number of elements; an error where a dimension exceeds 2^32 - 1 or the product the address
+/// space.
+pub(crate) fn elements(function: &'static str, what: &str, factors: &[usize]) -> Result<usize> {
+    let product = factors
+        .iter()
+        .try_fold(1usize, |product, &factor| product.checked_mul(factor));
+    match product {
+        Some(product) if factors.iter().all(|&factor| u32::try_from(factor).is_ok()) => Ok(product),
+        _ => {
+            let message = format!("{what} of {factors:?} elements is more than a kernel can count");
+            Err(Error::OutOfRange(Failure::new(function, message)))
+        }
+    }
+}
+
+/// [`elements`] in bytes of 4-byte elements.
+pub(crate) fn bytes4(function: &'static str, what: &str, factors: &[usize]) -> Result<usize> {
+    match elements(function, what, factors)?.checked_mul(4) {
+        Some(bytes) => Ok(bytes),
+        None => {
+            let message =
+                format!("{what} of {factors:?} elements is more than an address space holds");
+            Err(Error::OutOfRange(Failure::new(function, message)))
+        }
+    }
+}

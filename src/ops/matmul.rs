@@ -1,0 +1,196 @@
+//! Products with a weight matrix: the kernel is chosen by the number of rows.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::compute::ComputeEncoder;
+use crate::device::{GpuFamily, Size};
+use crate::error::Result;
+use crate::ops::kernels::{Constant, KernelName, Kernels};
+use crate::ops::launch::{Grid, Launch, Operand, bytes4};
+use crate::ops::source::Shader;
+use crate::ops::{Ops, SIMD_WIDTH, View, Weight, WeightType};
+
+/// Up to this many rows of x the matrix-vector kernels are used: they read the weights once for four rows.
+const MATVEC_MAX_ROWS: usize = 8;
+/// Rows of weights that a lane of `matvec` works on.
+const MATVEC_ROWS_PER_LANE: usize = 4;
+/// Rows of weights of a tile of `matmul`, and its threads.
+const MATMUL_TILE_ROWS: usize = 64;
+const MATMUL_THREADS: usize = 128;
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Arguments {
+    m: u32,
+    n: u32,
+    k: u32,
+}
+
+/// How `matvec` spreads over a device.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MatvecTuning {
+    /// Lanes that share a row of weights.
+    lanes_per_row: usize,
+    simdgroups: usize,
+}
+
+impl MatvecTuning {
+    /// A GPU wants neighbouring lanes on neighbouring bytes. A device without Apple's GPU features may run its lanes one
+    /// after another, and then wants each lane on a row of its own: long sequential reads, no reduction.
+    pub(super) fn of(kernels: &Kernels) -> MatvecTuning {
+        match kernels.device().supports_family(GpuFamily::Apple1) {
+            true => MatvecTuning {
+                lanes_per_row: SIMD_WIDTH,
+                simdgroups: 2,
+            },
+            false => MatvecTuning {
+                lanes_per_row: 1,
+                simdgroups: 1,
+            },
+        }
+    }
+}
+
+impl Ops {
+    /// `y = x . W^T`: `x` is `[m, weight.columns()]`, `y` is `[m, weight.rows()]`, both f32.
+    ///
+    /// Up to 8 rows go to the kernels `matvec_*`, which are bound by the bandwidth of the weights; more go to `matmul_*`, on
+    /// simdgroup matrices. The arithmetic is f32 in both.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::Misaligned`](crate::Error::Misaligned) and
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) where `x` or `y` does not fit in its buffer, is not on a
+    /// multiple of 4 bytes, or `y` overlaps what is read; and those of the encoder.
+    pub fn matmul<'a>(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        weight: &Weight,
+        x: impl Into<View<'a>>,
+        y: impl Into<View<'a>>,
+        m: usize,
+    ) -> Result<()> {
+        self.product(encoder, "Ops::matmul", weight, x.into(), y.into(), m, false)
+    }
+
+    /// `y += x . W^T`, as [`Ops::matmul`] otherwise: the residual connection in the same dispatch.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Ops::matmul`].
+    pub fn matmul_add<'a>(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        weight: &Weight,
+        x: impl Into<View<'a>>,
+        y: impl Into<View<'a>>,
+        m: usize,
+    ) -> Result<()> {
+        self.product(
+            encoder,
+            "Ops::matmul_add",
+            weight,
+            x.into(),
+            y.into(),
+            m,
+            true,
+        )
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn product(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        function: &'static str,
+        weight: &Weight,
+        x: View<'_>,
+        y: View<'_>,
+        m: usize,
+        accumulate: bool,
+    ) -> Result<()> {
+        let (n, k) = (weight.rows(), weight.columns());
+        let operands = [
+            Operand::read(
+                "the weights",
+                weight.view(),
+                weight.bytes(),
+                weight.kind().alignment(),
+            ),
+            Operand::read("x", x, bytes4(function, "x", &[m, k])?, 4),
+            Operand::write("y", y, bytes4(function, "y", &[m, n])?, 4),
+        ];
+        if m == 0 {
+            return Ok(());
+        }
+        let accumulate = Constant::Bool(1, accumulate);
+        let (kernel, grid) = if m <= MATVEC_MAX_ROWS {
+            let tuning = MatvecTuning::of(&self.kernels);
+            let columns = if m == 1 { 1 } else { 4 };
+            let rows =
+                tuning.simdgroups * (SIMD_WIDTH / tuning.lanes_per_row) * MATVEC_ROWS_PER_LANE;
+            let kernel = KernelName::new(Shader::Matvec, matvec_name(weight.kind(), columns))
+                .with(Constant::Uint(0, tuning.lanes_per_row as u32))
+                .with(accumulate);
+            let groups = Size::new(n.div_ceil(rows), m.div_ceil(columns), 1);
+            (
+                kernel,
+                Grid::Threadgroups {
+                    groups,
+                    threadgroup: (tuning.simdgroups * SIMD_WIDTH).into(),
+                },
+            )
+        } else {
+            let columns = if m <= 32 { 32 } else { 64 };
+            let kernel = KernelName::new(Shader::Matmul, matmul_name(weight.kind(), columns))
+                .with(accumulate);
+            let groups = Size::new(n.div_ceil(MATMUL_TILE_ROWS), m.div_ceil(columns), 1);
+            (
+                kernel,
+                Grid::Threadgroups {
+                    groups,
+                    threadgroup: MATMUL_THREADS.into(),
+                },
+            )
+        };
+        let launch = Launch {
+            function,
+            pipeline: &self.kernels.pipeline(kernel)?,
+            arguments: Arguments {
+                m: m as u32,
+                n: n as u32,
+                k: k as u32,
+            },
+            operands: &operands,
+            threadgroup_memory: 0,
+            grid,
+        };
+        // SAFETY: both kernels read rows below n of the weights and below m of x, of k elements each, and write y[m, n].
+        unsafe { launch.encode(encoder) }
+    }
+}
+
+fn matvec_name(kind: WeightType, columns: usize) -> &'static str {
+    match (kind, columns) {
+        (WeightType::F32, 1) => "matvec_f32_1",
+        (WeightType::F32, _) => "matvec_f32_4",
+        (WeightType::F16, 1) => "matvec_f16_1",
+        (WeightType::F16, _) => "matvec_f16_4",
+        (WeightType::Q8_0, 1) => "matvec_q8_0_1",
+        (WeightType::Q8_0, _) => "matvec_q8_0_4",
+        (WeightType::Q4_0, 1) => "matvec_q4_0_1",
+        (WeightType::Q4_0, _) => "matvec_q4_0_4",
+    }
+}
+
+fn matmul_name(kind: WeightType, columns: usize) -> &'static str {
+    match (kind, columns) {
+        (WeightType::F32, 32) => "matmul_f32_32",
+        (WeightType::F32, _) => "matmul_f32_64",
+        (WeightType::F16, 32) => "matmul_f16_32",
+        (WeightType::F16, _) => "matmul_f16_64",
+        (WeightType::Q8_0, 32) => "matmul_q8_0_32",
+        (WeightType::Q8_0, _) => "matmul_q8_0_64",
+        (WeightType::Q4_0, 32) => "matmul_q4_0_32",
+        (WeightType::Q4_0, _) => "matmul_q4_0_64",
+    }
+}

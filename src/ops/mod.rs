@@ -1,0 +1,79 @@
+//! The kernels under `shaders/` as safe calls that encode into a [`ComputeEncoder`](crate::ComputeEncoder).
+//!
+//! | operation | call | kernel |
+//! |---|---|---|
+//! | matrix product with f32, f16, Q8_0 or Q4_0 weights | [`Ops::matmul`], [`Ops::matmul_add`] | `matvec.metal`, `matmul.metal` |
+//! | embedding rows | [`Ops::embed`] | `embed.metal` |
+//! | RMS norm, also with a residual added first | [`Ops::rms_norm`], [`Ops::add_rms_norm`] | `norm.metal` |
+//! | rotary embedding | [`Ops::rope`], [`rope_frequencies`] | `rope.metal` |
+//! | attention over a KV cache | [`Ops::kv_append`], [`Ops::attention`] | `attention.metal` |
+//! | SiLU gate, addition, scaling, copy | [`Ops::silu_multiply`], [`Ops::add`], [`Ops::scale`], [`Ops::copy`] | `elementwise.metal` |
+//! | largest element | [`Ops::argmax`] | `argmax.metal` |
+//!
+//! Activations are 32-bit floats, row-major. Every call checks shapes, alignment, buffer ranges and overlaps before it encodes
+//! anything; one that fails leaves the encoder as it was. Calls are encoded, not run: results are there when the command
+//! buffer has completed. A serial encoder runs them in order; in a concurrent one, barriers between dependent calls are the
+//! caller's to place, as with any dispatch.
+
+mod argmax;
+mod attention;
+mod elementwise;
+mod embed;
+mod kernels;
+mod kv_cache;
+mod launch;
+mod matmul;
+mod norm;
+mod rope;
+mod source;
+mod view;
+mod weight;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::device::Device;
+use crate::error::Result;
+use kernels::Kernels;
+
+pub use attention::AttentionShape;
+pub use kv_cache::{KvCache, KvElement, KvShape};
+pub use rope::{RopePairing, RopeShape, rope_frequencies};
+pub use source::shader_sources;
+pub use view::View;
+pub use weight::{Weight, WeightType};
+
+/// Threads of a simdgroup. The kernels are written for this width, which all Apple GPUs have.
+const SIMD_WIDTH: usize = 32;
+
+/// The operations on one device. Clones share the compiled kernels; each kernel is compiled when it is first used.
+#[derive(Clone)]
+pub struct Ops {
+    kernels: Arc<Kernels>,
+}
+
+impl Ops {
+    /// The operations on `device`. Compiles nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// None today; a device that the kernels cannot run on would be [`Error::Unsupported`](crate::Error::Unsupported).
+    pub fn new(device: &Device) -> Result<Ops> {
+        Ok(Ops {
+            kernels: Arc::new(Kernels::new(device)),
+        })
+    }
+
+    /// The device that the kernels are compiled for.
+    pub fn device(&self) -> &Device {
+        self.kernels.device()
+    }
+}
+
+impl fmt::Debug for Ops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ops")
+            .field("device", self.device())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,130 @@
+//! RMS norm.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::compute::ComputeEncoder;
+use crate::error::{Error, Failure, Result};
+use crate::ops::kernels::{Constant, KernelName};
+use crate::ops::launch::{Grid, Launch, Operand, bytes4};
+use crate::ops::source::Shader;
+use crate::ops::{Ops, SIMD_WIDTH, View};
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Arguments {
+    columns: u32,
+    epsilon: f32,
+}
+
+impl Ops {
+    /// `y = x / sqrt(mean(x^2) + epsilon) * weight` for each row (Zhang and Sennrich 2019, arXiv:1910.07467): `x` and `y` are
+    /// `[rows, columns]`, `weight` is `[columns]`, all f32. `y` may be `x`. Kernel `rms_norm`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for no columns or an epsilon that is negative or not finite; otherwise as for
+    /// [`Ops::matmul`].
+    #[allow(clippy::too_many_arguments)]
+    pub fn rms_norm<'a>(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        x: impl Into<View<'a>>,
+        weight: impl Into<View<'a>>,
+        y: impl Into<View<'a>>,
+        rows: usize,
+        columns: usize,
+        epsilon: f32,
+    ) -> Result<()> {
+        const FUNCTION: &str = "Ops::rms_norm";
+        let bytes = bytes4(FUNCTION, "x", &[rows, columns])?;
+        let operands = [
+            Operand::read("x", x.into(), bytes, 4),
+            Operand::read(
+                "weight",
+                weight.into(),
+                bytes4(FUNCTION, "weight", &[columns])?,
+                4,
+            ),
+            Operand::write("y", y.into(), bytes, 4).in_place(),
+        ];
+        self.norm(encoder, FUNCTION, &operands, rows, columns, epsilon)
+    }
+
+    /// `x += residual`, then `y = rms_norm(x)`, in one dispatch: `residual` has the shape of `x`. Kernel `rms_norm` with its
+    /// function constant `add_residual`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Ops::rms_norm`]; here `x`, `residual` and `y` have to lie apart.
+    #[allow(clippy::too_many_arguments)]
+    pub fn add_rms_norm<'a>(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        x: impl Into<View<'a>>,
+        residual: impl Into<View<'a>>,
+        weight: impl Into<View<'a>>,
+        y: impl Into<View<'a>>,
+        rows: usize,
+        columns: usize,
+        epsilon: f32,
+    ) -> Result<()> {
+        const FUNCTION: &str = "Ops::add_rms_norm";
+        let bytes = bytes4(FUNCTION, "x", &[rows, columns])?;
+        let operands = [
+            Operand::write("x", x.into(), bytes, 4),
+            Operand::read(
+                "weight",
+                weight.into(),
+                bytes4(FUNCTION, "weight", &[columns])?,
+                4,
+            ),
+            Operand::write("y", y.into(), bytes, 4),
+            Operand::read("residual", residual.into(), bytes, 4),
+        ];
+        self.norm(encoder, FUNCTION, &operands, rows, columns, epsilon)
+    }
+
+    /// The operands are x, weight, y and, where there is one, the residual.
+    fn norm(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        function: &'static str,
+        operands: &[Operand<'_>],
+        rows: usize,
+        columns: usize,
+        epsilon: f32,
+    ) -> Result<()> {
+        if columns == 0 || !(epsilon >= 0.0 && epsilon.is_finite()) {
+            let message = format!("{columns} columns and an epsilon of {epsilon}");
+            return Err(Error::InvalidArgument(Failure::new(function, message)));
+        }
+        if rows == 0 {
+            return Ok(());
+        }
+        let add_residual = Constant::Bool(0, operands.len() == 4);
+        let pipeline = self
+            .kernels
+            .pipeline(KernelName::new(Shader::Norm, "rms_norm").with(add_residual))?;
+        let most = pipeline.max_total_threads_per_threadgroup() / SIMD_WIDTH * SIMD_WIDTH;
+        let launch = Launch {
+            function,
+            pipeline: &pipeline,
+            arguments: Arguments {
+                columns: columns as u32,
+                epsilon,
+            },
+            operands,
+            threadgroup_memory: 0,
+            grid: Grid::Threadgroups {
+                groups: rows.into(),
+                threadgroup: columns
+                    .div_ceil(4)
+                    .next_multiple_of(SIMD_WIDTH)
+                    .min(most)
+                    .into(),
+            },
+        };
+        // SAFETY: the kernel reads and writes rows below `rows` of `columns` elements.
+        unsafe { launch.encode(encoder) }
+    }
+}

@@ -1,0 +1,155 @@
+//! The sources under `shaders/`, embedded, with their own headers put in place: Metal's run-time compiler has no include
+//! path. `#line` directives keep the names and lines of the files in diagnostics.
+
+/// The sources of all kernels as Metal gets them: the names of the files and their text, headers included. For those who
+/// compile them ahead of time, look for a kernel's name, or check the language rules.
+pub fn shader_sources() -> impl Iterator<Item = (&'static str, String)> {
+    Shader::ALL
+        .into_iter()
+        .map(|shader| (shader.name(), shader.source()))
+}
+
+/// A file of `shaders/` that makes a library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Shader {
+    Argmax,
+    AttentionTile,
+    AttentionVector,
+    Elementwise,
+    Embed,
+    KvAppend,
+    Matmul,
+    Matvec,
+    Norm,
+    Rope,
+}
+
+macro_rules! shader_file {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../shaders/", $name)))
+    };
+}
+
+const HEADERS: [(&str, &str); 3] = [
+    shader_file!("attention.h"),
+    shader_file!("reduce.h"),
+    shader_file!("weights.h"),
+];
+
+impl Shader {
+    const ALL: [Shader; 10] = [
+        Shader::Argmax,
+        Shader::AttentionTile,
+        Shader::AttentionVector,
+        Shader::Elementwise,
+        Shader::Embed,
+        Shader::KvAppend,
+        Shader::Matmul,
+        Shader::Matvec,
+        Shader::Norm,
+        Shader::Rope,
+    ];
+
+    fn file(self) -> (&'static str, &'static str) {
+        match self {
+            Shader::Argmax => shader_file!("argmax.metal"),
+            Shader::AttentionTile => shader_file!("attention_tile.metal"),
+            Shader::AttentionVector => shader_file!("attention_vector.metal"),
+            Shader::Elementwise => shader_file!("elementwise.metal"),
+            Shader::Embed => shader_file!("embed.metal"),
+            Shader::KvAppend => shader_file!("kv_append.metal"),
+            Shader::Matmul => shader_file!("matmul.metal"),
+            Shader::Matvec => shader_file!("matvec.metal"),
+            Shader::Norm => shader_file!("norm.metal"),
+            Shader::Rope => shader_file!("rope.metal"),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        self.file().0
+    }
+
+    /// The whole source, ready for `newLibraryWithSource:`.
+    pub(crate) fn source(self) -> String {
+        let (name, text) = self.file();
+        let mut source = String::with_capacity(text.len() + 8192);
+        append(&mut source, name, text);
+        source
+    }
+}
+
+/// Appends `text` with every `#include "..."` of one of our headers replaced by the header. Include guards in the headers
+/// take care of repeats.
+fn append(source: &mut String, name: &str, text: &str) {
+    source.push_str(&format!("#line 1 \"{name}\"\n"));
+    for (index, line) in text.lines().enumerate() {
+        match included(line) {
+            Some((header, contents)) => {
+                append(source, header, contents);
+                source.push_str(&format!("#line {} \"{name}\"\n", index + 2));
+            }
+            None => {
+                source.push_str(line);
+                source.push('\n');
+            }
+        }
+    }
+}
+
+/// The header of ours that this line includes.
+fn included(line: &str) -> Option<(&'static str, &'static str)> {
+    let name = line
+        .trim()
+        .strip_prefix("#include")?
+        .trim()
+        .strip_prefix('"')?
+        .strip_suffix('"')?;
+    HEADERS.into_iter().find(|(header, _)| *header == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_in_place_and_lines_keep_their_numbers() {
+        for shader in Shader::ALL {
+            let (name, text) = shader.file();
+            let source = shader.source();
+            assert!(
+                !source.contains("#include \""),
+                "{name} still includes one of our headers"
+            );
+            // Whatever line a `#line` announces next must be that line of the file it names.
+            let mut at = (name, 0);
+            for line in source.lines() {
+                if let Some(rest) = line.strip_prefix("#line ") {
+                    let (number, file) = rest.split_once(' ').expect("a number and a file");
+                    let file = file.trim_matches('"');
+                    let known = HEADERS
+                        .iter()
+                        .map(|(header, _)| *header)
+                        .find(|header| *header == file);
+                    at = (
+                        known.unwrap_or(name),
+                        number.parse::<usize>().expect("a line number"),
+                    );
+                } else {
+                    let all = if at.0 == name {
+                        text
+                    } else {
+                        HEADERS.iter().find(|(h, _)| *h == at.0).unwrap().1
+                    };
+                    assert_eq!(
+                        Some(line),
+                        all.lines().nth(at.1 - 1),
+                        "{} line {}",
+                        at.0,
+                        at.1
+                    );
+                    at.1 += 1;
+                }
+            }
+        }
+    }
+}

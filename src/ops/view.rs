@@ -1,0 +1,73 @@
+//! [`View`]: a place in a buffer, and the checks that every operation makes before it binds one.
+
+use crate::buffer::Buffer;
+use crate::error::{Error, Failure, Result};
+
+/// A place in a buffer where an operation reads or writes. How far it goes and of what type the elements are is the
+/// operation's to say; each checks that the buffer reaches that far.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    buffer: &'a Buffer,
+    offset: usize,
+}
+
+impl<'a> View<'a> {
+    /// `offset` bytes into `buffer`.
+    pub fn new(buffer: &'a Buffer, offset: usize) -> View<'a> {
+        View { buffer, offset }
+    }
+
+    /// The buffer.
+    pub fn buffer(&self) -> &'a Buffer {
+        self.buffer
+    }
+
+    /// Bytes from the start of the buffer.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Checks that `bytes` bytes from here are inside the buffer and that the place is aligned. `function` and `what` name
+    /// the argument in errors.
+    pub(crate) fn check(
+        &self,
+        function: &'static str,
+        what: &str,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<()> {
+        let length = self.buffer.len();
+        if self.offset % alignment != 0 {
+            let message = format!(
+                "{what} at offset {}, which is not a multiple of {alignment}",
+                self.offset
+            );
+            return Err(Error::Misaligned(Failure::new(function, message)));
+        }
+        if self
+            .offset
+            .checked_add(bytes)
+            .is_none_or(|end| end > length)
+        {
+            let message = format!(
+                "{what} takes {bytes} bytes at offset {} of a buffer of {length}",
+                self.offset
+            );
+            return Err(Error::OutOfRange(Failure::new(function, message)));
+        }
+        Ok(())
+    }
+
+    /// Whether the `bytes` bytes from here and the `other_bytes` bytes of `other` have any in common.
+    pub(crate) fn overlaps(&self, bytes: usize, other: &View<'_>, other_bytes: usize) -> bool {
+        self.buffer.is_same(other.buffer)
+            && self.offset < other.offset.saturating_add(other_bytes)
+            && other.offset < self.offset.saturating_add(bytes)
+    }
+}
+
+impl<'a> From<&'a Buffer> for View<'a> {
+    fn from(buffer: &'a Buffer) -> View<'a> {
+        View::new(buffer, 0)
+    }
+}
