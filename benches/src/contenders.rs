@@ -25,7 +25,14 @@ pub fn candle_product(weight: &QMatMul, x: &Tensor) -> Result<Tensor> {
 ///
 /// # Panics
 /// Where a slice does not hold its matrix.
-pub fn gemm_product<T: Copy + 'static>(y: &mut [T], x: &[T], w: &[T], [m, n, k]: [usize; 3], one: T, zero: T) {
+pub fn gemm_product<T: Copy + 'static>(
+    y: &mut [T],
+    x: &[T],
+    w: &[T],
+    [m, n, k]: [usize; 3],
+    one: T,
+    zero: T,
+) {
     assert!(y.len() >= m * n && x.len() >= m * k && w.len() >= n * k);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     // SAFETY: the assertion above keeps every access inside the slices; strides are those of row-major matrices, with w

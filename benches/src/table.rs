@@ -34,22 +34,44 @@ fn median_ns(directory: &Path, group: &str, contender: &str) -> Option<f64> {
 /// Prints the rows that have been measured. `baseline` names the contender that the ratio column compares ours with.
 pub fn print(rows: &[Row], ours: &str, contenders: &[&str]) {
     let directory = output_directory();
-    println!("\n| benchmark | unit | {ours} | {} | ratio |", contenders.join(" | "));
+    println!(
+        "\n| benchmark | unit | {ours} | {} | ratio |",
+        contenders.join(" | ")
+    );
     println!("|---|---|---:|{}---:|", "---:|".repeat(contenders.len()));
     for row in rows {
         let rate = |contender: &str| {
             let ns = median_ns(&directory, &row.group, contender)?;
-            Some(if row.unit == "ns" { ns } else { row.giga_work / ns * 1e9 })
+            Some(if row.unit == "ns" {
+                ns
+            } else {
+                row.giga_work / ns * 1e9
+            })
         };
         let Some(own) = rate(ours) else { continue };
-        let others: BTreeMap<&str, f64> =
-            contenders.iter().filter_map(|c| Some((*c, rate(c)?))).collect();
+        let others: BTreeMap<&str, f64> = contenders
+            .iter()
+            .filter_map(|c| Some((*c, rate(c)?)))
+            .collect();
         let cells: Vec<String> = contenders
             .iter()
-            .map(|c| others.get(c).map_or_else(String::new, |v| format!("{v:.2}")))
+            .map(|c| {
+                others
+                    .get(c)
+                    .map_or_else(String::new, |v| format!("{v:.2}"))
+            })
             .collect();
-        let best = others.values().copied().reduce(if row.unit == "ns" { f64::min } else { f64::max });
+        let best =
+            others
+                .values()
+                .copied()
+                .reduce(if row.unit == "ns" { f64::min } else { f64::max });
         let ratio = best.map_or_else(String::new, |b| format!("{:.2}", own / b));
-        println!("| {} | {} | {own:.2} | {} | {ratio} |", row.group, row.unit, cells.join(" | "));
+        println!(
+            "| {} | {} | {own:.2} | {} | {ratio} |",
+            row.group,
+            row.unit,
+            cells.join(" | ")
+        );
     }
 }

@@ -1,0 +1,402 @@
+//! GGUF files that are sound, and GGUF files that are not: what the reader gives and what it says.
+
+use std::io::Write;
+
+use metal_bridge::llama::gguf::{Array, Gguf, GgufError, GgufWriter, TensorType, Value};
+
+/// Bytes of a GGUF file in the making, without the writer's good manners.
+#[derive(Default)]
+struct Raw(Vec<u8>);
+
+impl Raw {
+    fn header(version: u32, tensors: u64, entries: u64) -> Self {
+        Self::default()
+            .bytes(b"GGUF")
+            .u32(version)
+            .u64(tensors)
+            .u64(entries)
+    }
+
+    fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    fn u32(self, value: u32) -> Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    fn u64(self, value: u64) -> Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    fn string(self, string: &str) -> Self {
+        self.u64(string.len() as u64).bytes(string.as_bytes())
+    }
+
+    fn tensor(self, name: &str, dimensions: &[u64], element_type: u32, offset: u64) -> Self {
+        let start = self.string(name).u32(dimensions.len() as u32);
+        let shaped = dimensions
+            .iter()
+            .fold(start, |raw, &dimension| raw.u64(dimension));
+        shaped.u32(element_type).u64(offset)
+    }
+
+    /// Pads to the alignment and adds as many bytes of data.
+    fn data(mut self, count: usize) -> Self {
+        self.0.resize(self.0.len().next_multiple_of(32) + count, 7);
+        self
+    }
+
+    fn open(&self) -> Result<Gguf, GgufError> {
+        open(&self.0)
+    }
+
+    fn refusal(&self) -> GgufError {
+        self.open().expect_err("the file is not sound")
+    }
+}
+
+fn open(bytes: &[u8]) -> Result<Gguf, GgufError> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(bytes).unwrap();
+    Gguf::open(file.path())
+}
+
+fn values() -> Vec<(&'static str, Value)> {
+    let nested = vec![
+        Array::U32(vec![1, 2]),
+        Array::String(["a", "", "ü"].iter().collect()),
+    ];
+    vec![
+        ("u8", Value::U8(200)),
+        ("i8", Value::I8(-100)),
+        ("u16", Value::U16(60_000)),
+        ("i16", Value::I16(-30_000)),
+        ("u32", Value::U32(4_000_000_000)),
+        ("i32", Value::I32(-2_000_000_000)),
+        ("f32", Value::F32(1.5)),
+        ("bool", Value::Bool(true)),
+        ("string", Value::String("naïve".into())),
+        ("u64", Value::U64(u64::MAX)),
+        ("i64", Value::I64(i64::MIN)),
+        ("f64", Value::F64(-2.25)),
+        // Longer than the reader's buffer, so that elements straddle two of its fillings.
+        (
+            "bytes",
+            Value::Array(Array::U8((0..100_001).map(|i| i as u8).collect())),
+        ),
+        (
+            "longs",
+            Value::Array(Array::I64((0..20_003).map(|i| -i).collect())),
+        ),
+        ("bools", Value::Array(Array::Bool(vec![true, false, true]))),
+        ("empty", Value::Array(Array::F64(vec![]))),
+        ("nested", Value::Array(Array::Array(nested))),
+    ]
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let mut writer = GgufWriter::new();
+    for (key, value) in values() {
+        writer.metadata(key, value);
+    }
+    writer.tensor("matrix", &[64, 3], TensorType::Q8_0).unwrap();
+    writer.tensor("vector", &[5], TensorType::F32).unwrap();
+    let mut bytes = Vec::new();
+    writer
+        .write(&mut bytes, |tensor, out| {
+            out.write_all(&vec![tensor.name().len() as u8; tensor.byte_len() as usize])
+        })
+        .unwrap();
+
+    let gguf = open(&bytes).unwrap();
+    assert_eq!(
+        (gguf.version(), gguf.alignment(), gguf.file_size()),
+        (3, 32, bytes.len() as u64)
+    );
+    let expected = values();
+    assert!(
+        gguf.metadata()
+            .eq(expected.iter().map(|(key, value)| (*key, value)))
+    );
+    let matrix = gguf.tensor("matrix").unwrap();
+    assert_eq!(
+        (matrix.dimensions(), matrix.element_type()),
+        (&[64, 3][..], TensorType::Q8_0)
+    );
+    assert_eq!((matrix.byte_len(), matrix.element_count()), (204, 192));
+    let vector = gguf.tensor("vector").unwrap();
+    assert_eq!(vector.offset() % 32, 0);
+    assert_eq!(gguf.tensor_bytes(vector).unwrap(), [6; 20]);
+    assert_eq!(gguf.get_u64("u8").unwrap(), Some(200));
+    assert_eq!(gguf.get_u64("none").unwrap(), None);
+}
+
+#[test]
+fn the_shipped_model_is_read() {
+    let gguf = Gguf::open(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/models/tiny-stories/tiny-stories-q8_0.gguf"
+    ))
+    .unwrap();
+    assert_eq!(gguf.get_str("general.architecture").unwrap(), Some("llama"));
+    assert_eq!(gguf.get_u64("llama.block_count").unwrap(), Some(4));
+    assert_eq!(gguf.tensors().len(), 39);
+    assert_eq!(
+        gguf.tensor("blk.3.ffn_down.weight").unwrap().dimensions(),
+        [768, 256]
+    );
+}
+
+#[test]
+fn version_2_is_read() {
+    let gguf = Raw::header(2, 0, 1)
+        .string("k")
+        .u32(4)
+        .u32(9)
+        .open()
+        .unwrap();
+    assert_eq!((gguf.version(), gguf.get_u64("k").unwrap()), (2, Some(9)));
+}
+
+#[test]
+fn other_files_are_not_gguf() {
+    for bytes in [&b""[..], b"GGU", b"PK\x03\x04 and more"] {
+        let error = open(bytes).unwrap_err();
+        assert!(
+            matches!(&error, GgufError::NotGguf { found } if bytes.starts_with(found)),
+            "{error}"
+        );
+    }
+    assert!(matches!(
+        Gguf::open("/no/such/file.gguf"),
+        Err(GgufError::Io(_))
+    ));
+}
+
+#[test]
+fn other_versions_are_named() {
+    let error = Raw::header(1, 0, 0).refusal();
+    assert!(
+        matches!(
+            error,
+            GgufError::UnsupportedVersion {
+                version: 1,
+                big_endian: false
+            }
+        ),
+        "{error}"
+    );
+    let error = Raw::header(3u32.swap_bytes(), 0, 0).refusal();
+    assert!(
+        matches!(
+            error,
+            GgufError::UnsupportedVersion {
+                version: 3,
+                big_endian: true
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_file_cut_anywhere_is_truncated() {
+    let whole = Raw::header(3, 2, 2)
+        .string("key")
+        .u32(8)
+        .string("value")
+        .string("list")
+        .u32(9)
+        .u32(8)
+        .u64(2)
+        .string("a")
+        .string("b")
+        .tensor("t", &[8], 0, 0)
+        .tensor("u", &[8], 0, 32)
+        .data(64);
+    assert!(whole.open().is_ok());
+    for length in 4..whole.0.len() {
+        let error = open(&whole.0[..length]).unwrap_err();
+        let expected = matches!(
+            error,
+            GgufError::Truncated { .. } | GgufError::TensorOutOfRange { .. }
+        );
+        assert!(expected, "cut at {length}: {error}");
+    }
+}
+
+#[test]
+fn counts_beyond_the_file_are_refused_before_anything_is_allocated() {
+    let huge = [u64::MAX, u64::MAX / 13, 1 << 40];
+    for count in huge {
+        for raw in [
+            Raw::header(3, count, 0),
+            Raw::header(3, 0, count),
+            Raw::header(3, 0, 1).u64(count),
+            Raw::header(3, 0, 1).string("k").u32(8).u64(count),
+            Raw::header(3, 0, 1).string("k").u32(9).u32(10).u64(count),
+            Raw::header(3, 0, 1).string("k").u32(9).u32(8).u64(count),
+            Raw::header(3, 0, 1).string("k").u32(9).u32(9).u64(count),
+            Raw::header(3, 1, 0).u64(count),
+        ] {
+            let error = raw.data(100).refusal();
+            assert!(matches!(error, GgufError::Truncated { .. }), "{error}");
+        }
+    }
+}
+
+#[test]
+fn invalid_values_are_named() {
+    let nested = (0..10).fold(Raw::header(3, 0, 1).string("k").u32(9), |raw, _| {
+        raw.u32(9).u64(1)
+    });
+    for (raw, part) in [
+        (
+            Raw::header(3, 0, 1).string("k").u32(13),
+            "unknown value type 13",
+        ),
+        (
+            Raw::header(3, 0, 1).string("k").u32(9).u32(99).u64(0),
+            "unknown element type 99",
+        ),
+        (
+            Raw::header(3, 0, 1).string("k").u32(7).bytes(&[2]),
+            "2 is no bool",
+        ),
+        (
+            Raw::header(3, 0, 1)
+                .string("k")
+                .u32(8)
+                .u64(2)
+                .bytes(b"a\xff"),
+            "metadata key \"k\" at byte 46: not UTF-8",
+        ),
+        (
+            Raw::header(3, 0, 1)
+                .string("general.alignment")
+                .u32(4)
+                .u32(24),
+            "24 is not a power of two",
+        ),
+        (
+            Raw::header(3, 0, 1)
+                .string("general.alignment")
+                .u32(4)
+                .u32(0),
+            "0 is not a power of two",
+        ),
+        (nested, "nested more than 8 deep"),
+        (
+            Raw::header(3, 1, 0).tensor("t", &[1; 5], 0, 0),
+            "5 dimensions",
+        ),
+        (
+            Raw::header(3, 1, 0).tensor("t", &[32, 0], 0, 0),
+            "a dimension of zero",
+        ),
+        (
+            Raw::header(3, 1, 0).tensor("t", &[33], 8, 0),
+            "rows of 33 weights are not whole Q8_0 blocks of 32",
+        ),
+        (
+            Raw::header(3, 1, 0).tensor("t", &[32], 77, 0),
+            "unknown tensor type 77",
+        ),
+        (
+            Raw::header(3, 1, 0).tensor("t", &[1 << 40, 1 << 40], 0, 0),
+            "overflows",
+        ),
+        (
+            Raw::header(3, 1, 0).tensor("t", &[1], 0, u64::MAX - 31),
+            "overflows",
+        ),
+        (
+            Raw::header(3, 1, 0).tensor("t", &[1], 0, 8),
+            "8 is not a multiple of the alignment 32",
+        ),
+    ] {
+        let error = raw.data(100).refusal();
+        assert!(matches!(error, GgufError::Invalid { .. }), "{error}");
+        assert!(
+            error.to_string().contains(part),
+            "{error} does not say {part:?}"
+        );
+    }
+}
+
+#[test]
+fn tensors_outside_of_the_file_or_on_each_other_are_named() {
+    let error = Raw::header(3, 1, 0)
+        .tensor("far", &[64], 0, 4096)
+        .data(256)
+        .refusal();
+    assert!(
+        matches!(&error, GgufError::TensorOutOfRange { tensor, .. } if tensor == "far"),
+        "{error}"
+    );
+    let error = Raw::header(3, 2, 0)
+        .tensor("b", &[8], 0, 32)
+        .tensor("a", &[16], 0, 0)
+        .data(256)
+        .refusal();
+    let overlap = matches!(&error, GgufError::TensorOverlap { first, second, .. } if first == "a" && second == "b");
+    assert!(overlap, "{error}");
+}
+
+#[test]
+fn names_that_appear_twice_are_refused() {
+    let error = Raw::header(3, 0, 2)
+        .string("k")
+        .u32(4)
+        .u32(1)
+        .string("k")
+        .u32(4)
+        .u32(2)
+        .refusal();
+    assert!(
+        matches!(&error, GgufError::Duplicate { what: "metadata key", name } if name == "k"),
+        "{error}"
+    );
+    let error = Raw::header(3, 2, 0)
+        .tensor("t", &[8], 0, 0)
+        .tensor("t", &[8], 0, 32)
+        .data(64)
+        .refusal();
+    assert!(
+        matches!(&error, GgufError::Duplicate { what: "tensor", name } if name == "t"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_value_of_another_type_is_named() {
+    let gguf = Raw::header(3, 0, 1)
+        .string("k")
+        .u32(9)
+        .u32(6)
+        .u64(0)
+        .open()
+        .unwrap();
+    let error = gguf.get_str("k").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "metadata key \"k\" is array of f32, expected string"
+    );
+    assert!(matches!(
+        gguf.tensor("t"),
+        Err(GgufError::MissingTensor { .. })
+    ));
+}
+
+#[test]
+fn the_writer_refuses_what_the_reader_would() {
+    let mut writer = GgufWriter::new();
+    assert!(writer.tensor("t", &[33], TensorType::Q4_0).is_err());
+    assert!(writer.tensor("t", &[1; 5], TensorType::F32).is_err());
+    writer.tensor("t", &[8], TensorType::F32).unwrap();
+    let short = writer.write(Vec::new(), |_, out| out.write_all(&[0; 31]));
+    assert_eq!(short.unwrap_err().kind(), std::io::ErrorKind::InvalidData);
+}
