@@ -1,0 +1,70 @@
+"""Records what the reference tokenizers make of some texts, for tests/tokenizer.rs.
+
+Usage: python make_vectors.py > vectors.json
+SentencePiece encodes with the shipped model's vocabulary; Hugging Face's `tokenizers` with a byte-level vocabulary that
+this script trains on the stories' grammar and the texts below, once for each pre-tokenizer pattern, which are those of
+the models' own tokenizer.json files. Needs sentencepiece 0.2 and tokenizers 0.23; the numbers are theirs, not ours.
+"""
+import json
+import pathlib
+import random
+import sys
+
+import sentencepiece as spm
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+here = pathlib.Path(__file__).parent
+shipped = here.parents[2] / "models" / "tiny-stories"
+sys.path.insert(0, str(shipped))
+from stories import story  # noqa: E402
+
+TEXTS = [
+    "", " ", "  ", "   ", "\t", "\n", "\n\n", " \n  \n\t x", "Once upon a time", " Once upon a time", "  two  spaces  ",
+    "Hello, world!", "it's we'll I'D don't", "x=1+22*333-4444/55555", "3.14159 and 1,000,000", "tabs\tand\r\nlines\n",
+    "naïve café Ünïcode", "Привет, мир", "你好，世界", "日本語のテキスト", "नमस्ते", "مرحبا", "🦀 crab 👩‍👩‍👧 family", "\u0301e\u0301",
+    "a\u00a0b\u2003c", "▁underline▁", "<s> </s> <unk>", "<|end|>", "<0x41>", "mixed日本and英語", "ALLCAPS camelCase snake_case",
+    "!!!???...", "'", "''s", "fn main() { println!(\"{}\", 1); }", "e" * 70, "ab" * 33, "\x00\x01\x7f",
+]
+CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|"
+MODERN = r"[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+PATTERNS = {
+    "gpt-2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    "llama-bpe": CONTRACTIONS + MODERN % r"\p{N}{1,3}",
+    "qwen2": CONTRACTIONS + MODERN % r"\p{N}",
+}
+
+
+def byte_level(pattern, model):
+    t = Tokenizer(model)
+    t.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(pattern), behavior="isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    t.decoder = decoders.ByteLevel()
+    return t
+
+
+r = random.Random(7)
+corpus = [story(r) for _ in range(300)] + TEXTS * 20
+t = byte_level(PATTERNS["gpt-2"], models.BPE())
+t.train_from_iterator(corpus, trainers.BpeTrainer(
+    vocab_size=700, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+trained = json.loads(t.to_str())["model"]
+vocabulary = sorted(trained["vocab"], key=trained["vocab"].get)
+merges = [" ".join(m) for m in trained["merges"]]
+
+
+def encode(pattern, ignore_merges):
+    model = models.BPE(trained["vocab"], [tuple(m) for m in trained["merges"]], ignore_merges=ignore_merges)
+    t = byte_level(pattern, model)
+    return [t.encode(text).ids for text in TEXTS]
+
+
+sp = spm.SentencePieceProcessor(model_file=str(shipped / "tokenizer.model"))
+json.dump({
+    "texts": TEXTS,
+    "sentencepiece": [sp.encode(text) for text in TEXTS],
+    "vocabulary": vocabulary,
+    "merges": merges,
+    "byte_pair": {name: encode(p, name == "llama-bpe") for name, p in PATTERNS.items()},
+}, sys.stdout, ensure_ascii=True, separators=(",", ":"))
+print()
