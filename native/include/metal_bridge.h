@@ -6,7 +6,7 @@
  * Handles
  *   Each kind of object is a distinct opaque struct. A function with `create` in its name returns a handle that the
  *   caller owns (+1) and gives back with the `release` function of its kind; `retain` adds a reference. `release` takes
- *   NULL. A handle keeps alive whatever it was made from. A failed call leaves its handles usable.
+ *   NULL. A handle keeps alive whatever it needs of what it was made from. A failed call leaves its handles usable.
  *
  * Errors
  *   Every fallible call takes `mtb_error **error` last, which may be NULL. It is set to NULL on success, and to an error
@@ -89,7 +89,7 @@ typedef enum mtb_handle_kind {
 #define MTB_HANDLE_KIND_COUNT 12u
 
 /* Handles of a kind that exist now, and that have ever been made: for leak tests and monitoring. A committed command
- * buffer, and what it uses, exists until it has completed. Zero for an unknown kind. */
+ * buffer, with its queue and the events that it signals, exists until it has completed. Zero for an unknown kind. */
 uint64_t mtb_live_handles(mtb_handle_kind kind);
 uint64_t mtb_made_handles(mtb_handle_kind kind);
 /* The kind's name, such as "command buffer"; never NULL. */
@@ -253,6 +253,7 @@ uint64_t mtb_buffer_device_id(const mtb_buffer *buffer);
 /* didModifyRange: for managed buffers; on a shared buffer it does nothing, on a private one it is
  * MTB_INVALID_ARGUMENT. */
 mtb_status mtb_buffer_did_modify_range(mtb_buffer *buffer, size_t offset, size_t length, mtb_error **error);
+/* Labels show in Xcode's captures and in Metal's messages. NULL takes one away; here and below. */
 mtb_status mtb_buffer_set_label(mtb_buffer *buffer, const char *label, mtb_error **error);
 /* The label, or NULL where there is none. The caller's to free. */
 char *mtb_buffer_copy_label(const mtb_buffer *buffer);
@@ -482,8 +483,9 @@ mtb_command_buffer_status mtb_command_buffer_get_status(const mtb_command_buffer
 /* A copy of the error that the command buffer failed with, NULL where it has none. The caller's to release. */
 mtb_error *mtb_command_buffer_copy_error(const mtb_command_buffer *command_buffer);
 mtb_times mtb_command_buffer_get_times(const mtb_command_buffer *command_buffer);
-/* encodeSignalEvent:value: and encodeWaitForEvent:value:, between encoders. Should the GPU fail, the bridge signals the
- * events that the command buffer was to signal, so that nobody waits for ever: look at the command buffer's status. */
+/* encodeSignalEvent:value: and encodeWaitForEvent:value:, between encoders; the event may be of another device. Should
+ * the GPU fail, the bridge signals the events that the command buffer was to signal, so that nobody waits for ever: look
+ * at the command buffer's status. */
 mtb_status mtb_command_buffer_encode_signal(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,
                                             mtb_error **error);
 mtb_status mtb_command_buffer_encode_wait(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,
@@ -525,7 +527,8 @@ mtb_status mtb_compute_encoder_set_buffer_offset(mtb_compute_encoder *encoder, s
 /* setBytes:length:atIndex:, 1 to MTB_MAX_INLINE_BYTES bytes, copied. */
 mtb_status mtb_compute_encoder_set_bytes(mtb_compute_encoder *encoder, const void *bytes, size_t length, size_t index,
                                          mtb_error **error);
-/* setThreadgroupMemoryLength:atIndex:, a multiple of 16 bytes. */
+/* setThreadgroupMemoryLength:atIndex:, a multiple of 16 bytes; zero takes it away. All that is set, and what the kernel
+ * declares itself, must fit into the device's threadgroup memory at once. */
 mtb_status mtb_compute_encoder_set_threadgroup_memory(mtb_compute_encoder *encoder, size_t length, size_t index,
                                                       mtb_error **error);
 /* dispatchThreads:threadsPerThreadgroup:. The threads need not fill the last threadgroups. */

@@ -1,0 +1,54 @@
+/* A command buffer, and what happens when it has completed. */
+#ifndef MTBI_COMMAND_BUFFER_H
+#define MTBI_COMMAND_BUFFER_H
+
+#include "handles.h"
+
+/* A callback that waits for the command buffer to complete. */
+typedef struct mtbi_callback {
+    struct mtbi_callback *next;
+    mtb_completion_callback callback;
+    void *context;
+    mtb_context_destructor destructor;
+} mtbi_callback;
+
+/* A value that the command buffer is to signal; holds a reference to the event. */
+typedef struct mtbi_signal {
+    struct mtbi_signal *next;
+    mtb_event *event;
+    uint64_t value;
+} mtbi_signal;
+
+struct mtb_command_buffer {
+    mtbi_handle handle;
+    mtb_queue *queue;
+    MTBI_OBJECT(MTLCommandBuffer) metal;
+    bool is_enqueued;
+    bool is_encoding;
+    atomic_bool is_committed;
+    /* In the order in which they were added. */
+    mtbi_callback *callbacks;
+    mtbi_signal *signals;
+    /* Set, and announced, once the callbacks have run. */
+    pthread_mutex_t mutex;
+    pthread_cond_t completion;
+    bool has_completed;
+};
+
+/* In state to be encoded into: not committed, and no encoder open. */
+mtb_status mtbi_command_buffer_check_open(const mtb_command_buffer *command_buffer, mtb_error **error,
+                                          const char *function);
+
+/* Adds to the end of `callbacks`. */
+mtb_status mtbi_command_buffer_add_callback(mtb_command_buffer *command_buffer, mtbi_callback callback,
+                                            mtb_error **error, const char *function);
+mtb_status mtbi_command_buffer_add_signal(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,
+                                          mtb_error **error, const char *function);
+/* Drops callbacks (with their contexts) and signals. */
+void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer);
+/* After the callbacks: makes room in the queue and wakes those who wait. Only the first call acts. */
+void mtbi_command_buffer_announce(mtb_command_buffer *command_buffer);
+/* Waits for that. False when the time was up first. */
+bool mtbi_command_buffer_await(mtb_command_buffer *command_buffer, uint64_t timeout_ns);
+
+#endif

@@ -1,0 +1,84 @@
+/* The part of a command buffer that Metal does not know: who waits for it and what it owes. */
+#include "checks.h"
+#include "clock.h"
+#include "command_buffer.h"
+
+#include <stdlib.h>
+
+mtb_status mtbi_command_buffer_check_open(const mtb_command_buffer *command_buffer, mtb_error **error,
+                                          const char *function)
+{
+    if (atomic_load(&command_buffer->is_committed))
+        return mtbi_fail(error, function, MTB_INVALID_STATE, "the command buffer has been committed");
+    if (command_buffer->is_encoding)
+        return mtbi_fail(error, function, MTB_INVALID_STATE, "an encoder of the command buffer has not been ended");
+    return MTB_OK;
+}
+
+mtb_status mtbi_command_buffer_add_callback(mtb_command_buffer *command_buffer, mtbi_callback callback,
+                                            mtb_error **error, const char *function)
+{
+    mtbi_callback *added = malloc(sizeof *added);
+    if (!added)
+        return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for a callback");
+    *added = callback;
+    added->next = NULL;
+    mtbi_callback **end = &command_buffer->callbacks;
+    while (*end)
+        end = &(*end)->next;
+    *end = added;
+    return MTB_OK;
+}
+
+mtb_status mtbi_command_buffer_add_signal(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,
+                                          mtb_error **error, const char *function)
+{
+    mtbi_signal *added = malloc(sizeof *added);
+    if (!added)
+        return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for a signal");
+    *added = (mtbi_signal){command_buffer->signals, mtb_event_retain(event), value};
+    command_buffer->signals = added;
+    return MTB_OK;
+}
+
+void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer)
+{
+    while (command_buffer->callbacks) {
+        mtbi_callback *callback = command_buffer->callbacks;
+        command_buffer->callbacks = callback->next;
+        if (callback->destructor)
+            callback->destructor(callback->context);
+        free(callback);
+    }
+    while (command_buffer->signals) {
+        mtbi_signal *signal = command_buffer->signals;
+        command_buffer->signals = signal->next;
+        mtb_event_release(signal->event);
+        free(signal);
+    }
+}
+
+void mtbi_command_buffer_announce(mtb_command_buffer *command_buffer)
+{
+    pthread_mutex_lock(&command_buffer->mutex);
+    bool is_first = !command_buffer->has_completed;
+    command_buffer->has_completed = true;
+    /* Inside the lock: whoever is woken may release the last reference of its own, but this thread's caller still has
+     * one. */
+    pthread_cond_broadcast(&command_buffer->completion);
+    pthread_mutex_unlock(&command_buffer->mutex);
+    if (is_first)
+        mtbi_queue_give_room(command_buffer->queue);
+}
+
+bool mtbi_command_buffer_await(mtb_command_buffer *command_buffer, uint64_t timeout_ns)
+{
+    uint64_t deadline = mtbi_deadline(timeout_ns);
+    pthread_mutex_lock(&command_buffer->mutex);
+    while (!command_buffer->has_completed)
+        if (!mtbi_condition_wait(&command_buffer->completion, &command_buffer->mutex, deadline))
+            break;
+    bool has_completed = command_buffer->has_completed;
+    pthread_mutex_unlock(&command_buffer->mutex);
+    return has_completed;
+}

@@ -1,0 +1,33 @@
+/* What compute and blit encoders have in common. The functions are called inside a guard of the caller's. */
+#ifndef MTBI_ENCODER_H
+#define MTBI_ENCODER_H
+
+#include "command_buffer.h"
+#include "errors.h"
+
+/* The first member of an encoder. */
+typedef struct mtbi_encoder {
+    mtbi_handle handle;
+    mtb_command_buffer *command_buffer;
+    MTBI_OBJECT(MTLCommandEncoder) metal;
+    size_t open_debug_groups;
+    bool has_ended;
+} mtbi_encoder;
+
+/* The encoder is given and has not been ended. */
+mtb_status mtbi_encoder_check(const mtbi_encoder *encoder, mtb_error **error, const char *function);
+
+#ifdef __OBJC__
+/* Retains `metal`, nil where Metal could not make one, and marks the command buffer as being encoded. */
+mtb_status mtbi_encoder_begin(mtbi_encoder *encoder, mtb_command_buffer *command_buffer, id<MTLCommandEncoder> metal,
+                              mtb_error **error, const char *function);
+/* Closes the debug groups that are open, and ends the encoder, unless that has been done. */
+void mtbi_encoder_end(mtbi_encoder *encoder);
+/* The last step of an encoder's destruction: ends it and frees it. */
+void mtbi_encoder_destroy(mtbi_encoder *encoder);
+mtb_status mtbi_encoder_push_debug_group(mtbi_encoder *encoder, const char *name, mtb_error **error,
+                                         const char *function);
+mtb_status mtbi_encoder_pop_debug_group(mtbi_encoder *encoder, mtb_error **error, const char *function);
+#endif
+
+#endif

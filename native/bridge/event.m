@@ -1,0 +1,163 @@
+/* Shared events: signalled and waited for by the CPU. (The GPU's side is in command_buffer.m.) */
+#import "checks.h"
+#import "clock.h"
+#import "event_notifications.h"
+#import "guard.h"
+#import "strings.h"
+
+#include <unistd.h>
+
+enum { NANOSECONDS_PER_MILLISECOND = 1000000, MICROSECONDS_PER_MILLISECOND = 1000 };
+
+/* Longer waits, to the end of time among them, are cut into pieces that no conversion of Metal's can overflow on. */
+static const uint64_t longest_wait_ns = 3600 * UINT64_C(1000000000);
+
+mtb_event *mtb_event_create(mtb_device *device, mtb_error **error)
+{
+    mtb_event *event = NULL;
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    if (GIVEN(device))
+        return NULL;
+    event = mtbi_handle_create(MTB_HANDLE_EVENT, sizeof *event, error, __func__);
+    if (!event)
+        return NULL;
+    pthread_mutex_init(&event->mutex, NULL);
+    event->metal = [device->metal newSharedEvent];
+    if (!event->metal) {
+        FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a shared event");
+        mtb_event_release(event);
+        return NULL;
+    }
+    return event;
+    MTBI_LEAVE((mtb_event_release(event), mtbi_fail_with_exception(error, __func__, exception), NULL))
+}
+
+void mtbi_event_destroy(mtb_event *event)
+{
+    MTBI_ENTER
+    mtbi_notification_forget_event(event);
+    [event->metal release];
+    [event->listener release];
+    pthread_mutex_destroy(&event->mutex);
+    mtbi_handle_free(&event->handle);
+    MTBI_LEAVE()
+}
+
+mtb_status mtb_event_set_label(mtb_event *event, const char *label, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(event));
+    return mtbi_set_label(event->metal, label, error, __func__);
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
+char *mtb_event_copy_label(const mtb_event *event)
+{
+    MTBI_ENTER
+    return event ? mtbi_copy_label(event->metal) : NULL;
+    MTBI_LEAVE(NULL)
+}
+
+uint64_t mtb_event_signaled_value(const mtb_event *event)
+{
+    MTBI_ENTER
+    return event ? [event->metal signaledValue] : 0;
+    MTBI_LEAVE(0)
+}
+
+mtb_status mtb_event_signal(mtb_event *event, uint64_t value, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(event));
+    uint64_t present = [event->metal signaledValue];
+    if (value < present)
+        return FAIL(error, MTB_OUT_OF_RANGE, "value %llu, where the event has %llu already", (unsigned long long)value,
+                    (unsigned long long)present);
+    [event->metal setSignaledValue:value];
+    return MTB_OK;
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
+/* For macOS 11, whose events cannot be waited for: looks once a millisecond. */
+static bool poll_until(id<MTLSharedEvent> metal, uint64_t value, uint64_t deadline)
+{
+    while ([metal signaledValue] < value) {
+        if (mtbi_time_left(deadline) == 0)
+            return false;
+        usleep(MICROSECONDS_PER_MILLISECOND);
+    }
+    return true;
+}
+
+static bool wait_until(id<MTLSharedEvent> metal, uint64_t value, uint64_t timeout_ns)
+{
+    if ([metal signaledValue] >= value)
+        return true;
+    uint64_t deadline = mtbi_deadline(timeout_ns);
+    if (@available(macOS 12.0, *)) {
+        uint64_t left;
+        do {
+            left = mtbi_time_left(deadline);
+            uint64_t slice = left < longest_wait_ns ? left : longest_wait_ns;
+            uint64_t milliseconds = (slice + NANOSECONDS_PER_MILLISECOND - 1) / NANOSECONDS_PER_MILLISECOND;
+            if ([metal waitUntilSignaledValue:value timeoutMS:milliseconds])
+                return true;
+        } while (left > longest_wait_ns);
+        return false;
+    }
+    return poll_until(metal, value, deadline);
+}
+
+mtb_status mtb_event_wait(mtb_event *event, uint64_t value, uint64_t timeout_ns, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(event));
+    if (!wait_until(event->metal, value, timeout_ns))
+        return FAIL(error, MTB_TIMEOUT, "the event has %llu, not %llu, after %.3f s",
+                    (unsigned long long)[event->metal signaledValue], (unsigned long long)value,
+                    (double)timeout_ns * 1e-9);
+    return MTB_OK;
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
+/* The event's listener, made at the first use. */
+static MTLSharedEventListener *listener(mtb_event *event)
+{
+    pthread_mutex_lock(&event->mutex);
+    if (!event->listener)
+        event->listener = [[MTLSharedEventListener alloc] init];
+    MTLSharedEventListener *shared = event->listener;
+    pthread_mutex_unlock(&event->mutex);
+    return shared;
+}
+
+static void fire(uint64_t number, uint64_t value)
+{
+    MTBI_ENTER
+    mtbi_notification_fire(number, value);
+    MTBI_LEAVE()
+}
+
+mtb_status mtb_event_notify(mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
+                            mtb_context_destructor destructor, mtb_error **error)
+{
+    uint64_t number = 0;
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(event));
+    REQUIRE(GIVEN((const void *)callback));
+    number = mtbi_notification_add(event, callback, context, destructor);
+    if (number == 0)
+        return FAIL(error, MTB_OUT_OF_MEMORY, "no memory for a notification");
+    uint64_t captured = number;
+    [event->metal notifyListener:listener(event) atValue:value block:^(id<MTLSharedEvent> metal, uint64_t reached) {
+        (void)metal;
+        fire(captured, reached);
+    }];
+    return MTB_OK;
+    MTBI_LEAVE((mtbi_notification_withdraw(number), mtbi_fail_with_exception(error, __func__, exception)))
+}

@@ -1,0 +1,30 @@
+/* The guard around the body of every function that sends a message.
+ *
+ *     mtb_status mtb_something(mtb_thing *thing, mtb_error **error)
+ *     {
+ *         MTBI_ENTER
+ *         ...
+ *         return MTB_OK;
+ *         MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+ *     }
+ *
+ * The pool is the function's own, whatever the calling thread has; a `return` in the body drains it. The exception is
+ * caught inside the pool, since the exception object itself is autoreleased. Both compile to nothing but a push and a pop
+ * on the way without exceptions. */
+#ifndef MTBI_GUARD_H
+#define MTBI_GUARD_H
+
+#define MTBI_ENTER                                                                                                     \
+    @autoreleasepool {                                                                                                 \
+        @try {
+
+/* What to return where Metal raised `exception`; nothing in a void function. */
+#define MTBI_LEAVE(value)                                                                                              \
+    }                                                                                                                  \
+    @catch (id exception) {                                                                                            \
+        (void)exception;                                                                                               \
+        return value;                                                                                                  \
+    }                                                                                                                  \
+    }
+
+#endif

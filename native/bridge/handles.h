@@ -1,0 +1,127 @@
+/* What is behind the opaque handles of metal_bridge.h. Included from C and from Objective-C.
+ *
+ * A handle is a C structure with a reference count that owns a +1 reference to its Metal object. It holds what checks
+ * need (lengths, limits, state), so that a check costs no message. Functions of the bridge's own have the prefix
+ * `mtbi_`; only those of the header have `mtb_`. */
+#ifndef MTBI_HANDLES_H
+#define MTBI_HANDLES_H
+
+#include "metal_bridge.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#ifdef __OBJC__
+#import <Metal/Metal.h>
+#define MTBI_OBJECT(protocol) id<protocol>
+#define MTBI_INSTANCE(class) class *
+#else
+/* A plain C file passes Metal's objects on, but cannot send them a message. */
+#define MTBI_OBJECT(protocol) void *
+#define MTBI_INSTANCE(class) void *
+#endif
+
+/* The first member of every handle but mtb_error, which is not counted by reference. */
+typedef struct mtbi_handle {
+    atomic_size_t references;
+    mtb_handle_kind kind;
+} mtbi_handle;
+
+/* A zeroed handle of `size` bytes with one reference, counted as live. NULL and MTB_OUT_OF_MEMORY where there is no
+ * memory; `function` is the ABI function to blame. */
+void *mtbi_handle_create(mtb_handle_kind kind, size_t size, mtb_error **error, const char *function);
+/* Frees the memory of a handle whose parts have been released. */
+void mtbi_handle_free(mtbi_handle *handle);
+/* Adjusts the live count of a kind: for handles that are not made by mtbi_handle_create. */
+void mtbi_handle_count_made(mtb_handle_kind kind);
+void mtbi_handle_count_freed(mtb_handle_kind kind);
+
+struct mtb_device {
+    mtbi_handle handle;
+    MTBI_OBJECT(MTLDevice) metal;
+    /* info.name is this device's own copy. */
+    mtb_device_info info;
+    bool has_nonuniform_threadgroups;
+};
+
+struct mtb_buffer {
+    mtbi_handle handle;
+    mtb_device *device;
+    MTBI_OBJECT(MTLBuffer) metal;
+    size_t length;
+    void *contents;
+    uint64_t gpu_address;
+    mtb_storage_mode mode;
+};
+
+struct mtb_queue {
+    mtbi_handle handle;
+    mtb_device *device;
+    MTBI_OBJECT(MTLCommandQueue) metal;
+    /* Command buffers that have neither completed nor been discarded, and their limit. */
+    pthread_mutex_t mutex;
+    pthread_cond_t has_room;
+    size_t uncompleted;
+    size_t limit;
+};
+
+/* Shared events work across devices, so no device is kept to check against. */
+struct mtb_event {
+    mtbi_handle handle;
+    MTBI_OBJECT(MTLSharedEvent) metal;
+    MTBI_INSTANCE(MTLSharedEventListener) listener;
+    pthread_mutex_t mutex;
+};
+
+struct mtb_library {
+    mtbi_handle handle;
+    mtb_device *device;
+    MTBI_OBJECT(MTLLibrary) metal;
+    char *warnings;
+    char **function_names;
+    size_t function_count;
+};
+
+struct mtb_constant_values {
+    mtbi_handle handle;
+    MTBI_INSTANCE(MTLFunctionConstantValues) metal;
+};
+
+struct mtb_function {
+    mtbi_handle handle;
+    mtb_library *library;
+    MTBI_OBJECT(MTLFunction) metal;
+    char *name;
+};
+
+struct mtb_pipeline {
+    mtbi_handle handle;
+    mtb_device *device;
+    MTBI_OBJECT(MTLComputePipelineState) metal;
+    char *name;
+    size_t execution_width;
+    size_t max_threads;
+    size_t static_threadgroup_memory;
+    /* Each argument's name is the pipeline's own copy. */
+    mtb_argument *arguments;
+    size_t argument_count;
+};
+
+/* What releases the last reference: one for each counted kind, called by the release functions in handles.c. */
+void mtbi_device_destroy(mtb_device *device);
+void mtbi_buffer_destroy(mtb_buffer *buffer);
+void mtbi_queue_destroy(mtb_queue *queue);
+void mtbi_command_buffer_destroy(mtb_command_buffer *command_buffer);
+void mtbi_compute_encoder_destroy(mtb_compute_encoder *encoder);
+void mtbi_blit_encoder_destroy(mtb_blit_encoder *encoder);
+void mtbi_library_destroy(mtb_library *library);
+void mtbi_function_destroy(mtb_function *function);
+void mtbi_constant_values_destroy(mtb_constant_values *values);
+void mtbi_pipeline_destroy(mtb_pipeline *pipeline);
+void mtbi_event_destroy(mtb_event *event);
+
+/* A queue's room for command buffers. */
+bool mtbi_queue_take_room(mtb_queue *queue, uint64_t timeout_ns);
+void mtbi_queue_give_room(mtb_queue *queue);
+
+#endif

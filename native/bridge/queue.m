@@ -1,0 +1,59 @@
+/* Command queues. */
+#import "checks.h"
+#import "clock.h"
+#import "guard.h"
+#import "strings.h"
+
+/* Metal's own limit where none is asked for. */
+static const size_t default_limit = 64;
+
+mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error)
+{
+    mtb_queue *queue = NULL;
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    if (GIVEN(device))
+        return NULL;
+    queue = mtbi_handle_create(MTB_HANDLE_QUEUE, sizeof *queue, error, __func__);
+    if (!queue)
+        return NULL;
+    pthread_mutex_init(&queue->mutex, NULL);
+    pthread_cond_init(&queue->has_room, NULL);
+    queue->device = mtb_device_retain(device);
+    queue->limit = max_command_buffers ? max_command_buffers : default_limit;
+    queue->metal = [device->metal newCommandQueueWithMaxCommandBufferCount:queue->limit];
+    if (!queue->metal) {
+        FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a queue of %zu command buffers", queue->limit);
+        mtb_queue_release(queue);
+        return NULL;
+    }
+    return queue;
+    MTBI_LEAVE((mtb_queue_release(queue), mtbi_fail_with_exception(error, __func__, exception), NULL))
+}
+
+void mtbi_queue_destroy(mtb_queue *queue)
+{
+    MTBI_ENTER
+    [queue->metal release];
+    mtb_device_release(queue->device);
+    pthread_cond_destroy(&queue->has_room);
+    pthread_mutex_destroy(&queue->mutex);
+    mtbi_handle_free(&queue->handle);
+    MTBI_LEAVE()
+}
+
+mtb_status mtb_queue_set_label(mtb_queue *queue, const char *label, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(queue));
+    return mtbi_set_label(queue->metal, label, error, __func__);
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
+char *mtb_queue_copy_label(const mtb_queue *queue)
+{
+    MTBI_ENTER
+    return queue ? mtbi_copy_label(queue->metal) : NULL;
+    MTBI_LEAVE(NULL)
+}
