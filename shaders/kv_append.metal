@@ -1,10 +1,5 @@
 // Puts new keys and values into a KV cache.
-#include <metal_stdlib>
-
-using namespace metal;
-
-// A multiple of 4.
-constant uint head_size [[function_constant(0)]];
+#include "attention.h"
 
 struct AppendArguments {
     uint kv_heads;

@@ -15,7 +15,7 @@
 
 using namespace metal;
 
-constant constexpr uint chunk_elements = 16;
+enum : uint { chunk_elements = 16 };
 
 struct Chunk {
     float4 v[4];

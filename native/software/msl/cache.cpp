@@ -1,0 +1,153 @@
+#include "cache.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+#include "file.h"
+
+namespace smtl::msl {
+namespace {
+
+constexpr const char *manifest_name = "manifest";
+
+// Against damage, not against attackers: entries are large, and every use checks them.
+std::uint64_t checksum(std::string_view bytes) {
+    constexpr std::uint64_t factor = 0x9e3779b97f4a7c15u;
+    std::uint64_t lanes[4] = {1, 2, 3, 4};
+    std::size_t i = 0;
+    for (; i + 32 <= bytes.size(); i += 32) {
+        for (std::size_t lane = 0; lane < 4; ++lane) {
+            std::uint64_t word;
+            std::memcpy(&word, bytes.data() + i + 8 * lane, sizeof word);
+            lanes[lane] = (lanes[lane] ^ word) * factor;
+            lanes[lane] ^= lanes[lane] >> 29;
+        }
+    }
+    std::uint64_t sum = bytes.size();
+    for (; i < bytes.size(); ++i) sum = (sum ^ static_cast<unsigned char>(bytes[i])) * factor;
+    for (std::uint64_t lane : lanes) sum = ((sum ^ lane) * factor) ^ (sum >> 31);
+    return sum;
+}
+
+// One line for each file: name, size and checksum.
+std::string describe(const std::string &folder) {
+    std::vector<std::string> lines;
+    std::error_code error;
+    for (const auto &item : std::filesystem::recursive_directory_iterator(folder, error)) {
+        if (!item.is_regular_file(error)) continue;
+        const std::string name = item.path().lexically_relative(folder).string();
+        if (name == manifest_name) continue;
+        const auto bytes = read_file(item.path().string());
+        if (!bytes) return {};
+        lines.push_back(name + " " + std::to_string(bytes->size()) + " " + std::to_string(checksum(*bytes)) + "\n");
+    }
+    if (error) return {};
+    std::sort(lines.begin(), lines.end());
+    std::string text = "smtl 1\n";
+    for (const std::string &line : lines) text += line;
+    return text;
+}
+
+bool intact(const std::string &folder) {
+    const auto manifest = read_file(folder + "/" + manifest_name);
+    return manifest && *manifest == describe(folder);
+}
+
+// Code is loaded from the cache, so nobody else may write to it.
+bool usable(const std::string &folder) {
+    struct stat status;
+    if (!make_folders(folder) || stat(folder.c_str(), &status) != 0) return false;
+    if (status.st_uid != geteuid() || (status.st_mode & S_IWOTH) != 0) return false;
+    return TemporaryFolder(folder).made();
+}
+
+// What a killed process left behind.
+void remove_stale(const std::string &root) {
+    std::error_code error;
+    const auto limit = std::filesystem::file_time_type::clock::now() - std::chrono::hours(2);
+    for (const auto &item : std::filesystem::directory_iterator(root, error)) {
+        if (!item.path().filename().string().starts_with("tmp-")) continue;
+        std::error_code ignored;
+        const auto written = item.last_write_time(ignored);
+        if (!ignored && written < limit) remove_tree(item.path().string());
+    }
+}
+
+std::string preferred_root() {
+    const auto variable = [](const char *name) -> std::string {
+        const char *value = std::getenv(name);
+        return value ? value : "";
+    };
+    if (const std::string own = variable("SOFTWARE_METAL_CACHE"); !own.empty()) return std::filesystem::absolute(own).string();
+    if (const std::string cache = variable("XDG_CACHE_HOME"); cache.starts_with("/")) return cache + "/metal-bridge";
+    if (const std::string home = variable("HOME"); home.starts_with("/")) return home + "/.cache/metal-bridge";
+    return {};
+}
+
+}  // namespace
+
+Cache &Cache::shared() {
+    static Cache cache(preferred_root());
+    return cache;
+}
+
+Cache::Cache(std::string preferred) : root_(std::move(preferred)) {
+    if (!root_.empty() && usable(root_)) {
+        remove_stale(root_);
+        return;
+    }
+    const char *temporary = std::getenv("TMPDIR");
+    std::string name = std::string(temporary && *temporary == '/' ? temporary : "/tmp") + "/metal-bridge-XXXXXX";
+    root_ = mkdtemp(name.data()) ? name : "";
+    private_ = true;
+}
+
+Cache::~Cache() {
+    if (private_ && !root_.empty()) remove_tree(root_);
+}
+
+std::shared_ptr<std::mutex> Cache::lock_for(const std::string &key) {
+    const std::lock_guard guard(mutex_);
+    std::erase_if(locks_, [](const auto &item) { return item.second.expired(); });
+    std::weak_ptr<std::mutex> &known = locks_[key];
+    std::shared_ptr<std::mutex> lock = known.lock();
+    if (!lock) known = lock = std::make_shared<std::mutex>();
+    return lock;
+}
+
+std::string Cache::find(const std::string &key) const {
+    const std::string path = root_ + "/" + key;
+    return !root_.empty() && intact(path) ? path : std::string();
+}
+
+std::string Cache::entry(const std::string &key, const Builder &build) {
+    if (root_.empty()) return {};
+    const std::shared_ptr<std::mutex> lock = lock_for(key);
+    const std::lock_guard guard(*lock);
+    if (std::string found = find(key); !found.empty()) return found;
+
+    TemporaryFolder folder(root_);
+    if (!folder.made() || !build(folder.path())) return {};
+    const std::string manifest = describe(folder.path());
+    if (manifest.empty() || !write_file(folder.path() + "/" + manifest_name, manifest)) return {};
+    const std::string path = root_ + "/" + key;
+    if (folder.rename_to(path)) return path;
+    // Another process was first, or what lies there is damaged and has to make room.
+    if (intact(path)) return path;
+    {
+        TemporaryFolder old(root_);
+        if (old.made()) (void)std::rename(path.c_str(), (old.path() + "/damaged").c_str());
+    }
+    if (folder.rename_to(path) || intact(path)) return path;
+    return {};
+}
+
+}  // namespace smtl::msl

@@ -1,0 +1,43 @@
+// Compiled results on disk, by content. An entry is a folder that appears complete or not at all.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace smtl::msl {
+
+class Cache {
+public:
+    // $SOFTWARE_METAL_CACHE, $XDG_CACHE_HOME/metal-bridge or ~/.cache/metal-bridge; a folder of this process alone, gone when
+    // it ends, where that cannot be written to or belongs to somebody else.
+    static Cache &shared();
+
+    explicit Cache(std::string preferred);
+    Cache(const Cache &) = delete;
+    Cache &operator=(const Cache &) = delete;
+    ~Cache();
+
+    // Fills the folder that it is given; false to make no entry.
+    using Builder = std::function<bool(const std::string &folder)>;
+
+    // The folder of the entry `key`, built where it is missing or damaged; empty where the builder said no or the disk failed.
+    // Threads that ask for one key at the same time wait for one builder.
+    std::string entry(const std::string &key, const Builder &build);
+    // The folder of the entry if it is there and intact, else empty.
+    std::string find(const std::string &key) const;
+
+    const std::string &root() const { return root_; }
+
+private:
+    std::shared_ptr<std::mutex> lock_for(const std::string &key);
+
+    std::string root_;
+    bool private_ = false;
+    std::mutex mutex_;
+    std::map<std::string, std::weak_ptr<std::mutex>> locks_;
+};
+
+}  // namespace smtl::msl

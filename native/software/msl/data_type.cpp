@@ -1,0 +1,68 @@
+#include "data_type.h"
+
+#include <array>
+#include <cstring>
+
+namespace smtl::msl {
+namespace {
+
+// MTLDataType numbers a scalar and its vectors of 2, 3 and 4 in a row.
+struct Family {
+    std::uint32_t scalar;
+    const char *name;
+    std::size_t size;
+    const char *bits;  // the integer type with the value's bits where a literal cannot say it exactly
+};
+
+constexpr std::array<Family, 12> families = {{
+    {3, "float", 4, "uint"},
+    {16, "half", 2, "ushort"},
+    {29, "int", 4, nullptr},
+    {33, "uint", 4, nullptr},
+    {37, "short", 2, nullptr},
+    {41, "ushort", 2, nullptr},
+    {45, "char", 1, nullptr},
+    {49, "uchar", 1, nullptr},
+    {53, "bool", 1, nullptr},
+    {81, "long", 8, nullptr},
+    {85, "ulong", 8, nullptr},
+    {121, "bfloat", 2, "ushort"},
+}};
+
+const Family *family_of(std::uint32_t data_type) {
+    for (const Family &family : families) {
+        if (data_type >= family.scalar && data_type < family.scalar + 4) return &family;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+std::string data_type_name(std::uint32_t data_type) {
+    const Family *family = family_of(data_type);
+    if (!family) return "MTLDataType " + std::to_string(data_type);
+    const std::uint32_t components = data_type - family->scalar + 1;
+    return components == 1 ? family->name : family->name + std::to_string(components);
+}
+
+std::string data_type_value(const smtl_constant_value &value) {
+    const Family *family = family_of(value.data_type);
+    if (!family) return "{}";
+    const std::uint32_t components = value.data_type - family->scalar + 1;
+    std::string text;
+    // Vectors of long hold more than a value can: their tail reads as zero.
+    for (std::uint32_t i = 0; i < components; ++i) {
+        std::uint64_t bits = 0;
+        if ((i + 1) * family->size <= sizeof value.bytes) std::memcpy(&bits, value.bytes + i * family->size, family->size);
+        const std::string number = std::to_string(bits) + "ul";
+        text += text.empty() ? "" : ", ";
+        if (family->bits) {
+            text += std::string("__builtin_bit_cast(") + family->name + ", " + family->bits + "(" + number + "))";
+        } else {
+            text += std::string(family->name) + "(" + number + ")";
+        }
+    }
+    return components == 1 ? text : data_type_name(value.data_type) + "(" + text + ")";
+}
+
+}  // namespace smtl::msl

@@ -1,0 +1,36 @@
+// Small files and folders of the cache.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace smtl::msl {
+
+std::optional<std::string> read_file(const std::string &path, std::size_t most = std::numeric_limits<std::size_t>::max());
+// A new file readable by its owner alone; an existing one is an error.
+bool write_file(const std::string &path, std::string_view bytes);
+// The folder and those above it.
+bool make_folders(const std::string &path);
+void remove_tree(const std::string &path);
+
+// A folder with an unpredictable name in `parent`, removed with all that is in it at the end.
+class TemporaryFolder {
+public:
+    explicit TemporaryFolder(const std::string &parent);
+    TemporaryFolder(const TemporaryFolder &) = delete;
+    TemporaryFolder &operator=(const TemporaryFolder &) = delete;
+    ~TemporaryFolder();
+
+    bool made() const { return !path_.empty(); }
+    const std::string &path() const { return path_; }
+    // Gives the folder its lasting name, unless that is taken.
+    bool rename_to(const std::string &path);
+
+private:
+    std::string path_;
+};
+
+}  // namespace smtl::msl

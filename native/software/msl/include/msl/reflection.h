@@ -1,0 +1,99 @@
+// Facts about kernels and function constants, for the host to read from a section of an object file.
+#pragma once
+
+#include "kernel.h"
+#include "vector.h"
+
+namespace smtl {
+
+struct parameter_facts {
+    unsigned index;
+    unsigned read_only;
+    unsigned long type_size;
+};
+
+template <class T, class = void>
+struct complete_size {
+    static constexpr unsigned long value = 0;
+};
+template <class T>
+struct complete_size<T, decltype(void(sizeof(T)))> {
+    static constexpr unsigned long value = sizeof(T);
+};
+template <>
+struct complete_size<void> {
+    static constexpr unsigned long value = 0;
+};
+
+template <class T>
+constexpr parameter_facts facts_of(unsigned index) {
+    using referred = metal::remove_pointer_t<metal::remove_reference_t<T>>;
+    constexpr bool indirect = metal::is_reference_v<T> || metal::is_pointer_v<T>;
+    // The pointers of an array of buffers, given by reference, are what is read.
+    using target = metal::conditional_t<metal::is_reference_v<T>, metal::remove_reference_t<T>, referred>;
+    return {index, !indirect || metal::is_const_v<target>, complete_size<metal::remove_cv_t<target>>::value};
+}
+
+template <unsigned N>
+struct kernel_record {
+    unsigned tag, number, count, reserved;
+    parameter_facts parameters[N];
+};
+template <>
+struct kernel_record<0> {
+    unsigned tag, number, count, reserved;
+};
+
+template <class... T>
+constexpr kernel_record<sizeof...(T)> reflect(unsigned number, void (*)(T...), const unsigned *indices) {
+    kernel_record<sizeof...(T)> record{};
+    record.tag = 1;
+    record.number = number;
+    record.count = sizeof...(T);
+    if constexpr (sizeof...(T) > 0) {
+        unsigned i = 0;
+        ((record.parameters[i] = facts_of<T>(indices[i]), ++i), ...);
+    }
+    return record;
+}
+
+// MTLDataType.
+template <class T>
+constexpr unsigned data_type = 0;
+#define SMTL_DATA_TYPE(T, number)                              \
+    template <>                                                \
+    inline constexpr unsigned data_type<T> = number;           \
+    template <>                                                \
+    inline constexpr unsigned data_type<T##2> = number + 1;    \
+    template <>                                                \
+    inline constexpr unsigned data_type<T##3> = number + 2;    \
+    template <>                                                \
+    inline constexpr unsigned data_type<T##4> = number + 3;
+SMTL_DATA_TYPE(float, 3)
+SMTL_DATA_TYPE(half, 16)
+SMTL_DATA_TYPE(int, 29)
+SMTL_DATA_TYPE(uint, 33)
+SMTL_DATA_TYPE(short, 37)
+SMTL_DATA_TYPE(ushort, 41)
+SMTL_DATA_TYPE(char, 45)
+SMTL_DATA_TYPE(uchar, 49)
+SMTL_DATA_TYPE(bool, 53)
+SMTL_DATA_TYPE(long, 81)
+SMTL_DATA_TYPE(ulong, 85)
+SMTL_DATA_TYPE(bfloat, 121)
+#undef SMTL_DATA_TYPE
+
+struct constant_record {
+    unsigned tag, number, count, reserved;
+    unsigned index, type;
+};
+
+}  // namespace smtl
+
+#define SMTL_REFLECT_SECTION __attribute__((section("smtl_reflection"), used, aligned(8)))
+#define SMTL_REFLECT_KERNEL(number, kernel, indices)                 \
+    SMTL_REFLECT_SECTION static constexpr auto smtl_record_##number = \
+        smtl::reflect(number, static_cast<decltype(kernel)>(nullptr), indices);
+#define SMTL_REFLECT_CONSTANT(number, constant, index)                           \
+    SMTL_REFLECT_SECTION static constexpr smtl::constant_record smtl_constant_record_##number = { \
+        2, number, 1, 0, index, smtl::data_type<metal::remove_cv_t<decltype(constant)>>};

@@ -1,0 +1,46 @@
+// Swizzles as properties: `v.zyx` calls a getter or a setter and takes no room. Expanded inside metal::vec.
+#pragma once
+
+#define SMTL_PROPERTY(type, getter, setter, name) __declspec(property(get = getter, put = setter)) type name
+
+#define SMTL_SWIZZLE1(a, A)                                            \
+    SMTL_FUNCTION constexpr T get_##a() const { return T(native.a); }  \
+    SMTL_FUNCTION constexpr void put_##a(T value) & { native.a = value; } \
+    SMTL_PROPERTY(T, get_##a, put_##a, a);                             \
+    SMTL_PROPERTY(T, get_##a, put_##a, A);
+
+// A setter with a component twice does not compile where it is used.
+#define SMTL_SWIZZLE_OF(n, name, alternative)                                                              \
+    SMTL_FUNCTION constexpr vec<T, n> get_##name() const { return vec<T, n>(from_native, native.name); }   \
+    SMTL_FUNCTION constexpr void put_##name(vec<T, n> value) & { native.name = value.native; }             \
+    __declspec(property(get = get_##name, put = put_##name)) vec<T, n> name;                               \
+    __declspec(property(get = get_##name, put = put_##name)) vec<T, n> alternative;
+
+#define SMTL_SWIZZLE2(a, A, b, B) SMTL_SWIZZLE_OF(2, a##b, A##B)
+#define SMTL_SWIZZLE3(a, A, b, B, c, C) SMTL_SWIZZLE_OF(3, a##b##c, A##B##C)
+#define SMTL_SWIZZLE4(a, A, b, B, c, C, d, D) SMTL_SWIZZLE_OF(4, a##b##c##d, A##B##C##D)
+
+// All ways to continue a swizzle by one, two and three components, for vectors of 2, 3 and 4.
+#define SMTL_NEXT1_2(M, ...) M(__VA_ARGS__, x, r) M(__VA_ARGS__, y, g)
+#define SMTL_NEXT2_2(M, ...) SMTL_NEXT1_2(M, __VA_ARGS__, x, r) SMTL_NEXT1_2(M, __VA_ARGS__, y, g)
+#define SMTL_NEXT3_2(M, ...) SMTL_NEXT2_2(M, __VA_ARGS__, x, r) SMTL_NEXT2_2(M, __VA_ARGS__, y, g)
+#define SMTL_NEXT1_3(M, ...) SMTL_NEXT1_2(M, __VA_ARGS__) M(__VA_ARGS__, z, b)
+#define SMTL_NEXT2_3(M, ...) SMTL_NEXT1_3(M, __VA_ARGS__, x, r) SMTL_NEXT1_3(M, __VA_ARGS__, y, g) SMTL_NEXT1_3(M, __VA_ARGS__, z, b)
+#define SMTL_NEXT3_3(M, ...) SMTL_NEXT2_3(M, __VA_ARGS__, x, r) SMTL_NEXT2_3(M, __VA_ARGS__, y, g) SMTL_NEXT2_3(M, __VA_ARGS__, z, b)
+#define SMTL_NEXT1_4(M, ...) SMTL_NEXT1_3(M, __VA_ARGS__) M(__VA_ARGS__, w, a)
+#define SMTL_NEXT2_4(M, ...)                                            \
+    SMTL_NEXT1_4(M, __VA_ARGS__, x, r) SMTL_NEXT1_4(M, __VA_ARGS__, y, g) \
+    SMTL_NEXT1_4(M, __VA_ARGS__, z, b) SMTL_NEXT1_4(M, __VA_ARGS__, w, a)
+#define SMTL_NEXT3_4(M, ...)                                            \
+    SMTL_NEXT2_4(M, __VA_ARGS__, x, r) SMTL_NEXT2_4(M, __VA_ARGS__, y, g) \
+    SMTL_NEXT2_4(M, __VA_ARGS__, z, b) SMTL_NEXT2_4(M, __VA_ARGS__, w, a)
+
+#define SMTL_SWIZZLES_FROM(n, a, A)        \
+    SMTL_SWIZZLE1(a, A)                    \
+    SMTL_NEXT1_##n(SMTL_SWIZZLE2, a, A)    \
+    SMTL_NEXT2_##n(SMTL_SWIZZLE3, a, A)    \
+    SMTL_NEXT3_##n(SMTL_SWIZZLE4, a, A)
+#define SMTL_SWIZZLES_2 SMTL_SWIZZLES_FROM(2, x, r) SMTL_SWIZZLES_FROM(2, y, g)
+#define SMTL_SWIZZLES_3 SMTL_SWIZZLES_FROM(3, x, r) SMTL_SWIZZLES_FROM(3, y, g) SMTL_SWIZZLES_FROM(3, z, b)
+#define SMTL_SWIZZLES_4 \
+    SMTL_SWIZZLES_FROM(4, x, r) SMTL_SWIZZLES_FROM(4, y, g) SMTL_SWIZZLES_FROM(4, z, b) SMTL_SWIZZLES_FROM(4, w, a)

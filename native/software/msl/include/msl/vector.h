@@ -1,0 +1,197 @@
+// metal::vec<T, N>: a class around clang's vector type, with Metal's constructors, conversions, swizzles and operators.
+// Clang's type alone would do the arithmetic, but not construct (`float4(xyz, 1)`), and it converts between vectors of
+// equal size by reinterpreting their bits.
+#pragma once
+
+#include "swizzle.h"
+#include "type_traits.h"
+
+namespace metal {
+
+template <class T, int N>
+struct vec;
+
+namespace detail {
+
+// Vectors of bool hold bytes that are 0 or 1: clang packs a vector of bool into bits, and Metal does not.
+template <class T>
+struct component : type_identity<T> {};
+template <>
+struct component<bool> : type_identity<uchar> {};
+
+// An array of N components with the alignment of a vector.
+template <class T, int N>
+struct native {
+    typedef typename component<T>::type type __attribute__((ext_vector_type(N)));
+};
+template <class T, int N>
+using native_t = typename native<T, N>::type;
+
+template <class To, class From, int N>
+SMTL_FUNCTION constexpr native_t<To, N> convert(native_t<From, N> value) {
+    if constexpr (is_same_v<To, From> || (is_same_v<To, uchar> && is_same_v<From, bool>)) {
+        return value;
+    } else if constexpr (is_same_v<To, bool>) {
+        return __builtin_convertvector(value != 0, native_t<uchar, N>) & native_t<uchar, N>(1);
+    } else if constexpr (is_same_v<To, bfloat> && !is_same_v<From, float>) {
+        return __builtin_convertvector(__builtin_convertvector(value, native_t<float, N>), native_t<To, N>);
+    } else if constexpr (is_same_v<From, bfloat> && !is_same_v<To, float>) {
+        return __builtin_convertvector(__builtin_convertvector(value, native_t<float, N>), native_t<To, N>);
+    } else {
+        return __builtin_convertvector(value, native_t<To, N>);
+    }
+}
+
+struct from_native_t {};
+constexpr from_native_t from_native{};
+
+// The lanes of a comparison, all ones or all zeros, as bools.
+template <int N, class Mask>
+SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask mask) {
+    return vec<bool, N>(from_native, __builtin_convertvector(mask, native_t<uchar, N>) & native_t<uchar, N>(1));
+}
+
+}  // namespace detail
+
+#define SMTL_VECTOR_BINARY(op)                                                                                          \
+    friend SMTL_FUNCTION constexpr vec operator op(vec a, vec b) { return vec(from_native, native_t(a.native op b.native)); } \
+    friend SMTL_FUNCTION constexpr vec &operator op##=(vec &a, vec b) {                                                 \
+        a.native = native_t(a.native op b.native);                                                                      \
+        return a;                                                                                                       \
+    }
+#define SMTL_VECTOR_COMPARE(op) \
+    friend SMTL_FUNCTION constexpr vec<bool, size> operator op(vec a, vec b) { return detail::to_bools<size>(a.native op b.native); }
+
+// What vectors of every length share.
+#define SMTL_VECTOR_MEMBERS(N)                                                                                          \
+    static constexpr int size = N;                                                                                      \
+    using value_type = T;                                                                                               \
+    using native_t = detail::native_t<T, N>;                                                                            \
+    using from_native_t = detail::from_native_t;                                                                        \
+    static constexpr from_native_t from_native{};                                                                       \
+                                                                                                                        \
+    native_t native;                                                                                                    \
+                                                                                                                        \
+    vec() = default;                                                                                                    \
+    SMTL_FUNCTION constexpr vec(from_native_t, native_t value) : native(value) {}                                       \
+    SMTL_FUNCTION constexpr vec(T value) : native(typename detail::component<T>::type(value)) {}                        \
+    template <class U>                                                                                                  \
+    SMTL_FUNCTION explicit constexpr vec(vec<U, N> other) : native(detail::convert<T, U, N>(other.native)) {}           \
+                                                                                                                        \
+    SMTL_FUNCTION T &operator[](int i) { return reinterpret_cast<T *>(&native)[i]; }                                    \
+    SMTL_FUNCTION constexpr T operator[](int i) const { return T(native[i]); }                                          \
+                                                                                                                        \
+    SMTL_VECTOR_BINARY(+)                                                                                               \
+    SMTL_VECTOR_BINARY(-)                                                                                               \
+    SMTL_VECTOR_BINARY(*)                                                                                               \
+    SMTL_VECTOR_BINARY(/)                                                                                               \
+    SMTL_VECTOR_BINARY(%)                                                                                               \
+    SMTL_VECTOR_BINARY(&)                                                                                               \
+    SMTL_VECTOR_BINARY(|)                                                                                               \
+    SMTL_VECTOR_BINARY(^)                                                                                               \
+    SMTL_VECTOR_BINARY(<<)                                                                                              \
+    SMTL_VECTOR_BINARY(>>)                                                                                              \
+    SMTL_VECTOR_COMPARE(==)                                                                                             \
+    SMTL_VECTOR_COMPARE(!=)                                                                                             \
+    SMTL_VECTOR_COMPARE(<)                                                                                              \
+    SMTL_VECTOR_COMPARE(<=)                                                                                             \
+    SMTL_VECTOR_COMPARE(>)                                                                                              \
+    SMTL_VECTOR_COMPARE(>=)                                                                                             \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator&&(vec a, vec b) { return vec<bool, N>(a) & vec<bool, N>(b); }   \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator||(vec a, vec b) { return vec<bool, N>(a) | vec<bool, N>(b); }   \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator!(vec a) { return detail::to_bools<N>(a.native == native_t(0)); } \
+    friend SMTL_FUNCTION constexpr vec operator+(vec a) { return a; }                                                   \
+    friend SMTL_FUNCTION constexpr vec operator-(vec a) { return vec(from_native, native_t(-a.native)); }               \
+    friend SMTL_FUNCTION constexpr vec operator~(vec a) { return vec(from_native, native_t(~a.native)); }               \
+    friend SMTL_FUNCTION constexpr vec &operator++(vec &a) { return a += vec(T(1)); }                                   \
+    friend SMTL_FUNCTION constexpr vec &operator--(vec &a) { return a -= vec(T(1)); }                                   \
+    friend SMTL_FUNCTION constexpr vec operator++(vec &a, int) {                                                        \
+        const vec before = a;                                                                                           \
+        a += vec(T(1));                                                                                                 \
+        return before;                                                                                                  \
+    }                                                                                                                   \
+    friend SMTL_FUNCTION constexpr vec operator--(vec &a, int) {                                                        \
+        const vec before = a;                                                                                           \
+        a -= vec(T(1));                                                                                                 \
+        return before;                                                                                                  \
+    }
+
+template <class T>
+struct vec<T, 2> {
+    SMTL_VECTOR_MEMBERS(2)
+    SMTL_FUNCTION constexpr vec(T x, T y) : native{typename detail::component<T>::type(x), typename detail::component<T>::type(y)} {}
+    SMTL_SWIZZLES_2
+};
+
+template <class T>
+struct vec<T, 3> {
+    using C = typename detail::component<T>::type;
+    SMTL_VECTOR_MEMBERS(3)
+    SMTL_FUNCTION constexpr vec(T x, T y, T z) : native{C(x), C(y), C(z)} {}
+    SMTL_FUNCTION constexpr vec(T x, vec<T, 2> yz) : native{C(x), yz.native.x, yz.native.y} {}
+    SMTL_FUNCTION constexpr vec(vec<T, 2> xy, T z) : native{xy.native.x, xy.native.y, C(z)} {}
+    SMTL_SWIZZLES_3
+};
+
+template <class T>
+struct vec<T, 4> {
+    using C = typename detail::component<T>::type;
+    SMTL_VECTOR_MEMBERS(4)
+    SMTL_FUNCTION constexpr vec(T x, T y, T z, T w) : native{C(x), C(y), C(z), C(w)} {}
+    SMTL_FUNCTION constexpr vec(T x, T y, vec<T, 2> zw) : native{C(x), C(y), zw.native.x, zw.native.y} {}
+    SMTL_FUNCTION constexpr vec(T x, vec<T, 2> yz, T w) : native{C(x), yz.native.x, yz.native.y, C(w)} {}
+    SMTL_FUNCTION constexpr vec(vec<T, 2> xy, T z, T w) : native{xy.native.x, xy.native.y, C(z), C(w)} {}
+    SMTL_FUNCTION constexpr vec(vec<T, 2> xy, vec<T, 2> zw) : native{xy.native.x, xy.native.y, zw.native.x, zw.native.y} {}
+    SMTL_FUNCTION constexpr vec(T x, vec<T, 3> yzw) : native{C(x), yzw.native.x, yzw.native.y, yzw.native.z} {}
+    SMTL_FUNCTION constexpr vec(vec<T, 3> xyz, T w) : native{xyz.native.x, xyz.native.y, xyz.native.z, C(w)} {}
+    SMTL_SWIZZLES_4
+};
+
+// The scalar type and the number of components of scalars and vectors alike.
+template <class T>
+struct make_scalar : type_identity<T> {};
+template <class T, int N>
+struct make_scalar<vec<T, N>> : type_identity<T> {};
+template <class T>
+using make_scalar_t = typename make_scalar<T>::type;
+template <class T, int N = 4>
+struct make_vector : type_identity<vec<T, N>> {};
+template <class T, int N = 4>
+using make_vector_t = typename make_vector<T, N>::type;
+template <class T>
+struct vec_elements : integral_constant<int, 1> {};
+template <class T, int N>
+struct vec_elements<vec<T, N>> : integral_constant<int, N> {};
+template <class T>
+struct is_vector : bool_constant<(vec_elements<T>::value > 1)> {};
+template <class T>
+constexpr bool is_vector_v = is_vector<T>::value;
+
+}  // namespace metal
+
+#define SMTL_VECTOR_NAMES(T)          \
+    using T##2 = ::metal::vec<T, 2>;  \
+    using T##3 = ::metal::vec<T, 3>;  \
+    using T##4 = ::metal::vec<T, 4>;
+SMTL_VECTOR_NAMES(bool)
+SMTL_VECTOR_NAMES(char)
+SMTL_VECTOR_NAMES(uchar)
+SMTL_VECTOR_NAMES(short)
+SMTL_VECTOR_NAMES(ushort)
+SMTL_VECTOR_NAMES(int)
+SMTL_VECTOR_NAMES(uint)
+SMTL_VECTOR_NAMES(long)
+SMTL_VECTOR_NAMES(ulong)
+SMTL_VECTOR_NAMES(half)
+SMTL_VECTOR_NAMES(float)
+SMTL_VECTOR_NAMES(bfloat)
+
+// Reinterprets the bits of a value of the same size.
+template <class To, class From>
+SMTL_FUNCTION constexpr To as_type(From value) {
+    static_assert(sizeof(To) == sizeof(From), "as_type needs types of one size");
+    return __builtin_bit_cast(To, value);
+}
+namespace metal {
+using ::as_type;
+}

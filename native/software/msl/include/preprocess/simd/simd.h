@@ -1,0 +1,1 @@
+// <simd/simd.h>: the vector types are in the precompiled standard library.

@@ -1,0 +1,209 @@
+// Kernel functions, kernel templates and their explicit instantiations.
+#include <array>
+
+#include "translator.h"
+
+namespace smtl::msl {
+namespace {
+
+// Everything that Metal passes to a compute kernel by attribute.
+constexpr std::array<std::string_view, 20> input_attributes = {
+    "dispatch_quadgroups_per_threadgroup",
+    "dispatch_simdgroups_per_threadgroup",
+    "dispatch_threads_per_threadgroup",
+    "grid_origin",
+    "grid_size",
+    "quadgroup_index_in_threadgroup",
+    "quadgroups_per_threadgroup",
+    "simdgroup_index_in_threadgroup",
+    "simdgroups_per_threadgroup",
+    "thread_execution_width",
+    "thread_index_in_quadgroup",
+    "thread_index_in_simdgroup",
+    "thread_index_in_threadgroup",
+    "thread_position_in_grid",
+    "thread_position_in_threadgroup",
+    "threadgroup_position_in_grid",
+    "threadgroups_per_grid",
+    "threads_per_grid",
+    "threads_per_simdgroup",
+    "threads_per_threadgroup",
+};
+
+bool is_input_attribute(std::string_view name) {
+    for (std::string_view input : input_attributes) {
+        if (name == input) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+// Reads one parameter. Errors are reported where the kernel is defined, not again at its instantiations.
+KernelParameter Translator::read_parameter(Range range, bool report) {
+    KernelParameter parameter;
+    parameter.space = address_space_of(range);
+    bool located = false;
+    for (const Attribute &attribute : attributes_in(range)) {
+        if (attribute.name == "buffer" || attribute.name == "threadgroup") {
+            parameter.kind = attribute.name == "buffer" ? ParameterKind::buffer : ParameterKind::threadgroup_memory;
+            parameter.index_expression = spelling(attribute.arguments);
+            located = true;
+        } else if (attribute.name == "function_constant") {
+            parameter.condition = expand_constants(attribute.arguments);
+        } else if (is_input_attribute(attribute.name)) {
+            parameter.kind = ParameterKind::attribute;
+            parameter.attribute = attribute.name;
+            located = true;
+        } else if (report && (attribute.name == "texture" || attribute.name == "sampler" || attribute.name == "stage_in")) {
+            problem(attribute.at, "[[" + attribute.name + "]] parameters of kernels are not supported");
+            located = true;
+        }
+    }
+    // The declared name: the last identifier outside brackets and attributes; what stands before it is the type.
+    Index name = range.end;
+    bool indirect = false;
+    for (Index i = range.begin; i < range.end;) {
+        if (tokens_[i].is("=")) break;
+        if (tokens_[i].is("[") || tokens_[i].is("(")) {
+            indirect = indirect || !opens_attribute(i);
+            i = skip_group(i, range.end);
+            continue;
+        }
+        if (tokens_[i].is("<")) {
+            if (const auto past = skip_angles(i, range.end)) {
+                i = *past;
+                continue;
+            }
+        }
+        indirect = indirect || tokens_[i].is("*") || tokens_[i].is("&");
+        const bool named = i > range.begin && tokens_[i].is_identifier() && !tokens_[i - 1].is("::");
+        if (named && !tokens_[i].is("const") && !tokens_[i].is("volatile")) name = i;
+        ++i;
+    }
+    for (Index i = range.begin; i < name;) {
+        if (opens_attribute(i)) {
+            i = skip_group(i, name);
+            continue;
+        }
+        if (!parameter.type.empty() && !tokens_[i].leading.empty()) parameter.type += ' ';
+        parameter.type += tokens_[i].text;
+        ++i;
+    }
+    if (name < range.end) parameter.name = std::string(tokens_[name].text);
+    if (!located) {
+        const bool memory = parameter.space == AddressSpace::threadgroup;
+        parameter.kind = memory ? ParameterKind::threadgroup_memory : ParameterKind::buffer;
+        if (report && (!indirect || parameter.space == AddressSpace::none)) {
+            problem(range.begin, "kernel parameter '" + parameter.name + "' has neither an attribute nor the type of a buffer");
+        }
+    }
+    return parameter;
+}
+
+std::vector<KernelParameter> Translator::read_parameters(Range parameters, bool report) {
+    std::vector<KernelParameter> read;
+    const std::vector<Range> parts = split_commas(parameters);
+    if (parts.size() == 1 && parts[0].end - parts[0].begin == 1 && tokens_[parts[0].begin].is("void")) return read;
+    for (const Range &part : parts) {
+        if (!part.empty()) read.push_back(read_parameter(part, report));
+    }
+    return read;
+}
+
+// The indices as C++: Metal numbers what has no index with those that are left, for buffers and threadgroup memory apart.
+std::string Translator::describe_indices(const std::vector<KernelParameter> &parameters) const {
+    std::array<std::string, 2> taken;
+    for (const KernelParameter &parameter : parameters) {
+        if (parameter.kind == ParameterKind::attribute || parameter.index_expression.empty()) continue;
+        taken[parameter.kind == ParameterKind::buffer ? 0 : 1] += ", (" + parameter.index_expression + ")";
+    }
+    std::array<unsigned, 2> automatic{};
+    std::string text;
+    for (const KernelParameter &parameter : parameters) {
+        if (!text.empty()) text += ", ";
+        const std::size_t kind = parameter.kind == ParameterKind::buffer ? 0 : 1;
+        if (parameter.kind == ParameterKind::attribute) {
+            text += "0";
+        } else if (!parameter.index_expression.empty()) {
+            text += "(" + parameter.index_expression + ")";
+        } else {
+            text += "::smtl::automatic_index(" + std::to_string(automatic[kind]++) + taken[kind] + ")";
+        }
+    }
+    return text.empty() ? "0" : text;
+}
+
+// Notes the kernel and returns the declarations that the rest of the compiler finds it by.
+std::string Translator::register_kernel(std::string name, const std::string &address, std::vector<KernelParameter> parameters) {
+    for (const Kernel &kernel : result_.kernels) {
+        if (kernel.name == name) return {};  // an instantiation repeated under its own name
+    }
+    const std::string number = std::to_string(result_.kernels.size());
+    const std::string identifier = "smtl_kernel_" + number;
+    const std::string indices = "smtl_indices_" + number;
+    std::string text = " [[maybe_unused]] static constexpr auto " + identifier + " = " + address + ";";
+    text += " [[maybe_unused]] static constexpr unsigned " + indices + "[] = {" + describe_indices(parameters) + "};";
+    result_.kernels.push_back({std::move(name), scope_, qualified(identifier), qualified(indices), std::move(parameters)});
+    return text;
+}
+
+void Translator::add_kernel_definition(const Declaration &declaration, Index body_end) {
+    const Range name_range{declaration.name_begin, declaration.name_end};
+    const std::string name = spelling(name_range);
+    std::vector<KernelParameter> parameters = read_parameters(*declaration.parameters, true);
+    if (declaration.template_parameters && !declaration.template_parameters->empty()) {
+        templates_[name].push_back({std::move(parameters)});
+        return;
+    }
+    std::string host_name = declaration.host_name.empty() ? qualified(name) : declaration.host_name;
+    tokens_[body_end].appended += register_kernel(std::move(host_name), "&" + name, std::move(parameters));
+}
+
+// `template [[host_name("x")]] kernel void f<float>(...);` and `template [[host_name("x")]] kernel type f<float>;` become a
+// constant that takes the address with the type that is written.
+void Translator::add_kernel_instantiation(const Declaration &declaration, Index semicolon) {
+    const Range name_range{declaration.name_begin, declaration.name_end};
+    std::string name = spelling(name_range);
+    std::string type;
+    for (Index i = declaration.begin; i < declaration.name_begin; ++i) {
+        const Token &token = tokens_[i];
+        if (token.is("template") || token.is("kernel") || token.is("inline") || token.is("static")) continue;
+        type += token.leading.empty() ? "" : " ";
+        type += token.replaced ? token.replacement : std::string(token.text);
+    }
+    std::vector<KernelParameter> written;
+    if (declaration.parameters) {
+        type += "(";
+        for (Index i = declaration.parameters->begin; i < declaration.parameters->end; ++i) {
+            const Token &token = tokens_[i];
+            type += token.leading.empty() ? "" : " ";
+            type += token.replaced ? token.replacement : std::string(token.text);
+        }
+        type += ")";
+        written = read_parameters(*declaration.parameters, false);
+    }
+    std::string base = name.substr(0, name.find('<'));
+    while (!base.empty() && base.back() == ' ') base.pop_back();
+    if (const std::size_t colons = base.rfind("::"); colons != std::string::npos) base = base.substr(colons + 2);
+    const auto found = templates_.find(base);
+    if (found == templates_.end()) {
+        problem(declaration.name_begin, "explicit instantiation of '" + base + "', which is no kernel template defined before");
+        erase_range({declaration.begin, semicolon});
+        return;
+    }
+    const Template *pattern = nullptr;
+    for (const Template &candidate : found->second) {
+        if (!declaration.parameters || candidate.parameters.size() == written.size()) pattern = &candidate;
+    }
+    std::vector<KernelParameter> parameters = pattern ? pattern->parameters : written;
+    for (std::size_t i = 0; i < written.size() && i < parameters.size(); ++i) {
+        if (!written[i].type.empty()) parameters[i].type = written[i].type;
+    }
+    std::string host_name = declaration.host_name.empty() ? qualified(name) : declaration.host_name;
+    const std::string address = "static_cast<::smtl::function_pointer<" + type + ">>(&" + name + ")";
+    erase_range({declaration.begin, semicolon});
+    tokens_[semicolon].appended += register_kernel(std::move(host_name), address, std::move(parameters));
+}
+
+}  // namespace smtl::msl

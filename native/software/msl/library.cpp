@@ -1,0 +1,182 @@
+// From a source to a checked library: preprocessing, translation, and one compilation that finds every error.
+#include "library.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <unistd.h>
+
+#include "cache.h"
+#include "file.h"
+#include "hash.h"
+#include "process.h"
+#include "toolchain.h"
+
+namespace smtl::msl {
+namespace {
+
+constexpr const char *precompiled_name = "/library.pch";
+constexpr const char *reflection_name = "/reflection";
+
+// Everything that the source defines stays inside the shared object, and what a kernel does not use is not generated.
+std::string wrap(const std::string &translated) {
+    return "#pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)\n" + translated +
+           "\n#pragma clang attribute pop\n";
+}
+
+bool precompile(const Toolchain &toolchain, const std::string &translated, smtl_math_mode mode, const std::string &folder, std::string &errors) {
+    const std::string standard = toolchain.standard_library(mode, errors);
+    const std::string input = folder + "/input";
+    if (standard.empty() || !write_file(input, wrap(translated))) return false;
+    std::vector<std::string> arguments = toolchain.compile_arguments(mode);
+    arguments.insert(arguments.end(), {"-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates", "-include-pch", standard, "-x",
+                                       "c++-header", "-o", folder + precompiled_name, "-"});
+    const ProcessResult result = run_process(arguments, input, folder);
+    errors = result.errors;
+    (void)unlink(input.c_str());
+    return result.succeeded;
+}
+
+bool reflect(const Toolchain &toolchain, const Translation &translation, smtl_math_mode mode, const std::string &folder, std::string &errors) {
+    const std::string input = folder + "/input";
+    const std::string object = folder + "/object";
+    if (!write_file(input, reflection_source(translation))) return false;
+    std::vector<std::string> arguments = toolchain.compile_arguments(mode);
+    arguments.insert(arguments.end(), {"-include-pch", folder + precompiled_name, "-x", "c++", "-c", "-o", object, "-"});
+    const std::string warnings = errors;
+    const ProcessResult result = run_process(arguments, input, folder);
+    const std::string bytes = result.succeeded ? read_file(object).value_or("") : "";
+    (void)unlink(input.c_str());
+    (void)unlink(object.c_str());
+    (void)unlink((folder + "/errors").c_str());
+    std::optional<Reflection> reflection = read_reflection(translation, bytes);
+    if (!reflection) {
+        errors = result.errors.empty() ? "the library's reflection cannot be read" : result.errors;
+        return false;
+    }
+    reflection->warnings = warnings;
+    return write_file(folder + reflection_name, serialize(*reflection));
+}
+
+std::string list_problems(const Translation &translation) {
+    std::string text;
+    for (const Problem &problem : translation.problems) {
+        text += problem.file + ":" + std::to_string(problem.line) + ": error: " + problem.message + "\n";
+    }
+    return text;
+}
+
+char *copy(const std::string &text) { return text.empty() ? nullptr : strdup(text.c_str()); }
+
+smtl_library *compile(std::string_view source, const Options &options, std::string &log) {
+    const std::optional<std::string> preprocessed = preprocess(source, options, log);
+    if (!preprocessed) return nullptr;
+    const Translation translation = translate(*preprocessed);
+    if (!translation.problems.empty()) {
+        log = present_diagnostics(list_problems(translation), source, options);
+        return nullptr;
+    }
+    auto library = std::make_unique<smtl_library>();
+    library->math_mode = translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode;
+    library->translated = translation.text;
+    library->key = "library-" + Hash().add(Toolchain::shared().fingerprint).add(std::uint64_t{library->math_mode}).add(translation.text).digest();
+    std::string errors;
+    const std::string entry = library->entry(&translation, errors);
+    std::optional<Reflection> reflection;
+    if (!entry.empty()) reflection = deserialize(read_file(entry + reflection_name).value_or(""));
+    if (!reflection) {
+        log += present_diagnostics(errors.empty() ? "the compiled library cannot be written to " + Cache::shared().root() : errors, source, options);
+        return nullptr;
+    }
+    library->reflection = std::move(*reflection);
+    log += present_diagnostics(library->reflection.warnings, source, options);
+    library->describe();
+    return library.release();
+}
+
+}  // namespace
+}  // namespace smtl::msl
+
+std::string smtl_library::entry(const smtl::msl::Translation *translation, std::string &errors) const {
+    using namespace smtl::msl;
+    const Toolchain &toolchain = Toolchain::shared();
+    return Cache::shared().entry(key, [&](const std::string &folder) {
+        if (!precompile(toolchain, translated, math_mode, folder, errors)) return false;
+        if (translation) return reflect(toolchain, *translation, math_mode, folder, errors);
+        (void)unlink((folder + "/errors").c_str());
+        return write_file(folder + reflection_name, serialize(reflection));
+    });
+}
+
+void smtl_library::describe() {
+    using namespace smtl::msl;
+    for (std::size_t i = 0; i < reflection.kernels.size(); ++i) {
+        std::vector<smtl_argument> &list = arguments.emplace_back();
+        for (std::size_t j = 0; j < reflection.kernels[i].parameters.size(); ++j) {
+            const KernelParameter &parameter = reflection.kernels[i].parameters[j];
+            const ParameterFacts &facts = reflection.parameters[i][j];
+            if (parameter.kind == ParameterKind::attribute) continue;
+            smtl_argument argument{};
+            argument.name = parameter.name.c_str();
+            argument.type = parameter.type.c_str();
+            argument.kind = parameter.kind == ParameterKind::buffer ? SMTL_ARGUMENT_BUFFER : SMTL_ARGUMENT_THREADGROUP_MEMORY;
+            argument.access = facts.read_only ? SMTL_ACCESS_READ_ONLY : SMTL_ACCESS_READ_WRITE;
+            argument.index = facts.index;
+            argument.type_size = facts.type_size;
+            argument.conditional = !parameter.condition.empty();
+            list.push_back(argument);
+        }
+    }
+    for (std::size_t i = 0; i < reflection.constants.size(); ++i) {
+        const ConstantFacts &facts = reflection.constant_facts[i];
+        constants.push_back({reflection.constants[i].name.c_str(), facts.index, facts.data_type, !reflection.constants[i].optional});
+    }
+}
+
+using smtl::msl::copy;
+
+extern "C" {
+
+smtl_library *smtl_library_compile(const char *source, size_t length, const smtl_compile_options *options, char **log) {
+    if (log) *log = nullptr;
+    try {
+        std::string text;
+        smtl_library *library = smtl::msl::compile({source ? source : "", source ? length : 0}, smtl::msl::read_options(options), text);
+        if (log) *log = copy(text);
+        return library;
+    } catch (const std::exception &exception) {
+        if (log) *log = strdup(exception.what());
+        return nullptr;
+    }
+}
+
+smtl_library *smtl_library_retain(smtl_library *library) {
+    if (library) library->references.fetch_add(1, std::memory_order_relaxed);
+    return library;
+}
+
+void smtl_library_release(smtl_library *library) {
+    if (library && library->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete library;
+}
+
+size_t smtl_library_function_count(const smtl_library *library) { return library->reflection.kernels.size(); }
+
+const char *smtl_library_function_name(const smtl_library *library, size_t index) {
+    return index < library->reflection.kernels.size() ? library->reflection.kernels[index].name.c_str() : nullptr;
+}
+
+size_t smtl_library_arguments(smtl_library *library, const char *function, const smtl_argument **arguments) {
+    for (size_t i = 0; function && i < library->reflection.kernels.size(); ++i) {
+        if (library->reflection.kernels[i].name != function) continue;
+        if (arguments) *arguments = library->arguments[i].data();
+        return library->arguments[i].size();
+    }
+    return SIZE_MAX;
+}
+
+size_t smtl_library_function_constants(smtl_library *library, const smtl_function_constant **constants) {
+    if (constants) *constants = library->constants.data();
+    return library->constants.size();
+}
+
+}  // extern "C"

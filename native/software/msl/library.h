@@ -1,0 +1,44 @@
+// A checked source, behind the handle of msl.h.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "msl.h"
+#include "reflection.h"
+
+namespace smtl::msl {
+
+struct Options {
+    std::vector<std::pair<std::string, std::optional<std::string>>> macros;
+    std::vector<std::string> include_paths;
+    std::string name = "program_source";
+    unsigned language_version = 0;
+    smtl_math_mode math_mode = SMTL_MATH_FAST;
+};
+Options read_options(const smtl_compile_options *options);
+
+// Runs the preprocessor; nothing and a `log` on errors. Warnings are in `log` too.
+std::optional<std::string> preprocess(std::string_view source, const Options &options, std::string &log);
+
+// What the compiler said, with the user's own lines below the messages about them and without our folders.
+std::string present_diagnostics(const std::string &errors, std::string_view source, const Options &options);
+
+}  // namespace smtl::msl
+
+struct smtl_library {
+    std::atomic<std::size_t> references{1};
+    std::string key;         // of the entry in the cache
+    std::string translated;  // to build it again should it get lost
+    smtl_math_mode math_mode = SMTL_MATH_FAST;
+    smtl::msl::Reflection reflection;
+    std::vector<std::vector<smtl_argument>> arguments;  // of each kernel; they point into `reflection`
+    std::vector<smtl_function_constant> constants;
+
+    // The folder with the precompiled source and its reflection, from the cache or compiled now; empty with `errors`.
+    std::string entry(const smtl::msl::Translation *translation, std::string &errors) const;
+    // Fills what the C interface hands out.
+    void describe();
+};

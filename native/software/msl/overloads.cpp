@@ -1,0 +1,100 @@
+// Functions and specialisations that differ in address spaces alone are one and the same once these are erased. Where their
+// bodies say the same too, the first one serves all; where they do not, nothing could choose between them any more.
+#include "translator.h"
+
+namespace smtl::msl {
+
+// The head of a declaration without parameter names, attributes and (unless asked for) address spaces.
+std::string Translator::overload_key(const Declaration &declaration, bool with_spaces) const {
+    std::string key;
+    const auto add = [&](Index i) {
+        const Token &token = tokens_[i];
+        const bool space = token.is("device") || token.is("constant") || token.is("thread") || token.is("threadgroup");
+        if (token.is("inline") || token.is("static") || token.is("constexpr")) return;
+        if (space && with_spaces) {
+            key += '@';
+            key += token.text;
+        } else if (space) {
+            if (token.is("constant")) key += " const";
+            return;
+        } else {
+            key += ' ';
+            key += token.text;
+        }
+    };
+    const auto add_range = [&](Range range) {
+        for (Index i = range.begin; i < range.end; ++i) {
+            if (opens_attribute(i)) {
+                i = skip_group(i, range.end) - 1;
+                continue;
+            }
+            if (tokens_[i].is("const") && i + 1 < range.end && tokens_[i + 1].is("constant")) continue;
+            if (tokens_[i].is("const") && i > range.begin && tokens_[i - 1].is("constant")) continue;
+            add(i);
+        }
+    };
+    if (!declaration.parameters) {
+        add_range({declaration.begin, declaration.head_end});
+        return key;
+    }
+    add_range({declaration.begin, declaration.parameters->begin});
+    for (Range part : split_commas(*declaration.parameters)) {
+        for (Index i = part.begin; i < part.end; ++i) {
+            if (tokens_[i].is("=")) part.end = i;
+        }
+        // A name follows a type: drop an identifier at the end, or before array bounds, that is not the whole type.
+        Index last = part.end;
+        for (Index i = part.begin; i < part.end;) {
+            if (tokens_[i].is("[") || tokens_[i].is("(")) {
+                i = skip_group(i, part.end);
+                continue;
+            }
+            if (tokens_[i].is("<")) {
+                if (const auto past = skip_angles(i, part.end)) {
+                    i = *past;
+                    continue;
+                }
+            }
+            const bool after_type = i > part.begin && (tokens_[i - 1].is_identifier() || tokens_[i - 1].is("*") || tokens_[i - 1].is("&") ||
+                                                       tokens_[i - 1].is(">"));
+            const bool follows_space = after_type && tokens_[i - 1].replaced && i - 1 == part.begin;
+            last = tokens_[i].is_identifier() && after_type && !follows_space && !tokens_[i].replaced ? i : part.end;
+            ++i;
+            if (last != part.end && i < part.end && !tokens_[i].is("[")) last = part.end;
+        }
+        add_range({part.begin, last});
+        if (last != part.end) add_range({last + 1, part.end});
+        key += ",";
+    }
+    add_range({declaration.parameters->end, declaration.head_end});
+    return key;
+}
+
+bool Translator::erase_if_duplicate(const Declaration &declaration, Range body) {
+    std::string scope;
+    for (const std::string &name : scope_) scope += name + "::";
+    const std::string key = scope + overload_key(declaration, false);
+    const std::string spaces = overload_key(declaration, true);
+    std::string text;
+    for (Index i = body.begin; i < body.end; ++i) {
+        const Token &token = tokens_[i];
+        if (token.is("device") || token.is("constant") || token.is("thread") || token.is("threadgroup")) continue;
+        text += ' ';
+        text += token.text;
+    }
+    std::vector<Definition> &known = definitions_[key];
+    for (const Definition &definition : known) {
+        if (definition.spaces == spaces) return false;  // a true redefinition: clang's to report
+        if (definition.body != text) {
+            problem(declaration.begin, "this overload differs from another one in address spaces and in its body, and nothing tells "
+                                       "them apart where address spaces are erased");
+            return false;
+        }
+        erase_range({declaration.begin, body.end});
+        return true;
+    }
+    known.push_back({spaces, std::move(text)});
+    return false;
+}
+
+}  // namespace smtl::msl

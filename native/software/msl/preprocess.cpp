@@ -1,0 +1,124 @@
+// Options, the preprocessor's run, and messages as the user should see them.
+#include <algorithm>
+#include <unistd.h>
+
+#include "cache.h"
+#include "file.h"
+#include "library.h"
+#include "process.h"
+#include "toolchain.h"
+
+namespace smtl::msl {
+namespace {
+
+// The newest language version whose library is here.
+constexpr unsigned newest_version = (3u << 16) + 2;
+
+std::string quoted(std::string_view text) {
+    std::string result = "\"";
+    for (char c : text) {
+        if (c == '"' || c == '\\') result += '\\';
+        result += c == '\n' ? ' ' : c;
+    }
+    return result + '"';
+}
+
+std::string replace_all(std::string text, std::string_view from, std::string_view to) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+        text.replace(at, from.size(), to);
+    }
+    return text;
+}
+
+std::string_view line_of(std::string_view source, unsigned long number) {
+    for (unsigned long line = 1; line < number; ++line) {
+        const std::size_t newline = source.find('\n');
+        if (newline == std::string_view::npos) return {};
+        source.remove_prefix(newline + 1);
+    }
+    return source.substr(0, source.find('\n'));
+}
+
+}  // namespace
+
+Options read_options(const smtl_compile_options *options) {
+    Options read;
+    read.language_version = newest_version;
+    if (!options) return read;
+    for (std::size_t i = 0; i < options->macro_count; ++i) {
+        const smtl_macro &macro = options->macros[i];
+        if (!macro.name || !*macro.name) continue;
+        read.macros.emplace_back(macro.name, macro.value ? std::optional<std::string>(macro.value) : std::nullopt);
+    }
+    for (std::size_t i = 0; options->include_paths && i < options->include_path_count; ++i) {
+        if (options->include_paths[i]) read.include_paths.emplace_back(options->include_paths[i]);
+    }
+    if (options->name && *options->name) read.name = options->name;
+    if (options->language_version != 0) read.language_version = options->language_version;
+    read.math_mode = options->math_mode;
+    return read;
+}
+
+std::optional<std::string> preprocess(std::string_view source, const Options &options, std::string &log) {
+    const Toolchain &toolchain = Toolchain::shared();
+    if (!toolchain.problem.empty()) {
+        log = toolchain.problem;
+        return std::nullopt;
+    }
+    TemporaryFolder folder(Cache::shared().root());
+    const std::string input = folder.path() + "/source";
+    const std::string output = folder.path() + "/preprocessed";
+    std::string text = "#line 1 " + quoted(options.name) + "\n";
+    text += source;
+    text += '\n';
+    if (!folder.made() || !write_file(input, text)) {
+        log = "the source cannot be written to " + Cache::shared().root();
+        return std::nullopt;
+    }
+    // Apple's compiler counts major * 100 + minor * 10.
+    const unsigned version = (options.language_version >> 16) * 100 + (options.language_version & 0xffff) * 10;
+    std::vector<std::string> arguments = {
+        toolchain.clang, "-E", "-x", "c++", version >= 400 ? "-std=c++17" : "-std=c++14", "-nostdlibinc", "-nostdinc++",
+        "-fno-color-diagnostics", "-fno-caret-diagnostics", "-fno-diagnostics-show-option", "-Wno-invalid-pp-token",
+        "-Wno-builtin-macro-redefined", "-Wno-null-character",
+        // A GPU program sees neither this host's operating system nor its processor.
+        "-U__linux__", "-U__linux", "-Ulinux", "-U__gnu_linux__", "-U__unix__", "-U__unix", "-Uunix", "-U__x86_64__", "-U__x86_64",
+        "-U__amd64__", "-U__amd64", "-U__aarch64__", "-D__METAL_VERSION__=" + std::to_string(version),
+        "-isystem", toolchain.headers + "/preprocess", "-include", toolchain.headers + "/preprocess/predefined.h",
+    };
+    for (const auto &[name, value] : options.macros) arguments.push_back("-D" + name + "=" + value.value_or(""));
+    for (const std::string &path : options.include_paths) {
+        arguments.push_back("-I");
+        arguments.push_back(path);
+    }
+    arguments.insert(arguments.end(), {"-o", output, "-"});
+    const ProcessResult result = run_process(arguments, input, folder.path());
+    log = present_diagnostics(result.errors, source, options);
+    std::optional<std::string> preprocessed;
+    if (result.succeeded) preprocessed = read_file(output);
+    if (!preprocessed && log.empty()) log = "the preprocessor failed";
+    return preprocessed;
+}
+
+std::string present_diagnostics(const std::string &errors, std::string_view source, const Options &options) {
+    const std::string text = replace_all(errors, Toolchain::shared().headers + "/", "metal_stdlib/");
+    const std::string prefix = options.name + ":";
+    std::string result;
+    for (std::size_t p = 0; p < text.size();) {
+        const std::size_t newline = std::min(text.find('\n', p), text.size());
+        const std::string line = text.substr(p, newline - p);
+        p = newline + 1;
+        result += line;
+        result += '\n';
+        if (!line.starts_with(prefix)) continue;
+        const unsigned long number = std::strtoul(line.c_str() + prefix.size(), nullptr, 10);
+        const std::string_view quoted_line = number > 0 ? line_of(source, number) : std::string_view();
+        if (!quoted_line.empty()) {
+            result += quoted_line;
+            result += '\n';
+        }
+    }
+    return result;
+}
+
+}  // namespace smtl::msl

@@ -1,0 +1,112 @@
+#include "process.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "file.h"
+
+extern char **environ;
+
+namespace smtl::msl {
+namespace {
+
+// Generous for any real kernel; an end to what a source could ask of the compiler.
+constexpr rlim_t processor_seconds = 600;
+constexpr rlim_t address_space = rlim_t{16} << 30;
+constexpr std::size_t error_bytes = std::size_t{1} << 20;
+
+class SpawnSettings {
+public:
+    SpawnSettings() {
+        posix_spawn_file_actions_init(&actions);
+        posix_spawnattr_init(&attributes);
+    }
+    SpawnSettings(const SpawnSettings &) = delete;
+    SpawnSettings &operator=(const SpawnSettings &) = delete;
+    ~SpawnSettings() {
+        posix_spawn_file_actions_destroy(&actions);
+        posix_spawnattr_destroy(&attributes);
+    }
+
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+};
+
+void limit(pid_t process, __rlimit_resource resource, rlim_t value) {
+    const rlimit bound{value, value};
+    // A limit that cannot be set leaves the program unbounded, no worse.
+    (void)prlimit(process, resource, &bound, nullptr);
+}
+
+}  // namespace
+
+ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input, const std::string &folder) {
+    ProcessResult result;
+    const std::string errors_path = folder + "/errors";
+
+    std::vector<char *> argv;
+    for (const std::string &argument : arguments) argv.push_back(const_cast<char *>(argument.c_str()));
+    argv.push_back(nullptr);
+
+    // Messages in English, and temporary files where they are cleaned up.
+    const std::string temporary = "TMPDIR=" + folder;
+    std::string locale = "LC_ALL=C";
+    std::vector<char *> environment;
+    for (char **entry = environ; entry && *entry; ++entry) {
+        if (std::strncmp(*entry, "TMPDIR=", 7) != 0 && std::strncmp(*entry, "LC_ALL=", 7) != 0) environment.push_back(*entry);
+    }
+    environment.push_back(const_cast<char *>(temporary.c_str()));
+    environment.push_back(locale.data());
+    environment.push_back(nullptr);
+
+    SpawnSettings settings;
+    posix_spawn_file_actions_addopen(&settings.actions, 0, input.empty() ? "/dev/null" : input.c_str(), O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&settings.actions, 1, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&settings.actions, 2, errors_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    // Whatever else the host has open is none of the compiler's business.
+    posix_spawn_file_actions_addclosefrom_np(&settings.actions, 3);
+    sigset_t signals;
+    sigemptyset(&signals);
+    posix_spawnattr_setsigmask(&settings.attributes, &signals);
+    sigaddset(&signals, SIGPIPE);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGINT);
+    posix_spawnattr_setsigdefault(&settings.attributes, &signals);
+    posix_spawnattr_setflags(&settings.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+
+    pid_t process = 0;
+    const int failure = posix_spawn(&process, argv[0], &settings.actions, &settings.attributes, argv.data(), environment.data());
+    if (failure != 0) {
+        result.errors = arguments[0] + ": " + std::strerror(failure);
+        return result;
+    }
+    result.started = true;
+    limit(process, RLIMIT_CPU, processor_seconds);
+    limit(process, RLIMIT_AS, address_space);
+    limit(process, RLIMIT_CORE, 0);
+
+    int status = 0;
+    pid_t waited;
+    do {
+        waited = waitpid(process, &status, 0);
+    } while (waited < 0 && errno == EINTR);
+    result.errors = read_file(errors_path, error_bytes).value_or("");
+    if (waited < 0) {
+        // The host ignores SIGCHLD, so the kernel kept no status: what the program left behind must tell.
+        result.succeeded = result.errors.find("error:") == std::string::npos;
+    } else if (WIFEXITED(status)) {
+        result.succeeded = WEXITSTATUS(status) == 0;
+    } else if (WIFSIGNALED(status)) {
+        result.errors += arguments[0] + ": ended by signal " + std::to_string(WTERMSIG(status)) + "\n";
+    }
+    return result;
+}
+
+}  // namespace smtl::msl

@@ -1,0 +1,219 @@
+#include "reflection.h"
+
+#include <cstring>
+#include <elf.h>
+
+namespace smtl::msl {
+namespace {
+
+constexpr std::string_view section_name = "smtl_reflection";
+
+template <class T> bool read_at(std::string_view bytes, std::size_t offset, T &value) {
+    if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return false;
+    std::memcpy(&value, bytes.data() + offset, sizeof(T));
+    return true;
+}
+
+// The bytes of a section of a 64-bit object file of this machine's byte order.
+std::string_view find_section(std::string_view object, std::string_view name) {
+    Elf64_Ehdr header;
+    if (!read_at(object, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return {};
+    const auto section = [&](std::size_t index, Elf64_Shdr &out) {
+        return read_at(object, header.e_shoff + index * sizeof(Elf64_Shdr), out) && out.sh_offset <= object.size() &&
+               (out.sh_type == SHT_NOBITS || out.sh_size <= object.size() - out.sh_offset);
+    };
+    Elf64_Shdr names;
+    if (!section(header.e_shstrndx, names)) return {};
+    const std::string_view strings = object.substr(names.sh_offset, names.sh_size);
+    for (std::size_t i = 0; i < header.e_shnum; ++i) {
+        Elf64_Shdr candidate;
+        if (!section(i, candidate) || candidate.sh_name >= strings.size() || candidate.sh_type == SHT_NOBITS) continue;
+        const std::string_view found = strings.substr(candidate.sh_name);
+        if (found.substr(0, found.find('\0')) == name) return object.substr(candidate.sh_offset, candidate.sh_size);
+    }
+    return {};
+}
+
+class Writer {
+public:
+    void number(std::uint64_t value) { bytes_.append(reinterpret_cast<const char *>(&value), sizeof value); }
+    void text(std::string_view value) {
+        number(value.size());
+        bytes_ += value;
+    }
+    void texts(const std::vector<std::string> &values) {
+        number(values.size());
+        for (const std::string &value : values) text(value);
+    }
+    std::string take() { return std::move(bytes_); }
+
+private:
+    std::string bytes_;
+};
+
+class Reader {
+public:
+    explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+    std::uint64_t number() {
+        std::uint64_t value = 0;
+        if (!read_at(bytes_, position_, value)) good_ = false;
+        position_ += good_ ? sizeof value : 0;
+        return good_ ? value : 0;
+    }
+    // A count of things that take eight bytes each at least.
+    std::size_t count() {
+        const std::uint64_t value = number();
+        if (value > (bytes_.size() - position_) / 8) good_ = false;
+        return good_ ? value : 0;
+    }
+    std::string text() {
+        const std::uint64_t size = number();
+        if (size > bytes_.size() - position_) good_ = false;
+        if (!good_) return {};
+        position_ += size;
+        return std::string(bytes_.substr(position_ - size, size));
+    }
+    std::vector<std::string> texts() {
+        std::vector<std::string> values(count());
+        for (std::string &value : values) value = text();
+        return values;
+    }
+    bool good() const { return good_; }
+
+private:
+    std::string_view bytes_;
+    std::size_t position_ = 0;
+    bool good_ = true;
+};
+
+}  // namespace
+
+std::string reflection_source(const Translation &translation) {
+    std::string text = "#include <msl/reflection.h>\n";
+    for (std::size_t i = 0; i < translation.kernels.size(); ++i) {
+        const Kernel &kernel = translation.kernels[i];
+        text += "SMTL_REFLECT_KERNEL(" + std::to_string(i) + ", ::" + kernel.identifier + ", ::" + kernel.indices + ")\n";
+    }
+    for (std::size_t i = 0; i < translation.constants.size(); ++i) {
+        const FunctionConstant &constant = translation.constants[i];
+        const std::string scope = constant.index.substr(0, constant.index.rfind(':') + 1);
+        text += "SMTL_REFLECT_CONSTANT(" + std::to_string(i) + ", ::" + (scope == constant.index ? "" : scope) + constant.name + ", ::" + constant.index + ")\n";
+    }
+    return text;
+}
+
+// The section is a run of records, each `tag, number, count` and then the facts; see msl/reflection.h.
+std::optional<Reflection> read_reflection(const Translation &translation, std::string_view object) {
+    Reflection reflection;
+    reflection.kernels = translation.kernels;
+    reflection.constants = translation.constants;
+    reflection.parameters.resize(translation.kernels.size());
+    reflection.constant_facts.resize(translation.constants.size());
+    const std::string_view bytes = find_section(object, section_name);
+    struct Record {
+        std::uint32_t tag, number, count, reserved;
+    };
+    constexpr std::uint32_t kernel_tag = 1;
+    std::size_t records = 0;
+    for (std::size_t p = 0; p < bytes.size(); ++records) {
+        Record record;
+        if (!read_at(bytes, p, record)) return std::nullopt;
+        p += sizeof record;
+        if (record.tag == kernel_tag) {
+            if (record.number >= reflection.parameters.size() || record.count != reflection.kernels[record.number].parameters.size()) return std::nullopt;
+            for (std::uint32_t i = 0; i < record.count; ++i, p += sizeof(ParameterFacts)) {
+                if (!read_at(bytes, p, reflection.parameters[record.number].emplace_back())) return std::nullopt;
+            }
+        } else {
+            if (record.number >= reflection.constant_facts.size() || record.count != 1) return std::nullopt;
+            if (!read_at(bytes, p, reflection.constant_facts[record.number])) return std::nullopt;
+            p += sizeof(ConstantFacts);
+        }
+        p = (p + 7) / 8 * 8;
+    }
+    if (records != reflection.kernels.size() + reflection.constants.size()) return std::nullopt;
+    return reflection;
+}
+
+std::string serialize(const Reflection &reflection) {
+    Writer writer;
+    writer.number(reflection.kernels.size());
+    for (std::size_t i = 0; i < reflection.kernels.size(); ++i) {
+        const Kernel &kernel = reflection.kernels[i];
+        writer.text(kernel.name);
+        writer.texts(kernel.scope);
+        writer.text(kernel.identifier);
+        writer.text(kernel.indices);
+        writer.number(kernel.parameters.size());
+        for (std::size_t j = 0; j < kernel.parameters.size(); ++j) {
+            const KernelParameter &parameter = kernel.parameters[j];
+            const ParameterFacts &facts = reflection.parameters[i][j];
+            writer.text(parameter.name);
+            writer.text(parameter.type);
+            writer.number(static_cast<std::uint64_t>(parameter.kind));
+            writer.number(static_cast<std::uint64_t>(parameter.space));
+            writer.text(parameter.attribute);
+            writer.text(parameter.condition);
+            writer.number(facts.index);
+            writer.number(facts.read_only);
+            writer.number(facts.type_size);
+        }
+    }
+    writer.number(reflection.constants.size());
+    for (std::size_t i = 0; i < reflection.constants.size(); ++i) {
+        const FunctionConstant &constant = reflection.constants[i];
+        writer.texts(constant.scope);
+        writer.text(constant.name);
+        writer.text(constant.type);
+        writer.number(constant.optional);
+        writer.number(reflection.constant_facts[i].index);
+        writer.number(reflection.constant_facts[i].data_type);
+    }
+    writer.text(reflection.warnings);
+    return writer.take();
+}
+
+std::optional<Reflection> deserialize(std::string_view bytes) {
+    Reader reader(bytes);
+    Reflection reflection;
+    reflection.kernels.resize(reader.count());
+    reflection.parameters.resize(reflection.kernels.size());
+    for (std::size_t i = 0; i < reflection.kernels.size() && reader.good(); ++i) {
+        Kernel &kernel = reflection.kernels[i];
+        kernel.name = reader.text();
+        kernel.scope = reader.texts();
+        kernel.identifier = reader.text();
+        kernel.indices = reader.text();
+        kernel.parameters.resize(reader.count());
+        reflection.parameters[i].resize(kernel.parameters.size());
+        for (std::size_t j = 0; j < kernel.parameters.size() && reader.good(); ++j) {
+            KernelParameter &parameter = kernel.parameters[j];
+            ParameterFacts &facts = reflection.parameters[i][j];
+            parameter.name = reader.text();
+            parameter.type = reader.text();
+            parameter.kind = static_cast<ParameterKind>(reader.number());
+            parameter.space = static_cast<AddressSpace>(reader.number());
+            parameter.attribute = reader.text();
+            parameter.condition = reader.text();
+            facts.index = static_cast<std::uint32_t>(reader.number());
+            facts.read_only = static_cast<std::uint32_t>(reader.number());
+            facts.type_size = reader.number();
+        }
+    }
+    reflection.constants.resize(reader.count());
+    reflection.constant_facts.resize(reflection.constants.size());
+    for (std::size_t i = 0; i < reflection.constants.size() && reader.good(); ++i) {
+        FunctionConstant &constant = reflection.constants[i];
+        constant.scope = reader.texts();
+        constant.name = reader.text();
+        constant.type = reader.text();
+        constant.optional = reader.number() != 0;
+        reflection.constant_facts[i].index = static_cast<std::uint32_t>(reader.number());
+        reflection.constant_facts[i].data_type = static_cast<std::uint32_t>(reader.number());
+    }
+    reflection.warnings = reader.text();
+    if (!reader.good()) return std::nullopt;
+    return reflection;
+}
+
+}  // namespace smtl::msl

@@ -1,0 +1,43 @@
+// What is known of a compiled library beyond its code, and how the cache keeps it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "translate.h"
+
+namespace smtl::msl {
+
+// What the compiler found out about one parameter.
+struct ParameterFacts {
+    std::uint32_t index = 0;
+    std::uint32_t read_only = 0;
+    std::uint64_t type_size = 0;
+};
+
+struct ConstantFacts {
+    std::uint32_t index = 0;
+    std::uint32_t data_type = 0;  // MTLDataType; 0: no type that a function constant can have
+};
+
+struct Reflection {
+    std::vector<Kernel> kernels;
+    std::vector<std::vector<ParameterFacts>> parameters;  // of each kernel
+    std::vector<FunctionConstant> constants;
+    std::vector<ConstantFacts> constant_facts;
+    std::string warnings;
+};
+
+// A translation unit whose object file, compiled on top of the library's own code, holds all facts in one section.
+std::string reflection_source(const Translation &translation);
+
+// Reads them back; nothing where the object file is not as expected.
+std::optional<Reflection> read_reflection(const Translation &translation, std::string_view object);
+
+std::string serialize(const Reflection &reflection);
+std::optional<Reflection> deserialize(std::string_view bytes);
+
+}  // namespace smtl::msl

@@ -1,0 +1,202 @@
+// Machine code for one kernel with its function constants fixed.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <set>
+#include <unistd.h>
+
+#include "cache.h"
+#include "data_type.h"
+#include "file.h"
+#include "hash.h"
+#include "library.h"
+#include "process.h"
+#include "token.h"
+#include "toolchain.h"
+
+namespace smtl::msl {
+namespace {
+
+std::string open_scope(const std::vector<std::string> &scope) {
+    std::string text;
+    for (const std::string &name : scope) text += "namespace " + name + " { ";
+    return text;
+}
+
+std::string close_scope(const std::vector<std::string> &scope) {
+    std::string text;
+    for (std::size_t i = 0; i < scope.size(); ++i) text += " }";
+    return text;
+}
+
+std::string string_literal(std::string_view text) {
+    std::string literal = "\"";
+    for (char c : text) {
+        constexpr char digits[] = "01234567";
+        const auto byte = static_cast<unsigned char>(c);
+        literal += {'\\', digits[byte >> 6], digits[byte >> 3 & 7], digits[byte & 7]};
+    }
+    return literal + "\"";
+}
+
+const smtl_constant_value *find_value(const FunctionConstant &constant, std::uint32_t index, const smtl_constant_value *values, std::size_t count) {
+    const smtl_constant_value *found = nullptr;
+    for (std::size_t i = 0; i < count; ++i) {
+        const bool matches = values[i].name ? constant.name == values[i].name : values[i].index == index;
+        if (matches) found = &values[i];  // a later setting replaces an earlier one
+    }
+    return found;
+}
+
+std::string describe_constant(const FunctionConstant &constant, std::uint32_t index) {
+    return "function constant '" + constant.name + "' (index " + std::to_string(index) + ")";
+}
+
+class Specialization {
+public:
+    Specialization(const smtl_library &library, std::size_t kernel, const smtl_constant_value *values, std::size_t count)
+        : library_(library), kernel_(kernel), values_(values), count_(count) {}
+
+    // The translation unit; empty with `error` where a value does not fit.
+    std::string source() {
+        std::string text = "#include <smtl/entry.h>\n#include <msl/runtime.h>\n";
+        if (!define_constants(text) || !define_presence(text)) return {};
+        const Kernel &kernel = library_.reflection.kernels[kernel_];
+        text += "SMTL_ENTRY(" + string_literal(kernel.name) + ", (*::" + kernel.identifier + ")";
+        for (std::size_t i = 0; i < kernel.parameters.size(); ++i) text += ", " + descriptor(i);
+        return text + ")\n";
+    }
+
+    const std::string &error() const { return error_; }
+
+    // The linker's complaint about a constant that the kernel uses and nobody gave.
+    std::string unset_constant(const std::string &errors) const {
+        for (std::size_t i = library_.reflection.constants.size(); i-- > 0;) {
+            if (errors.find(std::string(constant_symbol) + std::to_string(i)) == std::string::npos) continue;
+            return describe_constant(library_.reflection.constants[i], library_.reflection.constant_facts[i].index) + " has no value\n";
+        }
+        return {};
+    }
+
+private:
+    bool define_constants(std::string &text) {
+        for (std::size_t i = 0; i < library_.reflection.constants.size(); ++i) {
+            const FunctionConstant &constant = library_.reflection.constants[i];
+            const ConstantFacts &facts = library_.reflection.constant_facts[i];
+            const smtl_constant_value *value = find_value(constant, facts.index, values_, count_);
+            text += open_scope(constant.scope);
+            if (value) {
+                if (value->data_type != facts.data_type) {
+                    error_ = describe_constant(constant, facts.index) + " is of type " + data_type_name(facts.data_type) +
+                             ", and its value of type " + data_type_name(value->data_type) + "\n";
+                    return false;
+                }
+                text += "const " + constant.type + " " + constant.name + " = " + data_type_value(*value) + "; ";
+            } else {
+                unset_.insert(constant.name);
+            }
+            text += "const bool smtl_defined_" + constant.name + " = " + (value ? "true" : "false") + ";";
+            text += close_scope(constant.scope) + "\n";
+        }
+        return true;
+    }
+
+    bool define_presence(std::string &text) {
+        const Kernel &kernel = library_.reflection.kernels[kernel_];
+        for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+            const std::string &condition = kernel.parameters[i].condition;
+            if (condition.empty()) continue;
+            for (const Token &token : tokenize(condition)) {
+                if (!token.is_identifier() || !unset_.contains(std::string(token.text))) continue;
+                error_ = "function constant '" + std::string(token.text) + "', which decides on argument '" + kernel.parameters[i].name +
+                         "', has no value\n";
+                return false;
+            }
+            text += open_scope(kernel.scope) + "static constexpr bool smtl_present_" + std::to_string(i) + " = bool(" + condition + ");" +
+                    close_scope(kernel.scope) + "\n";
+        }
+        return true;
+    }
+
+    std::string descriptor(std::size_t i) const {
+        const Kernel &kernel = library_.reflection.kernels[kernel_];
+        const KernelParameter &parameter = kernel.parameters[i];
+        if (parameter.kind == ParameterKind::attribute) return "smtl::attribute<smtl::" + parameter.attribute + ">";
+        std::string text = "smtl::buffer_argument<";
+        if (parameter.kind == ParameterKind::threadgroup_memory) {
+            text = "smtl::threadgroup_argument<";
+        } else if (parameter.space == AddressSpace::constant) {
+            text = "smtl::constant_argument<";
+        }
+        text += std::to_string(library_.reflection.parameters[kernel_][i].index);
+        if (!parameter.condition.empty()) {
+            std::string scope = kernel.identifier;
+            scope.erase(scope.rfind("smtl_kernel_"));
+            text += ", ::" + scope + "smtl_present_" + std::to_string(i);
+        }
+        return text + ">";
+    }
+
+    const smtl_library &library_;
+    std::size_t kernel_;
+    const smtl_constant_value *values_;
+    std::size_t count_;
+    std::set<std::string> unset_;
+    std::string error_;
+};
+
+bool generate(const smtl_library &library, const std::string &source, const std::string &folder, std::string &errors) {
+    const Toolchain &toolchain = Toolchain::shared();
+    const std::string precompiled = library.entry(nullptr, errors);
+    const std::string input = folder + "/input";
+    if (precompiled.empty() || !write_file(input, source)) return false;
+    std::vector<std::string> arguments = toolchain.compile_arguments(library.math_mode);
+    arguments.insert(arguments.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-shared", "-nostdlib",
+                                       // The host may have small stacks in use when a kernel first calls out.
+                                       "-Wl,-z,now", "-Wl,--gc-sections", "-Wl,--build-id=none", "-o", folder + "/kernel.so", "-", "-Wl,--as-needed", "-lm"});
+    const ProcessResult result = run_process(arguments, input, folder);
+    errors = result.errors;
+    (void)unlink(input.c_str());
+    (void)unlink((folder + "/errors").c_str());
+    return result.succeeded;
+}
+
+std::string specialize(const smtl_library &library, const char *function, const smtl_constant_value *values, std::size_t count, std::string &log) {
+    const auto &kernels = library.reflection.kernels;
+    const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const Kernel &kernel) { return function && kernel.name == function; });
+    if (found == kernels.end()) {
+        log = "the library has no function '" + std::string(function ? function : "") + "'\n";
+        return {};
+    }
+    Specialization specialization(library, static_cast<std::size_t>(found - kernels.begin()), values, count);
+    const std::string source = specialization.source();
+    if (source.empty()) {
+        log = specialization.error();
+        return {};
+    }
+    const std::string key = "kernel-" + Hash().add(library.key).add(source).digest();
+    std::string errors;
+    const std::string entry =
+        Cache::shared().entry(key, [&](const std::string &folder) { return generate(library, source, folder, errors); });
+    if (!entry.empty()) return entry + "/kernel.so";
+    log = specialization.unset_constant(errors);
+    if (log.empty()) log = errors.empty() ? "the kernel cannot be written to " + Cache::shared().root() + "\n" : errors;
+    return {};
+}
+
+}  // namespace
+}  // namespace smtl::msl
+
+extern "C" char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values, size_t count, char **log) {
+    if (log) *log = nullptr;
+    try {
+        std::string text;
+        const std::string path = smtl::msl::specialize(*library, function, values, count, text);
+        if (log && !text.empty()) *log = strdup(text.c_str());
+        return path.empty() ? nullptr : strdup(path.c_str());
+    } catch (const std::exception &exception) {
+        if (log) *log = strdup(exception.what());
+        return nullptr;
+    }
+}

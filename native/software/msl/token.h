@@ -1,0 +1,49 @@
+// Preprocessed Metal source as tokens that can be edited in place and written back with their lines unchanged.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace smtl::msl {
+
+enum class TokenKind { identifier, number, string, character, punctuator, end };
+
+struct Token {
+    TokenKind kind = TokenKind::end;
+    std::string_view text;
+    // White space, line markers and pragmas before the token, as they stood.
+    std::string_view leading;
+    // What is written in place of the text.
+    std::string replacement;
+    bool replaced = false;
+    // Written directly after the token (or its replacement).
+    std::string appended;
+
+    bool is(std::string_view spelling) const { return text == spelling && kind != TokenKind::end; }
+    bool is_identifier() const { return kind == TokenKind::identifier; }
+
+    void replace(std::string with) {
+        replacement = std::move(with);
+        replaced = true;
+    }
+    // Blanks keep the columns of what follows on the line.
+    void erase() { replace(std::string(text.size(), ' ')); }
+};
+
+// Splits `source`, which must outlive the tokens. Any bytes are accepted: what is no token of C++ becomes a punctuator, for
+// the compiler to complain about. The last token has kind `end` and carries the trailing white space.
+std::vector<Token> tokenize(std::string_view source);
+
+// The text with all edits applied.
+std::string write(const std::vector<Token> &tokens);
+
+// Where a token stands for the user: file and line after the line markers before it.
+struct SourceLocation {
+    std::string file;
+    unsigned long line = 0;
+};
+SourceLocation locate(const std::vector<Token> &tokens, std::size_t index);
+
+}  // namespace smtl::msl

@@ -1,0 +1,60 @@
+// From preprocessed Metal Shading Language to C++17 for clang, with the kernels and function constants found on the way.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace smtl::msl {
+
+enum class AddressSpace { none, device, constant, thread, threadgroup };
+
+enum class ParameterKind { buffer, threadgroup_memory, attribute };
+
+struct KernelParameter {
+    std::string name;
+    std::string type;  // as written, without attributes and name
+    ParameterKind kind = ParameterKind::buffer;
+    AddressSpace space = AddressSpace::none;
+    std::string attribute;         // for ParameterKind::attribute: Metal's spelling
+    std::string index_expression;  // for the others; empty: Metal numbers it
+    std::string condition;         // [[function_constant(...)]]: present only where this is true, in terms of function constants
+};
+
+struct Kernel {
+    std::string name;                // host name
+    std::vector<std::string> scope;  // enclosing namespaces, outermost first; empty string: unnamed
+    std::string identifier;  // qualified name of the constant that holds its address
+    std::string indices;     // qualified name of the constant array with the index of each parameter
+    std::vector<KernelParameter> parameters;
+};
+
+struct FunctionConstant {
+    std::vector<std::string> scope;  // as in Kernel
+    std::string name;
+    std::string type;
+    std::string index;  // qualified name of the constant that holds its index
+    bool optional = false;
+};
+
+struct Problem {
+    std::string file;
+    unsigned long line = 0;
+    std::string message;
+};
+
+struct Translation {
+    std::string text;
+    std::vector<Kernel> kernels;
+    std::vector<FunctionConstant> constants;
+    std::vector<Problem> problems;
+    bool math_mode_safe = false;  // #pragma METAL fp math_mode(safe) or relaxed was seen
+};
+
+Translation translate(std::string_view preprocessed);
+
+// The symbol of a function constant starts with this; its position in Translation::constants follows.
+inline constexpr std::string_view constant_symbol = "smtl_function_constant_";
+
+}  // namespace smtl::msl

@@ -1,0 +1,118 @@
+// The parts of the translation share this state; see translate.cpp for the walk over declarations.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "token.h"
+#include "translate.h"
+
+namespace smtl::msl {
+
+using Index = std::size_t;
+
+// Half-open run of tokens.
+struct Range {
+    Index begin = 0;
+    Index end = 0;
+    bool empty() const { return begin >= end; }
+};
+
+enum class ScopeKind { file_or_namespace, type, block };
+
+// What a declaration's head looks like before its body, initialiser or semicolon.
+struct Declaration {
+    Index begin = 0;
+    Index head_end = 0;               // the `{`, `;`, `=` or constructor's `:` that ends the head
+    std::optional<Range> template_parameters;  // of the innermost `template <...>`
+    bool explicit_instantiation = false;       // `template` without `<`
+    std::optional<Range> parameters;  // between the parentheses of a function
+    Index name_begin = 0;             // the declared name (with template arguments) where there are parameters
+    Index name_end = 0;
+    Index class_key = 0;              // `struct`, `class`, `union`, `enum` that opens a type; 0: none
+    bool kernel = false;
+    std::string host_name;
+};
+
+struct Attribute {
+    std::string name;
+    Range arguments;
+    Index at = 0;
+};
+
+class Translator {
+public:
+    explicit Translator(std::string_view source) : tokens_(tokenize(source)) {}
+    Translation run();
+
+private:
+    // translate.cpp: the walk over scopes and declarations.
+    void walk_scope(Index begin, Index end, ScopeKind kind);
+    Index walk_declaration(Index begin, Index end, ScopeKind kind);
+    Index walk_namespace(Index begin, Index end);
+    Declaration read_head(Index begin, Index end);
+    Index body_begin(const Declaration &declaration, Index end) const;
+    Index walk_function(const Declaration &declaration, Index end, ScopeKind kind);
+    Index walk_type(const Declaration &declaration, Index end, ScopeKind kind);
+    Index walk_variable(const Declaration &declaration, Index end, ScopeKind kind);
+    void edit_pragmas();
+    void edit_literals();
+
+    // brackets.cpp: navigation.
+    Index skip_group(Index open, Index end) const;            // past the bracket that closes `open`
+    std::optional<Index> skip_angles(Index open, Index end) const;  // past the `>` that closes `<`
+    Index skip_to_semicolon(Index begin, Index end) const;    // past it
+    bool opens_attribute(Index i) const;
+    std::vector<Range> split_commas(Range range) const;
+    std::string spelling(Range range) const;                  // of the original tokens, single blanks between them
+
+    // attributes.cpp: `[[...]]` and address spaces.
+    void erase_address_spaces_and_attributes();
+    std::vector<Attribute> attributes_in(Range range) const;
+    AddressSpace address_space_of(Range range) const;
+
+    // kernels.cpp
+    void add_kernel_definition(const Declaration &declaration, Index body_end);
+    void add_kernel_instantiation(const Declaration &declaration, Index semicolon);
+    std::vector<KernelParameter> read_parameters(Range parameters, bool report);
+    KernelParameter read_parameter(Range range, bool report);
+    std::string describe_indices(const std::vector<KernelParameter> &parameters) const;
+    std::string register_kernel(std::string name, const std::string &address, std::vector<KernelParameter> parameters);
+
+    // variables.cpp
+    void edit_block_variables(Index begin, Index end);
+    void edit_constant_variable(const Declaration &declaration, Index end, ScopeKind kind);
+    void add_function_constant(const Declaration &declaration, const Attribute &attribute, Index end);
+    void edit_constant_queries();
+    std::string expand_constants(Range range) const;
+
+    // overloads.cpp: definitions that differ in address spaces alone.
+    bool erase_if_duplicate(const Declaration &declaration, Range body);
+    std::string overload_key(const Declaration &declaration, bool with_spaces) const;
+
+    std::string qualified(std::string_view name) const;
+    void problem(Index at, std::string message);
+    void erase_range(Range range);
+
+    struct Definition {
+        std::string spaces;  // the key with its address spaces
+        std::string body;
+    };
+    struct Template {
+        std::vector<KernelParameter> parameters;
+    };
+
+    std::vector<Token> tokens_;
+    std::vector<std::string> scope_;  // names of the enclosing namespaces and types
+    std::map<std::string, std::vector<Definition>> definitions_;
+    std::map<std::string, std::vector<Template>> templates_;  // kernel templates by unqualified name
+    std::map<std::string, std::string> derived_constants_;    // initialisers of constants, with such constants replaced
+    std::deque<std::string> kept_text_;  // what token texts that were rewritten refer to
+    Translation result_;
+};
+
+}  // namespace smtl::msl

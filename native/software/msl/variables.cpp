@@ -1,0 +1,166 @@
+// Variables in the constant and threadgroup address spaces, and function constants.
+#include "translator.h"
+
+namespace smtl::msl {
+namespace {
+
+bool is_specifier(const Token &token) {
+    return token.is("const") || token.is("volatile") || token.is("static") || token.is("constexpr") || token.is("alignas");
+}
+
+}  // namespace
+
+// `threadgroup float tile[32];` in a function becomes thread-local storage: all threads of a threadgroup run as fibers of
+// one system thread. `threadgroup float *p = tile;` declares a pointer, which is private to each thread.
+void Translator::edit_block_variables(Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+        if (opens_attribute(i)) {
+            i = skip_group(i, end) - 1;
+            continue;
+        }
+        if (!tokens_[i].is("threadgroup")) continue;
+        Index start = i;
+        bool already_static = false;
+        while (start > begin && (is_specifier(tokens_[start - 1]) || tokens_[start - 1].is(")"))) {
+            if (tokens_[start - 1].is(")")) {  // alignas(...)
+                Index open = start - 1;
+                while (open > begin && !tokens_[open].is("(")) --open;
+                if (open == begin || !tokens_[open - 1].is("alignas")) break;
+                start = open;
+                continue;
+            }
+            --start;
+            already_static = already_static || tokens_[start].is("static");
+        }
+        const Token &previous = tokens_[start - 1];
+        if (!previous.is(";") && !previous.is("{") && !previous.is("}") && !previous.is("]")) continue;
+        bool object = true;
+        for (Index j = i + 1; j < end && object;) {
+            const Token &token = tokens_[j];
+            if (token.is(";") || token.is("=") || token.is(",") || token.is("{")) break;
+            if (token.is("*") || token.is("&") || token.is("&&") || token.is("(")) object = token.is("(") && tokens_[j - 1].is("decltype");
+            if (token.is("(") || token.is("[")) {
+                j = skip_group(j, end);
+                continue;
+            }
+            if (token.is("<")) {
+                if (const auto past = skip_angles(j, end)) {
+                    j = *past;
+                    continue;
+                }
+            }
+            ++j;
+        }
+        if (object) tokens_[i].replace(already_static ? "thread_local" : "static thread_local");
+    }
+}
+
+// `constant float table[4] = {...};` is a constant already; a type's static member needs `constexpr` to be initialised.
+void Translator::edit_constant_variable(const Declaration &declaration, Index end, ScopeKind kind) {
+    const Range whole{declaration.begin, end};
+    for (const Attribute &attribute : attributes_in(whole)) {
+        if (attribute.name == "function_constant") return add_function_constant(declaration, attribute, end);
+    }
+    bool constexpr_written = false;
+    Index constant = end;
+    for (Index i = declaration.begin; i < declaration.head_end; ++i) {
+        constexpr_written = constexpr_written || tokens_[i].is("constexpr");
+        if (tokens_[i].is("constant") && constant == end) constant = i;
+    }
+    const bool initialised = declaration.head_end < end && tokens_[declaration.head_end].is("=");
+    if (kind == ScopeKind::file_or_namespace && constant != end && initialised && declaration.name_end == declaration.head_end) {
+        derived_constants_[std::string(tokens_[declaration.head_end - 1].text)] = expand_constants({declaration.head_end + 1, end - 1});
+    }
+    if (kind == ScopeKind::type && constant != end && initialised && !constexpr_written) tokens_[constant].replace("constexpr");
+}
+
+// `constant bool flag [[function_constant(3)]];` becomes a declaration; code generation for one kernel defines it.
+void Translator::add_function_constant(const Declaration &declaration, const Attribute &attribute, Index end) {
+    Index name = declaration.begin;
+    Index constant = end;
+    for (Index i = declaration.begin; i < attribute.at; ++i) {
+        if (tokens_[i].is("constant")) constant = i;
+        if (tokens_[i].is_identifier()) name = i;
+    }
+    if (constant == end || name <= constant || !tokens_[declaration.head_end].is(";")) {
+        problem(attribute.at, "[[function_constant]] belongs to a variable in the constant address space without an initialiser");
+        return;
+    }
+    FunctionConstant function_constant;
+    function_constant.scope = scope_;
+    function_constant.name = std::string(tokens_[name].text);
+    Index type_begin = declaration.begin;
+    for (Index i = declaration.begin; i < name; ++i) {
+        const bool specifier = is_specifier(tokens_[i]) || tokens_[i].is("constant") || tokens_[i].is("extern");
+        if (specifier) {
+            tokens_[i].erase();
+            if (i == type_begin) ++type_begin;
+        }
+    }
+    for (Index i = type_begin; i < name; ++i) {
+        if (tokens_[i].replaced) continue;
+        if (!function_constant.type.empty() && !tokens_[i].leading.empty()) function_constant.type += ' ';
+        function_constant.type += tokens_[i].text;
+    }
+    tokens_[constant].replace("extern const");
+    tokens_[name].appended = " __asm__(\"" + std::string(constant_symbol) + std::to_string(result_.constants.size()) + "\")";
+    const std::string index = "smtl_constant_index_" + std::to_string(result_.constants.size());
+    tokens_[end - 1].appended += " extern const bool smtl_defined_" + function_constant.name + "; [[maybe_unused]] static constexpr unsigned " +
+                                 index + " = (" + spelling(attribute.arguments) + ");";
+    function_constant.index = qualified(index);
+    result_.constants.push_back(std::move(function_constant));
+}
+
+// The presence of a parameter may hang on constants that are made of function constants: an expression in these alone can
+// be evaluated where their values are known.
+std::string Translator::expand_constants(Range range) const {
+    std::string text;
+    for (Index i = range.begin; i < range.end; ++i) {
+        const bool member = i > range.begin && (tokens_[i - 1].is(".") || tokens_[i - 1].is("->"));
+        const auto found = derived_constants_.find(std::string(tokens_[i].text));
+        text += text.empty() ? "" : " ";
+        if (tokens_[i].is_identifier() && !member && found != derived_constants_.end()) {
+            text += "(" + found->second + ")";
+        } else {
+            text += tokens_[i].text;
+        }
+    }
+    return text;
+}
+
+// `is_function_constant_defined(ns::flag)` becomes `(ns::smtl_defined_flag)`.
+void Translator::edit_constant_queries() {
+    for (Index i = 0; i + 1 < tokens_.size(); ++i) {
+        if (!tokens_[i].is("is_function_constant_defined") || !tokens_[i + 1].is("(")) continue;
+        const Index past = skip_group(i + 1, tokens_.size() - 1);
+        Index name = past;
+        for (Index j = i + 2; j + 1 < past; ++j) {
+            if (tokens_[j].is_identifier()) name = j;
+        }
+        if (name == past) continue;
+        for (FunctionConstant &constant : result_.constants) {
+            if (constant.name == tokens_[name].text) constant.optional = true;
+        }
+        tokens_[i].erase();
+        tokens_[name].replace("smtl_defined_" + std::string(tokens_[name].text));
+    }
+}
+
+// `1.5h` and `1.5bf` are numbers of Metal alone.
+void Translator::edit_literals() {
+    for (Token &token : tokens_) {
+        if (token.kind != TokenKind::number || token.text.size() < 2) continue;
+        const std::string_view text = token.text;
+        const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+        const bool real = text.find_first_of(hexadecimal ? ".pP" : ".eE") != std::string_view::npos;
+        if (!real) continue;
+        const char last = text.back();
+        if (last == 'h' || last == 'H') {
+            token.replace("half(" + std::string(text.substr(0, text.size() - 1)) + "f)");
+        } else if (text.ends_with("bf") || text.ends_with("BF")) {
+            token.replace("bfloat(" + std::string(text.substr(0, text.size() - 2)) + "f)");
+        }
+    }
+}
+
+}  // namespace smtl::msl
