@@ -13,9 +13,6 @@
 
 using namespace metal;
 
-// A multiple of 4, at most 256.
-constant uint head_size [[function_constant(0)]];
-
 struct AttentionArguments {
     uint rows;
     uint heads;
@@ -25,13 +22,13 @@ struct AttentionArguments {
     float scale;
 };
 
-enum : uint { simd_width = 32 };
+constant constexpr uint simd_width = 32;
 
 // Below every score, and finite: fast math may not meet infinity - infinity.
 constant float no_score = -0.5f * FLT_MAX;
 
 // The first element of the cached head that query head `head` uses, in elements of four.
-inline ulong cache_start(constant AttentionArguments &arguments, uint head) {
+inline ulong cache_start(constant AttentionArguments &arguments, uint head_size, uint head) {
     const uint kv_head = head / (arguments.heads / arguments.kv_heads);
     return ulong(kv_head) * arguments.capacity * (head_size / 4);
 }

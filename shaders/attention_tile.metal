@@ -3,27 +3,23 @@
 
 #include <metal_simdgroup_matrix>
 
-// head_size is a multiple of 8 up to 128 here.
-enum : uint {
-    rows_per_simdgroup = 8,
-    simdgroups_per_tile = 4,
-    threads_per_tile = simdgroups_per_tile * simd_width,
-    keys_per_block = 32,
-    key_blocks = keys_per_block / 8,
-    max_head_blocks = 16,
-    // Padded against bank conflicts.
-    padding = 4,
-    score_stride = keys_per_block + padding
-};
+constant constexpr uint rows_per_simdgroup = 8;
+constant constexpr uint simdgroups_per_tile = 4;
+constant constexpr uint threads_per_tile = simdgroups_per_tile * simd_width;
+constant constexpr uint keys_per_block = 32;
+constant constexpr uint key_blocks = keys_per_block / 8;
+// Added to the length of rows in threadgroup memory, against bank conflicts.
+constant constexpr uint padding = 4;
+constant constexpr uint score_stride = keys_per_block + padding;
 
 // Keys or values of one block as floats in threadgroup memory, [key][element]. Past `visible` the last one is repeated.
-template <typename T>
+template <typename T, uint HeadSize>
 inline void stage(device const vec<T, 4> *source, threadgroup float *tile, uint start, uint visible, uint thread_index) {
-    const uint quads = head_size / 4;
+    constexpr uint quads = HeadSize / 4;
     for (uint i = thread_index; i < keys_per_block * quads; i += threads_per_tile) {
         const uint key = i / quads;
         const uint quad = i % quads;
-        threadgroup float4 *row = (threadgroup float4 *)(tile + key * (head_size + padding));
+        threadgroup float4 *row = (threadgroup float4 *)(tile + key * (HeadSize + padding));
         row[quad] = float4(source[ulong(min(start + key, visible - 1)) * quads + quad]);
     }
 }
@@ -32,8 +28,8 @@ inline void stage(device const vec<T, 4> *source, threadgroup float *tile, uint 
 // simdgroups share. Scores are made transposed (K . q^T), so that keys are read as they lie. The last tile begins where it
 // still is whole, so it may repeat rows of the one before with equal results: there have to be 8 rows.
 // `shared` holds, in floats:
-//   keys, then values [32][head_size + 4], scores of each simdgroup [8][36], a diagonal matrix of each simdgroup [8][8]
-template <typename T>
+//   keys, then values [32][HeadSize + 4], scores of each simdgroup [8][36], a diagonal matrix of each simdgroup [8][8]
+template <typename T, uint HeadSize>
 kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
                            device const float *q [[buffer(1)]],
                            device const vec<T, 4> *k_cache [[buffer(2)]],
@@ -44,8 +40,8 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
                            uint thread_index [[thread_index_in_threadgroup]],
                            uint lane [[thread_index_in_simdgroup]],
                            uint simdgroup [[simdgroup_index_in_threadgroup]]) {
-    const uint head_blocks = head_size / 8;
-    const uint tile_stride = head_size + padding;
+    constexpr uint head_blocks = HeadSize / 8;
+    constexpr uint tile_stride = HeadSize + padding;
     threadgroup float *tile = shared;
     threadgroup float *scores = tile + keys_per_block * tile_stride + simdgroup * rows_per_simdgroup * score_stride;
     threadgroup float *diagonal = tile + keys_per_block * tile_stride +
@@ -57,13 +53,13 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
     const uint first_row = min(tile_row + simdgroup * rows_per_simdgroup, rows - rows_per_simdgroup);
     const uint tile_visible = arguments.past + min(tile_row + simdgroups_per_tile * rows_per_simdgroup, rows);
     const uint simdgroup_visible = arguments.past + first_row + rows_per_simdgroup;
-    device const vec<T, 4> *keys = k_cache + cache_start(arguments, head);
-    device const vec<T, 4> *values = v_cache + cache_start(arguments, head);
+    device const vec<T, 4> *keys = k_cache + cache_start(arguments, HeadSize, head);
+    device const vec<T, 4> *values = v_cache + cache_start(arguments, HeadSize, head);
 
-    const uint row_stride = arguments.heads * head_size;
-    const ulong origin = ulong(first_row) * row_stride + head * head_size;
-    simdgroup_float8x8 queries[max_head_blocks];
-    simdgroup_float8x8 sums[max_head_blocks];
+    const uint row_stride = arguments.heads * HeadSize;
+    const ulong origin = ulong(first_row) * row_stride + head * HeadSize;
+    simdgroup_float8x8 queries[head_blocks];
+    simdgroup_float8x8 sums[head_blocks];
     for (uint i = 0; i < head_blocks; i++) {
         simdgroup_load(queries[i], q + origin + i * 8, row_stride, ulong2(0, 0), true);
         sums[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -80,7 +76,7 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
     float running_sum = 0.0f;
 
     for (uint start = 0; start < tile_visible; start += keys_per_block) {
-        stage<T>(keys, tile, start, tile_visible, thread_index);
+        stage<T, HeadSize>(keys, tile, start, tile_visible, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         const bool sees_block = start < simdgroup_visible;
         if (sees_block) {
@@ -118,7 +114,7 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        stage<T>(values, tile, start, tile_visible, thread_index);
+        stage<T, HeadSize>(values, tile, start, tile_visible, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (sees_block) {
             simdgroup_float8x8 corrections;
@@ -152,8 +148,16 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
     }
 }
 
-typedef decltype(attention_tile<float>) attention_tile_kernel_f32;
-typedef decltype(attention_tile<half>) attention_tile_kernel_f16;
+typedef decltype(attention_tile<float, 64>) attention_tile_kernel_f32;
+typedef decltype(attention_tile<half, 64>) attention_tile_kernel_f16;
 
-template [[host_name("attention_tile_f32")]] kernel attention_tile_kernel_f32 attention_tile<float>;
-template [[host_name("attention_tile_f16")]] kernel attention_tile_kernel_f16 attention_tile<half>;
+template [[host_name("attention_tile_f32_32")]] kernel attention_tile_kernel_f32 attention_tile<float, 32>;
+template [[host_name("attention_tile_f32_64")]] kernel attention_tile_kernel_f32 attention_tile<float, 64>;
+template [[host_name("attention_tile_f32_80")]] kernel attention_tile_kernel_f32 attention_tile<float, 80>;
+template [[host_name("attention_tile_f32_96")]] kernel attention_tile_kernel_f32 attention_tile<float, 96>;
+template [[host_name("attention_tile_f32_128")]] kernel attention_tile_kernel_f32 attention_tile<float, 128>;
+template [[host_name("attention_tile_f16_32")]] kernel attention_tile_kernel_f16 attention_tile<half, 32>;
+template [[host_name("attention_tile_f16_64")]] kernel attention_tile_kernel_f16 attention_tile<half, 64>;
+template [[host_name("attention_tile_f16_80")]] kernel attention_tile_kernel_f16 attention_tile<half, 80>;
+template [[host_name("attention_tile_f16_96")]] kernel attention_tile_kernel_f16 attention_tile<half, 96>;
+template [[host_name("attention_tile_f16_128")]] kernel attention_tile_kernel_f16 attention_tile<half, 128>;

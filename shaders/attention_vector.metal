@@ -1,7 +1,12 @@
 // Attention of single rows: decoding, and head sizes that fill no matrices.
 #include "attention.h"
 
-enum : uint { keys_per_lane = 2, keys_per_block = simd_width * keys_per_lane, max_quads_per_lane = 2 };
+// A multiple of 4, at most 256.
+constant uint head_size [[function_constant(0)]];
+
+constant constexpr uint keys_per_lane = 2;
+constant constexpr uint keys_per_block = simd_width * keys_per_lane;
+constant constexpr uint max_quads_per_lane = 2;
 
 // One threadgroup a head of a row of q; its simdgroups take blocks of 64 keys in turn and merge what they have at the end.
 // Within a block a lane scores keys of its own; then the lanes spread over the elements of the values, in as many sets of
@@ -17,12 +22,12 @@ kernel void attention_vector(constant AttentionArguments &arguments [[buffer(0)]
                              threadgroup float *shared [[threadgroup(0)]],
                              uint2 group [[threadgroup_position_in_grid]],
                              uint thread_index [[thread_index_in_threadgroup]],
-                             uint threads [[threads_per_threadgroup]],
                              uint lane [[thread_index_in_simdgroup]],
                              uint simdgroup [[simdgroup_index_in_threadgroup]],
                              uint simdgroups [[simdgroups_per_threadgroup]]) {
+    const uint threads = simdgroups * simd_width;
     const uint quads = head_size / 4;
-    const uint lanes_per_set = min(quads, uint(simd_width));
+    const uint lanes_per_set = min(quads, simd_width);
     const uint sets = simd_width / lanes_per_set;
     const uint set = lane / lanes_per_set;
     const uint first_quad = lane % lanes_per_set;
@@ -37,8 +42,8 @@ kernel void attention_vector(constant AttentionArguments &arguments [[buffer(0)]
     const uint row = group.y;
     const uint visible = arguments.past + row + 1;
     const ulong row_of_q = ulong(row) * arguments.heads + head;
-    device const vec<T, 4> *keys = k_cache + cache_start(arguments, head);
-    device const vec<T, 4> *head_values = v_cache + cache_start(arguments, head);
+    device const vec<T, 4> *keys = k_cache + cache_start(arguments, head_size, head);
+    device const vec<T, 4> *head_values = v_cache + cache_start(arguments, head_size, head);
 
     for (uint i = thread_index; i < head_size; i += threads) {
         query[i] = q[row_of_q * head_size + i] * arguments.scale;
@@ -77,7 +82,7 @@ kernel void attention_vector(constant AttentionArguments &arguments [[buffer(0)]
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
         if (set < sets) {
-            const uint count = min(uint(keys_per_block), visible - start);
+            const uint count = min(keys_per_block, visible - start);
             for (uint i = 0; i < max_quads_per_lane; i++) {
                 const uint quad = first_quad + i * simd_width;
                 if (quad < quads) {

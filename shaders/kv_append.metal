@@ -1,5 +1,10 @@
 // Puts new keys and values into a KV cache.
-#include "attention.h"
+#include <metal_stdlib>
+
+using namespace metal;
+
+// A multiple of 4.
+constant uint head_size [[function_constant(0)]];
 
 struct AppendArguments {
     uint kv_heads;

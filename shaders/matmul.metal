@@ -10,7 +10,9 @@
 // Adds what y holds already.
 constant bool accumulate [[function_constant(1)]];
 
-enum : uint { tile_rows = 64, tile_k = 32, threads = 128 };
+constant constexpr uint tile_rows = 64;
+constant constexpr uint tile_k = 32;
+constant constexpr uint threads = 128;
 
 struct MatmulArguments {
     uint m;
@@ -47,19 +49,15 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
                    uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     // Weights: 8x8 blocks, each of 64 consecutive floats, so that a block's rows fall on different banks. Activations:
     // transposed, [k][column], the columns padded by 4 for the same reason.
-    enum : uint {
-        column_stride = Columns + 4,
-        weight_floats = tile_rows * tile_k,
-        activation_floats = tile_k * column_stride,
-        out_stride = tile_rows + 4,
-        out_floats = Columns * out_stride,
-        operand_floats = weight_floats + activation_floats,
-        memory_floats = operand_floats > out_floats ? operand_floats : out_floats,
-        // Blocks of 8x8 results of one simdgroup, of 2x2 simdgroups.
-        row_blocks = tile_rows / 16,
-        column_blocks = Columns / 16
-    };
-    threadgroup float memory[memory_floats];
+    constexpr uint column_stride = Columns + 4;
+    constexpr uint weight_floats = tile_rows * tile_k;
+    constexpr uint operand_floats = weight_floats + tile_k * column_stride;
+    constexpr uint out_stride = tile_rows + 4;
+    constexpr uint out_floats = Columns * out_stride;
+    // Blocks of 8x8 results of one simdgroup, of 2x2 simdgroups.
+    constexpr uint row_blocks = tile_rows / 16;
+    constexpr uint column_blocks = Columns / 16;
+    threadgroup float memory[operand_floats > out_floats ? operand_floats : out_floats];
     threadgroup float *weight_tile = memory;
     threadgroup float *activation_tile = memory + weight_floats;
 
@@ -134,7 +132,7 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    const uint rows_here = min(uint(tile_rows), n - row0);
+    const uint rows_here = min(tile_rows, n - row0);
     const uint columns_here = min(Columns, m - column0);
     for (uint quad = thread_index; quad < columns_here * (tile_rows / 4); quad += threads) {
         const uint column = quad / (tile_rows / 4);

@@ -7,7 +7,8 @@ constant uint lanes_per_row [[function_constant(0)]];
 // Adds what y holds already.
 constant bool accumulate [[function_constant(1)]];
 
-enum : uint { rows_per_lane = 4, simd_width = 32 };
+constant constexpr uint simd_width = 32;
+constant constexpr uint rows_per_lane = 4;
 
 struct MatvecArguments {
     uint m;

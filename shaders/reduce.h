@@ -6,7 +6,8 @@
 
 using namespace metal;
 
-enum : uint { simd_width = 32, max_simdgroups = 32 };
+constant constexpr uint simd_width = 32;
+constant constexpr uint max_simdgroups = 32;
 
 // The sum of `value` over all threads, in every thread. `partial` holds one float a simdgroup.
 inline float threadgroup_sum(float value, threadgroup float *partial, uint lane, uint simdgroup, uint simdgroups) {

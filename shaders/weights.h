@@ -15,7 +15,7 @@
 
 using namespace metal;
 
-enum : uint { chunk_elements = 16 };
+constant constexpr uint chunk_elements = 16;
 
 struct Chunk {
     float4 v[4];

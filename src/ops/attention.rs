@@ -5,14 +5,13 @@ use bytemuck::{Pod, Zeroable};
 use crate::compute::ComputeEncoder;
 use crate::device::Size;
 use crate::error::{Error, Failure, Result};
-use crate::ops::kernels::KernelName;
+use crate::ops::kernels::{Constant, KernelName};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
 use crate::ops::source::Shader;
 use crate::ops::{KvCache, KvElement, KvShape, Ops, SIMD_WIDTH, View};
 
-/// From this many rows on, matrices are worth filling, where the head size fills them.
+/// Rows that a simdgroup matrix takes: with fewer there is nothing to fill it.
 const TILE_MIN_ROWS: usize = 8;
-const TILE_MAX_HEAD_SIZE: usize = 128;
 
 /// What [`Ops::attention`] computes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,16 +87,11 @@ impl Ops {
         if rows == 0 {
             return Ok(());
         }
-        let tiles = rows >= TILE_MIN_ROWS && head_size % 8 == 0 && head_size <= TILE_MAX_HEAD_SIZE;
-        let plan = if tiles {
-            Plan::tile(element, head_size, rows)
-        } else {
-            Plan::vector(element, head_size, rows, past)
-        };
-        let kernel = KernelName::new(plan.shader, plan.function).with(cache.head_size_constant());
+        let plan = Plan::tile(element, head_size, rows)
+            .unwrap_or_else(|| Plan::vector(element, head_size, rows, past));
         let launch = Launch {
             function: FUNCTION,
-            pipeline: &self.kernels.pipeline(kernel)?,
+            pipeline: &self.kernels.pipeline(plan.kernel)?,
             arguments: Arguments {
                 rows: rows as u32,
                 heads: heads as u32,
@@ -121,8 +115,7 @@ impl Ops {
 
 /// One of the two kernels, and how it is launched.
 struct Plan {
-    shader: Shader,
-    function: &'static str,
+    kernel: KernelName,
     /// Floats of the kernel's `shared`, as it divides them.
     shared_floats: usize,
     /// Threadgroups for each head.
@@ -131,22 +124,32 @@ struct Plan {
 }
 
 impl Plan {
-    /// `attention_tile.metal`: 32 rows a threadgroup.
-    fn tile(element: KvElement, head_size: usize, rows: usize) -> Plan {
+    /// `attention_tile.metal`, 32 rows a threadgroup; `None` for few rows, and for head sizes that it is not made for.
+    fn tile(element: KvElement, head_size: usize, rows: usize) -> Option<Plan> {
         const SIMDGROUPS: usize = 4;
         const ROWS: usize = 8 * SIMDGROUPS;
         const KEYS: usize = 32;
         const PADDING: usize = 4;
-        Plan {
-            shader: Shader::AttentionTile,
-            function: match element {
-                KvElement::F32 => "attention_tile_f32",
-                KvElement::F16 => "attention_tile_f16",
-            },
+        let function = match (element, head_size) {
+            _ if rows < TILE_MIN_ROWS => return None,
+            (KvElement::F32, 32) => "attention_tile_f32_32",
+            (KvElement::F32, 64) => "attention_tile_f32_64",
+            (KvElement::F32, 80) => "attention_tile_f32_80",
+            (KvElement::F32, 96) => "attention_tile_f32_96",
+            (KvElement::F32, 128) => "attention_tile_f32_128",
+            (KvElement::F16, 32) => "attention_tile_f16_32",
+            (KvElement::F16, 64) => "attention_tile_f16_64",
+            (KvElement::F16, 80) => "attention_tile_f16_80",
+            (KvElement::F16, 96) => "attention_tile_f16_96",
+            (KvElement::F16, 128) => "attention_tile_f16_128",
+            _ => return None,
+        };
+        Some(Plan {
+            kernel: KernelName::new(Shader::AttentionTile, function),
             shared_floats: KEYS * (head_size + PADDING) + SIMDGROUPS * (8 * (KEYS + PADDING) + 64),
             groups: rows.div_ceil(ROWS),
             simdgroups: SIMDGROUPS,
-        }
+        })
     }
 
     /// `attention_vector.metal`: one row a threadgroup, its keys shared among as many simdgroups as have any.
@@ -155,12 +158,13 @@ impl Plan {
         const MAX_SIMDGROUPS: usize = 8;
         let simdgroups = (past + rows).div_ceil(KEYS).min(MAX_SIMDGROUPS);
         let sets = SIMD_WIDTH / (head_size / 4).min(SIMD_WIDTH);
+        let function = match element {
+            KvElement::F32 => "attention_vector_f32",
+            KvElement::F16 => "attention_vector_f16",
+        };
         Plan {
-            shader: Shader::AttentionVector,
-            function: match element {
-                KvElement::F32 => "attention_vector_f32",
-                KvElement::F16 => "attention_vector_f16",
-            },
+            kernel: KernelName::new(Shader::AttentionVector, function)
+                .with(Constant::Uint(0, head_size as u32)),
             shared_floats: head_size + simdgroups * (KEYS + sets * head_size + 2),
             groups: rows,
             simdgroups,

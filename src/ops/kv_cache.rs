@@ -142,11 +142,6 @@ impl KvCache {
         }
         Ok(())
     }
-
-    /// The function constant that the kernels of `attention.h` take.
-    pub(super) fn head_size_constant(&self) -> Constant {
-        Constant::Uint(0, self.shape.head_size as u32)
-    }
 }
 
 #[repr(C)]
@@ -196,7 +191,8 @@ impl Ops {
             KvElement::F32 => "kv_append_f32",
             KvElement::F16 => "kv_append_f16",
         };
-        let kernel = KernelName::new(Shader::KvAppend, name).with(cache.head_size_constant());
+        let kernel =
+            KernelName::new(Shader::KvAppend, name).with(Constant::Uint(0, head_size as u32));
         let launch = Launch {
             function: FUNCTION,
             pipeline: &self.kernels.pipeline(kernel)?,

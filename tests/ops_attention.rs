@@ -1,0 +1,364 @@
+//! Attention over a KV cache against float64: grouped heads, every way a context is filled, adversarial scores.
+#![cfg(metal_backend)]
+
+mod ops_support;
+
+use half::f16;
+use metal_bridge::ops::{AttentionShape, KvCache, KvElement, KvShape, View};
+use metal_bridge::{Buffer, Error, StorageMode};
+use ops_support::{
+    EPSILON, Guarded, assert_close, buffer, device, ops, refused, rng, run, uniform,
+};
+
+const ELEMENTS: [KvElement; 2] = [KvElement::F32, KvElement::F16];
+
+/// Keys, values and queries of a whole context, and its shape.
+struct Context {
+    shape: KvShape,
+    heads: usize,
+    scale: f32,
+    q: Vec<f32>,
+    k: Vec<f32>,
+    v: Vec<f32>,
+}
+
+impl Context {
+    fn random(shape: KvShape, heads: usize, magnitude: f32) -> Context {
+        let mut rng = rng((shape.capacity * 131 + shape.head_size * 7 + heads) as u64);
+        let mut numbers = |heads: usize, magnitude: f32| -> Vec<f32> {
+            let values = uniform(&mut rng, shape.capacity * heads * shape.head_size);
+            values.into_iter().map(|value| value * magnitude).collect()
+        };
+        let (q, k, v) = (
+            numbers(heads, magnitude),
+            numbers(shape.kv_heads, magnitude),
+            numbers(shape.kv_heads, 1.0),
+        );
+        Context {
+            shape,
+            heads,
+            scale: 1.0 / (shape.head_size as f32).sqrt(),
+            q,
+            k,
+            v,
+        }
+    }
+
+    fn stored(&self, value: f32) -> f64 {
+        match self.shape.element {
+            KvElement::F32 => value.into(),
+            KvElement::F16 => f16::from_f32(value).to_f64(),
+        }
+    }
+
+    /// What row `row` of the context gives, with the tolerance of each element.
+    fn exact_row(&self, row: usize) -> Vec<(f64, f64)> {
+        let KvShape {
+            kv_heads,
+            head_size,
+            ..
+        } = self.shape;
+        let group = self.heads / kv_heads;
+        let mut result = Vec::with_capacity(self.heads * head_size);
+        for head in 0..self.heads {
+            let query = &self.q[(row * self.heads + head) * head_size..][..head_size];
+            let of = |cache: &[f32], key: usize, element: usize| {
+                self.stored(cache[(key * kv_heads + head / group) * head_size + element])
+            };
+            let mut scores = Vec::with_capacity(row + 1);
+            let mut score_error: f64 = 0.0;
+            for key in 0..=row {
+                let terms = (0..head_size)
+                    .map(|i| f64::from(self.scale) * f64::from(query[i]) * of(&self.k, key, i));
+                let (sum, magnitude) = terms.fold((0.0, 0.0), |(sum, size), term| {
+                    (sum + term, size + term.abs())
+                });
+                scores.push(sum);
+                score_error =
+                    score_error.max(magnitude * (8.0 + 2.0 * (head_size as f64).sqrt()) * EPSILON);
+            }
+            let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let weights: Vec<f64> = scores.iter().map(|score| (score - largest).exp()).collect();
+            let total: f64 = weights.iter().sum();
+            // Errors of a score and of its exponential scale its weight; sums add theirs.
+            let allowed = 2.0 * score_error + (32.0 + 2.0 * (row as f64 + 1.0).sqrt()) * EPSILON;
+            for element in 0..head_size {
+                let terms = weights
+                    .iter()
+                    .enumerate()
+                    .map(|(key, weight)| weight / total * of(&self.v, key, element));
+                let (sum, magnitude) = terms.fold((0.0, 0.0), |(sum, size), term| {
+                    (sum + term, size + term.abs())
+                });
+                result.push((sum, magnitude * allowed));
+            }
+        }
+        result
+    }
+
+    /// Fills a cache in batches of these sizes and compares what each batch gives.
+    fn check(&self, batches: &[usize]) {
+        let KvShape {
+            kv_heads,
+            head_size,
+            ..
+        } = self.shape;
+        let cache = KvCache::new(device(), &self.shape).expect("a cache");
+        let mut past = 0;
+        for &rows in batches {
+            let of = |values: &[f32], heads: usize| -> Buffer {
+                buffer(&values[past * heads * head_size..][..rows * heads * head_size])
+            };
+            let (q, k, v) = (
+                of(&self.q, self.heads),
+                of(&self.k, kv_heads),
+                of(&self.v, kv_heads),
+            );
+            let y = Guarded::new(rows * self.heads * head_size);
+            let shape = AttentionShape {
+                heads: self.heads,
+                rows,
+                past,
+                scale: self.scale,
+            };
+            run(|encoder| {
+                ops().kv_append(encoder, &cache, &k, &v, rows, past)?;
+                ops().attention(encoder, &cache, &q, y.view(), &shape)
+            });
+            let exact = (past..past + rows).flat_map(|row| self.exact_row(row));
+            assert_close(&format!("{:?}, {shape:?}", self.shape), &y.read(), exact);
+            past += rows;
+        }
+    }
+}
+
+fn shape(element: KvElement, kv_heads: usize, capacity: usize, head_size: usize) -> KvShape {
+    KvShape {
+        element,
+        kv_heads,
+        capacity,
+        head_size,
+    }
+}
+
+#[test]
+fn one_token_at_a_time() {
+    for element in ELEMENTS {
+        Context::random(shape(element, 2, 70, 32), 4, 1.0).check(&[1; 70]);
+        Context::random(shape(element, 1, 5, 64), 8, 1.0).check(&[1; 5]);
+    }
+}
+
+#[test]
+fn batches_of_all_sizes() {
+    for element in ELEMENTS {
+        for batches in [
+            &[1][..],
+            &[2],
+            &[7],
+            &[8],
+            &[9],
+            &[31, 1],
+            &[32, 33],
+            &[40, 1, 40],
+            &[5, 70],
+            &[100],
+        ] {
+            let capacity = batches.iter().sum();
+            Context::random(shape(element, 2, capacity, 64), 4, 1.0).check(batches);
+        }
+    }
+}
+
+#[test]
+fn head_sizes() {
+    for element in ELEMENTS {
+        for head_size in [4, 8, 12, 20, 32, 48, 64, 80, 96, 100, 128, 132, 192, 256] {
+            Context::random(shape(element, 1, 41, head_size), 2, 1.0).check(&[1, 7, 24, 9]);
+        }
+    }
+}
+
+#[test]
+fn groups_of_heads() {
+    for (kv_heads, heads) in [(1, 1), (1, 7), (3, 6), (4, 32), (8, 8)] {
+        Context::random(shape(KvElement::F32, kv_heads, 20, 16), heads, 1.0).check(&[3, 12, 1, 4]);
+    }
+}
+
+#[test]
+fn long_contexts() {
+    for element in ELEMENTS {
+        Context::random(shape(element, 1, 1100, 64), 2, 1.0).check(&[1000, 1, 3, 90]);
+    }
+}
+
+/// Scores of hundreds: one key takes all the weight, exponentials of the others vanish.
+#[test]
+fn steep_softmax() {
+    for element in ELEMENTS {
+        Context::random(shape(element, 1, 150, 64), 2, 30.0).check(&[140, 1, 9]);
+    }
+}
+
+/// Scores that only rise, so that every block of keys corrects all that came before; and that only fall.
+#[test]
+fn rising_and_falling_scores() {
+    for sign in [1.0, -1.0] {
+        let mut context = Context::random(shape(KvElement::F32, 1, 300, 32), 1, 1.0);
+        context.q.fill(1.0);
+        for (key, row) in context.k.chunks_mut(32).enumerate() {
+            row.fill(sign * key as f32 / 8.0);
+        }
+        context.check(&[290, 1, 9]);
+    }
+}
+
+/// Equal scores give the mean of the values.
+#[test]
+fn equal_scores() {
+    let mut context = Context::random(shape(KvElement::F32, 2, 130, 16), 2, 1.0);
+    context.q.fill(0.0);
+    context.check(&[1, 120, 9]);
+}
+
+/// The caches are laid out [head, position, element], and positions that were not appended stay as they are.
+#[test]
+fn append_writes_its_rows_only() {
+    for element in ELEMENTS {
+        let context = Context::random(shape(element, 3, 9, 8), 3, 1.0);
+        let cache = KvCache::new(device(), &context.shape).expect("a cache");
+        let bytes = context.shape.bytes().expect("bytes");
+        let fill = |value: u8| {
+            let queue = device().new_command_queue().expect("a queue");
+            let mut commands = queue.command_buffer().expect("a command buffer");
+            let mut blit = commands.blit_command_encoder().expect("an encoder");
+            blit.fill(cache.keys().buffer(), 0..bytes, value)
+                .expect("fills");
+            blit.fill(cache.values().buffer(), 0..bytes, value)
+                .expect("fills");
+            drop(blit);
+            commands
+                .commit()
+                .expect("commits")
+                .wait()
+                .expect("completes");
+        };
+        fill(0x11);
+        let (k, v) = (buffer(&context.k), buffer(&context.v));
+        let (past, rows) = (4, 3);
+        let from = past * 3 * 8 * 4;
+        run(|encoder| {
+            ops().kv_append(
+                encoder,
+                &cache,
+                View::new(&k, from),
+                View::new(&v, from),
+                rows,
+                past,
+            )
+        });
+        for (view, values) in [(cache.keys(), &context.k), (cache.values(), &context.v)] {
+            let copy = device()
+                .new_buffer(bytes, StorageMode::Shared)
+                .expect("a buffer");
+            run(|encoder| ops().copy(encoder, view, &copy, bytes / 4));
+            let stored = copy.read::<u8>().expect("readable");
+            for (index, chunk) in stored.chunks(element.bytes()).enumerate() {
+                let (head, position, element_index) = (index / 72, index / 8 % 9, index % 8);
+                let expected = if (past..past + rows).contains(&position) {
+                    let value = values[(position * 3 + head) * 8 + element_index];
+                    match element {
+                        KvElement::F32 => value.to_le_bytes().to_vec(),
+                        KvElement::F16 => f16::from_f32(value).to_le_bytes().to_vec(),
+                    }
+                } else {
+                    vec![0x11; element.bytes()]
+                };
+                assert_eq!(
+                    chunk, expected,
+                    "{element:?}: head {head}, position {position}, element {element_index}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn bad_shapes_are_refused() {
+    let good = shape(KvElement::F16, 2, 8, 16);
+    for bad in [
+        KvShape {
+            kv_heads: 0,
+            ..good
+        },
+        KvShape {
+            capacity: 0,
+            ..good
+        },
+        KvShape {
+            head_size: 6,
+            ..good
+        },
+        KvShape {
+            head_size: 260,
+            ..good
+        },
+    ] {
+        let error = KvCache::new(device(), &bad).unwrap_err();
+        assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+    }
+    let error = KvShape {
+        capacity: u32::MAX as usize,
+        kv_heads: u32::MAX as usize,
+        ..good
+    }
+    .bytes()
+    .unwrap_err();
+    assert!(matches!(error, Error::OutOfRange(_)), "{error}");
+
+    let cache = KvCache::new(device(), &good).expect("a cache");
+    let (x, y) = (buffer(&[0.0f32; 512]), buffer(&[0.0f32; 512]));
+    let append =
+        |rows, past| refused(|encoder| ops().kv_append(encoder, &cache, &x, &y, rows, past));
+    assert!(matches!(append(9, 0), Error::OutOfRange(_)));
+    assert!(matches!(append(1, 8), Error::OutOfRange(_)));
+    assert!(matches!(append(2, usize::MAX), Error::OutOfRange(_)));
+    let shape = AttentionShape {
+        heads: 4,
+        rows: 2,
+        past: 0,
+        scale: 0.25,
+    };
+    let attend =
+        |shape: AttentionShape| refused(|encoder| ops().attention(encoder, &cache, &x, &y, &shape));
+    assert!(matches!(
+        attend(AttentionShape { heads: 3, ..shape }),
+        Error::InvalidArgument(_)
+    ));
+    assert!(matches!(
+        attend(AttentionShape { heads: 0, ..shape }),
+        Error::InvalidArgument(_)
+    ));
+    assert!(matches!(
+        attend(AttentionShape {
+            scale: f32::NAN,
+            ..shape
+        }),
+        Error::InvalidArgument(_)
+    ));
+    assert!(matches!(
+        attend(AttentionShape { past: 7, ..shape }),
+        Error::OutOfRange(_)
+    ));
+    assert!(matches!(
+        attend(AttentionShape {
+            heads: 32,
+            rows: 2,
+            ..shape
+        }),
+        Error::OutOfRange(_)
+    ));
+    let error = refused(|encoder| ops().attention(encoder, &cache, &x, View::new(&y, 4), &shape));
+    assert!(matches!(error, Error::Misaligned(_)), "{error}");
+}

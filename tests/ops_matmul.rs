@@ -1,0 +1,252 @@
+//! Matrix products against float64: every weight format, one row to many, sizes that fill no tile.
+#![cfg(metal_backend)]
+
+mod ops_support;
+
+use metal_bridge::Error;
+use metal_bridge::ops::{View, Weight, WeightType};
+use ops_support::{
+    EPSILON, Guarded, Matrix, assert_close, buffer, buffer_at, matrix, ops, refused, rng, run,
+    uniform,
+};
+
+/// `x . W^T` and how far off single precision may be: errors of sums of k terms grow like the square root of k, in units of the
+/// terms' magnitudes.
+fn reference<'a>(
+    w: &'a Matrix,
+    x: &'a [f32],
+    start: &'a [f32],
+) -> impl Iterator<Item = (f64, f64)> + 'a {
+    let k = w.weight.columns();
+    let allowed = (8.0 + 2.0 * (k as f64).sqrt()) * EPSILON;
+    x.chunks(k).enumerate().flat_map(move |(m, x)| {
+        (0..w.weight.rows()).map(move |n| {
+            let start = start
+                .get(m * w.weight.rows() + n)
+                .map_or(0.0, |value| f64::from(*value));
+            let terms = w.row(n).iter().zip(x).map(|(w, x)| w * f64::from(*x));
+            let (sum, magnitude) = terms.fold((start, start.abs()), |(sum, magnitude), term| {
+                (sum + term, magnitude + term.abs())
+            });
+            (sum, magnitude * allowed)
+        })
+    })
+}
+
+fn check(kind: WeightType, m: usize, n: usize, k: usize, magnitude: f32) {
+    let what = format!("{kind:?}, m {m}, n {n}, k {k}, magnitude {magnitude}");
+    let mut rng = rng((m * 1_000_003 + n * 1009 + k) as u64);
+    let w = matrix(&mut rng, kind, n, k, magnitude, 32);
+    let x: Vec<f32> = uniform(&mut rng, m * k);
+    let y = Guarded::new(m * n);
+    let x_buffer = buffer_at(4, &x);
+    run(|encoder| ops().matmul(encoder, &w.weight, View::new(&x_buffer, 4), y.view(), m));
+    assert_close(&what, &y.read(), reference(&w, &x, &[]));
+}
+
+#[test]
+fn one_row_and_few() {
+    for kind in WeightType::ALL {
+        for m in [1, 2, 3, 4, 5, 7, 8] {
+            for (n, k) in [(1, 32), (3, 64), (4, 96), (33, 32), (127, 160), (130, 544)] {
+                check(kind, m, n, k, 1.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn many_rows() {
+    for kind in WeightType::ALL {
+        for m in [9, 16, 31, 32, 33, 64, 65, 100] {
+            for (n, k) in [(1, 32), (63, 64), (64, 32), (65, 96), (130, 160)] {
+                check(kind, m, n, k, 1.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn columns_that_fill_no_block() {
+    for kind in [WeightType::F32, WeightType::F16] {
+        for k in [1, 2, 3, 5, 15, 16, 17, 31, 33, 47, 63, 65] {
+            for m in [1, 3, 11, 40] {
+                check(kind, m, 7, k, 1.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn llama_shapes() {
+    for kind in WeightType::ALL {
+        check(kind, 1, 2048, 2048, 1.0);
+        check(kind, 1, 256, 2048, 1.0);
+        check(kind, 1, 512, 5632, 1.0);
+        check(kind, 40, 256, 2048, 1.0);
+    }
+}
+
+#[test]
+fn magnitudes_far_from_one() {
+    for kind in WeightType::ALL {
+        for m in [1, 4, 20] {
+            check(kind, m, 65, 128, 60_000.0);
+            check(kind, m, 65, 128, 0.01);
+        }
+    }
+}
+
+#[test]
+fn results_are_added_to_what_is_there() {
+    let mut rng = rng(7);
+    for kind in WeightType::ALL {
+        for m in [1, 4, 40, 70] {
+            let w = matrix(&mut rng, kind, 67, 96, 1.0, 0);
+            let x = uniform(&mut rng, m * 96);
+            let start = uniform(&mut rng, m * 67);
+            let y = Guarded::holding(&start);
+            let x_buffer = buffer(&x);
+            run(|encoder| ops().matmul_add(encoder, &w.weight, &x_buffer, y.view(), m));
+            assert_close(
+                &format!("{kind:?}, m {m}"),
+                &y.read(),
+                reference(&w, &x, &start),
+            );
+        }
+    }
+}
+
+/// Rows of x do not reach into each other's results: what is not finite stays in its row.
+#[test]
+fn infinities_stay_in_their_rows() {
+    let mut rng = rng(8);
+    for m in [3, 4, 12, 70] {
+        let w = matrix(&mut rng, WeightType::F32, 70, 40, 1.0, 0);
+        let mut x = uniform(&mut rng, m * 40);
+        x[40] = f32::INFINITY;
+        let y = Guarded::new(m * 70);
+        let x_buffer = buffer(&x);
+        run(|encoder| ops().matmul(encoder, &w.weight, &x_buffer, y.view(), m));
+        for (index, value) in y.read::<f32>().iter().enumerate() {
+            assert_eq!(
+                value.is_finite(),
+                index / 70 != 1,
+                "m {m}, row {}, column {}",
+                index / 70,
+                index % 70
+            );
+        }
+    }
+}
+
+/// Few rows and many take different kernels: both have to give the same numbers, since prefill and decode meet in one cache.
+#[test]
+fn few_rows_and_many_agree() {
+    let mut rng = rng(9);
+    for kind in WeightType::ALL {
+        let (n, k, m) = (96, 512, 40);
+        let w = matrix(&mut rng, kind, n, k, 1.0, 0);
+        let x = uniform(&mut rng, m * k);
+        let (together, apart) = (Guarded::new(m * n), Guarded::new(m * n));
+        let x_buffer = buffer(&x);
+        run(|encoder| {
+            ops().matmul(encoder, &w.weight, &x_buffer, together.view(), m)?;
+            (0..m).try_for_each(|row| {
+                let x = View::new(&x_buffer, row * k * 4);
+                let y = View::new(apart.view().buffer(), apart.view().offset() + row * n * 4);
+                ops().matmul(encoder, &w.weight, x, y, 1)
+            })
+        });
+        let (together, apart) = (together.read::<f32>(), apart.read::<f32>());
+        let difference: f64 = together
+            .iter()
+            .zip(&apart)
+            .map(|(a, b)| f64::from(a - b).powi(2))
+            .sum();
+        let size: f64 = apart.iter().map(|a| f64::from(*a).powi(2)).sum();
+        assert!(
+            (difference / size).sqrt() < 1e-6,
+            "{kind:?}: {}",
+            (difference / size).sqrt()
+        );
+    }
+}
+
+#[test]
+fn nothing_to_do_is_nothing_done() {
+    let w = matrix(&mut rng(1), WeightType::Q8_0, 4, 32, 1.0, 0);
+    let x = buffer(&[0.0f32; 32]);
+    let y = Guarded::holding(&[3.5; 4]);
+    run(|encoder| ops().matmul(encoder, &w.weight, &x, y.view(), 0));
+    assert_eq!(y.read::<f32>(), [3.5; 4]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let w = matrix(&mut rng(2), WeightType::F32, 4, 8, 1.0, 0);
+    let (x, y) = (buffer(&[0.0f32; 16]), buffer(&[0.0f32; 8]));
+    let matmul =
+        |x: View<'_>, y: View<'_>, m| refused(|encoder| ops().matmul(encoder, &w.weight, x, y, m));
+    let at = View::new;
+
+    let error = matmul(at(&x, 0), at(&y, 0), 3);
+    assert!(matches!(error, Error::OutOfRange(_)), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("x takes 96 bytes at offset 0 of a buffer of 64"),
+        "{error}"
+    );
+    let error = matmul(at(&x, 0), at(&y, 20), 1);
+    assert!(
+        matches!(error, Error::OutOfRange(_)) && error.to_string().contains("y takes 16 bytes"),
+        "{error}"
+    );
+    let error = matmul(at(&x, 0), at(&y, usize::MAX - 3), 1);
+    assert!(matches!(error, Error::OutOfRange(_)), "{error}");
+    let error = matmul(at(&x, 2), at(&y, 0), 1);
+    assert!(matches!(error, Error::Misaligned(_)), "{error}");
+    let error = matmul(at(&x, 0), at(&x, 16), 1);
+    assert!(
+        matches!(error, Error::InvalidArgument(_)) && error.to_string().contains("overlap"),
+        "{error}"
+    );
+    let error = matmul(at(&x, 0), at(&y, 0), usize::MAX / 2);
+    assert!(matches!(error, Error::OutOfRange(_)), "{error}");
+    // Next to each other is not overlapping, and the encoder's buffers are usable after errors.
+    run(|encoder| ops().matmul(encoder, &w.weight, at(&x, 0), at(&x, 32), 1));
+}
+
+#[test]
+fn weights_that_are_none_are_refused() {
+    let some = buffer(&[0u8; 340]);
+    let make = |offset, rows, columns, kind| Weight::new(some.clone(), offset, rows, columns, kind);
+    assert!(make(0, 10, 32, WeightType::Q8_0).is_ok());
+    for (offset, rows, columns, kind) in [
+        (0, 0, 32, WeightType::F32),
+        (0, 2, 0, WeightType::F16),
+        (0, 1, 33, WeightType::Q8_0),
+        (0, 1, 16, WeightType::Q4_0),
+    ] {
+        let error = make(offset, rows, columns, kind).unwrap_err();
+        assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+    }
+    for (offset, rows, columns, kind) in [
+        (0, 11, 32, WeightType::Q8_0),
+        (2, 10, 32, WeightType::Q8_0),
+        (342, 1, 1, WeightType::F16),
+        (0, u32::MAX as usize, u32::MAX as usize, WeightType::F32),
+    ] {
+        let error = make(offset, rows, columns, kind).unwrap_err();
+        assert!(matches!(error, Error::OutOfRange(_)), "{error}");
+    }
+    for (offset, kind) in [
+        (2, WeightType::F32),
+        (1, WeightType::F16),
+        (1, WeightType::Q4_0),
+    ] {
+        let error = make(offset, 1, 32, kind).unwrap_err();
+        assert!(matches!(error, Error::Misaligned(_)), "{error}");
+    }
+}

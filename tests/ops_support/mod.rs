@@ -1,0 +1,216 @@
+//! What the tests of the kernels share: one device, seeded numbers, weights in every format with their exact values, and
+//! buffers whose surroundings are watched.
+
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::sync::OnceLock;
+
+use half::f16;
+use metal_bridge::ops::{Ops, View, Weight, WeightType};
+use metal_bridge::{
+    Buffer, CommandQueue, ComputeEncoder, Device, DispatchType, Result, StorageMode,
+};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+/// Half a unit in the last place of a float, relative.
+pub const EPSILON: f64 = f32::EPSILON as f64 / 2.0;
+
+struct Rig {
+    ops: Ops,
+    queue: CommandQueue,
+}
+
+fn rig() -> &'static Rig {
+    static RIG: OnceLock<Rig> = OnceLock::new();
+    RIG.get_or_init(|| {
+        let device = Device::system_default().expect("a device");
+        let queue = device.new_command_queue().expect("a queue");
+        Rig {
+            ops: Ops::new(&device).expect("the operations"),
+            queue,
+        }
+    })
+}
+
+pub fn ops() -> &'static Ops {
+    &rig().ops
+}
+
+pub fn device() -> &'static Device {
+    rig().ops.device()
+}
+
+/// Encodes with `encode` and waits for the GPU.
+pub fn run(encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>) {
+    let mut commands = rig().queue.command_buffer().expect("a command buffer");
+    let mut encoder = commands
+        .compute_command_encoder(DispatchType::Serial)
+        .expect("an encoder");
+    encode(&mut encoder).expect("encodes");
+    encoder.end_encoding().expect("ends");
+    commands
+        .commit()
+        .expect("commits")
+        .wait()
+        .expect("completes");
+}
+
+/// Encodes with `encode`, which has to fail, and gives its error; the command buffer is dropped.
+pub fn refused(encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>) -> metal_bridge::Error {
+    let mut commands = rig().queue.command_buffer().expect("a command buffer");
+    let mut encoder = commands
+        .compute_command_encoder(DispatchType::Serial)
+        .expect("an encoder");
+    encode(&mut encoder).expect_err("is refused")
+}
+
+pub fn rng(seed: u64) -> SmallRng {
+    SmallRng::seed_from_u64(seed)
+}
+
+/// `count` numbers in -1..1.
+pub fn uniform(rng: &mut SmallRng, count: usize) -> Vec<f32> {
+    (0..count).map(|_| rng.random_range(-1.0..1.0)).collect()
+}
+
+pub fn buffer<T: bytemuck::Pod>(values: &[T]) -> Buffer {
+    device()
+        .new_buffer_with_data(values, StorageMode::Shared)
+        .expect("a buffer")
+}
+
+/// `values` behind `offset` bytes of something else.
+pub fn buffer_at(offset: usize, values: &[f32]) -> Buffer {
+    let mut bytes = vec![0xA5u8; offset];
+    bytes.extend_from_slice(bytemuck::cast_slice(values));
+    buffer(&bytes)
+}
+
+/// Room for an output, with bytes around it that nobody may touch.
+pub struct Guarded {
+    buffer: Buffer,
+    bytes: usize,
+}
+
+const GUARD: usize = 64;
+const GUARD_BYTE: u8 = 0xC3;
+
+impl Guarded {
+    /// Room for `count` elements of four bytes, all NaN to begin with.
+    pub fn new(count: usize) -> Guarded {
+        Guarded::holding(&vec![f32::NAN; count])
+    }
+
+    /// Room that holds `values` to begin with.
+    pub fn holding(values: &[f32]) -> Guarded {
+        let inner: &[u8] = bytemuck::cast_slice(values);
+        let bytes = [&[GUARD_BYTE; GUARD][..], inner, &[GUARD_BYTE; GUARD][..]].concat();
+        Guarded {
+            buffer: buffer(&bytes),
+            bytes: inner.len(),
+        }
+    }
+
+    pub fn view(&self) -> View<'_> {
+        View::new(&self.buffer, GUARD)
+    }
+
+    /// What is there now; fails where a byte around it has changed.
+    pub fn read<T: bytemuck::Pod>(&self) -> Vec<T> {
+        let all = self.buffer.read::<u8>().expect("readable");
+        let (before, rest) = all.split_at(GUARD);
+        let (inner, after) = rest.split_at(self.bytes);
+        assert!(
+            before.iter().chain(after).all(|byte| *byte == GUARD_BYTE),
+            "written outside of the output"
+        );
+        bytemuck::pod_collect_to_vec(inner)
+    }
+}
+
+/// A matrix in one of the formats, and what its elements are exactly.
+pub struct Matrix {
+    pub weight: Weight,
+    pub exact: Vec<f64>,
+}
+
+impl Matrix {
+    pub fn row(&self, row: usize) -> &[f64] {
+        let columns = self.weight.columns();
+        &self.exact[row * columns..][..columns]
+    }
+}
+
+/// A random matrix whose elements are about `magnitude` large, `offset` bytes into its buffer.
+pub fn matrix(
+    rng: &mut SmallRng,
+    kind: WeightType,
+    rows: usize,
+    columns: usize,
+    magnitude: f32,
+    offset: usize,
+) -> Matrix {
+    let mut bytes = vec![0xA5u8; offset];
+    let mut exact = Vec::with_capacity(rows * columns);
+    for _ in 0..rows * columns / kind.block_elements() {
+        block(rng, kind, magnitude, &mut bytes, &mut exact);
+    }
+    let weight = Weight::new(buffer(&bytes), offset, rows, columns, kind).expect("a weight");
+    Matrix { weight, exact }
+}
+
+/// Appends one block of the format, made of random bits.
+fn block(
+    rng: &mut SmallRng,
+    kind: WeightType,
+    magnitude: f32,
+    bytes: &mut Vec<u8>,
+    exact: &mut Vec<f64>,
+) {
+    match kind {
+        WeightType::F32 => {
+            let value = magnitude * rng.random_range(-1.0..1.0f32);
+            bytes.extend(value.to_le_bytes());
+            exact.push(value.into());
+        }
+        WeightType::F16 => {
+            let value = f16::from_f32(magnitude * rng.random_range(-1.0..1.0f32));
+            bytes.extend(value.to_le_bytes());
+            exact.push(value.to_f64());
+        }
+        WeightType::Q8_0 => {
+            let scale = f16::from_f32(magnitude * rng.random_range(0.5..1.0f32) / 127.0);
+            bytes.extend(scale.to_le_bytes());
+            for _ in 0..32 {
+                let quant: i8 = rng.random();
+                bytes.push(quant as u8);
+                exact.push(scale.to_f64() * f64::from(quant));
+            }
+        }
+        WeightType::Q4_0 => {
+            let scale = f16::from_f32(magnitude * rng.random_range(0.5..1.0f32) / 8.0);
+            bytes.extend(scale.to_le_bytes());
+            let packed: [u8; 16] = rng.random();
+            bytes.extend(packed);
+            let value = |nibble: u8| scale.to_f64() * (f64::from(nibble) - 8.0);
+            exact.extend(packed.map(|byte| value(byte & 15)));
+            exact.extend(packed.map(|byte| value(byte >> 4)));
+        }
+    }
+}
+
+/// Fails where an element is further from its exact value than its own tolerance.
+pub fn assert_close(what: &str, got: &[f32], exact: impl IntoIterator<Item = (f64, f64)>) {
+    let mut count = 0;
+    for (index, (exact, tolerance)) in exact.into_iter().enumerate() {
+        let error = (f64::from(got[index]) - exact).abs();
+        assert!(
+            error <= tolerance,
+            "{what}: element {index} is {} where {exact} is right: off by {error:e}, allowed {tolerance:e}",
+            got[index]
+        );
+        count += 1;
+    }
+    assert_eq!(count, got.len(), "{what}: elements compared");
+}
