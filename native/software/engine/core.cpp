@@ -1,0 +1,161 @@
+/* A core's way through the threadgroups of a launch. */
+#include "core.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+
+#include "context.h"
+#include "faults.h"
+#include "sanitizer.h"
+
+namespace smtl {
+namespace {
+
+void threadgroup_barrier(smtl_core *running) { static_cast<core *>(running)->barrier(); }
+
+smtl_exchange *exchange(smtl_core *running, uint32_t site, const void *value, uint32_t size) {
+    return static_cast<core *>(running)->exchange(site, value, size);
+}
+
+constexpr smtl_functions functions_of_kernels = {threadgroup_barrier, exchange};
+
+void copy_extent(uint32_t (&to)[3], extent from) {
+    to[0] = from.x;
+    to[1] = from.y;
+    to[2] = from.z;
+}
+
+void start_fiber(void *argument) { static_cast<core *>(argument)->fiber_loop(); }
+
+size_t aligned(size_t bytes) {
+    return (bytes + threadgroup_memory_alignment - 1) / threadgroup_memory_alignment * threadgroup_memory_alignment;
+}
+
+} // namespace
+
+core::core() { functions = &functions_of_kernels; }
+
+bool core::owns(const void *address) const {
+    return (reinterpret_cast<uintptr_t>(address) & ~(SMTL_ARENA_SIZE - 1)) == reinterpret_cast<uintptr_t>(this);
+}
+
+void core::bind_launch(smtl::launch &launch) {
+    current = &launch;
+    blocks = launch.kernel->blocks;
+    shuffle = launch.shuffle && blocks;
+    chunk_next = chunk_end = threadgroups_run = 0;
+    fault_signal = 0;
+    buffers = launch.dispatch->buffers;
+    copy_extent(dispatch_threadgroup_size, launch.threadgroup);
+    copy_extent(threadgroups, launch.threadgroups);
+    copy_extent(grid_size, launch.grid);
+    dynamic_memory = 0;
+    for (uint32_t i = 0; i < SMTL_BUFFER_SLOTS; ++i) {
+        threadgroup_memory[i] = memory + dynamic_memory;
+        dynamic_memory += aligned(launch.dispatch->threadgroup_lengths[i]);
+    }
+    stacks.reset();
+}
+
+uint64_t core::run(smtl::launch &launch, progress_watch *watching) {
+    bind_launch(launch);
+    watch = watching;
+    if (!next_threadgroup())
+        return 0;
+    const fault_scope faults(*this);
+    native_stack_size = 0;
+    running_stack = stacks.take();
+    void *sanitizer_of_native = nullptr;
+    sanitizer::leave(&sanitizer_of_native, stacks.bottom(running_stack), stacks.size());
+    smtl_context_start(&native_context, stacks.top(running_stack), start_fiber, this);
+    sanitizer::arrive(sanitizer_of_native, nullptr, nullptr);
+    if (fault_signal != 0) {
+        stacks.forget_frames();
+        launch.fail(describe_fault());
+    }
+    return threadgroups_run;
+}
+
+bool core::next_chunk() {
+    if (watch != nullptr)
+        watch->before_chunk();
+    const uint64_t first = current->next.fetch_add(current->chunk, std::memory_order_relaxed);
+    if (first >= current->threadgroup_count)
+        return false;
+    chunk_next = first;
+    chunk_end = std::min(first + current->chunk, current->threadgroup_count);
+    return true;
+}
+
+bool core::next_threadgroup() {
+    if (current->failed.load(std::memory_order_relaxed))
+        return false;
+    if (chunk_next == chunk_end && !next_chunk())
+        return false;
+    ++threadgroups_run;
+    place_threadgroup(current->in_order(chunk_next++));
+    if (current->poison)
+        poison_threadgroup_memory();
+    return true;
+}
+
+void core::place_threadgroup(uint64_t linear) {
+    const smtl::launch &launch = *current;
+    const uint64_t row = linear / launch.threadgroups.x;
+    const extent position = {uint32_t(linear % launch.threadgroups.x), uint32_t(row % launch.threadgroups.y),
+                             uint32_t(row / launch.threadgroups.y)};
+    const extent size = {std::min(launch.threadgroup.x, launch.grid.x - position.x * launch.threadgroup.x),
+                         std::min(launch.threadgroup.y, launch.grid.y - position.y * launch.threadgroup.y),
+                         std::min(launch.threadgroup.z, launch.grid.z - position.z * launch.threadgroup.z)};
+    copy_extent(threadgroup_position, position);
+    copy_extent(threadgroup_size, size);
+    thread_count = uint32_t(size.volume());
+    if (blocks) {
+        random_state = mix(launch.shuffle_seed ^ mix(linear));
+        reset_threads();
+    } else {
+        resumed = 0;
+        range_first = 0;
+        range_last = thread_count;
+    }
+}
+
+void core::poison_threadgroup_memory() {
+    constexpr int nan_byte = 0xff;
+    std::memset(memory, nan_byte, dynamic_memory);
+    if (const size_t size = current->kernel->static_threadgroup_memory)
+        std::memset(current->kernel->static_memory_of_thread(), nan_byte, size);
+}
+
+void *core::abandon_kernel(int signal_number, const void *address) {
+    fault_signal = signal_number;
+    fault_address = address;
+    sanitizer::leave(nullptr, native_stack, native_stack_size);
+    return native_context;
+}
+
+std::string core::describe_fault() const {
+    std::string text = "kernel '" + std::string(current->kernel->image->name) + "' ";
+    switch (fault_signal) {
+    case SIGSEGV:
+    case SIGBUS:
+        if (stacks.in_guard(fault_address))
+            text += "used more stack than the " + std::to_string(stacks.size()) + " bytes that a thread has";
+        else
+            text += "accessed invalid memory at " + describe_address(*current->dispatch, fault_address);
+        break;
+    case SIGFPE:
+        text += "divided an integer by zero";
+        break;
+    default:
+        text += "executed a trap";
+    }
+    text += ", in threadgroup (" + std::to_string(threadgroup_position[0]) + ", " +
+            std::to_string(threadgroup_position[1]) + ", " + std::to_string(threadgroup_position[2]) + ")";
+    if (blocks)
+        text += ", thread " + std::to_string(thread);
+    return text;
+}
+
+} // namespace smtl

@@ -1,0 +1,117 @@
+/* A core executes threadgroups, one at a time, on the host thread that owns it at the moment.
+ *
+ * The threads of a threadgroup start out as one plain loop on one fiber. When thread k blocks (in a barrier or an
+ * exchange of its simdgroup), the fiber becomes thread k's own and the rest of the loop goes on in a new fiber; a
+ * kernel whose threads never block never needs a second one. Which threads can run is a bit mask for each simdgroup. */
+#ifndef SMTL_CORE_STATE_H
+#define SMTL_CORE_STATE_H
+
+#include <cstdint>
+#include <string>
+
+#include "engine.h"
+#include "launch.h"
+#include "stacks.h"
+
+namespace smtl {
+
+constexpr uint32_t simd_width = SMTL_SIMD_WIDTH;
+constexpr uint32_t max_threads_per_threadgroup = SMTL_MAX_THREADS_PER_THREADGROUP;
+constexpr uint32_t max_simdgroups = max_threads_per_threadgroup / simd_width;
+constexpr size_t threadgroup_memory_alignment = 128;
+
+/* Lanes that diverge meet in several exchanges at once: at most one for each lane, and the last one that completed,
+ * whose results are being read. An exchange completes only when no lane of its simdgroup can run, and so after all
+ * results of the one before have been read. */
+constexpr uint32_t exchanges_per_simdgroup = simd_width + 1;
+
+struct open_exchange : smtl_exchange {
+    uint32_t site;
+};
+
+struct simdgroup {
+    uint32_t ready;      /* lanes that can run, unstarted ones included */
+    uint32_t unstarted;  /* in shuffled order only: lanes that have not started */
+    uint32_t at_barrier; /* lanes that wait in a threadgroup barrier */
+    uint32_t open_count; /* exchanges in which lanes wait */
+    uint32_t last_site;  /* of the exchange that completed last */
+    uint32_t completed;  /* index of that exchange */
+    uint64_t free;       /* exchanges that are neither open nor `completed` */
+    uint8_t open[simd_width];
+};
+
+struct core : smtl_core {
+    core();
+
+    /* Runs threadgroups of the launch until none is left, and says how many. The launch's `failed` says how it went.
+     * The watch may be NULL. */
+    uint64_t run(smtl::launch &launch, progress_watch *watch);
+    /* Called by the fault handler, and so without a lock or an allocation: the context to continue instead of the
+     * kernel's. The launch fails. */
+    void *abandon_kernel(int signal_number, const void *address);
+    /* The address lies in the core's arena. */
+    bool owns(const void *address) const;
+    /* Called on fibers only. */
+    void barrier();
+    smtl_exchange *exchange(uint32_t site, const void *value, uint32_t size);
+    void fiber_loop();
+
+    stack_set stacks;
+
+  private:
+    void bind_launch(smtl::launch &launch);
+    bool next_chunk();
+    bool next_threadgroup();
+    void place_threadgroup(uint64_t linear);
+    void poison_threadgroup_memory();
+    void reset_threads();
+    std::string describe_fault() const;
+
+    void retire_finished();
+    void retire(uint32_t first, uint32_t last);
+    bool fiber_has_more();
+    void release_barrier();
+    simdgroup &simdgroup_of(uint32_t thread_index) { return simdgroups[thread_index / simd_width]; }
+    open_exchange &find_exchange(simdgroup &group, uint32_t site);
+    void complete_exchange(simdgroup &group);
+
+    uint32_t pick() const;
+    uint32_t pick_shuffled();
+    bool is_unstarted(uint32_t thread_index) const;
+    void set_range(uint32_t first);
+    void suspend();
+    [[noreturn]] void leave_finished_fiber(uint32_t next);
+    [[noreturn]] void leave_for_native();
+
+    /* The threads that the running fiber loops over are [range_first, range_last); in source order all threads from
+     * `unstarted_first` on have not started. */
+    uint32_t range_first, range_last, unstarted_first;
+    uint32_t thread_count, alive, waiting_at_barrier;
+    uint32_t simdgroup_count;
+    uint32_t running_stack;
+    uint64_t random_state;
+
+    smtl::launch *current;
+    progress_watch *watch;
+    uint64_t chunk_next, chunk_end, threadgroups_run;
+    bool blocks, shuffle;
+    size_t dynamic_memory;
+
+    int fault_signal; /* 0: the kernel has not faulted */
+    const void *fault_address;
+
+    void *native_context; /* of the host thread, while fibers run */
+    const void *native_stack; /* known to sanitizer builds only */
+    size_t native_stack_size;
+    void *sanitizer_state[max_threads_per_threadgroup];
+    void *contexts[max_threads_per_threadgroup];
+    uint16_t stack_of[max_threads_per_threadgroup];
+    simdgroup simdgroups[max_simdgroups];
+    alignas(threadgroup_memory_alignment) unsigned char
+        memory[SMTL_MAX_THREADGROUP_MEMORY + SMTL_BUFFER_SLOTS * threadgroup_memory_alignment];
+    open_exchange exchanges[max_simdgroups][exchanges_per_simdgroup];
+};
+
+} // namespace smtl
+
+#endif

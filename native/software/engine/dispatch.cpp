@@ -1,0 +1,146 @@
+/* Checks a dispatch and runs it. */
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "core.h"
+#include "engine.h"
+#include "launch.h"
+#include "pool.h"
+#include "settings.h"
+
+namespace smtl {
+namespace {
+
+/* Chunks that each thread takes on average: enough to even out threadgroups of unequal cost. */
+constexpr uint64_t chunks_per_thread = 16;
+/* Work below this is done before another thread would have woken up. */
+constexpr uint64_t worth_sharing_ns = 10'000;
+
+std::string in_words(extent e) {
+    return std::to_string(e.x) + " x " + std::to_string(e.y) + " x " + std::to_string(e.z);
+}
+
+std::optional<std::string> missing_argument(const smtl_dispatch &dispatch) {
+    const smtl_kernel_image &image = *dispatch.kernel->image;
+    for (uint32_t i = 0; i < image.parameter_count; ++i) {
+        const smtl_parameter &parameter = image.parameters[i];
+        const std::string index = std::to_string(parameter.index);
+        if (parameter.kind == SMTL_PARAMETER_THREADGROUP) {
+            const uint32_t length = dispatch.threadgroup_lengths[parameter.index];
+            if (length == 0)
+                return "threadgroup memory argument " + index + " has no length";
+            if (length < parameter.size)
+                return "threadgroup memory argument " + index + " needs " + std::to_string(parameter.size) +
+                       " bytes and has " + std::to_string(length);
+        } else if (dispatch.buffers[parameter.index] == nullptr) {
+            return "nothing is bound to buffer argument " + index;
+        } else if (dispatch.buffer_lengths[parameter.index] < parameter.size) {
+            return "buffer argument " + index + " needs " + std::to_string(parameter.size) + " bytes and has " +
+                   std::to_string(dispatch.buffer_lengths[parameter.index]);
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> problem_with(const smtl_dispatch &dispatch, extent threadgroup) {
+    if (threadgroup.volume() > SMTL_MAX_THREADS_PER_THREADGROUP ||
+        std::max({threadgroup.x, threadgroup.y, threadgroup.z}) > SMTL_MAX_THREADS_PER_THREADGROUP)
+        return "a threadgroup of " + in_words(threadgroup) + " threads exceeds the limit of " +
+               std::to_string(SMTL_MAX_THREADS_PER_THREADGROUP);
+    uint64_t memory = dispatch.kernel->static_threadgroup_memory;
+    for (uint32_t length : dispatch.threadgroup_lengths)
+        memory += length;
+    if (memory > SMTL_MAX_THREADGROUP_MEMORY)
+        return std::to_string(memory) + " bytes of threadgroup memory exceed the limit of " +
+               std::to_string(SMTL_MAX_THREADGROUP_MEMORY);
+    return missing_argument(dispatch);
+}
+
+uint64_t now_ns() {
+    return uint64_t(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+/* A kernel's cost may change with its arguments: what looked small is offered late where it takes long. */
+class caller_watch : public progress_watch {
+  public:
+    caller_watch(shared_work &work, uint64_t start) : work_(work), offer_at_(start + worth_sharing_ns) {}
+    void before_chunk() override {
+        if (!work_.offered() && now_ns() > offer_at_)
+            work_.offer();
+    }
+
+  private:
+    shared_work &work_;
+    uint64_t offer_at_;
+};
+
+void run(launch &work, core &own, unsigned threads) {
+    if (threads == 1 || work.threadgroup_count == 1) {
+        own.run(work, nullptr);
+        return;
+    }
+    const uint64_t start = now_ns();
+    const uint64_t cost = work.kernel->threadgroup_cost.load(std::memory_order_relaxed);
+    shared_work shared(work);
+    if (cost >= worth_sharing_ns / work.threadgroup_count)
+        shared.offer();
+    caller_watch watch(shared, start);
+    const uint64_t done = own.run(work, &watch);
+    work.kernel->learn_cost(done, now_ns() - start);
+}
+
+bool run_dispatch(const smtl_dispatch &dispatch, std::string &problem) {
+    const auto &g = dispatch.threads_per_grid;
+    const auto &t = dispatch.threads_per_threadgroup;
+    const extent grid = {g[0], g[1], g[2]}, threadgroup = {t[0], t[1], t[2]};
+    if (!grid.x || !grid.y || !grid.z || !threadgroup.x || !threadgroup.y || !threadgroup.z)
+        return true;
+    const auto refuse = [&](const std::string &why) {
+        problem = std::string("kernel '") + dispatch.kernel->image->name + "': " + why;
+        return false;
+    };
+    if (const auto found = problem_with(dispatch, threadgroup))
+        return refuse(*found);
+    const settings &wanted = current_settings();
+    const auto groups = [](uint32_t threads, uint32_t size) { return threads / size + (threads % size != 0); };
+
+    launch work(*dispatch.kernel, dispatch);
+    work.grid = grid;
+    work.threadgroup = threadgroup;
+    work.threadgroups = {groups(grid.x, threadgroup.x), groups(grid.y, threadgroup.y), groups(grid.z, threadgroup.z)};
+    if (__builtin_mul_overflow(uint64_t(work.threadgroups.x) * work.threadgroups.y, work.threadgroups.z,
+                               &work.threadgroup_count))
+        return refuse("a grid of " + in_words(grid) + " threads is too large");
+    work.shuffle = wanted.shuffle;
+    work.shuffle_seed = wanted.shuffle_seed;
+    work.poison = wanted.poison;
+    const unsigned threads = wanted.shuffle ? 1 : wanted.threads;
+    work.chunk = std::max<uint64_t>(1, work.threadgroup_count / (threads * chunks_per_thread));
+
+    core *const own = core_of_thread();
+    if (own == nullptr || !own->stacks.commit(work.stacks_needed()))
+        return refuse("no memory for the stacks of its threads");
+    run(work, *own, threads);
+    problem = work.failure;
+    return !work.failed;
+}
+
+} // namespace
+} // namespace smtl
+
+bool smtl_dispatch_run(const smtl_dispatch *dispatch, char **error) {
+    *error = nullptr;
+    std::string problem;
+    bool finished = false;
+    try {
+        finished = smtl::run_dispatch(*dispatch, problem);
+    } catch (const std::exception &failure) {
+        problem = failure.what();
+    }
+    if (!finished)
+        *error = smtl::copy_message(problem);
+    return finished;
+}

@@ -1,0 +1,125 @@
+#include "faults.h"
+
+#include <csignal>
+#include <cstdint>
+#include <mutex>
+
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "context.h"
+#include "core.h"
+
+namespace smtl {
+namespace {
+
+constexpr int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+struct sigaction previous[NSIG];
+
+thread_local core *running_core = nullptr;
+
+#if defined(__x86_64__)
+const void *stack_pointer(const ucontext_t &context) {
+    return reinterpret_cast<void *>(context.uc_mcontext.gregs[REG_RSP]);
+}
+void continue_with(ucontext_t &context, void *saved) {
+    constexpr greg_t direction_flag = 0x400;
+    context.uc_mcontext.gregs[REG_RIP] = reinterpret_cast<greg_t>(&smtl_context_resume);
+    context.uc_mcontext.gregs[REG_RDI] = reinterpret_cast<greg_t>(saved);
+    context.uc_mcontext.gregs[REG_EFL] &= ~direction_flag;
+}
+#elif defined(__aarch64__)
+const void *stack_pointer(const ucontext_t &context) { return reinterpret_cast<void *>(context.uc_mcontext.sp); }
+void continue_with(ucontext_t &context, void *saved) {
+    context.uc_mcontext.pc = reinterpret_cast<uintptr_t>(&smtl_context_resume);
+    context.uc_mcontext.regs[0] = reinterpret_cast<uintptr_t>(saved);
+}
+#endif
+
+/* As if this handler had never been installed. */
+void pass_on(int number, siginfo_t *info, void *context) {
+    const struct sigaction &action = previous[number];
+    if (action.sa_flags & SA_SIGINFO) {
+        action.sa_sigaction(number, info, context);
+    } else if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
+        /* Faults cannot be ignored: the instruction runs again and ends the process. A signal that was sent comes
+         * only once, and has to be sent again. */
+        signal(number, SIG_DFL);
+        if (info->si_code <= 0)
+            raise(number);
+    } else {
+        action.sa_handler(number);
+    }
+}
+
+void handle_fault(int number, siginfo_t *info, void *raw_context) {
+    auto &context = *static_cast<ucontext_t *>(raw_context);
+    core *faulted = running_core;
+    const bool sent = info->si_code <= 0;
+    if (faulted == nullptr || sent || !faulted->owns(stack_pointer(context))) {
+        pass_on(number, info, raw_context);
+        return;
+    }
+    continue_with(context, faulted->abandon_kernel(number, info->si_addr));
+}
+
+/* A stack of its own for the handler: the kernel's may be what overflowed. One that the thread has already is kept. */
+class signal_stack {
+  public:
+    signal_stack() {
+        stack_t present{};
+        if (sigaltstack(nullptr, &present) != 0 || !(present.ss_flags & SS_DISABLE))
+            return;
+        const long least = sysconf(_SC_SIGSTKSZ);
+        size_ = size_t(least > 0 ? least : 0) + 64 * 1024;
+        memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory_ == MAP_FAILED)
+            return;
+        stack_t ours{};
+        ours.ss_sp = memory_;
+        ours.ss_size = size_;
+        sigaltstack(&ours, nullptr);
+    }
+    ~signal_stack() {
+        if (memory_ == MAP_FAILED)
+            return;
+        stack_t present{};
+        if (sigaltstack(nullptr, &present) == 0 && present.ss_sp == memory_) {
+            stack_t none{};
+            none.ss_flags = SS_DISABLE;
+            sigaltstack(&none, nullptr);
+        }
+        munmap(memory_, size_);
+    }
+    signal_stack(const signal_stack &) = delete;
+    signal_stack &operator=(const signal_stack &) = delete;
+
+  private:
+    void *memory_ = MAP_FAILED;
+    size_t size_ = 0;
+};
+
+} // namespace
+
+void install_fault_handlers() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        struct sigaction action {};
+        action.sa_sigaction = handle_fault;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+        sigemptyset(&action.sa_mask);
+        for (int number : fault_signals)
+            sigaction(number, &action, &previous[number]);
+    });
+}
+
+fault_scope::fault_scope(core &running) : outer_(running_core) {
+    static thread_local signal_stack stack;
+    (void)stack;
+    running_core = &running;
+}
+
+fault_scope::~fault_scope() { running_core = outer_; }
+
+} // namespace smtl

@@ -1,0 +1,26 @@
+/* Turns traps and memory faults of kernel code into failed dispatches. */
+#ifndef SMTL_FAULTS_H
+#define SMTL_FAULTS_H
+
+namespace smtl {
+
+struct core;
+
+/* Once for the process: takes over the signals of faults, and passes on those that are not a kernel's. */
+void install_fault_handlers();
+
+/* While it lives, faults of the calling thread on `core`'s stacks end the kernel. */
+class fault_scope {
+  public:
+    explicit fault_scope(core &running);
+    ~fault_scope();
+    fault_scope(const fault_scope &) = delete;
+    fault_scope &operator=(const fault_scope &) = delete;
+
+  private:
+    core *outer_;
+};
+
+} // namespace smtl
+
+#endif

@@ -1,0 +1,127 @@
+#include "kernel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include "faults.h"
+
+namespace {
+
+struct tls_index {
+    size_t module;
+    size_t offset;
+};
+
+/* The loader's own: allocates the thread's block where it does not exist yet. */
+extern "C" void *__tls_get_addr(tls_index *);
+
+struct segment_query {
+    ElfW(Addr) base;
+    size_t tls_size;
+    size_t tls_module;
+};
+
+int find_tls_segment(dl_phdr_info *info, size_t, void *data) {
+    auto &query = *static_cast<segment_query *>(data);
+    if (info->dlpi_addr != query.base)
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; ++i)
+        if (info->dlpi_phdr[i].p_type == PT_TLS)
+            query.tls_size = info->dlpi_phdr[i].p_memsz;
+    query.tls_module = info->dlpi_tls_modid;
+    return 1;
+}
+
+/* Tells the kernel's code that it blocks; see `smtl::blocking` in the library's core.h. */
+bool set_blocking_flags(const smtl_kernel_image &image) {
+    for (const smtl_blocking_site *site = image.blocking_begin; site != image.blocking_end; ++site)
+        *reinterpret_cast<bool *>(reinterpret_cast<intptr_t>(site) + site->flag_offset) = true;
+    return image.blocking_begin != image.blocking_end;
+}
+
+struct kernel_deleter {
+    void operator()(smtl_kernel *kernel) const { smtl_kernel_release(kernel); }
+};
+
+std::string loader_error() {
+    const char *text = dlerror();
+    return text != nullptr ? text : "unknown error of the dynamic loader";
+}
+
+smtl_kernel *load(const char *path, const char *entry, std::string &problem) {
+    std::unique_ptr<smtl_kernel, kernel_deleter> kernel(new smtl_kernel);
+    kernel->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (kernel->handle == nullptr) {
+        problem = "cannot load the kernel: " + loader_error();
+        return nullptr;
+    }
+    kernel->image = static_cast<const smtl_kernel_image *>(dlsym(kernel->handle, entry));
+    if (kernel->image == nullptr) {
+        problem = std::string("no kernel '") + entry + "' in " + path + ": " + loader_error();
+        return nullptr;
+    }
+    if (kernel->image->abi_version != SMTL_ABI_VERSION) {
+        problem = std::string(path) + " was compiled for version " + std::to_string(kernel->image->abi_version) +
+                  " of the kernel interface; this engine has version " + std::to_string(SMTL_ABI_VERSION);
+        return nullptr;
+    }
+    link_map *map = nullptr;
+    if (dlinfo(kernel->handle, RTLD_DI_LINKMAP, &map) != 0) {
+        problem = std::string("cannot inspect ") + path + ": " + loader_error();
+        return nullptr;
+    }
+    segment_query query{map->l_addr, 0, 0};
+    dl_iterate_phdr(find_tls_segment, &query);
+    kernel->static_threadgroup_memory = query.tls_size;
+    kernel->tls_module = query.tls_module;
+    kernel->blocks = set_blocking_flags(*kernel->image);
+    return kernel.release();
+}
+
+} // namespace
+
+void *smtl_kernel::static_memory_of_thread() const {
+    tls_index start{tls_module, 0};
+    return __tls_get_addr(&start);
+}
+
+/* A moving average, so that one interruption does not decide. */
+void smtl_kernel::learn_cost(uint64_t threadgroups, uint64_t nanoseconds) const {
+    constexpr uint64_t limit = UINT32_MAX / 4;
+    const uint64_t measured = std::min(nanoseconds / std::max<uint64_t>(threadgroups, 1), limit);
+    const uint64_t before = threadgroup_cost.load(std::memory_order_relaxed);
+    const uint64_t average = before == UINT32_MAX ? measured : (3 * before + measured) / 4;
+    threadgroup_cost.store(uint32_t(average), std::memory_order_relaxed);
+}
+
+char *smtl::copy_message(const std::string &text) { return strdup(text.c_str()); }
+
+smtl_kernel *smtl_kernel_load(const char *path, const char *entry, char **error) {
+    *error = nullptr;
+    try {
+        std::string problem;
+        smtl::install_fault_handlers();
+        smtl_kernel *kernel = load(path, entry, problem);
+        if (kernel == nullptr)
+            *error = smtl::copy_message(problem);
+        return kernel;
+    } catch (const std::exception &failure) {
+        *error = strdup(failure.what());
+        return nullptr;
+    }
+}
+
+void smtl_kernel_release(smtl_kernel *kernel) {
+    if (kernel == nullptr)
+        return;
+    if (kernel->handle != nullptr)
+        dlclose(kernel->handle);
+    delete kernel;
+}
+
+size_t smtl_kernel_static_threadgroup_memory(const smtl_kernel *kernel) { return kernel->static_threadgroup_memory; }

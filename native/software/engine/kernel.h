@@ -1,0 +1,34 @@
+/* A loaded kernel. */
+#ifndef SMTL_KERNEL_H
+#define SMTL_KERNEL_H
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "engine.h"
+
+#include "../msl/include/smtl/abi.h"
+
+struct smtl_kernel {
+    void *handle = nullptr;
+    const smtl_kernel_image *image = nullptr;
+    /* `threadgroup` variables are thread-local in the machine code: a threadgroup stays on one thread of the host. */
+    size_t static_threadgroup_memory = 0;
+    size_t tls_module = 0;
+    bool blocks = false;
+    /* What one threadgroup took lately, in nanoseconds: decides whether a dispatch is worth waking other threads. */
+    mutable std::atomic<uint32_t> threadgroup_cost{UINT32_MAX};
+    void learn_cost(uint64_t threadgroups, uint64_t nanoseconds) const;
+
+    /* The calling thread's copy of the kernel's `threadgroup` variables. */
+    void *static_memory_of_thread() const;
+};
+
+namespace smtl {
+/* A copy that the caller frees; NULL where memory has run out. */
+char *copy_message(const std::string &text);
+} // namespace smtl
+
+#endif

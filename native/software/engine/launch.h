@@ -1,0 +1,63 @@
+/* One dispatch while it runs: what all cores that take part in it share. */
+#ifndef SMTL_LAUNCH_H
+#define SMTL_LAUNCH_H
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "kernel.h"
+
+namespace smtl {
+
+struct extent {
+    uint32_t x, y, z;
+    uint64_t volume() const { return uint64_t(x) * y * z; }
+};
+
+struct launch {
+    launch(const smtl_kernel &launched, const smtl_dispatch &with) : kernel(&launched), dispatch(&with) {}
+
+    const smtl_kernel *kernel;
+    const smtl_dispatch *dispatch;
+    extent grid;
+    extent threadgroup;
+    extent threadgroups;
+    uint64_t threadgroup_count;
+    uint64_t chunk; /* threadgroups that a core takes at a time */
+    bool shuffle;
+    uint64_t shuffle_seed;
+    bool poison;
+
+    alignas(64) std::atomic<uint64_t> next{0};
+    /* On a line of its own: read before every threadgroup. The first core that fails sets it and then writes the message; the others stop at their next threadgroup. */
+    alignas(64) std::atomic<bool> failed{false};
+    std::string failure;
+
+    /* The threadgroup that is the `step`th to run. */
+    uint64_t in_order(uint64_t step) const;
+    void fail(std::string message);
+    /* Stacks that a core must have before it takes part. */
+    uint32_t stacks_needed() const { return kernel->blocks ? uint32_t(threadgroup.volume()) : 1; }
+};
+
+/* Told by a core before it takes more threadgroups. */
+class progress_watch {
+  public:
+    virtual void before_chunk() = 0;
+
+  protected:
+    ~progress_watch() = default;
+};
+
+/* An address in words, with the buffer argument that it lies close to. */
+std::string describe_address(const smtl_dispatch &dispatch, const void *address);
+
+/* A permutation of [0, count) that depends on the seed alone. */
+uint64_t permute(uint64_t index, uint64_t count, uint64_t seed);
+/* A well-mixed function of its argument (splitmix64). */
+uint64_t mix(uint64_t value);
+
+} // namespace smtl
+
+#endif

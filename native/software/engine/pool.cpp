@@ -1,0 +1,192 @@
+#include "pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <pthread.h>
+
+#include "core.h"
+#include "futex.h"
+#include "launch.h"
+#include "settings.h"
+
+namespace smtl {
+
+/* Where one launch is offered. Slots live as long as the process, so that a late look at one is harmless: a thread
+ * that wants to join first counts itself in, and only then reads which launch it is. */
+struct alignas(64) job_slot {
+    std::atomic<bool> claimed{false};
+    std::atomic<launch *> work{nullptr};
+    std::atomic<uint32_t> helpers{0};
+    std::atomic<bool> owner_sleeps{false};
+};
+
+namespace {
+
+constexpr unsigned slot_count = 64;
+/* How long an idle thread looks for work before it sleeps: longer than the gaps between the dispatches of a command
+ * buffer, so that these need no system call. */
+constexpr auto idle_spin = std::chrono::microseconds(50);
+constexpr unsigned completion_spins = 2000;
+constexpr unsigned spins_between_clock_reads = 64;
+
+struct pool_state {
+    job_slot slots[slot_count];
+    alignas(64) std::atomic<uint32_t> offers{0}; /* counts them: idle threads wait for a change */
+    alignas(64) std::atomic<uint32_t> sleepers{0};
+    std::once_flag started;
+};
+
+/* Never destroyed: its threads run until the process ends. */
+pool_state &pool() {
+    static pool_state *const state = new pool_state;
+    return *state;
+}
+
+bool has_work(const launch &work) {
+    return work.next.load(std::memory_order_relaxed) < work.threadgroup_count &&
+           !work.failed.load(std::memory_order_relaxed);
+}
+
+bool help(job_slot &slot, core &own) {
+    if (slot.work.load(std::memory_order_relaxed) == nullptr)
+        return false;
+    slot.helpers.fetch_add(1);
+    launch *const work = slot.work.load();
+    const bool joins = work != nullptr && has_work(*work) && own.stacks.commit(work->stacks_needed());
+    if (joins)
+        own.run(*work, nullptr);
+    if (slot.helpers.fetch_sub(1) == 1 && slot.owner_sleeps.load())
+        futex_wake(slot.helpers, 1);
+    return joins;
+}
+
+bool help_anyone(core &own) {
+    bool helped = false;
+    for (job_slot &slot : pool().slots)
+        helped |= help(slot, own);
+    return helped;
+}
+
+/* Until the number of offers is no longer `seen`. */
+void wait_for_offer(uint32_t seen) {
+    std::atomic<uint32_t> &offers = pool().offers;
+    const auto give_up = std::chrono::steady_clock::now() + idle_spin;
+    do
+        for (unsigned i = 0; i < spins_between_clock_reads; ++i) {
+            if (offers.load(std::memory_order_relaxed) != seen)
+                return;
+            pause_briefly();
+        }
+    while (std::chrono::steady_clock::now() < give_up);
+    pool().sleepers.fetch_add(1);
+    while (offers.load() == seen)
+        futex_wait(offers, seen);
+    pool().sleepers.fetch_sub(1);
+}
+
+void work_forever() {
+    pthread_setname_np(pthread_self(), "metal-core");
+    core *const own = create_core();
+    if (own == nullptr)
+        return;
+    for (;;) {
+        const uint32_t seen = pool().offers.load();
+        if (!help_anyone(*own))
+            wait_for_offer(seen);
+    }
+}
+
+/* Signals that are sent to the process are for its own threads; faults stay with the thread that causes them. */
+void start_threads() {
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP})
+        sigdelset(&blocked, number);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    try {
+        for (unsigned i = 1; i < current_settings().threads; ++i)
+            std::thread(work_forever).detach();
+    } catch (const std::system_error &) {
+        /* Fewer threads than asked for: the callers do the work. */
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+/* Cores of ended threads, for the next that come. */
+struct core_store {
+    std::mutex mutex;
+    std::vector<core *> spare;
+};
+
+core_store &spare_cores() {
+    static core_store *const store = new core_store;
+    return *store;
+}
+
+struct core_lease {
+    core *leased = nullptr;
+    ~core_lease() {
+        if (leased == nullptr)
+            return;
+        core_store &store = spare_cores();
+        const std::lock_guard lock(store.mutex);
+        store.spare.push_back(leased);
+    }
+};
+
+} // namespace
+
+core *core_of_thread() {
+    static thread_local core_lease lease;
+    if (lease.leased == nullptr) {
+        core_store &store = spare_cores();
+        const std::lock_guard lock(store.mutex);
+        if (!store.spare.empty()) {
+            lease.leased = store.spare.back();
+            store.spare.pop_back();
+        } else {
+            lease.leased = create_core();
+            store.spare.reserve(store.spare.capacity() + 1);
+        }
+    }
+    return lease.leased;
+}
+
+void shared_work::offer() {
+    pool_state &all = pool();
+    std::call_once(all.started, start_threads);
+    for (job_slot &slot : all.slots) {
+        if (slot.claimed.load(std::memory_order_relaxed) || slot.claimed.exchange(true))
+            continue;
+        slot_ = &slot;
+        slot.work.store(&work_);
+        all.offers.fetch_add(1);
+        if (const uint32_t sleepers = all.sleepers.load()) {
+            const uint64_t chunks = (work_.threadgroup_count + work_.chunk - 1) / work_.chunk;
+            futex_wake(all.offers, uint32_t(std::min<uint64_t>(sleepers, chunks)));
+        }
+        return;
+    }
+}
+
+shared_work::~shared_work() {
+    if (slot_ == nullptr)
+        return;
+    slot_->work.store(nullptr);
+    for (unsigned i = 0; i < completion_spins && slot_->helpers.load() != 0; ++i)
+        pause_briefly();
+    slot_->owner_sleeps.store(true);
+    while (const uint32_t helpers = slot_->helpers.load())
+        futex_wait(slot_->helpers, helpers);
+    slot_->owner_sleeps.store(false);
+    slot_->claimed.store(false);
+}
+
+} // namespace smtl

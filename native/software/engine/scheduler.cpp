@@ -1,0 +1,285 @@
+/* The threads of one threadgroup: who runs, who waits, and how they meet. */
+#include "core.h"
+
+#include <bit>
+#include <cstring>
+
+#include "context.h"
+#include "sanitizer.h"
+
+namespace smtl {
+namespace {
+
+constexpr uint32_t lane_bit(uint32_t thread_index) { return 1u << (thread_index % simd_width); }
+
+/* Bits [first, last) of 32. */
+constexpr uint32_t bits(uint32_t first, uint32_t last) {
+    const uint32_t below_last = last >= 32 ? ~0u : (1u << last) - 1;
+    return below_last & ~((1u << first) - 1);
+}
+
+/* The lowest lane after `lane`, in a circle. */
+uint32_t next_lane(uint32_t ready, uint32_t lane) {
+    const uint32_t later = ready & ~((2u << lane) - 1);
+    return uint32_t(std::countr_zero(later != 0 ? later : ready));
+}
+
+uint32_t nth_bit(uint32_t mask, uint32_t n) {
+    while (n-- > 0)
+        mask &= mask - 1;
+    return uint32_t(std::countr_zero(mask));
+}
+
+void start_fiber(void *argument) {
+    auto &self = *static_cast<core *>(argument);
+    self.fiber_loop();
+}
+
+/* Small sizes, which are all but a few, without a call. */
+void copy_value(unsigned char *to, const void *from, uint32_t size) {
+    switch (size) {
+    case 0:
+        break;
+    case 2:
+        std::memcpy(to, from, 2);
+        break;
+    case 4:
+        std::memcpy(to, from, 4);
+        break;
+    case 8:
+        std::memcpy(to, from, 8);
+        break;
+    default:
+        std::memcpy(to, from, size);
+    }
+}
+
+} // namespace
+
+void core::reset_threads() {
+    alive = thread_count;
+    waiting_at_barrier = 0;
+    unstarted_first = 0;
+    simdgroup_count = (thread_count + simd_width - 1) / simd_width;
+    for (uint32_t s = 0; s < simdgroup_count; ++s) {
+        simdgroup &group = simdgroups[s];
+        group.ready = bits(0, thread_count - s * simd_width);
+        group.unstarted = group.ready;
+        group.at_barrier = 0;
+        group.open_count = 0;
+        group.last_site = 0;
+        group.completed = 0;
+        group.free = ((uint64_t(1) << exchanges_per_simdgroup) - 1) & ~uint64_t(1);
+    }
+    set_range(shuffle ? pick_shuffled() : 0);
+}
+
+/* From here on the running fiber loops over the threads that start with `first`. */
+void core::set_range(uint32_t first) {
+    thread = first;
+    resumed = 0;
+    range_first = first;
+    range_last = shuffle ? first + 1 : thread_count;
+    simdgroup_of(first).unstarted &= ~lane_bit(first);
+}
+
+bool core::is_unstarted(uint32_t thread_index) const {
+    return shuffle ? (simdgroups[thread_index / simd_width].unstarted & lane_bit(thread_index)) != 0
+                   : thread_index >= unstarted_first;
+}
+
+/* Lanes of the same simdgroup first: they are what the others of it wait for. */
+uint32_t core::pick() const {
+    uint32_t s = thread / simd_width;
+    if (const uint32_t ready = simdgroups[s].ready)
+        return s * simd_width + next_lane(ready, thread % simd_width);
+    do
+        s = s + 1 == simdgroup_count ? 0 : s + 1;
+    while (simdgroups[s].ready == 0);
+    return s * simd_width + uint32_t(std::countr_zero(simdgroups[s].ready));
+}
+
+uint32_t core::pick_shuffled() {
+    uint32_t ready = 0;
+    for (uint32_t s = 0; s < simdgroup_count; ++s)
+        ready += uint32_t(std::popcount(simdgroups[s].ready));
+    random_state = mix(random_state);
+    uint32_t choice = uint32_t(random_state % ready);
+    for (uint32_t s = 0;; ++s) {
+        const uint32_t here = uint32_t(std::popcount(simdgroups[s].ready));
+        if (choice < here)
+            return s * simd_width + nth_bit(simdgroups[s].ready, choice);
+        choice -= here;
+    }
+}
+
+/* The loop tells the core nothing of threads that end without blocking: they are found missing here, by the next thread
+ * that calls. */
+void core::retire_finished() {
+    if (!resumed && range_first != thread) {
+        retire(range_first, thread);
+        range_first = thread;
+    }
+}
+
+void core::retire(uint32_t first, uint32_t last) {
+    alive -= last - first;
+    while (first < last) {
+        const uint32_t base = first / simd_width * simd_width;
+        const uint32_t end = last < base + simd_width ? last : base + simd_width;
+        simdgroup &group = simdgroup_of(first);
+        group.ready &= ~bits(first - base, end - base);
+        if (group.ready == 0 && group.open_count != 0)
+            complete_exchange(group);
+        first = end;
+    }
+}
+
+void core::release_barrier() {
+    waiting_at_barrier = 0;
+    for (uint32_t s = 0; s < simdgroup_count; ++s) {
+        simdgroups[s].ready |= simdgroups[s].at_barrier;
+        simdgroups[s].at_barrier = 0;
+    }
+}
+
+/* Threads that have returned count as arrived. */
+void core::barrier() {
+    retire_finished();
+    if (++waiting_at_barrier == alive) {
+        release_barrier();
+        return;
+    }
+    simdgroup &group = simdgroup_of(thread);
+    group.ready &= ~lane_bit(thread);
+    group.at_barrier |= lane_bit(thread);
+    if (group.ready == 0 && group.open_count != 0)
+        complete_exchange(group);
+    suspend();
+}
+
+/* Where lanes of the simdgroup wait at `site` already, or a new one. */
+open_exchange &core::find_exchange(simdgroup &group, uint32_t site) {
+    open_exchange *const all = exchanges[&group - simdgroups];
+    for (uint32_t i = 0; i < group.open_count; ++i)
+        if (all[group.open[i]].site == site)
+            return all[group.open[i]];
+    const auto index = uint32_t(std::countr_zero(group.free));
+    group.free &= ~(uint64_t(1) << index);
+    group.open[group.open_count++] = uint8_t(index);
+    open_exchange &opened = all[index];
+    opened.site = site;
+    opened.active = 0;
+    opened.combined = 0;
+    return opened;
+}
+
+/* No lane of the simdgroup can run: the lanes that wait at one site go on. Where they diverged it is the next site in
+ * source order after the last one (in a circle, because of loops), so that lanes inside of a branch go first and
+ * the others wait for them where the branches join. */
+void core::complete_exchange(simdgroup &group) {
+    open_exchange *const all = exchanges[&group - simdgroups];
+    uint32_t chosen = 0;
+    for (uint32_t i = 1; i < group.open_count; ++i)
+        if (all[group.open[i]].site - group.last_site - 1 < all[group.open[chosen]].site - group.last_site - 1)
+            chosen = i;
+    const uint32_t index = group.open[chosen];
+    group.open[chosen] = group.open[--group.open_count];
+    group.free |= uint64_t(1) << group.completed;
+    group.completed = index;
+    group.last_site = all[index].site;
+    group.ready |= all[index].active;
+}
+
+smtl_exchange *core::exchange(uint32_t site, const void *value, uint32_t size) {
+    retire_finished();
+    const uint32_t lane = thread % simd_width;
+    simdgroup &group = simdgroup_of(thread);
+    open_exchange &meeting = find_exchange(group, site);
+    copy_value(meeting.values + size_t(lane) * size, value, size);
+    meeting.active |= 1u << lane;
+    group.ready &= ~(1u << lane);
+    if (group.ready == 0) {
+        complete_exchange(group);
+        if (group.ready & (1u << lane))
+            return &meeting;
+    }
+    suspend();
+    return &meeting;
+}
+
+/* Runs another thread until this one is picked again. */
+void core::suspend() {
+    const uint32_t self = thread;
+    if (!resumed)
+        unstarted_first = self + 1;
+    stack_of[self] = uint16_t(running_stack);
+    const uint32_t next = shuffle ? pick_shuffled() : pick();
+    if (is_unstarted(next)) {
+        set_range(next);
+        running_stack = stacks.take();
+        sanitizer::leave(&sanitizer_state[self], stacks.bottom(running_stack), stacks.size());
+        smtl_context_start(&contexts[self], stacks.top(running_stack), start_fiber, this);
+    } else {
+        thread = next;
+        resumed = 1;
+        running_stack = stack_of[next];
+        sanitizer::leave(&sanitizer_state[self], stacks.bottom(running_stack), stacks.size());
+        smtl_context_switch(&contexts[self], contexts[next]);
+    }
+    sanitizer::arrive(sanitizer_state[self], nullptr, nullptr);
+}
+
+void core::fiber_loop() {
+    const void *left_stack = nullptr;
+    size_t left_size = 0;
+    sanitizer::arrive(nullptr, &left_stack, &left_size);
+    if (native_stack_size == 0) {
+        native_stack = left_stack;
+        native_stack_size = left_size;
+    }
+    do
+        current->kernel->image->run(this, range_first, range_last);
+    while (fiber_has_more());
+    leave_for_native();
+}
+
+/* The running fiber has nothing left to do. True where it has got a new range of threads; otherwise another fiber goes
+ * on, and this returns only at the end of the launch. */
+bool core::fiber_has_more() {
+    if (!blocks)
+        return next_threadgroup();
+    if (resumed) {
+        retire(thread, thread + 1);
+    } else {
+        thread = range_last - 1;
+        unstarted_first = range_last;
+        retire(range_first, range_last);
+    }
+    if (alive == 0)
+        return next_threadgroup();
+    if (waiting_at_barrier == alive)
+        release_barrier();
+    const uint32_t next = shuffle ? pick_shuffled() : pick();
+    if (!is_unstarted(next))
+        leave_finished_fiber(next);
+    set_range(next);
+    return true;
+}
+
+void core::leave_finished_fiber(uint32_t next) {
+    stacks.give_back(running_stack);
+    thread = next;
+    resumed = 1;
+    running_stack = stack_of[next];
+    sanitizer::leave(nullptr, stacks.bottom(running_stack), stacks.size());
+    smtl_context_resume(contexts[next]);
+}
+
+void core::leave_for_native() {
+    stacks.give_back(running_stack);
+    sanitizer::leave(nullptr, native_stack, native_stack_size);
+    smtl_context_resume(native_context);
+}
+
+} // namespace smtl

@@ -1,0 +1,79 @@
+#include "stacks.h"
+
+#include <new>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core.h"
+#include "sanitizer.h"
+
+namespace smtl {
+
+core *create_core() {
+    const size_t page = size_t(sysconf(_SC_PAGESIZE));
+    const auto whole_pages = [page](size_t bytes) { return (bytes + page - 1) / page * page; };
+
+    /* Twice the size, so that an aligned arena lies within; the rest goes back. */
+    void *reserved = mmap(nullptr, 2 * SMTL_ARENA_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED)
+        return nullptr;
+    const auto start = reinterpret_cast<uintptr_t>(reserved);
+    const uintptr_t arena = (start + SMTL_ARENA_SIZE - 1) & ~(SMTL_ARENA_SIZE - 1);
+    if (arena != start)
+        munmap(reserved, arena - start);
+    if (arena != start + SMTL_ARENA_SIZE)
+        munmap(reinterpret_cast<void *>(arena + SMTL_ARENA_SIZE), start + SMTL_ARENA_SIZE - arena);
+
+    const size_t core_size = whole_pages(sizeof(core));
+    if (mprotect(reinterpret_cast<void *>(arena), core_size, PROT_READ | PROT_WRITE) != 0) {
+        munmap(reinterpret_cast<void *>(arena), SMTL_ARENA_SIZE);
+        return nullptr;
+    }
+    core *result = new (reinterpret_cast<void *>(arena)) core;
+    const size_t stride = (SMTL_ARENA_SIZE - core_size) / stack_set::capacity / page * page;
+    result->stacks.initialise(reinterpret_cast<unsigned char *>(arena + core_size), stride, page);
+    return result;
+}
+
+void stack_set::initialise(unsigned char *base, size_t stride, size_t page) {
+    base_ = base;
+    stride_ = stride;
+    page_ = page;
+}
+
+bool stack_set::commit(uint32_t count) {
+    while (committed_ < count) {
+        if (mprotect(bottom(committed_), size(), PROT_READ | PROT_WRITE) != 0)
+            return false;
+        ++committed_;
+    }
+    return true;
+}
+
+void stack_set::reset() {
+    free_count_ = 0;
+    for (uint32_t stack = committed_; stack-- > 0;)
+        give_back(stack);
+}
+
+/* Tops at the same offset in their pages would share a few sets of the first-level cache among all fibers; odd
+ * multiples of a line and a half spread them over the page. */
+void *stack_set::top(uint32_t stack) const {
+    constexpr size_t step = 5 * 64, spread = 4096;
+    return base_ + (stack + 1) * stride_ - stack * step % spread;
+}
+
+void stack_set::forget_frames() const {
+    for (uint32_t stack = 0; stack < committed_; ++stack)
+        sanitizer::forget_frames(bottom(stack), size());
+}
+
+bool stack_set::in_guard(const void *address) const {
+    const auto *at = static_cast<const unsigned char *>(address);
+    if (at < base_ || at >= base_ + capacity * stride_)
+        return false;
+    return size_t(at - base_) % stride_ < page_;
+}
+
+} // namespace smtl

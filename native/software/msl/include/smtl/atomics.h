@@ -1,0 +1,155 @@
+/* Atomic types and functions. Threadgroups run on several threads of the host, so that these are atomic there, too. */
+#ifndef SMTL_ATOMICS_H
+#define SMTL_ATOMICS_H
+
+#include "core.h"
+
+namespace metal {
+
+enum memory_order : int {
+    memory_order_relaxed = __ATOMIC_RELAXED,
+    memory_order_acquire = __ATOMIC_ACQUIRE,
+    memory_order_release = __ATOMIC_RELEASE,
+    memory_order_acq_rel = __ATOMIC_ACQ_REL,
+    memory_order_seq_cst = __ATOMIC_SEQ_CST,
+};
+
+enum thread_scope {
+    thread_scope_thread,
+    thread_scope_simdgroup,
+    thread_scope_threadgroup,
+    thread_scope_device,
+    thread_scope_system,
+};
+
+/* Only the functions below reach the value. */
+template <class T> struct _atomic {
+    _atomic() = default;
+    _atomic(const _atomic &) = delete;
+    _atomic &operator=(const _atomic &) = delete;
+    T __value;
+};
+
+template <class T> using atomic = _atomic<T>;
+using atomic_int = _atomic<int>;
+using atomic_uint = _atomic<unsigned>;
+using atomic_bool = _atomic<bool>;
+using atomic_float = _atomic<float>;
+using atomic_long = _atomic<long>;
+using atomic_ulong = _atomic<unsigned long>;
+
+} // namespace metal
+
+namespace smtl {
+
+template <class T> struct identity {
+    using type = T;
+};
+/* A parameter of this type takes no part in deduction: `1` may be added to an atomic_uint. */
+template <class T> using not_deduced = typename identity<T>::type;
+
+template <class T> SMTL_INLINE T *plain(volatile metal::_atomic<T> *object) { return (T *)&object->__value; }
+template <class T> SMTL_INLINE T *plain(const volatile metal::_atomic<T> *object) { return (T *)&object->__value; }
+
+/* Read, modify and write what the hardware has no instruction for. */
+template <class T, class Modify> SMTL_INLINE T atomic_update(T *object, metal::memory_order order, Modify modify) {
+    T before;
+    __atomic_load(object, &before, __ATOMIC_RELAXED);
+    for (;;) {
+        T after = modify(before);
+        if (__atomic_compare_exchange(object, &before, &after, true, order, __ATOMIC_RELAXED))
+            return before;
+    }
+}
+
+} // namespace smtl
+
+namespace metal {
+
+template <class T>
+SMTL_INLINE void atomic_store_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order) {
+    __atomic_store(smtl::plain(object), &desired, order);
+}
+
+template <class T> SMTL_INLINE T atomic_load_explicit(const volatile _atomic<T> *object, memory_order order) {
+    T result;
+    __atomic_load(smtl::plain(object), &result, order);
+    return result;
+}
+
+template <class T>
+SMTL_INLINE T atomic_exchange_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order) {
+    T result;
+    __atomic_exchange(smtl::plain(object), &desired, &result, order);
+    return result;
+}
+
+template <class T>
+SMTL_INLINE bool atomic_compare_exchange_weak_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> *expected,
+                                                       smtl::not_deduced<T> desired, memory_order success,
+                                                       memory_order failure) {
+    return __atomic_compare_exchange(smtl::plain(object), expected, &desired, true, success, failure);
+}
+
+template <class T>
+SMTL_INLINE T atomic_fetch_add_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
+    if constexpr (__is_integral(T))
+        return __atomic_fetch_add(smtl::plain(object), operand, order);
+    else
+        return smtl::atomic_update(smtl::plain(object), order, [operand](T before) { return T(before + operand); });
+}
+
+template <class T>
+SMTL_INLINE T atomic_fetch_sub_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
+    if constexpr (__is_integral(T))
+        return __atomic_fetch_sub(smtl::plain(object), operand, order);
+    else
+        return smtl::atomic_update(smtl::plain(object), order, [operand](T before) { return T(before - operand); });
+}
+
+template <class T>
+SMTL_INLINE T atomic_fetch_and_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
+    return __atomic_fetch_and(smtl::plain(object), operand, order);
+}
+
+template <class T>
+SMTL_INLINE T atomic_fetch_or_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
+    return __atomic_fetch_or(smtl::plain(object), operand, order);
+}
+
+template <class T>
+SMTL_INLINE T atomic_fetch_xor_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
+    return __atomic_fetch_xor(smtl::plain(object), operand, order);
+}
+
+template <class T>
+SMTL_INLINE T atomic_fetch_min_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
+    return smtl::atomic_update(smtl::plain(object), order,
+                               [operand](T before) { return operand < before ? operand : before; });
+}
+
+template <class T>
+SMTL_INLINE T atomic_fetch_max_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
+    return smtl::atomic_update(smtl::plain(object), order,
+                               [operand](T before) { return before < operand ? operand : before; });
+}
+
+/* 64-bit minimum and maximum, without the value before. */
+template <class T>
+SMTL_INLINE void atomic_min_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
+    atomic_fetch_min_explicit(object, operand, order);
+}
+
+template <class T>
+SMTL_INLINE void atomic_max_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
+    atomic_fetch_max_explicit(object, operand, order);
+}
+
+template <class Flags>
+SMTL_INLINE void atomic_thread_fence(Flags, memory_order order, thread_scope = thread_scope_device) {
+    __atomic_thread_fence(order);
+}
+
+} // namespace metal
+
+#endif

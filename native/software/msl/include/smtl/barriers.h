@@ -1,0 +1,39 @@
+/* threadgroup_barrier and simdgroup_barrier. */
+#ifndef SMTL_BARRIERS_H
+#define SMTL_BARRIERS_H
+
+#include "exchange.h"
+
+namespace metal {
+
+enum class mem_flags : uint32_t {
+    mem_none = 0,
+    mem_device = 1,
+    mem_threadgroup = 2,
+    mem_texture = 4,
+    mem_threadgroup_imageblock = 8,
+    mem_object_data = 16,
+};
+
+constexpr mem_flags operator|(mem_flags a, mem_flags b) { return mem_flags(uint32_t(a) | uint32_t(b)); }
+constexpr mem_flags operator&(mem_flags a, mem_flags b) { return mem_flags(uint32_t(a) & uint32_t(b)); }
+
+/* A threadgroup stays on one thread of the host: which memory the flags name makes no difference, as long as the
+ * compiler keeps the order. */
+SMTL_INLINE void threadgroup_barrier(mem_flags) {
+    smtl::mark_blocking();
+    smtl_core *const core = smtl::current_core();
+    asm volatile("" ::: "memory");
+    core->functions->threadgroup_barrier(core);
+    asm volatile("" ::: "memory");
+}
+
+SMTL_INLINE void simdgroup_barrier(mem_flags, SMTL_SITE) {
+    asm volatile("" ::: "memory");
+    smtl::meet(site);
+    asm volatile("" ::: "memory");
+}
+
+} // namespace metal
+
+#endif

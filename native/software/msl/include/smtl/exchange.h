@@ -1,0 +1,48 @@
+/* Meetings of the lanes of a simdgroup: each gives a value, and sees those of the others. */
+#ifndef SMTL_EXCHANGE_H
+#define SMTL_EXCHANGE_H
+
+#include "core.h"
+
+namespace smtl {
+
+constexpr uint32_t simd_width = SMTL_SIMDGROUP_WIDTH;
+constexpr uint32_t all_lanes = ~0u;
+
+/* The place in the source of a call, in source order. Default arguments of this form are evaluated at the call. */
+#define SMTL_SITE uint32_t site = (uint32_t(__builtin_LINE()) << 9) + uint32_t(__builtin_COLUMN()) % 512
+
+template <class T> SMTL_INLINE smtl_exchange *meet(uint32_t site, const T &value) {
+    static_assert(sizeof(T) <= SMTL_EXCHANGE_VALUE_SIZE, "too large a value for an exchange between lanes");
+    mark_blocking();
+    smtl_core *const core = current_core();
+    return core->functions->exchange(core, site, &value, sizeof(T));
+}
+
+SMTL_INLINE smtl_exchange *meet(uint32_t site) {
+    mark_blocking();
+    smtl_core *const core = current_core();
+    return core->functions->exchange(core, site, nullptr, 0);
+}
+
+/* What the lane gave. Of lanes that did not take part, anything: Metal leaves it undefined, too. */
+template <class T> SMTL_INLINE T value_of(const smtl_exchange *exchange, uint32_t lane) {
+    T value;
+    __builtin_memcpy(&value, exchange->values + lane * sizeof(T), sizeof(T));
+    return value;
+}
+
+/* Results of all lanes together are computed by the first lane that asks. */
+template <class Result, class Combine> SMTL_INLINE const Result *combined(smtl_exchange *exchange, Combine combine) {
+    static_assert(sizeof(Result) <= SMTL_EXCHANGE_RESULT_SIZE, "too large a result of an exchange between lanes");
+    auto *const result = reinterpret_cast<Result *>(exchange->result);
+    if (!exchange->combined) {
+        combine(exchange, *result);
+        exchange->combined = 1;
+    }
+    return result;
+}
+
+} // namespace smtl
+
+#endif
