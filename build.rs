@@ -1,5 +1,150 @@
-//! Compiles `native/` and links Metal.framework or the software Metal.
+//! Compiles `native/` and links it: against Metal.framework on Apple's hosts, against the software Metal elsewhere.
+//!
+//! Sets `cfg(metal_backend)` where there is a Metal to call. Without it (no feature `software`, not Apple) the crate
+//! builds with no native toolchain and every `Device` constructor returns `Error::NoDevice`.
+
+#[path = "build/objects.rs"]
+mod objects;
+#[path = "build/shading_headers.rs"]
+mod shading_headers;
+#[path = "build/toolchain.rs"]
+mod toolchain;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::exit;
+
+use objects::{Language, Objects};
+use toolchain::{Missing, Toolchain};
+
+/// Sanitizers for the native code, as `-fsanitize=` takes them; whoever sets it links with clang and the same flag.
+const SANITIZE_VARIABLE: &str = "METAL_BRIDGE_SANITIZE";
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-check-cfg=cfg(metal_backend)");
+    for path in ["build.rs", "build", "native"] {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    for variable in [toolchain::CLANG_VARIABLE, SANITIZE_VARIABLE] {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
+
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let apple = env::var("CARGO_CFG_TARGET_VENDOR").is_ok_and(|vendor| vendor == "apple");
+    let software = env::var_os("CARGO_FEATURE_SOFTWARE").is_some();
+    let result = if apple {
+        build_for_apple(&root)
+    } else if software {
+        build_on_software_metal(&root)
+    } else {
+        return;
+    };
+    if let Err(message) = result {
+        // One line, so that cargo shows the whole of it as the error of this package.
+        println!("cargo::error={}", message.replace('\n', " "));
+        exit(1);
+    }
+    println!("cargo::rustc-cfg=metal_backend");
+}
+
+/// The bridge on Apple's own frameworks, with the compiler of the Xcode command line tools.
+fn build_for_apple(root: &Path) -> Result<(), String> {
+    let include = root.join("native/include");
+    let flags = words("-fno-objc-arc -fblocks -fobjc-exceptions -Wall -Wextra -O2");
+    let mut objects = Objects::new(None);
+    objects.add(
+        &root.join("native/bridge"),
+        &flags,
+        std::slice::from_ref(&include),
+    )?;
+    objects.archive("metal_bridge_native")?;
+    // CoreGraphics: without it MTLCreateSystemDefaultDevice() finds no device in a command-line program.
+    for framework in ["Metal", "Foundation", "CoreGraphics"] {
+        println!("cargo::rustc-link-lib=framework={framework}");
+    }
+    export_metadata("", &flags, &[include]);
+    Ok(())
+}
+
+/// The bridge and the software Metal on GNUstep, with clang.
+fn build_on_software_metal(root: &Path) -> Result<(), String> {
+    let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
+    if os != "linux" {
+        return Err(format!(
+            "the software Metal runs on Linux, not on {os}: build with `--no-default-features` (and the features \
+             wanted), which needs no native toolchain and finds no device"
+        ));
+    }
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    let toolchain = Toolchain::find(&out).map_err(|missing: Missing| missing.to_string())?;
+
+    let native = root.join("native");
+    let mut includes = vec![
+        native.join("include"),
+        native.join("software/include"),
+        native.join("software"),
+    ];
+    includes.extend(toolchain.includes.iter().cloned());
+    let flags = words(toolchain::OBJC_FLAGS);
+
+    let headers = native.join("software/msl/include");
+    let generated = out.join("generated");
+    shading_headers::embed(&headers, &generated, &toolchain.clang)?;
+
+    let mut objects = Objects::new(Some(&toolchain.clang));
+    for folder in [&native.join("bridge"), &native.join("software"), &generated] {
+        objects.add(folder, &flags, &includes)?;
+    }
+    objects.archive("metal_bridge_native")?;
+
+    for folder in &toolchain.library_folders {
+        println!("cargo::rustc-link-search=native={}", folder.display());
+    }
+    for library in [
+        "gnustep-base",
+        "objc",
+        "BlocksRuntime",
+        "stdc++",
+        "pthread",
+        "dl",
+        "m",
+    ] {
+        println!("cargo::rustc-link-lib=dylib={library}");
+    }
+    export_metadata(&toolchain.clang.display().to_string(), &flags, &includes);
+    Ok(())
+}
+
+/// What a crate that depends on this one needs to compile Objective-C beside it: `DEP_METAL_BRIDGE_CLANG`, `_FLAGS` and
+/// `_INCLUDE` in its build script.
+fn export_metadata(clang: &str, flags: &[String], includes: &[PathBuf]) {
+    let include = env::join_paths(includes).expect("no colon in an include path");
+    println!("cargo::metadata=CLANG={clang}");
+    println!("cargo::metadata=FLAGS={}", flags.join(" "));
+    println!("cargo::metadata=INCLUDE={}", include.display());
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+impl Language {
+    /// Flags of the language alone; `shared` is what the whole build agrees on.
+    fn flags(self, shared: &[String]) -> Vec<String> {
+        let native = "-Wall -Wextra -O2 -fPIC -pthread -g1";
+        let mut flags = match self {
+            Language::ObjectiveC => [words("-std=gnu17"), shared.to_vec()].concat(),
+            Language::C => words(&format!("-std=gnu17 {native}")),
+            Language::Cxx => words(&format!("-std=c++20 {native}")),
+            Language::Assembly => words("-fPIC"),
+        };
+        if let Some(sanitizers) = env::var(SANITIZE_VARIABLE)
+            .ok()
+            .filter(|text| !text.is_empty())
+        {
+            flags.push(format!("-fsanitize={sanitizers}"));
+            flags.extend(words("-fno-omit-frame-pointer -g"));
+        }
+        flags
+    }
 }

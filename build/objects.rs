@@ -1,0 +1,226 @@
+//! Compiles the sources of a folder, in parallel and only where something changed, into one static library.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+use std::time::SystemTime;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Language {
+    ObjectiveC,
+    C,
+    Cxx,
+    Assembly,
+}
+
+impl Language {
+    fn of(path: &Path) -> Option<Language> {
+        match path.extension()?.to_str()? {
+            "m" => Some(Language::ObjectiveC),
+            "c" => Some(Language::C),
+            "cpp" => Some(Language::Cxx),
+            "S" => Some(Language::Assembly),
+            _ => None,
+        }
+    }
+}
+
+/// One compiler run and its result.
+struct Job {
+    command: Command,
+    object: PathBuf,
+}
+
+pub struct Objects {
+    compiler: Option<PathBuf>,
+    out: PathBuf,
+    jobs: Vec<Job>,
+}
+
+impl Objects {
+    /// `compiler`: `None` for the one that `cc` picks for the target.
+    pub fn new(compiler: Option<&Path>) -> Objects {
+        let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("objects");
+        Objects {
+            compiler: compiler.map(Path::to_owned),
+            out,
+            jobs: Vec::new(),
+        }
+    }
+
+    /// Adds every source below `folder`, folders named `tests`, `tools` and `include` excepted.
+    pub fn add(
+        &mut self,
+        folder: &Path,
+        flags: &[String],
+        includes: &[PathBuf],
+    ) -> Result<(), String> {
+        let mut sources = Vec::new();
+        collect(folder, &mut sources)
+            .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
+        sources.sort();
+        for (source, language) in sources {
+            let job = self.job(&source, language, &language.flags(flags), includes)?;
+            self.jobs.push(job);
+        }
+        Ok(())
+    }
+
+    fn job(
+        &self,
+        source: &Path,
+        language: Language,
+        flags: &[String],
+        includes: &[PathBuf],
+    ) -> Result<Job, String> {
+        let mut build = cc::Build::new();
+        // -O2 in every profile: the software Metal's speed is what a debug build of an engine waits for.
+        build
+            .cargo_metadata(false)
+            .cpp(language == Language::Cxx)
+            .opt_level(2)
+            .debug(false);
+        if let Some(compiler) = &self.compiler {
+            build.compiler(compiler);
+        }
+        let tool = build
+            .try_get_compiler()
+            .map_err(|error| format!("no compiler: {error}"))?;
+
+        let name: String = source
+            .to_string_lossy()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        let object = self.out.join(format!("{name}.o"));
+        let mut command = tool.to_command();
+        if language == Language::Cxx && self.compiler.is_some() {
+            command.arg("--driver-mode=g++");
+        }
+        command.args(flags).args(
+            includes
+                .iter()
+                .map(|folder| format!("-I{}", folder.display())),
+        );
+        command
+            .arg("-MD")
+            .arg("-MF")
+            .arg(object.with_extension("d"));
+        command.arg("-c").arg("-o").arg(&object).arg(source);
+        Ok(Job { command, object })
+    }
+
+    /// Compiles what is out of date and links all of it as the static library `name`.
+    pub fn archive(mut self, name: &str) -> Result<(), String> {
+        fs::create_dir_all(&self.out)
+            .map_err(|error| format!("cannot make {}: {error}", self.out.display()))?;
+        let stale: Vec<&mut Job> = self.jobs.iter_mut().filter(|job| !job.is_fresh()).collect();
+        let threads = env::var("NUM_JOBS")
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(1);
+        let queue = Mutex::new(stale.into_iter());
+        let failures = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let next = queue.lock().expect("no worker panics").next();
+                        let Some(job) = next else { break };
+                        if let Err(message) = job.run() {
+                            failures.lock().expect("no worker panics").push(message);
+                        }
+                    }
+                });
+            }
+        });
+        if let Some(message) = failures
+            .into_inner()
+            .expect("no worker panics")
+            .into_iter()
+            .next()
+        {
+            return Err(message);
+        }
+        let mut build = cc::Build::new();
+        for job in &self.jobs {
+            build.object(&job.object);
+        }
+        // Classes register themselves from constructors that no symbol refers to, so every object has to be linked.
+        build.link_lib_modifier("+whole-archive");
+        build
+            .try_compile(name)
+            .map_err(|error| format!("cannot archive {name}: {error}"))
+    }
+}
+
+impl Job {
+    fn is_fresh(&self) -> bool {
+        let recorded = fs::read_to_string(self.object.with_extension("command"));
+        if !recorded.is_ok_and(|text| text == self.record()) {
+            return false;
+        }
+        let Some(built) = modified(&self.object) else {
+            return false;
+        };
+        let Ok(rules) = fs::read_to_string(self.object.with_extension("d")) else {
+            return false;
+        };
+        let Some((_, prerequisites)) = rules.split_once(": ") else {
+            return false;
+        };
+        prerequisites
+            .replace("\\\n", " ")
+            .split_whitespace()
+            .all(|path| modified(Path::new(path)).is_some_and(|time| time <= built))
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        let record = self.record();
+        let output = self
+            .command
+            .output()
+            .map_err(|error| format!("cannot run {record}: {error}"))?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            // The compiler's own words go to stderr, where cargo shows them under the one-line error.
+            eprint!("{text}");
+            return Err(format!("{record} ({})", output.status));
+        }
+        for line in text.lines() {
+            println!("cargo::warning={line}");
+        }
+        let path = self.object.with_extension("command");
+        fs::write(&path, record)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))
+    }
+
+    fn record(&self) -> String {
+        format!("{:?}", self.command)
+    }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).ok()?.modified().ok()
+}
+
+fn collect(folder: &Path, sources: &mut Vec<(PathBuf, Language)>) -> std::io::Result<()> {
+    if !folder.exists() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            let name = path.file_name().unwrap_or_default();
+            if !["tests", "tools", "include"].contains(&name.to_str().unwrap_or_default()) {
+                collect(&path, sources)?;
+            }
+        } else if let Some(language) = Language::of(&path) {
+            sources.push((path, language));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! [`BlitEncoder`]: records copies and fills.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::access::Access;
+use crate::buffer::Buffer;
+use crate::command::CommandBuffer;
+use crate::error::{Error, Failure, Result};
+use crate::handle::{Handle, c_string, check};
+use crate::sys;
+
+/// Records copies and fills (`MTLBlitCommandEncoder`). Dropping it ends it.
+pub struct BlitEncoder<'a> {
+    handle: Handle<sys::mtb_blit_encoder>,
+    command_buffer: &'a mut CommandBuffer,
+}
+
+impl<'a> BlitEncoder<'a> {
+    pub(crate) fn new(
+        handle: Handle<sys::mtb_blit_encoder>,
+        command_buffer: &'a mut CommandBuffer,
+    ) -> BlitEncoder<'a> {
+        BlitEncoder {
+            handle,
+            command_buffer,
+        }
+    }
+
+    fn as_ptr(&self) -> *mut sys::mtb_blit_encoder {
+        self.handle.as_ptr()
+    }
+
+    /// Names the encoder in Metal's tools and errors (`label`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a label with a NUL.
+    pub fn set_label(&mut self, label: &str) -> Result<()> {
+        let label = c_string("BlitEncoder::set_label", "the label", label)?;
+        // SAFETY: both are live; the label is copied.
+        unsafe {
+            check(|error| sys::mtb_blit_encoder_set_label(self.as_ptr(), label.as_ptr(), error))
+        }
+    }
+
+    /// Copies `size` bytes (`copyFromBuffer:sourceOffset:toBuffer:destinationOffset:size:`). Offsets and size are
+    /// multiples of 4; within one buffer the two ranges must not overlap.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InUse`] while a guard for CPU access conflicts, [`Error::ReadOnly`] for the destination,
+    /// [`Error::OutOfRange`], [`Error::Misaligned`], [`Error::InvalidArgument`] for a size of zero and for an overlap,
+    /// [`Error::WrongDevice`].
+    pub fn copy(
+        &mut self,
+        source: &Buffer,
+        source_offset: usize,
+        destination: &Buffer,
+        destination_offset: usize,
+        size: usize,
+    ) -> Result<()> {
+        const FUNCTION: &str = "BlitEncoder::copy";
+        check_range(FUNCTION, source, source_offset, size)?;
+        check_range(FUNCTION, destination, destination_offset, size)?;
+        self.command_buffer
+            .record_use(FUNCTION, source, Access::Read)?;
+        self.command_buffer
+            .record_use(FUNCTION, destination, Access::Write)?;
+        let (from, to) = (source.as_ptr(), destination.as_ptr());
+        // SAFETY: the encoder and the buffers are live.
+        unsafe {
+            check(|error| {
+                sys::mtb_blit_encoder_copy(
+                    self.as_ptr(),
+                    from,
+                    source_offset,
+                    to,
+                    destination_offset,
+                    size,
+                    error,
+                )
+            })
+        }
+    }
+
+    /// Sets every byte of `range` to `value` (`fillBuffer:range:value:`). Its ends are multiples of 4.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InUse`] while a guard for CPU access lives, [`Error::ReadOnly`], [`Error::OutOfRange`],
+    /// [`Error::Misaligned`], [`Error::InvalidArgument`] for an empty range, [`Error::WrongDevice`].
+    pub fn fill(&mut self, buffer: &Buffer, range: Range<usize>, value: u8) -> Result<()> {
+        const FUNCTION: &str = "BlitEncoder::fill";
+        let length = range.end.saturating_sub(range.start);
+        check_range(FUNCTION, buffer, range.start, length)?;
+        self.command_buffer
+            .record_use(FUNCTION, buffer, Access::Write)?;
+        // SAFETY: both are live.
+        unsafe {
+            check(|error| {
+                sys::mtb_blit_encoder_fill(
+                    self.as_ptr(),
+                    buffer.as_ptr(),
+                    range.start,
+                    length,
+                    value,
+                    error,
+                )
+            })
+        }
+    }
+
+    /// Makes what the GPU wrote to a managed buffer visible to the CPU once the command buffer has completed
+    /// (`synchronizeResource:`). Does nothing for a shared buffer.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InUse`] while a guard for CPU access lives, [`Error::InvalidArgument`] for a private buffer,
+    /// [`Error::WrongDevice`].
+    pub fn synchronize(&mut self, buffer: &Buffer) -> Result<()> {
+        // It writes the CPU's copy, so it must not meet a reader.
+        if !buffer.is_read_only() {
+            self.command_buffer
+                .record_use("BlitEncoder::synchronize", buffer, Access::Write)?;
+        }
+        // SAFETY: both are live.
+        unsafe {
+            check(|error| sys::mtb_blit_encoder_synchronize(self.as_ptr(), buffer.as_ptr(), error))
+        }
+    }
+
+    /// Begins a named group of commands in Metal's tools (`pushDebugGroup:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a name with a NUL.
+    pub fn push_debug_group(&mut self, name: &str) -> Result<()> {
+        let name = c_string("BlitEncoder::push_debug_group", "the name", name)?;
+        // SAFETY: both are live; the name is copied.
+        unsafe {
+            check(|error| {
+                sys::mtb_blit_encoder_push_debug_group(self.as_ptr(), name.as_ptr(), error)
+            })
+        }
+    }
+
+    /// Ends the group that was begun last (`popDebugGroup`). The end of the encoder ends those that are left.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidState`] where there is none.
+    pub fn pop_debug_group(&mut self) -> Result<()> {
+        // SAFETY: the encoder is live.
+        unsafe { check(|error| sys::mtb_blit_encoder_pop_debug_group(self.as_ptr(), error)) }
+    }
+
+    /// Ends the encoder (`endEncoding`), as dropping it does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Internal`].
+    pub fn end_encoding(self) -> Result<()> {
+        // SAFETY: the encoder is live.
+        unsafe { check(|error| sys::mtb_blit_encoder_end(self.as_ptr(), error)) }
+    }
+}
+
+/// The bridge checks against the length that Metal knows, which for a mapped file goes to the end of its last page.
+fn check_range(function: &'static str, buffer: &Buffer, offset: usize, size: usize) -> Result<()> {
+    if offset
+        .checked_add(size)
+        .is_some_and(|end| end <= buffer.len())
+    {
+        return Ok(());
+    }
+    let message = format!(
+        "{size} bytes from {offset} on reach out of a buffer of {} bytes",
+        buffer.len()
+    );
+    Err(Error::OutOfRange(Failure::new(function, message)))
+}
+
+impl fmt::Debug for BlitEncoder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlitEncoder")
+            .field("command_buffer", &self.command_buffer)
+            .finish()
+    }
+}

@@ -1,0 +1,278 @@
+//! [`CommandBuffer`]: work on record, before it is committed.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::access::Access;
+use crate::blit::BlitEncoder;
+use crate::buffer::{Buffer, BufferInner};
+use crate::compute::{ComputeEncoder, DispatchType};
+use crate::device::Device;
+use crate::error::Result;
+use crate::event::SharedEvent;
+use crate::handle::{Handle, c_string, check, create, take_string};
+use crate::queue::CommandQueue;
+use crate::submission::{
+    Completed, Completion, Handler, Submission, completion_callback, release_completion,
+};
+use crate::sys;
+
+/// Work on record for the GPU (`MTLCommandBuffer`), until [`commit`](CommandBuffer::commit) hands it over.
+///
+/// One encoder at a time records into it. It stays on the thread that made it, as Metal wants; record on several
+/// threads by giving each a command buffer of its own, and order them with [`enqueue`](CommandBuffer::enqueue).
+/// Dropping it before the commit discards what it recorded.
+pub struct CommandBuffer {
+    // Released before `recording` gives the buffers free.
+    handle: Handle<sys::mtb_command_buffer>,
+    recording: Recording,
+    handlers: Vec<Handler>,
+    queue: CommandQueue,
+}
+
+/// The buffers that a command buffer on record uses; they are given free where it is dropped without a commit.
+struct Recording {
+    number: u64,
+    uses: Vec<Use>,
+}
+
+/// One use of a buffer by a command buffer, which keeps the buffer alive.
+pub(crate) struct Use {
+    pub(crate) buffer: Arc<BufferInner>,
+    pub(crate) access: Access,
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        for used in self.uses.drain(..) {
+            used.buffer.tracker().discard(used.access);
+        }
+    }
+}
+
+/// Numbers command buffers for the trackers; zero is none.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+
+impl CommandBuffer {
+    pub(crate) fn new(
+        handle: Handle<sys::mtb_command_buffer>,
+        queue: &CommandQueue,
+    ) -> CommandBuffer {
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+        let recording = Recording {
+            number,
+            uses: Vec::with_capacity(queue.usual_uses()),
+        };
+        CommandBuffer {
+            handle,
+            recording,
+            handlers: Vec::new(),
+            queue: queue.clone(),
+        }
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut sys::mtb_command_buffer {
+        self.handle.as_ptr()
+    }
+
+    /// The queue that the command buffer will run on.
+    pub fn queue(&self) -> &CommandQueue {
+        &self.queue
+    }
+
+    /// The device that the command buffer will run on.
+    pub fn device(&self) -> &Device {
+        self.queue.device()
+    }
+
+    /// Notes that the work on record accesses `buffer`, from now until the command buffer has completed.
+    #[inline]
+    pub(crate) fn record_use(
+        &mut self,
+        function: &'static str,
+        buffer: &Buffer,
+        access: Access,
+    ) -> Result<()> {
+        let tracker = buffer.inner().tracker();
+        if tracker.is_recorded_by(self.recording.number, access) {
+            return Ok(());
+        }
+        if access == Access::Write {
+            buffer.check_writable(function)?;
+        }
+        let recorded = tracker.record(self.recording.number, access);
+        recorded.map_err(|conflict| buffer.conflict(function, conflict))?;
+        self.recording.uses.push(Use {
+            buffer: buffer.inner().clone(),
+            access,
+        });
+        Ok(())
+    }
+
+    /// Begins to record dispatches (`computeCommandEncoderWithDispatchType:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); [`Error::InvalidState`](crate::Error::InvalidState) after an
+    /// encoder was leaked.
+    pub fn compute_command_encoder(
+        &mut self,
+        dispatch_type: DispatchType,
+    ) -> Result<ComputeEncoder<'_>> {
+        let (raw, dispatch_type) = (self.as_ptr(), dispatch_type.to_sys());
+        // SAFETY: returns an owned encoder, or NULL and an owned error.
+        let handle =
+            unsafe { create(|error| sys::mtb_compute_encoder_create(raw, dispatch_type, error)) }?;
+        Ok(ComputeEncoder::new(handle, self))
+    }
+
+    /// Begins to record copies and fills (`blitCommandEncoder`).
+    ///
+    /// # Errors
+    ///
+    /// As [`compute_command_encoder`](CommandBuffer::compute_command_encoder).
+    pub fn blit_command_encoder(&mut self) -> Result<BlitEncoder<'_>> {
+        // SAFETY: returns an owned encoder, or NULL and an owned error.
+        let handle = unsafe { create(|error| sys::mtb_blit_encoder_create(self.as_ptr(), error)) }?;
+        Ok(BlitEncoder::new(handle, self))
+    }
+
+    /// Lets the GPU raise `event` to `value` once the work recorded so far is done (`encodeSignalEvent:value:`).
+    ///
+    /// Should the GPU fail, the event is raised all the same, so that nobody waits for ever: look at the
+    /// [`Submission`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongDevice`](crate::Error::WrongDevice).
+    pub fn encode_signal_event(&mut self, event: &SharedEvent, value: u64) -> Result<()> {
+        // SAFETY: both are live.
+        unsafe {
+            check(|error| {
+                sys::mtb_command_buffer_encode_signal(self.as_ptr(), event.as_ptr(), value, error)
+            })
+        }
+    }
+
+    /// Lets the GPU wait until `event` has reached `value` before the work recorded from now on
+    /// (`encodeWaitForEvent:value:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongDevice`](crate::Error::WrongDevice).
+    pub fn encode_wait_for_event(&mut self, event: &SharedEvent, value: u64) -> Result<()> {
+        // SAFETY: both are live.
+        unsafe {
+            check(|error| {
+                sys::mtb_command_buffer_encode_wait(self.as_ptr(), event.as_ptr(), value, error)
+            })
+        }
+    }
+
+    /// Takes the next place in the queue's order of execution, which is otherwise taken by the commit (`enqueue`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidState`](crate::Error::InvalidState) the second time.
+    pub fn enqueue(&mut self) -> Result<()> {
+        // SAFETY: the command buffer is live.
+        unsafe { check(|error| sys::mtb_command_buffer_enqueue(self.as_ptr(), error)) }
+    }
+
+    /// Names the command buffer in Metal's tools and errors (`label`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a label with a NUL.
+    pub fn set_label(&mut self, label: &str) -> Result<()> {
+        let label = c_string("CommandBuffer::set_label", "the label", label)?;
+        // SAFETY: both are live; the label is copied.
+        unsafe {
+            check(|error| sys::mtb_command_buffer_set_label(self.as_ptr(), label.as_ptr(), error))
+        }
+    }
+
+    /// The label, if there is one.
+    pub fn label(&self) -> Option<String> {
+        // SAFETY: the command buffer is live, and the string is ours.
+        unsafe { take_string(sys::mtb_command_buffer_copy_label(self.as_ptr())) }
+    }
+
+    /// Calls `handler` once the command buffer has completed or failed, on a thread of Metal's
+    /// (`addCompletedHandler:`). It is dropped uncalled where the command buffer is never committed.
+    ///
+    /// A panic of the handler ends there. [`Submission::on_completed`] does the same after the commit.
+    pub fn add_completed_handler(&mut self, handler: impl FnOnce(&Completed) + Send + 'static) {
+        self.handlers.push(Box::new(handler));
+    }
+
+    /// Hands the work to the GPU (`commit`). Nothing of it has to be kept: the GPU finishes it in any case, and what it
+    /// uses lives until then.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidState`](crate::Error::InvalidState) after an encoder was leaked. The work is discarded then.
+    pub fn commit(self) -> Result<Submission> {
+        let CommandBuffer {
+            handle,
+            mut recording,
+            handlers,
+            queue,
+        } = self;
+        let uses = mem::take(&mut recording.uses);
+        queue.remember_uses(uses.len());
+        for used in &uses {
+            used.buffer.tracker().start(used.access);
+        }
+        let completion = Arc::new(Completion::new(uses, handlers));
+        let committed = commit(&handle, &completion);
+        if let Err(error) = committed {
+            // Released first: a command buffer that may still run keeps the buffers.
+            drop(handle);
+            completion.abandon();
+            return Err(error);
+        }
+        Ok(Submission::new(handle, completion, queue))
+    }
+}
+
+fn commit(handle: &Handle<sys::mtb_command_buffer>, completion: &Arc<Completion>) -> Result<()> {
+    let context = Arc::into_raw(completion.clone())
+        .cast_mut()
+        .cast::<c_void>();
+    // SAFETY: the command buffer is live, and the context is a reference that `release_completion` gives back.
+    let added = unsafe {
+        check(|error| {
+            let (callback, destructor) = (
+                Some(completion_callback as _),
+                Some(release_completion as _),
+            );
+            sys::mtb_command_buffer_add_completed_callback(
+                handle.as_ptr(),
+                callback,
+                context,
+                destructor,
+                error,
+            )
+        })
+    };
+    if let Err(error) = added {
+        // SAFETY: the call failed, so the reference is still ours and the destructor is not called.
+        unsafe { release_completion(context) };
+        return Err(error);
+    }
+    // SAFETY: the command buffer is live.
+    unsafe { check(|error| sys::mtb_command_buffer_commit(handle.as_ptr(), error)) }
+}
+
+impl fmt::Debug for CommandBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CommandBuffer")
+            .field("label", &self.label())
+            .field("uses", &self.recording.uses.len())
+            .finish()
+    }
+}

@@ -1,0 +1,382 @@
+//! [`ComputeEncoder`]: records dispatches of kernels.
+
+use std::fmt;
+
+use bytemuck::NoUninit;
+
+use crate::access::Access;
+use crate::buffer::Buffer;
+use crate::command::CommandBuffer;
+use crate::device::Size;
+use crate::error::Result;
+use crate::handle::{Handle, c_string, check};
+use crate::pipeline::ComputePipeline;
+use crate::sys;
+
+/// How the dispatches of an encoder follow each other (`MTLDispatchType`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum DispatchType {
+    /// Each sees what the ones before it wrote.
+    #[default]
+    Serial,
+    /// They may overlap: [`ComputeEncoder::memory_barrier`] orders them.
+    Concurrent,
+}
+
+impl DispatchType {
+    pub(crate) fn to_sys(self) -> sys::mtb_dispatch_type {
+        match self {
+            DispatchType::Serial => sys::MTB_DISPATCH_SERIAL,
+            DispatchType::Concurrent => sys::MTB_DISPATCH_CONCURRENT,
+        }
+    }
+}
+
+/// Bindings of an encoder are numbered from 0 and fewer than this.
+pub const MAX_BINDINGS: usize = sys::MTB_MAX_BINDINGS as usize;
+
+/// The most bytes that [`ComputeEncoder::set_bytes`] takes: Metal's limit.
+pub const MAX_INLINE_BYTES: usize = sys::MTB_MAX_INLINE_BYTES as usize;
+
+/// Records dispatches of kernels (`MTLComputeCommandEncoder`). Dropping it ends it.
+///
+/// What is set (pipeline, buffers, bytes, threadgroup memory) stays set until it is replaced.
+pub struct ComputeEncoder<'a> {
+    handle: Handle<sys::mtb_compute_encoder>,
+    command_buffer: &'a mut CommandBuffer,
+}
+
+impl<'a> ComputeEncoder<'a> {
+    pub(crate) fn new(
+        handle: Handle<sys::mtb_compute_encoder>,
+        command_buffer: &'a mut CommandBuffer,
+    ) -> ComputeEncoder<'a> {
+        ComputeEncoder {
+            handle,
+            command_buffer,
+        }
+    }
+
+    fn as_ptr(&self) -> *mut sys::mtb_compute_encoder {
+        self.handle.as_ptr()
+    }
+
+    /// Names the encoder in Metal's tools and errors (`label`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a label with a NUL.
+    pub fn set_label(&mut self, label: &str) -> Result<()> {
+        let label = c_string("ComputeEncoder::set_label", "the label", label)?;
+        // SAFETY: both are live; the label is copied.
+        unsafe {
+            check(|error| sys::mtb_compute_encoder_set_label(self.as_ptr(), label.as_ptr(), error))
+        }
+    }
+
+    /// Chooses the kernel that the next dispatches launch (`setComputePipelineState:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongDevice`](crate::Error::WrongDevice).
+    #[inline]
+    pub fn set_compute_pipeline_state(&mut self, pipeline: &ComputePipeline) -> Result<()> {
+        // SAFETY: both are live.
+        unsafe {
+            check(|error| {
+                sys::mtb_compute_encoder_set_pipeline(self.as_ptr(), pipeline.as_ptr(), error)
+            })
+        }
+    }
+
+    /// Binds `buffer` from the byte at `offset` on, for kernels that may read and write it
+    /// (`setBuffer:offset:atIndex:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InUse`](crate::Error::InUse) while a guard for CPU access lives,
+    /// [`Error::ReadOnly`](crate::Error::ReadOnly), [`Error::OutOfRange`](crate::Error::OutOfRange) for the offset or
+    /// the index, [`Error::WrongDevice`](crate::Error::WrongDevice).
+    #[inline]
+    pub fn set_buffer(&mut self, buffer: &Buffer, offset: usize, index: usize) -> Result<()> {
+        self.command_buffer
+            .record_use("ComputeEncoder::set_buffer", buffer, Access::Write)?;
+        self.bind(buffer, offset, index)
+    }
+
+    /// Binds `buffer` from the byte at `offset` on, for kernels that only read it (`setBuffer:offset:atIndex:`). The
+    /// CPU may go on reading it, too.
+    ///
+    /// That the kernel does not write it is promised where it is dispatched.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InUse`](crate::Error::InUse) while a guard that writes lives,
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for the offset or the index,
+    /// [`Error::WrongDevice`](crate::Error::WrongDevice).
+    #[inline]
+    pub fn set_buffer_read_only(
+        &mut self,
+        buffer: &Buffer,
+        offset: usize,
+        index: usize,
+    ) -> Result<()> {
+        self.command_buffer.record_use(
+            "ComputeEncoder::set_buffer_read_only",
+            buffer,
+            Access::Read,
+        )?;
+        self.bind(buffer, offset, index)
+    }
+
+    #[inline]
+    fn bind(&mut self, buffer: &Buffer, offset: usize, index: usize) -> Result<()> {
+        // SAFETY: both are live.
+        unsafe {
+            check(|error| {
+                sys::mtb_compute_encoder_set_buffer(
+                    self.as_ptr(),
+                    buffer.as_ptr(),
+                    offset,
+                    index,
+                    error,
+                )
+            })
+        }
+    }
+
+    /// Moves the binding at `index`, which has to have a buffer, to another offset in bytes
+    /// (`setBufferOffset:atIndex:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::InvalidState`](crate::Error::InvalidState) where no
+    /// buffer is bound.
+    #[inline]
+    pub fn set_buffer_offset(&mut self, offset: usize, index: usize) -> Result<()> {
+        // SAFETY: the encoder is live.
+        unsafe {
+            check(|error| {
+                sys::mtb_compute_encoder_set_buffer_offset(self.as_ptr(), offset, index, error)
+            })
+        }
+    }
+
+    /// Binds a copy of `bytes`, at most [`MAX_INLINE_BYTES`] (`setBytes:length:atIndex:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for no bytes,
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for too many and for the index.
+    #[inline]
+    pub fn set_bytes(&mut self, bytes: &[u8], index: usize) -> Result<()> {
+        let (pointer, length) = (bytes.as_ptr().cast(), bytes.len());
+        // SAFETY: the encoder is live, and the bytes are copied.
+        unsafe {
+            check(|error| {
+                sys::mtb_compute_encoder_set_bytes(self.as_ptr(), pointer, length, index, error)
+            })
+        }
+    }
+
+    /// Binds a copy of `value`, which has to be laid out as the kernel's argument is (`setBytes:length:atIndex:`).
+    ///
+    /// # Errors
+    ///
+    /// As [`set_bytes`](ComputeEncoder::set_bytes).
+    #[inline]
+    pub fn set_value<T: NoUninit>(&mut self, value: &T, index: usize) -> Result<()> {
+        self.set_bytes(bytemuck::bytes_of(value), index)
+    }
+
+    /// Gives the threadgroup argument at `index` this many bytes, a multiple of 16
+    /// (`setThreadgroupMemoryLength:atIndex:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Misaligned`](crate::Error::Misaligned), [`Error::OutOfRange`](crate::Error::OutOfRange) for more than
+    /// the device has and for the index.
+    #[inline]
+    pub fn set_threadgroup_memory_length(&mut self, length: usize, index: usize) -> Result<()> {
+        // SAFETY: the encoder is live.
+        unsafe {
+            check(|error| {
+                sys::mtb_compute_encoder_set_threadgroup_memory(self.as_ptr(), length, index, error)
+            })
+        }
+    }
+
+    /// Launches the kernel on a grid of `threads` (`dispatchThreads:threadsPerThreadgroup:`), which need not fill the
+    /// last threadgroups.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidState`](crate::Error::InvalidState) without a pipeline,
+    /// [`Error::MissingArgument`](crate::Error::MissingArgument) where the kernel has an argument that nothing is bound
+    /// to, [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a size of zero,
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for more threads or threadgroup memory than the pipeline or the
+    /// device has.
+    ///
+    /// # Safety
+    ///
+    /// No compiler checks a kernel. The caller promises that, with what is bound and these sizes,
+    ///
+    /// - every address that it reads or writes lies in the rest of the buffer bound to the argument, in the bytes or
+    ///   the threadgroup memory given for it, or in a buffer named by [`use_buffer`](ComputeEncoder::use_buffer);
+    /// - it writes to no buffer bound by [`set_buffer_read_only`](ComputeEncoder::set_buffer_read_only) or used for
+    ///   reading only, and to no bytes of [`set_bytes`](ComputeEncoder::set_bytes);
+    /// - what is bound to an argument is laid out as the argument's type is, and aligned for it.
+    #[inline]
+    pub unsafe fn dispatch_threads(
+        &mut self,
+        threads: impl Into<Size>,
+        threads_per_threadgroup: impl Into<Size>,
+    ) -> Result<()> {
+        let (grid, group) = (
+            threads.into().to_sys(),
+            threads_per_threadgroup.into().to_sys(),
+        );
+        // SAFETY: the encoder is live; what the kernel does is the caller's promise.
+        unsafe {
+            check(|error| {
+                sys::mtb_compute_encoder_dispatch_threads(self.as_ptr(), grid, group, error)
+            })
+        }
+    }
+
+    /// Launches the kernel on a grid of whole `threadgroups` (`dispatchThreadgroups:threadsPerThreadgroup:`).
+    ///
+    /// # Errors
+    ///
+    /// As [`dispatch_threads`](ComputeEncoder::dispatch_threads).
+    ///
+    /// # Safety
+    ///
+    /// As [`dispatch_threads`](ComputeEncoder::dispatch_threads).
+    #[inline]
+    pub unsafe fn dispatch_threadgroups(
+        &mut self,
+        threadgroups: impl Into<Size>,
+        threads_per_threadgroup: impl Into<Size>,
+    ) -> Result<()> {
+        let (grid, group) = (
+            threadgroups.into().to_sys(),
+            threads_per_threadgroup.into().to_sys(),
+        );
+        // SAFETY: the encoder is live; what the kernel does is the caller's promise.
+        unsafe {
+            check(|error| {
+                sys::mtb_compute_encoder_dispatch_threadgroups(self.as_ptr(), grid, group, error)
+            })
+        }
+    }
+
+    /// Lets later dispatches see what earlier ones wrote to any buffer (`memoryBarrierWithScope:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Internal`](crate::Error::Internal).
+    pub fn memory_barrier(&mut self) -> Result<()> {
+        // SAFETY: the encoder is live.
+        unsafe { check(|error| sys::mtb_compute_encoder_memory_barrier(self.as_ptr(), error)) }
+    }
+
+    /// Lets later dispatches see what earlier ones wrote to these buffers (`memoryBarrierWithResources:count:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for no buffers,
+    /// [`Error::WrongDevice`](crate::Error::WrongDevice).
+    pub fn memory_barrier_buffers(&mut self, buffers: &[&Buffer]) -> Result<()> {
+        let raw: Vec<_> = buffers.iter().map(|buffer| buffer.as_ptr()).collect();
+        // SAFETY: the encoder and the buffers are live.
+        unsafe {
+            check(|error| {
+                sys::mtb_compute_encoder_memory_barrier_buffers(
+                    self.as_ptr(),
+                    raw.as_ptr(),
+                    raw.len(),
+                    error,
+                )
+            })
+        }
+    }
+
+    /// Lets kernels reach a buffer that they know by its [address](Buffer::gpu_address) only
+    /// (`useResource:usage:`), to read and write it.
+    ///
+    /// # Errors
+    ///
+    /// As [`set_buffer`](ComputeEncoder::set_buffer).
+    pub fn use_buffer(&mut self, buffer: &Buffer) -> Result<()> {
+        self.command_buffer
+            .record_use("ComputeEncoder::use_buffer", buffer, Access::Write)?;
+        self.make_resident(buffer, sys::MTB_USAGE_READ_WRITE)
+    }
+
+    /// [`use_buffer`](ComputeEncoder::use_buffer) for kernels that only read it.
+    ///
+    /// # Errors
+    ///
+    /// As [`set_buffer_read_only`](ComputeEncoder::set_buffer_read_only).
+    pub fn use_buffer_read_only(&mut self, buffer: &Buffer) -> Result<()> {
+        self.command_buffer.record_use(
+            "ComputeEncoder::use_buffer_read_only",
+            buffer,
+            Access::Read,
+        )?;
+        self.make_resident(buffer, sys::MTB_USAGE_READ)
+    }
+
+    fn make_resident(&mut self, buffer: &Buffer, usage: sys::mtb_usage) -> Result<()> {
+        // SAFETY: both are live.
+        unsafe {
+            check(|error| {
+                sys::mtb_compute_encoder_use_buffer(self.as_ptr(), buffer.as_ptr(), usage, error)
+            })
+        }
+    }
+
+    /// Begins a named group of commands in Metal's tools (`pushDebugGroup:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a name with a NUL.
+    pub fn push_debug_group(&mut self, name: &str) -> Result<()> {
+        let name = c_string("ComputeEncoder::push_debug_group", "the name", name)?;
+        // SAFETY: both are live; the name is copied.
+        unsafe {
+            check(|error| {
+                sys::mtb_compute_encoder_push_debug_group(self.as_ptr(), name.as_ptr(), error)
+            })
+        }
+    }
+
+    /// Ends the group that was begun last (`popDebugGroup`). The end of the encoder ends those that are left.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidState`](crate::Error::InvalidState) where there is none.
+    pub fn pop_debug_group(&mut self) -> Result<()> {
+        // SAFETY: the encoder is live.
+        unsafe { check(|error| sys::mtb_compute_encoder_pop_debug_group(self.as_ptr(), error)) }
+    }
+
+    /// Ends the encoder (`endEncoding`), as dropping it does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Internal`](crate::Error::Internal).
+    pub fn end_encoding(self) -> Result<()> {
+        // SAFETY: the encoder is live.
+        unsafe { check(|error| sys::mtb_compute_encoder_end(self.as_ptr(), error)) }
+    }
+}
+
+impl fmt::Debug for ComputeEncoder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ComputeEncoder")
+            .field("command_buffer", &self.command_buffer)
+            .finish()
+    }
+}

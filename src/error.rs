@@ -1,0 +1,243 @@
+//! [`Error`]: everything that can go wrong, by what a caller would do about it.
+
+use std::borrow::Cow;
+use std::ffi::CStr;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::sys;
+
+/// The result of every fallible call of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong and where. Whatever failed, every handle involved stays usable.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no Metal device: no GPU, or a build without one of Apple's hosts and without the feature `software`.
+    #[error("there is no Metal device")]
+    NoDevice,
+    /// There are devices, but none at this index.
+    #[error("there is no Metal device {index}: the system has {count}")]
+    NoSuchDevice {
+        /// The index that was asked for.
+        index: usize,
+        /// The number of devices.
+        count: usize,
+    },
+    /// A zero size, an unknown value, a string with a NUL in it.
+    #[error("invalid argument: {0}")]
+    InvalidArgument(Box<Failure>),
+    /// A range, index, size or count beyond what the object or the device has.
+    #[error("out of range: {0}")]
+    OutOfRange(Box<Failure>),
+    /// An offset, length or address that is not the multiple that it has to be.
+    #[error("misaligned: {0}")]
+    Misaligned(Box<Failure>),
+    /// Objects of two devices in one call.
+    #[error("objects of different devices: {0}")]
+    WrongDevice(Box<Failure>),
+    /// Metal or the host could not allocate.
+    #[error("out of memory: {0}")]
+    OutOfMemory(Box<Failure>),
+    /// A library or pipeline did not compile: the message is the compiler's log, with the source's own line numbers.
+    #[error("compilation failed: {0}")]
+    Compile(Box<Failure>),
+    /// There is no function or file of that name.
+    #[error("not found: {0}")]
+    NotFound(Box<Failure>),
+    /// The dispatched kernel has an argument that nothing is bound to; the message names it.
+    #[error("missing argument: {0}")]
+    MissingArgument(Box<Failure>),
+    /// The GPU ended a command buffer with an error: [`Failure::code`] is Metal's `MTLCommandBufferError`.
+    #[error("the GPU failed: {0}")]
+    CommandBuffer(Box<Failure>),
+    /// The time given to a wait went by. What was waited for goes on.
+    #[error("timed out: {0}")]
+    Timeout(Box<Failure>),
+    /// The buffer is in use in a way that this access conflicts with, and that only the caller can end: a command
+    /// buffer on record uses it, or a guard for CPU access lives.
+    #[error("in use: {0}")]
+    InUse(Box<Failure>),
+    /// The buffer's memory is read only, and was to be written.
+    #[error("read only: {0}")]
+    ReadOnly(Box<Failure>),
+    /// The CPU has no access: the buffer's storage mode is private.
+    #[error("not visible to the CPU: {0}")]
+    NotVisible(Box<Failure>),
+    /// Not possible in the object's present state.
+    #[error("invalid state: {0}")]
+    InvalidState(Box<Failure>),
+    /// The device or the system cannot do this.
+    #[error("unsupported: {0}")]
+    Unsupported(Box<Failure>),
+    /// Metal raised an Objective-C exception, or failed without a reason.
+    #[error("Metal failed: {0}")]
+    Internal(Box<Failure>),
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: Arc<std::io::Error>,
+    },
+}
+
+/// The particulars of an [`Error`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    function: Cow<'static, str>,
+    message: Cow<'static, str>,
+    domain: Cow<'static, str>,
+    code: i64,
+}
+
+impl Failure {
+    pub(crate) fn new(
+        function: &'static str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Box<Failure> {
+        let message = message.into();
+        Box::new(Failure {
+            function: function.into(),
+            message,
+            domain: "metal_bridge".into(),
+            code: 0,
+        })
+    }
+
+    /// The call that failed: of this crate, or of the bridge under it (`mtb_...`).
+    pub fn function(&self) -> &str {
+        &self.function
+    }
+
+    /// What went wrong, with the values that were at fault.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The `NSError` domain where Metal gave an error, `metal_bridge` otherwise.
+    pub fn domain(&self) -> &str {
+        &self.domain
+    }
+
+    /// The `NSError` code where Metal gave an error, zero otherwise.
+    pub fn code(&self) -> i64 {
+        self.code
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (in {}", self.message, self.function)?;
+        if self.code != 0 {
+            write!(f, ", {} code {}", self.domain, self.code)?;
+        }
+        f.write_str(")")
+    }
+}
+
+impl Error {
+    /// The particulars, where the variant has them.
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            Error::InvalidArgument(failure)
+            | Error::OutOfRange(failure)
+            | Error::Misaligned(failure)
+            | Error::WrongDevice(failure)
+            | Error::OutOfMemory(failure)
+            | Error::Compile(failure)
+            | Error::NotFound(failure)
+            | Error::MissingArgument(failure)
+            | Error::CommandBuffer(failure)
+            | Error::Timeout(failure)
+            | Error::InUse(failure)
+            | Error::ReadOnly(failure)
+            | Error::NotVisible(failure)
+            | Error::InvalidState(failure)
+            | Error::Unsupported(failure)
+            | Error::Internal(failure) => Some(failure),
+            Error::NoDevice | Error::NoSuchDevice { .. } | Error::Io { .. } => None,
+        }
+    }
+
+    /// Names the file that an operating system's error is about.
+    pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Error {
+        Error::Io {
+            path: path.into(),
+            source: Arc::new(source),
+        }
+    }
+
+    /// Copies the error behind `raw`; the caller keeps it.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is NULL or a live error of the bridge.
+    pub(crate) unsafe fn from_borrowed(raw: *const sys::mtb_error) -> Error {
+        if raw.is_null() {
+            // The bridge's contract: a failure without an error had no memory for one.
+            return Error::OutOfMemory(Failure::new(
+                "metal_bridge",
+                "no memory for the error itself",
+            ));
+        }
+        // SAFETY: `raw` is live; its strings live as long as it does and are copied here.
+        let (status, failure) = unsafe {
+            let failure = Failure {
+                function: text(sys::mtb_error_function(raw)).into(),
+                message: text(sys::mtb_error_message(raw)).into(),
+                domain: text(sys::mtb_error_domain(raw)).into(),
+                code: sys::mtb_error_code(raw),
+            };
+            (sys::mtb_error_status(raw), Box::new(failure))
+        };
+        match status {
+            sys::MTB_INVALID_ARGUMENT => Error::InvalidArgument(failure),
+            sys::MTB_OUT_OF_RANGE => Error::OutOfRange(failure),
+            sys::MTB_MISALIGNED => Error::Misaligned(failure),
+            sys::MTB_WRONG_DEVICE => Error::WrongDevice(failure),
+            sys::MTB_NO_DEVICE => Error::NoDevice,
+            sys::MTB_OUT_OF_MEMORY => Error::OutOfMemory(failure),
+            sys::MTB_COMPILE_FAILED => Error::Compile(failure),
+            sys::MTB_NOT_FOUND => Error::NotFound(failure),
+            sys::MTB_MISSING_ARGUMENT => Error::MissingArgument(failure),
+            sys::MTB_COMMAND_BUFFER_FAILED => Error::CommandBuffer(failure),
+            sys::MTB_TIMEOUT => Error::Timeout(failure),
+            sys::MTB_INVALID_STATE => Error::InvalidState(failure),
+            sys::MTB_UNSUPPORTED => Error::Unsupported(failure),
+            _ => Error::Internal(failure),
+        }
+    }
+
+    /// Takes over an error that a call of the bridge gave to its caller.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is NULL or a live error that the caller owns; it is gone afterwards.
+    pub(crate) unsafe fn from_owned(raw: *mut sys::mtb_error) -> Error {
+        // SAFETY: as promised by the caller; `mtb_error_release` takes NULL.
+        unsafe {
+            let error = Error::from_borrowed(raw);
+            sys::mtb_error_release(raw);
+            error
+        }
+    }
+}
+
+/// Copies a string of the bridge's; empty for NULL.
+///
+/// # Safety
+///
+/// `raw` is NULL or a C string that lives during the call.
+pub(crate) unsafe fn text(raw: *const std::ffi::c_char) -> String {
+    if raw.is_null() {
+        return String::new();
+    }
+    // SAFETY: as promised by the caller.
+    unsafe { CStr::from_ptr(raw) }
+        .to_string_lossy()
+        .into_owned()
+}

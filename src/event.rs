@@ -1,0 +1,157 @@
+//! [`SharedEvent`]: a counter that CPU and GPU signal and wait for.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::callback::contain_panic;
+use crate::device::Device;
+use crate::error::Result;
+use crate::handle::{Handle, c_string, check, create, nanoseconds, take_string};
+use crate::sys;
+
+/// A counter that only rises, which CPU and GPU signal and wait for (`MTLSharedEvent`). Clones share it.
+///
+/// The GPU's side is recorded by [`CommandBuffer::encode_signal_event`](crate::CommandBuffer::encode_signal_event) and
+/// [`encode_wait_for_event`](crate::CommandBuffer::encode_wait_for_event).
+#[derive(Clone)]
+pub struct SharedEvent {
+    inner: Arc<EventInner>,
+}
+
+struct EventInner {
+    handle: Handle<sys::mtb_event>,
+    device: Device,
+}
+
+impl Device {
+    /// Makes an event whose value is zero (`newSharedEvent`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn new_shared_event(&self) -> Result<SharedEvent> {
+        // SAFETY: returns an owned event, or NULL and an owned error.
+        let handle = unsafe { create(|error| sys::mtb_event_create(self.as_ptr(), error)) }?;
+        Ok(SharedEvent {
+            inner: Arc::new(EventInner {
+                handle,
+                device: self.clone(),
+            }),
+        })
+    }
+}
+
+impl SharedEvent {
+    pub(crate) fn as_ptr(&self) -> *mut sys::mtb_event {
+        self.inner.handle.as_ptr()
+    }
+
+    /// The device that the event belongs to.
+    pub fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    /// The value that the event has now (`signaledValue`).
+    pub fn signaled_value(&self) -> u64 {
+        // SAFETY: the event is live.
+        unsafe { sys::mtb_event_signaled_value(self.as_ptr()) }
+    }
+
+    /// Raises the event's value from the CPU (`signaledValue`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a value smaller than the present one.
+    pub fn set_signaled_value(&self, value: u64) -> Result<()> {
+        // SAFETY: the event is live.
+        unsafe { check(|error| sys::mtb_event_signal(self.as_ptr(), value, error)) }
+    }
+
+    /// Waits on the CPU until the event has reached `value` (`waitUntilSignaledValue:timeoutMS:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`](crate::Error::Timeout) after `timeout`, which is rounded up to milliseconds.
+    pub fn wait_until_signaled_value(&self, value: u64, timeout: Duration) -> Result<()> {
+        // SAFETY: the event is live.
+        unsafe {
+            check(|error| sys::mtb_event_wait(self.as_ptr(), value, nanoseconds(timeout), error))
+        }
+    }
+
+    /// Calls `listener` with the event's value once that has reached `value`, on a thread of Metal's
+    /// (`notifyListener:atValue:block:`). It is dropped uncalled where the event goes first.
+    ///
+    /// A panic of the listener ends there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); the listener is dropped then.
+    pub fn notify(&self, value: u64, listener: impl FnOnce(u64) + Send + 'static) -> Result<()> {
+        let context: *mut Listener = Box::into_raw(Box::new(Some(Box::new(listener))));
+        // SAFETY: the event is live, and the context is one that both functions take.
+        let notified = unsafe {
+            check(|error| {
+                let (callback, destructor) =
+                    (Some(call_listener as _), Some(release_listener as _));
+                sys::mtb_event_notify(
+                    self.as_ptr(),
+                    value,
+                    callback,
+                    context.cast(),
+                    destructor,
+                    error,
+                )
+            })
+        };
+        if notified.is_err() {
+            // SAFETY: the call failed, so the context is still ours.
+            drop(unsafe { Box::from_raw(context) });
+        }
+        notified
+    }
+
+    /// Names the event in Metal's tools (`label`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a label with a NUL.
+    pub fn set_label(&self, label: &str) -> Result<()> {
+        let label = c_string("SharedEvent::set_label", "the label", label)?;
+        // SAFETY: both are live; the label is copied.
+        unsafe { check(|error| sys::mtb_event_set_label(self.as_ptr(), label.as_ptr(), error)) }
+    }
+
+    /// The label, if there is one.
+    pub fn label(&self) -> Option<String> {
+        // SAFETY: the event is live, and the string is ours.
+        unsafe { take_string(sys::mtb_event_copy_label(self.as_ptr())) }
+    }
+}
+
+/// The context of a notification: taken by the call, freed by the destructor.
+type Listener = Option<Box<dyn FnOnce(u64) + Send>>;
+
+unsafe extern "C" fn call_listener(value: u64, context: *mut c_void) {
+    // SAFETY: the context is a boxed listener, which the bridge lends to this one call.
+    let listener = unsafe { (*context.cast::<Listener>()).take() };
+    if let Some(listener) = listener {
+        contain_panic(|| listener(value));
+    }
+}
+
+unsafe extern "C" fn release_listener(context: *mut c_void) {
+    // SAFETY: the context is a boxed listener, which the bridge gives back once.
+    let listener = unsafe { Box::from_raw(context.cast::<Listener>()) };
+    contain_panic(|| drop(listener));
+}
+
+impl fmt::Debug for SharedEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedEvent")
+            .field("signaled_value", &self.signaled_value())
+            .finish()
+    }
+}

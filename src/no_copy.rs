@@ -1,0 +1,181 @@
+//! Buffers over memory that the program has already (`newBufferWithBytesNoCopy:length:options:deallocator:`).
+
+use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::Arc;
+
+use memmap2::Mmap;
+
+use crate::buffer::{Buffer, StorageMode};
+use crate::callback::contain_panic;
+use crate::device::Device;
+use crate::error::{Error, Failure, Result};
+use crate::handle::create;
+use crate::sys;
+
+/// Bytes of a page of virtual memory, the unit of no-copy buffers: 16384 on Apple silicon, 4096 on most others.
+///
+/// 4096 in a build without a Metal.
+pub fn page_size() -> usize {
+    if !cfg!(metal_backend) {
+        return 4096;
+    }
+    // SAFETY: takes nothing and may be called from any thread.
+    unsafe { sys::mtb_page_size() }
+}
+
+/// What keeps the memory of a no-copy buffer alive, dropped by the deallocator.
+type Owner = Box<dyn Send>;
+
+impl Device {
+    /// Makes a buffer over the bytes of `owner`, which it keeps until neither the buffer nor a command buffer needs
+    /// them. The program reaches them through the buffer only.
+    ///
+    /// The address and the length have to be multiples of [`page_size`], as those of a `memmap2::MmapMut` are.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Misaligned`], [`Error::InvalidArgument`] for no bytes and for a private buffer, [`Error::OutOfRange`],
+    /// [`Error::OutOfMemory`].
+    pub fn new_buffer_no_copy<O>(&self, owner: O, storage_mode: StorageMode) -> Result<Buffer>
+    where
+        O: AsMut<[u8]> + Send + 'static,
+    {
+        // Raw from here on: a `Box` that moves would end the loan of its bytes.
+        let owner = Box::into_raw(Box::new(owner));
+        // SAFETY: `owner` is live, ours alone, and never touched again until it is dropped: its bytes stay borrowed.
+        let bytes = unsafe { (*owner).as_mut() };
+        let (pointer, length) = (bytes.as_mut_ptr(), bytes.len());
+        let release = RawOwner(owner);
+        // SAFETY: the bytes are exclusively borrowed from the owner until it is dropped.
+        unsafe {
+            self.no_copy(
+                pointer,
+                length,
+                length,
+                storage_mode,
+                false,
+                Box::new(release),
+            )
+        }
+    }
+
+    /// Makes a read-only shared buffer over the bytes of `owner`, a reference to which it keeps until neither the
+    /// buffer nor a command buffer needs them. Others may go on reading the bytes.
+    ///
+    /// The address and the length have to be multiples of [`page_size`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Misaligned`], [`Error::InvalidArgument`] for no bytes, [`Error::OutOfRange`], [`Error::OutOfMemory`].
+    pub fn new_buffer_no_copy_read_only<O>(&self, owner: Arc<O>) -> Result<Buffer>
+    where
+        O: AsRef<[u8]> + Send + Sync + ?Sized + 'static,
+    {
+        let bytes = (*owner).as_ref();
+        let (pointer, length) = (bytes.as_ptr().cast_mut(), bytes.len());
+        // SAFETY: the bytes stay borrowed from `owner`, which lives, shared, until the deallocator drops this
+        // reference; nobody writes them, since the buffer is read only.
+        unsafe {
+            self.no_copy(
+                pointer,
+                length,
+                length,
+                StorageMode::Shared,
+                true,
+                Box::new(owner),
+            )
+        }
+    }
+
+    /// Makes a read-only shared buffer over a range of a mapped file, in bytes from the start of the mapping.
+    ///
+    /// The range has to begin on a multiple of [`page_size`] in memory; it may end anywhere, and the buffer's length is
+    /// the range's. Kernels must not read the rest of the last page. A weight file as a whole is such a range.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Misaligned`], [`Error::InvalidArgument`] for an empty range, [`Error::OutOfRange`] for one that leaves
+    /// the mapping or is longer than the device's largest buffer, [`Error::OutOfMemory`].
+    pub fn new_buffer_with_mmap(&self, map: Arc<Mmap>, range: Range<usize>) -> Result<Buffer> {
+        const FUNCTION: &str = "Device::new_buffer_with_mmap";
+        let Some(bytes) = map.get(range.clone()) else {
+            let message = format!("{range:?} leaves the mapping of {} bytes", map.len());
+            return Err(Error::OutOfRange(Failure::new(FUNCTION, message)));
+        };
+        let (pointer, length) = (bytes.as_ptr().cast_mut(), bytes.len());
+        // Metal wants whole pages, and those of a mapping are there to the end of the last one.
+        let whole = length.next_multiple_of(page_size());
+        // SAFETY: the pages are mapped, readable, while `map` lives, which the owner is; the buffer is read only.
+        unsafe {
+            self.no_copy(
+                pointer,
+                whole,
+                length,
+                StorageMode::Shared,
+                true,
+                Box::new(map),
+            )
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The `mapped` bytes at `pointer` stay valid until `owner` is dropped, and until then only readers touch them
+    /// besides the buffer (`read_only`), or nobody does.
+    unsafe fn no_copy(
+        &self,
+        pointer: *mut u8,
+        mapped: usize,
+        length: usize,
+        storage_mode: StorageMode,
+        read_only: bool,
+        owner: Owner,
+    ) -> Result<Buffer> {
+        let context = Box::into_raw(Box::new(owner));
+        let (bytes, mode) = (pointer.cast::<c_void>(), storage_mode.to_sys());
+        // SAFETY: the memory is valid until the deallocator drops the owner, and the context is a boxed owner.
+        let handle = unsafe {
+            create(|error| {
+                let deallocator = Some(release_owner as unsafe extern "C" fn(_, _, _));
+                sys::mtb_buffer_create_no_copy(
+                    self.as_ptr(),
+                    bytes,
+                    mapped,
+                    mode,
+                    deallocator,
+                    context.cast(),
+                    error,
+                )
+            })
+        };
+        match handle {
+            Ok(handle) => Ok(Buffer::new(self, handle, length, storage_mode, read_only)),
+            Err(error) => {
+                // SAFETY: the call failed, so the deallocator is not called and the context is still ours.
+                drop(unsafe { Box::from_raw(context) });
+                Err(error)
+            }
+        }
+    }
+}
+
+/// An owner whose bytes are on loan for as long as it lives.
+struct RawOwner<O>(*mut O);
+
+// SAFETY: it is the owner, which may be sent.
+unsafe impl<O: Send> Send for RawOwner<O> {}
+
+impl<O> Drop for RawOwner<O> {
+    fn drop(&mut self) {
+        // SAFETY: made by `Box::into_raw`, and dropped once, here.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+/// The deallocator of every no-copy buffer.
+unsafe extern "C" fn release_owner(_bytes: *mut c_void, _length: usize, context: *mut c_void) {
+    // SAFETY: the context is a boxed owner, and the bridge calls this once.
+    let owner = unsafe { Box::from_raw(context.cast::<Owner>()) };
+    contain_panic(|| drop(owner));
+}

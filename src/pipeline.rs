@@ -1,0 +1,198 @@
+//! [`ComputePipeline`]: a kernel made ready to launch.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::device::Device;
+use crate::error::{Error, Failure, Result, text};
+use crate::handle::{Handle, create};
+use crate::library::Function;
+use crate::sys;
+
+/// A kernel made ready to launch (`MTLComputePipelineState`). Clones share it.
+#[derive(Clone)]
+pub struct ComputePipeline {
+    inner: Arc<PipelineInner>,
+}
+
+struct PipelineInner {
+    handle: Handle<sys::mtb_pipeline>,
+    device: Device,
+    function_name: String,
+    thread_execution_width: usize,
+    max_total_threads_per_threadgroup: usize,
+    static_threadgroup_memory_length: usize,
+    arguments: Vec<Argument>,
+}
+
+/// An argument of a kernel, as the compiler saw it (`MTLBinding`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Argument {
+    /// The argument's name in the source.
+    pub name: String,
+    /// What is bound to it.
+    pub kind: ArgumentKind,
+    /// What the kernel's type lets it do.
+    pub access: ArgumentAccess,
+    /// Where it is bound: `n` of `[[buffer(n)]]` or `[[threadgroup(n)]]`.
+    pub index: usize,
+    /// The compiled kernel uses it, so a dispatch needs it bound.
+    pub is_used: bool,
+    /// Bytes of what the argument points to (buffers) or of its memory (threadgroup memory).
+    pub data_size: usize,
+    /// Alignment of the same, in bytes.
+    pub alignment: usize,
+}
+
+/// What is bound to an argument (`MTLBindingType`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ArgumentKind {
+    /// A buffer or inline bytes.
+    Buffer,
+    /// Threadgroup memory whose length the encoder sets.
+    ThreadgroupMemory,
+    /// Something that this crate does not bind, such as a texture.
+    Other,
+}
+
+/// What a kernel may do with an argument (`MTLBindingAccess`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ArgumentAccess {
+    /// `constant`, or a pointer to `const`.
+    ReadOnly,
+    /// Anything.
+    ReadWrite,
+    /// Writing alone.
+    WriteOnly,
+}
+
+impl Device {
+    /// Makes a kernel ready to launch (`newComputePipelineStateWithFunction:options:reflection:error:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Compile`], [`Error::WrongDevice`] for a function of another device.
+    pub fn new_compute_pipeline_state(&self, function: &Function) -> Result<ComputePipeline> {
+        if function.device() != self {
+            let message = format!(
+                "the function {} belongs to {}",
+                function.name(),
+                function.device().name()
+            );
+            return Err(Error::WrongDevice(Failure::new(
+                "Device::new_compute_pipeline_state",
+                message,
+            )));
+        }
+        // SAFETY: the function is live; returns an owned pipeline, or NULL and an owned error.
+        let handle = unsafe { create(|error| sys::mtb_pipeline_create(function.as_ptr(), error)) }?;
+        let raw = handle.as_ptr();
+        // SAFETY: the pipeline is live; its strings live as long as it does and are copied.
+        let inner = unsafe {
+            PipelineInner {
+                function_name: text(sys::mtb_pipeline_function_name(raw)),
+                thread_execution_width: sys::mtb_pipeline_thread_execution_width(raw),
+                max_total_threads_per_threadgroup:
+                    sys::mtb_pipeline_max_total_threads_per_threadgroup(raw),
+                static_threadgroup_memory_length:
+                    sys::mtb_pipeline_static_threadgroup_memory_length(raw),
+                arguments: arguments(raw),
+                handle,
+                device: self.clone(),
+            }
+        };
+        Ok(ComputePipeline {
+            inner: Arc::new(inner),
+        })
+    }
+}
+
+/// # Safety
+///
+/// `raw` is a live pipeline.
+unsafe fn arguments(raw: *const sys::mtb_pipeline) -> Vec<Argument> {
+    // SAFETY: the pipeline is live.
+    let count = unsafe { sys::mtb_pipeline_argument_count(raw) };
+    let argument = |position| {
+        let mut argument = sys::mtb_argument {
+            name: std::ptr::null(),
+            kind: sys::MTB_ARGUMENT_OTHER,
+            access: sys::MTB_ACCESS_READ_WRITE,
+            index: 0,
+            is_used: false,
+            data_size: 0,
+            alignment: 0,
+        };
+        // SAFETY: both are live; the name lives as long as the pipeline and is copied.
+        let name = unsafe {
+            sys::mtb_pipeline_get_argument(raw, position, &mut argument)
+                .then(|| text(argument.name))
+        };
+        let kind = match argument.kind {
+            sys::MTB_ARGUMENT_BUFFER => ArgumentKind::Buffer,
+            sys::MTB_ARGUMENT_THREADGROUP_MEMORY => ArgumentKind::ThreadgroupMemory,
+            _ => ArgumentKind::Other,
+        };
+        let access = match argument.access {
+            sys::MTB_ACCESS_READ_ONLY => ArgumentAccess::ReadOnly,
+            sys::MTB_ACCESS_WRITE_ONLY => ArgumentAccess::WriteOnly,
+            _ => ArgumentAccess::ReadWrite,
+        };
+        name.map(|name| Argument {
+            name,
+            kind,
+            access,
+            index: argument.index as usize,
+            is_used: argument.is_used,
+            data_size: argument.data_size,
+            alignment: argument.alignment,
+        })
+    };
+    (0..count).filter_map(argument).collect()
+}
+
+impl ComputePipeline {
+    pub(crate) fn as_ptr(&self) -> *mut sys::mtb_pipeline {
+        self.inner.handle.as_ptr()
+    }
+
+    /// The device that the pipeline belongs to.
+    pub fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    /// The kernel's name.
+    pub fn function_name(&self) -> &str {
+        &self.inner.function_name
+    }
+
+    /// Threads in a SIMD-group (`threadExecutionWidth`).
+    pub fn thread_execution_width(&self) -> usize {
+        self.inner.thread_execution_width
+    }
+
+    /// The most threads that a threadgroup of this kernel can have (`maxTotalThreadsPerThreadgroup`).
+    pub fn max_total_threads_per_threadgroup(&self) -> usize {
+        self.inner.max_total_threads_per_threadgroup
+    }
+
+    /// Bytes of threadgroup memory that the kernel declares itself (`staticThreadgroupMemoryLength`).
+    pub fn static_threadgroup_memory_length(&self) -> usize {
+        self.inner.static_threadgroup_memory_length
+    }
+
+    /// The kernel's arguments (`MTLComputePipelineReflection.bindings`).
+    pub fn arguments(&self) -> &[Argument] {
+        &self.inner.arguments
+    }
+}
+
+impl fmt::Debug for ComputePipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ComputePipeline")
+            .field("function_name", &self.function_name())
+            .finish()
+    }
+}

@@ -1,0 +1,143 @@
+//! [`CommandQueue`]: the order in which command buffers run.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::command::CommandBuffer;
+use crate::device::Device;
+use crate::error::{Error, Failure, Result};
+use crate::handle::{Handle, c_string, check, create, nanoseconds, take_string};
+use crate::sys;
+
+/// A queue of command buffers (`MTLCommandQueue`), which run in the order in which they were enqueued. Clones share it.
+#[derive(Clone)]
+pub struct CommandQueue {
+    inner: Arc<QueueInner>,
+}
+
+struct QueueInner {
+    handle: Handle<sys::mtb_queue>,
+    device: Device,
+    /// The most buffer uses that a command buffer of this queue has had: room that the next one starts with.
+    usual_uses: AtomicUsize,
+}
+
+impl Device {
+    /// Makes a queue with room for Metal's default of 64 command buffers that have not completed (`newCommandQueue`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`].
+    pub fn new_command_queue(&self) -> Result<CommandQueue> {
+        self.command_queue(0)
+    }
+
+    /// Makes a queue with room for `count` command buffers that have not completed
+    /// (`newCommandQueueWithMaxCommandBufferCount:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a count of zero, [`Error::OutOfMemory`].
+    pub fn new_command_queue_with_max_command_buffer_count(
+        &self,
+        count: usize,
+    ) -> Result<CommandQueue> {
+        if count == 0 {
+            let function = "Device::new_command_queue_with_max_command_buffer_count";
+            return Err(Error::InvalidArgument(Failure::new(
+                function,
+                "a queue needs room for a command buffer",
+            )));
+        }
+        self.command_queue(count)
+    }
+
+    fn command_queue(&self, count: usize) -> Result<CommandQueue> {
+        // SAFETY: returns an owned queue, or NULL and an owned error.
+        let handle = unsafe { create(|error| sys::mtb_queue_create(self.as_ptr(), count, error)) }?;
+        let inner = QueueInner {
+            handle,
+            device: self.clone(),
+            usual_uses: AtomicUsize::new(0),
+        };
+        Ok(CommandQueue {
+            inner: Arc::new(inner),
+        })
+    }
+}
+
+impl CommandQueue {
+    /// The device that the queue belongs to.
+    pub fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    /// Makes a command buffer (`commandBuffer`).
+    ///
+    /// A queue has room for a fixed number of command buffers that have not completed, committed or not: beyond it
+    /// this waits for one to complete or to be dropped. A thread that holds all of them on record waits for ever.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`].
+    pub fn command_buffer(&self) -> Result<CommandBuffer> {
+        self.make_command_buffer(sys::MTB_FOREVER)
+    }
+
+    /// [`command_buffer`](CommandQueue::command_buffer) that waits for room no longer than `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`], [`Error::OutOfMemory`].
+    pub fn command_buffer_timeout(&self, timeout: Duration) -> Result<CommandBuffer> {
+        self.make_command_buffer(nanoseconds(timeout))
+    }
+
+    fn make_command_buffer(&self, timeout: u64) -> Result<CommandBuffer> {
+        let (queue, references) = (self.inner.handle.as_ptr(), sys::MTB_REFERENCES_RETAINED);
+        // SAFETY: returns an owned command buffer, or NULL and an owned error.
+        let handle = unsafe {
+            create(|error| sys::mtb_command_buffer_create(queue, references, timeout, error))
+        }?;
+        Ok(CommandBuffer::new(handle, self))
+    }
+
+    /// Names the queue in Metal's tools (`label`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a label with a NUL.
+    pub fn set_label(&self, label: &str) -> Result<()> {
+        let label = c_string("CommandQueue::set_label", "the label", label)?;
+        // SAFETY: both are live; the label is copied.
+        unsafe {
+            check(|error| {
+                sys::mtb_queue_set_label(self.inner.handle.as_ptr(), label.as_ptr(), error)
+            })
+        }
+    }
+
+    /// The label, if there is one.
+    pub fn label(&self) -> Option<String> {
+        // SAFETY: the queue is live, and the string is ours.
+        unsafe { take_string(sys::mtb_queue_copy_label(self.inner.handle.as_ptr())) }
+    }
+
+    pub(crate) fn usual_uses(&self) -> usize {
+        self.inner.usual_uses.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn remember_uses(&self, uses: usize) {
+        self.inner.usual_uses.fetch_max(uses, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for CommandQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CommandQueue")
+            .field("label", &self.label())
+            .finish()
+    }
+}
