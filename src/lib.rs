@@ -15,6 +15,7 @@ mod error;
 mod event;
 mod handle;
 mod library;
+pub mod llama;
 mod no_copy;
 mod pipeline;
 mod queue;
