@@ -65,12 +65,22 @@ pub struct Buffer {
     inner: Arc<BufferInner>,
 }
 
+/// What the CPU may do with the bytes of a buffer that it could see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CpuAccess {
+    ReadWrite,
+    /// The memory may not be written, by the GPU either.
+    ReadOnly,
+    /// As above, and somebody outside of the program may change it: no reference to it may be made.
+    Hidden,
+}
+
 pub(crate) struct BufferInner {
     handle: Handle<sys::mtb_buffer>,
     device: Device,
     /// Bytes that the caller asked for: those of a mapped file may end before the buffer's last page does.
     length: usize,
-    /// `None` for a private buffer.
+    /// `None` for a private buffer and for one over a mapped file.
     contents: Option<NonNull<u8>>,
     storage_mode: StorageMode,
     read_only: bool,
@@ -103,7 +113,13 @@ impl Device {
                 sys::mtb_buffer_create(self.as_ptr(), length, storage_mode.to_sys(), error)
             })
         }?;
-        Ok(Buffer::new(self, handle, length, storage_mode, false))
+        Ok(Buffer::new(
+            self,
+            handle,
+            length,
+            storage_mode,
+            CpuAccess::ReadWrite,
+        ))
     }
 
     /// Makes a shared or managed buffer with a copy of `data` (`newBufferWithBytes:length:options:`).
@@ -125,7 +141,13 @@ impl Device {
                 sys::mtb_buffer_create_with_bytes(self.as_ptr(), pointer, bytes.len(), mode, error)
             })
         }?;
-        Ok(Buffer::new(self, handle, bytes.len(), storage_mode, false))
+        Ok(Buffer::new(
+            self,
+            handle,
+            bytes.len(),
+            storage_mode,
+            CpuAccess::ReadWrite,
+        ))
     }
 }
 
@@ -135,10 +157,14 @@ impl Buffer {
         handle: Handle<sys::mtb_buffer>,
         length: usize,
         storage_mode: StorageMode,
-        read_only: bool,
+        cpu_access: CpuAccess,
     ) -> Buffer {
-        // SAFETY: the buffer is live.
-        let contents = NonNull::new(unsafe { sys::mtb_buffer_contents(handle.as_ptr()) }.cast());
+        let contents = match cpu_access {
+            CpuAccess::Hidden => None,
+            // SAFETY: the buffer is live.
+            _ => NonNull::new(unsafe { sys::mtb_buffer_contents(handle.as_ptr()) }.cast()),
+        };
+        let read_only = cpu_access != CpuAccess::ReadWrite;
         let tracker = Tracker::default();
         let device = device.clone();
         Buffer {
@@ -400,10 +426,11 @@ impl Buffer {
         range: Range<usize>,
     ) -> Result<(NonNull<T>, usize)> {
         let Some(contents) = self.inner.contents else {
-            let message = format!(
-                "{} is private: copy it to a shared buffer with a blit",
-                self.describe()
-            );
+            let why = match self.storage_mode() {
+                StorageMode::Private => "is private: copy it to a shared buffer with a blit",
+                _ => "lies over a mapped file, which only the GPU reads",
+            };
+            let message = format!("{} {why}", self.describe());
             return Err(Error::NotVisible(Failure::new(function, message)));
         };
         let size = size_of::<T>();

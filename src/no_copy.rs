@@ -4,9 +4,9 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::Arc;
 
-use memmap2::Mmap;
+use memmap2::MmapRaw;
 
-use crate::buffer::{Buffer, StorageMode};
+use crate::buffer::{Buffer, CpuAccess, StorageMode};
 use crate::callback::contain_panic;
 use crate::device::Device;
 use crate::error::{Error, Failure, Result};
@@ -54,7 +54,7 @@ impl Device {
                 length,
                 length,
                 storage_mode,
-                false,
+                CpuAccess::ReadWrite,
                 Box::new(release),
             )
         }
@@ -82,7 +82,7 @@ impl Device {
                 length,
                 length,
                 StorageMode::Shared,
-                true,
+                CpuAccess::ReadOnly,
                 Box::new(owner),
             )
         }
@@ -93,17 +93,21 @@ impl Device {
     /// The range has to begin on a multiple of [`page_size`] in memory; it may end anywhere, and the buffer's length is
     /// the range's. Kernels must not read the rest of the last page. A weight file as a whole is such a range.
     ///
+    /// Only the GPU sees the bytes: another process may change the file, which no reference of Rust's would survive.
+    ///
     /// # Errors
     ///
     /// [`Error::Misaligned`], [`Error::InvalidArgument`] for an empty range, [`Error::OutOfRange`] for one that leaves
     /// the mapping or is longer than the device's largest buffer, [`Error::OutOfMemory`].
-    pub fn new_buffer_with_mmap(&self, map: Arc<Mmap>, range: Range<usize>) -> Result<Buffer> {
+    pub fn new_buffer_with_mmap(&self, map: Arc<MmapRaw>, range: Range<usize>) -> Result<Buffer> {
         const FUNCTION: &str = "Device::new_buffer_with_mmap";
-        let Some(bytes) = map.get(range.clone()) else {
+        if range.start > range.end || range.end > map.len() {
             let message = format!("{range:?} leaves the mapping of {} bytes", map.len());
             return Err(Error::OutOfRange(Failure::new(FUNCTION, message)));
-        };
-        let (pointer, length) = (bytes.as_ptr().cast_mut(), bytes.len());
+        }
+        let length = range.end - range.start;
+        // SAFETY: the start lies in the mapping or at its end.
+        let pointer = unsafe { map.as_ptr().add(range.start) }.cast_mut();
         // Metal wants whole pages, and those of a mapping are there to the end of the last one.
         let whole = length.next_multiple_of(page_size());
         // SAFETY: the pages are mapped, readable, while `map` lives, which the owner is; the buffer is read only.
@@ -113,7 +117,7 @@ impl Device {
                 whole,
                 length,
                 StorageMode::Shared,
-                true,
+                CpuAccess::Hidden,
                 Box::new(map),
             )
         }
@@ -122,14 +126,14 @@ impl Device {
     /// # Safety
     ///
     /// The `mapped` bytes at `pointer` stay valid until `owner` is dropped, and until then only readers touch them
-    /// besides the buffer (`read_only`), or nobody does.
+    /// besides the buffer ([`CpuAccess::ReadOnly`]), or others too ([`CpuAccess::Hidden`]), or nobody does.
     unsafe fn no_copy(
         &self,
         pointer: *mut u8,
         mapped: usize,
         length: usize,
         storage_mode: StorageMode,
-        read_only: bool,
+        cpu_access: CpuAccess,
         owner: Owner,
     ) -> Result<Buffer> {
         let context = Box::into_raw(Box::new(owner));
@@ -150,7 +154,7 @@ impl Device {
             })
         };
         match handle {
-            Ok(handle) => Ok(Buffer::new(self, handle, length, storage_mode, read_only)),
+            Ok(handle) => Ok(Buffer::new(self, handle, length, storage_mode, cpu_access)),
             Err(error) => {
                 // SAFETY: the call failed, so the deallocator is not called and the context is still ours.
                 drop(unsafe { Box::from_raw(context) });
