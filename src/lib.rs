@@ -17,6 +17,7 @@ mod handle;
 mod library;
 pub mod llama;
 mod no_copy;
+pub mod ops;
 mod pipeline;
 mod queue;
 mod statistics;

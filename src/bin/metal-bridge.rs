@@ -1,3 +1,8 @@
-//! The `metal-bridge` command line.
+//! The command line; `metal-bridge --help` tells what it does.
 
-fn main() {}
+#[path = "../cli/mod.rs"]
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::run()
+}

@@ -1,6 +1,47 @@
-//! A Llama inference engine on the bridge.
+//! A Llama inference engine on the bridge: GGUF files in, text out.
+//!
+//! | piece | type |
+//! |---|---|
+//! | a file: metadata, tensors, mapped weights | [`gguf::Gguf`] |
+//! | text to tokens and back | [`tokenizer::Tokenizer`] |
+//! | weights in GPU buffers, shared by all sessions | [`Model`] |
+//! | one text in the making: KV cache, position, logits | [`Session`] |
+//! | choice of the next token | [`sampling::Sampler`] |
+//! | prompt to text | [`Session::generate`] |
+//!
+//! ```no_run
+//! use std::ops::ControlFlow;
+//!
+//! use metal_bridge::Device;
+//! use metal_bridge::llama::{GenerateOptions, Model, Session};
+//!
+//! # fn main() -> Result<(), metal_bridge::llama::Error> {
+//! let device = Device::system_default()?;
+//! let model = Model::load(&device, "models/tiny-stories/tiny-stories-q8_0.gguf")?;
+//! let mut session = Session::new(&model)?;
+//! session.generate("Once upon a time", &GenerateOptions::default(), |text| {
+//!     print!("{text}");
+//!     ControlFlow::Continue(())
+//! })?;
+//! # Ok(())
+//! # }
+//! ```
 
+mod config;
+mod error;
+mod forward;
+mod generate;
 pub mod gguf;
+mod model;
 pub mod sampling;
+mod scratch;
+mod session;
 pub mod synthetic;
 pub mod tokenizer;
+mod weights;
+
+pub use config::ModelConfig;
+pub use error::{Error, Result};
+pub use generate::{GenerateOptions, Generation, StopReason};
+pub use model::Model;
+pub use session::{Counters, Session, SessionOptions};

@@ -127,6 +127,22 @@ impl Gguf {
         Ok(bytes)
     }
 
+    /// Touches every page of the file in order, so that it is in memory; `progress` is told the bytes touched so far.
+    pub(crate) fn read_through(&self, mut progress: impl FnMut(u64)) {
+        /// The smallest page of any system.
+        const PAGE: usize = 4096;
+        const STEP: usize = 16 << 20;
+        for start in (0..self.map.len()).step_by(STEP) {
+            let end = (start + STEP).min(self.map.len());
+            for offset in (start..end).step_by(PAGE) {
+                // SAFETY: the offset lies in the map, which lives as long as `self`. A volatile read is not left out
+                // for being unused, and makes no reference.
+                unsafe { self.map.as_ptr().add(offset).read_volatile() };
+            }
+            progress(end as u64);
+        }
+    }
+
     /// The map of the whole file, to be read through raw pointers only.
     pub(crate) fn map(&self) -> &Arc<MmapRaw> {
         &self.map

@@ -1,0 +1,202 @@
+//! `metal-bridge bench`: how fast a model reads a prompt and generates.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use metal_bridge::llama::synthetic::SyntheticModel;
+use metal_bridge::llama::{GenerateOptions, Generation, Model, Session};
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::{DeviceChoice, loading, memory};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The model: a GGUF file of the llama architecture
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        required_unless_present = "synthetic"
+    )]
+    model: Option<PathBuf>,
+    /// Make a model of random weights in the shape of a known one, written to FILE if --model names one that is not
+    /// there yet, else to a temporary file
+    #[arg(long, value_name = "SHAPE")]
+    synthetic: Option<Shape>,
+    #[command(flatten)]
+    device: DeviceChoice,
+    /// Tokens of the prompt
+    #[arg(short, long, value_name = "COUNT", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..))]
+    prompt_tokens: u32,
+    /// Tokens to generate
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..))]
+    generate_tokens: u32,
+    /// Runs that are measured, after one that is not
+    #[arg(short, long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: u32,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Shape {
+    /// TinyLlama 1.1B in Q8_0: 22 layers, 2048 wide, 1.2 GB
+    #[value(name = "tinyllama")]
+    TinyLlama,
+}
+
+/// The rates of one model, in tokens a second.
+#[derive(Serialize)]
+struct Report {
+    model: String,
+    device: String,
+    model_bytes: u64,
+    prompt_tokens: u32,
+    generate_tokens: u32,
+    prefill: Rate,
+    decode: Rate,
+    dispatches_per_token: f64,
+    peak_memory_bytes: u64,
+}
+
+/// The runs' mean, slowest and fastest.
+#[derive(Serialize)]
+struct Rate {
+    mean: f64,
+    slowest: f64,
+    fastest: f64,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let device = arguments.device.open()?;
+    let (path, _temporary) = model_file(arguments)?;
+    let model = loading::load(&device, &path)?;
+    let report = measure(&model, arguments)?;
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut out, &report)?;
+        writeln!(out)?;
+    } else {
+        print(&mut out, &report)?;
+    }
+    Ok(())
+}
+
+/// The model's file, and what deletes it in the end if it is temporary.
+fn model_file(arguments: &Arguments) -> Result<(PathBuf, Option<Temporary>), Failure> {
+    let (path, temporary) = match (&arguments.model, arguments.synthetic) {
+        (Some(path), None) => return Ok((path.clone(), None)),
+        (Some(path), Some(_)) if path.exists() => return Ok((path.clone(), None)),
+        (Some(path), Some(_)) => (path.clone(), None),
+        (None, _) => {
+            let path = std::env::temp_dir().join(format!(
+                "metal-bridge-synthetic-{}.gguf",
+                std::process::id()
+            ));
+            (path.clone(), Some(Temporary(path)))
+        }
+    };
+    let _ = writeln!(
+        io::stderr(),
+        "writing a synthetic model to {}",
+        path.display()
+    );
+    let written = SyntheticModel::tiny_llama().write(&path, 0);
+    written.map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    Ok((path, temporary))
+}
+
+/// Deletes a file when dropped.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // A file that is gone already needs no deleting.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn measure(model: &Model, arguments: &Arguments) -> Result<Report, Failure> {
+    let mut session = Session::new(model)?;
+    // Any tokens cost the same; these are all different as far as the vocabulary goes.
+    let vocabulary = model.config().vocabulary as u32;
+    let prompt: Vec<u32> = (0..arguments.prompt_tokens)
+        .map(|index| index % vocabulary)
+        .collect();
+    let options = GenerateOptions {
+        max_tokens: Some(arguments.generate_tokens as usize),
+        ignore_end: true,
+        ..GenerateOptions::default()
+    };
+    let mut runs = Vec::new();
+    for _ in 0..=arguments.repetitions {
+        session.truncate(0);
+        runs.push(session.generate_tokens(&prompt, &options, |_| ControlFlow::Continue(()))?);
+    }
+    // The first run faults memory in and fills caches.
+    let measured = &runs[1..];
+    let counters = measured[0].counters;
+    let decoded = measured[0].decoded_tokens as f64;
+    Ok(Report {
+        model: model
+            .config()
+            .name
+            .clone()
+            .unwrap_or_else(|| "unnamed".into()),
+        device: model.device().name().to_owned(),
+        model_bytes: model.file_size(),
+        prompt_tokens: arguments.prompt_tokens,
+        generate_tokens: arguments.generate_tokens,
+        prefill: rate(measured, Generation::prefill_rate),
+        decode: rate(measured, Generation::decode_rate),
+        dispatches_per_token: counters.dispatches as f64
+            / (counters.command_buffers as f64).max(decoded),
+        peak_memory_bytes: memory::peak(),
+    })
+}
+
+fn rate(runs: &[Generation], of: impl Fn(&Generation) -> f64) -> Rate {
+    let rates: Vec<f64> = runs.iter().map(of).collect();
+    Rate {
+        mean: rates.iter().sum::<f64>() / rates.len() as f64,
+        slowest: rates.iter().copied().fold(f64::INFINITY, f64::min),
+        fastest: rates.iter().copied().fold(0.0, f64::max),
+    }
+}
+
+fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    writeln!(
+        out,
+        "{} ({} MB) on {}",
+        report.model,
+        report.model_bytes / 1_000_000,
+        report.device
+    )?;
+    writeln!(out)?;
+    writeln!(out, "            tokens   tokens/s   slowest   fastest")?;
+    for (name, tokens, rate) in [
+        ("prefill", report.prompt_tokens, &report.prefill),
+        ("decode", report.generate_tokens, &report.decode),
+    ] {
+        let Rate {
+            mean,
+            slowest,
+            fastest,
+        } = rate;
+        writeln!(
+            out,
+            "{name:<10} {tokens:>7} {mean:>10.2} {slowest:>9.2} {fastest:>9.2}"
+        )?;
+    }
+    writeln!(out)?;
+    let over = report.peak_memory_bytes.saturating_sub(report.model_bytes) / 1_000_000;
+    writeln!(
+        out,
+        "peak memory {} MB ({over} MB over the model), {:.0} dispatches a command buffer",
+        report.peak_memory_bytes / 1_000_000,
+        report.dispatches_per_token
+    )
+}

@@ -1,0 +1,152 @@
+//! `metal-bridge generate`: continue a text.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, IsTerminal, Read, Write};
+use std::ops::ControlFlow;
+
+use metal_bridge::Device;
+use metal_bridge::llama::sampling::Sampling;
+use metal_bridge::llama::{GenerateOptions, Generation, Session, SessionOptions, StopReason};
+
+use super::failure::Failure;
+use super::{DeviceChoice, ModelChoice, loading};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelChoice,
+    #[command(flatten)]
+    device: DeviceChoice,
+    /// The text to continue; read from standard input if left out
+    prompt: Option<String>,
+    /// Most tokens to generate; until the text ends or the context is full otherwise
+    #[arg(short = 'n', long, value_name = "COUNT")]
+    max_tokens: Option<usize>,
+    /// Tokens that fit into prompt and text; the model's context, at most 4096, otherwise
+    #[arg(short, long, value_name = "COUNT")]
+    context: Option<usize>,
+    /// 0 always takes the likeliest token; higher is more surprising
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 0.0)]
+    temperature: f32,
+    /// Draw from this many of the likeliest tokens; 0 for all
+    #[arg(long, value_name = "COUNT", default_value_t = 40)]
+    top_k: usize,
+    /// Draw from the likeliest tokens that together have this probability
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.95)]
+    top_p: f32,
+    /// Equal seeds give equal texts; a random one otherwise
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Print the generated text only, without the prompt before it
+    #[arg(long)]
+    no_prompt: bool,
+    /// Print no summary
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let prompt = prompt(arguments)?;
+    let device = arguments.device.open()?;
+    let model = loading::load(&device, &arguments.model.model)?;
+    let options = SessionOptions {
+        context: arguments.context,
+        ..SessionOptions::default()
+    };
+    let mut session = Session::with_options(&model, &options)?;
+    let sampling = Sampling {
+        temperature: arguments.temperature,
+        top_k: arguments.top_k,
+        top_p: arguments.top_p,
+        seed: arguments
+            .seed
+            .unwrap_or_else(|| RandomState::new().hash_one(0)),
+    };
+    let options = GenerateOptions {
+        max_tokens: arguments.max_tokens,
+        sampling,
+        ..GenerateOptions::default()
+    };
+
+    let mut out = io::stdout().lock();
+    if !arguments.no_prompt {
+        out.write_all(prompt.as_bytes())?;
+    }
+    let mut written = out.flush();
+    let generation = session.generate(&prompt, &options, |text| {
+        written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        if written.is_ok() {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    });
+    written?;
+    // What was generated before a failure stays on a line of its own.
+    out.write_all(b"\n")?;
+    let generation = generation?;
+    if !arguments.quiet {
+        // A summary that cannot be written is no reason to fail.
+        let _ = summary(&mut io::stderr(), &generation, &sampling);
+    }
+    Ok(())
+}
+
+fn prompt(arguments: &Arguments) -> Result<String, Failure> {
+    if let Some(prompt) = &arguments.prompt {
+        return Ok(prompt.clone());
+    }
+    let mut stdin = io::stdin().lock();
+    if stdin.is_terminal() {
+        // As for any program that waits for input, lest it seem to hang.
+        let _ = writeln!(
+            io::stderr(),
+            "metal-bridge: reading the prompt from standard input"
+        );
+    }
+    let mut bytes = Vec::new();
+    stdin.read_to_end(&mut bytes)?;
+    let mut prompt = String::from_utf8(bytes)
+        .map_err(|error| Failure::new(format!("the prompt is not UTF-8 text: {error}")))?;
+    if prompt.ends_with('\n') {
+        // The last line's end is the shell's, not the text's.
+        prompt.pop();
+    }
+    Ok(prompt)
+}
+
+fn summary(out: &mut impl Write, generation: &Generation, sampling: &Sampling) -> io::Result<()> {
+    let seconds = |time: std::time::Duration| time.as_secs_f64();
+    writeln!(out)?;
+    writeln!(
+        out,
+        "prefill  {:>5} tokens in {:>7.3} s  {:>8.2} tokens/s",
+        generation.prompt_tokens,
+        seconds(generation.prefill),
+        generation.prefill_rate()
+    )?;
+    writeln!(
+        out,
+        "decode   {:>5} tokens in {:>7.3} s  {:>8.2} tokens/s",
+        generation.decoded_tokens,
+        seconds(generation.decode),
+        generation.decode_rate()
+    )?;
+    let reason = match generation.stop {
+        StopReason::End => "the model ended the text",
+        StopReason::MaxTokens => "as many tokens as asked for",
+        StopReason::Context => "the context is full",
+        StopReason::Callback => "interrupted",
+    };
+    writeln!(out, "stopped  {reason}")?;
+    if sampling.temperature > 0.0 {
+        writeln!(out, "seed     {}", sampling.seed)?;
+    }
+    let counters = generation.counters;
+    writeln!(
+        out,
+        "GPU      {} command buffers, {} dispatches",
+        counters.command_buffers, counters.dispatches
+    )?;
+    writeln!(out, "live     {}", Device::live_objects())
+}

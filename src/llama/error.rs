@@ -1,0 +1,93 @@
+//! [`Error`]: what can go wrong in the engine.
+
+use std::path::PathBuf;
+
+use super::gguf::{GgufError, TensorType};
+use super::sampling::SamplingError;
+use super::tokenizer::TokenizerError;
+
+/// The result of the engine's calls.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a model could not be loaded or run. The model and its sessions stay usable.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file cannot be read, or is not a sound GGUF file.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: GgufError,
+    },
+    /// The file lacks metadata or tensors of a Llama.
+    #[error(transparent)]
+    Gguf(#[from] GgufError),
+    /// The file's vocabulary cannot be used, or a text not be encoded with it.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+    /// The model is no Llama.
+    #[error("unsupported architecture {0:?}; supported is \"llama\"")]
+    UnsupportedArchitecture(String),
+    /// A tensor is of a type that there are no kernels for.
+    #[error("tensor {tensor:?} has type {element_type}; supported are {supported}")]
+    UnsupportedType {
+        /// Name of the tensor.
+        tensor: String,
+        /// Its type.
+        element_type: TensorType,
+        /// The types that there are kernels for.
+        supported: &'static str,
+    },
+    /// The model needs something that the engine does not do.
+    #[error("unsupported: {0}")]
+    Unsupported(String),
+    /// A hyperparameter that no Llama can have, or that contradicts another one.
+    #[error("metadata key {key:?} is {value}: {reason}")]
+    Hyperparameter {
+        /// The key.
+        key: String,
+        /// Its value.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A tensor has another shape than the hyperparameters call for.
+    #[error("tensor {tensor:?} has shape {found:?}, expected {expected:?}")]
+    Shape {
+        /// Name of the tensor.
+        tensor: String,
+        /// Its dimensions, the contiguous one first.
+        found: Vec<u64>,
+        /// What they have to be.
+        expected: Vec<u64>,
+    },
+    /// There is nothing to continue from: a prompt of no tokens, or a session that has not been fed.
+    #[error("there are no tokens to continue")]
+    NoTokens,
+    /// The tokens do not fit into the session's context.
+    #[error("{tokens} tokens after {position} exceed the context of {context}")]
+    ContextExceeded {
+        /// The tokens to be added.
+        tokens: usize,
+        /// The tokens that the session holds already.
+        position: usize,
+        /// The most that it can hold.
+        context: usize,
+    },
+    /// A token's number is beyond the vocabulary.
+    #[error("there is no token {token}: the vocabulary has {vocabulary}")]
+    NoSuchToken {
+        /// The number.
+        token: u32,
+        /// The number of tokens.
+        vocabulary: usize,
+    },
+    /// Sampling settings out of range, or logits that are no numbers.
+    #[error(transparent)]
+    Sampling(#[from] SamplingError),
+    /// A call of the bridge failed: no device, no memory, an error of the GPU.
+    #[error(transparent)]
+    Metal(#[from] crate::Error),
+}

@@ -1,0 +1,209 @@
+//! The forward pass of a Llama, recorded into one command buffer.
+
+use super::config::ModelConfig;
+use super::error::Result;
+use super::model::Model;
+use super::scratch::Scratch;
+use super::weights::{LayerWeights, Vector, Weights};
+use crate::ops::{AttentionShape, KvCache, Ops, RopePairing, RopeShape, View};
+use crate::{Buffer, CommandBuffer, ComputeEncoder, DispatchType};
+
+/// Which rows' logits are wanted.
+#[derive(Clone, Copy)]
+pub(super) enum Outputs<'a> {
+    /// No row's: more rows follow in another pass.
+    None,
+    /// The last row's, into the scratch buffers, with the largest of them.
+    Last,
+    /// Every row's, into this buffer.
+    All(&'a Buffer),
+}
+
+/// A forward pass on record.
+///
+/// Its dispatches run concurrently as far as barriers let them: there is one between two dispatches of which the later
+/// needs the earlier, and none elsewhere.
+pub(super) struct Pass<'a, 'c> {
+    config: &'a ModelConfig,
+    weights: &'a Weights,
+    ops: &'a Ops,
+    caches: &'a [KvCache],
+    scratch: &'a Scratch,
+    encoder: ComputeEncoder<'c>,
+    dispatches: u64,
+}
+
+impl<'a, 'c> Pass<'a, 'c> {
+    pub fn new(
+        model: &'a Model,
+        caches: &'a [KvCache],
+        scratch: &'a Scratch,
+        command_buffer: &'c mut CommandBuffer,
+    ) -> Result<Self> {
+        Ok(Self {
+            config: model.config(),
+            weights: model.weights(),
+            ops: model.ops(),
+            caches,
+            scratch,
+            encoder: command_buffer.compute_command_encoder(DispatchType::Concurrent)?,
+            dispatches: 0,
+        })
+    }
+
+    /// Records the computation of `rows` tokens, which lie at `start` in the token buffer and follow `past` tokens in
+    /// the caches.
+    pub fn encode(
+        &mut self,
+        start: usize,
+        rows: usize,
+        past: usize,
+        outputs: Outputs<'_>,
+    ) -> Result<()> {
+        let (weights, scratch) = (self.weights, self.scratch);
+        let tokens = View::new(&scratch.tokens, start * size_of::<u32>());
+        self.dispatch(|ops, encoder| {
+            ops.embed(encoder, &weights.embedding, tokens, &scratch.hidden, rows)
+        })?;
+        self.barrier()?;
+        for (layer, cache) in weights.layers.iter().zip(self.caches) {
+            self.attention(layer, cache, rows, past)?;
+            self.feed_forward(layer, rows)?;
+        }
+        match outputs {
+            Outputs::None => Ok(()),
+            Outputs::Last => self.last_logits(rows),
+            Outputs::All(logits) => self.logits(0, rows, logits),
+        }
+    }
+
+    /// Ends the recording and gives the number of dispatches.
+    pub fn finish(self) -> Result<u64> {
+        self.encoder.end_encoding()?;
+        Ok(self.dispatches)
+    }
+
+    fn attention(
+        &mut self,
+        layer: &LayerWeights,
+        cache: &KvCache,
+        rows: usize,
+        past: usize,
+    ) -> Result<()> {
+        let (config, weights, scratch) = (self.config, self.weights, self.scratch);
+        self.norm(&layer.attention_norm, 0, rows)?;
+        self.barrier()?;
+        for (weight, out) in [
+            (&layer.query, &scratch.queries),
+            (&layer.key, &scratch.keys),
+            (&layer.value, &scratch.values),
+        ] {
+            self.dispatch(|ops, encoder| ops.matmul(encoder, weight, &scratch.normed, out, rows))?;
+        }
+        self.barrier()?;
+        for (heads, out) in [
+            (config.heads, &scratch.queries),
+            (config.kv_heads, &scratch.keys),
+        ] {
+            let shape = RopeShape {
+                rows,
+                heads,
+                head_size: config.head_dim,
+                pairs: config.pairs(),
+                first_position: past,
+                pairing: RopePairing::Interleaved,
+            };
+            self.dispatch(|ops, encoder| {
+                ops.rope(encoder, out, &weights.rope_frequencies, &shape)
+            })?;
+        }
+        self.barrier()?;
+        self.dispatch(|ops, encoder| {
+            ops.kv_append(encoder, cache, &scratch.keys, &scratch.values, rows, past)
+        })?;
+        self.barrier()?;
+        let shape = AttentionShape {
+            heads: config.heads,
+            rows,
+            past,
+            scale: config.attention_scale,
+        };
+        self.dispatch(|ops, encoder| {
+            ops.attention(encoder, cache, &scratch.queries, &scratch.attended, &shape)
+        })?;
+        self.barrier()?;
+        let weight = &layer.attention_output;
+        self.dispatch(|ops, encoder| {
+            ops.matmul_add(encoder, weight, &scratch.attended, &scratch.hidden, rows)
+        })?;
+        self.barrier()
+    }
+
+    fn feed_forward(&mut self, layer: &LayerWeights, rows: usize) -> Result<()> {
+        let (config, scratch) = (self.config, self.scratch);
+        self.norm(&layer.feed_forward_norm, 0, rows)?;
+        self.barrier()?;
+        for (weight, out) in [(&layer.gate, &scratch.gate), (&layer.up, &scratch.up)] {
+            self.dispatch(|ops, encoder| ops.matmul(encoder, weight, &scratch.normed, out, rows))?;
+        }
+        self.barrier()?;
+        let (gate, up) = (&scratch.gate, &scratch.up);
+        let count = rows * config.feed_forward;
+        self.dispatch(|ops, encoder| ops.silu_multiply(encoder, gate, up, gate, count))?;
+        self.barrier()?;
+        self.dispatch(|ops, encoder| {
+            ops.matmul_add(encoder, &layer.down, gate, &scratch.hidden, rows)
+        })?;
+        self.barrier()
+    }
+
+    fn last_logits(&mut self, rows: usize) -> Result<()> {
+        let scratch = self.scratch;
+        self.logits(rows - 1, 1, &scratch.logits)?;
+        self.barrier()?;
+        let vocabulary = self.config.vocabulary;
+        self.dispatch(|ops, encoder| {
+            ops.argmax(encoder, &scratch.logits, &scratch.best, 1, vocabulary)
+        })
+    }
+
+    /// The logits of `rows` rows from row `first` on.
+    fn logits(&mut self, first: usize, rows: usize, logits: &Buffer) -> Result<()> {
+        let (weights, scratch) = (self.weights, self.scratch);
+        self.norm(&weights.output_norm, first, rows)?;
+        self.barrier()?;
+        self.dispatch(|ops, encoder| {
+            ops.matmul(encoder, &weights.output, &scratch.normed, logits, rows)
+        })
+    }
+
+    /// Norms `rows` rows of the residual stream from row `first` on.
+    fn norm(&mut self, weight: &Vector, first: usize, rows: usize) -> Result<()> {
+        let (scratch, width, epsilon) = (self.scratch, self.config.width, self.config.norm_epsilon);
+        let hidden = View::new(&scratch.hidden, first * width * size_of::<f32>());
+        self.dispatch(|ops, encoder| {
+            ops.rms_norm(
+                encoder,
+                hidden,
+                weight.view(),
+                &scratch.normed,
+                rows,
+                width,
+                epsilon,
+            )
+        })
+    }
+
+    fn dispatch(
+        &mut self,
+        record: impl FnOnce(&Ops, &mut ComputeEncoder<'c>) -> crate::Result<()>,
+    ) -> Result<()> {
+        record(self.ops, &mut self.encoder)?;
+        self.dispatches += 1;
+        Ok(())
+    }
+
+    fn barrier(&mut self) -> Result<()> {
+        Ok(self.encoder.memory_barrier()?)
+    }
+}

@@ -1,0 +1,158 @@
+//! Generation: from a prompt to text, piece by piece.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use super::error::Result;
+use super::sampling::{Sampler, Sampling};
+use super::session::{Counters, Session};
+use super::tokenizer::TextStream;
+
+/// How to generate.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct GenerateOptions {
+    /// The most tokens to generate; by default until the model ends the text or the context is full.
+    pub max_tokens: Option<usize>,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// Goes on after end tokens, for benchmarks.
+    pub ignore_end: bool,
+}
+
+/// Why generation stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// The model ended the text.
+    End,
+    /// As many tokens as wanted.
+    MaxTokens,
+    /// The session's context is full.
+    Context,
+    /// The callback said so.
+    Callback,
+}
+
+/// What was generated, and what it took.
+#[derive(Clone, Debug)]
+pub struct Generation {
+    /// The generated tokens, without the end token.
+    pub tokens: Vec<u32>,
+    /// Why it stopped.
+    pub stop: StopReason,
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// Time from the prompt to its logits.
+    pub prefill: Duration,
+    /// Time of all tokens after the first, which is the prompt's work.
+    pub decode: Duration,
+    /// Tokens that were fed one by one in that time.
+    pub decoded_tokens: usize,
+    /// What was asked of the GPU.
+    pub counters: Counters,
+}
+
+impl Generation {
+    /// Prompt tokens a second.
+    pub fn prefill_rate(&self) -> f64 {
+        rate(self.prompt_tokens, self.prefill)
+    }
+
+    /// Decoded tokens a second.
+    pub fn decode_rate(&self) -> f64 {
+        rate(self.decoded_tokens, self.decode)
+    }
+}
+
+fn rate(tokens: usize, time: Duration) -> f64 {
+    if tokens == 0 {
+        0.0
+    } else {
+        tokens as f64 / time.as_secs_f64()
+    }
+}
+
+impl Session {
+    /// Adds `prompt` to the text and generates what comes after it. `on_text` is given the generated text piece by
+    /// piece, always whole characters, and can stop the generation.
+    ///
+    /// # Errors
+    ///
+    /// As for [`generate_tokens`](Self::generate_tokens), and what cannot be encoded.
+    pub fn generate(
+        &mut self,
+        prompt: &str,
+        options: &GenerateOptions,
+        on_text: impl FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<Generation> {
+        let tokens = self.model().tokenizer().encode(prompt)?;
+        self.generate_tokens(&tokens, options, on_text)
+    }
+
+    /// [`generate`](Self::generate) for a prompt that is encoded already.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoTokens`](super::Error::NoTokens) and [`Error::ContextExceeded`](super::Error::ContextExceeded) for
+    /// the prompt, [`Error::Sampling`](super::Error::Sampling) for bad settings or broken logits,
+    /// [`Error::Metal`](super::Error::Metal) if the GPU fails. What was generated before stays in the session.
+    pub fn generate_tokens(
+        &mut self,
+        prompt: &[u32],
+        options: &GenerateOptions,
+        mut on_text: impl FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<Generation> {
+        let mut sampler = Sampler::new(options.sampling)?;
+        let model = self.model().clone();
+        let tokenizer = model.tokenizer();
+        let before = self.counters();
+        let start = Instant::now();
+        self.feed(prompt)?;
+        let prefilled = Instant::now();
+        let prefilled_position = self.position();
+
+        let mut stream = TextStream::new();
+        let mut tokens = Vec::new();
+        let mut bytes = Vec::new();
+        let stop = loop {
+            if options.max_tokens.is_some_and(|max| tokens.len() >= max) {
+                break StopReason::MaxTokens;
+            }
+            let token = self.sample(&mut sampler)?;
+            if tokenizer.is_end(token) && !options.ignore_end {
+                break StopReason::End;
+            }
+            tokens.push(token);
+            bytes.clear();
+            tokenizer.decode_token(token, &mut bytes);
+            let text = stream.push(&bytes);
+            if !text.is_empty() && on_text(&text).is_break() {
+                break StopReason::Callback;
+            }
+            if self.position() == self.context() {
+                break StopReason::Context;
+            }
+            // The last token wanted is not fed: nothing is asked of what comes after it.
+            if options.max_tokens != Some(tokens.len()) {
+                self.feed(&[token])?;
+            }
+        };
+        let rest = stream.finish();
+        if !rest.is_empty() && stop != StopReason::Callback {
+            // There is nothing left to stop.
+            let _ = on_text(&rest);
+        }
+        let after = self.counters();
+        Ok(Generation {
+            stop,
+            prompt_tokens: prompt.len(),
+            prefill: prefilled - start,
+            decode: prefilled.elapsed(),
+            decoded_tokens: self.position() - prefilled_position,
+            tokens,
+            counters: Counters {
+                command_buffers: after.command_buffers - before.command_buffers,
+                dispatches: after.dispatches - before.dispatches,
+            },
+        })
+    }
+}

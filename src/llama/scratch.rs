@@ -1,0 +1,60 @@
+//! The buffers that a session computes in, made once.
+
+use super::config::ModelConfig;
+use super::error::Result;
+use crate::{Buffer, Device, StorageMode};
+
+/// Activations of one batch, each `[batch, ...]` of f32, and the ends of the pipe that the CPU sees.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    /// The most rows that the activations have room for.
+    pub batch: usize,
+    /// Tokens to be computed, as many as a context holds: u32, shared.
+    pub tokens: Buffer,
+    /// The residual stream: `width` elements a row.
+    pub hidden: Buffer,
+    /// What a norm gives to the matrices after it: `width` elements a row.
+    pub normed: Buffer,
+    /// Queries, of all heads.
+    pub queries: Buffer,
+    /// Keys, of all heads.
+    pub keys: Buffer,
+    /// Values, of all heads.
+    pub values: Buffer,
+    /// What attention gives, of all heads.
+    pub attended: Buffer,
+    /// The gate of the feed-forward layer, and then its product with `up`.
+    pub gate: Buffer,
+    /// The other factor of the feed-forward layer.
+    pub up: Buffer,
+    /// The logits of the last row: f32, shared.
+    pub logits: Buffer,
+    /// The token of the largest logit: u32, shared.
+    pub best: Buffer,
+}
+
+impl Scratch {
+    pub fn new(
+        device: &Device,
+        config: &ModelConfig,
+        context: usize,
+        batch: usize,
+    ) -> Result<Self> {
+        let buffer = |count: usize, mode| device.new_buffer(count * size_of::<f32>(), mode);
+        let rows = |columns: usize| buffer(batch * columns, StorageMode::Private);
+        Ok(Self {
+            batch,
+            tokens: buffer(context, StorageMode::Shared)?,
+            hidden: rows(config.width)?,
+            normed: rows(config.width)?,
+            queries: rows(config.query_width())?,
+            keys: rows(config.kv_width())?,
+            values: rows(config.kv_width())?,
+            attended: rows(config.query_width())?,
+            gate: rows(config.feed_forward)?,
+            up: rows(config.feed_forward)?,
+            logits: buffer(config.vocabulary, StorageMode::Shared)?,
+            best: buffer(1, StorageMode::Shared)?,
+        })
+    }
+}

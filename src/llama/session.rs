@@ -1,0 +1,310 @@
+//! [`Session`]: one text in the making, with its KV cache.
+
+use super::config::ModelConfig;
+use super::error::{Error, Result};
+use super::forward::{Outputs, Pass};
+use super::model::Model;
+use super::sampling::{Sampler, SamplingError};
+use super::scratch::Scratch;
+use crate::ops::{KvCache, KvElement, KvShape};
+use crate::{CommandQueue, StorageMode, Submission};
+
+/// What a [`Session`] has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionOptions {
+    /// The most tokens that the session can hold; by default the model's context, but not more than 4096, since the
+    /// cache is allocated whole.
+    pub context: Option<usize>,
+    /// The most tokens of a prompt that are computed at once.
+    pub batch: usize,
+    /// How the cache stores keys and values.
+    pub cache_element: KvElement,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            context: None,
+            batch: 256,
+            cache_element: KvElement::F16,
+        }
+    }
+}
+
+/// The context of a session that does not say how much it wants, where the model has as much.
+const DEFAULT_CONTEXT: usize = 4096;
+
+/// What a session has asked of the GPU so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Command buffers committed.
+    pub command_buffers: u64,
+    /// Kernels dispatched in them.
+    pub dispatches: u64,
+}
+
+/// A text in the making on a [`Model`]: the keys and values of its tokens so far, and where it goes on.
+///
+/// All buffers are made with the session; feeding it makes none. After an error it stands where it stood before the
+/// call, and can go on.
+#[derive(Debug)]
+pub struct Session {
+    model: Model,
+    queue: CommandQueue,
+    caches: Vec<KvCache>,
+    scratch: Scratch,
+    context: usize,
+    position: usize,
+    /// Whether the scratch buffers hold the logits of the token before `position`.
+    has_logits: bool,
+    counters: Counters,
+}
+
+impl Session {
+    /// A session with the default options.
+    ///
+    /// # Errors
+    ///
+    /// As for [`with_options`](Self::with_options).
+    pub fn new(model: &Model) -> Result<Self> {
+        Self::with_options(model, &SessionOptions::default())
+    }
+
+    /// An empty session: allocates its buffers and compiles the kernels that it needs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] for a context beyond the model's or a batch of nothing, [`Error::Metal`] where the device
+    /// has not enough memory or a kernel does not compile.
+    pub fn with_options(model: &Model, options: &SessionOptions) -> Result<Self> {
+        let config = model.config();
+        let context = options
+            .context
+            .unwrap_or(config.context.min(DEFAULT_CONTEXT));
+        if context == 0 || context > config.context {
+            let reason = format!(
+                "a context of {context}: the model was trained for 1 to {}",
+                config.context
+            );
+            return Err(Error::Unsupported(reason));
+        }
+        if options.batch == 0 {
+            return Err(Error::Unsupported("a batch of no tokens".into()));
+        }
+        let device = model.device();
+        let shape = KvShape {
+            element: options.cache_element,
+            kv_heads: config.kv_heads,
+            capacity: context,
+            head_size: config.head_dim,
+        };
+        let caches = (0..config.layers)
+            .map(|_| KvCache::new(device, &shape))
+            .collect::<Result<_, _>>()?;
+        let session = Self {
+            model: model.clone(),
+            queue: device.new_command_queue()?,
+            caches,
+            scratch: Scratch::new(device, config, context, options.batch.min(context))?,
+            context,
+            position: 0,
+            has_logits: false,
+            counters: Counters::default(),
+        };
+        session.compile_kernels()?;
+        Ok(session)
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The most tokens that the session can hold.
+    pub fn context(&self) -> usize {
+        self.context
+    }
+
+    /// The tokens that the session holds.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// What has been asked of the GPU so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Forgets the tokens from `position` on; does nothing if there are none.
+    pub fn truncate(&mut self, position: usize) {
+        if position < self.position {
+            self.position = position;
+            self.has_logits = false;
+        }
+    }
+
+    /// Adds tokens to the text: one command buffer for each batch of them, and one wait for the last.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoTokens`], [`Error::ContextExceeded`] and [`Error::NoSuchToken`] before anything is done,
+    /// [`Error::Metal`] if the GPU fails; the session holds what it held before.
+    pub fn feed(&mut self, tokens: &[u32]) -> Result<()> {
+        self.check(tokens)?;
+        self.has_logits = false;
+        self.scratch.tokens.copy_from_slice(0, tokens)?;
+        let mut submissions = Vec::with_capacity(tokens.len().div_ceil(self.scratch.batch));
+        let mut outcome = Ok(());
+        for start in (0..tokens.len()).step_by(self.scratch.batch) {
+            let rows = self.scratch.batch.min(tokens.len() - start);
+            let outputs = if start + rows == tokens.len() {
+                Outputs::Last
+            } else {
+                Outputs::None
+            };
+            match self.submit(start, rows, outputs) {
+                Ok(submission) => submissions.push(submission),
+                Err(error) => {
+                    outcome = Err(error);
+                    break;
+                }
+            }
+        }
+        // The first failure is the cause of those after it; none may still run when the caller tries again.
+        for submission in &submissions {
+            let completed = submission.wait().map_err(Error::from);
+            outcome = outcome.and(completed);
+        }
+        outcome?;
+        self.position += tokens.len();
+        self.has_logits = true;
+        Ok(())
+    }
+
+    /// Adds tokens and returns the logits after each of them: a row of the vocabulary's size a token. For evaluation:
+    /// makes a buffer for the rows of a batch, and waits for each batch.
+    ///
+    /// # Errors
+    ///
+    /// As for [`feed`](Self::feed).
+    pub fn feed_with_logits(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
+        self.check(tokens)?;
+        self.has_logits = false;
+        self.scratch.tokens.copy_from_slice(0, tokens)?;
+        let vocabulary = self.config().vocabulary;
+        let batch = self.scratch.batch.min(tokens.len());
+        let rows_buffer = self
+            .model
+            .device()
+            .new_buffer(batch * vocabulary * 4, StorageMode::Shared)?;
+        let mut logits = vec![0.0; tokens.len() * vocabulary];
+        for start in (0..tokens.len()).step_by(batch) {
+            let rows = batch.min(tokens.len() - start);
+            self.submit(start, rows, Outputs::All(&rows_buffer))?
+                .wait()?;
+            rows_buffer.copy_to_slice(
+                0,
+                &mut logits[start * vocabulary..(start + rows) * vocabulary],
+            )?;
+        }
+        let last = &logits[(tokens.len() - 1) * vocabulary..];
+        self.scratch.logits.copy_from_slice(0, last)?;
+        self.position += tokens.len();
+        Ok(logits)
+    }
+
+    /// The logits of the token that comes next: one for each of the vocabulary.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoTokens`] if nothing was fed since the session was made or truncated.
+    pub fn logits(&self) -> Result<Vec<f32>> {
+        self.check_logits()?;
+        let mut logits = vec![0.0; self.config().vocabulary];
+        self.scratch.logits.copy_to_slice(0, &mut logits)?;
+        Ok(logits)
+    }
+
+    /// Chooses the token that comes next; it is not added to the text. Greedy samplers take what the GPU has found
+    /// largest, the others read the logits.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoTokens`] as for [`logits`](Self::logits), [`Error::Sampling`] if no logit is a finite number.
+    pub fn sample(&self, sampler: &mut Sampler) -> Result<u32> {
+        self.check_logits()?;
+        let logits = self.scratch.logits.read::<f32>()?;
+        if !sampler.is_greedy() {
+            return Ok(sampler.sample(&logits)?);
+        }
+        let best = self.scratch.best.read::<u32>()?[0];
+        match logits.get(best as usize) {
+            Some(logit) if logit.is_finite() => Ok(best),
+            _ => Err(SamplingError::NoLogits.into()),
+        }
+    }
+
+    fn config(&self) -> &ModelConfig {
+        self.model.config()
+    }
+
+    fn check(&self, tokens: &[u32]) -> Result<()> {
+        if tokens.is_empty() {
+            return Err(Error::NoTokens);
+        }
+        if tokens.len() > self.context - self.position {
+            let (position, context) = (self.position, self.context);
+            return Err(Error::ContextExceeded {
+                tokens: tokens.len(),
+                position,
+                context,
+            });
+        }
+        let vocabulary = self.config().vocabulary;
+        match tokens.iter().find(|&&token| token as usize >= vocabulary) {
+            Some(&token) => Err(Error::NoSuchToken { token, vocabulary }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_logits(&self) -> Result<()> {
+        if self.has_logits {
+            Ok(())
+        } else {
+            Err(Error::NoTokens)
+        }
+    }
+
+    /// Commits the computation of the `rows` tokens that lie at `start` in the token buffer.
+    fn submit(&mut self, start: usize, rows: usize, outputs: Outputs<'_>) -> Result<Submission> {
+        let mut command_buffer = self.queue.command_buffer()?;
+        let mut pass = Pass::new(
+            &self.model,
+            &self.caches,
+            &self.scratch,
+            &mut command_buffer,
+        )?;
+        pass.encode(start, rows, self.position + start, outputs)?;
+        let dispatches = pass.finish()?;
+        let submission = command_buffer.commit()?;
+        self.counters.command_buffers += 1;
+        self.counters.dispatches += dispatches;
+        Ok(submission)
+    }
+
+    /// Compiles what decoding and whole batches need, by recording both into command buffers that are dropped.
+    fn compile_kernels(&self) -> Result<()> {
+        for rows in [1, self.scratch.batch] {
+            let mut command_buffer = self.queue.command_buffer()?;
+            let mut pass = Pass::new(
+                &self.model,
+                &self.caches,
+                &self.scratch,
+                &mut command_buffer,
+            )?;
+            pass.encode(0, rows, 0, Outputs::Last)?;
+            pass.finish()?;
+        }
+        Ok(())
+    }
+}
