@@ -50,6 +50,7 @@ typedef struct {
     smtl_access access; /* constant and const pointers are read only */
     uint32_t index;
     size_t type_size; /* of the pointed-to type where it is known, else 0 */
+    bool conditional; /* present only where a function constant says so */
 } smtl_argument;
 
 /* The buffer and threadgroup arguments of a kernel; the array lives as long as the library. SIZE_MAX: no such function. */
