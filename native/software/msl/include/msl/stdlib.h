@@ -2,9 +2,14 @@
 // Metal's headers a source includes; see preprocess/ for these.
 #pragma once
 
-#include "scalar.h"
-#include "type_traits.h"
-#include "vector.h"
-#include "packed.h"
+#include "array.h"
+#include "geometric.h"
+#include "integer.h"
 #include "kernel.h"
+#include "limits.h"
+#include "matrix.h"
+#include "pack.h"
+#include "relational.h"
 
+#include <smtl/entry.h>
+#include <smtl/execution.h>

@@ -45,6 +45,8 @@ template <class T>
 struct type_identity {
     using type = T;
 };
+template <class T>
+using type_identity_t = typename type_identity<T>::type;
 
 template <class T>
 struct remove_const : type_identity<T> {};

@@ -1,0 +1,72 @@
+// exp and what is made of it, written so that loops over threads vectorise: calls into the C library would not.
+#pragma once
+
+#include "scalar.h"
+
+namespace metal {
+namespace detail {
+
+// Two to the power of an integer-valued float between -150 and 128, as two factors of which neither leaves the range.
+// `shifted` is that number plus 0x1.8p23, whose lowest bits are the integer.
+SMTL_FUNCTION float scale_by_power(float value, float shifted) {
+    const int n = __builtin_bit_cast(int, shifted) - 0x4b400000;
+    const int half_n = n >> 1;
+    const float first = __builtin_bit_cast(float, (half_n + 127) << 23);
+    const float second = __builtin_bit_cast(float, (n - half_n + 127) << 23);
+    return value * first * second;
+}
+
+// e to the power of r for |r| <= ln(2) / 2: the series, whose first term left out is below a quarter of an ulp.
+SMTL_FUNCTION float exp_series(float r) {
+    float p = 1.0f / 5040;
+    p = __builtin_fmaf(p, r, 1.0f / 720);
+    p = __builtin_fmaf(p, r, 1.0f / 120);
+    p = __builtin_fmaf(p, r, 1.0f / 24);
+    p = __builtin_fmaf(p, r, 1.0f / 6);
+    p = __builtin_fmaf(p, r, 0.5f);
+    p = __builtin_fmaf(p, r, 1.0f);
+    return __builtin_fmaf(p, r, 1.0f);
+}
+
+// Beyond the bounds the result is zero or infinity already; a NaN passes through.
+SMTL_FUNCTION float bounded(float x, float low, float high) {
+    x = x < low ? low : x;
+    return x > high ? high : x;
+}
+
+SMTL_FUNCTION float exp_scalar(float x) {
+#pragma clang fp reassociate(off)
+    x = bounded(x, -104.0f, 89.0f);
+    const float shifted = __builtin_fmaf(x, 1.44269504088896340736f, 0x1.8p23f);
+    const float n = shifted - 0x1.8p23f;
+    // ln(2) in two parts, the first of which n times is exact.
+    float r = __builtin_fmaf(n, -0x1.62e4p-1f, x);
+    r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, r);
+    return scale_by_power(exp_series(r), shifted);
+}
+
+SMTL_FUNCTION float exp2_scalar(float x) {
+#pragma clang fp reassociate(off)
+    x = bounded(x, -150.0f, 128.0f);
+    const float shifted = x + 0x1.8p23f;
+    const float n = shifted - 0x1.8p23f;
+    return scale_by_power(exp_series((x - n) * 0.69314718055994530942f), shifted);
+}
+
+// Odd, and for small arguments by its series, where the quotient would cancel.
+SMTL_FUNCTION float tanh_scalar(float x) {
+#pragma clang fp reassociate(off)
+    const float magnitude = __builtin_fabsf(x);
+    const float square = x * x;
+    const float quotient = 1.0f - 2.0f / (exp_scalar(2.0f * magnitude) + 1.0f);
+    // x - x^3/3 + 2x^5/15 - 17x^7/315 + 62x^9/2835
+    float p = 62.0f / 2835;
+    p = __builtin_fmaf(p, square, -17.0f / 315);
+    p = __builtin_fmaf(p, square, 2.0f / 15);
+    p = __builtin_fmaf(p, square, -1.0f / 3);
+    p = __builtin_fmaf(p * square, magnitude, magnitude);
+    return __builtin_copysignf(magnitude < 0.25f ? p : quotient, x);
+}
+
+}  // namespace detail
+}  // namespace metal

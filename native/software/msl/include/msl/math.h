@@ -1,0 +1,206 @@
+// <metal_math>
+#pragma once
+
+#include "apply.h"
+#include "exponential.h"
+
+namespace metal {
+namespace detail {
+
+// `whole`: the expression also works on clang's vectors.
+#define SMTL_OP1(name, expression)                         \
+    struct name##_op {                                     \
+        static constexpr bool whole = false;               \
+        static SMTL_FUNCTION float on(float x) { return expression; } \
+    };
+#define SMTL_OP2(name, expression)                         \
+    struct name##_op {                                     \
+        static constexpr bool whole = false;               \
+        static SMTL_FUNCTION float on(float x, float y) { return expression; } \
+    };
+#define SMTL_WHOLE_OP1(name, expression)                   \
+    struct name##_op {                                     \
+        static constexpr bool whole = true;                \
+        template <class V>                                 \
+        static SMTL_FUNCTION V on(V x) {                   \
+            return expression;                             \
+        }                                                  \
+    };
+#define SMTL_WHOLE_OP2(name, expression)                   \
+    struct name##_op {                                     \
+        static constexpr bool whole = true;                \
+        template <class V>                                 \
+        static SMTL_FUNCTION V on(V x, V y) {              \
+            return expression;                             \
+        }                                                  \
+    };
+#define SMTL_WHOLE_OP3(name, expression)                   \
+    struct name##_op {                                     \
+        static constexpr bool whole = true;                \
+        template <class V>                                 \
+        static SMTL_FUNCTION V on(V x, V y, V z) {         \
+            return expression;                             \
+        }                                                  \
+    };
+
+// The sign of x - 2 floor(x / 2) makes a multiple of pi small before the C library sees it.
+SMTL_FUNCTION float times_pi(float x) { return 3.14159265358979323846f * (x - 2.0f * __builtin_rintf(0.5f * x)); }
+
+SMTL_OP1(acos, __builtin_acosf(x))
+SMTL_OP1(acosh, __builtin_acoshf(x))
+SMTL_OP1(asin, __builtin_asinf(x))
+SMTL_OP1(asinh, __builtin_asinhf(x))
+SMTL_OP1(atan, __builtin_atanf(x))
+SMTL_OP1(atanh, __builtin_atanhf(x))
+SMTL_OP2(atan2, __builtin_atan2f(x, y))
+SMTL_WHOLE_OP1(ceil, __builtin_elementwise_ceil(x))
+SMTL_WHOLE_OP2(copysign, __builtin_elementwise_copysign(x, y))
+SMTL_OP1(cos, __builtin_cosf(x))
+SMTL_OP1(cosh, __builtin_coshf(x))
+SMTL_OP1(cospi, __builtin_cosf(times_pi(x)))
+SMTL_WHOLE_OP2(divide, x / y)
+SMTL_OP1(exp, exp_scalar(x))
+SMTL_OP1(exp2, exp2_scalar(x))
+SMTL_OP1(exp10, __builtin_exp10f(x))
+SMTL_WHOLE_OP1(fabs, __builtin_elementwise_abs(x))
+SMTL_OP2(fdim, x > y ? x - y : (x <= y ? 0.0f : x + y))
+SMTL_WHOLE_OP1(floor, __builtin_elementwise_floor(x))
+SMTL_WHOLE_OP3(fma, __builtin_elementwise_fma(x, y, z))
+SMTL_WHOLE_OP2(fmax, __builtin_elementwise_max(x, y))
+SMTL_WHOLE_OP2(fmin, __builtin_elementwise_min(x, y))
+SMTL_WHOLE_OP3(fmax3, __builtin_elementwise_max(x, __builtin_elementwise_max(y, z)))
+SMTL_WHOLE_OP3(fmin3, __builtin_elementwise_min(x, __builtin_elementwise_min(y, z)))
+SMTL_WHOLE_OP3(fmedian3, __builtin_elementwise_max(__builtin_elementwise_min(x, y),
+                                                   __builtin_elementwise_min(__builtin_elementwise_max(x, y), z)))
+SMTL_OP2(fmod, __builtin_fmodf(x, y))
+// Below one even where x is a tiny negative number.
+SMTL_WHOLE_OP1(fract, __builtin_elementwise_min(x - __builtin_elementwise_floor(x), V(0x1.fffffep-1f)))
+SMTL_OP1(log, __builtin_logf(x))
+SMTL_OP1(log2, __builtin_log2f(x))
+SMTL_OP1(log10, __builtin_log10f(x))
+SMTL_OP2(nextafter, __builtin_nextafterf(x, y))
+SMTL_OP2(pow, __builtin_powf(x, y))
+SMTL_OP2(powr, __builtin_powf(x, y))
+SMTL_WHOLE_OP1(rint, __builtin_elementwise_roundeven(x))
+SMTL_OP1(round, __builtin_roundf(x))
+SMTL_WHOLE_OP1(rsqrt, 1.0f / __builtin_elementwise_sqrt(x))
+SMTL_WHOLE_OP1(saturate, __builtin_elementwise_min(__builtin_elementwise_max(x, V(0.0f)), V(1.0f)))
+SMTL_OP1(sign, x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : (x == 0.0f ? x : 0.0f)))
+SMTL_OP1(sin, __builtin_sinf(x))
+SMTL_OP1(sinh, __builtin_sinhf(x))
+SMTL_OP1(sinpi, __builtin_sinf(times_pi(x)))
+SMTL_WHOLE_OP1(sqrt, __builtin_elementwise_sqrt(x))
+SMTL_OP1(tan, __builtin_tanf(x))
+SMTL_OP1(tanh, tanh_scalar(x))
+SMTL_OP1(tanpi, __builtin_tanf(times_pi(x)))
+SMTL_WHOLE_OP1(trunc, __builtin_elementwise_trunc(x))
+
+}  // namespace detail
+
+SMTL_FLOAT_FUNCTION1(acos)
+SMTL_FLOAT_FUNCTION1(acosh)
+SMTL_FLOAT_FUNCTION1(asin)
+SMTL_FLOAT_FUNCTION1(asinh)
+SMTL_FLOAT_FUNCTION1(atan)
+SMTL_FLOAT_FUNCTION1(atanh)
+SMTL_FLOAT_FUNCTION2(atan2)
+SMTL_FLOAT_FUNCTION1(ceil)
+SMTL_FLOAT_FUNCTION2(copysign)
+SMTL_FLOAT_FUNCTION1(cos)
+SMTL_FLOAT_FUNCTION1(cosh)
+SMTL_FLOAT_FUNCTION1(cospi)
+SMTL_FLOAT_FUNCTION2(divide)
+SMTL_FLOAT_FUNCTION1(exp)
+SMTL_FLOAT_FUNCTION1(exp2)
+SMTL_FLOAT_FUNCTION1(exp10)
+SMTL_FLOAT_FUNCTION1(fabs)
+SMTL_FLOAT_FUNCTION2(fdim)
+SMTL_FLOAT_FUNCTION1(floor)
+SMTL_FLOAT_FUNCTION3(fma)
+SMTL_FLOAT_FUNCTION2(fmax)
+SMTL_FLOAT_FUNCTION2(fmin)
+SMTL_FLOAT_FUNCTION3(fmax3)
+SMTL_FLOAT_FUNCTION3(fmin3)
+SMTL_FLOAT_FUNCTION3(fmedian3)
+SMTL_FLOAT_FUNCTION2(fmod)
+SMTL_FLOAT_FUNCTION1(fract)
+SMTL_FLOAT_FUNCTION1(log)
+SMTL_FLOAT_FUNCTION1(log2)
+SMTL_FLOAT_FUNCTION1(log10)
+SMTL_FLOAT_FUNCTION2(nextafter)
+SMTL_FLOAT_FUNCTION2(pow)
+SMTL_FLOAT_FUNCTION2(powr)
+SMTL_FLOAT_FUNCTION1(rint)
+SMTL_FLOAT_FUNCTION1(round)
+SMTL_FLOAT_FUNCTION1(rsqrt)
+SMTL_FLOAT_FUNCTION1(saturate)
+SMTL_FLOAT_FUNCTION1(sign)
+SMTL_FLOAT_FUNCTION1(sin)
+SMTL_FLOAT_FUNCTION1(sinh)
+SMTL_FLOAT_FUNCTION1(sinpi)
+SMTL_FLOAT_FUNCTION1(sqrt)
+SMTL_FLOAT_FUNCTION1(tan)
+SMTL_FLOAT_FUNCTION1(tanh)
+SMTL_FLOAT_FUNCTION1(tanpi)
+SMTL_FLOAT_FUNCTION1(trunc)
+
+// Functions with a second result or an integer argument.
+#define SMTL_SPLIT_FUNCTIONS(T)                                                        \
+    SMTL_FUNCTION T modf(T x, T &whole) {                                              \
+        whole = trunc(x);                                                              \
+        return copysign(x - whole, x);                                                 \
+    }                                                                                  \
+    SMTL_FUNCTION T sincos(T x, T &cosine) {                                           \
+        cosine = cos(x);                                                               \
+        return sin(x);                                                                 \
+    }
+SMTL_SPLIT_FUNCTIONS(float)
+SMTL_SPLIT_FUNCTIONS(half)
+SMTL_SPLIT_FUNCTIONS(float2)
+SMTL_SPLIT_FUNCTIONS(float3)
+SMTL_SPLIT_FUNCTIONS(float4)
+SMTL_SPLIT_FUNCTIONS(half2)
+SMTL_SPLIT_FUNCTIONS(half3)
+SMTL_SPLIT_FUNCTIONS(half4)
+SMTL_IN_NAMESPACES(modf)
+SMTL_IN_NAMESPACES(sincos)
+
+template <class T, class = enable_if_t<is_floating_point_v<T>>>
+SMTL_FUNCTION T ldexp(T x, int exponent) {
+    return T(__builtin_ldexpf(float(x), exponent));
+}
+template <class T, class = enable_if_t<is_floating_point_v<T>>>
+SMTL_FUNCTION int ilogb(T x) {
+    return __builtin_ilogbf(float(x));
+}
+template <class T, class = enable_if_t<is_floating_point_v<T>>>
+SMTL_FUNCTION T frexp(T x, int &exponent) {
+    return T(__builtin_frexpf(float(x), &exponent));
+}
+template <class T, int N>
+SMTL_FUNCTION vec<T, N> ldexp(vec<T, N> x, vec<int, N> exponent) {
+    vec<T, N> result;
+    for (int i = 0; i < N; ++i) result.native[i] = ldexp(T(x.native[i]), exponent.native[i]);
+    return result;
+}
+template <class T, int N>
+SMTL_FUNCTION vec<int, N> ilogb(vec<T, N> x) {
+    vec<int, N> result;
+    for (int i = 0; i < N; ++i) result.native[i] = ilogb(T(x.native[i]));
+    return result;
+}
+template <class T, int N>
+SMTL_FUNCTION vec<T, N> frexp(vec<T, N> x, vec<int, N> &exponent) {
+    vec<T, N> result;
+    for (int i = 0; i < N; ++i) {
+        int e;
+        result.native[i] = frexp(T(x.native[i]), e);
+        exponent.native[i] = e;
+    }
+    return result;
+}
+SMTL_IN_NAMESPACES(ldexp)
+SMTL_IN_NAMESPACES(ilogb)
+SMTL_IN_NAMESPACES(frexp)
+
+}  // namespace metal

@@ -1,0 +1,140 @@
+// Matrices, column by column.
+#pragma once
+
+#include "geometric.h"
+
+namespace metal {
+
+template <class T, int Columns, int Rows = Columns>
+struct matrix {
+    using column = vec<T, Rows>;
+    column columns[Columns];
+
+    matrix() = default;
+    // A diagonal matrix.
+    SMTL_FUNCTION explicit matrix(T diagonal) {
+        for (int i = 0; i < Columns; ++i) {
+            columns[i] = column(T(0));
+            if (i < Rows) columns[i][i] = diagonal;
+        }
+    }
+    // Columns, or all elements in the order of columns.
+    template <class... V, class = enable_if_t<sizeof...(V) == Columns && (is_convertible_v<V, column> && ...) && !(is_arithmetic_v<V> || ...)>>
+    SMTL_FUNCTION matrix(V... values) : columns{column(values)...} {}
+    template <class... S, class = enable_if_t<sizeof...(S) == Columns * Rows && (is_convertible_v<S, T> && ...)>, class = void>
+    SMTL_FUNCTION matrix(S... elements) {
+        const T list[] = {T(elements)...};
+        for (int i = 0; i < Columns * Rows; ++i) columns[i / Rows][i % Rows] = list[i];
+    }
+    template <class U, class = enable_if_t<!is_same_v<T, U>>>
+    SMTL_FUNCTION explicit matrix(const matrix<U, Columns, Rows> &other) {
+        for (int i = 0; i < Columns; ++i) columns[i] = column(other.columns[i]);
+    }
+
+    SMTL_FUNCTION column &operator[](int i) { return columns[i]; }
+    SMTL_FUNCTION const column &operator[](int i) const { return columns[i]; }
+
+    friend SMTL_FUNCTION matrix operator+(const matrix &a, const matrix &b) {
+        return a.zip(b, [](column x, column y) { return x + y; });
+    }
+    friend SMTL_FUNCTION matrix operator-(const matrix &a, const matrix &b) {
+        return a.zip(b, [](column x, column y) { return x - y; });
+    }
+    friend SMTL_FUNCTION matrix operator-(const matrix &a) { return a * T(-1); }
+    friend SMTL_FUNCTION matrix operator*(const matrix &a, T factor) {
+        matrix result;
+        for (int i = 0; i < Columns; ++i) result.columns[i] = a.columns[i] * factor;
+        return result;
+    }
+    friend SMTL_FUNCTION matrix operator*(T factor, const matrix &a) { return a * factor; }
+    friend SMTL_FUNCTION column operator*(const matrix &a, vec<T, Columns> v) {
+        column sum = a.columns[0] * T(v.native[0]);
+        for (int i = 1; i < Columns; ++i) sum = fma(a.columns[i], column(T(v.native[i])), sum);
+        return sum;
+    }
+    friend SMTL_FUNCTION vec<T, Columns> operator*(column v, const matrix &a) {
+        vec<T, Columns> result;
+        for (int i = 0; i < Columns; ++i) result[i] = dot(v, a.columns[i]);
+        return result;
+    }
+    template <int OtherColumns>
+    friend SMTL_FUNCTION matrix<T, OtherColumns, Rows> operator*(const matrix &a, const matrix<T, OtherColumns, Columns> &b) {
+        matrix<T, OtherColumns, Rows> result;
+        for (int i = 0; i < OtherColumns; ++i) result.columns[i] = a * b.columns[i];
+        return result;
+    }
+    SMTL_FUNCTION matrix &operator+=(const matrix &other) { return *this = *this + other; }
+    SMTL_FUNCTION matrix &operator-=(const matrix &other) { return *this = *this - other; }
+    SMTL_FUNCTION matrix &operator*=(T factor) { return *this = *this * factor; }
+    SMTL_FUNCTION matrix &operator*=(const matrix &other) { return *this = *this * other; }
+
+    friend SMTL_FUNCTION bool operator==(const matrix &a, const matrix &b) {
+        bool equal = true;
+        for (int i = 0; i < Columns; ++i) equal = equal && all(a.columns[i] == b.columns[i]);
+        return equal;
+    }
+    friend SMTL_FUNCTION bool operator!=(const matrix &a, const matrix &b) { return !(a == b); }
+
+private:
+    template <class F>
+    SMTL_FUNCTION matrix zip(const matrix &other, F f) const {
+        matrix result;
+        for (int i = 0; i < Columns; ++i) result.columns[i] = f(columns[i], other.columns[i]);
+        return result;
+    }
+};
+
+template <class T, int Columns, int Rows>
+SMTL_FUNCTION matrix<T, Rows, Columns> transpose(const matrix<T, Columns, Rows> &a) {
+    matrix<T, Rows, Columns> result;
+    for (int i = 0; i < Columns; ++i) {
+        for (int j = 0; j < Rows; ++j) result.columns[j][i] = a.columns[i][j];
+    }
+    return result;
+}
+
+namespace detail {
+// The determinant by expansion along the first column.
+template <class T, int N>
+SMTL_FUNCTION float determinant_of(const T (&a)[N][N]) {
+    if constexpr (N == 2) {
+        return a[0][0] * a[1][1] - a[1][0] * a[0][1];
+    } else {
+        float sum = 0.0f;
+        for (int r = 0; r < N; ++r) {
+            T minor[N - 1][N - 1];
+            for (int i = 1; i < N; ++i) {
+                for (int j = 0, k = 0; j < N; ++j) {
+                    if (j != r) minor[i - 1][k++] = a[i][j];
+                }
+            }
+            sum += (r % 2 == 0 ? 1.0f : -1.0f) * a[0][r] * determinant_of(minor);
+        }
+        return sum;
+    }
+}
+}  // namespace detail
+
+template <class T, int N>
+SMTL_FUNCTION T determinant(const matrix<T, N, N> &a) {
+    float elements[N][N];
+    for (int i = 0; i < N; ++i) {
+        for (int j = 0; j < N; ++j) elements[i][j] = float(a.columns[i][j]);
+    }
+    return T(detail::determinant_of(elements));
+}
+
+}  // namespace metal
+
+#define SMTL_MATRIX_NAMES(T)                      \
+    using T##2x2 = ::metal::matrix<T, 2, 2>;      \
+    using T##2x3 = ::metal::matrix<T, 2, 3>;      \
+    using T##2x4 = ::metal::matrix<T, 2, 4>;      \
+    using T##3x2 = ::metal::matrix<T, 3, 2>;      \
+    using T##3x3 = ::metal::matrix<T, 3, 3>;      \
+    using T##3x4 = ::metal::matrix<T, 3, 4>;      \
+    using T##4x2 = ::metal::matrix<T, 4, 2>;      \
+    using T##4x3 = ::metal::matrix<T, 4, 3>;      \
+    using T##4x4 = ::metal::matrix<T, 4, 4>;
+SMTL_MATRIX_NAMES(half)
+SMTL_MATRIX_NAMES(float)
