@@ -66,7 +66,7 @@ std::string Translator::overload_key(const Declaration &declaration, bool with_s
         if (last != part.end) add_range({last + 1, part.end});
         key += ",";
     }
-    add_range({declaration.parameters->end, declaration.head_end});
+    if (!declaration.constructor || with_spaces) add_range({declaration.parameters->end, declaration.head_end});
     return key;
 }
 

@@ -22,6 +22,8 @@ Translation Translator::run() {
     walk_scope(0, tokens_.size() - 1, ScopeKind::file_or_namespace);
     edit_constant_queries();
     edit_literals();
+    edit_casts();
+    reject_double();
     edit_pragmas();
     result_.text = write(tokens_);
     return std::move(result_);
@@ -186,7 +188,15 @@ Index Translator::body_begin(const Declaration &declaration, Index end) const {
 }
 
 Index Translator::walk_declaration(Index begin, Index end, ScopeKind kind) {
-    const Declaration declaration = read_head(begin, end);
+    Declaration declaration = read_head(begin, end);
+    const bool in_type = kind == ScopeKind::type && !scope_.empty();
+    if (in_type && declaration.parameters && scope_.back().starts_with(tokens_[declaration.name_begin].text)) {
+        // `X() constant` constructs in constant memory; no constructor can be const.
+        declaration.constructor = true;
+        for (Index i = declaration.parameters->end; i < declaration.head_end; ++i) {
+            if (tokens_[i].is("constant")) tokens_[i].erase();
+        }
+    }
     if (declaration.kernel) {
         for (Index i = begin; i < declaration.head_end; ++i) {
             if (tokens_[i].is("kernel")) tokens_[i].erase();
@@ -199,7 +209,11 @@ Index Translator::walk_declaration(Index begin, Index end, ScopeKind kind) {
     }
     if (declaration.parameters) {
         const bool body = declaration.head_end < end && (tokens_[declaration.head_end].is("{") || tokens_[declaration.head_end].is(":"));
-        return body ? walk_function(declaration, end, kind) : skip_to_semicolon(declaration.head_end, end);
+        if (body) return walk_function(declaration, end, kind);
+        const Index past = skip_to_semicolon(declaration.head_end, end);
+        // `X() = default;`, and the declarations of members, which unlike those of functions cannot be repeated.
+        if (in_type) (void)erase_if_duplicate(declaration, {declaration.head_end, past});
+        return past;
     }
     if (declaration.class_key != 0 || tokens_[begin].is("struct") || tokens_[begin].is("enum")) return walk_type(declaration, end, kind);
     return walk_variable(declaration, end, kind);

@@ -35,6 +35,7 @@ struct Declaration {
     Index name_end = 0;
     Index class_key = 0;              // `struct`, `class`, `union`, `enum` that opens a type; 0: none
     bool kernel = false;
+    bool constructor = false;
     std::string host_name;
 };
 
@@ -61,6 +62,8 @@ private:
     Index walk_variable(const Declaration &declaration, Index end, ScopeKind kind);
     void edit_pragmas();
     void edit_literals();
+    void edit_casts();
+    void reject_double();
 
     // brackets.cpp: navigation.
     Index skip_group(Index open, Index end) const;            // past the bracket that closes `open`

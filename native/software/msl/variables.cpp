@@ -146,21 +146,4 @@ void Translator::edit_constant_queries() {
     }
 }
 
-// `1.5h` and `1.5bf` are numbers of Metal alone.
-void Translator::edit_literals() {
-    for (Token &token : tokens_) {
-        if (token.kind != TokenKind::number || token.text.size() < 2) continue;
-        const std::string_view text = token.text;
-        const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
-        const bool real = text.find_first_of(hexadecimal ? ".pP" : ".eE") != std::string_view::npos;
-        if (!real) continue;
-        const char last = text.back();
-        if (last == 'h' || last == 'H') {
-            token.replace("half(" + std::string(text.substr(0, text.size() - 1)) + "f)");
-        } else if (text.ends_with("bf") || text.ends_with("BF")) {
-            token.replace("bfloat(" + std::string(text.substr(0, text.size() - 2)) + "f)");
-        }
-    }
-}
-
 }  // namespace smtl::msl

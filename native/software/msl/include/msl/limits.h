@@ -7,10 +7,13 @@ namespace metal {
 
 enum float_round_style { round_indeterminate = -1, round_toward_zero = 0, round_to_nearest = 1 };
 
+// Sources that bring number types of their own specialise this name of Apple's library.
 template <class T>
-struct numeric_limits {
+struct _numeric_limits_impl {
     static constexpr bool is_specialized = false;
 };
+template <class T>
+struct numeric_limits : _numeric_limits_impl<remove_cv_t<T>> {};
 
 template <class T>
 struct integer_limits {
@@ -30,7 +33,7 @@ struct integer_limits {
 };
 #define SMTL_INTEGER_LIMITS(T) \
     template <>                \
-    struct numeric_limits<T> : integer_limits<T> {};
+    struct _numeric_limits_impl<T> : integer_limits<T> {};
 SMTL_INTEGER_LIMITS(char)
 SMTL_INTEGER_LIMITS(signed char)
 SMTL_INTEGER_LIMITS(uchar)
@@ -42,7 +45,7 @@ SMTL_INTEGER_LIMITS(long)
 SMTL_INTEGER_LIMITS(ulong)
 
 template <>
-struct numeric_limits<bool> : integer_limits<uchar> {
+struct _numeric_limits_impl<bool> : integer_limits<uchar> {
     static constexpr int digits = 1;
     static constexpr int digits10 = 0;
     static constexpr bool min() { return false; }
@@ -85,12 +88,10 @@ struct float_limits {
     static constexpr T denorm_min() { return T(power(min_exponent - Digits)); }
 };
 template <>
-struct numeric_limits<float> : float_limits<float, 24, 128> {};
+struct _numeric_limits_impl<float> : float_limits<float, 24, 128> {};
 template <>
-struct numeric_limits<half> : float_limits<half, 11, 16> {};
+struct _numeric_limits_impl<half> : float_limits<half, 11, 16> {};
 template <>
-struct numeric_limits<bfloat> : float_limits<bfloat, 8, 128> {};
-template <class T>
-struct numeric_limits<const T> : numeric_limits<T> {};
+struct _numeric_limits_impl<bfloat> : float_limits<bfloat, 8, 128> {};
 
 }  // namespace metal

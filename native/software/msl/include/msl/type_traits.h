@@ -313,4 +313,8 @@ SMTL_FUNCTION void swap(T &a, T &b) {
     b = saved;
 }
 
+// Also a name of Apple's that sources use: what the simdgroup functions of the language take.
+template <class T>
+struct __is_valid_simdgroup_type : bool_constant<is_arithmetic_v<T> && sizeof(T) <= 4 && !is_same_v<T, bool>> {};
+
 }  // namespace metal
