@@ -198,8 +198,14 @@ impl Job {
             .map_err(|error| format!("cannot write {}: {error}", path.display()))
     }
 
+    /// The command line, as it is compared and reported.
     fn record(&self) -> String {
-        format!("{:?}", self.command)
+        let program = [self.command.get_program()].into_iter();
+        let words = program.chain(self.command.get_args());
+        words
+            .map(|word| word.to_string_lossy())
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 }
 
