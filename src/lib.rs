@@ -21,6 +21,7 @@ pub mod ops;
 mod pipeline;
 mod queue;
 mod statistics;
+pub mod stress;
 mod submission;
 #[allow(missing_docs)]
 mod sys;

@@ -1,0 +1,197 @@
+//! The scenario that this crate exists for, run for as long as asked: Q, K and V projections on Q8_0 weights, from
+//! threads that have no autorelease pool, with handles dropped everywhere and at any time.
+//!
+//! `tests/qkv_regression.rs` runs the parts of it one by one; `metal-bridge stress` runs [`run`].
+
+mod projection;
+mod scenario;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::device::Device;
+use crate::error::{Error, Failure, Result};
+use crate::statistics::LiveObjects;
+
+pub use scenario::{Drops, Runner, Scenario};
+
+/// The largest deviation from float64, relative, that 32-bit arithmetic in any order explains.
+pub const MAX_DEVIATION: f64 = 1e-5;
+
+/// Resident memory may vary by this much without being taken for growth: allocators keep some of what is freed.
+const MEMORY_SLACK: u64 = 32 << 20;
+
+/// What there is after a round, once everything that the round made has been dropped.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Sample {
+    /// Rounds so far.
+    pub round: u64,
+    /// Since the start.
+    pub elapsed: Duration,
+    /// Objects of the bridge.
+    pub objects: LiveObjects,
+    /// Bytes allocated on the device.
+    pub allocated: u64,
+    /// Bytes of the process in memory; `None` where the system does not tell.
+    pub resident: Option<u64>,
+    /// The largest relative deviation of a result from float64 so far.
+    pub deviation: f64,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Report {
+    /// After the first round, when caches are filled.
+    pub baseline: Sample,
+    /// After the last round.
+    pub last: Sample,
+    /// What was not as it should be, in words: objects, memory or results. Empty for a good run.
+    pub faults: Vec<String>,
+}
+
+/// Runs rounds of every scenario, on this thread and on a new one, with every way to drop, until `duration` is over
+/// (two rounds at least), and calls `watch` after each round.
+///
+/// # Errors
+///
+/// Whatever a scenario fails with. Growth and wrong results are no errors but [`Report::faults`].
+pub fn run(device: &Device, duration: Duration, mut watch: impl FnMut(&Sample)) -> Result<Report> {
+    let start = Instant::now();
+    let runner = Runner::new(device)?;
+    let mut deviation = 0.0f64;
+    let mut round = 0;
+    let mut next = || -> Result<Sample> {
+        deviation = deviation.max(self::round(&runner)?);
+        round += 1;
+        let sample = sample(&runner, round, start.elapsed(), deviation);
+        watch(&sample);
+        Ok(sample)
+    };
+    let baseline = next()?;
+    let mut last = next()?;
+    while last.elapsed < duration {
+        last = next()?;
+    }
+    let faults = faults(&baseline, &last);
+    Ok(Report {
+        baseline,
+        last,
+        faults,
+    })
+}
+
+/// Scenarios of a size that makes a round take a second or two.
+const ROUND: [Scenario; 6] = [
+    Scenario::Projections {
+        projections: 1,
+        tokens: 1,
+        layers: 1,
+    },
+    Scenario::Projections {
+        projections: 2,
+        tokens: 1,
+        layers: 1,
+    },
+    Scenario::Projections {
+        projections: 3,
+        tokens: 1,
+        layers: 1,
+    },
+    Scenario::Projections {
+        projections: 3,
+        tokens: 2,
+        layers: 22,
+    },
+    Scenario::Alive(1_000),
+    Scenario::Sequence(20_000),
+];
+
+fn round(runner: &Runner) -> Result<f64> {
+    let all = || -> Result<f64> {
+        let mut worst = 0.0f64;
+        for scenario in ROUND {
+            for drops in Drops::ALL {
+                worst = worst.max(runner.run(scenario, drops)?);
+            }
+        }
+        Ok(worst)
+    };
+    let here = all()?;
+    let there = thread::scope(|scope| scope.spawn(all).join());
+    let panicked = || {
+        Error::Internal(Failure::new(
+            "stress::run",
+            "the scenario panicked on its thread",
+        ))
+    };
+    Ok(here.max(there.unwrap_or_else(|_| Err(panicked()))?))
+}
+
+fn sample(runner: &Runner, round: u64, elapsed: Duration, deviation: f64) -> Sample {
+    settle();
+    Sample {
+        round,
+        elapsed,
+        objects: Device::live_objects(),
+        allocated: runner.device().current_allocated_size(),
+        resident: resident_memory(),
+        deviation,
+    }
+}
+
+/// Gives Metal's threads a moment to let go of what has completed: a wait ends before the last of it is gone.
+fn settle() {
+    let deadline = Instant::now() + Duration::from_secs(2);
+    let mut objects = Device::live_objects();
+    loop {
+        thread::sleep(Duration::from_millis(5));
+        let now = Device::live_objects();
+        if now == objects || Instant::now() > deadline {
+            return;
+        }
+        objects = now;
+    }
+}
+
+fn faults(baseline: &Sample, last: &Sample) -> Vec<String> {
+    let mut faults = Vec::new();
+    if !last.objects.same_live(&baseline.objects) {
+        faults.push(format!(
+            "live objects went from {} to {}",
+            baseline.objects, last.objects
+        ));
+    }
+    if last.allocated > baseline.allocated {
+        faults.push(format!(
+            "device memory grew from {} to {} bytes",
+            baseline.allocated, last.allocated
+        ));
+    }
+    if let (Some(before), Some(after)) = (baseline.resident, last.resident) {
+        if after > before + MEMORY_SLACK {
+            faults.push(format!(
+                "resident memory grew from {before} to {after} bytes"
+            ));
+        }
+    }
+    // Not a number is a fault, too.
+    if !(last.deviation <= MAX_DEVIATION) {
+        faults.push(format!(
+            "a result is off by {:e}, relative to float64",
+            last.deviation
+        ));
+    }
+    faults
+}
+
+/// Bytes of this process in memory, from the file system where Linux has it.
+fn resident_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}

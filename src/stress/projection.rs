@@ -1,0 +1,76 @@
+//! Q8_0 matrices made up for the scenario, with the results that are right for them.
+
+use half::f16;
+
+use crate::ops::WeightType;
+
+/// A made-up Q8_0 matrix and its product with the made-up vector of its width, in float64.
+pub(super) struct Projection {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    /// The blocks, as `WeightType::Q8_0` says.
+    pub(super) weights: Vec<u8>,
+    pub(super) x: Vec<f32>,
+    expected: Vec<f64>,
+}
+
+impl Projection {
+    /// The same matrix and vector for the same arguments; `columns` is a multiple of 32.
+    pub(super) fn new(rows: usize, columns: usize, seed: u64) -> Projection {
+        let mut random = Random(seed | 1);
+        let x: Vec<f32> = (0..columns).map(|_| random.unit()).collect();
+        let block = WeightType::Q8_0.block_elements();
+        let mut weights =
+            Vec::with_capacity(rows * columns / block * WeightType::Q8_0.block_bytes());
+        let mut expected = Vec::with_capacity(rows);
+        for _ in 0..rows {
+            let mut sum = 0.0;
+            for values in x.chunks_exact(block) {
+                let scale = f16::from_f32(0.001 + 0.001 * random.unit().abs());
+                weights.extend_from_slice(&scale.to_le_bytes());
+                for &value in values {
+                    let quant = random.next() as i8;
+                    weights.extend_from_slice(&quant.to_le_bytes());
+                    sum += scale.to_f64() * f64::from(quant) * f64::from(value);
+                }
+            }
+            expected.push(sum);
+        }
+        Projection {
+            rows,
+            columns,
+            weights,
+            x,
+            expected,
+        }
+    }
+
+    /// How far `y` is off: the length of the difference over the length of what is right.
+    pub(super) fn deviation(&self, y: &[f32]) -> f64 {
+        let square =
+            |values: &mut dyn Iterator<Item = f64>| values.map(|value| value * value).sum::<f64>();
+        let mut differences = self
+            .expected
+            .iter()
+            .zip(y)
+            .map(|(right, &got)| right - f64::from(got));
+        (square(&mut differences) / square(&mut self.expected.iter().copied())).sqrt()
+    }
+}
+
+/// xorshift64*: the scenario needs numbers without a pattern, and the same ones every time.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32
+    }
+
+    /// From -1 to 1.
+    fn unit(&mut self) -> f32 {
+        self.next() as f32 / (1u64 << 31) as f32 - 1.0
+    }
+}
