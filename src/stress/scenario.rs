@@ -254,10 +254,16 @@ struct Batch {
 }
 
 fn discard(batch: Batch, drops: Drops) -> Result<()> {
-    batch.submission.wait()?;
+    let Batch {
+        submission,
+        inputs,
+        outputs,
+    } = batch;
+    submission.wait()?;
+    let handles = (submission, inputs, outputs);
     if drops == Drops::Elsewhere {
         // A drop does not panic; were it to, the panic hook would have told.
-        let _ = thread::spawn(move || drop(batch)).join();
+        let _ = thread::spawn(move || drop(handles)).join();
     }
     Ok(())
 }
