@@ -12,21 +12,11 @@
 namespace smtl {
 namespace {
 
-void threadgroup_barrier(smtl_core *running) { static_cast<core *>(running)->barrier(); }
-
-smtl_exchange *exchange(smtl_core *running, uint32_t site, const void *value, uint32_t size) {
-    return static_cast<core *>(running)->exchange(site, value, size);
-}
-
-constexpr smtl_functions functions_of_kernels = {threadgroup_barrier, exchange};
-
 void copy_extent(uint32_t (&to)[3], extent from) {
     to[0] = from.x;
     to[1] = from.y;
     to[2] = from.z;
 }
-
-void start_fiber(void *argument) { static_cast<core *>(argument)->fiber_loop(); }
 
 size_t aligned(size_t bytes) {
     return (bytes + threadgroup_memory_alignment - 1) / threadgroup_memory_alignment * threadgroup_memory_alignment;
@@ -34,7 +24,11 @@ size_t aligned(size_t bytes) {
 
 } // namespace
 
-core::core() { functions = &functions_of_kernels; }
+core::core() {
+    enter_barrier = smtl_enter_barrier;
+    enter_exchange = smtl_enter_exchange;
+    enter_finished = smtl_enter_finished;
+}
 
 bool core::owns(const void *address) const {
     return (reinterpret_cast<uintptr_t>(address) & ~(SMTL_ARENA_SIZE - 1)) == reinterpret_cast<uintptr_t>(this);
@@ -42,6 +36,8 @@ bool core::owns(const void *address) const {
 
 void core::bind_launch(smtl::launch &launch) {
     current = &launch;
+    run = launch.kernel->image->run;
+    scheduler_stack = stacks.scheduler_top();
     blocks = launch.kernel->blocks;
     shuffle = launch.shuffle && blocks;
     chunk_next = chunk_end = threadgroups_run = 0;
@@ -58,22 +54,19 @@ void core::bind_launch(smtl::launch &launch) {
     stacks.reset();
 }
 
-uint64_t core::run(smtl::launch &launch, progress_watch *watching) {
+uint64_t core::run_launch(smtl::launch &launch, progress_watch *watching) {
     bind_launch(launch);
     watch = watching;
     if (!next_threadgroup())
         return 0;
-    const fault_scope faults(*this);
-    native_stack_size = 0;
     running_stack = stacks.take();
-    void *sanitizer_of_native = nullptr;
-    sanitizer::leave(&sanitizer_of_native, stacks.bottom(running_stack), stacks.size());
-    smtl_context_start(&native_context, stacks.top(running_stack), start_fiber, this);
-    sanitizer::arrive(sanitizer_of_native, nullptr, nullptr);
-    if (fault_signal != 0) {
-        stacks.forget_frames();
-        launch.fail(describe_fault());
+    {
+        const fault_scope faults(*this);
+        const sanitizer::arena_scope stacks_in_use(this, SMTL_ARENA_SIZE);
+        smtl_enter_native(this, start_context(), &native_stack);
     }
+    if (fault_signal != 0)
+        launch.fail(describe_fault());
     return threadgroups_run;
 }
 
@@ -128,11 +121,10 @@ void core::poison_threadgroup_memory() {
         std::memset(current->kernel->static_memory_of_thread(), nan_byte, size);
 }
 
-void *core::abandon_kernel(int signal_number, const void *address) {
+const smtl_context *core::abandon_kernel(int signal_number, const void *address) {
     fault_signal = signal_number;
     fault_address = address;
-    sanitizer::leave(nullptr, native_stack, native_stack_size);
-    return native_context;
+    return native_context();
 }
 
 std::string core::describe_fault() const {

@@ -1,4 +1,5 @@
-/* A core executes threadgroups, one at a time, on the host thread that owns it at the moment.
+/* A core executes threadgroups, one at a time, on the host thread that owns it at the moment. Its scheduler has a stack
+ * of its own; each fiber of the kernel has another.
  *
  * The threads of a threadgroup start out as one plain loop on one fiber. When thread k blocks (in a barrier or an
  * exchange of its simdgroup), the fiber becomes thread k's own and the rest of the loop goes on in a new fiber; a
@@ -29,7 +30,7 @@ struct open_exchange : smtl_exchange {
     uint32_t site;
 };
 
-struct simdgroup {
+struct alignas(128) simdgroup {
     uint32_t ready;      /* lanes that can run, unstarted ones included */
     uint32_t unstarted;  /* in shuffled order only: lanes that have not started */
     uint32_t at_barrier; /* lanes that wait in a threadgroup barrier */
@@ -45,16 +46,18 @@ struct core : smtl_core {
 
     /* Runs threadgroups of the launch until none is left, and says how many. The launch's `failed` says how it went.
      * The watch may be NULL. */
-    uint64_t run(smtl::launch &launch, progress_watch *watch);
+    uint64_t run_launch(smtl::launch &launch, progress_watch *watch);
     /* Called by the fault handler, and so without a lock or an allocation: the context to continue instead of the
      * kernel's. The launch fails. */
-    void *abandon_kernel(int signal_number, const void *address);
+    const smtl_context *abandon_kernel(int signal_number, const void *address);
     /* The address lies in the core's arena. */
     bool owns(const void *address) const;
-    /* Called on fibers only. */
-    void barrier();
-    smtl_exchange *exchange(uint32_t site, const void *value, uint32_t size);
-    void fiber_loop();
+
+    /* What the running thread asks for, on the scheduler's stack; the results are the contexts to continue. Threads of
+     * the threadgroup that have returned count as arrived at barriers, and as absent from exchanges. */
+    const smtl_context *barrier();
+    const smtl_context *meet(uint32_t site, const void *value, uint32_t size);
+    const smtl_context *finished();
 
     stack_set stacks;
 
@@ -69,42 +72,39 @@ struct core : smtl_core {
 
     void retire_finished();
     void retire(uint32_t first, uint32_t last);
-    bool fiber_has_more();
     void release_barrier();
     simdgroup &simdgroup_of(uint32_t thread_index) { return simdgroups[thread_index / simd_width]; }
     open_exchange &find_exchange(simdgroup &group, uint32_t site);
     void complete_exchange(simdgroup &group);
 
-    uint32_t pick() const;
+    uint32_t pick();
+    uint32_t pick_farther() const;
     uint32_t pick_shuffled();
     bool is_unstarted(uint32_t thread_index) const;
     void set_range(uint32_t first);
-    void suspend();
-    [[noreturn]] void leave_finished_fiber(uint32_t next);
-    [[noreturn]] void leave_for_native();
+    const smtl_context *suspend();
+    const smtl_context *schedule();
+    const smtl_context *start_context();
+    const smtl_context *native_context();
 
-    /* The threads that the running fiber loops over are [range_first, range_last); in source order all threads from
-     * `unstarted_first` on have not started. */
-    uint32_t range_first, range_last, unstarted_first;
+    /* In source order all threads from `unstarted_first` on have not started. */
+    uint32_t unstarted_first;
     uint32_t thread_count, alive, waiting_at_barrier;
     uint32_t simdgroup_count;
     uint32_t running_stack;
+    bool blocks, shuffle;
     uint64_t random_state;
+    smtl_context other_context; /* that of no thread: a new fiber's, or native code's */
 
     smtl::launch *current;
     progress_watch *watch;
     uint64_t chunk_next, chunk_end, threadgroups_run;
-    bool blocks, shuffle;
     size_t dynamic_memory;
+    void *native_stack;
 
     int fault_signal; /* 0: the kernel has not faulted */
     const void *fault_address;
 
-    void *native_context; /* of the host thread, while fibers run */
-    const void *native_stack; /* known to sanitizer builds only */
-    size_t native_stack_size;
-    void *sanitizer_state[max_threads_per_threadgroup];
-    void *contexts[max_threads_per_threadgroup];
     uint16_t stack_of[max_threads_per_threadgroup];
     simdgroup simdgroups[max_simdgroups];
     alignas(threadgroup_memory_alignment) unsigned char

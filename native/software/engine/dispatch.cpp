@@ -79,7 +79,7 @@ class caller_watch : public progress_watch {
 
 void run(launch &work, core &own, unsigned threads) {
     if (threads == 1 || work.threadgroup_count == 1) {
-        own.run(work, nullptr);
+        own.run_launch(work, nullptr);
         return;
     }
     const uint64_t start = now_ns();
@@ -88,7 +88,7 @@ void run(launch &work, core &own, unsigned threads) {
     if (cost >= worth_sharing_ns / work.threadgroup_count)
         shared.offer();
     caller_watch watch(shared, start);
-    const uint64_t done = own.run(work, &watch);
+    const uint64_t done = own.run_launch(work, &watch);
     work.kernel->learn_cost(done, now_ns() - start);
 }
 

@@ -20,20 +20,23 @@ struct sigaction previous[NSIG];
 thread_local core *running_core = nullptr;
 
 #if defined(__x86_64__)
-const void *stack_pointer(const ucontext_t &context) {
-    return reinterpret_cast<void *>(context.uc_mcontext.gregs[REG_RSP]);
+const void *stack_pointer(const ucontext_t &faulted) {
+    return reinterpret_cast<void *>(faulted.uc_mcontext.gregs[REG_RSP]);
 }
-void continue_with(ucontext_t &context, void *saved) {
+void continue_with(ucontext_t &faulted, const smtl_context &next) {
     constexpr greg_t direction_flag = 0x400;
-    context.uc_mcontext.gregs[REG_RIP] = reinterpret_cast<greg_t>(&smtl_context_resume);
-    context.uc_mcontext.gregs[REG_RDI] = reinterpret_cast<greg_t>(saved);
-    context.uc_mcontext.gregs[REG_EFL] &= ~direction_flag;
+    greg_t *const registers = faulted.uc_mcontext.gregs;
+    registers[REG_RIP] = reinterpret_cast<greg_t>(next.instruction);
+    registers[REG_RSP] = reinterpret_cast<greg_t>(next.stack_pointer);
+    registers[REG_RBP] = reinterpret_cast<greg_t>(next.frame_pointer);
+    registers[REG_EFL] &= ~direction_flag;
 }
 #elif defined(__aarch64__)
-const void *stack_pointer(const ucontext_t &context) { return reinterpret_cast<void *>(context.uc_mcontext.sp); }
-void continue_with(ucontext_t &context, void *saved) {
-    context.uc_mcontext.pc = reinterpret_cast<uintptr_t>(&smtl_context_resume);
-    context.uc_mcontext.regs[0] = reinterpret_cast<uintptr_t>(saved);
+const void *stack_pointer(const ucontext_t &faulted) { return reinterpret_cast<void *>(faulted.uc_mcontext.sp); }
+void continue_with(ucontext_t &faulted, const smtl_context &next) {
+    faulted.uc_mcontext.pc = reinterpret_cast<uintptr_t>(next.instruction);
+    faulted.uc_mcontext.sp = reinterpret_cast<uintptr_t>(next.stack_pointer);
+    faulted.uc_mcontext.regs[29] = reinterpret_cast<uintptr_t>(next.frame_pointer);
 }
 #endif
 
@@ -61,7 +64,7 @@ void handle_fault(int number, siginfo_t *info, void *raw_context) {
         pass_on(number, info, raw_context);
         return;
     }
-    continue_with(context, faulted->abandon_kernel(number, info->si_addr));
+    continue_with(context, *faulted->abandon_kernel(number, info->si_addr));
 }
 
 /* A stack of its own for the handler: the kernel's may be what overflowed. One that the thread has already is kept. */

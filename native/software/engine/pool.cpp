@@ -61,7 +61,7 @@ bool help(job_slot &slot, core &own) {
     launch *const work = slot.work.load();
     const bool joins = work != nullptr && has_work(*work) && own.stacks.commit(work->stacks_needed());
     if (joins)
-        own.run(*work, nullptr);
+        own.run_launch(*work, nullptr);
     if (slot.helpers.fetch_sub(1) == 1 && slot.owner_sleeps.load())
         futex_wake(slot.helpers, 1);
     return joins;

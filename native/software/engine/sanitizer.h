@@ -13,33 +13,37 @@
 #endif
 
 #ifdef SMTL_ADDRESS_SANITIZER
-#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
 namespace smtl::sanitizer {
 
-/* Before a switch to the stack given. `fake` keeps what the sanitizer has of the stack that is left; NULL: it ends. */
-inline void leave([[maybe_unused]] void **fake, [[maybe_unused]] const void *bottom, [[maybe_unused]] size_t size) {
+/* While it lives the thread runs in the arena given. One stack to the sanitizer: switches between fibers, whose code it
+ * has not instrumented, need not concern it. */
+class arena_scope {
+  public:
+    arena_scope([[maybe_unused]] const void *arena, [[maybe_unused]] size_t size) {
 #ifdef SMTL_ADDRESS_SANITIZER
-    __sanitizer_start_switch_fiber(fake, bottom, size);
+        __sanitizer_start_switch_fiber(&native_fake_stack_, arena, size);
+        __sanitizer_finish_switch_fiber(nullptr, &native_bottom_, &native_size_);
 #endif
-}
+    }
+    ~arena_scope() {
+#ifdef SMTL_ADDRESS_SANITIZER
+        __sanitizer_start_switch_fiber(nullptr, native_bottom_, native_size_);
+        __sanitizer_finish_switch_fiber(native_fake_stack_, nullptr, nullptr);
+#endif
+    }
+    arena_scope(const arena_scope &) = delete;
+    arena_scope &operator=(const arena_scope &) = delete;
 
-/* After a switch; `fake` as saved when this stack was left. */
-inline void arrive([[maybe_unused]] void *fake, [[maybe_unused]] const void **old_bottom,
-                   [[maybe_unused]] size_t *old_size) {
+  private:
 #ifdef SMTL_ADDRESS_SANITIZER
-    __sanitizer_finish_switch_fiber(fake, old_bottom, old_size);
+    void *native_fake_stack_ = nullptr;
+    const void *native_bottom_ = nullptr;
+    size_t native_size_ = 0;
 #endif
-}
-
-/* The frames on this stack are gone without having returned. */
-inline void forget_frames([[maybe_unused]] const void *bottom, [[maybe_unused]] size_t size) {
-#ifdef SMTL_ADDRESS_SANITIZER
-    __asan_unpoison_memory_region(bottom, size);
-#endif
-}
+};
 
 } // namespace smtl::sanitizer
 

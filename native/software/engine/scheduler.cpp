@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "context.h"
-#include "sanitizer.h"
 
 namespace smtl {
 namespace {
@@ -28,11 +27,6 @@ uint32_t nth_bit(uint32_t mask, uint32_t n) {
     while (n-- > 0)
         mask &= mask - 1;
     return uint32_t(std::countr_zero(mask));
-}
-
-void start_fiber(void *argument) {
-    auto &self = *static_cast<core *>(argument);
-    self.fiber_loop();
 }
 
 /* Small sizes, which are all but a few, without a call. */
@@ -75,7 +69,7 @@ void core::reset_threads() {
 }
 
 /* From here on the running fiber loops over the threads that start with `first`. */
-void core::set_range(uint32_t first) {
+inline __attribute__((always_inline)) void core::set_range(uint32_t first) {
     thread = first;
     resumed = 0;
     range_first = first;
@@ -83,13 +77,24 @@ void core::set_range(uint32_t first) {
     simdgroup_of(first).unstarted &= ~lane_bit(first);
 }
 
-bool core::is_unstarted(uint32_t thread_index) const {
+inline bool core::is_unstarted(uint32_t thread_index) const {
     return shuffle ? (simdgroups[thread_index / simd_width].unstarted & lane_bit(thread_index)) != 0
                    : thread_index >= unstarted_first;
 }
 
+/* The next thread that can run. A successor in the same simdgroup is as good as certain: told apart by a branch, which
+ * is predicted, so that its number does not have to wait for the mask. */
+inline uint32_t core::pick() {
+    if (shuffle)
+        return pick_shuffled();
+    const uint32_t s = thread / simd_width, lane = thread % simd_width;
+    if (__builtin_expect((simdgroups[s].ready & (2u << lane)) != 0, true))
+        return thread + 1;
+    return pick_farther();
+}
+
 /* Lanes of the same simdgroup first: they are what the others of it wait for. */
-uint32_t core::pick() const {
+uint32_t core::pick_farther() const {
     uint32_t s = thread / simd_width;
     if (const uint32_t ready = simdgroups[s].ready)
         return s * simd_width + next_lane(ready, thread % simd_width);
@@ -115,8 +120,8 @@ uint32_t core::pick_shuffled() {
 
 /* The loop tells the core nothing of threads that end without blocking: they are found missing here, by the next thread
  * that calls. */
-void core::retire_finished() {
-    if (!resumed && range_first != thread) {
+inline void core::retire_finished() {
+    if (__builtin_expect(!resumed && range_first != thread, false)) {
         retire(range_first, thread);
         range_first = thread;
     }
@@ -143,23 +148,51 @@ void core::release_barrier() {
     }
 }
 
+/* A new fiber on the running stack, over the range that is set. */
+const smtl_context *core::start_context() {
+    other_context = {stacks.top(running_stack), nullptr, reinterpret_cast<const void *>(&smtl_start_fiber)};
+    return &other_context;
+}
+
+inline __attribute__((always_inline)) const smtl_context *core::schedule() {
+    const uint32_t next = pick();
+    if (is_unstarted(next)) {
+        set_range(next);
+        running_stack = stacks.take();
+        return start_context();
+    }
+    thread = next;
+    resumed = 1;
+    running_stack = stack_of[next];
+    const simdgroup &group = simdgroup_of(next);
+    exchange = &exchanges[&group - simdgroups][group.completed];
+    return &contexts[next];
+}
+
+inline __attribute__((always_inline)) const smtl_context *core::suspend() {
+    if (!resumed)
+        unstarted_first = thread + 1;
+    stack_of[thread] = uint16_t(running_stack);
+    return schedule();
+}
+
 /* Threads that have returned count as arrived. */
-void core::barrier() {
+const smtl_context *core::barrier() {
     retire_finished();
     if (++waiting_at_barrier == alive) {
         release_barrier();
-        return;
+        return &contexts[thread];
     }
     simdgroup &group = simdgroup_of(thread);
     group.ready &= ~lane_bit(thread);
     group.at_barrier |= lane_bit(thread);
     if (group.ready == 0 && group.open_count != 0)
         complete_exchange(group);
-    suspend();
+    return suspend();
 }
 
 /* Where lanes of the simdgroup wait at `site` already, or a new one. */
-open_exchange &core::find_exchange(simdgroup &group, uint32_t site) {
+inline __attribute__((always_inline)) open_exchange &core::find_exchange(simdgroup &group, uint32_t site) {
     open_exchange *const all = exchanges[&group - simdgroups];
     for (uint32_t i = 0; i < group.open_count; ++i)
         if (all[group.open[i]].site == site)
@@ -191,7 +224,7 @@ void core::complete_exchange(simdgroup &group) {
     group.ready |= all[index].active;
 }
 
-smtl_exchange *core::exchange(uint32_t site, const void *value, uint32_t size) {
+const smtl_context *core::meet(uint32_t site, const void *value, uint32_t size) {
     retire_finished();
     const uint32_t lane = thread % simd_width;
     simdgroup &group = simdgroup_of(thread);
@@ -201,85 +234,45 @@ smtl_exchange *core::exchange(uint32_t site, const void *value, uint32_t size) {
     group.ready &= ~(1u << lane);
     if (group.ready == 0) {
         complete_exchange(group);
-        if (group.ready & (1u << lane))
-            return &meeting;
+        if (group.ready & (1u << lane)) {
+            exchange = &meeting;
+            return &contexts[thread];
+        }
     }
-    suspend();
-    return &meeting;
+    return suspend();
 }
 
-/* Runs another thread until this one is picked again. */
-void core::suspend() {
-    const uint32_t self = thread;
-    if (!resumed)
-        unstarted_first = self + 1;
-    stack_of[self] = uint16_t(running_stack);
-    const uint32_t next = shuffle ? pick_shuffled() : pick();
-    if (is_unstarted(next)) {
-        set_range(next);
-        running_stack = stacks.take();
-        sanitizer::leave(&sanitizer_state[self], stacks.bottom(running_stack), stacks.size());
-        smtl_context_start(&contexts[self], stacks.top(running_stack), start_fiber, this);
-    } else {
-        thread = next;
-        resumed = 1;
-        running_stack = stack_of[next];
-        sanitizer::leave(&sanitizer_state[self], stacks.bottom(running_stack), stacks.size());
-        smtl_context_switch(&contexts[self], contexts[next]);
+const smtl_context *core::native_context() {
+    other_context = {native_stack, nullptr, reinterpret_cast<const void *>(&smtl_leave_native)};
+    return &other_context;
+}
+
+/* The running fiber has run all its threads. */
+const smtl_context *core::finished() {
+    if (blocks) {
+        if (resumed) {
+            retire(thread, thread + 1);
+        } else {
+            thread = range_last - 1;
+            unstarted_first = range_last;
+            retire(range_first, range_last);
+        }
+        if (alive != 0) {
+            if (waiting_at_barrier == alive)
+                release_barrier();
+            stacks.give_back(running_stack);
+            return schedule();
+        }
     }
-    sanitizer::arrive(sanitizer_state[self], nullptr, nullptr);
-}
-
-void core::fiber_loop() {
-    const void *left_stack = nullptr;
-    size_t left_size = 0;
-    sanitizer::arrive(nullptr, &left_stack, &left_size);
-    if (native_stack_size == 0) {
-        native_stack = left_stack;
-        native_stack_size = left_size;
-    }
-    do
-        current->kernel->image->run(this, range_first, range_last);
-    while (fiber_has_more());
-    leave_for_native();
-}
-
-/* The running fiber has nothing left to do. True where it has got a new range of threads; otherwise another fiber goes
- * on, and this returns only at the end of the launch. */
-bool core::fiber_has_more() {
-    if (!blocks)
-        return next_threadgroup();
-    if (resumed) {
-        retire(thread, thread + 1);
-    } else {
-        thread = range_last - 1;
-        unstarted_first = range_last;
-        retire(range_first, range_last);
-    }
-    if (alive == 0)
-        return next_threadgroup();
-    if (waiting_at_barrier == alive)
-        release_barrier();
-    const uint32_t next = shuffle ? pick_shuffled() : pick();
-    if (!is_unstarted(next))
-        leave_finished_fiber(next);
-    set_range(next);
-    return true;
-}
-
-void core::leave_finished_fiber(uint32_t next) {
-    stacks.give_back(running_stack);
-    thread = next;
-    resumed = 1;
-    running_stack = stack_of[next];
-    sanitizer::leave(nullptr, stacks.bottom(running_stack), stacks.size());
-    smtl_context_resume(contexts[next]);
-}
-
-void core::leave_for_native() {
-    stacks.give_back(running_stack);
-    sanitizer::leave(nullptr, native_stack, native_stack_size);
-    smtl_context_resume(native_context);
+    return next_threadgroup() ? start_context() : native_context();
 }
 
 } // namespace smtl
+
+const smtl_context *smtl_on_barrier(smtl_core *core) { return static_cast<smtl::core *>(core)->barrier(); }
+
+const smtl_context *smtl_on_exchange(smtl_core *core, uint32_t site, const void *value, uint32_t size) {
+    return static_cast<smtl::core *>(core)->meet(site, value, size);
+}
+
+const smtl_context *smtl_on_finished(smtl_core *core) { return static_cast<smtl::core *>(core)->finished(); }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "core.h"
-#include "sanitizer.h"
 
 namespace smtl {
 
@@ -26,20 +25,21 @@ core *create_core() {
         munmap(reinterpret_cast<void *>(arena + SMTL_ARENA_SIZE), start + SMTL_ARENA_SIZE - arena);
 
     const size_t core_size = whole_pages(sizeof(core));
-    if (mprotect(reinterpret_cast<void *>(arena), core_size, PROT_READ | PROT_WRITE) != 0) {
-        munmap(reinterpret_cast<void *>(arena), SMTL_ARENA_SIZE);
-        return nullptr;
+    const size_t stride = (SMTL_ARENA_SIZE - core_size) / stack_set::strides / page * page;
+    if (mprotect(reinterpret_cast<void *>(arena), core_size, PROT_READ | PROT_WRITE) == 0) {
+        core *const result = new (reinterpret_cast<void *>(arena)) core;
+        if (result->stacks.initialise(reinterpret_cast<unsigned char *>(arena + core_size), stride, page))
+            return result;
     }
-    core *result = new (reinterpret_cast<void *>(arena)) core;
-    const size_t stride = (SMTL_ARENA_SIZE - core_size) / stack_set::capacity / page * page;
-    result->stacks.initialise(reinterpret_cast<unsigned char *>(arena + core_size), stride, page);
-    return result;
+    munmap(reinterpret_cast<void *>(arena), SMTL_ARENA_SIZE);
+    return nullptr;
 }
 
-void stack_set::initialise(unsigned char *base, size_t stride, size_t page) {
+bool stack_set::initialise(unsigned char *base, size_t stride, size_t page) {
     base_ = base;
     stride_ = stride;
     page_ = page;
+    return mprotect(bottom(capacity), size(), PROT_READ | PROT_WRITE) == 0;
 }
 
 bool stack_set::commit(uint32_t count) {
@@ -64,14 +64,9 @@ void *stack_set::top(uint32_t stack) const {
     return base_ + (stack + 1) * stride_ - stack * step % spread;
 }
 
-void stack_set::forget_frames() const {
-    for (uint32_t stack = 0; stack < committed_; ++stack)
-        sanitizer::forget_frames(bottom(stack), size());
-}
-
 bool stack_set::in_guard(const void *address) const {
     const auto *at = static_cast<const unsigned char *>(address);
-    if (at < base_ || at >= base_ + capacity * stride_)
+    if (at < base_ || at >= base_ + strides * stride_)
         return false;
     return size_t(at - base_) % stride_ < page_;
 }

@@ -18,8 +18,11 @@ class stack_set {
   public:
     static constexpr uint32_t capacity = SMTL_MAX_THREADS_PER_THREADGROUP;
 
-    /* `base` is page aligned and has `capacity` strides of reserved, inaccessible memory behind it. */
-    void initialise(unsigned char *base, size_t stride, size_t page);
+    static constexpr uint32_t strides = capacity + 1; /* one for the scheduler */
+
+    /* `base` is page aligned and has `strides` times `stride` bytes of reserved, inaccessible memory behind it. False
+     * where the system gives no memory. */
+    bool initialise(unsigned char *base, size_t stride, size_t page);
     /* Makes sure that `count` stacks can be taken. False where the system gives no more memory. */
     bool commit(uint32_t count);
     void reset();
@@ -30,8 +33,8 @@ class stack_set {
     size_t size() const { return stride_ - page_; }
     /* Where a fiber starts on the stack. */
     void *top(uint32_t stack) const;
-    /* The fibers are gone without having returned from their frames. */
-    void forget_frames() const;
+    /* Of the stack that the scheduler runs on, behind all others. */
+    void *scheduler_top() const { return base_ + (capacity + 1) * stride_; }
     /* The address is in a page that no stack may grow into. */
     bool in_guard(const void *address) const;
 

@@ -16,11 +16,10 @@
 
 #define SMTL_SIMDGROUP_WIDTH 32u
 #define SMTL_BUFFER_SLOTS 31u
+#define SMTL_THREADS_PER_THREADGROUP 1024u
 /* The largest value that one lane gives to an exchange, and what a combination of all lanes may hold. */
 #define SMTL_EXCHANGE_VALUE_SIZE 32u
 #define SMTL_EXCHANGE_RESULT_SIZE (SMTL_SIMDGROUP_WIDTH * SMTL_EXCHANGE_VALUE_SIZE)
-
-struct smtl_core;
 
 /* A meeting of the lanes of one simdgroup at one place of the program. */
 struct smtl_exchange {
@@ -30,20 +29,28 @@ struct smtl_exchange {
     alignas(64) unsigned char result[SMTL_EXCHANGE_RESULT_SIZE];
 };
 
-/* What kernel code calls back. Every one of them may switch to another thread of the threadgroup. */
-struct smtl_functions {
-    void (*threadgroup_barrier)(smtl_core *core);
-    /* Gives `size` bytes and returns when the other active lanes have given theirs. `site` tells apart the places in
-     * the program where lanes meet; in source order, because lanes that are behind catch up first. The result stays
-     * valid until the calling thread blocks again. */
-    smtl_exchange *(*exchange)(smtl_core *core, uint32_t site, const void *value, uint32_t size);
+/* Where a suspended thread goes on. A power of two in size: found by shifting. */
+struct alignas(32) smtl_context {
+    void *stack_pointer;
+    void *frame_pointer;
+    const void *instruction;
 };
 
-/* One worker's view of the threadgroup that it executes. Only the engine writes it, but for `thread`. */
+/* One worker's view of the threadgroup that it executes. Only the engine writes it, but for `thread` and `contexts`. */
 struct smtl_core {
-    const smtl_functions *functions;
+    /* The engine runs on a stack of its own, entered and left by jumps; see `enter` in the library's core.h. The first
+     * two are used by the engine's assembly, at these offsets. */
+    void *scheduler_stack;
+    void (*run)(smtl_core *core);
+    void (*enter_barrier)();
+    void (*enter_exchange)(); /* with the site, the value and its size as arguments */
+    void (*enter_finished)(); /* the fiber has nothing left to do; never continues it */
+
     uint32_t thread;  /* the running thread's index in its threadgroup; kept by the thread loop and by each switch */
     uint32_t resumed; /* nonzero: the running thread has been switched away from, and has its fiber for itself */
+    uint32_t range_first, range_last; /* the threads that a fiber loops over when it starts */
+    /* The exchange that the running thread has come from; valid until it blocks again. */
+    smtl_exchange *exchange;
 
     uint32_t threadgroup_position[3];
     uint32_t threadgroup_size[3]; /* threads in this threadgroup: fewer than the dispatch's at a ragged edge */
@@ -53,6 +60,7 @@ struct smtl_core {
 
     void *const *buffers; /* SMTL_BUFFER_SLOTS addresses */
     void *threadgroup_memory[SMTL_BUFFER_SLOTS];
+    smtl_context contexts[SMTL_THREADS_PER_THREADGROUP];
 };
 
 enum smtl_parameter_kind : uint32_t { SMTL_PARAMETER_BUFFER, SMTL_PARAMETER_THREADGROUP };
@@ -74,9 +82,9 @@ struct smtl_kernel_image {
     uint32_t parameter_count;
     const smtl_parameter *parameters;
     const char *name;
-    /* Runs threads [first, last) of the core's current threadgroup, one after the other; returns early when
-     * `core->resumed` says so. */
-    void (*run)(smtl_core *core, uint32_t first, uint32_t last);
+    /* Runs threads [range_first, range_last) of the core's current threadgroup, one after the other. A kernel that blocks
+     * does not return: it ends in `enter_finished`, early where `resumed` says so. */
+    void (*run)(smtl_core *core);
     /* Empty in a kernel whose threads never block. */
     const smtl_blocking_site *blocking_begin;
     const smtl_blocking_site *blocking_end;

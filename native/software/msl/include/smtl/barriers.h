@@ -21,18 +21,10 @@ constexpr mem_flags operator&(mem_flags a, mem_flags b) { return mem_flags(uint3
 /* A threadgroup stays on one thread of the host: which memory the flags name makes no difference, as long as the
  * compiler keeps the order. */
 SMTL_INLINE void threadgroup_barrier(mem_flags) {
-    smtl::mark_blocking();
-    smtl_core *const core = smtl::current_core();
-    asm volatile("" ::: "memory");
-    core->functions->threadgroup_barrier(core);
-    asm volatile("" ::: "memory");
+    smtl::enter<offsetof(smtl_core, enter_barrier)>(smtl::current_core(), 0, nullptr, 0);
 }
 
-SMTL_INLINE void simdgroup_barrier(mem_flags, SMTL_SITE) {
-    asm volatile("" ::: "memory");
-    smtl::meet(site);
-    asm volatile("" ::: "memory");
-}
+SMTL_INLINE void simdgroup_barrier(mem_flags, SMTL_SITE) { smtl::meet(site); }
 
 } // namespace metal
 

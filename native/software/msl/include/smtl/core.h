@@ -22,7 +22,7 @@ SMTL_INLINE void mark_blocking() {
 #endif
 }
 
-/* A thread never leaves its arena, so that this is as good as a constant within a thread. */
+/* A thread never leaves its stack, so that this is as good as a constant within a thread. */
 SMTL_INLINE smtl_core *current_core() {
     uintptr_t stack;
 #if defined(__aarch64__)
@@ -38,6 +38,73 @@ SMTL_INLINE smtl_core *current_core() {
 SMTL_INLINE uint32_t current_lane() {
     mark_blocking();
     return current_core()->thread % SMTL_SIMDGROUP_WIDTH;
+}
+
+/* Everything but the stack and frame pointers: a thread that goes on after others have run finds nothing else. */
+#if defined(__aarch64__)
+#define SMTL_CLOBBERS                                                                                                  \
+    "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x19", "x20", "x21", "x22",  \
+        "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9",   \
+        "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24",       \
+        "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory"
+#else
+#ifdef __AVX512F__
+#define SMTL_CLOBBERS_AVX512                                                                                           \
+    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27",      \
+        "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+#else
+#define SMTL_CLOBBERS_AVX512
+#endif
+#define SMTL_CLOBBERS                                                                                                  \
+    "rbx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",       \
+        "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc",                    \
+        "memory" SMTL_CLOBBERS_AVX512
+#endif
+
+/* Hands the processor to the engine until it picks this thread again; `Entry` is the offset in the core of where to. A
+ * jump, and back by a jump: threads leave and go on in other orders than calls and returns would pair up, and a
+ * mispredicted return costs more than all the rest of a switch. */
+template <size_t Entry> SMTL_INLINE void enter(smtl_core *core, uint32_t site, const void *value, uint32_t size) {
+    mark_blocking();
+    smtl_context *self = &core->contexts[core->thread];
+#if defined(__aarch64__)
+    register smtl_core *x0 asm("x0") = core;
+    register uint32_t x1 asm("x1") = site;
+    register const void *x2 asm("x2") = value;
+    register uint32_t x3 asm("x3") = size;
+    register smtl_context *x4 asm("x4") = self;
+    asm volatile("adr x9, 1f\n\t"
+                 "mov x10, sp\n\t"
+                 "stp x10, x29, [x4]\n\t"
+                 "str x9, [x4, #16]\n\t"
+                 "ldr x9, [x0, %[entry]]\n\t"
+                 "br x9\n"
+                 "1:"
+                 : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x3), "+r"(x4)
+                 : [entry] "i"(Entry)
+                 : SMTL_CLOBBERS);
+#else
+    asm volatile("leaq 1f(%%rip), %%r8\n\t"
+                 "movq %%rsp, (%%rax)\n\t"
+                 "movq %%rbp, 8(%%rax)\n\t"
+                 "movq %%r8, 16(%%rax)\n\t"
+                 "jmpq *%c[entry](%%rdi)\n"
+                 "1:"
+                 : "+D"(core), "+S"(site), "+d"(value), "+c"(size), "+a"(self)
+                 : [entry] "i"(Entry)
+                 : SMTL_CLOBBERS);
+#endif
+}
+
+/* The same for a thread that has ended. */
+[[noreturn]] SMTL_INLINE void leave(smtl_core *core) {
+#if defined(__aarch64__)
+    register smtl_core *x0 asm("x0") = core;
+    asm volatile("br %[entry]" : : "r"(x0), [entry] "r"(core->enter_finished) : "memory");
+#else
+    asm volatile("jmpq *%c[entry](%%rdi)" : : "D"(core), [entry] "i"(offsetof(smtl_core, enter_finished)) : "memory");
+#endif
+    __builtin_unreachable();
 }
 
 } // namespace smtl

@@ -206,7 +206,7 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
         return {head, make_pack(tail...)};
     }
 
-    static void run(smtl_core *core, uint32_t first, uint32_t last) {
+    static void run(smtl_core *core) {
         group g;
         g.index = load_position(core->threadgroup_position);
         g.size = load_position(core->threadgroup_size);
@@ -216,8 +216,12 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
         g.origin = {g.index.x * g.dispatch_size.x, g.index.y * g.dispatch_size.y, g.index.z * g.dispatch_size.z};
         auto arguments = make_pack(Descriptor::template bind<Parameter>(core)...);
 
-        const uint32_t row = first / g.size.x;
-        thread t = {{first % g.size.x, row % g.size.y, row / g.size.y}, first};
+        const uint32_t last = core->range_last;
+        thread t = {{core->range_first, 0, 0}, core->range_first};
+        if (t.index >= g.size.x) {
+            const uint32_t row = t.index / g.size.x;
+            t.local = {t.index % g.size.x, row % g.size.y, row / g.size.y};
+        }
         for (;;) {
             /* One row of the threadgroup: neighbours in memory, as a rule, and so the loop to vectorise. */
             const uint32_t rest = last - t.index, width = g.size.x - t.local.x;
@@ -228,17 +232,19 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
                     core->thread = here.index;
                 call(arguments, g, here);
                 if (blocking && core->resumed)
-                    return;
+                    leave(core);
             }
             t.index += count;
             if (t.index == last)
-                return;
+                break;
             t.local.x = 0;
             if (++t.local.y == g.size.y) {
                 t.local.y = 0;
                 ++t.local.z;
             }
         }
+        if (blocking)
+            leave(core);
     }
 };
 

@@ -14,15 +14,13 @@ constexpr uint32_t all_lanes = ~0u;
 
 template <class T> SMTL_INLINE smtl_exchange *meet(uint32_t site, const T &value) {
     static_assert(sizeof(T) <= SMTL_EXCHANGE_VALUE_SIZE, "too large a value for an exchange between lanes");
-    mark_blocking();
-    smtl_core *const core = current_core();
-    return core->functions->exchange(core, site, &value, sizeof(T));
+    enter<offsetof(smtl_core, enter_exchange)>(current_core(), site, &value, sizeof(T));
+    return current_core()->exchange;
 }
 
 SMTL_INLINE smtl_exchange *meet(uint32_t site) {
-    mark_blocking();
-    smtl_core *const core = current_core();
-    return core->functions->exchange(core, site, nullptr, 0);
+    enter<offsetof(smtl_core, enter_exchange)>(current_core(), site, nullptr, 0);
+    return current_core()->exchange;
 }
 
 /* What the lane gave. Of lanes that did not take part, anything: Metal leaves it undefined, too. */

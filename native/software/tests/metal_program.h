@@ -1,0 +1,99 @@
+/* A Metal source compiled, and its kernels run on vectors of the test's own. */
+#ifndef SMTL_TESTS_METAL_PROGRAM_H
+#define SMTL_TESTS_METAL_PROGRAM_H
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "msl/msl.h"
+
+struct size3 {
+    uint32_t x = 1, y = 1, z = 1;
+};
+
+class metal_program {
+  public:
+    explicit metal_program(const std::string &source) {
+        const std::string whole = "#include <metal_stdlib>\nusing namespace metal;\n" + source;
+        char *log = nullptr;
+        smtl_compile_options options{};
+        options.math_mode = SMTL_MATH_SAFE;
+        library_ = smtl_library_compile(whole.data(), whole.size(), &options, &log);
+        if (library_ == nullptr)
+            give_up("the source does not compile", log);
+        std::free(log);
+    }
+    ~metal_program() {
+        for (const auto &[name, kernel] : kernels_)
+            smtl_kernel_release(kernel);
+        smtl_library_release(library_);
+    }
+    metal_program(const metal_program &) = delete;
+    metal_program &operator=(const metal_program &) = delete;
+
+    const smtl_kernel *kernel(const std::string &name) {
+        if (const auto found = kernels_.find(name); found != kernels_.end())
+            return found->second;
+        char *log = nullptr;
+        char *path = smtl_library_specialize(library_, name.c_str(), nullptr, 0, &log);
+        if (path == nullptr)
+            give_up("kernel " + name + " does not compile", log);
+        std::free(log);
+        char *error = nullptr;
+        smtl_kernel *loaded = smtl_kernel_load(path, "smtl_entry", &error);
+        if (loaded == nullptr)
+            give_up("kernel " + name + " does not load", error);
+        std::free(path);
+        return kernels_[name] = loaded;
+    }
+
+  private:
+    [[noreturn]] static void give_up(const std::string &what, const char *why) {
+        std::fprintf(stderr, "%s: %s\n", what.c_str(), why != nullptr ? why : "");
+        std::exit(1);
+    }
+
+    smtl_library *library_;
+    std::map<std::string, smtl_kernel *> kernels_;
+};
+
+/* One dispatch in the making. */
+class dispatch {
+  public:
+    explicit dispatch(const smtl_kernel *kernel) { raw.kernel = kernel; }
+
+    template <class T> dispatch &buffer(uint32_t index, std::vector<T> &elements) {
+        return bytes(index, elements.data(), elements.size() * sizeof(T));
+    }
+    template <class T> dispatch &constant(uint32_t index, T &value) { return bytes(index, &value, sizeof(T)); }
+    dispatch &bytes(uint32_t index, void *address, size_t length) {
+        raw.buffers[index] = address;
+        raw.buffer_lengths[index] = length;
+        return *this;
+    }
+    dispatch &threadgroup_memory(uint32_t index, uint32_t length) {
+        raw.threadgroup_lengths[index] = length;
+        return *this;
+    }
+
+    /* The error; empty where it went well. */
+    std::string run(size3 grid, size3 threadgroup) {
+        const uint32_t g[] = {grid.x, grid.y, grid.z}, t[] = {threadgroup.x, threadgroup.y, threadgroup.z};
+        std::memcpy(raw.threads_per_grid, g, sizeof g);
+        std::memcpy(raw.threads_per_threadgroup, t, sizeof t);
+        char *error = nullptr;
+        const bool finished = smtl_dispatch_run(&raw, &error);
+        const std::string message = error != nullptr ? error : "";
+        std::free(error);
+        return finished ? "" : message.empty() ? "failed without a message" : message;
+    }
+
+    smtl_dispatch raw{};
+};
+
+#endif
