@@ -58,8 +58,8 @@ struct Report {
     generate_tokens: u32,
     prefill: Rate,
     decode: Rate,
-    dispatches_per_token: f64,
-    peak_memory_bytes: u64,
+    dispatches_per_command_buffer: f64,
+    peak_memory_bytes: Option<u64>,
 }
 
 /// The runs' mean, slowest and fastest.
@@ -139,7 +139,6 @@ fn measure(model: &Model, arguments: &Arguments) -> Result<Report, Failure> {
     // The first run faults memory in and fills caches.
     let measured = &runs[1..];
     let counters = measured[0].counters;
-    let decoded = measured[0].decoded_tokens as f64;
     Ok(Report {
         model: model
             .config()
@@ -152,8 +151,7 @@ fn measure(model: &Model, arguments: &Arguments) -> Result<Report, Failure> {
         generate_tokens: arguments.generate_tokens,
         prefill: rate(measured, Generation::prefill_rate),
         decode: rate(measured, Generation::decode_rate),
-        dispatches_per_token: counters.dispatches as f64
-            / (counters.command_buffers as f64).max(decoded),
+        dispatches_per_command_buffer: counters.dispatches as f64 / counters.command_buffers as f64,
         peak_memory_bytes: memory::peak(),
     })
 }
@@ -192,11 +190,17 @@ fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
         )?;
     }
     writeln!(out)?;
-    let over = report.peak_memory_bytes.saturating_sub(report.model_bytes) / 1_000_000;
+    if let Some(peak) = report.peak_memory_bytes {
+        let over = peak.saturating_sub(report.model_bytes) / 1_000_000;
+        writeln!(
+            out,
+            "peak memory {} MB, {over} MB over the model",
+            peak / 1_000_000
+        )?;
+    }
     writeln!(
         out,
-        "peak memory {} MB ({over} MB over the model), {:.0} dispatches a command buffer",
-        report.peak_memory_bytes / 1_000_000,
-        report.dispatches_per_token
+        "{:.0} dispatches a command buffer",
+        report.dispatches_per_command_buffer
     )
 }

@@ -13,7 +13,9 @@ const MIN_ENTRY_BYTES: u64 = 8 + 4 + 1;
 /// Fewest bytes of a tensor's entry: length of an empty name, dimension count, type, offset.
 const MIN_TENSOR_BYTES: u64 = 8 + 4 + 4 + 8;
 /// Alignment of tensor data where the file does not say.
-const DEFAULT_ALIGNMENT: u64 = 32;
+pub(super) const DEFAULT_ALIGNMENT: u64 = 32;
+/// Where a file says it.
+pub(super) const ALIGNMENT_KEY: &str = "general.alignment";
 
 /// All that precedes the tensors' data.
 pub(super) struct Header {
@@ -61,21 +63,18 @@ pub(super) fn read_header(reader: impl Read, file_size: u64) -> Result<Header, G
 }
 
 fn alignment(metadata: &[(Box<str>, Value)], offset: u64) -> Result<u64, GgufError> {
-    let Some((_, value)) = metadata
-        .iter()
-        .find(|(key, _)| &**key == "general.alignment")
-    else {
+    let Some((_, value)) = metadata.iter().find(|(key, _)| &**key == ALIGNMENT_KEY) else {
         return Ok(DEFAULT_ALIGNMENT);
     };
     match *value {
         Value::U32(alignment) if alignment.is_power_of_two() => Ok(alignment.into()),
         Value::U32(alignment) => Err(GgufError::Invalid {
-            what: "metadata key \"general.alignment\"".into(),
+            what: format!("metadata key {ALIGNMENT_KEY:?}"),
             offset,
             reason: format!("{alignment} is not a power of two"),
         }),
         ref other => Err(GgufError::WrongType {
-            key: "general.alignment".into(),
+            key: ALIGNMENT_KEY.into(),
             expected: "u32",
             found: other.type_name(),
         }),

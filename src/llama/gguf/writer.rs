@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::reader::byte_len;
+use super::reader::{ALIGNMENT_KEY, DEFAULT_ALIGNMENT, byte_len};
 use super::tensor::{MAX_DIMENSIONS, TensorInfo, TensorType};
 use super::value::{Array, Value};
 
@@ -21,19 +21,45 @@ use super::value::{Array, Value};
 /// assert_eq!(&file[..4], b"GGUF");
 /// # std::io::Result::Ok(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct GgufWriter {
+    alignment: u64,
     metadata: Vec<(String, Value)>,
     tensors: Vec<TensorInfo>,
 }
 
-impl GgufWriter {
-    /// Alignment of tensor data in the files written: the format's default.
-    const ALIGNMENT: u64 = 32;
+impl Default for GgufWriter {
+    fn default() -> Self {
+        Self {
+            alignment: DEFAULT_ALIGNMENT,
+            metadata: Vec::new(),
+            tensors: Vec::new(),
+        }
+    }
+}
 
-    /// A file without metadata and tensors.
+impl GgufWriter {
+    /// A file without metadata and tensors, with the format's default alignment of tensor data, 32 bytes.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A file that aligns tensor data to another power of two, and says so in `general.alignment`.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] if `alignment` is not a power of two.
+    pub fn with_alignment(alignment: u32) -> io::Result<Self> {
+        if !alignment.is_power_of_two() {
+            let reason = format!("an alignment of {alignment}, which is not a power of two");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        }
+        let mut writer = Self {
+            alignment: alignment.into(),
+            ..Self::default()
+        };
+        writer.metadata(ALIGNMENT_KEY, Value::U32(alignment));
+        Ok(writer)
     }
 
     /// Adds a metadata entry.
@@ -67,7 +93,7 @@ impl GgufWriter {
         let mut padded = [1; MAX_DIMENSIONS];
         padded[..dimensions.len()].copy_from_slice(dimensions);
         let offset = self.tensors.last().map_or(0, |t| {
-            (t.offset + t.byte_len).next_multiple_of(Self::ALIGNMENT)
+            (t.offset + t.byte_len).next_multiple_of(self.alignment)
         });
         self.tensors.push(TensorInfo {
             name: name.into(),
@@ -95,7 +121,7 @@ impl GgufWriter {
             count: 0,
         };
         self.write_header(&mut out)?;
-        out.pad(Self::ALIGNMENT)?;
+        out.pad(self.alignment)?;
         for tensor in &self.tensors {
             let start = out.count;
             fill(tensor, &mut out)?;
@@ -110,7 +136,7 @@ impl GgufWriter {
                     ),
                 ));
             }
-            out.pad(Self::ALIGNMENT)?;
+            out.pad(self.alignment)?;
         }
         out.flush()
     }

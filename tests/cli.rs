@@ -1,0 +1,236 @@
+//! The command line as a user sees it: what it prints where, and how it exits.
+
+use std::process::{Command, Output, Stdio};
+
+const MODEL: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/models/tiny-stories/tiny-stories-q8_0.gguf"
+);
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_metal-bridge"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+fn assert_code(output: &Output, code: i32) {
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn wrong_arguments_exit_with_2() {
+    for arguments in [
+        &[][..],
+        &["nonsense"],
+        &["generate", "x"],
+        &["bench"],
+        &["generate", "-m", MODEL, "--top-k", "x"],
+    ] {
+        let output = run(arguments);
+        assert_code(&output, 2);
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty());
+    }
+    let output = run(&["--help"]);
+    assert_code(&output, 0);
+    for part in ["generate", "info", "bench", "Exit codes"] {
+        assert!(text(&output.stdout).contains(part));
+    }
+    assert!(text(&run(&["--version"]).stdout).contains(env!("CARGO_PKG_VERSION")));
+}
+
+#[cfg(not(metal_backend))]
+#[test]
+fn without_a_metal_every_command_exits_with_3() {
+    for arguments in [
+        &["info"][..],
+        &["generate", "-m", MODEL, "x"],
+        &["bench", "-m", MODEL],
+    ] {
+        let output = run(arguments);
+        assert_code(&output, 3);
+        assert_eq!(
+            text(&output.stderr),
+            "metal-bridge: there is no Metal device\n"
+        );
+    }
+}
+
+#[cfg(metal_backend)]
+mod with_a_metal {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn generate_continues_a_story_and_ends_by_itself() {
+        let output = run(&["generate", "--model", MODEL, "Once upon a time"]);
+        assert_code(&output, 0);
+        let story = text(&output.stdout);
+        assert!(
+            story.starts_with("Once upon a time") && story.ends_with(".\n"),
+            "{story:?}"
+        );
+        assert!(story.len() > 200);
+        let summary = text(&output.stderr);
+        for part in [
+            "prefill",
+            "decode",
+            "tokens/s",
+            "the model ended the text",
+            "command buffers",
+            "live",
+        ] {
+            assert!(summary.contains(part), "{summary}");
+        }
+        // No progress bar where nobody watches.
+        assert!(
+            !summary.contains('\u{1b}') && !summary.contains("loading"),
+            "{summary:?}"
+        );
+    }
+
+    #[test]
+    fn the_prompt_may_come_from_standard_input() {
+        let arguments = ["generate", "-m", MODEL, "--no-prompt", "--quiet", "-n", "8"];
+        let mut child = command(&arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(b"Once upon a time\n")
+            .unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_code(&output, 0);
+        assert!(output.stderr.is_empty());
+        let continuation = text(&output.stdout).to_owned();
+        let output = run(&[&arguments[..], &["Once upon a time"]].concat());
+        assert_eq!(text(&output.stdout), continuation);
+        assert!(continuation.starts_with(' ') && continuation.ends_with('\n'));
+    }
+
+    #[test]
+    fn sampled_texts_repeat_with_their_seed() {
+        let story = |seed: &str| {
+            let settings = [
+                "--temperature",
+                "1",
+                "--top-k",
+                "50",
+                "--top-p",
+                "0.9",
+                "--seed",
+                seed,
+                "-n",
+                "20",
+            ];
+            let output = run(&[&["generate", "-m", MODEL, "Once"], &settings[..]].concat());
+            assert_code(&output, 0);
+            assert!(text(&output.stderr).contains(&format!("seed     {seed}\n")));
+            output.stdout
+        };
+        assert_eq!(story("5"), story("5"));
+        assert_ne!(story("5"), story("6"));
+    }
+
+    #[test]
+    fn failures_are_one_line_and_exit_with_1() {
+        let directory = tempfile::tempdir().unwrap();
+        let garbage = directory.path().join("garbage.gguf");
+        std::fs::write(&garbage, b"this is no model").unwrap();
+        let cut = directory.path().join("cut.gguf");
+        std::fs::write(&cut, &std::fs::read(MODEL).unwrap()[..100_000]).unwrap();
+        let long = "a ".repeat(2000);
+        for (model, prompt, part) in [
+            (
+                "/no/such/file.gguf",
+                "x",
+                "/no/such/file.gguf: No such file or directory",
+            ),
+            (
+                garbage.to_str().unwrap(),
+                "x",
+                "garbage.gguf: not a GGUF file: it begins with \"this\"",
+            ),
+            (cut.to_str().unwrap(), "x", "cut.gguf: tensor"),
+            (MODEL, &long, "exceed the context of 512"),
+        ] {
+            let output = run(&["generate", "--no-prompt", "-m", model, prompt]);
+            assert_code(&output, 1);
+            let message = text(&output.stderr);
+            assert!(
+                message.starts_with("metal-bridge: ") && message.lines().count() == 1,
+                "{message}"
+            );
+            assert!(message.contains(part), "{message}");
+        }
+        let output = run(&["info", "--json", "--device", "7"]);
+        assert_code(&output, 2);
+        let output = run(&["generate", "-m", MODEL, "--device", "77", "x"]);
+        assert_code(&output, 3);
+    }
+
+    #[test]
+    fn nobody_reading_is_no_failure() {
+        let mut child = command(&["generate", "-m", MODEL, "Once upon a time"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_code(&output, 0);
+        assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    }
+
+    #[test]
+    fn info_lists_devices_as_text_and_as_json() {
+        let output = run(&["info"]);
+        assert_code(&output, 0);
+        assert!(text(&output.stdout).starts_with("0: "));
+        let output = run(&["info", "--json"]);
+        assert_code(&output, 0);
+        let devices: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let device = &devices[0];
+        assert!(!device["name"].as_str().unwrap().is_empty());
+        assert!(device["max_buffer_length"].as_u64().unwrap() > 1 << 20);
+    }
+
+    #[test]
+    fn bench_measures_as_a_table_and_as_json() {
+        let sizes = ["-p", "16", "-n", "4", "-r", "2", "-m", MODEL];
+        let output = run(&[&["bench"], &sizes[..]].concat());
+        assert_code(&output, 0);
+        assert!(
+            text(&output.stdout).contains("prefill")
+                && text(&output.stdout).contains("peak memory")
+        );
+        let output = run(&[&["bench", "--json"], &sizes[..]].concat());
+        assert_code(&output, 0);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["prompt_tokens"], 16);
+        for phase in ["prefill", "decode"] {
+            let of = |which: &str| report[phase][which].as_f64().unwrap();
+            assert!(
+                0.0 < of("slowest") && of("slowest") <= of("mean") && of("mean") <= of("fastest")
+            );
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Models that the engine does not take, or takes in another way than most: what it says and does.
+#![cfg(metal_backend)]
+
+mod llama_support;
+
+
+use llama_support::{ModelFile, device, relative_l2, session, small, to_f64, tokens, write_model};
+use metal_bridge::llama::gguf::{Array, Gguf, GgufError, GgufWriter, TensorType, Value};
+use metal_bridge::llama::{Error, Model};
+
+struct Tensor {
+    name: String,
+    dimensions: Vec<u64>,
+    element_type: TensorType,
+    bytes: Vec<u8>,
+}
+
+/// A model file taken apart.
+struct Parts {
+    metadata: Vec<(String, Value)>,
+    tensors: Vec<Tensor>,
+}
+
+impl Parts {
+    fn of(file: &ModelFile) -> Self {
+        let gguf = Gguf::open(&file.path).unwrap();
+        let tensors = gguf.tensors().iter().map(|tensor| Tensor {
+            name: tensor.name().to_owned(),
+            dimensions: tensor.dimensions().to_vec(),
+            element_type: tensor.element_type(),
+            bytes: gguf.tensor_bytes(tensor).unwrap(),
+        });
+        Self {
+            metadata: gguf
+                .metadata()
+                .map(|(key, value)| (key.to_owned(), value.clone()))
+                .collect(),
+            tensors: tensors.collect(),
+        }
+    }
+
+    fn set(&mut self, key: &str, value: Value) {
+        self.remove(key);
+        self.metadata.push((key.to_owned(), value));
+    }
+
+    fn remove(&mut self, key: &str) {
+        self.metadata.retain(|(k, _)| k != key);
+    }
+
+    fn tensor(&mut self, name: &str) -> &mut Tensor {
+        self.tensors
+            .iter_mut()
+            .find(|tensor| tensor.name == name)
+            .unwrap()
+    }
+
+    fn write(&self, path: &std::path::Path) {
+        self.write_with(GgufWriter::new(), path);
+    }
+
+    fn write_with(&self, mut writer: GgufWriter, path: &std::path::Path) {
+        for (key, value) in &self.metadata {
+            writer.metadata(key, value.clone());
+        }
+        for tensor in &self.tensors {
+            writer
+                .tensor(&tensor.name, &tensor.dimensions, tensor.element_type)
+                .unwrap();
+        }
+        let bytes = |name: &str| {
+            &self
+                .tensors
+                .iter()
+                .find(|tensor| tensor.name == name)
+                .unwrap()
+                .bytes
+        };
+        writer
+            .write(std::fs::File::create(path).unwrap(), |t, out| {
+                out.write_all(bytes(t.name()))
+            })
+            .unwrap();
+    }
+}
+
+/// What loading says of a small model after `change`.
+fn refusal(change: impl FnOnce(&mut Parts)) -> Error {
+    let file = write_model(&small(), 1);
+    let mut parts = Parts::of(&file);
+    change(&mut parts);
+    parts.write(&file.path);
+    Model::load(&device(), &file.path).expect_err("the model cannot be run")
+}
+
+#[test]
+fn files_that_are_no_models_are_named_with_their_path() {
+    let error = Model::load(&device(), "/no/such/model.gguf").unwrap_err();
+    assert!(matches!(
+        error,
+        Error::File {
+            source: GgufError::Io(_),
+            ..
+        }
+    ));
+    assert!(
+        error.to_string().starts_with("/no/such/model.gguf: "),
+        "{error}"
+    );
+    let error = Model::load(
+        &device(),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+    )
+    .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::File {
+                source: GgufError::NotGguf { .. },
+                ..
+            }
+        ),
+        "{error}"
+    );
+    let error = Model::load(&device(), env!("CARGO_MANIFEST_DIR")).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::File {
+                source: GgufError::Io(_),
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn other_architectures_and_features_are_named() {
+    let error = refusal(|parts| parts.set("general.architecture", Value::String("mamba".into())));
+    assert!(
+        matches!(&error, Error::UnsupportedArchitecture(name) if name == "mamba"),
+        "{error}"
+    );
+    let error = refusal(|parts| parts.set("llama.expert_count", Value::U32(8)));
+    assert!(
+        matches!(&error, Error::Unsupported(what) if what.contains("experts")),
+        "{error}"
+    );
+    let error = refusal(|parts| parts.set("llama.rope.scaling.type", Value::String("yarn".into())));
+    assert!(
+        matches!(&error, Error::Unsupported(what) if what.contains("yarn")),
+        "{error}"
+    );
+    let bias = Tensor {
+        name: "blk.0.attn_q.bias".into(),
+        dimensions: vec![64],
+        element_type: TensorType::F32,
+        bytes: vec![0; 256],
+    };
+    let error = refusal(|parts| parts.tensors.push(bias));
+    assert!(
+        matches!(&error, Error::Unsupported(what) if what.contains("blk.0.attn_q.bias")),
+        "{error}"
+    );
+}
+
+#[test]
+fn other_quantizations_are_named() {
+    let error = refusal(|parts| {
+        let tensor = parts.tensor("blk.1.ffn_up.weight");
+        tensor.element_type = TensorType::from_id(7).unwrap();
+        tensor.bytes = vec![0; 96 * 64 / 32 * 24];
+    });
+    let expected =
+        "tensor \"blk.1.ffn_up.weight\" has type Q5_1; supported are F32, F16, Q8_0 and Q4_0";
+    assert_eq!(error.to_string(), expected);
+    let error = refusal(|parts| {
+        let tensor = parts.tensor("output_norm.weight");
+        tensor.element_type = TensorType::F16;
+        tensor.bytes = vec![0; 128];
+    });
+    assert!(
+        matches!(
+            &error,
+            Error::UnsupportedType {
+                supported: "F32",
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn missing_and_misshapen_tensors_are_named() {
+    let error = refusal(|parts| {
+        parts
+            .tensors
+            .retain(|tensor| tensor.name != "blk.1.attn_k.weight")
+    });
+    let missing = matches!(&error, Error::Gguf(GgufError::MissingTensor { name }) if name == "blk.1.attn_k.weight");
+    assert!(missing, "{error}");
+    let error = refusal(|parts| parts.tensor("blk.0.attn_q.weight").dimensions = vec![32, 128]);
+    let expected = "tensor \"blk.0.attn_q.weight\" has shape [32, 128], expected [64, 64]";
+    assert_eq!(error.to_string(), expected);
+    let error = refusal(|parts| parts.set("llama.block_count", Value::U32(3)));
+    assert!(
+        matches!(&error, Error::Gguf(GgufError::MissingTensor { .. })),
+        "{error}"
+    );
+    // A layer that the count leaves out would be computed with by nobody.
+    let error = refusal(|parts| parts.set("llama.block_count", Value::U32(1)));
+    assert!(
+        matches!(&error, Error::Unsupported(what) if what.contains("blk.1.")),
+        "{error}"
+    );
+}
+
+#[test]
+fn impossible_hyperparameters_are_named() {
+    for (key, value, part) in [
+        (
+            "llama.attention.head_count",
+            Value::U32(0),
+            "is 0: not between 1 and",
+        ),
+        (
+            "llama.attention.head_count_kv",
+            Value::U32(3),
+            "4 query heads cannot share them evenly",
+        ),
+        (
+            "llama.attention.value_length",
+            Value::U32(32),
+            "values of another length than keys (16)",
+        ),
+        (
+            "llama.rope.dimension_count",
+            Value::U32(18),
+            "not an even number up to the head's 16",
+        ),
+        (
+            "llama.rope.freq_base",
+            Value::F32(f32::NAN),
+            "not a positive number",
+        ),
+        (
+            "llama.attention.layer_norm_rms_epsilon",
+            Value::F32(-1.0),
+            "not a positive number",
+        ),
+        (
+            "llama.rope.scaling.factor",
+            Value::F32(0.0),
+            "not a positive number",
+        ),
+        (
+            "llama.context_length",
+            Value::U64(u64::MAX),
+            "not between 1 and",
+        ),
+        (
+            "llama.embedding_length",
+            Value::String("64".into()),
+            "is string, expected an unsigned integer",
+        ),
+    ] {
+        let error = refusal(|parts| parts.set(key, value));
+        assert!(
+            error.to_string().contains(part) && error.to_string().contains(key),
+            "{error}"
+        );
+    }
+    let error = refusal(|parts| parts.remove("llama.context_length"));
+    assert_eq!(
+        error.to_string(),
+        "metadata key \"llama.context_length\" is missing"
+    );
+    let error = refusal(|parts| {
+        let texts = (0..400).map(|id| id.to_string()).collect();
+        parts.set("tokenizer.ggml.tokens", Value::Array(Array::String(texts)));
+        parts.remove("tokenizer.ggml.scores");
+        parts.remove("tokenizer.ggml.token_type");
+    });
+    assert!(
+        error
+            .to_string()
+            .contains("400 tokens: there are only 320 embeddings"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_file_whose_tensors_lie_at_odd_places_is_copied_and_computes_the_same() {
+    let file = write_model(&small(), 3);
+    let load = || Model::load(&device(), &file.path).unwrap();
+    let tokens = tokens(20, 320);
+    let expected = session(&load(), 64).feed_with_logits(&tokens).unwrap();
+
+    let parts = Parts::of(&file);
+    // With this alignment a tensor of 34-byte blocks leaves the ones after it at odd places.
+    parts.write_with(GgufWriter::with_alignment(2).unwrap(), &file.path);
+    let gguf = Gguf::open(&file.path).unwrap();
+    assert!(
+        gguf.tensors()
+            .iter()
+            .filter(|tensor| tensor.offset() % 16 != 0)
+            .count()
+            > 10
+    );
+    let found = session(&load(), 64).feed_with_logits(&tokens).unwrap();
+    assert!(relative_l2(&found, &to_f64(&expected)) < 1e-6);
+}
