@@ -45,7 +45,7 @@ fn wrong_arguments_exit_with_2() {
     }
     let output = run(&["--help"]);
     assert_code(&output, 0);
-    for part in ["generate", "info", "bench", "Exit codes"] {
+    for part in ["generate", "info", "bench", "stress", "Exit codes"] {
         assert!(text(&output.stdout).contains(part));
     }
     assert!(text(&run(&["--version"]).stdout).contains(env!("CARGO_PKG_VERSION")));
@@ -211,6 +211,13 @@ mod with_a_metal {
         let device = &devices[0];
         assert!(!device["name"].as_str().unwrap().is_empty());
         assert!(device["max_buffer_length"].as_u64().unwrap() > 1 << 20);
+    }
+
+    #[test]
+    fn stress_finds_no_growth() {
+        let output = run(&["stress", "--seconds", "1"]);
+        assert_code(&output, 0);
+        assert!(text(&output.stdout).contains("no growth in"));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 
 mod llama_support;
 
-
 use llama_support::{ModelFile, device, relative_l2, session, small, to_f64, tokens, write_model};
 use metal_bridge::llama::gguf::{Array, Gguf, GgufError, GgufWriter, TensorType, Value};
 use metal_bridge::llama::{Error, Model};

@@ -6,6 +6,7 @@ mod generate;
 mod info;
 mod loading;
 mod memory;
+mod stress;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,6 +30,8 @@ enum Command {
     Info(info::Arguments),
     /// Measure how fast a model reads a prompt and generates
     Bench(bench::Arguments),
+    /// Make, use and drop buffers for long, and watch that nothing grows
+    Stress(stress::Arguments),
 }
 
 /// Which device to run on.
@@ -59,6 +62,7 @@ pub fn run() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Stress(arguments) => stress::run(&arguments),
     };
     outcome.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
 }

@@ -228,7 +228,14 @@ impl Runner {
         let mut inputs = Vec::with_capacity(2 * projections.len());
         let mut outputs = Vec::with_capacity(projections.len());
         let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
-        for Projection { rows, columns, weights, x, .. } in projections {
+        for Projection {
+            rows,
+            columns,
+            weights,
+            x,
+            ..
+        } in projections
+        {
             let weights = self
                 .device()
                 .new_buffer_with_data(weights, StorageMode::Shared)?;

@@ -1,0 +1,62 @@
+//! `metal-bridge stress`: the scenario that the crate exists for, for as long as asked.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use metal_bridge::stress::{self, Sample};
+
+use super::DeviceChoice;
+use super::failure::Failure;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    device: DeviceChoice,
+    /// How long to run; two rounds at least
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 60)]
+    seconds: u64,
+}
+
+/// The least time between two lines.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let device = arguments.device.open()?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "Q, K and V projections on {}", device.name())?;
+    writeln!(
+        out,
+        "{:>8} {:>8} {:>13} {:>13} {:>10}  live objects",
+        "seconds", "rounds", "GPU memory", "resident", "deviation"
+    )?;
+    let mut written = Ok(());
+    let mut last = None;
+    let report = stress::run(&device, Duration::from_secs(arguments.seconds), |sample| {
+        if last.is_none_or(|last| sample.elapsed >= last + INTERVAL) && written.is_ok() {
+            written = print(&mut out, sample);
+            last = Some(sample.elapsed);
+        }
+    })?;
+    written?;
+    print(&mut out, &report.last)?;
+    if report.faults.is_empty() {
+        writeln!(out, "no growth in {} rounds", report.last.round)?;
+        return Ok(());
+    }
+    Err(Failure::new(report.faults.join("\nmetal-bridge: ")))
+}
+
+fn print(out: &mut impl Write, sample: &Sample) -> io::Result<()> {
+    let kib = |bytes: u64| format!("{} KiB", bytes >> 10);
+    writeln!(
+        out,
+        "{:>8.1} {:>8} {:>13} {:>13} {:>10.1e}  {}",
+        sample.elapsed.as_secs_f64(),
+        sample.round,
+        kib(sample.allocated),
+        sample.resident.map_or_else(|| "unknown".into(), kib),
+        sample.deviation,
+        sample.objects
+    )?;
+    out.flush()
+}
