@@ -24,11 +24,11 @@ std::string wrap(const std::string &translated) {
            "\n#pragma clang attribute pop\n";
 }
 
-bool precompile(const Toolchain &toolchain, const std::string &translated, smtl_math_mode mode, const std::string &folder, std::string &errors) {
-    const std::string standard = toolchain.standard_library(mode, errors);
+bool precompile(const Toolchain &toolchain, const std::string &translated, const Dialect &dialect, const std::string &folder, std::string &errors) {
+    const std::string standard = toolchain.standard_library(dialect, errors);
     const std::string input = folder + "/input";
     if (standard.empty() || !write_file(input, wrap(translated))) return false;
-    std::vector<std::string> arguments = toolchain.compile_arguments(mode);
+    std::vector<std::string> arguments = toolchain.compile_arguments(dialect);
     arguments.insert(arguments.end(), {"-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates", "-include-pch", standard, "-x",
                                        "c++-header", "-o", folder + precompiled_name, "-"});
     const ProcessResult result = run_process(arguments, input, folder);
@@ -37,11 +37,11 @@ bool precompile(const Toolchain &toolchain, const std::string &translated, smtl_
     return result.succeeded;
 }
 
-bool reflect(const Toolchain &toolchain, const Translation &translation, smtl_math_mode mode, const std::string &folder, std::string &errors) {
+bool reflect(const Toolchain &toolchain, const Translation &translation, const Dialect &dialect, const std::string &folder, std::string &errors) {
     const std::string input = folder + "/input";
     const std::string object = folder + "/object";
     if (!write_file(input, reflection_source(translation))) return false;
-    std::vector<std::string> arguments = toolchain.compile_arguments(mode);
+    std::vector<std::string> arguments = toolchain.compile_arguments(dialect);
     arguments.insert(arguments.end(), {"-include-pch", folder + precompiled_name, "-x", "c++", "-c", "-o", object, "-"});
     const std::string warnings = errors;
     const ProcessResult result = run_process(arguments, input, folder);
@@ -73,23 +73,23 @@ smtl_library *compile(std::string_view source, const Options &options, std::stri
     if (!preprocessed) return nullptr;
     const Translation translation = translate(*preprocessed);
     if (!translation.problems.empty()) {
-        log = present_diagnostics(list_problems(translation), source, options);
+        log = present_diagnostics(list_problems(translation), source, source, options.name);
         return nullptr;
     }
     auto library = std::make_unique<smtl_library>();
-    library->math_mode = translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode;
+    library->dialect = {translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode, translation.thread_elements};
     library->translated = translation.text;
-    library->key = "library-" + Hash().add(Toolchain::shared().fingerprint).add(std::uint64_t{library->math_mode}).add(translation.text).digest();
+    library->key = "library-" + Hash().add(Toolchain::shared().fingerprint).add(library->dialect.name()).add(translation.text).digest();
     std::string errors;
     const std::string entry = library->entry(&translation, errors);
     std::optional<Reflection> reflection;
     if (!entry.empty()) reflection = deserialize(read_file(entry + reflection_name).value_or(""));
     if (!reflection) {
-        log += present_diagnostics(errors.empty() ? "the compiled library cannot be written to " + Cache::shared().root() : errors, source, options);
+        log += present_diagnostics(errors.empty() ? "the compiled library cannot be written to " + Cache::shared().root() : errors, source, translation.text, options.name);
         return nullptr;
     }
     library->reflection = std::move(*reflection);
-    log += present_diagnostics(library->reflection.warnings, source, options);
+    log += present_diagnostics(library->reflection.warnings, source, translation.text, options.name);
     library->describe();
     return library.release();
 }
@@ -101,8 +101,8 @@ std::string smtl_library::entry(const smtl::msl::Translation *translation, std::
     using namespace smtl::msl;
     const Toolchain &toolchain = Toolchain::shared();
     return Cache::shared().entry(key, [&](const std::string &folder) {
-        if (!precompile(toolchain, translated, math_mode, folder, errors)) return false;
-        if (translation) return reflect(toolchain, *translation, math_mode, folder, errors);
+        if (!precompile(toolchain, translated, dialect, folder, errors)) return false;
+        if (translation) return reflect(toolchain, *translation, dialect, folder, errors);
         (void)unlink((folder + "/errors").c_str());
         return write_file(folder + reflection_name, serialize(reflection));
     });

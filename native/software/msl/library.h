@@ -8,6 +8,7 @@
 
 #include "msl.h"
 #include "reflection.h"
+#include "toolchain.h"
 
 namespace smtl::msl {
 
@@ -23,8 +24,9 @@ Options read_options(const smtl_compile_options *options);
 // Runs the preprocessor; nothing and a `log` on errors. Warnings are in `log` too.
 std::optional<std::string> preprocess(std::string_view source, const Options &options, std::string &log);
 
-// What the compiler said, with the user's own lines below the messages about them and without our folders.
-std::string present_diagnostics(const std::string &errors, std::string_view source, const Options &options);
+// What the compiler said about `compiled`, which came of `source`: with the user's own lines below the messages about them
+// and without our folders. `source` may hold #line directives.
+std::string present_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled, const std::string &name);
 
 }  // namespace smtl::msl
 
@@ -32,7 +34,7 @@ struct smtl_library {
     std::atomic<std::size_t> references{1};
     std::string key;         // of the entry in the cache
     std::string translated;  // to build it again should it get lost
-    smtl_math_mode math_mode = SMTL_MATH_FAST;
+    smtl::msl::Dialect dialect;
     smtl::msl::Reflection reflection;
     std::vector<std::vector<smtl_argument>> arguments;  // of each kernel; they point into `reflection`
     std::vector<smtl_function_constant> constants;

@@ -1,4 +1,4 @@
-// Options, the preprocessor's run, and messages as the user should see them.
+// Options, and the preprocessor's run.
 #include <algorithm>
 #include <unistd.h>
 
@@ -21,22 +21,6 @@ std::string quoted(std::string_view text) {
         result += c == '\n' ? ' ' : c;
     }
     return result + '"';
-}
-
-std::string replace_all(std::string text, std::string_view from, std::string_view to) {
-    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-        text.replace(at, from.size(), to);
-    }
-    return text;
-}
-
-std::string_view line_of(std::string_view source, unsigned long number) {
-    for (unsigned long line = 1; line < number; ++line) {
-        const std::size_t newline = source.find('\n');
-        if (newline == std::string_view::npos) return {};
-        source.remove_prefix(newline + 1);
-    }
-    return source.substr(0, source.find('\n'));
 }
 
 }  // namespace
@@ -93,32 +77,11 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
     }
     arguments.insert(arguments.end(), {"-o", output, "-"});
     const ProcessResult result = run_process(arguments, input, folder.path());
-    log = present_diagnostics(result.errors, source, options);
+    log = present_diagnostics(result.errors, source, source, options.name);
     std::optional<std::string> preprocessed;
     if (result.succeeded) preprocessed = read_file(output);
     if (!preprocessed && log.empty()) log = "the preprocessor failed";
     return preprocessed;
-}
-
-std::string present_diagnostics(const std::string &errors, std::string_view source, const Options &options) {
-    const std::string text = replace_all(errors, Toolchain::shared().headers + "/", "metal_stdlib/");
-    const std::string prefix = options.name + ":";
-    std::string result;
-    for (std::size_t p = 0; p < text.size();) {
-        const std::size_t newline = std::min(text.find('\n', p), text.size());
-        const std::string line = text.substr(p, newline - p);
-        p = newline + 1;
-        result += line;
-        result += '\n';
-        if (!line.starts_with(prefix)) continue;
-        const unsigned long number = std::strtoul(line.c_str() + prefix.size(), nullptr, 10);
-        const std::string_view quoted_line = number > 0 ? line_of(source, number) : std::string_view();
-        if (!quoted_line.empty()) {
-            result += quoted_line;
-            result += '\n';
-        }
-    }
-    return result;
 }
 
 }  // namespace smtl::msl

@@ -151,7 +151,7 @@ bool generate(const smtl_library &library, const std::string &source, const std:
     const std::string precompiled = library.entry(nullptr, errors);
     const std::string input = folder + "/input";
     if (precompiled.empty() || !write_file(input, source)) return false;
-    std::vector<std::string> arguments = toolchain.compile_arguments(library.math_mode);
+    std::vector<std::string> arguments = toolchain.compile_arguments(library.dialect);
     arguments.insert(arguments.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-shared", "-nostdlib",
                                        // The host may have small stacks in use when a kernel first calls out.
                                        "-Wl,-z,now", "-Wl,--gc-sections", "-Wl,--build-id=none", "-o", folder + "/kernel.so", "-", "-Wl,--as-needed", "-lm"});

@@ -138,7 +138,24 @@ private:
     bool line_start_ = true;
 };
 
-// Reads `# 12 "file"` or `#line 12 "file"`; false for other directives.
+}  // namespace
+
+std::vector<Token> tokenize(std::string_view source) { return Tokenizer(source).run(); }
+
+std::string write(const std::vector<Token> &tokens) {
+    std::string text;
+    for (const Token &token : tokens) {
+        text += token.leading;
+        if (token.replaced) {
+            text += token.replacement;
+        } else {
+            text += token.text;
+        }
+        text += token.appended;
+    }
+    return text;
+}
+
 bool read_line_marker(std::string_view directive, SourceLocation &location) {
     std::size_t i = 1;
     const auto skip_blanks = [&] {
@@ -160,24 +177,6 @@ bool read_line_marker(std::string_view directive, SourceLocation &location) {
         }
     }
     return true;
-}
-
-}  // namespace
-
-std::vector<Token> tokenize(std::string_view source) { return Tokenizer(source).run(); }
-
-std::string write(const std::vector<Token> &tokens) {
-    std::string text;
-    for (const Token &token : tokens) {
-        text += token.leading;
-        if (token.replaced) {
-            text += token.replacement;
-        } else {
-            text += token.text;
-        }
-        text += token.appended;
-    }
-    return text;
 }
 
 SourceLocation locate(const std::vector<Token> &tokens, std::size_t index) {

@@ -44,6 +44,8 @@ struct SourceLocation {
     std::string file;
     unsigned long line = 0;
 };
+// Reads `# 12 "file"` or `#line 12 "file"` as the location of the next line; false for other directives.
+bool read_line_marker(std::string_view directive, SourceLocation &location);
 SourceLocation locate(const std::vector<Token> &tokens, std::size_t index);
 
 }  // namespace smtl::msl

@@ -120,7 +120,7 @@ const Toolchain &Toolchain::shared() {
     return toolchain;
 }
 
-std::vector<std::string> Toolchain::compile_arguments(smtl_math_mode mode) const {
+std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) const {
     std::vector<std::string> arguments = {
         clang, "-std=c++17", "-O3", "-march=native", "-fPIC", "-fvisibility=hidden", "-fdeclspec",
         // What GPUs do not have, and kernels do not pay for.
@@ -132,7 +132,7 @@ std::vector<std::string> Toolchain::compile_arguments(smtl_math_mode mode) const
         // Each operation on halves rounds, whether or not the processor computes with them.
         "-Xclang", "-ffloat16-excess-precision=none",
         // Kernels meet our standard library only.
-        "-nostdlibinc", "-nostdinc++", "-isystem", headers,
+        "-nostdlibinc", "-nostdinc++", "-isystem", headers, std::string("-DSMTL_USES_THREAD_ELEMENTS=") + (dialect.thread_elements ? "1" : "0"),
         "-fno-math-errno", "-fno-trapping-math",
         "-fno-color-diagnostics", "-fno-caret-diagnostics", "-fno-diagnostics-show-option", "-ftemplate-backtrace-limit=4",
         "-Wno-unknown-attributes", "-Wno-ignored-attributes", "-Wno-duplicate-decl-specifier", "-Wno-undefined-internal",
@@ -140,7 +140,7 @@ std::vector<std::string> Toolchain::compile_arguments(smtl_math_mode mode) const
         "-Wno-ignored-pragmas", "-Wno-unknown-pragmas", "-Wno-pragma-once-outside-header", "-Wno-unused-function",
         "-Wno-ignored-optimization-argument",
     };
-    if (mode == SMTL_MATH_SAFE) {
+    if (dialect.math_mode == SMTL_MATH_SAFE) {
         arguments.push_back("-ffp-contract=on");
         return arguments;
     }
@@ -152,11 +152,10 @@ std::vector<std::string> Toolchain::compile_arguments(smtl_math_mode mode) const
     return arguments;
 }
 
-std::string Toolchain::standard_library(smtl_math_mode mode, std::string &errors) const {
-    const bool safe = mode == SMTL_MATH_SAFE;
-    const std::string key = "stdlib-" + Hash().add(fingerprint).add(std::uint64_t{safe}).digest();
+std::string Toolchain::standard_library(const Dialect &dialect, std::string &errors) const {
+    const std::string key = "stdlib-" + Hash().add(fingerprint).add(dialect.name()).digest();
     const std::string entry = Cache::shared().entry(key, [&](const std::string &folder) {
-        std::vector<std::string> arguments = compile_arguments(mode);
+        std::vector<std::string> arguments = compile_arguments(dialect);
         // No time stamps: the same headers give the same file, whoever compiles them.
         for (const char *argument : {"-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates", "-x", "c++-header"}) {
             arguments.emplace_back(argument);

@@ -8,6 +8,15 @@
 
 namespace smtl::msl {
 
+// What changes how the standard library itself is compiled.
+struct Dialect {
+    smtl_math_mode math_mode = SMTL_MATH_FAST;
+    // The source looks at the elements that a thread holds of a simdgroup matrix; others are spared what that takes.
+    bool thread_elements = false;
+
+    std::string name() const { return std::string(math_mode == SMTL_MATH_SAFE ? "safe" : "fast") + (thread_elements ? "-elements" : ""); }
+};
+
 struct Toolchain {
     std::string clang;        // path of the program; empty: none found
     std::string fingerprint;  // of its version, the processor and our headers
@@ -18,9 +27,9 @@ struct Toolchain {
     static const Toolchain &shared();
 
     // Arguments that every compilation of translated code shares.
-    std::vector<std::string> compile_arguments(smtl_math_mode mode) const;
-    // The precompiled standard library for a math mode, made when first asked for; empty with `errors` on failure.
-    std::string standard_library(smtl_math_mode mode, std::string &errors) const;
+    std::vector<std::string> compile_arguments(const Dialect &dialect) const;
+    // The precompiled standard library, made when first asked for; empty with `errors` on failure.
+    std::string standard_library(const Dialect &dialect, std::string &errors) const;
 };
 
 }  // namespace smtl::msl

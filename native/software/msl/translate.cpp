@@ -25,6 +25,7 @@ Translation Translator::run() {
     edit_casts();
     reject_double();
     edit_pragmas();
+    for (const Token &token : tokens_) result_.thread_elements = result_.thread_elements || token.is("thread_elements");
     result_.text = write(tokens_);
     return std::move(result_);
 }

@@ -50,6 +50,7 @@ struct Translation {
     std::vector<FunctionConstant> constants;
     std::vector<Problem> problems;
     bool math_mode_safe = false;  // #pragma METAL fp math_mode(safe) or relaxed was seen
+    bool thread_elements = false;  // simdgroup_matrix::thread_elements occurs
 };
 
 Translation translate(std::string_view preprocessed);
