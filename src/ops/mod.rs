@@ -35,6 +35,7 @@ use std::sync::Arc;
 use crate::device::Device;
 use crate::error::Result;
 use kernels::Kernels;
+pub(crate) use launch::bytes4;
 
 pub use attention::AttentionShape;
 pub use kv_cache::{KvCache, KvElement, KvShape};
