@@ -76,7 +76,9 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
     device const float *activation_source = x + ulong(min(column0 + activation_column, m - 1)) * k;
 
     simdgroup_float8x8 sums[row_blocks][column_blocks];
+    #pragma clang loop unroll(full)
     for (uint i = 0; i < row_blocks; i++) {
+        #pragma clang loop unroll(full)
         for (uint j = 0; j < column_blocks; j++) {
             sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
         }
@@ -109,13 +111,17 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
         for (uint kb = 0; kb < tile_k / 8; kb++) {
             simdgroup_float8x8 a[row_blocks];
             simdgroup_float8x8 b[column_blocks];
+            #pragma clang loop unroll(full)
             for (uint i = 0; i < row_blocks; i++) {
                 simdgroup_load(a[i], simdgroup_weights + (i * (tile_k / 8) + kb) * 64, 8);
             }
+            #pragma clang loop unroll(full)
             for (uint j = 0; j < column_blocks; j++) {
                 simdgroup_load(b[j], simdgroup_activations + kb * 8 * column_stride + j * 8, column_stride);
             }
+            #pragma clang loop unroll(full)
             for (uint i = 0; i < row_blocks; i++) {
+                #pragma clang loop unroll(full)
                 for (uint j = 0; j < column_blocks; j++) {
                     simdgroup_multiply_accumulate(sums[i][j], a[i], b[j], sums[i][j]);
                 }
@@ -126,7 +132,9 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
 
     // Through threadgroup memory: transposed back, then written four wide where the tile is whole.
     threadgroup float *out = memory + (simdgroup % 2) * column_blocks * 8 * out_stride + (simdgroup / 2) * row_blocks * 8;
+    #pragma clang loop unroll(full)
     for (uint i = 0; i < row_blocks; i++) {
+        #pragma clang loop unroll(full)
         for (uint j = 0; j < column_blocks; j++) {
             simdgroup_store(sums[i][j], out + j * 8 * out_stride + i * 8, out_stride, ulong2(0, 0), true);
         }
