@@ -4,6 +4,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod access;
+mod backend;
 mod blit;
 mod buffer;
 mod callback;
@@ -26,6 +27,7 @@ mod submission;
 #[allow(missing_docs)]
 mod sys;
 
+pub use backend::{MetalBackend, MetalOps, Qkv};
 pub use blit::BlitEncoder;
 pub use buffer::{Buffer, ReadGuard, StorageMode, WriteGuard};
 pub use command::CommandBuffer;

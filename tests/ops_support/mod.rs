@@ -125,7 +125,7 @@ impl Guarded {
             before.iter().chain(after).all(|byte| *byte == GUARD_BYTE),
             "written outside of the output"
         );
-        bytemuck::pod_collect_to_vec(inner)
+        inner.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
     }
 }
 
