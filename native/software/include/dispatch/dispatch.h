@@ -34,7 +34,7 @@ typedef void (*dispatch_function_t)(void *_Nullable);
 extern "C" {
 #endif
 
-/* A serial queue with a thread of its own, made at the first use. `attr` must be DISPATCH_QUEUE_SERIAL. +1. */
+/* A serial queue with a thread of its own. `attr` must be DISPATCH_QUEUE_SERIAL. +1. */
 dispatch_queue_t dispatch_queue_create(const char *_Nullable label, dispatch_queue_attr_t _Nullable attr)
     SMTL_DISPATCH_SYMBOL(dispatch_queue_create);
 void dispatch_async(dispatch_queue_t queue, dispatch_block_t block) SMTL_DISPATCH_SYMBOL(dispatch_async);
@@ -43,8 +43,8 @@ void dispatch_async_f(dispatch_queue_t queue, void *_Nullable context, dispatch_
 void dispatch_sync(dispatch_queue_t queue, dispatch_block_t block) SMTL_DISPATCH_SYMBOL(dispatch_sync);
 
 /* Copies `size` bytes when the destructor is DISPATCH_DATA_DESTRUCTOR_DEFAULT, else refers to them until it is called (on
- * any thread). +1. */
-dispatch_data_t dispatch_data_create(const void *_Nullable buffer, size_t size, dispatch_queue_t _Nullable queue,
+ * any thread). +1; nil when memory runs out. */
+dispatch_data_t _Nullable dispatch_data_create(const void *_Nullable buffer, size_t size, dispatch_queue_t _Nullable queue,
                                      dispatch_block_t _Nullable destructor) SMTL_DISPATCH_SYMBOL(dispatch_data_create);
 size_t dispatch_data_get_size(dispatch_data_t data) SMTL_DISPATCH_SYMBOL(dispatch_data_get_size);
 /* The bytes of `data`, valid for as long as the returned object (+1). */

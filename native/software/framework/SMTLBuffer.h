@@ -1,0 +1,53 @@
+#ifndef SMTL_BUFFER_H
+#define SMTL_BUFFER_H
+
+#import "SMTLDevice.h"
+#include "SMTLMemory.h"
+#import <Metal/MTLBuffer.h>
+
+@class SMTLHeap;
+
+/* Resource options that this device does not know raise; the rest come back normalised (default hazard tracking resolved
+ * as Metal resolves it: tracked for a resource of its own, untracked in a heap). */
+MTLResourceOptions SMTLResolveOptions(const char *where, MTLResourceOptions options, bool in_heap);
+MTLStorageMode SMTLStorageModeOf(MTLResourceOptions options);
+
+@interface SMTLBuffer : SMTLObject <MTLBuffer> {
+@public
+    SMTLDevice *_device;
+    NSUInteger _length;
+    uint8_t *_device_bytes; /* what kernels and blits see */
+    uint8_t *_cpu_bytes;    /* what contents returns: another copy for managed storage, NULL for private */
+    MTLResourceOptions _options;
+    /* Serial number of the last command buffer that retained this buffer: saves it from retaining once per use. */
+    uint64_t _retained_by;
+    smtl_memory _memory;         /* owned: the device's bytes, or nothing */
+    smtl_memory _managed_memory; /* owned: the CPU's copy of a managed buffer, or nothing */
+    void (^_deallocator)(void *pointer, NSUInteger length);
+    SMTLHeap *_heap; /* retained */
+    NSUInteger _heap_offset;
+    BOOL _aliasable;
+}
+/* Each returns nil where memory runs out or a fault is injected. `bytes` may be NULL. */
+- (instancetype)initWithDevice:(SMTLDevice *)device
+                         bytes:(const void *)bytes
+                        length:(NSUInteger)length
+                       options:(MTLResourceOptions)options;
+- (instancetype)initWithDevice:(SMTLDevice *)device
+                   noCopyBytes:(void *)bytes
+                        length:(NSUInteger)length
+                       options:(MTLResourceOptions)options
+                   deallocator:(void (^)(void *pointer, NSUInteger length))deallocator;
+- (instancetype)initWithHeap:(SMTLHeap *)heap
+                       bytes:(uint8_t *)bytes
+                      offset:(NSUInteger)offset
+                      length:(NSUInteger)length
+                     options:(MTLResourceOptions)options;
+/* The GPU's side of synchronizeResource:. */
+- (void)copyToCPU;
+@end
+
+/* The class behind an id<MTLBuffer> of `device`; raises for nil and for another device's. */
+SMTLBuffer *SMTLCheckBuffer(const char *where, id<MTLBuffer> buffer, SMTLDevice *device);
+
+#endif

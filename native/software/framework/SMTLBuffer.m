@@ -1,0 +1,306 @@
+#import "SMTLBuffer.h"
+
+#include "SMTLBlocks.h"
+#include "SMTLConfig.h"
+#import "SMTLError.h"
+#include "SMTLFault.h"
+#import "SMTLHeap.h"
+#include <string.h>
+
+/* Releasing a buffer autoreleases on Apple's systems too: whoever lets one go without a pool sees it here. */
+@interface SMTLReleaseMarker : SMTLObject
+@end
+
+@implementation SMTLReleaseMarker
+
++ (smtl_object_class)objectClass
+{
+    return SMTL_OBJECT_RELEASE_MARKER;
+}
+
+@end
+
+MTLStorageMode SMTLStorageModeOf(MTLResourceOptions options)
+{
+    return (MTLStorageMode)((options & MTLResourceStorageModeMask) >> MTLResourceStorageModeShift);
+}
+
+MTLResourceOptions SMTLResolveOptions(const char *where, MTLResourceOptions options, bool in_heap)
+{
+    const NSUInteger known =
+        MTLResourceCPUCacheModeMask | MTLResourceStorageModeMask | MTLResourceHazardTrackingModeMask;
+    SMTL_REQUIRE((options & ~known) == 0, where, @"unknown resource options 0x%lx", (unsigned long)options);
+    NSUInteger cache_mode = options & MTLResourceCPUCacheModeMask;
+    SMTL_REQUIRE(cache_mode <= MTLResourceCPUCacheModeWriteCombined, where, @"unknown CPU cache mode %lu",
+                 (unsigned long)cache_mode);
+    SMTL_REQUIRE(SMTLStorageModeOf(options) <= MTLStorageModePrivate, where,
+                 @"storage mode %lu is not one of a buffer's (shared, managed, private)",
+                 (unsigned long)SMTLStorageModeOf(options));
+    NSUInteger tracking = options & MTLResourceHazardTrackingModeMask;
+    SMTL_REQUIRE(tracking <= MTLResourceHazardTrackingModeTracked, where, @"unknown hazard tracking mode");
+    if (tracking == MTLResourceHazardTrackingModeDefault) {
+        options |= in_heap ? MTLResourceHazardTrackingModeUntracked : MTLResourceHazardTrackingModeTracked;
+    }
+    return options;
+}
+
+SMTLBuffer *SMTLCheckBuffer(const char *where, id<MTLBuffer> buffer, SMTLDevice *device)
+{
+    SMTL_REQUIRE(buffer != nil, where, @"buffer must not be nil");
+    SMTLBuffer *own = (SMTLBuffer *)buffer;
+    SMTL_REQUIRE(own->_device == device, where, @"the buffer belongs to device \"%@\", not to \"%@\"",
+                 [own->_device name], [device name]);
+    return own;
+}
+
+@implementation SMTLBuffer
+
++ (smtl_object_class)objectClass
+{
+    return SMTL_OBJECT_BUFFER;
+}
+
+/* Memory for `memory`, accounted to the device; false leaves nothing behind. */
+static bool take_memory(SMTLDevice *device, smtl_memory *memory, NSUInteger length, bool filled)
+{
+    size_t size = smtl_memory_reserved(length);
+    if (!SMTLDeviceTakeMemory(device, size, true)) {
+        return false;
+    }
+    if (!smtl_memory_allocate(memory, length, filled)) {
+        SMTLDeviceGiveMemory(device, size);
+        return false;
+    }
+    return true;
+}
+
+static void give_memory(SMTLDevice *device, smtl_memory *memory)
+{
+    if (memory->base != NULL) {
+        size_t size = memory->size;
+        smtl_memory_free(memory);
+        SMTLDeviceGiveMemory(device, size);
+    }
+}
+
+- (void)setDevice:(SMTLDevice *)device length:(NSUInteger)length options:(MTLResourceOptions)options
+{
+    _device = device;
+    _length = length;
+    _options = options;
+}
+
+/* Gives a managed buffer its second copy. */
+- (BOOL)makeManagedCopy:(bool)filled
+{
+    if (!take_memory(_device, &_managed_memory, _length, filled)) {
+        return NO;
+    }
+    _cpu_bytes = _managed_memory.base;
+    return YES;
+}
+
+- (instancetype)initWithDevice:(SMTLDevice *)device
+                         bytes:(const void *)bytes
+                        length:(NSUInteger)length
+                       options:(MTLResourceOptions)options
+{
+    self = [super init];
+    [self setDevice:device length:length options:options];
+    bool filled = bytes != NULL;
+    MTLStorageMode mode = SMTLStorageModeOf(options);
+    if (smtl_fault_strikes_allocation() || !take_memory(device, &_memory, length, filled)) {
+        [self release];
+        return nil;
+    }
+    _device_bytes = _memory.base;
+    _cpu_bytes = mode == MTLStorageModeShared ? _device_bytes : NULL;
+    if (mode == MTLStorageModeManaged && ![self makeManagedCopy:filled]) {
+        [self release];
+        return nil;
+    }
+    if (filled) {
+        memcpy(_device_bytes, bytes, length);
+        if (mode == MTLStorageModeManaged) {
+            memcpy(_cpu_bytes, bytes, length);
+        }
+    }
+    return self;
+}
+
+- (instancetype)initWithDevice:(SMTLDevice *)device
+                   noCopyBytes:(void *)bytes
+                        length:(NSUInteger)length
+                       options:(MTLResourceOptions)options
+                   deallocator:(void (^)(void *pointer, NSUInteger length))deallocator
+{
+    self = [super init];
+    [self setDevice:device length:length options:options];
+    if (smtl_fault_strikes_allocation()) {
+        [self release];
+        return nil;
+    }
+    _cpu_bytes = bytes;
+    if (SMTLStorageModeOf(options) == MTLStorageModeManaged) {
+        if (!take_memory(device, &_memory, length, true)) {
+            [self release];
+            return nil;
+        }
+        _device_bytes = memcpy(_memory.base, bytes, length);
+    } else {
+        _device_bytes = bytes;
+    }
+    SMTLDeviceTakeMemory(device, length, false);
+    /* Set last: a failed initialiser leaves the memory to its owner. */
+    _deallocator = deallocator == NULL ? ^(void *pointer, NSUInteger size) {
+      (void)pointer;
+      (void)size;
+    } : SMTLCopyBlock(deallocator);
+    return self;
+}
+
+- (instancetype)initWithHeap:(SMTLHeap *)heap
+                       bytes:(uint8_t *)bytes
+                      offset:(NSUInteger)offset
+                      length:(NSUInteger)length
+                     options:(MTLResourceOptions)options
+{
+    self = [super init];
+    [self setDevice:heap->_device length:length options:options];
+    _heap = [heap retain];
+    _heap_offset = offset;
+    _device_bytes = bytes;
+    _cpu_bytes = SMTLStorageModeOf(options) == MTLStorageModeShared ? bytes : NULL;
+    return self;
+}
+
+- (void)dealloc
+{
+    if (_deallocator != NULL) {
+        _deallocator(_cpu_bytes, _length);
+        Block_release(_deallocator);
+        SMTLDeviceGiveMemory(_device, _length);
+    }
+    give_memory(_device, &_memory);
+    give_memory(_device, &_managed_memory);
+    if (_heap != nil) {
+        [_heap giveBackOffset:_heap_offset aliased:_aliasable];
+        [_heap release];
+    }
+    [[[SMTLReleaseMarker alloc] init] autorelease];
+    [super dealloc];
+}
+
+- (void)copyToCPU
+{
+    if (_cpu_bytes != NULL && _cpu_bytes != _device_bytes) {
+        memcpy(_cpu_bytes, _device_bytes, _length);
+    }
+}
+
+- (void *)contents
+{
+    return _cpu_bytes;
+}
+
+- (void)didModifyRange:(NSRange)range
+{
+    const char *where = "-[MTLBuffer didModifyRange:]";
+    SMTL_REQUIRE(SMTLStorageModeOf(_options) == MTLStorageModeManaged, where, @"the buffer's storage is not managed");
+    SMTL_REQUIRE(range.location <= _length && range.length <= _length - range.location, where,
+                 @"range {%lu, %lu} exceeds the buffer's length %lu", (unsigned long)range.location,
+                 (unsigned long)range.length, (unsigned long)_length);
+    memcpy(_device_bytes + range.location, _cpu_bytes + range.location, range.length);
+}
+
+- (NSUInteger)length
+{
+    return _length;
+}
+
+- (MTLGPUAddress)gpuAddress
+{
+    return (MTLGPUAddress)(uintptr_t)_device_bytes;
+}
+
+- (id<MTLDevice>)device
+{
+    return _device;
+}
+
+- (MTLResourceOptions)resourceOptions
+{
+    return _options;
+}
+
+- (MTLCPUCacheMode)cpuCacheMode
+{
+    return (MTLCPUCacheMode)((_options & MTLResourceCPUCacheModeMask) >> MTLResourceCPUCacheModeShift);
+}
+
+- (MTLStorageMode)storageMode
+{
+    return SMTLStorageModeOf(_options);
+}
+
+- (MTLHazardTrackingMode)hazardTrackingMode
+{
+    return (MTLHazardTrackingMode)((_options & MTLResourceHazardTrackingModeMask) >>
+                                   MTLResourceHazardTrackingModeShift);
+}
+
+- (NSUInteger)allocatedSize
+{
+    if (_heap != nil) {
+        return smtl_memory_reserved(_length);
+    }
+    NSUInteger borrowed = _deallocator == NULL ? 0 : _length;
+    return borrowed + (_memory.base == NULL ? 0 : _memory.size) +
+           (_managed_memory.base == NULL ? 0 : _managed_memory.size);
+}
+
+- (id<MTLHeap>)heap
+{
+    return [[_heap retain] autorelease];
+}
+
+- (NSUInteger)heapOffset
+{
+    return _heap_offset;
+}
+
+/* Nothing is ever purged: the state stays as it is. */
+- (MTLPurgeableState)setPurgeableState:(MTLPurgeableState)state
+{
+    (void)state;
+    return MTLPurgeableStateNonVolatile;
+}
+
+- (void)makeAliasable
+{
+    SMTL_REQUIRE(_heap != nil, "-[MTLResource makeAliasable]", @"the buffer does not come from a heap");
+    if (!_aliasable) {
+        _aliasable = YES;
+        [_heap makeAliasableAtOffset:_heap_offset];
+    }
+}
+
+- (BOOL)isAliasable
+{
+    return _aliasable;
+}
+
+/* Markers annotate captures, and there is nothing to capture with. */
+- (void)addDebugMarker:(NSString *)marker range:(NSRange)range
+{
+    (void)marker;
+    SMTL_REQUIRE(range.location <= _length && range.length <= _length - range.location,
+                 "-[MTLBuffer addDebugMarker:range:]", @"the range exceeds the buffer's length %lu",
+                 (unsigned long)_length);
+}
+
+- (void)removeAllDebugMarkers
+{
+}
+
+@end

@@ -1,0 +1,441 @@
+#import "SMTLCommandBuffer.h"
+
+#include "SMTLBlocks.h"
+#import "SMTLBlitEncoder.h"
+#import "SMTLCommandBufferExecution.h"
+#import "SMTLComputeEncoder.h"
+#import "SMTLError.h"
+#import "SMTLEvent.h"
+#include "SMTLFault.h"
+#import "SMTLResidencySet.h"
+#import <Metal/MTLBlitPass.h>
+#import <Metal/MTLComputePass.h>
+#include <stdlib.h>
+
+static uint64_t last_serial;
+
+/* `array` with room for one more element. */
+static void *grow(void *array, NSUInteger count, NSUInteger *capacity, size_t element)
+{
+    if (count < *capacity) {
+        return array;
+    }
+    NSUInteger larger = *capacity == 0 ? 16 : *capacity * 2;
+    void *grown = realloc(array, larger * element);
+    if (grown == NULL) {
+        [NSException raise:NSMallocException format:@"no memory for a command buffer's list of %lu", larger];
+    }
+    *capacity = larger;
+    return grown;
+}
+
+void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
+{
+    if (buffer->_retainedReferences) {
+        [buffer keep:object];
+    }
+}
+
+@implementation SMTLCommandBufferEncoderInfo
+
+- (instancetype)init
+{
+    self = [super init];
+    _debugSignposts = [[NSMutableArray alloc] init];
+    _errorState = MTLCommandEncoderErrorStateUnknown;
+    return self;
+}
+
+- (void)dealloc
+{
+    [_label release];
+    [_debugSignposts release];
+    [super dealloc];
+}
+
+- (NSString *)label
+{
+    return _label == nil ? @"" : [[_label retain] autorelease];
+}
+
+- (NSArray *)debugSignposts
+{
+    return [[_debugSignposts copy] autorelease];
+}
+
+- (MTLCommandEncoderErrorState)errorState
+{
+    return _errorState;
+}
+
+@end
+
+@implementation SMTLCommandBuffer
+
++ (smtl_object_class)objectClass
+{
+    return SMTL_OBJECT_COMMAND_BUFFER;
+}
+
+- (instancetype)initWithQueue:(SMTLCommandQueue *)queue
+           retainedReferences:(BOOL)retained
+                 errorOptions:(MTLCommandBufferErrorOption)options
+{
+    self = [super init];
+    _queue = [queue retain];
+    _device = queue->_device;
+    _stream.pool = &queue->_core->chunks;
+    _retainedReferences = retained;
+    _errorOptions = options;
+    _serial = __atomic_add_fetch(&last_serial, 1, __ATOMIC_RELAXED);
+    if (options & MTLCommandBufferErrorOptionEncoderExecutionStatus) {
+        _encoderInfos = [[NSMutableArray alloc] init];
+    }
+    _completion = smtl_completion_create();
+    if (_completion == NULL) {
+        [self release];
+        return nil;
+    }
+    return self;
+}
+
+- (void)dealloc
+{
+    smtl_queue_core *core = _queue->_core;
+    if (!_committed) {
+        [self leaveQueue];
+        smtl_queue_core_free_slot(core);
+    }
+    [self releaseWork];
+    free(_completedHandlers.blocks);
+    free(_scheduledHandlers.blocks);
+    [_encoderInfos release];
+    [_error release];
+    if (_completion != NULL) {
+        smtl_completion_release(_completion);
+    }
+    [_queue release];
+    [super dealloc];
+}
+
+- (void)keep:(id)object
+{
+    _retained.objects = grow(_retained.objects, _retained.count, &_retained.capacity, sizeof(id));
+    _retained.objects[_retained.count++] = [object retain];
+}
+
+static void release_handlers(smtl_handlers *handlers)
+{
+    for (NSUInteger i = 0; i < handlers->count; i++) {
+        Block_release(handlers->blocks[i]);
+    }
+    handlers->count = 0;
+}
+
+- (void)releaseWork
+{
+    for (NSUInteger i = 0; i < _retained.count; i++) {
+        [_retained.objects[i] release];
+    }
+    free(_retained.objects);
+    _retained = (smtl_retained){0};
+    smtl_stream_clear(&_stream);
+    release_handlers(&_scheduledHandlers);
+    release_handlers(&_completedHandlers);
+}
+
+/* --- Order in the queue ------------------------------------------------------------------------------------------- */
+
+/* Appends the command buffer to the queue's order. The caller holds the queue's mutex. */
+- (void)joinQueue
+{
+    smtl_queue_core *core = _queue->_core;
+    if (core->last == nil) {
+        core->first = self;
+    } else {
+        core->last->_next = self;
+    }
+    core->last = self;
+    __atomic_store_n(&_status, MTLCommandBufferStatusEnqueued, __ATOMIC_RELEASE);
+}
+
+/* Hands every command buffer whose turn it is to the queue's thread. The caller holds the queue's mutex. */
+static void hand_over(smtl_queue_core *core)
+{
+    while (core->first != nil && core->first->_committed) {
+        SMTLCommandBuffer *buffer = core->first;
+        core->first = buffer->_next;
+        if (core->first == nil) {
+            core->last = nil;
+        }
+        smtl_worker_post(core->worker, &buffer->_work.work);
+    }
+}
+
+/* An enqueued command buffer that goes without a commit must not hold up those behind it. */
+- (void)leaveQueue
+{
+    smtl_queue_core *core = _queue->_core;
+    pthread_mutex_lock(&core->mutex);
+    SMTLCommandBuffer *previous = nil;
+    for (SMTLCommandBuffer *buffer = core->first; buffer != nil; previous = buffer, buffer = buffer->_next) {
+        if (buffer == self) {
+            if (previous == nil) {
+                core->first = _next;
+            } else {
+                previous->_next = _next;
+            }
+            if (core->last == self) {
+                core->last = previous;
+            }
+            break;
+        }
+    }
+    hand_over(core);
+    pthread_mutex_unlock(&core->mutex);
+}
+
+- (void)enqueue
+{
+    SMTL_REQUIRE([self status] == MTLCommandBufferStatusNotEnqueued, "-[MTLCommandBuffer enqueue]",
+                 @"the command buffer is already enqueued or committed");
+    smtl_queue_core *core = _queue->_core;
+    pthread_mutex_lock(&core->mutex);
+    [self joinQueue];
+    pthread_mutex_unlock(&core->mutex);
+}
+
+- (void)commit
+{
+    const char *where = "-[MTLCommandBuffer commit]";
+    SMTL_REQUIRE([self status] < MTLCommandBufferStatusCommitted, where, @"the command buffer is already committed");
+    SMTL_REQUIRE(_encoder == nil, where, @"a command encoder is still encoding: endEncoding is missing");
+    SMTL_REQUIRE(!_encoderLost, where, @"a command encoder was released without endEncoding");
+    _fault = smtl_fault_strikes_command_buffer();
+    _work.work.run = SMTLExecuteCommandBuffer;
+    _work.buffer = self;
+    [self retain];
+    smtl_queue_core *core = _queue->_core;
+    pthread_mutex_lock(&core->mutex);
+    if ([self status] == MTLCommandBufferStatusNotEnqueued) {
+        [self joinQueue];
+    }
+    _committed = YES;
+    __atomic_store_n(&_status, MTLCommandBufferStatusCommitted, __ATOMIC_RELEASE);
+    hand_over(core);
+    pthread_mutex_unlock(&core->mutex);
+}
+
+- (void)waitUntilScheduled
+{
+    SMTL_REQUIRE([self status] >= MTLCommandBufferStatusCommitted, "-[MTLCommandBuffer waitUntilScheduled]",
+                 @"the command buffer is not committed");
+    smtl_completion_wait_scheduled(_completion);
+}
+
+- (void)waitUntilCompleted
+{
+    SMTL_REQUIRE([self status] >= MTLCommandBufferStatusCommitted, "-[MTLCommandBuffer waitUntilCompleted]",
+                 @"the command buffer is not committed");
+    smtl_completion_wait_finished(_completion);
+}
+
+/* --- Handlers ----------------------------------------------------------------------------------------------------- */
+
+- (void)addHandler:(MTLCommandBufferHandler)block to:(smtl_handlers *)handlers where:(const char *)where
+{
+    SMTL_REQUIRE(block != NULL, where, @"block must not be nil");
+    SMTL_REQUIRE([self status] < MTLCommandBufferStatusCommitted, where,
+                 @"the command buffer is committed: handlers must be added before");
+    handlers->blocks = grow(handlers->blocks, handlers->count, &handlers->capacity, sizeof *handlers->blocks);
+    handlers->blocks[handlers->count++] = SMTLCopyBlock(block);
+}
+
+- (void)addScheduledHandler:(MTLCommandBufferHandler)block
+{
+    [self addHandler:block to:&_scheduledHandlers where:"-[MTLCommandBuffer addScheduledHandler:]"];
+}
+
+- (void)addCompletedHandler:(MTLCommandBufferHandler)block
+{
+    [self addHandler:block to:&_completedHandlers where:"-[MTLCommandBuffer addCompletedHandler:]"];
+}
+
+/* --- Encoding ----------------------------------------------------------------------------------------------------- */
+
+- (void)requireEncoding:(const char *)where
+{
+    SMTL_REQUIRE([self status] < MTLCommandBufferStatusCommitted, where, @"the command buffer is already committed");
+    SMTL_REQUIRE(_encoder == nil, where, @"a command encoder is already encoding: end it first");
+}
+
+- (id)beginEncoder:(Class)encoderClass where:(const char *)where
+{
+    [self requireEncoding:where];
+    smtl_stream_append(&_stream, SMTL_OP_BEGIN_ENCODER, 0, sizeof(smtl_record));
+    SMTLCommandEncoder *encoder = [[[encoderClass alloc] initWithCommandBuffer:self] autorelease];
+    if (_encoderInfos != nil) {
+        SMTLCommandBufferEncoderInfo *info = [[SMTLCommandBufferEncoderInfo alloc] init];
+        [_encoderInfos addObject:info];
+        [encoder setInfo:info];
+        [info release];
+    }
+    _encoder = encoder;
+    return encoder;
+}
+
+- (void)encoderEnded
+{
+    _encoder = nil;
+}
+
+- (void)encoderLost:(SMTLCommandEncoder *)encoder
+{
+    if (_encoder == encoder) {
+        _encoder = nil;
+        _encoderLost = YES;
+    }
+}
+
+- (id<MTLBlitCommandEncoder>)blitCommandEncoder
+{
+    return [self beginEncoder:[SMTLBlitEncoder class] where:"-[MTLCommandBuffer blitCommandEncoder]"];
+}
+
+- (id<MTLBlitCommandEncoder>)blitCommandEncoderWithDescriptor:(MTLBlitPassDescriptor *)blitPassDescriptor
+{
+    (void)blitPassDescriptor;
+    return [self blitCommandEncoder];
+}
+
+- (id<MTLComputeCommandEncoder>)computeCommandEncoder
+{
+    return [self computeCommandEncoderWithDispatchType:MTLDispatchTypeSerial];
+}
+
+- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDispatchType:(MTLDispatchType)dispatchType
+{
+    const char *where = "-[MTLCommandBuffer computeCommandEncoderWithDispatchType:]";
+    SMTL_REQUIRE(dispatchType <= MTLDispatchTypeConcurrent, where, @"unknown dispatch type %lu",
+                 (unsigned long)dispatchType);
+    SMTLComputeEncoder *encoder = [self beginEncoder:[SMTLComputeEncoder class] where:where];
+    [encoder setDispatchType:dispatchType];
+    return encoder;
+}
+
+- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDescriptor:(MTLComputePassDescriptor *)computePassDescriptor
+{
+    return [self computeCommandEncoderWithDispatchType:[computePassDescriptor dispatchType]];
+}
+
+- (void)encodeEvent:(id<MTLEvent>)event value:(uint64_t)value op:(smtl_op)op where:(const char *)where
+{
+    [self requireEncoding:where];
+    SMTL_REQUIRE(event != nil, where, @"event must not be nil");
+    smtl_record_event *command = smtl_stream_append(&_stream, op, 0, sizeof *command);
+    command->event = (SMTLEvent *)event;
+    command->value = value;
+    /* Whether or not the command buffer retains its resources, an event that it waits on must outlive the wait. */
+    [self keep:event];
+}
+
+- (void)encodeWaitForEvent:(id<MTLEvent>)event value:(uint64_t)value
+{
+    [self encodeEvent:event value:value op:SMTL_OP_WAIT_EVENT where:"-[MTLCommandBuffer encodeWaitForEvent:value:]"];
+}
+
+- (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value
+{
+    [self encodeEvent:event
+                value:value
+                   op:SMTL_OP_SIGNAL_EVENT
+                where:"-[MTLCommandBuffer encodeSignalEvent:value:]"];
+}
+
+- (void)pushDebugGroup:(NSString *)string
+{
+    SMTL_REQUIRE(string != nil, "-[MTLCommandBuffer pushDebugGroup:]", @"string must not be nil");
+    _debugGroups++;
+}
+
+- (void)popDebugGroup
+{
+    SMTL_REQUIRE(_debugGroups > 0, "-[MTLCommandBuffer popDebugGroup]", @"no debug group is open");
+    _debugGroups--;
+}
+
+- (void)useResidencySet:(id<MTLResidencySet>)residencySet
+{
+    [self useResidencySets:&residencySet count:1];
+}
+
+- (void)useResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count
+{
+    for (NSUInteger i = 0; i < count; i++) {
+        SMTLCheckResidencySet("-[MTLCommandBuffer useResidencySets:count:]", residencySets[i], _device);
+        SMTLRetainForCommandBuffer(self, residencySets[i]);
+    }
+}
+
+/* --- State -------------------------------------------------------------------------------------------------------- */
+
+- (MTLCommandBufferStatus)status
+{
+    return (MTLCommandBufferStatus)__atomic_load_n(&_status, __ATOMIC_ACQUIRE);
+}
+
+- (NSError *)error
+{
+    /* Written before the status becomes final. */
+    return [self status] < MTLCommandBufferStatusCompleted ? nil : [[_error retain] autorelease];
+}
+
+/* 0 until the command buffer has come that far. */
+- (CFTimeInterval)timeAt:(const CFTimeInterval *)slot
+{
+    CFTimeInterval time;
+    __atomic_load(slot, &time, __ATOMIC_RELAXED);
+    return time;
+}
+
+- (CFTimeInterval)kernelStartTime
+{
+    return [self timeAt:&_kernelStartTime];
+}
+
+- (CFTimeInterval)kernelEndTime
+{
+    return [self timeAt:&_kernelEndTime];
+}
+
+- (CFTimeInterval)GPUStartTime
+{
+    return [self timeAt:&_GPUStartTime];
+}
+
+- (CFTimeInterval)GPUEndTime
+{
+    return [self timeAt:&_GPUEndTime];
+}
+
+- (id<MTLDevice>)device
+{
+    return _device;
+}
+
+- (id<MTLCommandQueue>)commandQueue
+{
+    return [[_queue retain] autorelease];
+}
+
+- (BOOL)retainedReferences
+{
+    return _retainedReferences;
+}
+
+- (MTLCommandBufferErrorOption)errorOptions
+{
+    return _errorOptions;
+}
+
+@end

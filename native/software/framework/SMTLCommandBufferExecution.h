@@ -1,0 +1,16 @@
+/* A committed command buffer's way through the queue's threads. */
+#ifndef SMTL_COMMAND_BUFFER_EXECUTION_H
+#define SMTL_COMMAND_BUFFER_EXECUTION_H
+
+#import "SMTLCommandBuffer.h"
+
+/* Executes the command buffer that `work` is embedded in and lets it go. */
+void SMTLExecuteCommandBuffer(smtl_work *work);
+
+@interface SMTLCommandBuffer (Execution)
+- (void)execute;
+- (void)finish;
+- (void)callScheduledHandlers;
+@end
+
+#endif

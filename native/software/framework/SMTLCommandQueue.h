@@ -1,0 +1,44 @@
+#ifndef SMTL_COMMAND_QUEUE_H
+#define SMTL_COMMAND_QUEUE_H
+
+#include "SMTLCommandStream.h"
+#import "SMTLDevice.h"
+#include "SMTLWorker.h"
+#import <Metal/MTLCommandBuffer.h>
+#import <Metal/MTLCommandQueue.h>
+
+@class SMTLCommandBuffer;
+
+/* The queue's part that its threads use. It outlives the queue object where a thread drops the last reference to that. */
+typedef struct {
+    uint64_t references;
+    pthread_mutex_t mutex;
+    pthread_cond_t slot_freed;
+    NSUInteger free_slots; /* how many more command buffers may exist uncompleted */
+    /* Enqueued command buffers that are not yet handed to the worker, in execution order; not retained. */
+    SMTLCommandBuffer *first;
+    SMTLCommandBuffer *last;
+    smtl_worker *worker;     /* executes command buffers */
+    smtl_worker *completion; /* runs handlers; made when the first is needed */
+    uint64_t completing;     /* command buffers handed to `completion` and not yet through */
+    smtl_chunk_pool chunks;
+} smtl_queue_core;
+
+void smtl_queue_core_retain(smtl_queue_core *core);
+void smtl_queue_core_release(smtl_queue_core *core);
+void smtl_queue_core_free_slot(smtl_queue_core *core);
+/* The thread for handlers; NULL where the system gives none. */
+smtl_worker *smtl_queue_core_completion_worker(smtl_queue_core *core);
+
+@interface SMTLCommandQueue : SMTLObject <MTLCommandQueue> {
+@public
+    SMTLDevice *_device;
+    smtl_queue_core *_core;
+@protected
+    NSMutableSet *_residencySets;
+}
+/* nil where the system gives no thread. */
+- (instancetype)initWithDevice:(SMTLDevice *)device maxCommandBufferCount:(NSUInteger)count;
+@end
+
+#endif

@@ -1,0 +1,127 @@
+/* What encoders record and the queue's thread replays: a sequence of small records in chunks of memory that are recycled.
+ * Recording a dispatch makes no object and, as a rule, allocates nothing. */
+#ifndef SMTL_COMMAND_STREAM_H
+#define SMTL_COMMAND_STREAM_H
+
+#import <Foundation/Foundation.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+@class SMTLBuffer;
+@class SMTLEvent;
+struct smtl_kernel;
+
+/* Also the alignment of bytes copied by setBytes: the largest that a Metal type has. */
+#define SMTL_RECORD_ALIGNMENT 32u
+
+typedef enum {
+    SMTL_OP_BEGIN_ENCODER,
+    SMTL_OP_SET_KERNEL,
+    SMTL_OP_SET_BUFFER,
+    SMTL_OP_SET_BYTES,
+    SMTL_OP_SET_THREADGROUP_MEMORY,
+    SMTL_OP_DISPATCH,
+    SMTL_OP_DISPATCH_INDIRECT,
+    SMTL_OP_COPY,
+    SMTL_OP_FILL,
+    SMTL_OP_SYNCHRONIZE,
+    SMTL_OP_SIGNAL_EVENT,
+    SMTL_OP_WAIT_EVENT,
+} smtl_op;
+
+typedef struct {
+    uint16_t op;
+    uint16_t index; /* of the buffer or threadgroup argument, where there is one */
+    uint32_t size;  /* of the whole record */
+} smtl_record;
+
+typedef struct {
+    smtl_record record;
+    const struct smtl_kernel *kernel;
+} smtl_set_kernel;
+
+typedef struct {
+    smtl_record record;
+    void *address;
+    size_t length; /* from the address to the end of the buffer */
+} smtl_set_buffer;
+
+typedef struct {
+    smtl_record record;
+    size_t length;
+    uint8_t bytes[] __attribute__((aligned(SMTL_RECORD_ALIGNMENT)));
+} smtl_set_bytes;
+
+typedef struct {
+    smtl_record record;
+    uint32_t length;
+} smtl_set_threadgroup_memory;
+
+typedef struct {
+    smtl_record record;
+    uint32_t threads_per_grid[3];
+    uint32_t threads_per_threadgroup[3];
+} smtl_record_dispatch;
+
+typedef struct {
+    smtl_record record;
+    const uint32_t *threadgroups_per_grid; /* read when the dispatch executes */
+    uint32_t threads_per_threadgroup[3];
+} smtl_record_dispatch_indirect;
+
+typedef struct {
+    smtl_record record;
+    const uint8_t *source;
+    uint8_t *destination;
+    size_t size;
+} smtl_record_copy;
+
+typedef struct {
+    smtl_record record;
+    uint8_t *destination;
+    size_t size;
+    uint8_t value;
+} smtl_record_fill;
+
+typedef struct {
+    smtl_record record;
+    SMTLBuffer *buffer;
+} smtl_record_synchronize;
+
+typedef struct {
+    smtl_record record;
+    SMTLEvent *event;
+    uint64_t value;
+} smtl_record_event;
+
+typedef struct smtl_chunk {
+    struct smtl_chunk *next;
+    size_t used;
+    uint8_t bytes[] __attribute__((aligned(SMTL_RECORD_ALIGNMENT)));
+} smtl_chunk;
+
+/* Spare chunks, shared by the command buffers of a queue. */
+typedef struct {
+    pthread_mutex_t mutex;
+    smtl_chunk *spare;
+    size_t spare_count;
+} smtl_chunk_pool;
+
+void smtl_chunk_pool_init(smtl_chunk_pool *pool);
+void smtl_chunk_pool_destroy(smtl_chunk_pool *pool);
+
+typedef struct {
+    smtl_chunk_pool *pool;
+    smtl_chunk *first;
+    smtl_chunk *last;
+} smtl_stream;
+
+/* A record of at least `size` bytes at the end of the stream, its header filled in. Raises NSMallocException when memory
+ * runs out, the stream then being as before. */
+void *smtl_stream_append(smtl_stream *stream, smtl_op op, uint32_t index, size_t size);
+/* Gives the chunks back to the pool. */
+void smtl_stream_clear(smtl_stream *stream);
+
+#endif

@@ -1,0 +1,35 @@
+#ifndef SMTL_COMPUTE_PIPELINE_H
+#define SMTL_COMPUTE_PIPELINE_H
+
+#include "../engine/engine.h"
+#include "../msl/msl.h"
+#import "SMTLDevice.h"
+
+@class SMTLFunction;
+
+@interface SMTLComputePipeline : SMTLObject <MTLComputePipelineState> {
+@public
+    SMTLDevice *_device;
+    smtl_kernel *_kernel;
+    const smtl_argument *_arguments; /* the library's */
+    size_t _argumentCount;
+    NSUInteger _maxThreads;
+    NSUInteger _staticMemory;
+    uint64_t _retained_by;
+@protected
+    SMTLFunction *_function;
+    BOOL _supportsIndirect;
+}
+/* nil, and an autoreleased error, where the kernel cannot be compiled or loaded. */
+- (instancetype)initWithDevice:(SMTLDevice *)device
+                    descriptor:(MTLComputePipelineDescriptor *)descriptor
+                         error:(NSError **)error;
+/* Autoreleased. */
+- (MTLComputePipelineReflection *)reflection;
+@end
+
+@interface MTLComputePipelineReflection (SMTL)
+- (instancetype)initWithArguments:(const smtl_argument *)arguments count:(size_t)count;
+@end
+
+#endif

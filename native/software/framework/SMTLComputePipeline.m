@@ -1,0 +1,122 @@
+#import "SMTLComputePipeline.h"
+
+#import "SMTLError.h"
+#include "SMTLFault.h"
+#import "SMTLFunction.h"
+#import "SMTLLibrary.h"
+#include <stdlib.h>
+
+@implementation SMTLComputePipeline
+
++ (smtl_object_class)objectClass
+{
+    return SMTL_OBJECT_COMPUTE_PIPELINE;
+}
+
+/* Machine code for the function with its constants fixed; NULL with the compiler's text in `*log`. */
+static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
+{
+    if (smtl_fault_strikes_compile()) {
+        *log = strdup("injected fault");
+        return NULL;
+    }
+    SMTLLibrary *library = function->_library;
+    char *path = smtl_library_specialize(library->_library, [function->_name UTF8String],
+                                         [function->_constants values], [function->_constants count], log);
+    if (path == NULL) {
+        return NULL;
+    }
+    smtl_kernel *kernel = smtl_kernel_load(path, "smtl_entry", log);
+    free(path);
+    return kernel;
+}
+
+- (instancetype)initWithDevice:(SMTLDevice *)device
+                    descriptor:(MTLComputePipelineDescriptor *)descriptor
+                         error:(NSError **)error
+{
+    const char *where = "-[MTLDevice newComputePipelineState...]";
+    SMTLFunction *function = (SMTLFunction *)[descriptor computeFunction];
+    NSUInteger limit = [descriptor maxTotalThreadsPerThreadgroup];
+    self = [super init];
+    @try {
+        SMTL_REQUIRE(function != nil, where, @"computeFunction must not be nil");
+        SMTL_REQUIRE(function->_library->_device == device, where, @"the function belongs to another device");
+        SMTL_REQUIRE(limit <= SMTL_MAX_THREADS_PER_THREADGROUP, where,
+                     @"maxTotalThreadsPerThreadgroup %lu exceeds the device's %u", (unsigned long)limit,
+                     SMTL_MAX_THREADS_PER_THREADGROUP);
+    } @catch (NSException *exception) {
+        [self release];
+        @throw;
+    }
+    _device = device;
+    _function = [function retain];
+    _supportsIndirect = [descriptor supportIndirectCommandBuffers];
+    [self setLabel:[descriptor label]];
+    char *log = NULL;
+    _kernel = load_kernel(function, &log);
+    if (_kernel == NULL) {
+        NSString *text = SMTLTakeString(log, @"the kernel could not be compiled");
+        NSString *description = [NSString stringWithFormat:@"%@: %@", function->_name, text];
+        SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorCompileFailure, description));
+        [self release];
+        return nil;
+    }
+    free(log);
+    _staticMemory = smtl_kernel_static_threadgroup_memory(_kernel);
+    _maxThreads = limit != 0 ? limit : function->_library->_maxThreads;
+    _argumentCount =
+        smtl_library_arguments(function->_library->_library, [function->_name UTF8String], &_arguments);
+    if (_argumentCount == SIZE_MAX) {
+        _argumentCount = 0;
+    }
+    SMTLStoreError(error, nil);
+    return self;
+}
+
+- (void)dealloc
+{
+    if (_kernel != NULL) {
+        smtl_kernel_release(_kernel);
+    }
+    [_function release];
+    [super dealloc];
+}
+
+- (MTLComputePipelineReflection *)reflection
+{
+    return [[[MTLComputePipelineReflection alloc] initWithArguments:_arguments count:_argumentCount] autorelease];
+}
+
+- (id<MTLDevice>)device
+{
+    return _device;
+}
+
+- (NSUInteger)maxTotalThreadsPerThreadgroup
+{
+    return _maxThreads;
+}
+
+- (NSUInteger)threadExecutionWidth
+{
+    return SMTL_SIMD_WIDTH;
+}
+
+- (NSUInteger)staticThreadgroupMemoryLength
+{
+    return _staticMemory;
+}
+
+- (BOOL)supportIndirectCommandBuffers
+{
+    return _supportsIndirect;
+}
+
+- (MTLResourceID)gpuResourceID
+{
+    MTLResourceID identifier = {(uint64_t)(uintptr_t)_kernel};
+    return identifier;
+}
+
+@end

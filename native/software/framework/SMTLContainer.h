@@ -1,0 +1,10 @@
+/* The software Metal's library container: what newLibraryWithURL: and newLibraryWithData: load. */
+#ifndef SMTL_CONTAINER_H
+#define SMTL_CONTAINER_H
+
+#import <Metal/MTLLibrary.h>
+
+/* Takes a container apart into autoreleased source and options. nil, or what is wrong with it. */
+NSString *SMTLReadContainer(NSData *data, NSData **source, MTLCompileOptions **options);
+
+#endif

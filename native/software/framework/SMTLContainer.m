@@ -1,0 +1,151 @@
+/* Layout, all numbers little-endian:
+ *   8 bytes  "SMTLLIB" and a zero
+ *   u32      version, 1
+ *   u32      language version, as MTLLanguageVersion; 0 for the newest
+ *   u32      math mode, as MTLMathMode
+ *   u32      number of macros
+ *   u64      bytes of source
+ *   for each macro: u32 bytes of the name, u32 bytes of the value (0xffffffff: defined as empty), name, value
+ *   the source, UTF-8 */
+#import "SMTLContainer.h"
+
+#include <SoftwareMetal/SoftwareMetal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char magic[8] = "SMTLLIB";
+static const char apple_magic[4] = {'M', 'T', 'L', 'B'};
+
+#define VERSION 1u
+#define NO_VALUE 0xffffffffu
+#define MAX_MACROS 65536u
+
+static void put(uint8_t **cursor, uint64_t value, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        *(*cursor)++ = (uint8_t)(value >> (8 * i));
+    }
+}
+
+static void put_bytes(uint8_t **cursor, const void *bytes, size_t count)
+{
+    if (count > 0) {
+        memcpy(*cursor, bytes, count);
+        *cursor += count;
+    }
+}
+
+void *smtl_container_create(const char *source, size_t source_length, const smtl_container_macro *macros,
+                            size_t macro_count, uint32_t language_version, uint32_t math_mode, size_t *size)
+{
+    size_t total = sizeof magic + 4 * 4 + 8 + source_length;
+    for (size_t i = 0; i < macro_count; i++) {
+        total += 8 + strlen(macros[i].name) + (macros[i].value == NULL ? 0 : strlen(macros[i].value));
+    }
+    uint8_t *container = malloc(total);
+    if (container == NULL) {
+        return NULL;
+    }
+    uint8_t *cursor = container;
+    put_bytes(&cursor, magic, sizeof magic);
+    put(&cursor, VERSION, 4);
+    put(&cursor, language_version, 4);
+    put(&cursor, math_mode, 4);
+    put(&cursor, macro_count, 4);
+    put(&cursor, source_length, 8);
+    for (size_t i = 0; i < macro_count; i++) {
+        size_t name = strlen(macros[i].name);
+        size_t value = macros[i].value == NULL ? 0 : strlen(macros[i].value);
+        put(&cursor, name, 4);
+        put(&cursor, macros[i].value == NULL ? NO_VALUE : value, 4);
+        put_bytes(&cursor, macros[i].name, name);
+        put_bytes(&cursor, macros[i].value, value);
+    }
+    put_bytes(&cursor, source, source_length);
+    *size = total;
+    return container;
+}
+
+/* What is left to read. Reading beyond the end sets `failed` and gives zeros. */
+typedef struct {
+    const uint8_t *bytes;
+    size_t left;
+    bool failed;
+} reader;
+
+static const uint8_t *take_bytes(reader *from, size_t count)
+{
+    if (count > from->left) {
+        from->failed = true;
+        return NULL;
+    }
+    const uint8_t *bytes = from->bytes;
+    from->bytes += count;
+    from->left -= count;
+    return bytes;
+}
+
+static uint64_t take(reader *from, size_t count)
+{
+    const uint8_t *bytes = take_bytes(from, count);
+    uint64_t value = 0;
+    for (size_t i = 0; bytes != NULL && i < count; i++) {
+        value |= (uint64_t)bytes[i] << (8 * i);
+    }
+    return value;
+}
+
+/* nil where the bytes are missing or not UTF-8. */
+static NSString *take_string(reader *from, size_t count)
+{
+    const uint8_t *bytes = take_bytes(from, count);
+    if (bytes == NULL) {
+        return nil;
+    }
+    return [[[NSString alloc] initWithBytes:bytes length:count encoding:NSUTF8StringEncoding] autorelease];
+}
+
+NSString *SMTLReadContainer(NSData *data, NSData **source, MTLCompileOptions **options)
+{
+    reader from = {[data bytes], [data length], false};
+    const uint8_t *start = take_bytes(&from, sizeof magic);
+    if ([data length] >= sizeof apple_magic && memcmp([data bytes], apple_magic, sizeof apple_magic) == 0) {
+        return @"this is a library of Apple's compiler, with code for Apple GPUs; the software Metal needs the source "
+               @"(newLibraryWithSource:) or a container made from it";
+    }
+    if (start == NULL || memcmp(start, magic, sizeof magic) != 0) {
+        return @"not a library of the software Metal";
+    }
+    uint64_t version = take(&from, 4);
+    if (version != VERSION) {
+        return [NSString stringWithFormat:@"container version %llu is not supported", (unsigned long long)version];
+    }
+    uint64_t language = take(&from, 4);
+    uint64_t math_mode = take(&from, 4);
+    uint64_t macro_count = take(&from, 4);
+    uint64_t source_length = take(&from, 8);
+    if (from.failed || math_mode > MTLMathModeFast || macro_count > MAX_MACROS) {
+        return @"the container's header is damaged";
+    }
+    NSMutableDictionary *macros = [NSMutableDictionary dictionary];
+    for (uint64_t i = 0; i < macro_count; i++) {
+        size_t name_length = (size_t)take(&from, 4);
+        uint64_t value_length = take(&from, 4);
+        NSString *name = take_string(&from, name_length);
+        NSString *value = value_length == NO_VALUE ? @"" : take_string(&from, (size_t)value_length);
+        if (name == nil || value == nil) {
+            return @"the container's macros are damaged";
+        }
+        [macros setObject:value forKey:name];
+    }
+    if (source_length != from.left) {
+        return [NSString stringWithFormat:@"the container should hold %llu bytes of source and holds %zu",
+                                          (unsigned long long)source_length, from.left];
+    }
+    *options = [[[MTLCompileOptions alloc] init] autorelease];
+    [*options setLanguageVersion:(MTLLanguageVersion)language];
+    [*options setMathMode:(MTLMathMode)math_mode];
+    [*options setPreprocessorMacros:macros];
+    *source = [NSData dataWithBytes:from.bytes length:from.left];
+    return nil;
+}

@@ -1,0 +1,41 @@
+/* Events: a counter that queues and, for shared events, the CPU wait on and raise. */
+#ifndef SMTL_EVENT_H
+#define SMTL_EVENT_H
+
+#import "SMTLDevice.h"
+#import <Metal/MTLEvent.h>
+#import <Metal/MTLFence.h>
+#include <pthread.h>
+
+@interface SMTLEvent : SMTLObject <MTLEvent> {
+@public
+    SMTLDevice *_device;
+@protected
+    pthread_mutex_t _mutex;
+    pthread_cond_t _changed;
+    uint64_t _value;
+}
+- (instancetype)initWithDevice:(SMTLDevice *)device;
+- (void)signalValue:(uint64_t)value;
+/* Blocks until the event's value is `value` or more. */
+- (void)waitForValue:(uint64_t)value;
+@end
+
+@interface SMTLSharedEvent : SMTLEvent <MTLSharedEvent> {
+    struct smtl_notification *_notifications;
+}
+@end
+
+@interface MTLSharedEventHandle (SMTL)
+- (instancetype)initWithSharedEvent:(SMTLSharedEvent *)event;
+- (SMTLSharedEvent *)sharedEvent;
+@end
+
+@interface SMTLFence : SMTLObject <MTLFence> {
+@public
+    SMTLDevice *_device;
+}
+- (instancetype)initWithDevice:(SMTLDevice *)device;
+@end
+
+#endif

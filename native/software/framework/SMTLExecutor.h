@@ -1,0 +1,15 @@
+/* Replays a command stream on the calling thread. */
+#ifndef SMTL_EXECUTOR_H
+#define SMTL_EXECUTOR_H
+
+#include "SMTLCommandStream.h"
+
+typedef struct {
+    NSUInteger encoder;     /* how many encoders had begun when the execution ended: the last one is the faulting one */
+    NSUInteger error_code;  /* an MTLCommandBufferError; 0 for success */
+    char *error_message;    /* malloc'd, or NULL */
+} smtl_execution;
+
+void smtl_execute(const smtl_stream *stream, smtl_execution *execution);
+
+#endif

@@ -1,0 +1,16 @@
+/* The base of the software Metal's classes: counts its instances and carries the label that most Metal objects have. */
+#ifndef SMTL_OBJECT_H
+#define SMTL_OBJECT_H
+
+#import <Foundation/Foundation.h>
+#include <SoftwareMetal/SoftwareMetal.h>
+
+@interface SMTLObject : NSObject {
+    NSString *_label;
+}
+/* Which counter the class's instances go to; each subclass says. */
++ (smtl_object_class)objectClass;
+@property (copy, atomic) NSString *label;
+@end
+
+#endif

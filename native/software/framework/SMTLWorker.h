@@ -1,0 +1,19 @@
+/* A thread that runs pieces of work one after the other, each inside an autorelease pool. */
+#ifndef SMTL_WORKER_H
+#define SMTL_WORKER_H
+
+typedef struct smtl_worker smtl_worker;
+
+/* One piece of work, embedded in what it works on: posting allocates nothing. */
+typedef struct smtl_work {
+    struct smtl_work *next;
+    void (*run)(struct smtl_work *work);
+} smtl_work;
+
+/* NULL where the system gives no thread. */
+smtl_worker *smtl_worker_create(const char *name);
+void smtl_worker_post(smtl_worker *worker, smtl_work *work);
+/* Gives the worker up: what was posted still runs, then the thread ends. Callable from the worker's own thread. */
+void smtl_worker_release(smtl_worker *worker);
+
+#endif

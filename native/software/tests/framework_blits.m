@@ -1,0 +1,102 @@
+/* Blits and their misuse. */
+#include "framework_test.h"
+
+static id<MTLDevice> device;
+static id<MTLCommandQueue> queue;
+
+static void test_copy_and_fill(void)
+{
+    id<MTLBuffer> shared = [device newBufferWithLength:1000 options:MTLResourceStorageModeShared];
+    id<MTLBuffer> private = [device newBufferWithLength:1000 options:MTLResourceStorageModePrivate];
+    memset([shared contents], 5, 1000);
+    id<MTLCommandBuffer> buffer = [queue commandBuffer];
+    id<MTLBlitCommandEncoder> encoder = [buffer blitCommandEncoder];
+    [encoder fillBuffer:private range:NSMakeRange(0, 1000) value:6];
+    [encoder copyFromBuffer:shared sourceOffset:1 toBuffer:private destinationOffset:100 size:300];
+    [encoder fillBuffer:shared range:NSMakeRange(0, 1000) value:0];
+    [encoder copyFromBuffer:private sourceOffset:0 toBuffer:shared destinationOffset:0 size:999];
+    [encoder copyFromBuffer:shared sourceOffset:0 toBuffer:shared destinationOffset:500 size:500];
+    [encoder endEncoding];
+    /* Nothing happens before the commit. */
+    CHECK(all_bytes([shared contents], 1000, 5));
+    [buffer commit];
+    [buffer waitUntilCompleted];
+    const uint8_t *bytes = [shared contents];
+    CHECK(all_bytes(bytes, 100, 6) && all_bytes(bytes + 100, 300, 5) && all_bytes(bytes + 400, 100, 6));
+    CHECK(all_bytes(bytes + 500, 100, 6) && all_bytes(bytes + 600, 300, 5) && all_bytes(bytes + 900, 100, 6));
+    [shared release];
+    [private release];
+}
+
+/* More commands than a chunk of the stream holds, and one encoder after the other. */
+static void test_many_commands(void)
+{
+    enum { COUNT = 20000 };
+    id<MTLBuffer> shared = [device newBufferWithLength:COUNT options:0];
+    id<MTLCommandBuffer> buffer = [queue commandBuffer];
+    for (int part = 0; part < 4; part++) {
+        id<MTLBlitCommandEncoder> encoder = [buffer blitCommandEncoder];
+        for (NSUInteger i = 0; i < COUNT / 4; i++) {
+            NSUInteger at = (NSUInteger)part * (COUNT / 4) + i;
+            [encoder fillBuffer:shared range:NSMakeRange(at, 1) value:(uint8_t)(at * 7)];
+        }
+        [encoder endEncoding];
+    }
+    [buffer commit];
+    [buffer waitUntilCompleted];
+    const uint8_t *bytes = [shared contents];
+    NSUInteger right = 0;
+    for (NSUInteger i = 0; i < COUNT; i++) {
+        right += bytes[i] == (uint8_t)(i * 7);
+    }
+    CHECK(right == COUNT);
+    [shared release];
+}
+
+static void test_misuse(void)
+{
+    id<MTLBuffer> small = [device newBufferWithLength:16 options:0];
+    id<MTLCommandBuffer> buffer = [queue commandBuffer];
+    id<MTLBlitCommandEncoder> encoder = [buffer blitCommandEncoder];
+    CHECK_RAISES("must not be nil", [encoder fillBuffer:(id _Nonnull)nil range:NSMakeRange(0, 1) value:0]);
+    CHECK_RAISES("exceeds the buffer's length", [encoder fillBuffer:small range:NSMakeRange(8, 9) value:0]);
+    CHECK_RAISES("exceeds the buffer's length",
+                 [encoder fillBuffer:small range:NSMakeRange(NSUIntegerMax, 2) value:0]);
+    CHECK_RAISES("a read of 17 bytes", [encoder copyFromBuffer:small
+                                                  sourceOffset:0
+                                                      toBuffer:small
+                                             destinationOffset:0
+                                                          size:17]);
+    CHECK_RAISES("overlap", [encoder copyFromBuffer:small
+                                       sourceOffset:0
+                                           toBuffer:small
+                                  destinationOffset:4
+                                               size:8]);
+    CHECK_RAISES("not managed", [encoder synchronizeResource:small]);
+    CHECK_RAISES("fence must not be nil", [encoder updateFence:(id _Nonnull)nil]);
+    id<MTLFence> fence = [device newFence];
+    [encoder updateFence:fence];
+    [encoder waitForFence:fence];
+    [encoder endEncoding];
+    CHECK_RAISES("has ended", [encoder fillBuffer:small range:NSMakeRange(0, 1) value:0]);
+    CHECK_RAISES("has ended", [encoder endEncoding]);
+    /* What raised has left the command buffer usable. */
+    [buffer commit];
+    [buffer waitUntilCompleted];
+    CHECK([buffer status] == MTLCommandBufferStatusCompleted);
+    [fence release];
+    [small release];
+}
+
+int main(void)
+{
+    @autoreleasepool {
+        device = MTLCreateSystemDefaultDevice();
+        queue = [device newCommandQueue];
+        RUN(test_copy_and_fill);
+        RUN(test_many_commands);
+        RUN(test_misuse);
+        [queue release];
+    }
+    return checks_report();
+}

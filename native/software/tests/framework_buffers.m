@@ -1,0 +1,251 @@
+/* Buffers and heaps: storage modes, contents, accounting, limits. */
+#include "framework_test.h"
+
+static id<MTLDevice> device;
+
+static void test_shared(void)
+{
+    static const NSUInteger lengths[] = {1, 255, 256, 4095, 65535, 65536, 65537, 1 << 20, (16 << 20) + 3};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        NSUInteger before = [device currentAllocatedSize];
+        id<MTLBuffer> buffer = [device newBufferWithLength:lengths[i] options:MTLResourceStorageModeShared];
+        CHECK([buffer length] == lengths[i]);
+        CHECK([buffer allocatedSize] >= lengths[i]);
+        CHECK([device currentAllocatedSize] == before + [buffer allocatedSize]);
+        CHECK((uintptr_t)[buffer contents] % 256 == 0);
+        CHECK(lengths[i] < 65536 || (uintptr_t)[buffer contents] % 4096 == 0);
+        CHECK(all_bytes([buffer contents], lengths[i], 0));
+        memset([buffer contents], 1, lengths[i]);
+        CHECK([buffer gpuAddress] == (uintptr_t)[buffer contents]);
+        [buffer release];
+        CHECK([device currentAllocatedSize] == before);
+    }
+}
+
+static void test_properties(void)
+{
+    MTLResourceOptions options = MTLResourceStorageModePrivate | MTLResourceHazardTrackingModeUntracked |
+                                 MTLResourceCPUCacheModeWriteCombined;
+    id<MTLBuffer> buffer = [device newBufferWithLength:100 options:options];
+    CHECK([buffer storageMode] == MTLStorageModePrivate);
+    CHECK([buffer cpuCacheMode] == MTLCPUCacheModeWriteCombined);
+    CHECK([buffer hazardTrackingMode] == MTLHazardTrackingModeUntracked);
+    CHECK([buffer resourceOptions] == options);
+    CHECK([buffer contents] == NULL);
+    CHECK([buffer gpuAddress] != 0);
+    CHECK([buffer device] == device);
+    CHECK([buffer heap] == nil && [buffer heapOffset] == 0);
+    CHECK([buffer setPurgeableState:MTLPurgeableStateKeepCurrent] == MTLPurgeableStateNonVolatile);
+    CHECK([buffer label] == nil);
+    NSMutableString *label = [NSMutableString stringWithString:@"weights"];
+    [buffer setLabel:label];
+    [label appendString:@" changed"];
+    CHECK([[buffer label] isEqual:@"weights"]);
+    [buffer release];
+
+    id<MTLBuffer> plain = [device newBufferWithLength:100 options:0];
+    CHECK([plain storageMode] == MTLStorageModeShared);
+    CHECK([plain hazardTrackingMode] == MTLHazardTrackingModeTracked);
+    [plain release];
+}
+
+static void test_bytes(void)
+{
+    uint8_t bytes[1000];
+    memset(bytes, 7, sizeof bytes);
+    id<MTLBuffer> buffer = [device newBufferWithBytes:bytes length:sizeof bytes options:0];
+    memset(bytes, 8, sizeof bytes);
+    CHECK(all_bytes([buffer contents], sizeof bytes, 7));
+    [buffer release];
+}
+
+static void test_no_copy(void)
+{
+    static uint8_t memory[8192] __attribute__((aligned(4096)));
+    __block int calls = 0;
+    __block void *given = NULL;
+    __block NSUInteger given_length = 0;
+    NSUInteger before = [device currentAllocatedSize];
+    id<MTLBuffer> buffer = [device newBufferWithBytesNoCopy:memory
+                                                     length:sizeof memory
+                                                    options:MTLResourceStorageModeShared
+                                                deallocator:^(void *pointer, NSUInteger length) {
+                                                  calls++;
+                                                  given = pointer;
+                                                  given_length = length;
+                                                }];
+    CHECK([buffer contents] == memory);
+    CHECK([device currentAllocatedSize] == before + sizeof memory);
+    [buffer retain];
+    [buffer release];
+    CHECK(calls == 0);
+    [buffer release];
+    CHECK(calls == 1 && given == memory && given_length == sizeof memory);
+    CHECK([device currentAllocatedSize] == before);
+
+    /* Without a deallocator, and not at a page's start. */
+    buffer = [device newBufferWithBytesNoCopy:memory + 3 length:100 options:0 deallocator:nil];
+    CHECK([buffer contents] == memory + 3);
+    [buffer release];
+    /* A buffer that was not made leaves the memory to the caller. */
+    smtl_fault_fail_allocation(1);
+    CHECK([device newBufferWithBytesNoCopy:memory
+                                    length:100
+                                   options:0
+                               deallocator:^(void *pointer, NSUInteger length) {
+                                 (void)pointer;
+                                 (void)length;
+                                 calls++;
+                               }] == nil);
+    CHECK(calls == 1);
+}
+
+static void test_limits(void)
+{
+    CHECK([device newBufferWithLength:0 options:0] == nil);
+    CHECK([device newBufferWithLength:[device maxBufferLength] + 1 options:0] == nil);
+    CHECK([device newBufferWithLength:NSUIntegerMax options:0] == nil);
+    CHECK_RAISES("must not be NULL", [device newBufferWithBytes:(void *_Nonnull)NULL length:4 options:0]);
+    CHECK_RAISES("private storage",
+                 [device newBufferWithBytes:"abcd" length:4 options:MTLResourceStorageModePrivate]);
+    CHECK_RAISES("storage mode 3", [device newBufferWithLength:4 options:MTLResourceStorageModeMemoryless]);
+    CHECK_RAISES("unknown resource options", [device newBufferWithLength:4 options:1 << 20]);
+    /* Together no more than the machine has; nothing is taken by those that fail. */
+    NSUInteger before = [device currentAllocatedSize];
+    NSMutableArray *held = [NSMutableArray array];
+    id<MTLBuffer> buffer = nil;
+    while ([held count] < 100 && (buffer = [device newBufferWithLength:[device maxBufferLength] options:0]) != nil) {
+        [held addObject:buffer];
+        [buffer release];
+    }
+    CHECK([held count] >= 1 && [held count] < 100);
+    CHECK([device currentAllocatedSize] == before + [held count] * [[held objectAtIndex:0] allocatedSize]);
+    [held removeAllObjects];
+    CHECK([device currentAllocatedSize] == before);
+}
+
+static void test_automatic_heap(void)
+{
+    MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
+    [descriptor setSize:64 << 10];
+    [descriptor setStorageMode:MTLStorageModeShared];
+    NSUInteger before = [device currentAllocatedSize];
+    id<MTLHeap> heap = [device newHeapWithDescriptor:descriptor];
+    CHECK([heap size] == 64 << 10 && [heap usedSize] == 0);
+    CHECK([device currentAllocatedSize] == before + [heap currentAllocatedSize]);
+    CHECK([heap maxAvailableSizeWithAlignment:256] == 64 << 10);
+    MTLSizeAndAlign need = [device heapBufferSizeAndAlignWithLength:1000 options:MTLResourceStorageModeShared];
+    CHECK(need.size == 1024 && need.align == 256);
+    id<MTLBuffer> first = [heap newBufferWithLength:1000 options:MTLResourceStorageModeShared];
+    id<MTLBuffer> second = [heap newBufferWithLength:40 << 10 options:MTLResourceStorageModeShared];
+    CHECK([heap usedSize] == 1024 + (40 << 10));
+    CHECK([first heap] == heap && [second heapOffset] == 1024);
+    CHECK([first hazardTrackingMode] == MTLHazardTrackingModeUntracked);
+    CHECK([heap newBufferWithLength:40 << 10 options:MTLResourceStorageModeShared] == nil);
+    memset([first contents], 1, 1000);
+    memset([second contents], 2, 40 << 10);
+    CHECK(all_bytes([first contents], 1000, 1));
+    [first release];
+    [second makeAliasable];
+    CHECK([second isAliasable] && [heap usedSize] == 0);
+    CHECK([heap maxAvailableSizeWithAlignment:256] == 64 << 10);
+    id<MTLBuffer> whole = [heap newBufferWithLength:64 << 10 options:MTLResourceStorageModeShared];
+    CHECK(whole != nil);
+    [second release];
+    CHECK([heap usedSize] == 64 << 10);
+    /* Buffers keep their heap alive. */
+    [heap release];
+    memset([whole contents], 3, 64 << 10);
+    CHECK_RAISES("differs from the heap's",
+                 [[whole heap] newBufferWithLength:16 options:MTLResourceStorageModePrivate]);
+    [whole release];
+    CHECK([device currentAllocatedSize] == before);
+}
+
+static void test_placement_heap(void)
+{
+    MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
+    [descriptor setSize:4096];
+    [descriptor setType:MTLHeapTypePlacement];
+    [descriptor setStorageMode:MTLStorageModeShared];
+    id<MTLHeap> heap = [device newHeapWithDescriptor:descriptor];
+    id<MTLBuffer> first = [heap newBufferWithLength:1024 options:0 offset:0];
+    id<MTLBuffer> alias = [heap newBufferWithLength:512 options:0 offset:512];
+    memset([first contents], 9, 1024);
+    CHECK(all_bytes([alias contents], 512, 9));
+    CHECK_RAISES("multiple of 256", [heap newBufferWithLength:16 options:0 offset:8]);
+    CHECK_RAISES("exceed the heap", [heap newBufferWithLength:2048 options:0 offset:2304]);
+    CHECK_RAISES("needs an offset", [heap newBufferWithLength:16 options:0]);
+    [first release];
+    [alias release];
+    [heap release];
+    [descriptor setSize:0];
+    CHECK_RAISES("must not be 0", [device newHeapWithDescriptor:descriptor]);
+}
+
+static void test_device(void)
+{
+    CHECK([[device name] isEqual:@"Software Metal"]);
+    CHECK([device registryID] != 0);
+    CHECK([device hasUnifiedMemory]);
+    CHECK([device location] == MTLDeviceLocationBuiltIn);
+    CHECK([device supportsFamily:MTLGPUFamilyApple7] && ![device supportsFamily:MTLGPUFamilyApple8]);
+    CHECK([device supportsFamily:MTLGPUFamilyMetal3] && ![device supportsFamily:MTLGPUFamilyMetal4]);
+    CHECK([device supportsFamily:MTLGPUFamilyCommon3] && ![device supportsFamily:(MTLGPUFamily)9999]);
+    CHECK([device maxThreadsPerThreadgroup].width == 1024);
+    CHECK([device maxThreadgroupMemoryLength] == 32768);
+    CHECK([device recommendedMaxWorkingSetSize] > 0 && [device maxBufferLength] > 0);
+    id<MTLDevice> again = MTLCreateSystemDefaultDevice();
+    CHECK(again == device);
+    [again release];
+    NSArray *devices = MTLCopyAllDevices();
+    CHECK([devices count] == 1 && [devices objectAtIndex:0] == device);
+    [devices release];
+}
+
+static void test_residency_set(void)
+{
+    MTLResidencySetDescriptor *descriptor = [[[MTLResidencySetDescriptor alloc] init] autorelease];
+    [descriptor setLabel:@"weights"];
+    NSError *error = (NSError *)1;
+    id<MTLResidencySet> set = [device newResidencySetWithDescriptor:descriptor error:&error];
+    CHECK(set != nil && error == nil && [[set label] isEqual:@"weights"]);
+    id<MTLBuffer> buffer = [device newBufferWithLength:4096 options:0];
+    [set addAllocation:buffer];
+    CHECK([set allocationCount] == 1 && [set containsAllocation:buffer] && [set allocatedSize] == 0);
+    [set commit];
+    [set requestResidency];
+    CHECK([set allocatedSize] == [buffer allocatedSize]);
+    id<MTLCommandQueue> queue = [device newCommandQueue];
+    [queue addResidencySet:set];
+    id<MTLCommandBuffer> command_buffer = [queue commandBuffer];
+    [command_buffer useResidencySet:set];
+    [command_buffer commit];
+    [command_buffer waitUntilCompleted];
+    [queue removeResidencySet:set];
+    [set removeAllAllocations];
+    [set commit];
+    [set endResidency];
+    CHECK([set allocatedSize] == 0 && [[set allAllocations] count] == 0);
+    [queue release];
+    [buffer release];
+    [set release];
+}
+
+int main(void)
+{
+    @autoreleasepool {
+        device = MTLCreateSystemDefaultDevice();
+        RUN(test_device);
+        RUN(test_shared);
+        RUN(test_properties);
+        RUN(test_bytes);
+        RUN(test_no_copy);
+        RUN(test_limits);
+        RUN(test_automatic_heap);
+        RUN(test_placement_heap);
+        RUN(test_residency_set);
+        [device release];
+    }
+    return checks_report();
+}

@@ -1,0 +1,93 @@
+/* Autorelease as on Apple's systems: what comes back autoreleased needs a pool, and without one GNUstep reports it and
+ * the objects stay. */
+#include "framework_test.h"
+#include <pthread.h>
+#include <stdlib.h>
+
+static id<MTLDevice> device;
+static id<MTLCommandQueue> queue;
+
+/* Makes and releases things on a thread that has no pool unless told to. */
+static void *work(void *argument)
+{
+    BOOL with_pool = argument != NULL;
+    GSRegisterCurrentThread();
+    NSAutoreleasePool *pool = with_pool ? [[NSAutoreleasePool alloc] init] : nil;
+    for (int i = 0; i < 10; i++) {
+        id<MTLBuffer> buffer = [device newBufferWithLength:64 options:0];
+        id<MTLCommandBuffer> command_buffer = [queue commandBuffer];
+        id<MTLBlitCommandEncoder> encoder = [command_buffer blitCommandEncoder];
+        [encoder fillBuffer:buffer range:NSMakeRange(0, 64) value:1];
+        [encoder endEncoding];
+        [command_buffer commit];
+        [command_buffer waitUntilCompleted];
+        [buffer release];
+    }
+    [pool release];
+    GSUnregisterCurrentThread();
+    return NULL;
+}
+
+/* Runs `work` on a thread of its own; how many reports of a missing pool it wrote to standard error. */
+static int reports_of_work(BOOL with_pool)
+{
+    char path[] = "/tmp/software-metal-pools-XXXXXX";
+    int file = mkstemp(path);
+    int saved = dup(STDERR_FILENO);
+    fflush(stderr);
+    dup2(file, STDERR_FILENO);
+    pthread_t thread;
+    pthread_create(&thread, NULL, work, with_pool ? &with_pool : NULL);
+    pthread_join(thread, NULL);
+    fflush(stderr);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    NSString *text = [NSString stringWithContentsOfFile:[NSString stringWithUTF8String:path]
+                                               encoding:NSUTF8StringEncoding
+                                                  error:NULL];
+    close(file);
+    unlink(path);
+    return (int)[[text componentsSeparatedByString:@"autorelease called without pool"] count] - 1;
+}
+
+static void test_with_pool(void)
+{
+    CHECK(reports_of_work(YES) == 0);
+}
+
+static void test_without_pool(void)
+{
+    int64_t before = smtl_live_objects_total();
+    CHECK(reports_of_work(NO) >= 30);
+    /* Ten command buffers, their encoders, and a marker for each buffer released. */
+    CHECK(smtl_live_objects(SMTL_OBJECT_COMMAND_BUFFER) == 10);
+    CHECK(smtl_live_objects(SMTL_OBJECT_BLIT_ENCODER) == 10);
+    CHECK(smtl_live_objects(SMTL_OBJECT_RELEASE_MARKER) == 10);
+    CHECK(smtl_live_objects_total() == before + 30);
+}
+
+/* Many made and dropped in sequence, on one pool each: nothing grows. */
+static void test_sequence(void)
+{
+    for (int i = 0; i < 100000; i++) {
+        @autoreleasepool {
+            id<MTLBuffer> buffer = [device newBufferWithLength:64 options:0];
+            [buffer release];
+        }
+    }
+    CHECK(smtl_live_objects(SMTL_OBJECT_BUFFER) == 0);
+}
+
+int main(void)
+{
+    @autoreleasepool {
+        device = MTLCreateSystemDefaultDevice();
+        queue = [device newCommandQueueWithMaxCommandBufferCount:100];
+        RUN(test_with_pool);
+        RUN(test_sequence);
+    }
+    @autoreleasepool {
+        test_without_pool();
+    }
+    return checks_report();
+}
