@@ -1,48 +1,183 @@
-/* The blocks runtime that Linux distributions ship copies a block but does not retain the objects that it captures: they
- * would be gone when a completion handler runs. The compiler calls the two functions below for each captured variable;
- * these take precedence over the library's, handle objects, and leave every other kind of variable to it. */
-#define _GNU_SOURCE /* RTLD_NEXT */
+/* A blocks runtime, after Clang's Block Implementation Specification: the four functions that the compiler and Block_copy
+ * call. Linux has two, and neither will do: libBlocksRuntime does not retain the objects that a block captures, which
+ * would be gone when a completion handler runs; GNUstep's, which takes precedence in some link orders, does not recognise
+ * the blocks of a program that links both, and leaves them on the stack. Defined in the program itself, these come before
+ * either, in any link order. */
 #include "SMTLBlocks.h"
 
 #import <Foundation/Foundation.h>
-#include <Block.h>
-#include <dlfcn.h>
-#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
-#define FIELD_IS_OBJECT 3 /* the flag with which clang marks a captured object */
+/* Flags of blocks and of __block variables. The reference count is in the low bits of the same word. */
+#define REFERENCE_MASK 0xffff
+#define NEEDS_FREE (1 << 24)
+#define HAS_COPY_DISPOSE (1 << 25)
+#define IS_GLOBAL (1 << 28)
 
-static void (*next_assign)(void *, const void *, const int);
-static void (*next_dispose)(const void *, const int);
-static pthread_once_t next_once = PTHREAD_ONCE_INIT;
+/* What is captured, as the compiler says it to _Block_object_assign and _Block_object_dispose. */
+#define FIELD_IS_OBJECT 3
+#define FIELD_IS_BLOCK 7
+#define FIELD_IS_BYREF 8
+#define FIELD_KINDS 15
+#define BYREF_CALLER 128 /* the variable is inside a __block variable: not retained */
 
-static void find_next(void)
+typedef struct {
+    unsigned long reserved;
+    unsigned long size;
+    void (*copy)(void *destination, const void *source);
+    void (*dispose)(const void *block);
+} block_descriptor;
+
+typedef struct {
+    void *isa;
+    int32_t flags;
+    int32_t reserved;
+    void (*invoke)(void);
+    const block_descriptor *descriptor;
+} block_layout;
+
+/* A __block variable; its value follows. */
+typedef struct byref {
+    void *isa;
+    struct byref *forwarding; /* the copy that counts: itself until it moves to the heap */
+    int32_t flags;
+    uint32_t size;
+    void (*keep)(struct byref *destination, struct byref *source);
+    void (*destroy)(struct byref *variable);
+} byref;
+
+extern void *_NSConcreteMallocBlock[];
+
+void *_Block_copy(const void *source);
+void _Block_release(const void *block);
+void _Block_object_assign(void *destination, const void *object, const int kind);
+void _Block_object_dispose(const void *object, const int kind);
+
+static void add_reference(int32_t *flags)
 {
-    /* Through void **, since ISO C has no conversion from an object pointer to a function pointer. */
-    *(void **)&next_assign = dlsym(RTLD_NEXT, "_Block_object_assign");
-    *(void **)&next_dispose = dlsym(RTLD_NEXT, "_Block_object_dispose");
+    __atomic_fetch_add(flags, 1, __ATOMIC_RELAXED);
 }
 
-void _Block_object_assign(void *destination, const void *object, const int flags)
+/* True for the last one. */
+static bool drop_reference(int32_t *flags)
 {
-    if (flags == FIELD_IS_OBJECT) {
-        *(const void **)destination = [(id)object retain];
+    return (__atomic_sub_fetch(flags, 1, __ATOMIC_ACQ_REL) & REFERENCE_MASK) == 0;
+}
+
+static void *allocate(size_t size)
+{
+    void *memory = malloc(size);
+    if (memory == NULL) {
+        [NSException raise:NSMallocException format:@"no memory for a block of %zu bytes", size];
+    }
+    return memory;
+}
+
+void *_Block_copy(const void *source)
+{
+    block_layout *block = (block_layout *)source;
+    if (block == NULL || (block->flags & IS_GLOBAL)) {
+        return block;
+    }
+    if (block->flags & NEEDS_FREE) {
+        add_reference(&block->flags);
+        return block;
+    }
+    block_layout *copy = allocate(block->descriptor->size);
+    memcpy(copy, block, block->descriptor->size);
+    copy->isa = _NSConcreteMallocBlock;
+    copy->flags = (block->flags & ~REFERENCE_MASK) | NEEDS_FREE | 1;
+    if (copy->flags & HAS_COPY_DISPOSE) {
+        copy->descriptor->copy(copy, block);
+    }
+    return copy;
+}
+
+void _Block_release(const void *source)
+{
+    block_layout *block = (block_layout *)source;
+    if (block == NULL || !(block->flags & NEEDS_FREE) || !drop_reference(&block->flags)) {
         return;
     }
-    pthread_once(&next_once, find_next);
-    next_assign(destination, object, flags);
+    if (block->flags & HAS_COPY_DISPOSE) {
+        block->descriptor->dispose(block);
+    }
+    free(block);
 }
 
-void _Block_object_dispose(const void *object, const int flags)
+/* The variable's place on the heap, moved there at the first call; a reference to it. */
+static byref *copy_byref(byref *source)
 {
-    if (flags == FIELD_IS_OBJECT) {
+    byref *variable = source->forwarding;
+    if (variable->flags & NEEDS_FREE) {
+        add_reference(&variable->flags);
+        return variable;
+    }
+    byref *copy = allocate(source->size);
+    memcpy(copy, source, source->size);
+    copy->isa = NULL;
+    copy->forwarding = copy;
+    /* One reference for the block, one for the function that declared the variable. */
+    copy->flags = (source->flags & ~REFERENCE_MASK) | NEEDS_FREE | 2;
+    source->forwarding = copy;
+    if (source->flags & HAS_COPY_DISPOSE) {
+        source->keep(copy, source);
+    }
+    return copy;
+}
+
+static void release_byref(const byref *source)
+{
+    byref *variable = source->forwarding;
+    if (!(variable->flags & NEEDS_FREE) || !drop_reference(&variable->flags)) {
+        return;
+    }
+    if (variable->flags & HAS_COPY_DISPOSE) {
+        variable->destroy(variable);
+    }
+    free(variable);
+}
+
+void _Block_object_assign(void *destination, const void *object, const int kind)
+{
+    const void *captured = object;
+    if (!(kind & BYREF_CALLER)) {
+        switch (kind & FIELD_KINDS) {
+        case FIELD_IS_OBJECT:
+            captured = [(id)object retain];
+            break;
+        case FIELD_IS_BLOCK:
+            captured = _Block_copy(object);
+            break;
+        case FIELD_IS_BYREF:
+            captured = copy_byref((byref *)object);
+            break;
+        }
+    }
+    memcpy(destination, &captured, sizeof captured);
+}
+
+void _Block_object_dispose(const void *object, const int kind)
+{
+    if (kind & BYREF_CALLER) {
+        return;
+    }
+    switch (kind & FIELD_KINDS) {
+    case FIELD_IS_OBJECT:
         [(id)object release];
-        return;
+        break;
+    case FIELD_IS_BLOCK:
+        _Block_release(object);
+        break;
+    case FIELD_IS_BYREF:
+        release_byref(object);
+        break;
     }
-    pthread_once(&next_once, find_next);
-    next_dispose(object, flags);
 }
 
 void *SMTLCopyBlock(const void *block)
 {
-    return block == NULL ? NULL : _Block_copy(block);
+    return _Block_copy(block);
 }

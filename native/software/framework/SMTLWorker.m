@@ -56,9 +56,8 @@ static void *worker_main(void *argument)
     while ((work = next_work(worker)) != NULL) {
         run_in_pool(work);
     }
-    @autoreleasepool {
-        GSUnregisterCurrentThread();
-    }
+    /* Not inside a pool: it frees the thread's pools. */
+    GSUnregisterCurrentThread();
     pthread_cond_destroy(&worker->wake);
     pthread_mutex_destroy(&worker->mutex);
     free(worker);

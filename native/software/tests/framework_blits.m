@@ -58,10 +58,11 @@ static void test_misuse(void)
     id<MTLBuffer> small = [device newBufferWithLength:16 options:0];
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
     id<MTLBlitCommandEncoder> encoder = [buffer blitCommandEncoder];
+    const NSRange far = {NSUIntegerMax, 2}; /* NSMakeRange refuses it */
     CHECK_RAISES("must not be nil", [encoder fillBuffer:(id _Nonnull)nil range:NSMakeRange(0, 1) value:0]);
     CHECK_RAISES("exceeds the buffer's length", [encoder fillBuffer:small range:NSMakeRange(8, 9) value:0]);
     CHECK_RAISES("exceeds the buffer's length",
-                 [encoder fillBuffer:small range:NSMakeRange(NSUIntegerMax, 2) value:0]);
+                 [encoder fillBuffer:small range:far value:0]);
     CHECK_RAISES("a read of 17 bytes", [encoder copyFromBuffer:small
                                                   sourceOffset:0
                                                       toBuffer:small

@@ -139,7 +139,9 @@ static void test_automatic_heap(void)
     id<MTLBuffer> first = [heap newBufferWithLength:1000 options:MTLResourceStorageModeShared];
     id<MTLBuffer> second = [heap newBufferWithLength:40 << 10 options:MTLResourceStorageModeShared];
     CHECK([heap usedSize] == 1024 + (40 << 10));
-    CHECK([first heap] == heap && [second heapOffset] == 1024);
+    @autoreleasepool {
+        CHECK([first heap] == heap && [second heapOffset] == 1024);
+    }
     CHECK([first hazardTrackingMode] == MTLHazardTrackingModeUntracked);
     CHECK([heap newBufferWithLength:40 << 10 options:MTLResourceStorageModeShared] == nil);
     memset([first contents], 1, 1000);
@@ -156,8 +158,10 @@ static void test_automatic_heap(void)
     /* Buffers keep their heap alive. */
     [heap release];
     memset([whole contents], 3, 64 << 10);
-    CHECK_RAISES("differs from the heap's",
-                 [[whole heap] newBufferWithLength:16 options:MTLResourceStorageModePrivate]);
+    @autoreleasepool {
+        CHECK_RAISES("differs from the heap's",
+                     [[whole heap] newBufferWithLength:16 options:MTLResourceStorageModePrivate]);
+    }
     [whole release];
     CHECK([device currentAllocatedSize] == before);
 }

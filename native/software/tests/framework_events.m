@@ -80,12 +80,15 @@ static void test_notifications(void)
     CHECK([listener dispatchQueue] == dispatch_queue);
     id<MTLSharedEvent> event = [device newSharedEvent];
     id<MTLSharedEvent> done = [device newSharedEvent];
-    __block uint64_t seen[3] = {0};
+    /* The blocks do not own the event, which owns those that are not delivered. */
+    const void *expected = event;
+    uint64_t values[3] = {0};
+    uint64_t *seen = values; /* a block cannot refer to an array */
     for (uint64_t i = 0; i < 3; i++) {
         [event notifyListener:listener
                       atValue:10 * (i + 1)
                         block:^(id<MTLSharedEvent> which, uint64_t value) {
-                          CHECK(which == event);
+                          CHECK((const void *)which == expected);
                           seen[i] = value;
                           [done setSignaledValue:[done signaledValue] + 1];
                         }];
@@ -144,7 +147,8 @@ static void test_no_signal_after_error(void)
 static void test_dispatch_data(void)
 {
     __block int freed = 0;
-    char text[] = "bytes";
+    char array[] = "bytes";
+    char *text = array;
     dispatch_data_t copied = dispatch_data_create(text, 5, nil, DISPATCH_DATA_DESTRUCTOR_DEFAULT);
     dispatch_data_t borrowed = dispatch_data_create(text, 5, nil, ^{
       freed++;
