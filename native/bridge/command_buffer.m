@@ -93,7 +93,7 @@ mtb_status mtb_command_buffer_add_completed_callback(mtb_command_buffer *command
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(command_buffer));
-    REQUIRE(GIVEN((const void *)callback));
+    REQUIRE(mtbi_check_given((const void *)callback, "callback", error, __func__));
     if (atomic_load(&command_buffer->is_committed))
         return FAIL(error, MTB_INVALID_STATE, "the command buffer has been committed");
     mtbi_callback added = {.callback = callback, .context = context, .destructor = destructor};

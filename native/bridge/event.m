@@ -36,7 +36,7 @@ mtb_event *mtb_event_create(mtb_device *device, mtb_error **error)
 void mtbi_event_destroy(mtb_event *event)
 {
     MTBI_ENTER
-    mtbi_notification_forget_event(event);
+    mtbi_notification_end_event(event, [event->metal signaledValue]);
     [event->metal release];
     [event->listener release];
     pthread_mutex_destroy(&event->mutex);
@@ -149,8 +149,8 @@ mtb_status mtb_event_notify(mtb_event *event, uint64_t value, mtb_event_callback
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(event));
-    REQUIRE(GIVEN((const void *)callback));
-    number = mtbi_notification_add(event, callback, context, destructor);
+    REQUIRE(mtbi_check_given((const void *)callback, "callback", error, __func__));
+    number = mtbi_notification_add(event, value, callback, context, destructor);
     if (number == 0)
         return FAIL(error, MTB_OUT_OF_MEMORY, "no memory for a notification");
     uint64_t captured = number;

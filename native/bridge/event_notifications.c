@@ -9,6 +9,7 @@ typedef struct notification {
     struct notification *next;
     uint64_t number;
     const mtb_event *event;
+    uint64_t value;
     mtb_event_callback callback;
     void *context;
     mtb_context_destructor destructor;
@@ -18,7 +19,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static notification *notifications;
 static uint64_t last_number;
 
-uint64_t mtbi_notification_add(const mtb_event *event, mtb_event_callback callback, void *context,
+uint64_t mtbi_notification_add(const mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
                                mtb_context_destructor destructor)
 {
     notification *added = malloc(sizeof *added);
@@ -26,7 +27,7 @@ uint64_t mtbi_notification_add(const mtb_event *event, mtb_event_callback callba
         return 0;
     pthread_mutex_lock(&mutex);
     uint64_t number = ++last_number;
-    *added = (notification){notifications, number, event, callback, context, destructor};
+    *added = (notification){notifications, number, event, value, callback, context, destructor};
     notifications = added;
     pthread_mutex_unlock(&mutex);
     return number;
@@ -67,9 +68,12 @@ void mtbi_notification_withdraw(uint64_t number)
     free(take(number, NULL));
 }
 
-void mtbi_notification_forget_event(const mtb_event *event)
+void mtbi_notification_end_event(const mtb_event *event, uint64_t signaled)
 {
     notification *taken;
-    while ((taken = take(0, event)))
+    while ((taken = take(0, event))) {
+        if (taken->value <= signaled)
+            taken->callback(signaled, taken->context);
         drop(taken);
+    }
 }

@@ -296,7 +296,7 @@ mtb_library *mtb_library_create_from_file(mtb_device *device, const char *path, 
 mtb_library *mtb_library_create_from_bytes(mtb_device *device, const void *bytes, size_t length, mtb_error **error);
 mtb_library *mtb_library_retain(mtb_library *library);
 void mtb_library_release(mtb_library *library);
-/* The compiler's warnings, or NULL where it had none. */
+/* The compiler's warnings, or NULL where it had none or keeps them to itself. */
 const char *mtb_library_warnings(const mtb_library *library);
 size_t mtb_library_function_count(const mtb_library *library);
 /* The name of the function at `index`, NULL past the end. */
@@ -591,9 +591,10 @@ mtb_status mtb_event_signal(mtb_event *event, uint64_t value, mtb_error **error)
 /* Waits on the CPU until the event has reached `value`; MTB_TIMEOUT after `timeout_ns` nanoseconds, which are rounded
  * up to milliseconds. */
 mtb_status mtb_event_wait(mtb_event *event, uint64_t value, uint64_t timeout_ns, mtb_error **error);
-/* notifyListener:atValue:block:. `callback` is called once, on a thread of Metal's (at once if the value is reached
- * already). If the last reference to the event goes first, only `destructor` (which may be NULL) is called; a command
- * buffer that is to signal the event holds a reference. On failure of this call neither is called. */
+/* notifyListener:atValue:block:. `callback` is called once, on a thread of Metal's, when the event reaches the value (at
+ * once if it has). Should the last reference to the event go first, only `destructor` (which may be NULL) is called; or
+ * the callback too, by the releasing thread, where the value had been reached. A command buffer that is to signal the
+ * event holds a reference. On failure of this call neither is called. */
 mtb_status mtb_event_notify(mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
                             mtb_context_destructor destructor, mtb_error **error);
 

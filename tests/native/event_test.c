@@ -1,0 +1,147 @@
+#include "harness.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum { MILLISECOND = 1000000 };
+
+static mtb_event *make_event(void)
+{
+    mtb_event *event;
+    MAKE(event, mtb_event_create(shared.device, &error));
+    return event;
+}
+
+static void the_cpu_signals_and_waits(void)
+{
+    mtb_event *event = make_event();
+    CHECK(mtb_event_signaled_value(event) == 0);
+    CHECK_OK(mtb_event_set_label(event, "steps", &error));
+    char *label = mtb_event_copy_label(event);
+    CHECK(label && strcmp(label, "steps") == 0);
+    mtb_string_free(label);
+    CHECK_OK(mtb_event_wait(event, 0, 0, &error));
+    CHECK_FAILS(mtb_event_wait(event, 3, 15 * MILLISECOND, &error), MTB_TIMEOUT, "0, not 3");
+    CHECK_FAILS(mtb_event_wait(event, 3, 0, &error), MTB_TIMEOUT, "0, not 3");
+    CHECK_OK(mtb_event_signal(event, 3, &error));
+    CHECK_OK(mtb_event_wait(event, 3, MTB_FOREVER, &error));
+    CHECK_OK(mtb_event_wait(event, 2, 0, &error));
+    CHECK(mtb_event_signaled_value(event) == 3);
+    CHECK_FAILS(mtb_event_signal(event, 2, &error), MTB_OUT_OF_RANGE, "value 2");
+    CHECK_FAILS(mtb_event_signal(NULL, 2, &error), MTB_INVALID_ARGUMENT, "`event`");
+    CHECK_FAILS(mtb_event_wait(NULL, 2, 0, &error), MTB_INVALID_ARGUMENT, "`event`");
+    CHECK_FAILS(mtb_event_create(NULL, &error), MTB_INVALID_ARGUMENT, "`device`");
+    mtb_event_release(event);
+}
+
+static void *signal_later(void *event)
+{
+    usleep(20000);
+    mtb_event_signal(event, 1, NULL);
+    return NULL;
+}
+
+static void a_waiter_is_woken(void)
+{
+    mtb_event *event = make_event();
+    pthread_t thread;
+    pthread_create(&thread, NULL, signal_later, event);
+    CHECK_OK(mtb_event_wait(event, 1, MTB_FOREVER, &error));
+    pthread_join(thread, NULL);
+    mtb_event_release(event);
+}
+
+static void the_gpu_signals_and_waits(void)
+{
+    mtb_event *event = make_event();
+    mtb_command_buffer *waits = make_command_buffer();
+    CHECK_OK(mtb_command_buffer_encode_wait(waits, event, 1, &error));
+    CHECK_OK(mtb_command_buffer_encode_signal(waits, event, 2, &error));
+    CHECK_OK(mtb_command_buffer_commit(waits, &error));
+    CHECK_FAILS(mtb_command_buffer_wait_timeout(waits, 20 * MILLISECOND, &error), MTB_TIMEOUT, "has not completed");
+    CHECK(mtb_event_signaled_value(event) == 0);
+    CHECK_OK(mtb_event_signal(event, 1, &error));
+    CHECK_OK(mtb_event_wait(event, 2, MTB_FOREVER, &error));
+    CHECK_OK(mtb_command_buffer_wait(waits, &error));
+    mtb_command_buffer_release(waits);
+    mtb_event_release(event);
+}
+
+typedef struct {
+    atomic_int calls;
+    atomic_int destructions;
+    _Atomic uint64_t value;
+} record;
+
+static void note_value(uint64_t value, void *context)
+{
+    record *seen = context;
+    atomic_store(&seen->value, value);
+    atomic_fetch_add(&seen->calls, 1);
+}
+
+static void note_destruction(void *context)
+{
+    atomic_fetch_add(&((record *)context)->destructions, 1);
+}
+
+static void await_destruction(record *seen)
+{
+    for (int i = 0; i < 2000 && atomic_load(&seen->destructions) == 0; i++)
+        usleep(1000);
+    CHECK(atomic_load(&seen->destructions) == 1);
+}
+
+static void notifications_arrive_once(void)
+{
+    record later = {0}, at_once = {0};
+    mtb_event *event = make_event();
+    CHECK_OK(mtb_event_notify(event, 5, note_value, &later, note_destruction, &error));
+    CHECK_OK(mtb_event_signal(event, 4, &error));
+    usleep(5000);
+    CHECK(atomic_load(&later.calls) == 0);
+    CHECK_OK(mtb_event_signal(event, 6, &error));
+    await_destruction(&later);
+    CHECK(atomic_load(&later.calls) == 1 && atomic_load(&later.value) >= 5);
+    CHECK_OK(mtb_event_notify(event, 6, note_value, &at_once, note_destruction, &error));
+    await_destruction(&at_once);
+    CHECK_OK(mtb_event_signal(event, 7, &error));
+    CHECK(atomic_load(&later.calls) == 1 && atomic_load(&at_once.calls) == 1);
+    CHECK_FAILS(mtb_event_notify(event, 8, NULL, NULL, NULL, &error), MTB_INVALID_ARGUMENT, "`callback`");
+    mtb_event_release(event);
+}
+
+static void notifications_end_with_their_event(void)
+{
+    record seen = {0};
+    mtb_event *event = make_event();
+    CHECK_OK(mtb_event_notify(event, 5, note_value, &seen, note_destruction, &error));
+    mtb_event_release(event);
+    CHECK(atomic_load(&seen.calls) == 0 && atomic_load(&seen.destructions) == 1);
+}
+
+/* The command buffer that is to signal keeps the event, so that the notification arrives. */
+static void notifications_outlive_the_callers_handle(void)
+{
+    record seen = {0};
+    mtb_event *event = make_event();
+    mtb_command_buffer *command_buffer = make_command_buffer();
+    CHECK_OK(mtb_event_notify(event, 1, note_value, &seen, note_destruction, &error));
+    CHECK_OK(mtb_command_buffer_encode_signal(command_buffer, event, 1, &error));
+    mtb_event_release(event);
+    CHECK_OK(mtb_command_buffer_commit(command_buffer, &error));
+    CHECK_OK(mtb_command_buffer_wait(command_buffer, &error));
+    mtb_command_buffer_release(command_buffer);
+    await_destruction(&seen);
+}
+
+const test event_tests[] = {
+    {"event: the CPU signals and waits", the_cpu_signals_and_waits},
+    {"event: a waiter is woken", a_waiter_is_woken},
+    {"event: the GPU signals and waits", the_gpu_signals_and_waits},
+    {"event: notifications arrive once", notifications_arrive_once},
+    {"event: notifications end with their event", notifications_end_with_their_event},
+    {"event: notifications outlive the caller's handle", notifications_outlive_the_callers_handle},
+    {NULL, NULL},
+};
