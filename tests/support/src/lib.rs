@@ -1,1 +1,25 @@
-//! What the tests of metal-bridge share.
+//! What the tests of metal-bridge share: scenarios in child processes, a small executor, counts of Objective-C objects,
+//! and Metal called without an autorelease pool.
+
+mod child;
+mod executor;
+#[cfg(metal_backend)]
+mod objects;
+
+pub use child::{ChildOutput, in_child, run_child};
+pub use executor::block_on;
+#[cfg(metal_backend)]
+pub use objects::{
+    count_objects, live_objects, metal_without_pool, print_live_objects, settled_objects,
+};
+
+// Links the library whose classes the Objective-C beside this file calls.
+use metal_bridge as _;
+
+/// What the system's Objective-C runtime says of an object that is autoreleased without a pool.
+pub const MISSING_POOL_REPORTS: [&str; 2] = [
+    // GNUstep.
+    "autorelease called without pool",
+    // Apple's, with OBJC_DEBUG_MISSING_POOLS=YES.
+    "autoreleased with no pool in place",
+];

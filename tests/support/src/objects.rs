@@ -1,0 +1,53 @@
+//! Counts of Objective-C objects, and Metal called without a pool: the Objective-C under `native/`.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+unsafe extern "C" {
+    fn mbts_metal_without_pool(count: usize) -> usize;
+    fn mbts_count_objects();
+    fn mbts_live_objects() -> i64;
+    fn mbts_print_live_objects();
+}
+
+/// Runs `count` empty command buffers on Metal itself, from this thread and without an autorelease pool. Returns how many
+/// completed.
+pub fn metal_without_pool(count: usize) -> usize {
+    // SAFETY: takes a number; what it leaks is leaked and no more.
+    unsafe { mbts_metal_without_pool(count) }
+}
+
+/// Begins to count Foundation's objects; call it before anything else of Objective-C.
+pub fn count_objects() {
+    // SAFETY: takes nothing and may be called at any time.
+    unsafe { mbts_count_objects() }
+}
+
+/// Objective-C objects that exist: Foundation's and the software Metal's. On Apple's systems, which do not count them,
+/// bytes that the device has allocated.
+pub fn live_objects() -> i64 {
+    // SAFETY: takes nothing and may be called from any thread.
+    unsafe { mbts_live_objects() }
+}
+
+/// [`live_objects`], once Metal's threads have let go of what has completed: when the count is down to `expected`, or has
+/// stopped to move for a while.
+pub fn settled_objects(expected: i64) -> i64 {
+    const STILL: Duration = Duration::from_millis(500);
+    let mut count = live_objects();
+    let mut since = Instant::now();
+    while count > expected && since.elapsed() < STILL {
+        thread::sleep(Duration::from_millis(2));
+        let now = live_objects();
+        if now != count {
+            (count, since) = (now, Instant::now());
+        }
+    }
+    count
+}
+
+/// Says on standard error which objects exist.
+pub fn print_live_objects() {
+    // SAFETY: takes nothing and may be called from any thread.
+    unsafe { mbts_print_live_objects() }
+}
