@@ -107,10 +107,6 @@ void core::place_threadgroup(uint64_t linear) {
     if (blocks) {
         random_state = mix(launch.shuffle_seed ^ mix(linear));
         reset_threads();
-    } else {
-        resumed = 0;
-        range_first = 0;
-        range_last = thread_count;
     }
 }
 

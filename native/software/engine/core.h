@@ -1,9 +1,9 @@
 /* A core executes threadgroups, one at a time, on the host thread that owns it at the moment. Its scheduler has a stack
  * of its own; each fiber of the kernel has another.
  *
- * The threads of a threadgroup start out as one plain loop on one fiber. When thread k blocks (in a barrier or an
- * exchange of its simdgroup), the fiber becomes thread k's own and the rest of the loop goes on in a new fiber; a
- * kernel whose threads never block never needs a second one. Which threads can run is a bit mask for each simdgroup. */
+ * A kernel whose threads never block runs a threadgroup as a plain loop on one fiber. Otherwise each thread starts on a
+ * fiber: that of the thread before, where this one has ended, and a new one where it waits in a barrier or an exchange of
+ * its simdgroup. Which threads can run is a bit mask for each simdgroup. */
 #ifndef SMTL_CORE_STATE_H
 #define SMTL_CORE_STATE_H
 
@@ -31,8 +31,8 @@ struct open_exchange : smtl_exchange {
 };
 
 struct alignas(128) simdgroup {
-    uint32_t ready;      /* lanes that can run, unstarted ones included */
-    uint32_t unstarted;  /* in shuffled order only: lanes that have not started */
+    uint32_t ready;      /* lanes that can run */
+    uint32_t unstarted;  /* those of them that have not started */
     uint32_t at_barrier; /* lanes that wait in a threadgroup barrier */
     uint32_t open_count; /* exchanges in which lanes wait */
     uint32_t last_site;  /* of the exchange that completed last */
@@ -70,8 +70,6 @@ struct core : smtl_core {
     void reset_threads();
     std::string describe_fault() const;
 
-    void retire_finished();
-    void retire(uint32_t first, uint32_t last);
     void release_barrier();
     simdgroup &simdgroup_of(uint32_t thread_index) { return simdgroups[thread_index / simd_width]; }
     open_exchange &find_exchange(simdgroup &group, uint32_t site);
@@ -80,15 +78,12 @@ struct core : smtl_core {
     uint32_t pick();
     uint32_t pick_farther() const;
     uint32_t pick_shuffled();
-    bool is_unstarted(uint32_t thread_index) const;
-    void set_range(uint32_t first);
+    void block(simdgroup &group);
     const smtl_context *suspend();
     const smtl_context *schedule();
     const smtl_context *start_context();
     const smtl_context *native_context();
 
-    /* In source order all threads from `unstarted_first` on have not started. */
-    uint32_t unstarted_first;
     uint32_t thread_count, alive, waiting_at_barrier;
     uint32_t simdgroup_count;
     uint32_t running_stack;

@@ -6,16 +6,12 @@
 
 #include "context.h"
 
+#define SMTL_ALWAYS_INLINE inline __attribute__((always_inline))
+
 namespace smtl {
 namespace {
 
 constexpr uint32_t lane_bit(uint32_t thread_index) { return 1u << (thread_index % simd_width); }
-
-/* Bits [first, last) of 32. */
-constexpr uint32_t bits(uint32_t first, uint32_t last) {
-    const uint32_t below_last = last >= 32 ? ~0u : (1u << last) - 1;
-    return below_last & ~((1u << first) - 1);
-}
 
 /* The lowest lane after `lane`, in a circle. */
 uint32_t next_lane(uint32_t ready, uint32_t lane) {
@@ -30,18 +26,18 @@ uint32_t nth_bit(uint32_t mask, uint32_t n) {
 }
 
 /* Small sizes, which are all but a few, without a call. */
-void copy_value(unsigned char *to, const void *from, uint32_t size) {
+SMTL_ALWAYS_INLINE void copy_value(unsigned char *to, const void *from, uint32_t size) {
     switch (size) {
     case 0:
-        break;
-    case 2:
-        std::memcpy(to, from, 2);
         break;
     case 4:
         std::memcpy(to, from, 4);
         break;
     case 8:
         std::memcpy(to, from, 8);
+        break;
+    case 16:
+        std::memcpy(to, from, 16);
         break;
     default:
         std::memcpy(to, from, size);
@@ -53,11 +49,11 @@ void copy_value(unsigned char *to, const void *from, uint32_t size) {
 void core::reset_threads() {
     alive = thread_count;
     waiting_at_barrier = 0;
-    unstarted_first = 0;
     simdgroup_count = (thread_count + simd_width - 1) / simd_width;
     for (uint32_t s = 0; s < simdgroup_count; ++s) {
+        const uint32_t rest = thread_count - s * simd_width;
         simdgroup &group = simdgroups[s];
-        group.ready = bits(0, thread_count - s * simd_width);
+        group.ready = rest >= simd_width ? ~0u : (1u << rest) - 1;
         group.unstarted = group.ready;
         group.at_barrier = 0;
         group.open_count = 0;
@@ -65,30 +61,16 @@ void core::reset_threads() {
         group.completed = 0;
         group.free = ((uint64_t(1) << exchanges_per_simdgroup) - 1) & ~uint64_t(1);
     }
-    set_range(shuffle ? pick_shuffled() : 0);
-}
-
-/* From here on the running fiber loops over the threads that start with `first`. */
-inline __attribute__((always_inline)) void core::set_range(uint32_t first) {
-    thread = first;
-    resumed = 0;
-    range_first = first;
-    range_last = shuffle ? first + 1 : thread_count;
-    simdgroup_of(first).unstarted &= ~lane_bit(first);
-}
-
-inline bool core::is_unstarted(uint32_t thread_index) const {
-    return shuffle ? (simdgroups[thread_index / simd_width].unstarted & lane_bit(thread_index)) != 0
-                   : thread_index >= unstarted_first;
+    thread = shuffle ? pick_shuffled() : 0;
+    simdgroup_of(thread).unstarted &= ~lane_bit(thread);
 }
 
 /* The next thread that can run. A successor in the same simdgroup is as good as certain: told apart by a branch, which
  * is predicted, so that its number does not have to wait for the mask. */
-inline uint32_t core::pick() {
+SMTL_ALWAYS_INLINE uint32_t core::pick() {
     if (shuffle)
         return pick_shuffled();
-    const uint32_t s = thread / simd_width, lane = thread % simd_width;
-    if (__builtin_expect((simdgroups[s].ready & (2u << lane)) != 0, true))
+    if (__builtin_expect((simdgroup_of(thread).ready & (2u << thread % simd_width)) != 0, true))
         return thread + 1;
     return pick_farther();
 }
@@ -118,26 +100,42 @@ uint32_t core::pick_shuffled() {
     }
 }
 
-/* The loop tells the core nothing of threads that end without blocking: they are found missing here, by the next thread
- * that calls. */
-inline void core::retire_finished() {
-    if (__builtin_expect(!resumed && range_first != thread, false)) {
-        retire(range_first, thread);
-        range_first = thread;
-    }
+/* A new fiber on the running stack. */
+const smtl_context *core::start_context() {
+    other_context = {stacks.top(running_stack), nullptr, reinterpret_cast<const void *>(&smtl_start_fiber)};
+    return &other_context;
 }
 
-void core::retire(uint32_t first, uint32_t last) {
-    alive -= last - first;
-    while (first < last) {
-        const uint32_t base = first / simd_width * simd_width;
-        const uint32_t end = last < base + simd_width ? last : base + simd_width;
-        simdgroup &group = simdgroup_of(first);
-        group.ready &= ~bits(first - base, end - base);
-        if (group.ready == 0 && group.open_count != 0)
-            complete_exchange(group);
-        first = end;
+const smtl_context *core::native_context() {
+    other_context = {native_stack, nullptr, reinterpret_cast<const void *>(&smtl_leave_native)};
+    return &other_context;
+}
+
+SMTL_ALWAYS_INLINE const smtl_context *core::schedule() {
+    thread = pick();
+    simdgroup &group = simdgroup_of(thread);
+    if (group.unstarted & lane_bit(thread)) {
+        group.unstarted &= ~lane_bit(thread);
+        running_stack = stacks.take();
+        return start_context();
     }
+    running_stack = stack_of[thread];
+    exchange = &exchanges[&group - simdgroups][group.completed];
+    return &contexts[thread];
+}
+
+/* Another thread runs until this one is picked again. */
+SMTL_ALWAYS_INLINE const smtl_context *core::suspend() {
+    stack_of[thread] = uint16_t(running_stack);
+    return schedule();
+}
+
+/* Takes the running thread from those that can run. Where it was the last of its simdgroup, lanes that wait for each
+ * other are complete. */
+SMTL_ALWAYS_INLINE void core::block(simdgroup &group) {
+    group.ready &= ~lane_bit(thread);
+    if (group.ready == 0 && group.open_count != 0)
+        complete_exchange(group);
 }
 
 void core::release_barrier() {
@@ -148,51 +146,19 @@ void core::release_barrier() {
     }
 }
 
-/* A new fiber on the running stack, over the range that is set. */
-const smtl_context *core::start_context() {
-    other_context = {stacks.top(running_stack), nullptr, reinterpret_cast<const void *>(&smtl_start_fiber)};
-    return &other_context;
-}
-
-inline __attribute__((always_inline)) const smtl_context *core::schedule() {
-    const uint32_t next = pick();
-    if (is_unstarted(next)) {
-        set_range(next);
-        running_stack = stacks.take();
-        return start_context();
-    }
-    thread = next;
-    resumed = 1;
-    running_stack = stack_of[next];
-    const simdgroup &group = simdgroup_of(next);
-    exchange = &exchanges[&group - simdgroups][group.completed];
-    return &contexts[next];
-}
-
-inline __attribute__((always_inline)) const smtl_context *core::suspend() {
-    if (!resumed)
-        unstarted_first = thread + 1;
-    stack_of[thread] = uint16_t(running_stack);
-    return schedule();
-}
-
-/* Threads that have returned count as arrived. */
 const smtl_context *core::barrier() {
-    retire_finished();
     if (++waiting_at_barrier == alive) {
         release_barrier();
         return &contexts[thread];
     }
     simdgroup &group = simdgroup_of(thread);
-    group.ready &= ~lane_bit(thread);
     group.at_barrier |= lane_bit(thread);
-    if (group.ready == 0 && group.open_count != 0)
-        complete_exchange(group);
+    block(group);
     return suspend();
 }
 
 /* Where lanes of the simdgroup wait at `site` already, or a new one. */
-inline __attribute__((always_inline)) open_exchange &core::find_exchange(simdgroup &group, uint32_t site) {
+SMTL_ALWAYS_INLINE open_exchange &core::find_exchange(simdgroup &group, uint32_t site) {
     open_exchange *const all = exchanges[&group - simdgroups];
     for (uint32_t i = 0; i < group.open_count; ++i)
         if (all[group.open[i]].site == site)
@@ -225,44 +191,27 @@ void core::complete_exchange(simdgroup &group) {
 }
 
 const smtl_context *core::meet(uint32_t site, const void *value, uint32_t size) {
-    retire_finished();
     const uint32_t lane = thread % simd_width;
     simdgroup &group = simdgroup_of(thread);
     open_exchange &meeting = find_exchange(group, site);
     copy_value(meeting.values + size_t(lane) * size, value, size);
     meeting.active |= 1u << lane;
-    group.ready &= ~(1u << lane);
-    if (group.ready == 0) {
-        complete_exchange(group);
-        if (group.ready & (1u << lane)) {
-            exchange = &meeting;
-            return &contexts[thread];
-        }
+    block(group);
+    if (group.ready & (1u << lane)) {
+        exchange = &meeting;
+        return &contexts[thread];
     }
     return suspend();
 }
 
-const smtl_context *core::native_context() {
-    other_context = {native_stack, nullptr, reinterpret_cast<const void *>(&smtl_leave_native)};
-    return &other_context;
-}
-
-/* The running fiber has run all its threads. */
+/* The running fiber has run its thread, or all threads of a kernel that never blocks. */
 const smtl_context *core::finished() {
-    if (blocks) {
-        if (resumed) {
-            retire(thread, thread + 1);
-        } else {
-            thread = range_last - 1;
-            unstarted_first = range_last;
-            retire(range_first, range_last);
-        }
-        if (alive != 0) {
-            if (waiting_at_barrier == alive)
-                release_barrier();
-            stacks.give_back(running_stack);
-            return schedule();
-        }
+    if (blocks && --alive != 0) {
+        block(simdgroup_of(thread));
+        if (waiting_at_barrier == alive)
+            release_barrier();
+        stacks.give_back(running_stack);
+        return schedule();
     }
     return next_threadgroup() ? start_context() : native_context();
 }

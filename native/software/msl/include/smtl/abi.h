@@ -36,7 +36,7 @@ struct alignas(32) smtl_context {
     const void *instruction;
 };
 
-/* One worker's view of the threadgroup that it executes. Only the engine writes it, but for `thread` and `contexts`. */
+/* One worker's view of the threadgroup that it executes. Only the engine writes it, but for `contexts`. */
 struct smtl_core {
     /* The engine runs on a stack of its own, entered and left by jumps; see `enter` in the library's core.h. The first
      * two are used by the engine's assembly, at these offsets. */
@@ -46,9 +46,7 @@ struct smtl_core {
     void (*enter_exchange)(); /* with the site, the value and its size as arguments */
     void (*enter_finished)(); /* the fiber has nothing left to do; never continues it */
 
-    uint32_t thread;  /* the running thread's index in its threadgroup; kept by the thread loop and by each switch */
-    uint32_t resumed; /* nonzero: the running thread has been switched away from, and has its fiber for itself */
-    uint32_t range_first, range_last; /* the threads that a fiber loops over when it starts */
+    uint32_t thread; /* the running thread's index in its threadgroup; of kernels that block */
     /* The exchange that the running thread has come from; valid until it blocks again. */
     smtl_exchange *exchange;
 
@@ -82,8 +80,8 @@ struct smtl_kernel_image {
     uint32_t parameter_count;
     const smtl_parameter *parameters;
     const char *name;
-    /* Runs threads [range_first, range_last) of the core's current threadgroup, one after the other. A kernel that blocks
-     * does not return: it ends in `enter_finished`, early where `resumed` says so. */
+    /* Of a kernel that blocks: runs the thread `core->thread`, and ends by a jump to `enter_finished`. Of others: runs all
+     * threads of the threadgroup and returns. */
     void (*run)(smtl_core *core);
     /* Empty in a kernel whose threads never block. */
     const smtl_blocking_site *blocking_begin;

@@ -10,8 +10,8 @@ namespace smtl {
 
 /* True at run time in a kernel that contains a blocking call. The engine sets it when it loads the kernel, at the
  * address that `mark_blocking` leaves in a section. Where no blocking call survives optimisation nothing else refers to
- * it, the optimiser sees a variable that is never written, and the thread loop loses all that blocking needs: that is
- * what lets such loops be vectorised across threads. */
+ * it, and the optimiser sees a variable that is never written: what depends on it goes, and the loop over the threads is
+ * one that can be vectorised. */
 static bool blocking = false;
 
 SMTL_INLINE void mark_blocking() {
@@ -35,10 +35,21 @@ SMTL_INLINE smtl_core *current_core() {
     return reinterpret_cast<smtl_core *>(stack & ~(SMTL_ARENA_SIZE - 1));
 }
 
-SMTL_INLINE uint32_t current_lane() {
+/* The running thread's index in its threadgroup. The statement neither is volatile nor says that it reads memory, so that
+ * the compiler may take the value for the same throughout a thread; it is, and a thread that blocks is alone in its
+ * run of the kernel. Conditions on the lane then leave loops, instead of being tested in each matrix operation. */
+SMTL_INLINE uint32_t current_thread() {
     mark_blocking();
-    return current_core()->thread % SMTL_SIMDGROUP_WIDTH;
+    uint32_t thread;
+#if defined(__aarch64__)
+    asm("ldr %w0, [%1, %2]" : "=r"(thread) : "r"(current_core()), "i"(offsetof(smtl_core, thread)));
+#else
+    asm("movl %c2(%1), %0" : "=r"(thread) : "r"(current_core()), "i"(offsetof(smtl_core, thread)));
+#endif
+    return thread;
 }
+
+SMTL_INLINE uint32_t current_lane() { return current_thread() % SMTL_SIMDGROUP_WIDTH; }
 
 /* Everything but the stack and frame pointers: a thread that goes on after others have run finds nothing else. */
 #if defined(__aarch64__)
@@ -65,8 +76,7 @@ SMTL_INLINE uint32_t current_lane() {
  * jump, and back by a jump: threads leave and go on in other orders than calls and returns would pair up, and a
  * mispredicted return costs more than all the rest of a switch. */
 template <size_t Entry> SMTL_INLINE void enter(smtl_core *core, uint32_t site, const void *value, uint32_t size) {
-    mark_blocking();
-    smtl_context *self = &core->contexts[core->thread];
+    smtl_context *self = &core->contexts[current_thread()];
 #if defined(__aarch64__)
     register smtl_core *x0 asm("x0") = core;
     register uint32_t x1 asm("x1") = site;

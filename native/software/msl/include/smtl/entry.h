@@ -194,7 +194,7 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
 
     template <class... Given>
     static SMTL_INLINE void call(pack<>, const group &, const thread &, Given &&...given) {
-        Function(static_cast<Given &&>(given)...);
+        [[clang::always_inline]] Function(static_cast<Given &&>(given)...);
     }
     template <class Head, class... Tail, class... Given>
     static SMTL_INLINE void call(pack<Head, Tail...> &arguments, const group &g, const thread &t, Given &&...given) {
@@ -216,35 +216,30 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
         g.origin = {g.index.x * g.dispatch_size.x, g.index.y * g.dispatch_size.y, g.index.z * g.dispatch_size.z};
         auto arguments = make_pack(Descriptor::template bind<Parameter>(core)...);
 
-        const uint32_t last = core->range_last;
-        thread t = {{core->range_first, 0, 0}, core->range_first};
+        const uint32_t total = volume(g.size);
+        thread t = {{0, 0, 0}, blocking ? core->thread : 0};
+        t.local.x = t.index;
         if (t.index >= g.size.x) {
             const uint32_t row = t.index / g.size.x;
             t.local = {t.index % g.size.x, row % g.size.y, row / g.size.y};
         }
         for (;;) {
             /* One row of the threadgroup: neighbours in memory, as a rule, and so the loop to vectorise. */
-            const uint32_t rest = last - t.index, width = g.size.x - t.local.x;
-            const uint32_t count = rest < width ? rest : width;
+            const uint32_t count = g.size.x - t.local.x;
             for (uint32_t i = 0; i < count; ++i) {
-                const thread here = {{t.local.x + i, t.local.y, t.local.z}, t.index + i};
+                call(arguments, g, thread{{t.local.x + i, t.local.y, t.local.z}, t.index + i});
                 if (blocking)
-                    core->thread = here.index;
-                call(arguments, g, here);
-                if (blocking && core->resumed)
                     leave(core);
             }
             t.index += count;
-            if (t.index == last)
-                break;
+            if (t.index == total)
+                return;
             t.local.x = 0;
             if (++t.local.y == g.size.y) {
                 t.local.y = 0;
                 ++t.local.z;
             }
         }
-        if (blocking)
-            leave(core);
     }
 };
 

@@ -10,10 +10,22 @@ constexpr uint32_t tile_size = 8;
 
 typedef float tile_row __attribute__((ext_vector_type(8)));
 
+/* Two rows, their elements taking turns. A product then needs no shuffles in registers but one for each row of the right
+ * factor: two elements of a column of the left one lie side by side, to be broadcast by a load. */
+typedef float row_pair __attribute__((ext_vector_type(16)));
+
 /* Narrow floats are kept as floats between operations, and rounded where an operation ends. */
 struct tile {
+    row_pair pairs[tile_size / 2];
+};
+
+/* Eight rows, one after the other: on the way between a tile and memory. */
+struct tile_rows {
     tile_row rows[tile_size];
 };
+
+/* Where an element is among the floats of a tile; the next of its row comes two floats later. */
+SMTL_INLINE uint32_t tile_index(uint32_t row, uint32_t column) { return row / 2 * 16 + column * 2 + row % 2; }
 
 /* Eight neighbours in memory, at any address. */
 template <class T> struct eight {
@@ -37,11 +49,15 @@ SMTL_INLINE eight<uint16_t>::vector narrow_to_bfloat(tile_row row) {
     return __builtin_convertvector((eight_bits)(row == row) != 0 ? rounded : quiet_nan, eight<uint16_t>::vector);
 }
 
+SMTL_INLINE row_pair join(tile_row low, tile_row high) {
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
 /* How a component type lies in memory, and what it can hold. */
 template <class T> struct tile_element;
 template <> struct tile_element<float> {
     using stored = float;
-    static SMTL_INLINE tile_row round(tile_row row) { return row; }
+    static SMTL_INLINE row_pair round(row_pair pair) { return pair; }
     static SMTL_INLINE eight<float>::vector narrow(tile_row row) { return row; }
 };
 template <> struct tile_element<_Float16> {
@@ -49,12 +65,12 @@ template <> struct tile_element<_Float16> {
     static SMTL_INLINE eight<_Float16>::vector narrow(tile_row row) {
         return __builtin_convertvector(row, eight<_Float16>::vector);
     }
-    static SMTL_INLINE tile_row round(tile_row row) { return widen(narrow(row)); }
+    static SMTL_INLINE row_pair round(row_pair pair) { return join(widen(narrow(pair.lo)), widen(narrow(pair.hi))); }
 };
 template <> struct tile_element<__bf16> {
     using stored = uint16_t;
     static SMTL_INLINE eight<uint16_t>::vector narrow(tile_row row) { return narrow_to_bfloat(row); }
-    static SMTL_INLINE tile_row round(tile_row row) { return widen(narrow(row)); }
+    static SMTL_INLINE row_pair round(row_pair pair) { return join(widen(narrow(pair.lo)), widen(narrow(pair.hi))); }
 };
 
 /* One element, to and from the type that the program sees. */
@@ -73,27 +89,15 @@ template <class T> SMTL_INLINE void store_row(T *to, tile_row row) {
     *(typename eight<stored>::unaligned *)to = tile_element<T>::narrow(row);
 }
 
-template <class T> SMTL_INLINE tile load_tile(const T *from, uint64_t stride) {
-    tile result;
-    for (uint32_t r = 0; r < tile_size; ++r)
-        result.rows[r] = load_row(from + r * stride);
-    return result;
-}
-
-template <class T> SMTL_INLINE void store_tile(T *to, uint64_t stride, const tile &from) {
-    for (uint32_t r = 0; r < tile_size; ++r)
-        store_row(to + r * stride, from.rows[r]);
-}
-
-SMTL_INLINE tile transposed(const tile &m) {
-    tile pairs, fours, result;
+SMTL_INLINE tile_rows transposed(const tile_rows &m) {
+    tile_rows twos, fours, result;
     for (uint32_t i = 0; i < tile_size; i += 2) {
-        pairs.rows[i] = __builtin_shufflevector(m.rows[i], m.rows[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-        pairs.rows[i + 1] = __builtin_shufflevector(m.rows[i], m.rows[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+        twos.rows[i] = __builtin_shufflevector(m.rows[i], m.rows[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        twos.rows[i + 1] = __builtin_shufflevector(m.rows[i], m.rows[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
     }
     for (uint32_t i = 0; i < tile_size; i += 4)
         for (uint32_t j = 0; j < 2; ++j) {
-            const tile_row a = pairs.rows[i + j], b = pairs.rows[i + j + 2];
+            const tile_row a = twos.rows[i + j], b = twos.rows[i + j + 2];
             fours.rows[i + j] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
             fours.rows[i + j + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
         }
@@ -105,20 +109,70 @@ SMTL_INLINE tile transposed(const tile &m) {
     return result;
 }
 
-/* c + a * b. The elements of `a` are broadcast from memory, which the load ports do beside the multiplications; from
- * registers they would take up a port that multiplies. Hence the empty statement, that hides from the compiler that it
- * has the rows in registers. */
-SMTL_INLINE tile multiply_add(tile &a, const tile &b, const tile &c) {
+/* The functions below are the bulk of a matrix kernel's work and are called, not inlined: copies of them would not fit
+ * into the processor's cache of decoded instructions. */
+#define SMTL_TILE_FUNCTION static __attribute__((noinline, unused))
+
+template <class T> SMTL_TILE_FUNCTION void load_tile(tile &to, const T *from, uint64_t stride, bool transpose) {
+    tile_rows m;
+    for (uint32_t r = 0; r < tile_size; ++r)
+        m.rows[r] = load_row(from + r * stride);
+    if (transpose)
+        m = transposed(m);
+    for (uint32_t i = 0; i < tile_size / 2; ++i)
+        to.pairs[i] = __builtin_shufflevector(m.rows[2 * i], m.rows[2 * i + 1], 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13,
+                                              6, 14, 7, 15);
+}
+
+template <class T> SMTL_TILE_FUNCTION void store_tile(const tile &from, T *to, uint64_t stride, bool transpose) {
+    tile_rows m;
+    for (uint32_t i = 0; i < tile_size / 2; ++i) {
+        m.rows[2 * i] = from.pairs[i].even;
+        m.rows[2 * i + 1] = from.pairs[i].odd;
+    }
+    if (transpose)
+        m = transposed(m);
+    for (uint32_t r = 0; r < tile_size; ++r)
+        store_row(to + r * stride, m.rows[r]);
+}
+
+template <class T> SMTL_TILE_FUNCTION void round_tile(tile &m) {
+    for (row_pair &pair : m.pairs)
+        pair = tile_element<T>::round(pair);
+}
+
+/* Two floats, and eight times the same two: one load to the processor. */
+typedef double two_floats;
+typedef double eight_twos __attribute__((ext_vector_type(8)));
+
+/* Registers of 64 bytes where there are such: compilers shy away from them otherwise. */
+#if defined(__AVX512F__)
+#define SMTL_WIDEST_REGISTERS __attribute__((min_vector_width(512)))
+#else
+#define SMTL_WIDEST_REGISTERS
+#endif
+
+/* d = a * b + c; any of them may be the same. */
+SMTL_WIDEST_REGISTERS SMTL_TILE_FUNCTION void multiply_add(tile &d, const tile &a, const tile &b, const tile &c) {
 #pragma clang fp contract(fast)
-    asm("" : "+m"(a));
-    const float *const elements = (const float *)&a;
-    tile sum = c;
+    const two_floats *const columns = (const two_floats *)&a;
+    row_pair sum[tile_size / 2];
+    for (uint32_t i = 0; i < tile_size / 2; ++i)
+        sum[i] = c.pairs[i];
 #pragma clang loop unroll(full)
-    for (uint32_t k = 0; k < tile_size; ++k)
+    for (uint32_t k = 0; k < tile_size; k += 2) {
+        const row_pair rows = b.pairs[k / 2];
+        const row_pair first = __builtin_shufflevector(rows, rows, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14);
+        const row_pair second = __builtin_shufflevector(rows, rows, 1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15);
 #pragma clang loop unroll(full)
-        for (uint32_t r = 0; r < tile_size; ++r)
-            sum.rows[r] += elements[r * tile_size + k] * b.rows[k];
-    return sum;
+        for (uint32_t i = 0; i < tile_size / 2; ++i)
+            sum[i] += (row_pair)eight_twos(columns[i * tile_size + k]) * first;
+#pragma clang loop unroll(full)
+        for (uint32_t i = 0; i < tile_size / 2; ++i)
+            sum[i] += (row_pair)eight_twos(columns[i * tile_size + k + 1]) * second;
+    }
+    for (uint32_t i = 0; i < tile_size / 2; ++i)
+        d.pairs[i] = sum[i];
 }
 
 } // namespace smtl
