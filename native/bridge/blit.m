@@ -41,7 +41,7 @@ mtb_status mtb_blit_encoder_set_label(mtb_blit_encoder *encoder, const char *lab
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    REQUIRE(mtbi_encoder_check(&encoder->base, error, __func__));
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     return mtbi_set_label(encoder->base.metal, label, error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
@@ -58,7 +58,7 @@ mtb_status mtb_blit_encoder_copy(mtb_blit_encoder *encoder, mtb_buffer *source, 
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    REQUIRE(mtbi_encoder_check(&encoder->base, error, __func__));
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     REQUIRE(check_buffer(encoder, source, "source", error, __func__));
     REQUIRE(check_buffer(encoder, destination, "destination", error, __func__));
     REQUIRE(mtbi_check_range(source_offset, size, source->length, "source", error, __func__));
@@ -85,7 +85,7 @@ mtb_status mtb_blit_encoder_fill(mtb_blit_encoder *encoder, mtb_buffer *buffer, 
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    REQUIRE(mtbi_encoder_check(&encoder->base, error, __func__));
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     REQUIRE(check_buffer(encoder, buffer, "buffer", error, __func__));
     REQUIRE(mtbi_check_range(offset, length, buffer->length, "buffer", error, __func__));
     REQUIRE(mtbi_check_multiple(offset, blit_unit, "offset", error, __func__));
@@ -101,7 +101,7 @@ mtb_status mtb_blit_encoder_synchronize(mtb_blit_encoder *encoder, mtb_buffer *b
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    REQUIRE(mtbi_encoder_check(&encoder->base, error, __func__));
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     REQUIRE(check_buffer(encoder, buffer, "buffer", error, __func__));
     if (buffer->mode == MTB_STORAGE_PRIVATE)
         return FAIL(error, MTB_INVALID_ARGUMENT, "the CPU does not see a private buffer: copy it to another");
@@ -115,7 +115,7 @@ mtb_status mtb_blit_encoder_push_debug_group(mtb_blit_encoder *encoder, const ch
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    return mtbi_encoder_push_debug_group(&encoder->base, name, error, __func__);
+    return mtbi_encoder_push_debug_group(ENCODER_BASE(encoder), name, error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
@@ -123,7 +123,7 @@ mtb_status mtb_blit_encoder_pop_debug_group(mtb_blit_encoder *encoder, mtb_error
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    return mtbi_encoder_pop_debug_group(&encoder->base, error, __func__);
+    return mtbi_encoder_pop_debug_group(ENCODER_BASE(encoder), error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
@@ -131,7 +131,7 @@ mtb_status mtb_blit_encoder_end(mtb_blit_encoder *encoder, mtb_error **error)
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    REQUIRE(mtbi_encoder_check(&encoder->base, error, __func__));
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     mtbi_encoder_end(&encoder->base);
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))

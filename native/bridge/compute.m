@@ -43,7 +43,7 @@ mtb_status mtb_compute_encoder_set_label(mtb_compute_encoder *encoder, const cha
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    REQUIRE(mtbi_encoder_check(&encoder->base, error, __func__));
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     return mtbi_set_label(encoder->base.metal, label, error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
@@ -77,7 +77,7 @@ static mtb_status check_threadgroup(const mtb_pipeline *pipeline, mtb_size group
 static mtb_status check_dispatch(const mtb_compute_encoder *encoder, mtb_size grid, mtb_size unit, mtb_size group,
                                  mtb_error **error, const char *function)
 {
-    REQUIRE(mtbi_encoder_check(&encoder->base, error, function));
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, function));
     if (!encoder->pipeline)
         return mtbi_fail(error, function, MTB_INVALID_STATE, "no pipeline is set");
     REQUIRE(check_threadgroup(encoder->pipeline, group, error, function));
@@ -152,7 +152,7 @@ mtb_status mtb_compute_encoder_memory_barrier(mtb_compute_encoder *encoder, mtb_
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    REQUIRE(mtbi_encoder_check(&encoder->base, error, __func__));
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     [(id<MTLComputeCommandEncoder>)encoder->base.metal memoryBarrierWithScope:MTLBarrierScopeBuffers];
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
@@ -171,7 +171,7 @@ mtb_status mtb_compute_encoder_memory_barrier_buffers(mtb_compute_encoder *encod
     id<MTLResource> *resources = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
-    REQUIRE(mtbi_encoder_check(&encoder->base, error, __func__));
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     REQUIRE(GIVEN(buffers));
     if (count == 0)
         return FAIL(error, MTB_INVALID_ARGUMENT, "a barrier for no buffers");
@@ -193,7 +193,7 @@ mtb_status mtb_compute_encoder_use_buffer(mtb_compute_encoder *encoder, mtb_buff
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    REQUIRE(mtbi_encoder_check(&encoder->base, error, __func__));
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     REQUIRE(check_buffer(encoder, buffer, error, __func__));
     if (usage != MTB_USAGE_READ && usage != MTB_USAGE_WRITE && usage != MTB_USAGE_READ_WRITE)
         return FAIL(error, MTB_INVALID_ARGUMENT, "there is no usage %u", (unsigned)usage);
@@ -206,7 +206,7 @@ mtb_status mtb_compute_encoder_push_debug_group(mtb_compute_encoder *encoder, co
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    return mtbi_encoder_push_debug_group(&encoder->base, name, error, __func__);
+    return mtbi_encoder_push_debug_group(ENCODER_BASE(encoder), name, error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
@@ -214,7 +214,7 @@ mtb_status mtb_compute_encoder_pop_debug_group(mtb_compute_encoder *encoder, mtb
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    return mtbi_encoder_pop_debug_group(&encoder->base, error, __func__);
+    return mtbi_encoder_pop_debug_group(ENCODER_BASE(encoder), error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
@@ -222,7 +222,7 @@ mtb_status mtb_compute_encoder_end(mtb_compute_encoder *encoder, mtb_error **err
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    REQUIRE(mtbi_encoder_check(&encoder->base, error, __func__));
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     mtbi_encoder_end(&encoder->base);
     mtbi_compute_encoder_forget(encoder);
     return MTB_OK;

@@ -22,7 +22,7 @@ mtb_status mtbi_encoder_check(const mtbi_encoder *encoder, mtb_error **error, co
 static mtb_status check_index(const mtb_compute_encoder *encoder, size_t index, mtb_error **error,
                               const char *function)
 {
-    REQUIRE(mtbi_encoder_check(&encoder->base, error, function));
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, function));
     if (index >= MTB_MAX_BINDINGS)
         return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "index %zu, where the last is %u", index,
                          MTB_MAX_BINDINGS - 1);
@@ -37,7 +37,7 @@ static uint32_t bit(size_t index)
 mtb_status mtb_compute_encoder_set_pipeline(mtb_compute_encoder *encoder, mtb_pipeline *pipeline, mtb_error **error)
 {
     mtbi_error_clear(error);
-    REQUIRE(mtbi_encoder_check(&encoder->base, error, __func__));
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     REQUIRE(GIVEN(pipeline));
     REQUIRE(mtbi_check_device(encoder->base.command_buffer->queue->device, pipeline->device, "pipeline", error,
                               __func__));

@@ -14,6 +14,9 @@ typedef struct mtbi_encoder {
     bool has_ended;
 } mtbi_encoder;
 
+/* An encoder of either kind as its base; NULL stays NULL, where &encoder->base would be undefined. */
+#define ENCODER_BASE(encoder) ((mtbi_encoder *)(encoder))
+
 /* The encoder is given and has not been ended. */
 mtb_status mtbi_encoder_check(const mtbi_encoder *encoder, mtb_error **error, const char *function);
 
