@@ -8,6 +8,7 @@
     MTLBindingAccess _access;
     NSUInteger _index;
     NSUInteger _size;
+    BOOL _conditional;
 }
 - (instancetype)initWithArgument:(const smtl_argument *)argument;
 @end
@@ -32,6 +33,7 @@
     _access = argument->access == SMTL_ACCESS_READ_ONLY ? MTLBindingAccessReadOnly : MTLBindingAccessReadWrite;
     _index = argument->index;
     _size = argument->type_size;
+    _conditional = argument->conditional;
     return self;
 }
 
@@ -41,9 +43,10 @@
     [super dealloc];
 }
 
+/* Which of the arguments that hang on a function constant a specialised kernel has is not told: none has to be bound. */
 - (BOOL)isUsed
 {
-    return YES;
+    return !_conditional;
 }
 
 - (BOOL)isArgument
