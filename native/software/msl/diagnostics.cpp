@@ -61,6 +61,7 @@ std::string_view line_of(std::string_view source, const std::string &name, const
 // Where on the user's line the token stands that the compiler saw at `column` of the line compiled: preprocessing moves
 // what is on a line, and adds to it. 0: nowhere.
 std::size_t original_column(std::string_view compiled, std::size_t column, std::string_view original) {
+    if (compiled == original) return column;
     std::string_view wanted;
     std::size_t occurrence = 0;
     const std::vector<Token> tokens = tokenize(compiled);

@@ -61,13 +61,20 @@ KernelParameter Translator::read_parameter(Range range, bool report) {
         }
     }
     // The declared name: the last identifier outside brackets and attributes; what stands before it is the type.
+    // `T (&name)[8]` has it in parentheses.
     Index name = range.end;
+    Index type_end = range.end;
     bool indirect = false;
     for (Index i = range.begin; i < range.end;) {
         if (tokens_[i].is("=")) break;
         if (tokens_[i].is("[") || tokens_[i].is("(")) {
             indirect = indirect || !opens_attribute(i);
-            i = skip_group(i, range.end);
+            const Index past = skip_group(i, range.end);
+            if (tokens_[i].is("(") && i + 2 < past && (tokens_[i + 1].is("*") || tokens_[i + 1].is("&")) && tokens_[i + 2].is_identifier()) {
+                name = i + 2;
+                break;
+            }
+            i = past;
             continue;
         }
         if (tokens_[i].is("<")) {
@@ -78,12 +85,16 @@ KernelParameter Translator::read_parameter(Range range, bool report) {
         }
         indirect = indirect || tokens_[i].is("*") || tokens_[i].is("&");
         const bool named = i > range.begin && tokens_[i].is_identifier() && !tokens_[i - 1].is("::");
-        if (named && !tokens_[i].is("const") && !tokens_[i].is("volatile")) name = i;
+        if (named && !tokens_[i].is("const") && !tokens_[i].is("volatile")) name = type_end = i;
         ++i;
     }
-    for (Index i = range.begin; i < name;) {
+    for (Index i = range.begin; i < type_end;) {
         if (opens_attribute(i)) {
-            i = skip_group(i, name);
+            i = skip_group(i, type_end);
+            continue;
+        }
+        if (i == name) {
+            ++i;
             continue;
         }
         if (!parameter.type.empty() && !tokens_[i].leading.empty()) parameter.type += ' ';

@@ -66,6 +66,16 @@ std::string list_problems(const Translation &translation) {
     return text;
 }
 
+// What the translation alone knows.
+Reflection undetermined(const Translation &translation) {
+    Reflection reflection;
+    reflection.kernels = translation.kernels;
+    for (const Kernel &kernel : translation.kernels) reflection.parameters.emplace_back(kernel.parameters.size());
+    reflection.constants = translation.constants;
+    reflection.constant_facts.resize(translation.constants.size());
+    return reflection;
+}
+
 char *copy(const std::string &text) { return text.empty() ? nullptr : strdup(text.c_str()); }
 
 smtl_library *compile(std::string_view source, const Options &options, std::string &log) {
@@ -79,7 +89,7 @@ smtl_library *compile(std::string_view source, const Options &options, std::stri
     auto library = std::make_unique<smtl_library>();
     library->dialect = {translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode, translation.thread_elements};
     library->translated = translation.text;
-    library->key = "library-" + Hash().add(Toolchain::shared().fingerprint).add(library->dialect.name()).add(translation.text).digest();
+    library->key = "library-" + Hash().add(Toolchain::shared().fingerprint).add(library->dialect.name()).add(translation.text).add(serialize(undetermined(translation))).digest();
     std::string errors;
     const std::string entry = library->entry(&translation, errors);
     std::optional<Reflection> reflection;
@@ -159,14 +169,14 @@ void smtl_library_release(smtl_library *library) {
     if (library && library->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete library;
 }
 
-size_t smtl_library_function_count(const smtl_library *library) { return library->reflection.kernels.size(); }
+size_t smtl_library_function_count(const smtl_library *library) { return library ? library->reflection.kernels.size() : 0; }
 
 const char *smtl_library_function_name(const smtl_library *library, size_t index) {
-    return index < library->reflection.kernels.size() ? library->reflection.kernels[index].name.c_str() : nullptr;
+    return library && index < library->reflection.kernels.size() ? library->reflection.kernels[index].name.c_str() : nullptr;
 }
 
 size_t smtl_library_arguments(smtl_library *library, const char *function, const smtl_argument **arguments) {
-    for (size_t i = 0; function && i < library->reflection.kernels.size(); ++i) {
+    for (size_t i = 0; library && function && i < library->reflection.kernels.size(); ++i) {
         if (library->reflection.kernels[i].name != function) continue;
         if (arguments) *arguments = library->arguments[i].data();
         return library->arguments[i].size();
@@ -175,6 +185,7 @@ size_t smtl_library_arguments(smtl_library *library, const char *function, const
 }
 
 size_t smtl_library_function_constants(smtl_library *library, const smtl_function_constant **constants) {
+    if (!library) return 0;
     if (constants) *constants = library->constants.data();
     return library->constants.size();
 }

@@ -75,12 +75,25 @@ bool Translator::erase_if_duplicate(const Declaration &declaration, Range body) 
     for (const std::string &name : scope_) scope += name + "::";
     const std::string key = scope + overload_key(declaration, false);
     const std::string spaces = overload_key(declaration, true);
+    // Parameters may be named differently: in the body they count by their position.
+    std::map<std::string_view, std::string> names;
+    std::vector<std::string> kept;
+    if (declaration.parameters) {
+        const std::vector<KernelParameter> parameters = read_parameters(*declaration.parameters, false);
+        kept.reserve(parameters.size());
+        for (const KernelParameter &parameter : parameters) {
+            kept.push_back(parameter.name);
+            if (!kept.back().empty()) names[kept.back()] = "#" + std::to_string(kept.size());
+        }
+    }
     std::string text;
     for (Index i = body.begin; i < body.end; ++i) {
         const Token &token = tokens_[i];
         if (token.is("device") || token.is("constant") || token.is("thread") || token.is("threadgroup")) continue;
+        const bool member = tokens_[i - 1].is(".") || tokens_[i - 1].is("->") || tokens_[i - 1].is("::");
+        const auto name = member ? names.end() : names.find(token.text);
         text += ' ';
-        text += token.text;
+        text += name == names.end() ? token.text : std::string_view(name->second);
     }
     std::vector<Definition> &known = definitions_[key];
     for (const Definition &definition : known) {

@@ -190,6 +190,7 @@ std::string specialize(const smtl_library &library, const char *function, const 
 
 extern "C" char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values, size_t count, char **log) {
     if (log) *log = nullptr;
+    if (!library) return nullptr;
     try {
         std::string text;
         const std::string path = smtl::msl::specialize(*library, function, values, count, text);

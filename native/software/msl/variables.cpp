@@ -103,7 +103,7 @@ void Translator::add_function_constant(const Declaration &declaration, const Att
         function_constant.type += tokens_[i].text;
     }
     tokens_[constant].replace("extern const");
-    tokens_[name].appended = " __asm__(\"" + std::string(constant_symbol) + std::to_string(result_.constants.size()) + "\")";
+    tokens_[name].appended = " __asm__(\"" + std::string(constant_symbol) + std::to_string(result_.constants.size()) + "\") __attribute__((visibility(\"hidden\")))";
     const std::string index = "smtl_constant_index_" + std::to_string(result_.constants.size());
     tokens_[end - 1].appended += " extern const bool smtl_defined_" + function_constant.name + "; [[maybe_unused]] static constexpr unsigned " +
                                  index + " = (" + spelling(attribute.arguments) + ");";

@@ -43,8 +43,17 @@ namespace detail {
         }                                                  \
     };
 
-// The sign of x - 2 floor(x / 2) makes a multiple of pi small before the C library sees it.
+// A multiple of pi, made small before the C library sees it: the subtraction is exact, the multiplication cannot be.
 SMTL_FUNCTION float times_pi(float x) { return 3.14159265358979323846f * (x - 2.0f * __builtin_rintf(0.5f * x)); }
+
+// Near its poles as the reciprocal from the other side, where the distance to the pole is exact.
+SMTL_FUNCTION float tanpi_scalar(float x) {
+    const float y = x - __builtin_rintf(x);
+    const float magnitude = __builtin_fabsf(y);
+    const float tangent = magnitude <= 0.25f ? __builtin_tanf(3.14159265358979323846f * magnitude)
+                                             : 1.0f / __builtin_tanf(3.14159265358979323846f * (0.5f - magnitude));
+    return __builtin_copysignf(tangent, y);
+}
 
 SMTL_OP1(acos, __builtin_acosf(x))
 SMTL_OP1(acosh, __builtin_acoshf(x))
@@ -92,7 +101,7 @@ SMTL_OP1(sinpi, __builtin_sinf(times_pi(x)))
 SMTL_WHOLE_OP1(sqrt, __builtin_elementwise_sqrt(x))
 SMTL_OP1(tan, __builtin_tanf(x))
 SMTL_OP1(tanh, tanh_scalar(x))
-SMTL_OP1(tanpi, __builtin_tanf(times_pi(x)))
+SMTL_OP1(tanpi, tanpi_scalar(x))
 SMTL_WHOLE_OP1(trunc, __builtin_elementwise_trunc(x))
 
 }  // namespace detail

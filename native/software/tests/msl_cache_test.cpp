@@ -1,0 +1,188 @@
+// The compile cache: many threads and processes at once, damage, folders that cannot be written to, nothing left behind.
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "check.h"
+#include "msl/cache.h"
+#include "msl/file.h"
+#include "msl/hash.h"
+#include "msl/msl.h"
+
+namespace fs = std::filesystem;
+using smtl::msl::Cache;
+
+namespace {
+
+// A source that no other run has compiled, with a kernel named k.
+std::string fresh_source(int number) {
+    return "kernel void k(device int *a) { a[0] = " + std::to_string(number) + " + " + std::to_string(getpid()) + "; }\n";
+}
+
+std::string compile(const std::string &source) {
+    char *log = nullptr;
+    smtl_library *library = smtl_library_compile(source.data(), source.size(), nullptr, &log);
+    if (!library) std::fprintf(stderr, "%s\n", log ? log : "no log");
+    std::free(log);
+    if (!library) return {};
+    char *path = smtl_library_specialize(library, "k", nullptr, 0, &log);
+    if (!path) std::fprintf(stderr, "%s\n", log ? log : "no log");
+    std::free(log);
+    const std::string result = path ? path : "";
+    std::free(path);
+    smtl_library_release(library);
+    return result;
+}
+
+size_t count_temporary(const fs::path &root) {
+    size_t count = 0;
+    for (const auto &item : fs::directory_iterator(root)) count += item.path().filename().string().starts_with("tmp-");
+    return count;
+}
+
+void test_hash() {
+    using smtl::msl::Hash;
+    // SHA-256 of the length in eight bytes and the text, from an independent implementation.
+    CHECK(Hash().add("abc").digest() == "ce91dc5eec0139adf091900d225971d6ad246a845bad791b5693a9d0d55dd391");
+    CHECK(Hash().add(std::string(200, 'x')).digest() == "8b70c0b60fdb51529836e1e5038056a912410c358ee51f650036d5c85ff9ccd1");
+    CHECK(Hash().add("ab").add("c").digest() != Hash().add("a").add("bc").digest());
+    CHECK(Hash().add("").digest() != Hash().digest());
+}
+
+void test_entries(const fs::path &folder) {
+    Cache cache((folder / "entries").string());
+    int built = 0;
+    const auto build = [&](const std::string &path) {
+        ++built;
+        return smtl::msl::write_file(path + "/data", "some bytes");
+    };
+    const std::string entry = cache.entry("key", build);
+    CHECK(!entry.empty() && smtl::msl::read_file(entry + "/data") == "some bytes");
+    CHECK(cache.entry("key", build) == entry && built == 1);
+    struct stat status;
+    CHECK(stat((entry + "/data").c_str(), &status) == 0 && (status.st_mode & 077) == 0);
+
+    // Every kind of damage is noticed, and repaired in place.
+    const auto damage = [&](const char *what, auto &&how) {
+        how();
+        CHECK(cache.find("key").empty());
+        const int before = built;
+        const bool repaired = cache.entry("key", build) == entry && built == before + 1 && smtl::msl::read_file(entry + "/data") == "some bytes";
+        if (!CHECK(repaired)) std::fprintf(stderr, "%s\n", what);
+    };
+    damage("a byte", [&] { std::fstream(entry + "/data", std::ios::in | std::ios::out).put('S'); });
+    damage("truncated", [&] { fs::resize_file(entry + "/data", 3); });
+    damage("longer", [&] { std::ofstream(entry + "/data", std::ios::app) << "x"; });
+    damage("no file", [&] { fs::remove(entry + "/data"); });
+    damage("no manifest", [&] { fs::remove(entry + "/manifest"); });
+    damage("bad manifest", [&] { std::ofstream(entry + "/manifest") << "\xff\xfe garbage"; });
+    damage("another file", [&] { std::ofstream(entry + "/more") << "x"; });
+    damage("no folder", [&] { fs::remove_all(entry); });
+    damage("a file for a folder", [&] {
+        fs::remove_all(entry);
+        std::ofstream(entry) << "x";
+    });
+
+    // A builder that fails leaves no entry, and one that throws leaves the lock free.
+    CHECK(cache.entry("failing", [](const std::string &) { return false; }).empty() && cache.find("failing").empty());
+    try {
+        (void)cache.entry("throwing", [](const std::string &) -> bool { throw std::runtime_error("builder"); });
+        CHECK(false);
+    } catch (const std::runtime_error &) {
+        CHECK(true);
+    }
+    CHECK(!cache.entry("throwing", build).empty());
+    CHECK(count_temporary(cache.root()) == 0);
+
+    // What a killed process left goes; what another one still writes stays.
+    fs::create_directory(fs::path(cache.root()) / "tmp-stale");
+    fs::create_directory(fs::path(cache.root()) / "tmp-young");
+    fs::last_write_time(fs::path(cache.root()) / "tmp-stale", fs::file_time_type::clock::now() - std::chrono::hours(5));
+    const Cache again(cache.root());
+    CHECK(!fs::exists(fs::path(cache.root()) / "tmp-stale") && fs::exists(fs::path(cache.root()) / "tmp-young"));
+}
+
+void test_unusable_folders(const fs::path &folder) {
+    std::ofstream(folder / "file") << "x";
+    std::string root;
+    {
+        Cache cache((folder / "file" / "cache").string());
+        root = cache.root();
+        CHECK(!root.empty() && !root.starts_with(folder.string()) && fs::is_directory(root));
+        CHECK(!cache.entry("key", [](const std::string &path) { return smtl::msl::write_file(path + "/data", "x"); }).empty());
+    }
+    CHECK(!fs::exists(root));  // of this process alone, and gone with it
+    fs::create_directory(folder / "open");
+    fs::permissions(folder / "open", fs::perms::all);
+    const Cache open((folder / "open").string());
+    CHECK(open.root() != (folder / "open").string());  // anybody could put code there
+}
+
+void test_threads() {
+    // All of one source, which is built once; and each of its own.
+    const std::string shared = fresh_source(1000);
+    std::vector<std::string> paths(16);
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < paths.size(); ++i) {
+        threads.emplace_back([&, i] { paths[i] = compile(i % 2 ? shared : fresh_source(int(i % 4))); });
+    }
+    for (std::thread &thread : threads) thread.join();
+    for (size_t i = 0; i < paths.size(); ++i) {
+        CHECK(!paths[i].empty() && fs::exists(paths[i]));
+        CHECK(i % 2 == 0 || paths[i] == paths[1]);
+    }
+}
+
+void test_processes() {
+    const std::string source = fresh_source(2000);
+    std::vector<pid_t> children;
+    for (int i = 0; i < 4; ++i) {
+        const pid_t child = fork();
+        if (child == 0) _exit(compile(source).empty() ? 1 : 0);
+        children.push_back(child);
+    }
+    for (pid_t child : children) {
+        int status = 0;
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
+void test_damaged_library() {
+    const std::string source = fresh_source(3000);
+    const std::string path = compile(source);
+    CHECK(!path.empty());
+    // Every file of the cache at once, the precompiled standard library included.
+    for (const auto &item : fs::recursive_directory_iterator(Cache::shared().root())) {
+        if (item.is_regular_file() && item.path().filename() != "manifest" && item.path().string().find("headers-") == std::string::npos) {
+            fs::resize_file(item.path(), fs::file_size(item.path()) / 2);
+        }
+    }
+    CHECK(compile(source) == path && compile(fresh_source(3001)) != path);
+    CHECK(Cache::shared().find(fs::path(path).parent_path().filename().string()) == fs::path(path).parent_path());
+}
+
+}  // namespace
+
+int main() {
+    std::string folder = "/tmp/metal-bridge-cache-test-XXXXXX";
+    if (!mkdtemp(folder.data())) return 1;
+    setenv("SOFTWARE_METAL_CACHE", (folder + "/cache").c_str(), 1);
+    test_hash();
+    test_entries(folder);
+    test_unusable_folders(folder);
+    // Processes first: a forked child of a process with threads would be another matter.
+    test_processes();
+    test_threads();
+    test_damaged_library();
+    CHECK(count_temporary(Cache::shared().root()) == 0);
+    fs::remove_all(folder);
+    return check::report("msl_cache_test");
+}
