@@ -1,0 +1,441 @@
+/* Libraries, functions, pipelines and compute encoders, from source text to results. */
+#include "framework_test.h"
+#include <stdlib.h>
+
+static id<MTLDevice> device;
+static id<MTLCommandQueue> queue;
+
+static NSString *const source =
+    @"#include <metal_stdlib>\n"
+     "using namespace metal;\n"
+     "constant int stride [[function_constant(0)]];\n"
+     "constant bool twice [[function_constant(1)]];\n"
+     "kernel void add(device int *values [[buffer(0)]], constant int &amount [[buffer(1)]],\n"
+     "                uint i [[thread_position_in_grid]]) { values[i] += amount; }\n"
+     "kernel void stepped(device int *values [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
+     "    values[i] += twice ? 2 * stride : stride; }\n"
+     "kernel void total(device const int *in [[buffer(0)]], device int *out [[buffer(2)]],\n"
+     "                  threadgroup int *scratch [[threadgroup(0)]], uint i [[thread_position_in_threadgroup]],\n"
+     "                  uint n [[threads_per_threadgroup]], uint g [[threadgroup_position_in_grid]]) {\n"
+     "    scratch[i] = in[g * n + i];\n"
+     "    for (uint s = n / 2; s > 0; s /= 2) {\n"
+     "        threadgroup_barrier(mem_flags::mem_threadgroup);\n"
+     "        if (i < s) scratch[i] += scratch[i + s];\n"
+     "    }\n"
+     "    if (i == 0) out[g] = scratch[0];\n"
+     "}\n"
+     "kernel void scaled(device int *values [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
+     "    values[i] = SCALE(i); }\n";
+
+static id<MTLLibrary> make_library(void)
+{
+    MTLCompileOptions *options = [[[MTLCompileOptions alloc] init] autorelease];
+    [options setPreprocessorMacros:[NSDictionary dictionaryWithObjectsAndKeys:@"(x) * 3", @"SCALE(x)", nil]];
+    [options setLanguageVersion:MTLLanguageVersion3_1];
+    [options setMathMode:MTLMathModeSafe];
+    NSError *error = (NSError *)1;
+    id<MTLLibrary> library = [device newLibraryWithSource:source options:options error:&error];
+    CHECK(library != nil && error == nil);
+    if (library == nil) {
+        fprintf(stderr, "%s\n", [[error localizedDescription] UTF8String]);
+        exit(checks_report());
+    }
+    return library;
+}
+
+static id<MTLComputePipelineState> make_pipeline(id<MTLLibrary> library, NSString *name)
+{
+    NSError *error = (NSError *)1;
+    id<MTLFunction> function = [library newFunctionWithName:name];
+    id<MTLComputePipelineState> pipeline = [device newComputePipelineStateWithFunction:function error:&error];
+    CHECK(pipeline != nil && error == nil);
+    if (pipeline == nil) {
+        fprintf(stderr, "%s\n", [[error localizedDescription] UTF8String]);
+        exit(checks_report());
+    }
+    [function release];
+    return pipeline;
+}
+
+static id<MTLBuffer> make_ints(NSUInteger count, int first, int difference)
+{
+    id<MTLBuffer> buffer = [device newBufferWithLength:count * sizeof(int) options:MTLResourceStorageModeShared];
+    int *values = [buffer contents];
+    for (NSUInteger i = 0; i < count; i++) {
+        values[i] = first + difference * (int)i;
+    }
+    return buffer;
+}
+
+static BOOL are_ints(id<MTLBuffer> buffer, int first, int difference)
+{
+    const int *values = [buffer contents];
+    for (NSUInteger i = 0; i < [buffer length] / sizeof(int); i++) {
+        if (values[i] != first + difference * (int)i) {
+            return NO;
+        }
+    }
+    return YES;
+}
+
+/* Encodes with `encode` on a new command buffer and waits. */
+static id<MTLCommandBuffer> run(void (^encode)(id<MTLComputeCommandEncoder> encoder))
+{
+    id<MTLCommandBuffer> buffer = [queue commandBuffer];
+    id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoder];
+    encode(encoder);
+    [encoder endEncoding];
+    [buffer commit];
+    [buffer waitUntilCompleted];
+    return buffer;
+}
+
+static void test_library(void)
+{
+    id<MTLLibrary> library = make_library();
+    NSArray *names = [NSArray arrayWithObjects:@"add", @"stepped", @"total", @"scaled", nil];
+    CHECK([[library functionNames] isEqual:names]);
+    CHECK([library device] == device && [library type] == MTLLibraryTypeExecutable);
+    CHECK([library newFunctionWithName:@"missing"] == nil);
+    NSError *error = nil;
+    MTLFunctionConstantValues *none = [[[MTLFunctionConstantValues alloc] init] autorelease];
+    CHECK([library newFunctionWithName:@"missing" constantValues:none error:&error] == nil);
+    CHECK([error code] == MTLLibraryErrorFunctionNotFound && [[error domain] isEqual:MTLLibraryErrorDomain]);
+    CHECK([[error localizedDescription] rangeOfString:@"missing"].location != NSNotFound);
+    id<MTLFunction> function = [library newFunctionWithName:@"stepped"];
+    CHECK([[function name] isEqual:@"stepped"] && [function functionType] == MTLFunctionTypeKernel);
+    MTLFunctionConstant *stride = [[function functionConstantsDictionary] objectForKey:@"stride"];
+    CHECK([stride index] == 0 && [stride type] == MTLDataTypeInt);
+    CHECK([[[function functionConstantsDictionary] objectForKey:@"twice"] type] == MTLDataTypeBool);
+    [function release];
+    CHECK([device newDefaultLibrary] == nil);
+    [library release];
+}
+
+static void test_compile_error(void)
+{
+    NSError *error = nil;
+    id<MTLLibrary> library = [device newLibraryWithSource:@"kernel void broken(\n    device float *x [[buffer(0)]]) {\n"
+                                                           "  undefined_thing(x);\n}\n"
+                                                  options:nil
+                                                    error:&error];
+    CHECK(library == nil && [[error domain] isEqual:MTLLibraryErrorDomain]);
+    CHECK([error code] == MTLLibraryErrorCompileFailure);
+    CHECK([[error localizedDescription] rangeOfString:@"program_source:3"].location != NSNotFound);
+    CHECK([[error localizedDescription] rangeOfString:@"undefined_thing"].location != NSNotFound);
+}
+
+static void test_asynchronous(void)
+{
+    id<MTLSharedEvent> done = [device newSharedEvent];
+    [device newLibraryWithSource:@"kernel void f() {}"
+                         options:nil
+               completionHandler:^(id<MTLLibrary> library, NSError *error) {
+                 CHECK(error == nil && [[library functionNames] count] == 1);
+                 id<MTLFunction> function = [library newFunctionWithName:@"f"];
+                 [device newComputePipelineStateWithFunction:function
+                                           completionHandler:^(id<MTLComputePipelineState> state, NSError *problem) {
+                                             CHECK(state != nil && problem == nil);
+                                             [done setSignaledValue:1];
+                                           }];
+                 [function release];
+               }];
+    CHECK([done waitUntilSignaledValue:1 timeoutMS:60000]);
+    [done release];
+}
+
+static void test_dispatches(void)
+{
+    id<MTLLibrary> library = make_library();
+    id<MTLComputePipelineState> add = make_pipeline(library, @"add");
+    id<MTLComputePipelineState> total = make_pipeline(library, @"total");
+    id<MTLComputePipelineState> scaled = make_pipeline(library, @"scaled");
+    CHECK([add threadExecutionWidth] == 32 && [add maxTotalThreadsPerThreadgroup] == 1024);
+    CHECK([add staticThreadgroupMemoryLength] == 0 && [add device] == device);
+    id<MTLBuffer> values = make_ints(1000, 0, 1);
+    int five = 5;
+    id<MTLCommandBuffer> buffer = run(^(id<MTLComputeCommandEncoder> encoder) {
+      int amount = five;
+      [encoder setComputePipelineState:add];
+      [encoder setBuffer:values offset:0 atIndex:0];
+      [encoder setBytes:&amount length:sizeof amount atIndex:1];
+      amount = 99; /* the bytes were copied */
+      /* Ragged: 1000 is not a multiple of 64. */
+      [encoder dispatchThreads:MTLSizeMake(1000, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
+    });
+    CHECK([buffer status] == MTLCommandBufferStatusCompleted);
+    CHECK(are_ints(values, 5, 1));
+
+    /* Bindings stay from one dispatch to the next, and an offset can be moved. */
+    run(^(id<MTLComputeCommandEncoder> encoder) {
+      int amount = 1;
+      [encoder setComputePipelineState:add];
+      [encoder setBuffer:values offset:0 atIndex:0];
+      [encoder setBytes:&amount length:sizeof amount atIndex:1];
+      for (int part = 0; part < 10; part++) {
+          [encoder setBufferOffset:(NSUInteger)part * 400 atIndex:0];
+          [encoder dispatchThreadgroups:MTLSizeMake(10, 1, 1) threadsPerThreadgroup:MTLSizeMake(10, 1, 1)];
+      }
+    });
+    CHECK(are_ints(values, 6, 1));
+
+    id<MTLBuffer> sums = make_ints(4, 0, 0);
+    run(^(id<MTLComputeCommandEncoder> encoder) {
+      const id<MTLBuffer> buffers[] = {values, nil, sums};
+      const NSUInteger offsets[] = {0, 0, 0};
+      [encoder setComputePipelineState:total];
+      [encoder setBuffers:buffers offsets:offsets withRange:NSMakeRange(0, 3)];
+      [encoder setThreadgroupMemoryLength:64 * sizeof(int) atIndex:0];
+      [encoder dispatchThreadgroups:MTLSizeMake(4, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
+    });
+    CHECK(are_ints(sums, 64 * 6 + 2016, 64 * 64));
+
+    /* The grid's size comes from a buffer, written by the GPU before. */
+    id<MTLBuffer> grid = [device newBufferWithLength:16 options:MTLResourceStorageModeShared];
+    uint32_t groups[4] = {0, 7, 1, 1};
+    memcpy([grid contents], groups, sizeof groups);
+    run(^(id<MTLComputeCommandEncoder> encoder) {
+      [encoder setComputePipelineState:scaled];
+      [encoder setBuffer:values offset:0 atIndex:0];
+      [encoder dispatchThreadgroupsWithIndirectBuffer:grid
+                                 indirectBufferOffset:4
+                                threadsPerThreadgroup:MTLSizeMake(20, 1, 1)];
+      /* No threads, no work. */
+      [encoder dispatchThreads:MTLSizeMake(0, 1, 1) threadsPerThreadgroup:MTLSizeMake(20, 1, 1)];
+    });
+    CHECK(((int *)[values contents])[139] == 417 && ((int *)[values contents])[140] == 146);
+    [grid release];
+    [sums release];
+    [values release];
+    [scaled release];
+    [total release];
+    [add release];
+    [library release];
+}
+
+static void test_concurrent_encoder(void)
+{
+    id<MTLLibrary> library = make_library();
+    id<MTLComputePipelineState> add = make_pipeline(library, @"add");
+    id<MTLBuffer> values = make_ints(256, 0, 0);
+    id<MTLCommandBuffer> buffer = [queue commandBuffer];
+    MTLComputePassDescriptor *descriptor = [MTLComputePassDescriptor computePassDescriptor];
+    [descriptor setDispatchType:MTLDispatchTypeConcurrent];
+    id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoderWithDescriptor:descriptor];
+    CHECK([encoder dispatchType] == MTLDispatchTypeConcurrent);
+    int amount = 1;
+    [encoder setComputePipelineState:add];
+    [encoder setBuffer:values offset:0 atIndex:0];
+    [encoder setBytes:&amount length:sizeof amount atIndex:1];
+    [encoder useResource:values usage:MTLResourceUsageRead | MTLResourceUsageWrite];
+    for (int i = 0; i < 100; i++) {
+        [encoder dispatchThreads:MTLSizeMake(256, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
+        if (i % 2 == 0) {
+            [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
+        } else {
+            const id<MTLResource> resources[] = {values};
+            [encoder memoryBarrierWithResources:resources count:1];
+        }
+    }
+    [encoder endEncoding];
+    [buffer commit];
+    [buffer waitUntilCompleted];
+    CHECK(are_ints(values, 100, 0));
+    [values release];
+    [add release];
+    [library release];
+}
+
+static void test_constants(void)
+{
+    id<MTLLibrary> library = make_library();
+    MTLFunctionConstantValues *constants = [[[MTLFunctionConstantValues alloc] init] autorelease];
+    int step = 7;
+    bool twice = true;
+    NSError *error = nil;
+    [constants setConstantValue:&step type:MTLDataTypeInt atIndex:0];
+    [constants setConstantValue:&twice type:MTLDataTypeBool withName:@"twice"];
+    id<MTLFunction> function = [library newFunctionWithName:@"stepped" constantValues:constants error:&error];
+    /* The function has its own copy of the values. */
+    step = 1000;
+    [constants setConstantValue:&step type:MTLDataTypeInt atIndex:0];
+    id<MTLComputePipelineState> pipeline = [device newComputePipelineStateWithFunction:function error:&error];
+    CHECK(pipeline != nil && error == nil);
+    id<MTLBuffer> values = make_ints(10, 0, 1);
+    run(^(id<MTLComputeCommandEncoder> encoder) {
+      [encoder setComputePipelineState:pipeline];
+      [encoder setBuffer:values offset:0 atIndex:0];
+      [encoder dispatchThreads:MTLSizeMake(10, 1, 1) threadsPerThreadgroup:MTLSizeMake(10, 1, 1)];
+    });
+    CHECK(are_ints(values, 14, 1));
+    CHECK_RAISES("value must not be NULL",
+                 [constants setConstantValue:(void *_Nonnull)NULL type:MTLDataTypeInt atIndex:0]);
+    CHECK_RAISES("data type 58", [constants setConstantValue:&step type:MTLDataTypeTexture atIndex:0]);
+    [values release];
+    [pipeline release];
+    [function release];
+    /* A required constant is missing. */
+    function = [library newFunctionWithName:@"stepped"];
+    CHECK([device newComputePipelineStateWithFunction:function error:&error] == nil);
+    CHECK([[error localizedDescription] rangeOfString:@"stepped"].location != NSNotFound);
+    [function release];
+    [library release];
+}
+
+static void test_reflection(void)
+{
+    id<MTLLibrary> library = make_library();
+    id<MTLFunction> function = [library newFunctionWithName:@"total"];
+    MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
+    [descriptor setComputeFunction:function];
+    [descriptor setLabel:@"sums"];
+    [descriptor setMaxTotalThreadsPerThreadgroup:128];
+    MTLComputePipelineReflection *reflection = nil;
+    NSError *error = nil;
+    id<MTLComputePipelineState> pipeline = [device newComputePipelineStateWithDescriptor:descriptor
+                                                                                 options:MTLPipelineOptionBindingInfo
+                                                                              reflection:&reflection
+                                                                                   error:&error];
+    CHECK([[pipeline label] isEqual:@"sums"] && [pipeline maxTotalThreadsPerThreadgroup] == 128);
+    CHECK([[reflection bindings] count] == 3 && [[reflection arguments] count] == 3);
+    id<MTLBufferBinding> in = (id<MTLBufferBinding>)[[reflection bindings] objectAtIndex:0];
+    CHECK([[in name] isEqual:@"in"] && [in type] == MTLBindingTypeBuffer && [in index] == 0);
+    CHECK([in access] == MTLBindingAccessReadOnly && [in isUsed] && [in bufferDataSize] == 4);
+    CHECK([in bufferAlignment] == 4);
+    id<MTLBinding> out = [[reflection bindings] objectAtIndex:1];
+    CHECK([out access] == MTLBindingAccessReadWrite && [out index] == 2);
+    MTLArgument *scratch = [[reflection arguments] objectAtIndex:2];
+    CHECK([scratch type] == MTLArgumentTypeThreadgroupMemory && [[scratch name] isEqual:@"scratch"]);
+    [descriptor setMaxTotalThreadsPerThreadgroup:2048];
+    CHECK_RAISES("exceeds the device's 1024", [device newComputePipelineStateWithDescriptor:descriptor
+                                                                                    options:MTLPipelineOptionNone
+                                                                                 reflection:NULL
+                                                                                      error:&error]);
+    [descriptor reset];
+    CHECK_RAISES("computeFunction must not be nil", [device newComputePipelineStateWithDescriptor:descriptor
+                                                                                          options:MTLPipelineOptionNone
+                                                                                       reflection:NULL
+                                                                                            error:&error]);
+    [pipeline release];
+    [function release];
+    [library release];
+}
+
+static void test_misuse(void)
+{
+    id<MTLLibrary> library = make_library();
+    id<MTLComputePipelineState> total = make_pipeline(library, @"total");
+    id<MTLBuffer> values = make_ints(64, 1, 0);
+    id<MTLCommandBuffer> buffer = [queue commandBuffer];
+    id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoder];
+    const MTLSize one = MTLSizeMake(1, 1, 1);
+    CHECK_RAISES("no compute pipeline state", [encoder dispatchThreads:one threadsPerThreadgroup:one]);
+    CHECK_RAISES("must not be nil", [encoder setComputePipelineState:(id _Nonnull)nil]);
+    [encoder setComputePipelineState:total];
+    CHECK_RAISES("missing buffer binding at index 0 for in", [encoder dispatchThreads:one threadsPerThreadgroup:one]);
+    [encoder setBuffer:values offset:0 atIndex:0];
+    [encoder setBuffer:values offset:0 atIndex:2];
+    CHECK_RAISES("missing threadgroup memory binding at index 0 for scratch",
+                 [encoder dispatchThreads:one threadsPerThreadgroup:one]);
+    [encoder setThreadgroupMemoryLength:16 atIndex:0];
+    [encoder setBuffer:values offset:254 atIndex:2];
+    CHECK_RAISES("has space for 2 bytes", [encoder dispatchThreads:one threadsPerThreadgroup:one]);
+    [encoder setBuffer:values offset:0 atIndex:2];
+    CHECK_RAISES("offset(256) must be < [buffer length](256)", [encoder setBuffer:values offset:256 atIndex:0]);
+    CHECK_RAISES("index 31 is not below 31", [encoder setBuffer:values offset:0 atIndex:31]);
+    CHECK_RAISES("no buffer is bound", [encoder setBufferOffset:0 atIndex:5]);
+    static const char bytes[5000];
+    CHECK_RAISES("length(4097) must be <= 4096", [encoder setBytes:bytes length:4097 atIndex:1]);
+    CHECK_RAISES("there must be bytes", [encoder setBytes:bytes length:0 atIndex:1]);
+    [encoder setBytes:bytes length:4096 atIndex:1];
+    CHECK_RAISES("multiple of 16", [encoder setThreadgroupMemoryLength:20 atIndex:0]);
+    CHECK_RAISES("must be <= 32768", [encoder setThreadgroupMemoryLength:32784 atIndex:0]);
+    CHECK_RAISES("must have no zero", [encoder dispatchThreads:one threadsPerThreadgroup:MTLSizeMake(1, 0, 1)]);
+    CHECK_RAISES("more than the pipeline's 1024", [encoder dispatchThreads:one
+                                                     threadsPerThreadgroup:MTLSizeMake(32, 33, 1)]);
+    CHECK_RAISES("more than the pipeline's 1024", [encoder dispatchThreads:one
+                                                     threadsPerThreadgroup:MTLSizeMake(NSUIntegerMax, 2, 1)]);
+    CHECK_RAISES("the grid has more than", [encoder dispatchThreadgroups:MTLSizeMake(1ul << 31, 1, 1)
+                                                   threadsPerThreadgroup:MTLSizeMake(2, 1, 1)]);
+    CHECK_RAISES("multiple of 4", [encoder dispatchThreadgroupsWithIndirectBuffer:values
+                                                            indirectBufferOffset:2
+                                                           threadsPerThreadgroup:one]);
+    CHECK_RAISES("exceed the buffer's length", [encoder dispatchThreadgroupsWithIndirectBuffer:values
+                                                                         indirectBufferOffset:248
+                                                                        threadsPerThreadgroup:one]);
+    CHECK_RAISES("scope", [encoder memoryBarrierWithScope:MTLBarrierScopeRenderTargets]);
+    [encoder dispatchThreads:MTLSizeMake(4, 1, 1) threadsPerThreadgroup:MTLSizeMake(4, 1, 1)];
+    [encoder endEncoding];
+    CHECK_RAISES("has ended", [encoder dispatchThreads:one threadsPerThreadgroup:one]);
+    CHECK_RAISES("has ended", [encoder setBuffer:values offset:0 atIndex:0]);
+    [buffer commit];
+    [buffer waitUntilCompleted];
+    CHECK([buffer status] == MTLCommandBufferStatusCompleted && *(int *)[values contents] == 4);
+    [values release];
+    [total release];
+    [library release];
+}
+
+/* The software Metal's own library files. */
+static void test_container(void)
+{
+    const char *text = [source UTF8String];
+    const smtl_container_macro macros[] = {{"SCALE(x)", "(x) * 3"}, {"UNUSED", NULL}};
+    size_t size = 0;
+    uint8_t *bytes =
+        smtl_container_create(text, strlen(text), macros, 2, MTLLanguageVersion3_0, MTLMathModeSafe, &size);
+    dispatch_data_t data = dispatch_data_create(bytes, size, nil, DISPATCH_DATA_DESTRUCTOR_DEFAULT);
+    NSError *error = (NSError *)1;
+    id<MTLLibrary> library = [device newLibraryWithData:data error:&error];
+    CHECK([[library functionNames] count] == 4 && error == nil);
+    [library release];
+    dispatch_release(data);
+
+    NSString *path = [NSTemporaryDirectory() stringByAppendingPathComponent:@"software-metal-test.metallib"];
+    [[NSData dataWithBytes:bytes length:size] writeToFile:path atomically:NO];
+    library = [device newLibraryWithURL:[NSURL fileURLWithPath:path] error:&error];
+    CHECK([[library functionNames] count] == 4);
+    [library release];
+
+    /* Cut anywhere, it is refused and nothing else. */
+    for (size_t length = 0; length < size; length += length < 80 ? 1 : 97) {
+        @autoreleasepool {
+            uint8_t *cut = malloc(length + 1);
+            memcpy(cut, bytes, length);
+            NSError *problem = nil;
+            data = dispatch_data_create(cut, length, nil, ^{
+              free(cut);
+            });
+            CHECK([device newLibraryWithData:data error:&problem] == nil);
+            CHECK([problem code] == MTLLibraryErrorUnsupported);
+            dispatch_release(data);
+        }
+    }
+    free(bytes);
+    [[NSFileManager defaultManager] removeFileAtPath:path handler:nil];
+    CHECK([device newLibraryWithURL:[NSURL fileURLWithPath:path] error:&error] == nil);
+    CHECK([error code] == MTLLibraryErrorFileNotFound);
+    data = dispatch_data_create("MTLB\1\2\3\4 and more", 17, nil, DISPATCH_DATA_DESTRUCTOR_DEFAULT);
+    CHECK([device newLibraryWithData:data error:&error] == nil);
+    CHECK([[error localizedDescription] rangeOfString:@"Apple"].location != NSNotFound);
+    dispatch_release(data);
+}
+
+int main(void)
+{
+    @autoreleasepool {
+        device = MTLCreateSystemDefaultDevice();
+        queue = [device newCommandQueue];
+        RUN(test_library);
+        RUN(test_compile_error);
+        RUN(test_asynchronous);
+        RUN(test_dispatches);
+        RUN(test_concurrent_encoder);
+        RUN(test_constants);
+        RUN(test_reflection);
+        RUN(test_misuse);
+        RUN(test_container);
+        [queue release];
+    }
+    return checks_report();
+}
