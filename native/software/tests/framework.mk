@@ -22,7 +22,7 @@ test: test-framework
 test-framework: $(FRAMEWORK_TESTS)
 	@failed=; for test in $(FRAMEWORK_TESTS); do \
 		echo "== $$(basename $$test)"; \
-		SOFTWARE_METAL_CACHE=$(BUILD)/cache $$test || failed="$$failed $$(basename $$test)"; \
+		LSAN_OPTIONS=suppressions=leaks.supp SOFTWARE_METAL_CACHE=$(BUILD)/cache $$test || failed="$$failed $$(basename $$test)"; \
 	done; if [ -n "$$failed" ]; then echo "FAILED:$$failed"; exit 1; fi
 
 bench-framework: $(BUILD)/bench_framework
