@@ -125,3 +125,12 @@ void smtl_kernel_release(smtl_kernel *kernel) {
 }
 
 size_t smtl_kernel_static_threadgroup_memory(const smtl_kernel *kernel) { return kernel->static_threadgroup_memory; }
+
+uint32_t smtl_kernel_argument_mask(const smtl_kernel *kernel, bool threadgroup) {
+    const smtl_parameter_kind kind = threadgroup ? SMTL_PARAMETER_THREADGROUP : SMTL_PARAMETER_BUFFER;
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < kernel->image->parameter_count; ++i)
+        if (kernel->image->parameters[i].kind == kind)
+            mask |= uint32_t{1} << kernel->image->parameters[i].index;
+    return mask;
+}

@@ -123,22 +123,19 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
 
 /* --- Dispatches --------------------------------------------------------------------------------------------------- */
 
-/* Every argument that the kernel declares must be bound and large enough for one value of its type. */
+/* Every argument that the kernel takes must be bound and large enough for one value of its type. */
 static void require_arguments(const char *where, const SMTLComputePipeline *pipeline, const size_t *lengths,
                               const uint32_t *threadgroup_lengths)
 {
     size_t threadgroup_memory = pipeline->_staticMemory;
     for (size_t i = 0; i < pipeline->_argumentCount; i++) {
         const smtl_argument *argument = &pipeline->_arguments[i];
-        if (argument->index >= SMTL_MAX_BUFFER_ARGUMENTS) {
-            continue;
-        }
         bool buffer = argument->kind == SMTL_ARGUMENT_BUFFER;
         size_t length = buffer ? lengths[argument->index] : threadgroup_lengths[argument->index];
         threadgroup_memory += buffer ? 0 : length;
-        SMTL_REQUIRE(length > 0 || argument->conditional, where, @"missing %s binding at index %u for %s",
+        SMTL_REQUIRE(length > 0, where, @"missing %s binding at index %u for %s",
                      buffer ? "buffer" : "threadgroup memory", argument->index, argument->name);
-        SMTL_REQUIRE(length >= argument->type_size || length == 0, where,
+        SMTL_REQUIRE(length >= argument->type_size, where,
                      @"argument %s at index %u has space for %zu bytes, but its type takes %zu", argument->name,
                      argument->index, length, argument->type_size);
     }

@@ -11,7 +11,7 @@
 @public
     SMTLDevice *_device;
     smtl_kernel *_kernel;
-    const smtl_argument *_arguments; /* the library's */
+    smtl_argument *_arguments; /* those that the kernel takes; their strings are the library's */
     size_t _argumentCount;
     NSUInteger _maxThreads;
     NSUInteger _staticMemory;

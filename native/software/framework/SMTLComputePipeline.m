@@ -65,17 +65,39 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
     free(log);
     _staticMemory = smtl_kernel_static_threadgroup_memory(_kernel);
     _maxThreads = limit != 0 ? limit : function->_library->_maxThreads;
-    _argumentCount =
-        smtl_library_arguments(function->_library->_library, [function->_name UTF8String], &_arguments);
-    if (_argumentCount == SIZE_MAX) {
-        _argumentCount = 0;
+    if (![self copyArguments]) {
+        SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorInternal, @"out of memory"));
+        [self release];
+        return nil;
     }
     SMTLStoreError(error, nil);
     return self;
 }
 
+/* The arguments that the function declares, less those that its constants removed. */
+- (BOOL)copyArguments
+{
+    const smtl_argument *declared = NULL;
+    size_t count =
+        smtl_library_arguments(_function->_library->_library, [_function->_name UTF8String], &declared);
+    if (count == SIZE_MAX) {
+        return YES;
+    }
+    const uint32_t buffers = smtl_kernel_argument_mask(_kernel, false);
+    const uint32_t threadgroup = smtl_kernel_argument_mask(_kernel, true);
+    _arguments = calloc(count + 1, sizeof *_arguments);
+    for (size_t i = 0; _arguments != NULL && i < count; i++) {
+        const uint32_t taken = declared[i].kind == SMTL_ARGUMENT_BUFFER ? buffers : threadgroup;
+        if (declared[i].index < SMTL_MAX_BUFFER_ARGUMENTS && (taken >> declared[i].index & 1)) {
+            _arguments[_argumentCount++] = declared[i];
+        }
+    }
+    return _arguments != NULL;
+}
+
 - (void)dealloc
 {
+    free(_arguments);
     if (_kernel != NULL) {
         smtl_kernel_release(_kernel);
     }

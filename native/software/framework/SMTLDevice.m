@@ -9,6 +9,7 @@
 #import "SMTLEvent.h"
 #import "SMTLHeap.h"
 #import "SMTLResidencySet.h"
+#include "SMTLRuntime.h"
 #include <pthread.h>
 
 #define DEFAULT_COMMAND_BUFFERS 64
@@ -36,6 +37,7 @@ static NSArray *all_devices(void)
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&mutex);
     if (devices == nil) {
+        SMTLInitialiseClasses();
         NSMutableArray *made = [[NSMutableArray alloc] init];
         for (uint32_t i = 0; i < smtl_config_get()->device_count; i++) {
             SMTLDevice *device = [[SMTLDevice alloc] init];

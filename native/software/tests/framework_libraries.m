@@ -14,6 +14,9 @@ static NSString *const source =
      "                uint i [[thread_position_in_grid]]) { values[i] += amount; }\n"
      "kernel void stepped(device int *values [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
      "    values[i] += twice ? 2 * stride : stride; }\n"
+     "kernel void gated(device int *values [[buffer(0)]],\n"
+     "                  device const int *extra [[buffer(1), function_constant(twice)]],\n"
+     "                  uint i [[thread_position_in_grid]]) { values[i] += twice ? extra[i] : 1; }\n"
      "kernel void total(device const int *in [[buffer(0)]], device int *out [[buffer(2)]],\n"
      "                  threadgroup int *scratch [[threadgroup(0)]], uint i [[thread_position_in_threadgroup]],\n"
      "                  uint n [[threads_per_threadgroup]], uint g [[threadgroup_position_in_grid]]) {\n"
@@ -93,7 +96,7 @@ static id<MTLCommandBuffer> run(void (^encode)(id<MTLComputeCommandEncoder> enco
 static void test_library(void)
 {
     id<MTLLibrary> library = make_library();
-    NSArray *names = [NSArray arrayWithObjects:@"add", @"stepped", @"total", @"scaled", nil];
+    NSArray *names = [NSArray arrayWithObjects:@"add", @"stepped", @"gated", @"total", @"scaled", nil];
     CHECK([[library functionNames] isEqual:names]);
     CHECK([library device] == device && [library type] == MTLLibraryTypeExecutable);
     CHECK([library newFunctionWithName:@"missing"] == nil);
@@ -282,6 +285,45 @@ static void test_constants(void)
     [library release];
 }
 
+/* An argument that a function constant removes is neither reflected nor asked for. */
+static void test_conditional_argument(void)
+{
+    id<MTLLibrary> library = make_library();
+    id<MTLBuffer> values = make_ints(8, 0, 1);
+    id<MTLBuffer> extra = make_ints(8, 10, 1);
+    for (int present = 0; present < 2; present++) {
+        bool twice = present;
+        NSError *error = nil;
+        MTLFunctionConstantValues *constants = [[[MTLFunctionConstantValues alloc] init] autorelease];
+        [constants setConstantValue:&twice type:MTLDataTypeBool atIndex:1];
+        id<MTLFunction> function = [library newFunctionWithName:@"gated" constantValues:constants error:&error];
+        MTLComputePipelineReflection *reflection = nil;
+        id<MTLComputePipelineState> pipeline =
+            [device newComputePipelineStateWithFunction:function
+                                                options:MTLPipelineOptionBindingInfo
+                                             reflection:&reflection
+                                                  error:&error];
+        CHECK([[reflection bindings] count] == (NSUInteger)present + 1);
+        run(^(id<MTLComputeCommandEncoder> encoder) {
+          const MTLSize size = MTLSizeMake(8, 1, 1);
+          [encoder setComputePipelineState:pipeline];
+          [encoder setBuffer:values offset:0 atIndex:0];
+          if (present) {
+              CHECK_RAISES("missing buffer binding at index 1 for extra",
+                           [encoder dispatchThreads:size threadsPerThreadgroup:size]);
+              [encoder setBuffer:extra offset:0 atIndex:1];
+          }
+          [encoder dispatchThreads:size threadsPerThreadgroup:size];
+        });
+        [pipeline release];
+        [function release];
+    }
+    CHECK(are_ints(values, 11, 2));
+    [extra release];
+    [values release];
+    [library release];
+}
+
 static void test_reflection(void)
 {
     id<MTLLibrary> library = make_library();
@@ -387,14 +429,14 @@ static void test_container(void)
     dispatch_data_t data = dispatch_data_create(bytes, size, nil, DISPATCH_DATA_DESTRUCTOR_DEFAULT);
     NSError *error = (NSError *)1;
     id<MTLLibrary> library = [device newLibraryWithData:data error:&error];
-    CHECK([[library functionNames] count] == 4 && error == nil);
+    CHECK([[library functionNames] count] == 5 && error == nil);
     [library release];
     dispatch_release(data);
 
     NSString *path = [NSTemporaryDirectory() stringByAppendingPathComponent:@"software-metal-test.metallib"];
     [[NSData dataWithBytes:bytes length:size] writeToFile:path atomically:NO];
     library = [device newLibraryWithURL:[NSURL fileURLWithPath:path] error:&error];
-    CHECK([[library functionNames] count] == 4);
+    CHECK([[library functionNames] count] == 5);
     [library release];
 
     /* Cut anywhere, it is refused and nothing else. */
@@ -432,6 +474,7 @@ int main(void)
         RUN(test_dispatches);
         RUN(test_concurrent_encoder);
         RUN(test_constants);
+        RUN(test_conditional_argument);
         RUN(test_reflection);
         RUN(test_misuse);
         RUN(test_container);

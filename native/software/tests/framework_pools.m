@@ -1,6 +1,7 @@
 /* Autorelease as on Apple's systems: what comes back autoreleased needs a pool, and without one GNUstep reports it and
  * the objects stay. */
 #include "framework_test.h"
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -66,6 +67,70 @@ static void test_without_pool(void)
     CHECK(smtl_live_objects_total() == before + 30);
 }
 
+/* One of everything that comes back as a string, an error, an array or an object. */
+static void one_of_each(void)
+{
+    NSError *error = nil;
+    id<MTLBuffer> buffer = [device newBufferWithLength:64 options:0];
+    [buffer setLabel:[device name]];
+    [buffer label];
+    MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
+    [descriptor setSize:1024];
+    id<MTLHeap> heap = [device newHeapWithDescriptor:descriptor];
+    [[heap newBufferWithLength:64 options:MTLResourceStorageModePrivate] release];
+    id<MTLSharedEvent> event = [device newSharedEvent];
+    MTLSharedEventHandle *handle = [event newSharedEventHandle];
+    [[device newFence] release];
+    id<MTLCommandBuffer> command_buffer = [queue commandBuffer];
+    [command_buffer setLabel:@"label"];
+    [command_buffer addScheduledHandler:^(id<MTLCommandBuffer> handed) {
+      [handed label];
+    }];
+    [command_buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) {
+      [[handed error] localizedDescription];
+      [buffer label];
+    }];
+    [command_buffer encodeSignalEvent:event value:1];
+    id<MTLComputeCommandEncoder> encoder = [command_buffer computeCommandEncoder];
+    @try {
+        [encoder dispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
+    } @catch (NSException *exception) {
+        [exception reason];
+    }
+    [encoder endEncoding];
+    smtl_fault_fail_command_buffer(1, MTLCommandBufferErrorInternal);
+    [command_buffer commit];
+    [command_buffer waitUntilCompleted];
+    [[command_buffer error] localizedDescription];
+    [device newLibraryWithFile:@"/nonexistent" error:&error];
+    smtl_fault_fail_compile(1);
+    [device newLibraryWithSource:@"" options:nil error:&error];
+    NSArray *devices = MTLCopyAllDevices();
+    [devices release];
+    [handle release];
+    [event release];
+    [heap release];
+    [buffer release];
+}
+
+/* Plain Foundation objects are in no count of ours: the heap's size shows them. */
+static void test_growth(void)
+{
+    enum { WARM = 500, ROUNDS = 3000 };
+    size_t before = 0;
+    for (int i = 0; i < WARM + ROUNDS; i++) {
+        if (i == WARM) {
+            before = mallinfo2().uordblks;
+        }
+        @autoreleasepool {
+            one_of_each();
+        }
+    }
+    size_t after = mallinfo2().uordblks;
+    /* An object a round would be 48,000 bytes at least. */
+    CHECK(after < before + 24000);
+}
+
 /* Many made and dropped in sequence, on one pool each: nothing grows. */
 static void test_sequence(void)
 {
@@ -85,6 +150,7 @@ int main(void)
         queue = [device newCommandQueueWithMaxCommandBufferCount:100];
         RUN(test_with_pool);
         RUN(test_sequence);
+        RUN(test_growth);
     }
     @autoreleasepool {
         test_without_pool();
