@@ -1,0 +1,140 @@
+/* Kernels that go wrong: the dispatch fails with a message, and everything stays usable. */
+#include <csignal>
+#include <thread>
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "metal_program.h"
+
+namespace {
+
+const char *const source = R"(
+kernel void far_away(device float *x [[buffer(0)]], device const ulong *distance [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    x[i + *distance] = 1;
+}
+kernel void far_away_later(device float *x [[buffer(0)]], device const ulong *distance [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    threadgroup_barrier(mem_flags::mem_device);
+    if (i == 77)
+        x[i + *distance] = 1;
+    threadgroup_barrier(mem_flags::mem_device);
+}
+kernel void divide_by(device int *x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i] = 100 / x[i]; }
+static uint deep(uint n, device uint *x) {
+    volatile uint room[256];
+    room[n % 256] = n;
+    return n == 0 ? 0 : deep(n - 1, x) + room[(n * 7) % 256] + x[n % 4];
+}
+kernel void recurse(device uint *x [[buffer(0)]], constant uint &depth [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    x[i] = deep(depth, x);
+}
+kernel void increment(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    threadgroup_barrier(mem_flags::mem_device);
+    x[i] += 1;
+}
+)";
+
+bool mentions(const std::string &message, std::initializer_list<const char *> words) {
+    for (const char *word : words)
+        if (message.find(word) == std::string::npos) {
+            std::fprintf(stderr, "'%s' does not mention '%s'\n", message.c_str(), word);
+            return false;
+        }
+    return true;
+}
+
+void still_works(metal_program &program) {
+    std::vector<float> x(5000, 1.0f);
+    CHECK(dispatch(program.kernel("increment")).buffer(0, x).run({5000}, {250}).empty());
+    CHECK(x == std::vector<float>(5000, 2.0f));
+}
+
+void memory(metal_program &program) {
+    std::vector<float> x(256);
+    std::vector<uint64_t> distance = {uint64_t(1) << 44};
+    for (int round = 0; round < 3; ++round) {
+        CHECK(mentions(dispatch(program.kernel("far_away")).buffer(0, x).buffer(1, distance).run({64}, {64}),
+                       {"far_away", "invalid memory", "threadgroup (0, 0, 0)"}));
+        still_works(program);
+        CHECK(mentions(dispatch(program.kernel("far_away_later")).buffer(0, x).buffer(1, distance).run({256}, {64}),
+                       {"far_away_later", "invalid memory", "threadgroup (1, 0, 0)", "thread 13"}));
+        still_works(program);
+    }
+
+    /* A buffer with nothing behind it: the message says which one it was. */
+    const size_t page = size_t(sysconf(_SC_PAGESIZE));
+    void *mapped = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(static_cast<char *>(mapped) + page, page, PROT_NONE);
+    distance[0] = page / sizeof(float);
+    CHECK(mentions(dispatch(program.kernel("far_away")).bytes(0, mapped, page).buffer(1, distance).run({1}, {1}),
+                   {"0 bytes after the end of buffer argument 0"}));
+    munmap(mapped, 2 * page);
+}
+
+void arithmetic(metal_program &program) {
+#if defined(__x86_64__) /* elsewhere a division by zero is no trap */
+    std::vector<int> x(1000, 5);
+    x[700] = 0;
+    CHECK(mentions(dispatch(program.kernel("divide_by")).buffer(0, x).run({1000}, {100}), {"divide_by", "by zero", "threadgroup (7, 0, 0)"}));
+#endif
+    still_works(program);
+}
+
+void stack(metal_program &program) {
+    std::vector<uint32_t> x(64);
+    uint32_t depth = 20;
+    CHECK(dispatch(program.kernel("recurse")).buffer(0, x).constant(1, depth).run({64}, {64}).empty());
+    depth = 100000;
+    CHECK(mentions(dispatch(program.kernel("recurse")).buffer(0, x).constant(1, depth).run({64}, {64}), {"recurse", "more stack"}));
+    still_works(program);
+}
+
+void from_many_threads(metal_program &program) {
+    const smtl_kernel *const bad = program.kernel("far_away_later");
+    const smtl_kernel *const good = program.kernel("increment");
+    std::vector<std::thread> threads;
+    std::vector<int> right(8);
+    for (int t = 0; t < 8; ++t)
+        threads.emplace_back([&, t] {
+            std::vector<float> x(3000);
+            std::vector<uint64_t> distance = {uint64_t(1) << 44};
+            for (int round = 0; round < 20; ++round) {
+                if (t % 2 == 0)
+                    right[t] += !dispatch(bad).buffer(0, x).buffer(1, distance).run({256}, {64}).empty();
+                else
+                    right[t] += dispatch(good).buffer(0, x).run({3000}, {100}).empty() && x[2999] == float(round + 1);
+            }
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    for (int count : right)
+        CHECK(count == 20);
+}
+
+/* A fault of the host's own code is not the engine's: it still ends the process, or reaches the handler of before. */
+void host_faults() {
+    const pid_t child = fork();
+    if (child == 0) {
+        volatile int *nowhere = nullptr;
+        *nowhere = 1;
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+} // namespace
+
+int main() {
+    metal_program program(source);
+    still_works(program);
+    memory(program);
+    arithmetic(program);
+    stack(program);
+    from_many_threads(program);
+    host_faults();
+    return check::report("engine_faults_test");
+}
