@@ -8,7 +8,6 @@
     MTLBindingAccess _access;
     NSUInteger _index;
     NSUInteger _size;
-    BOOL _conditional;
 }
 - (instancetype)initWithArgument:(const smtl_argument *)argument;
 @end
@@ -33,7 +32,6 @@
     _access = argument->access == SMTL_ACCESS_READ_ONLY ? MTLBindingAccessReadOnly : MTLBindingAccessReadWrite;
     _index = argument->index;
     _size = argument->type_size;
-    _conditional = argument->conditional;
     return self;
 }
 
@@ -43,10 +41,10 @@
     [super dealloc];
 }
 
-/* Which of the arguments that hang on a function constant a specialised kernel has is not told: none has to be bound. */
+/* Arguments that a function constant has removed do not get here. */
 - (BOOL)isUsed
 {
-    return !_conditional;
+    return YES;
 }
 
 - (BOOL)isArgument

@@ -281,6 +281,7 @@ static void test_constants(void)
     function = [library newFunctionWithName:@"stepped"];
     CHECK([device newComputePipelineStateWithFunction:function error:&error] == nil);
     CHECK([[error localizedDescription] rangeOfString:@"stepped"].location != NSNotFound);
+    CHECK([[error localizedDescription] rangeOfString:@"has no value"].location != NSNotFound);
     [function release];
     [library release];
 }
