@@ -143,11 +143,11 @@ impl CommandBuffer {
     /// Lets the GPU raise `event` to `value` once the work recorded so far is done (`encodeSignalEvent:value:`).
     ///
     /// Should the GPU fail, the event is raised all the same, so that nobody waits for ever: look at the
-    /// [`Submission`].
+    /// [`Submission`]. An event may be shared by several devices.
     ///
     /// # Errors
     ///
-    /// [`Error::WrongDevice`](crate::Error::WrongDevice).
+    /// [`Error::Internal`](crate::Error::Internal).
     pub fn encode_signal_event(&mut self, event: &SharedEvent, value: u64) -> Result<()> {
         // SAFETY: both are live.
         unsafe {
@@ -162,7 +162,7 @@ impl CommandBuffer {
     ///
     /// # Errors
     ///
-    /// [`Error::WrongDevice`](crate::Error::WrongDevice).
+    /// [`Error::Internal`](crate::Error::Internal).
     pub fn encode_wait_for_event(&mut self, event: &SharedEvent, value: u64) -> Result<()> {
         // SAFETY: both are live.
         unsafe {

@@ -166,8 +166,7 @@ impl<'a> ComputeEncoder<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for no bytes,
-    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for too many and for the index.
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for no bytes, for too many and for the index.
     #[inline]
     pub fn set_bytes(&mut self, bytes: &[u8], index: usize) -> Result<()> {
         let (pointer, length) = (bytes.as_ptr().cast(), bytes.len());
@@ -213,9 +212,9 @@ impl<'a> ComputeEncoder<'a> {
     ///
     /// [`Error::InvalidState`](crate::Error::InvalidState) without a pipeline,
     /// [`Error::MissingArgument`](crate::Error::MissingArgument) where the kernel has an argument that nothing is bound
-    /// to, [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a size of zero,
-    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for more threads or threadgroup memory than the pipeline or the
-    /// device has.
+    /// to, [`Error::InvalidArgument`](crate::Error::InvalidArgument) for an empty threadgroup,
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for an empty grid and for more threads or threadgroup memory than
+    /// the pipeline or the device has.
     ///
     /// # Safety
     ///

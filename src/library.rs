@@ -93,8 +93,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::Compile`] with the compiler's log, whose lines are the source's own; [`Error::InvalidArgument`] for an
-    /// empty source and for macros that are none.
+    /// [`Error::Compile`] with the compiler's log, whose lines are the source's own; [`Error::InvalidArgument`] for
+    /// macros that are none.
     pub fn new_library_with_source(
         &self,
         source: &str,

@@ -2,7 +2,9 @@
 //! itself.
 
 use std::env;
-use std::process::{Command, ExitStatus};
+use std::panic;
+use std::process::{Command, ExitCode, ExitStatus};
+use std::time::Instant;
 
 use crate::MISSING_POOL_REPORTS;
 
@@ -28,55 +30,112 @@ impl ChildOutput {
         };
         self.text.lines().filter(reports).count()
     }
+
+    /// Fails the test where the child failed or reported a missing pool.
+    pub fn assert_clean(&self) {
+        assert!(
+            self.status.success(),
+            "failed in its process ({}):\n{}",
+            self.status,
+            self.text
+        );
+        assert_eq!(
+            self.missing_pools(),
+            0,
+            "an autorelease pool was missing:\n{}",
+            self.text
+        );
+    }
 }
 
-/// Runs `scenario` in a child process, on its main thread: the test called `test` is the only one there, and gets to the
-/// same call. In the parent, gives what the child left behind; in the child, `None`.
-pub fn run_child(test: &str, scenario: impl FnOnce()) -> Option<ChildOutput> {
-    if env::var(CHILD_VARIABLE).is_ok_and(|name| name == test) {
-        scenario();
-        return None;
-    }
+fn is_child_for(test: &str) -> bool {
+    env::var(CHILD_VARIABLE).is_ok_and(|name| name == test)
+}
+
+/// Runs this program again, for `test`.
+fn run_again(test: &str, arguments: &[&str]) -> ChildOutput {
     let program = env::current_exe().expect("a test knows its program");
     let output = Command::new(program)
-        // One test thread: libtest then runs the test on the main thread.
-        .args([
-            test,
-            "--exact",
-            "--nocapture",
-            "--test-threads=1",
-            "--include-ignored",
-        ])
+        .args(arguments)
         .env(CHILD_VARIABLE, test)
         .env("OBJC_DEBUG_MISSING_POOLS", "YES")
         .output()
         .expect("the test's own program runs");
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(
-        text.contains("1 passed") || !output.status.success(),
-        "no test {test} in the child:\n{text}"
-    );
-    Some(ChildOutput {
+    ChildOutput {
         status: output.status,
         text,
-    })
+    }
 }
 
-/// Runs `scenario` as [`run_child`] does, and fails the test where the child fails or reports a missing pool.
+/// Runs `scenario` in a child process in which the test called `test` is the only one and gets to the same call; fails the
+/// test where the child fails or reports a missing pool.
 pub fn in_child(test: &str, scenario: impl FnOnce()) {
-    let Some(output) = run_child(test, scenario) else {
-        return;
-    };
+    if is_child_for(test) {
+        return scenario();
+    }
+    let output = run_again(test, &[test, "--exact", "--nocapture", "--test-threads=1"]);
+    output.assert_clean();
     assert!(
-        output.status.success(),
-        "{test} failed in its process ({}):\n{}",
-        output.status,
+        output.text.contains("1 passed"),
+        "there is no test {test}:\n{}",
         output.text
     );
-    assert_eq!(
-        output.missing_pools(),
-        0,
-        "{test} lacked an autorelease pool:\n{}",
-        output.text
-    );
+}
+
+/// A test of a program without libtest.
+pub struct Case {
+    /// Its name, for the filter and the report.
+    pub name: &'static str,
+    /// What runs in the child process, on its main thread.
+    pub run: fn(),
+    /// Looks at what the child left behind; panics where it is not as it should be.
+    pub check: fn(&ChildOutput),
+}
+
+/// The `main` of a test program whose tests need the main thread of a process of their own each, which libtest gives to
+/// none. Takes part of a name as a filter, and `--list`, as libtest does.
+pub fn main(cases: &[Case]) -> ExitCode {
+    if let Some(case) = cases.iter().find(|case| is_child_for(case.name)) {
+        (case.run)();
+        return ExitCode::SUCCESS;
+    }
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let filters: Vec<&String> = arguments
+        .iter()
+        .filter(|argument| !argument.starts_with('-'))
+        .collect();
+    let wanted = |case: &&Case| {
+        filters.is_empty()
+            || filters
+                .iter()
+                .any(|filter| case.name.contains(filter.as_str()))
+    };
+    if arguments.iter().any(|argument| argument == "--list") {
+        cases
+            .iter()
+            .filter(wanted)
+            .for_each(|case| println!("{}: test", case.name));
+        return ExitCode::SUCCESS;
+    }
+    let mut failed = Vec::new();
+    for case in cases.iter().filter(wanted) {
+        let start = Instant::now();
+        let output = run_again(case.name, &[]);
+        let passed = panic::catch_unwind(|| (case.check)(&output)).is_ok();
+        let seconds = start.elapsed().as_secs_f32();
+        println!(
+            "test {} ... {} ({seconds:.1} s)",
+            case.name,
+            if passed { "ok" } else { "FAILED" }
+        );
+        if !passed {
+            failed.push(case.name);
+        }
+    }
+    if failed.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    println!("failed: {}", failed.join(", "));
+    ExitCode::FAILURE
 }

@@ -3,10 +3,12 @@
 
 mod child;
 mod executor;
+#[cfg(software_metal)]
+pub mod faults;
 #[cfg(metal_backend)]
 mod objects;
 
-pub use child::{ChildOutput, in_child, run_child};
+pub use child::{Case, ChildOutput, in_child, main};
 pub use executor::block_on;
 #[cfg(metal_backend)]
 pub use objects::{

@@ -1,0 +1,226 @@
+use std::time::Duration;
+
+use metal_bridge::Error;
+
+use crate::*;
+
+fn in_use(error: &Error) -> bool {
+    matches!(error, Error::InUse(_))
+}
+
+fn timeout(error: &Error) -> bool {
+    matches!(error, Error::Timeout(_))
+}
+
+#[test]
+fn a_buffer_on_record_is_refused_to_the_cpu() {
+    let (queue, buffer) = (queue(), shared(&[1.0; 32]));
+    let mut commands = queue.command_buffer().unwrap();
+    let mut encoder = commands
+        .compute_command_encoder(DispatchType::Serial)
+        .unwrap();
+    encoder.set_buffer(&buffer, 0, 0).unwrap();
+    assert_error(buffer.read::<f32>(), in_use, "not committed");
+    encoder.end_encoding().unwrap();
+    assert_error(buffer.write::<f32>(), in_use, "Buffer::write");
+    assert_error(
+        buffer.copy_to_slice(0, &mut [0.0f32]),
+        in_use,
+        "not committed",
+    );
+    // Dropped without a commit: free again.
+    drop(commands);
+    buffer.write::<f32>().unwrap()[0] = 2.0;
+}
+
+#[test]
+fn a_buffer_on_record_for_reading_is_read_by_both() {
+    let (queue, buffer) = (queue(), shared(&[1.0; 32]));
+    let mut commands = queue.command_buffer().unwrap();
+    let mut encoder = commands
+        .compute_command_encoder(DispatchType::Serial)
+        .unwrap();
+    encoder.set_buffer_read_only(&buffer, 0, 0).unwrap();
+    assert_eq!(buffer.read::<f32>().unwrap().len(), 32);
+    assert_error(buffer.write::<f32>(), in_use, "not committed");
+    // Bound for writing as well: now the reader is refused, too.
+    encoder.set_buffer(&buffer, 0, 1).unwrap();
+    assert_error(buffer.read::<f32>(), in_use, "not committed");
+}
+
+#[test]
+fn cpu_access_waits_for_committed_work() {
+    let (queue, buffer) = (queue(), shared(&[1.0; 32]));
+    let gate = device().new_shared_event().unwrap();
+    let submission = increment(&queue, &buffer, Some(&gate));
+    assert_error(
+        buffer.read_timeout::<f32>(SHORT),
+        timeout,
+        "committed command buffer",
+    );
+    assert_error(
+        buffer.write_timeout::<f32>(SHORT),
+        timeout,
+        "Buffer::write_timeout",
+    );
+    assert_error(
+        buffer.wait_until_idle(Some(SHORT)),
+        timeout,
+        "Buffer::wait_until_idle",
+    );
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(SHORT);
+            gate.set_signaled_value(1).unwrap();
+        });
+        // No wait for the submission: the access itself waits.
+        assert_eq!(*buffer.read::<f32>().unwrap(), [2.0; 32]);
+    });
+    submission.wait().unwrap();
+    buffer.wait_until_idle(None).unwrap();
+}
+
+#[test]
+fn access_waits_for_every_command_buffer_that_conflicts() {
+    let (queue, buffer) = (queue(), shared(&[0.0; 8]));
+    for _ in 0..20 {
+        drop(increment(&queue, &buffer, None));
+    }
+    assert_eq!(*buffer.read::<f32>().unwrap(), [20.0; 8]);
+}
+
+#[test]
+fn guards_keep_encoders_out() {
+    let (queue, buffer) = (queue(), shared(&[1.0; 8]));
+    let mut commands = queue.command_buffer().unwrap();
+    let mut encoder = commands
+        .compute_command_encoder(DispatchType::Serial)
+        .unwrap();
+    {
+        let _reader = buffer.read::<f32>().unwrap();
+        assert_error(encoder.set_buffer(&buffer, 0, 0), in_use, "being read");
+        assert_error(encoder.use_buffer(&buffer), in_use, "use_buffer");
+        encoder.set_buffer_read_only(&buffer, 0, 0).unwrap();
+    }
+    drop(encoder);
+    drop(commands);
+    let mut commands = queue.command_buffer().unwrap();
+    let _writer = buffer.write::<f32>().unwrap();
+    let mut encoder = commands
+        .compute_command_encoder(DispatchType::Serial)
+        .unwrap();
+    assert_error(encoder.set_buffer(&buffer, 0, 0), in_use, "being written");
+    assert_error(
+        encoder.set_buffer_read_only(&buffer, 0, 0),
+        in_use,
+        "being written",
+    );
+    drop(encoder);
+    let mut blit = commands.blit_command_encoder().unwrap();
+    assert_error(blit.fill(&buffer, 0..8, 0), in_use, "BlitEncoder::fill");
+    assert_error(
+        blit.synchronize(&buffer),
+        in_use,
+        "BlitEncoder::synchronize",
+    );
+    assert_error(
+        blit.copy(&shared(&[0.0; 8]), 0, &buffer, 0, 8),
+        in_use,
+        "BlitEncoder::copy",
+    );
+}
+
+#[test]
+fn guards_exclude_each_other() {
+    let buffer = shared(&[1.0, 2.0]);
+    let (first, second) = (
+        buffer.read::<f32>().unwrap(),
+        buffer.read_range::<f32>(1..2).unwrap(),
+    );
+    assert_eq!((first[0], second[0]), (1.0, 2.0));
+    assert_error(buffer.write::<f32>(), in_use, "being read");
+    drop((first, second));
+    let writer = buffer.write_range::<f32>(0..1).unwrap();
+    // The whole buffer, whatever the range.
+    assert_error(buffer.write_range::<f32>(1..2), in_use, "being written");
+    assert_error(buffer.read::<f32>(), in_use, "being written");
+    drop(writer);
+    buffer.read::<f32>().unwrap();
+}
+
+#[test]
+fn guards_may_end_on_other_threads() {
+    let buffer = shared(&[1.0; 4]);
+    std::thread::scope(|scope| {
+        let mut writer = buffer.write::<f32>().unwrap();
+        scope.spawn(move || writer[1] = 9.0).join().unwrap();
+        let reader = buffer.read::<f32>().unwrap();
+        scope
+            .spawn(move || assert_eq!(reader[1], 9.0))
+            .join()
+            .unwrap();
+    });
+    buffer.write::<f32>().unwrap();
+}
+
+#[test]
+fn a_leaked_guard_or_encoder_costs_its_buffer_and_no_more() {
+    let (queue, buffer) = (queue(), shared(&[1.0; 4]));
+    std::mem::forget(buffer.read::<f32>().unwrap());
+    assert_error(buffer.write::<f32>(), in_use, "being read");
+    buffer.read::<f32>().unwrap();
+
+    let other = shared(&[1.0; 4]);
+    let mut commands = queue.command_buffer().unwrap();
+    let mut encoder = commands
+        .compute_command_encoder(DispatchType::Serial)
+        .unwrap();
+    encoder.set_buffer(&other, 0, 0).unwrap();
+    std::mem::forget(encoder);
+    let encoder = commands.compute_command_encoder(DispatchType::Serial);
+    assert_error(encoder, |e| matches!(e, Error::InvalidState(_)), "encoder");
+    assert_error(
+        commands.commit(),
+        |e| matches!(e, Error::InvalidState(_)),
+        "mtb_command_buffer_commit",
+    );
+    // The command buffer is gone, and the buffer free.
+    other.write::<f32>().unwrap();
+    increment(&queue, &other, None).wait().unwrap();
+}
+
+#[test]
+fn many_threads_take_turns() {
+    let (queue, buffer) = (queue(), shared(&[0.0; 32]));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..25 {
+                    // Whoever holds the buffer lets go of it soon.
+                    wait_for("a turn", || {
+                        match buffer.write_timeout::<f32>(Duration::from_secs(30)) {
+                            Ok(mut values) => {
+                                values[31] += 1.0;
+                                true
+                            }
+                            Err(error) => {
+                                assert!(in_use(&error), "{error}");
+                                false
+                            }
+                        }
+                    });
+                    let Ok(mut commands) = queue.command_buffer() else {
+                        continue;
+                    };
+                    let Ok(mut encoder) = commands.compute_command_encoder(DispatchType::Serial)
+                    else {
+                        continue;
+                    };
+                    // Recorded and dropped: never in the way for long.
+                    let _ = encoder.set_buffer(&buffer, 0, 0);
+                }
+            });
+        }
+    });
+    assert_eq!(buffer.read::<f32>().unwrap()[31], 100.0);
+}

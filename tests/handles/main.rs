@@ -1,0 +1,142 @@
+//! The safe handles: every noun, every storage mode, what each bad argument gives, and who may access what when.
+#![cfg(metal_backend)]
+
+mod access;
+mod blit;
+mod buffer;
+mod command;
+mod compute;
+mod device;
+mod drops;
+mod event;
+mod faults;
+mod library;
+mod no_copy;
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use metal_bridge::{
+    Buffer, CommandQueue, CompileOptions, ComputePipeline, Device, DispatchType, Error, Library,
+    SharedEvent, StorageMode, Submission,
+};
+
+/// Long enough for anything that happens at all, on a machine that is busy.
+const LONG: Duration = Duration::from_secs(60);
+/// Long enough to see that something does not happen.
+const SHORT: Duration = Duration::from_millis(30);
+
+/// The devices: two where the software Metal is asked in time.
+static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
+    // SAFETY: every test begins here, so nothing reads the environment meanwhile but through `std`, which locks it.
+    unsafe { std::env::set_var("SOFTWARE_METAL_DEVICES", "2") };
+    Device::all().expect("a Metal device")
+});
+
+fn device() -> &'static Device {
+    &DEVICES[0]
+}
+
+/// A second device, where there is one: handles of the two must not be mixed.
+fn other_device() -> Option<&'static Device> {
+    DEVICES.get(1)
+}
+
+const KERNELS: &str = r#"
+#include <metal_stdlib>
+using namespace metal;
+
+constant float factor [[function_constant(0)]];
+
+kernel void increment(device float *values [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    values[i] += 1.0f;
+}
+
+kernel void add(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]],
+                device float *sum [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    sum[i] = a[i] + b[i];
+}
+
+kernel void scale(device float *values [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    values[i] *= factor;
+}
+
+struct Line { float slope; float intercept; };
+
+kernel void line(constant Line &line [[buffer(0)]], device float *values [[buffer(1)]],
+                 uint i [[thread_position_in_grid]]) {
+    values[i] = line.slope * values[i] + line.intercept;
+}
+
+kernel void reverse(device float *values [[buffer(0)]], threadgroup float *copy [[threadgroup(0)]],
+                    uint i [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+    copy[i] = values[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    values[i] = copy[n - 1 - i];
+}
+"#;
+
+static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
+    device()
+        .new_library_with_source(KERNELS, &CompileOptions::new())
+        .expect("the test's kernels compile")
+});
+
+fn pipeline(name: &str) -> ComputePipeline {
+    let function = LIBRARY.new_function(name).unwrap();
+    device().new_compute_pipeline_state(&function).unwrap()
+}
+
+fn queue() -> CommandQueue {
+    device().new_command_queue().unwrap()
+}
+
+fn shared(values: &[f32]) -> Buffer {
+    device()
+        .new_buffer_with_data(values, StorageMode::Shared)
+        .unwrap()
+}
+
+/// Encodes and commits `values[i] += 1` for the whole buffer, behind `gate` where there is one.
+fn increment(queue: &CommandQueue, values: &Buffer, gate: Option<&SharedEvent>) -> Submission {
+    let mut commands = queue.command_buffer().unwrap();
+    if let Some(gate) = gate {
+        commands.encode_wait_for_event(gate, 1).unwrap();
+    }
+    let mut encoder = commands
+        .compute_command_encoder(DispatchType::Serial)
+        .unwrap();
+    encoder
+        .set_compute_pipeline_state(&pipeline("increment"))
+        .unwrap();
+    encoder.set_buffer(values, 0, 0).unwrap();
+    // SAFETY: the kernel touches one float a thread, as many as the buffer has.
+    unsafe { encoder.dispatch_threads(values.len() / 4, 32).unwrap() };
+    encoder.end_encoding().unwrap();
+    commands.commit().unwrap()
+}
+
+/// Asserts the variant of an error and that its text says what was wrong.
+#[track_caller]
+fn assert_error<T>(result: Result<T, Error>, is: fn(&Error) -> bool, says: &str) {
+    match result {
+        Ok(_) => panic!("no error where {says:?} was wrong"),
+        Err(error) => {
+            assert!(is(&error), "another error than expected: {error:?}");
+            assert!(
+                error.to_string().contains(says),
+                "{error} does not say {says:?}"
+            );
+        }
+    }
+}
+
+/// Waits for what another thread is to do.
+#[track_caller]
+fn wait_for(what: &str, done: impl Fn() -> bool) {
+    let start = std::time::Instant::now();
+    while !done() {
+        assert!(start.elapsed() < LONG, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
