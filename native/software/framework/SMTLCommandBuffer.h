@@ -3,6 +3,7 @@
 
 #import "SMTLCommandQueue.h"
 #include "SMTLCompletion.h"
+#import "SMTLEncoderInfo.h"
 
 @class SMTLCommandEncoder;
 
@@ -74,13 +75,5 @@ static inline void SMTLRetainOnce(SMTLCommandBuffer *buffer, id object, uint64_t
         __atomic_store_n(retained_by, buffer->_serial, __ATOMIC_RELAXED);
     }
 }
-
-@interface SMTLCommandBufferEncoderInfo : NSObject <MTLCommandBufferEncoderInfo> {
-@public
-    NSString *_label;
-    NSMutableArray *_debugSignposts;
-    MTLCommandEncoderErrorState _errorState;
-}
-@end
 
 #endif

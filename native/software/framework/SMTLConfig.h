@@ -12,6 +12,7 @@ typedef struct {
     bool unified_memory;      /* SOFTWARE_METAL_UNIFIED: false for a discrete GPU of the Mac2 family */
     uint32_t apple_family;    /* SOFTWARE_METAL_FAMILY: the highest Apple family supported */
     bool poison;              /* SOFTWARE_METAL_POISON: fresh memory is filled with 0xff instead of zero */
+    bool guard;               /* SOFTWARE_METAL_GUARD: buffers end where no memory is, so that overruns fault */
     bool strict;              /* SOFTWARE_METAL_STRICT: no-copy buffers must be page-aligned as on Apple's systems */
     size_t max_buffer_length; /* SOFTWARE_METAL_MAX_BUFFER_LENGTH */
     uint64_t working_set;     /* SOFTWARE_METAL_WORKING_SET */

@@ -33,6 +33,7 @@ static void load_config(void)
     config.unified_memory = smtl_environment_number("SOFTWARE_METAL_UNIFIED", 1) != 0;
     config.apple_family = (uint32_t)smtl_environment_number("SOFTWARE_METAL_FAMILY", 7);
     config.poison = smtl_environment_number("SOFTWARE_METAL_POISON", 0) != 0;
+    config.guard = smtl_environment_number("SOFTWARE_METAL_GUARD", 0) != 0;
     config.strict = smtl_environment_number("SOFTWARE_METAL_STRICT", 0) != 0;
     /* The proportions that Apple's systems report for unified memory. */
     uint64_t half = memory / 2 / page * page;

@@ -7,13 +7,14 @@
 
 typedef struct {
     void *base;
-    size_t size; /* bytes reserved, at least what was asked for */
-    bool mapped;
+    size_t size;    /* bytes reserved, at least what was asked for */
+    void *mapping;  /* NULL: from the heap */
+    size_t mapped;  /* bytes of the mapping */
 } smtl_memory;
 
 /* How many bytes smtl_memory_allocate reserves for `length`. */
 size_t smtl_memory_reserved(size_t length);
-/* Every allocation is aligned to this at least; large ones to a page. */
+/* Every allocation is aligned to this at least, large ones to a page; to 32 bytes where buffers are guarded. */
 #define SMTL_MEMORY_ALIGNMENT 256u
 
 /* Filled as fresh memory is, unless `filled` says that the caller fills all of it. False when memory runs out. */

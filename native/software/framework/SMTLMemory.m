@@ -10,6 +10,7 @@
 #define MAP_THRESHOLD ((size_t)64 << 10)
 #define HUGE_PAGE ((size_t)2 << 20)
 #define HUGE_THRESHOLD ((size_t)8 << 20)
+#define GUARDED_ALIGNMENT 32u /* the largest that a Metal type has */
 #define POISON 0xff /* NaN in every floating-point format, -1 in every integer */
 
 static size_t round_up(size_t value, size_t multiple)
@@ -51,31 +52,61 @@ static void *map_pages(size_t size)
     return base == MAP_FAILED ? NULL : base;
 }
 
-bool smtl_memory_allocate(smtl_memory *memory, size_t length, bool filled)
+/* The bytes end, but for what alignment costs, at a page that cannot be touched. */
+static bool allocate_guarded(smtl_memory *memory, size_t length)
 {
-    bool poison = smtl_config_get()->poison;
-    memory->size = smtl_memory_reserved(length);
-    memory->mapped = length >= MAP_THRESHOLD;
-    if (memory->mapped) {
-        memory->base = map_pages(memory->size);
-    } else if (posix_memalign(&memory->base, SMTL_MEMORY_ALIGNMENT, memory->size) != 0) {
-        memory->base = NULL;
-    }
-    if (memory->base == NULL) {
+    size_t page = smtl_config_get()->page_size;
+    size_t usable = round_up(length, page);
+    memory->mapped = usable + page;
+    memory->mapping = map_pages(memory->mapped);
+    if (memory->mapping == NULL) {
         return false;
     }
-    if (poison) {
-        memset(memory->base, POISON, memory->size);
-    } else if (!filled && !memory->mapped) {
-        memset(memory->base, 0, memory->size);
+    if (mprotect((uint8_t *)memory->mapping + usable, page, PROT_NONE) != 0) {
+        munmap(memory->mapping, memory->mapped);
+        return false;
+    }
+    memory->base = (uint8_t *)memory->mapping + (usable - round_up(length, GUARDED_ALIGNMENT));
+    return true;
+}
+
+static bool allocate_mapped(smtl_memory *memory)
+{
+    memory->mapped = memory->size;
+    memory->mapping = map_pages(memory->size);
+    memory->base = memory->mapping;
+    return memory->base != NULL;
+}
+
+static bool allocate_small(smtl_memory *memory)
+{
+    memory->mapping = NULL;
+    return posix_memalign(&memory->base, SMTL_MEMORY_ALIGNMENT, memory->size) == 0;
+}
+
+bool smtl_memory_allocate(smtl_memory *memory, size_t length, bool filled)
+{
+    const smtl_config *config = smtl_config_get();
+    memory->size = smtl_memory_reserved(length);
+    bool allocated = config->guard           ? allocate_guarded(memory, length)
+                     : length >= MAP_THRESHOLD ? allocate_mapped(memory)
+                                               : allocate_small(memory);
+    if (!allocated) {
+        memory->base = NULL;
+        return false;
+    }
+    if (config->poison) {
+        memset(memory->base, POISON, length);
+    } else if (!filled && memory->mapping == NULL) {
+        memset(memory->base, 0, length);
     }
     return true;
 }
 
 void smtl_memory_free(smtl_memory *memory)
 {
-    if (memory->mapped) {
-        munmap(memory->base, memory->size);
+    if (memory->mapping != NULL) {
+        munmap(memory->mapping, memory->mapped);
     } else {
         free(memory->base);
     }
