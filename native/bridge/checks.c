@@ -29,11 +29,9 @@ mtb_status mtbi_check_multiple(size_t value, size_t multiple, const char *what, 
     return mtbi_fail(error, function, MTB_MISALIGNED, "the %s is %zu, not a multiple of %zu", what, value, multiple);
 }
 
-mtb_status mtbi_check_device(const mtb_device *expected, const mtb_device *device, const char *what, mtb_error **error,
-                             const char *function)
+mtb_status mtbi_fail_device(const mtb_device *expected, const mtb_device *device, const char *what, mtb_error **error,
+                            const char *function)
 {
-    if (expected->info.registry_id == device->info.registry_id)
-        return MTB_OK;
     return mtbi_fail(error, function, MTB_WRONG_DEVICE,
                      "the %s is of device %" PRIx64 " (%s), the rest of device %" PRIx64 " (%s)", what,
                      device->info.registry_id, device->info.name, expected->info.registry_id, expected->info.name);

@@ -25,6 +25,8 @@ struct mtb_command_buffer {
     MTBI_OBJECT(MTLCommandBuffer) metal;
     bool is_enqueued;
     bool is_encoding;
+    /* Metal raised an exception at something that the caller had been told was encoded. */
+    bool is_spoiled;
     atomic_bool is_committed;
     /* In the order in which they were added. */
     mtbi_callback *callbacks;

@@ -29,9 +29,10 @@ mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references r
     pthread_mutex_init(&command_buffer->mutex, NULL);
     pthread_cond_init(&command_buffer->completion, NULL);
     command_buffer->queue = mtb_queue_retain(queue);
-    command_buffer->metal = [(references == MTB_REFERENCES_RETAINED ? [queue->metal commandBuffer]
-                                                                   : [queue->metal commandBufferWithUnretainedReferences])
-        retain];
+    id<MTLCommandBuffer> metal = references == MTB_REFERENCES_RETAINED
+                                     ? [queue->metal commandBuffer]
+                                     : [queue->metal commandBufferWithUnretainedReferences];
+    command_buffer->metal = [metal retain];
     if (!command_buffer->metal) {
         FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a command buffer");
         mtb_command_buffer_release(command_buffer);
@@ -166,6 +167,8 @@ mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_err
     MTBI_ENTER
     REQUIRE(GIVEN(command_buffer));
     REQUIRE(mtbi_command_buffer_check_open(command_buffer, error, __func__));
+    if (command_buffer->is_spoiled)
+        return FAIL(error, MTB_INVALID_STATE, "Metal raised an exception while a compute encoder was encoded");
     /* The handler's reference. Should Metal raise an exception below, it is not taken back: there is no knowing whether
      * the handler will still be called. */
     mtb_command_buffer_retain(command_buffer);

@@ -1,6 +1,5 @@
-/* Setting what a dispatch uses. Plain C: the setters check and remember, and send no message, so that they need no pool
- * (which on GNUstep costs as much as twenty messages). compute.m gives all of it to Metal in the one pool of the next
- * dispatch. What is set to what it was is not given again. */
+/* Setting what a dispatch uses. Plain C: the setters check and remember, and send no message. What is set to what it
+ * was is not given to Metal again. */
 #include "checks.h"
 #include "compute_encoder.h"
 
@@ -10,13 +9,11 @@
 /* Threadgroup memory comes in units of this many bytes. */
 static const size_t threadgroup_memory_unit = 16;
 
-mtb_status mtbi_encoder_check(const mtbi_encoder *encoder, mtb_error **error, const char *function)
+mtb_status mtbi_fail_encoder(const mtbi_encoder *encoder, mtb_error **error, const char *function)
 {
     if (!encoder)
         return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "`encoder` is NULL");
-    if (encoder->has_ended)
-        return mtbi_fail(error, function, MTB_INVALID_STATE, "the encoder has been ended");
-    return MTB_OK;
+    return mtbi_fail(error, function, MTB_INVALID_STATE, "the encoder has been ended");
 }
 
 static mtb_status check_index(const mtb_compute_encoder *encoder, size_t index, mtb_error **error,
@@ -34,6 +31,31 @@ static uint32_t bit(size_t index)
     return UINT32_C(1) << index;
 }
 
+/* Keeps a buffer or a pipeline alive until the encoder ends. A mark on the handle says that it is in the list already, so
+ * that a buffer that is set a thousand times is retained once. Encoders of two threads that use one buffer by turns
+ * overwrite each other's mark: then it is in a list twice, and as often released. */
+static mtb_status keep(mtb_compute_encoder *encoder, mtbi_handle *handle, _Atomic uint64_t *keeper, mtb_error **error,
+                       const char *function)
+{
+    if (atomic_load_explicit(keeper, memory_order_relaxed) == encoder->serial)
+        return MTB_OK;
+    if (encoder->kept_count == encoder->kept_capacity) {
+        size_t capacity = encoder->kept_capacity ? 2 * encoder->kept_capacity : 32;
+        mtbi_handle **grown = realloc(encoder->kept, capacity * sizeof *grown);
+        if (!grown)
+            return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for %zu buffers in one encoder", capacity);
+        encoder->kept = grown;
+        encoder->kept_capacity = capacity;
+    }
+    if (handle->kind == MTB_HANDLE_BUFFER)
+        mtb_buffer_retain((mtb_buffer *)handle);
+    else
+        mtb_pipeline_retain((mtb_pipeline *)handle);
+    encoder->kept[encoder->kept_count++] = handle;
+    atomic_store_explicit(keeper, encoder->serial, memory_order_relaxed);
+    return MTB_OK;
+}
+
 mtb_status mtb_compute_encoder_set_pipeline(mtb_compute_encoder *encoder, mtb_pipeline *pipeline, mtb_error **error)
 {
     mtbi_error_clear(error);
@@ -43,8 +65,7 @@ mtb_status mtb_compute_encoder_set_pipeline(mtb_compute_encoder *encoder, mtb_pi
                               __func__));
     if (encoder->pipeline == pipeline)
         return MTB_OK;
-    mtb_pipeline_retain(pipeline);
-    mtb_pipeline_release(encoder->pipeline);
+    REQUIRE(keep(encoder, &pipeline->handle, &pipeline->keeper, error, __func__));
     encoder->pipeline = pipeline;
     encoder->is_pipeline_changed = true;
     return MTB_OK;
@@ -79,8 +100,7 @@ mtb_status mtb_compute_encoder_set_buffer(mtb_compute_encoder *encoder, mtb_buff
         set_offset(encoder, index, offset);
         return MTB_OK;
     }
-    mtb_buffer_retain(buffer);
-    mtb_buffer_release(binding->buffer);
+    REQUIRE(keep(encoder, &buffer->handle, &buffer->keeper, error, __func__));
     binding->buffer = buffer;
     binding->offset = offset;
     encoder->bound |= bit(index);
@@ -123,7 +143,6 @@ mtb_status mtb_compute_encoder_set_bytes(mtb_compute_encoder *encoder, const voi
     }
     memcpy(binding->bytes, bytes, length);
     binding->length = length;
-    mtb_buffer_release(binding->buffer);
     binding->buffer = NULL;
     encoder->bound |= bit(index);
     encoder->changed |= bit(index);
@@ -220,11 +239,20 @@ mtb_status mtbi_compute_encoder_check_bindings(const mtb_compute_encoder *encode
 
 void mtbi_compute_encoder_forget(mtb_compute_encoder *encoder)
 {
-    mtb_pipeline_release(encoder->pipeline);
-    encoder->pipeline = NULL;
-    for (size_t index = 0; index < MTB_MAX_BINDINGS; index++) {
-        mtb_buffer_release(encoder->bindings[index].buffer);
+    for (size_t index = 0; index < MTB_MAX_BINDINGS; index++)
         free(encoder->bindings[index].bytes);
-        encoder->bindings[index] = (mtbi_binding){0};
-    }
+    memset(encoder->bindings, 0, sizeof encoder->bindings);
+    encoder->pipeline = NULL;
+    for (size_t i = 0; i < encoder->kept_count; i++)
+        if (encoder->kept[i]->kind == MTB_HANDLE_BUFFER)
+            mtb_buffer_release((mtb_buffer *)encoder->kept[i]);
+        else
+            mtb_pipeline_release((mtb_pipeline *)encoder->kept[i]);
+    free(encoder->kept);
+    encoder->kept = NULL;
+    encoder->kept_count = encoder->kept_capacity = 0;
+    if (encoder->batch)
+        free(encoder->batch->bytes);
+    free(encoder->batch);
+    encoder->batch = NULL;
 }

@@ -17,8 +17,14 @@ typedef struct mtbi_encoder {
 /* An encoder of either kind as its base; NULL stays NULL, where &encoder->base would be undefined. */
 #define ENCODER_BASE(encoder) ((mtbi_encoder *)(encoder))
 
-/* The encoder is given and has not been ended. */
-mtb_status mtbi_encoder_check(const mtbi_encoder *encoder, mtb_error **error, const char *function);
+mtb_status mtbi_fail_encoder(const mtbi_encoder *encoder, mtb_error **error, const char *function);
+/* The encoder is given and has not been ended. Inline: it is on the path of every binding. */
+static inline mtb_status mtbi_encoder_check(const mtbi_encoder *encoder, mtb_error **error, const char *function)
+{
+    if (encoder && !encoder->has_ended)
+        return MTB_OK;
+    return mtbi_fail_encoder(encoder, error, function);
+}
 
 #ifdef __OBJC__
 /* Retains `metal`, nil where Metal could not make one, and marks the command buffer as being encoded. */

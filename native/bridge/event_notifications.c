@@ -1,6 +1,6 @@
-/* Callbacks that wait for an event. Metal keeps a notification's block for as long as the event lives and never says that
- * it has dropped one. So the block knows its callback by number only, and here is the list in which a number is found
- * until it has been called or its event has gone. */
+/* Callbacks that wait for an event. Metal keeps a notification's block for as long as the event lives and never says
+ * that it has dropped one. So the block knows its callback by number only, and here is the list in which a number is
+ * found until it has been called or its event has gone. */
 #include "event_notifications.h"
 
 #include <stdlib.h>

@@ -27,8 +27,8 @@ void mtbi_constant_values_destroy(mtb_constant_values *values)
     MTBI_LEAVE()
 }
 
-/* Bytes of a value, zero for a type that no constant can have. The types that have vectors follow each other: scalar, two,
- * three (in the room of four) and four components. */
+/* Bytes of a value, zero for a type that no constant can have. The types that have vectors follow each other: scalar,
+ * two, three (in the room of four) and four components. */
 static size_t type_size(mtb_data_type type)
 {
     static const struct {

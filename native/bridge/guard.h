@@ -9,8 +9,8 @@
  *     }
  *
  * The pool is the function's own, whatever the calling thread has; a `return` in the body drains it. The exception is
- * caught inside the pool, since the exception object itself is autoreleased. Both compile to nothing but a push and a pop
- * on the way without exceptions. */
+ * caught inside the pool, since the exception object itself is autoreleased. Where there is no exception, all that runs
+ * is the making and the draining of the pool. */
 #ifndef MTBI_GUARD_H
 #define MTBI_GUARD_H
 

@@ -52,6 +52,8 @@ struct mtb_buffer {
     void *contents;
     uint64_t gpu_address;
     mtb_storage_mode mode;
+    /* The compute encoder that last kept it alive: see compute_bindings.c. */
+    _Atomic uint64_t keeper;
 };
 
 struct mtb_queue {
@@ -105,6 +107,8 @@ struct mtb_pipeline {
     /* Each argument's name is the pipeline's own copy. */
     mtb_argument *arguments;
     size_t argument_count;
+    /* As a buffer's. */
+    _Atomic uint64_t keeper;
 };
 
 /* What releases the last reference: one for each counted kind, called by the release functions in handles.c. */

@@ -472,7 +472,8 @@ mtb_status mtb_command_buffer_enqueue(mtb_command_buffer *command_buffer, mtb_er
 mtb_status mtb_command_buffer_add_completed_callback(mtb_command_buffer *command_buffer,
                                                      mtb_completion_callback callback, void *context,
                                                      mtb_context_destructor destructor, mtb_error **error);
-/* Hands the command buffer to the GPU. MTB_INVALID_STATE while an encoder is open, and the second time. */
+/* Hands the command buffer to the GPU. MTB_INVALID_STATE while an encoder is open, the second time, and where Metal
+ * raised an exception at the work of a compute encoder. */
 mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_error **error);
 /* Waits until the command buffer and its callbacks have completed. MTB_COMMAND_BUFFER_FAILED if the GPU failed,
  * MTB_INVALID_STATE if it was not committed. */
@@ -510,8 +511,9 @@ typedef enum mtb_usage {
 
 /* computeCommandEncoderWithDispatchType:. MTB_INVALID_STATE while another encoder of the command buffer is open.
  *
- * What is set (pipeline, buffers, bytes, threadgroup memory) is checked and remembered by the bridge, and given to
- * Metal by the next dispatch in one pass; it stays set until it is replaced or the encoder ends. */
+ * What is set (pipeline, buffers, bytes, threadgroup memory) stays set until it is replaced or the encoder ends. Every
+ * call is checked when it is made; Metal is told of dispatches in batches, each in one autorelease pool, at the latest
+ * when the encoder ends. Buffers and pipelines that were set are kept alive until then. */
 mtb_compute_encoder *mtb_compute_encoder_create(mtb_command_buffer *command_buffer, mtb_dispatch_type dispatch_type,
                                                 mtb_error **error);
 /* Ends the encoder if that has not been done. */
