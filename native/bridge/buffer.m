@@ -120,7 +120,6 @@ mtb_buffer *mtb_buffer_create_no_copy(mtb_device *device, void *bytes, size_t le
         || mtbi_check_multiple((uintptr_t)bytes, mtb_page_size(), "address", error, __func__)
         || mtbi_check_multiple(length, mtb_page_size(), "length", error, __func__))
         return NULL;
-    void (^block)(void *, NSUInteger) = nil;
     if (deallocator) {
         owner = calloc(1, sizeof *owner);
         if (!owner) {
@@ -129,18 +128,19 @@ mtb_buffer *mtb_buffer_create_no_copy(mtb_device *device, void *bytes, size_t le
         }
         owner->deallocator = deallocator;
         owner->context = context;
-        memory_owner *captured = owner;
-        block = ^(void *pointer, NSUInteger size) {
-            let_go(captured, pointer, size);
-            if (atomic_load(&captured->is_armed))
-                free(captured);
-        };
     }
+    memory_owner *captured = owner;
+    /* Here and not in the `if`: a block lives on the stack, as long as the scope that it is written in. */
+    void (^block)(void *, NSUInteger) = ^(void *pointer, NSUInteger size) {
+        let_go(captured, pointer, size);
+        if (atomic_load(&captured->is_armed))
+            free(captured);
+    };
     buffer = start(device, length, mode, error, __func__);
     if (buffer)
         buffer = finish(buffer,
                         [device->metal newBufferWithBytesNoCopy:bytes length:length options:options(mode)
-                                                    deallocator:block],
+                                                    deallocator:deallocator ? block : NULL],
                         error, __func__);
     if (buffer && owner)
         atomic_store(&owner->is_armed, true);
