@@ -100,19 +100,20 @@ static NSDictionary *macros(const mtb_compile_options *options, mtb_error **erro
     return dictionary;
 }
 
+/* MTLCompileOptions has it from macOS 15 on. Declared here, since the SDKs before that, which compile all the rest, know
+ * neither the property nor MTLMathMode: safe is 0, relaxed 1, fast 2. */
+@protocol MTBIMathMode
+- (void)setMathMode:(NSInteger)mode;
+@end
+
 static bool set_math_mode(MTLCompileOptions *compile, mtb_math_mode mode)
 {
-    static const MTLMathMode modes[] = {
-        [MTB_MATH_SAFE] = MTLMathModeSafe,
-        [MTB_MATH_RELAXED] = MTLMathModeRelaxed,
-        [MTB_MATH_FAST] = MTLMathModeFast,
-    };
     if (mode == MTB_MATH_DEFAULT)
         return true;
     if ((unsigned)mode > MTB_MATH_FAST)
         return false;
-    if (@available(macOS 15.0, *))
-        [compile setMathMode:modes[mode]];
+    if ([compile respondsToSelector:@selector(setMathMode:)])
+        [(id<MTBIMathMode>)compile setMathMode:(NSInteger)mode - MTB_MATH_SAFE];
     else
         [compile setFastMathEnabled:mode != MTB_MATH_SAFE];
     return true;
