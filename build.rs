@@ -12,7 +12,7 @@ mod toolchain;
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::exit;
+use std::process::{Command, exit};
 
 use objects::{Language, Objects};
 use toolchain::{Missing, Toolchain};
@@ -62,8 +62,24 @@ fn build_for_apple(root: &Path) -> Result<(), String> {
     for framework in ["Metal", "Foundation", "CoreGraphics"] {
         println!("cargo::rustc-link-lib=framework={framework}");
     }
+    if env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "macos") {
+        link_clang_runtime();
+    }
     export_metadata("", &flags, &[include]);
     Ok(())
+}
+
+/// What `@available` calls is in clang's runtime, which rustc leaves out (`-nodefaultlibs`). Rust's standard library has it
+/// only in newer versions than the oldest that this crate builds with.
+fn link_clang_runtime() {
+    let output = Command::new("clang").arg("-print-resource-dir").output();
+    // Without an answer there is nothing to add: where the runtime is missing after all, the linker names it.
+    let Ok(output) = output else { return };
+    let folder = Path::new(String::from_utf8_lossy(&output.stdout).trim()).join("lib/darwin");
+    if folder.join("libclang_rt.osx.a").exists() {
+        println!("cargo::rustc-link-search=native={}", folder.display());
+        println!("cargo::rustc-link-lib=clang_rt.osx");
+    }
 }
 
 /// The bridge and the software Metal on GNUstep, with clang.
