@@ -6,8 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::constants::FunctionConstantValues;
 use crate::device::Device;
-use crate::error::Result;
+use crate::error::{Error, Failure, Result};
 use crate::library::{CompileOptions, Library};
+use crate::ops::SIMD_WIDTH;
 use crate::ops::source::Shader;
 use crate::pipeline::ComputePipeline;
 
@@ -83,6 +84,16 @@ impl Kernels {
         }
         let function = library.new_function_with_constants(name.function, &constants)?;
         let pipeline = self.device.new_compute_pipeline_state(&function)?;
+        // With another width, lanes would reach past what is divided among 32 of them.
+        let width = pipeline.thread_execution_width();
+        if width != SIMD_WIDTH {
+            let message = format!(
+                "{} has simdgroups of {width} for the kernel {}, which is written for {SIMD_WIDTH}",
+                self.device.name(),
+                name.function
+            );
+            return Err(Error::Unsupported(Failure::new("Ops", message)));
+        }
         Ok(lock(&self.pipelines)
             .entry(name)
             .or_insert(pipeline)

@@ -152,14 +152,17 @@ impl<A: NoUninit> Launch<'_, A> {
     }
 }
 
-/// `factors` multiplied, as a number of elements; an error where a dimension exceeds 2^32 - 1 or the product the address
-/// space.
+/// The most elements of a dimension. Kernels count in 32 bits, in steps that go past the last element.
+const MAX_DIMENSION: usize = i32::MAX as usize;
+
+/// `factors` multiplied, as a number of elements; an error where a dimension exceeds [`MAX_DIMENSION`] or the product the
+/// address space.
 pub(crate) fn elements(function: &'static str, what: &str, factors: &[usize]) -> Result<usize> {
     let product = factors
         .iter()
         .try_fold(1usize, |product, &factor| product.checked_mul(factor));
     match product {
-        Some(product) if factors.iter().all(|&factor| u32::try_from(factor).is_ok()) => Ok(product),
+        Some(product) if factors.iter().all(|&factor| factor <= MAX_DIMENSION) => Ok(product),
         _ => {
             let message = format!("{what} of {factors:?} elements is more than a kernel can count");
             Err(Error::OutOfRange(Failure::new(function, message)))

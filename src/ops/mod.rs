@@ -6,13 +6,13 @@
 //! | embedding rows | [`Ops::embed`] | `embed.metal` |
 //! | RMS norm, also with a residual added first | [`Ops::rms_norm`], [`Ops::add_rms_norm`] | `norm.metal` |
 //! | rotary embedding | [`Ops::rope`], [`rope_frequencies`] | `rope.metal` |
-//! | attention over a KV cache | [`Ops::kv_append`], [`Ops::attention`] | `attention.metal` |
+//! | attention over a KV cache | [`Ops::kv_append`], [`Ops::attention`] | `kv_append.metal`, `attention_vector.metal`, `attention_tile.metal` |
 //! | SiLU gate, addition, scaling, copy | [`Ops::silu_multiply`], [`Ops::add`], [`Ops::scale`], [`Ops::copy`] | `elementwise.metal` |
 //! | largest element | [`Ops::argmax`] | `argmax.metal` |
 //!
 //! Activations are 32-bit floats, row-major. Every call checks shapes, alignment, buffer ranges and overlaps before it encodes
-//! anything; one that fails leaves the encoder as it was. Calls are encoded, not run: results are there when the command
-//! buffer has completed. A serial encoder runs them in order; in a concurrent one, barriers between dependent calls are the
+//! anything; one that fails dispatches nothing, though what it has bound by then stays bound. Calls are encoded, not run:
+//! results are there when the command buffer has completed. A serial encoder runs them in order; in a concurrent one, barriers between dependent calls are the
 //! caller's to place, as with any dispatch.
 
 mod argmax;
@@ -44,7 +44,7 @@ pub use source::shader_sources;
 pub use view::View;
 pub use weight::{Weight, WeightType};
 
-/// Threads of a simdgroup. The kernels are written for this width, which all Apple GPUs have.
+/// Threads of a simdgroup. The kernels are written for this width, which all Apple GPUs have; others are refused.
 const SIMD_WIDTH: usize = 32;
 
 /// The operations on one device. Clones share the compiled kernels; each kernel is compiled when it is first used.
@@ -54,11 +54,12 @@ pub struct Ops {
 }
 
 impl Ops {
-    /// The operations on `device`. Compiles nothing yet.
+    /// The operations on `device`. Compiles nothing yet: that the kernels cannot run on a device, since its simdgroups have
+    /// not 32 threads, is [`Error::Unsupported`](crate::Error::Unsupported) at the first use of one.
     ///
     /// # Errors
     ///
-    /// None today; a device that the kernels cannot run on would be [`Error::Unsupported`](crate::Error::Unsupported).
+    /// None today.
     pub fn new(device: &Device) -> Result<Ops> {
         Ok(Ops {
             kernels: Arc::new(Kernels::new(device)),
