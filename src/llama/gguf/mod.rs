@@ -31,6 +31,8 @@ pub struct Gguf {
     alignment: u64,
     metadata: Vec<(Box<str>, Value)>,
     tensors: Vec<TensorInfo>,
+    /// Indices of the tensors, sorted by name: a file may have any number of them, and a model looks up each.
+    by_name: Vec<usize>,
     map: Arc<MmapRaw>,
 }
 
@@ -49,11 +51,14 @@ impl Gguf {
         if (map.len() as u64) < file_size {
             return Err(std::io::Error::other("the file shrank while it was read").into());
         }
+        let mut by_name: Vec<usize> = (0..header.tensors.len()).collect();
+        by_name.sort_unstable_by_key(|&index| header.tensors[index].name());
         Ok(Self {
             version: header.version,
             alignment: header.alignment,
             metadata: header.metadata,
             tensors: header.tensors,
+            by_name,
             map,
         })
     }
@@ -96,10 +101,15 @@ impl Gguf {
     ///
     /// [`GgufError::MissingTensor`].
     pub fn tensor(&self, name: &str) -> Result<&TensorInfo, GgufError> {
-        let found = self.tensors.iter().find(|tensor| tensor.name() == name);
-        found.ok_or_else(|| GgufError::MissingTensor {
-            name: name.to_owned(),
-        })
+        let found = self
+            .by_name
+            .binary_search_by_key(&name, |&index| self.tensors[index].name());
+        match found {
+            Ok(place) => Ok(&self.tensors[self.by_name[place]]),
+            Err(_) => Err(GgufError::MissingTensor {
+                name: name.to_owned(),
+            }),
+        }
     }
 
     /// A copy of a tensor's bytes, as they are in the file.
