@@ -204,7 +204,8 @@ impl CommandBuffer {
     /// Calls `handler` once the command buffer has completed or failed, on a thread of Metal's
     /// (`addCompletedHandler:`). It is dropped uncalled where the command buffer is never committed.
     ///
-    /// A panic of the handler ends there. [`Submission::on_completed`] does the same after the commit.
+    /// A panic of the handler ends there. What a handler must not wait for is said at [`Submission::on_completed`], which
+    /// does the same after the commit.
     pub fn add_completed_handler(&mut self, handler: impl FnOnce(&Completed) + Send + 'static) {
         self.handlers.push(Box::new(handler));
     }

@@ -296,6 +296,10 @@ impl Submission {
 
     /// Calls `handler` once the work has ended: on a thread of Metal's, or at once on this one if it has already.
     ///
+    /// Metal calls the handlers of a queue one after another. One that waits for later work of the queue, be it for a
+    /// submission, for a buffer that the work uses or for [room](CommandQueue::command_buffer) in the queue, waits for
+    /// ever.
+    ///
     /// A panic of a handler on Metal's thread ends there.
     pub fn on_completed(&self, handler: impl FnOnce(&Completed) + Send + 'static) {
         let completed = {

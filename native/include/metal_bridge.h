@@ -25,7 +25,8 @@
  *   From one thread at a time: constant values, encoders, and a command buffer until it is committed. After the commit
  *   a command buffer may be waited for and asked from any thread.
  *   Callbacks run on threads of Metal's. They may call this API, but must not wait for the command buffer that they
- *   belong to, and must not unwind (C++ exceptions, Rust panics, longjmp) into the caller.
+ *   belong to, for a later one of its queue or for room in the queue (Metal calls a queue's callbacks one after another,
+ *   and the room comes back after them), and must not unwind (C++ exceptions, Rust panics, longjmp) into the caller.
  *
  * Times are nanoseconds where they are given to a call, and seconds (as Metal has them) where they come from the GPU.
  */
