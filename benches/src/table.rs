@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// One row of the table and how its time turns into a rate.
 pub struct Row {
     /// The criterion group, which is also the row's name.
     pub group: String,
-    /// The work of one iteration, in `unit`s times 1e9.
+    /// The work of one iteration in billions: with the time in nanoseconds it gives the rate.
     pub giga_work: f64,
     /// `GB/s`, `GFLOP/s`, ...; `ns` for the time itself.
     pub unit: &'static str,
@@ -22,17 +23,23 @@ pub fn output_directory() -> PathBuf {
     target.join("criterion")
 }
 
-/// The median time of one iteration in nanoseconds, or none where the benchmark was filtered out.
-fn median_ns(directory: &Path, group: &str, contender: &str) -> Option<f64> {
+/// The median time of one iteration in nanoseconds, or none where the benchmark has not run since `start`: an older
+/// run's result must not stand beside this one's.
+fn median_ns(directory: &Path, start: SystemTime, group: &str, contender: &str) -> Option<f64> {
     // Criterion replaces the separators of an id when it names the folder.
     let folder = directory.join(group.replace('/', "_")).join(contender);
-    let text = std::fs::read_to_string(folder.join("new/estimates.json")).ok()?;
+    let path = folder.join("new/estimates.json");
+    if path.metadata().ok()?.modified().ok()? < start {
+        return None;
+    }
+    let text = std::fs::read_to_string(path).ok()?;
     let json: serde_json::Value = serde_json::from_str(&text).ok()?;
     json["median"]["point_estimate"].as_f64()
 }
 
-/// Prints the rows that have been measured. `baseline` names the contender that the ratio column compares ours with.
-pub fn print(rows: &[Row], ours: &str, contenders: &[&str]) {
+/// Prints the rows measured since `start`. The ratio is that of `ours` to the best contender: above 1 is faster for a rate,
+/// slower for a time.
+pub fn print(rows: &[Row], start: SystemTime, ours: &str, contenders: &[&str]) {
     let directory = output_directory();
     println!(
         "\n| benchmark | unit | {ours} | {} | ratio |",
@@ -41,7 +48,7 @@ pub fn print(rows: &[Row], ours: &str, contenders: &[&str]) {
     println!("|---|---|---:|{}---:|", "---:|".repeat(contenders.len()));
     for row in rows {
         let rate = |contender: &str| {
-            let ns = median_ns(&directory, &row.group, contender)?;
+            let ns = median_ns(&directory, start, &row.group, contender)?;
             Some(if row.unit == "ns" {
                 ns
             } else {

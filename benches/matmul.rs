@@ -1,0 +1,198 @@
+//! Matrix products at Llama's shapes, beside candle's CPU kernels and the `gemm` crate, on as many threads.
+//!
+//! One row is decoding: the figure is the bandwidth of the weights. Many rows are prefill: the figure is the arithmetic.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant, SystemTime};
+
+use criterion::Criterion;
+use half::f16;
+use metal_bridge::ops::{Ops, Weight, WeightType};
+use metal_bridge::{Buffer, CommandQueue, Device, DispatchType, Result, StorageMode};
+use metal_bridge_benches::contenders::{
+    candle_activations, candle_product, candle_q8_0, gemm_product,
+};
+use metal_bridge_benches::data;
+use metal_bridge_benches::table::{self, Row};
+
+const OURS: &str = "metal-bridge";
+/// Rows and columns of the weights of a TinyLlama: attention's square, its key and value, and the feed-forward's two.
+const SHAPES: [[usize; 2]; 4] = [[2048, 2048], [256, 2048], [5632, 2048], [2048, 5632]];
+const ROWS: [usize; 3] = [1, 32, 512];
+/// Dispatches that one command buffer carries: an engine, too, commits once a token and not once a product.
+const DISPATCHES: u64 = 64;
+
+#[derive(Clone, Copy)]
+enum Format {
+    Q8_0,
+    F16,
+    F32,
+}
+
+impl Format {
+    fn name(self) -> &'static str {
+        match self {
+            Format::Q8_0 => "q8_0",
+            Format::F16 => "f16",
+            Format::F32 => "f32",
+        }
+    }
+
+    fn weight_type(self) -> WeightType {
+        match self {
+            Format::Q8_0 => WeightType::Q8_0,
+            Format::F16 => WeightType::F16,
+            Format::F32 => WeightType::F32,
+        }
+    }
+
+    fn encode(self, values: &[f32]) -> Vec<u8> {
+        match self {
+            Format::Q8_0 => data::to_q8_0(values),
+            Format::F16 => bytemuck::cast_slice(&data::to_f16(values)).to_vec(),
+            Format::F32 => bytemuck::cast_slice(values).to_vec(),
+        }
+    }
+}
+
+/// The device, and what every product needs of it.
+struct Metal {
+    device: Device,
+    queue: CommandQueue,
+    ops: Ops,
+}
+
+impl Metal {
+    fn new() -> Result<Metal> {
+        let device = Device::system_default()?;
+        let queue = device.new_command_queue()?;
+        let ops = Ops::new(&device)?;
+        Ok(Metal { device, queue, ops })
+    }
+
+    fn buffer(&self, bytes: &[u8]) -> Result<Buffer> {
+        self.device.new_buffer_with_data(bytes, StorageMode::Shared)
+    }
+
+    /// The time of `count` products in command buffers of [`DISPATCHES`].
+    fn time(
+        &self,
+        weight: &Weight,
+        x: &Buffer,
+        y: &Buffer,
+        m: usize,
+        count: u64,
+    ) -> Result<Duration> {
+        let start = Instant::now();
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(DISPATCHES);
+            let mut commands = self.queue.command_buffer()?;
+            let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
+            for _ in 0..now {
+                self.ops.matmul(&mut encoder, weight, x, y, m)?;
+            }
+            encoder.end_encoding()?;
+            commands.commit()?.wait()?;
+            left -= now;
+        }
+        Ok(start.elapsed())
+    }
+}
+
+fn product(c: &mut Criterion, metal: &Metal, format: Format, [n, k]: [usize; 2], m: usize) -> Row {
+    let name = format!("matmul {} {n}x{k} rows {m}", format.name());
+    let weights = data::uniform(n * k, 1);
+    let activations = data::uniform(m * k, 2);
+    let encoded = format.encode(&weights);
+    let bytes = encoded.len();
+
+    let mut group = c.benchmark_group(&name);
+    group
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(200));
+    group.measurement_time(Duration::from_millis(600));
+
+    let buffers = || -> Result<(Weight, Buffer, Buffer)> {
+        let weight = Weight::new(metal.buffer(&encoded)?, 0, n, k, format.weight_type())?;
+        let x = metal.buffer(bytemuck::cast_slice(&activations))?;
+        let y = metal.device.new_buffer(m * n * 4, StorageMode::Shared)?;
+        Ok((weight, x, y))
+    };
+    let (weight, x, y) = buffers().expect("the buffers of a product");
+    group.bench_function(OURS, |b| {
+        b.iter_custom(|count| metal.time(&weight, &x, &y, m, count).expect("a product"));
+    });
+
+    match format {
+        Format::Q8_0 => {
+            let weight = candle_q8_0(&encoded, n, k).expect("candle's weights");
+            let x = candle_activations(&activations, m, k).expect("candle's activations");
+            group.bench_function("candle", |b| {
+                b.iter(|| {
+                    candle_product(black_box(&weight), black_box(&x)).expect("candle's product")
+                });
+            });
+        }
+        Format::F16 => {
+            let (w, x) = (data::to_f16(&weights), data::to_f16(&activations));
+            let mut y = vec![f16::ZERO; m * n];
+            group.bench_function("gemm", |b| {
+                b.iter(|| gemm_product(black_box(&mut y), &x, &w, [m, n, k], f16::ONE, f16::ZERO));
+            });
+        }
+        Format::F32 => {
+            let mut y = vec![0.0f32; m * n];
+            group.bench_function("gemm", |b| {
+                b.iter(|| {
+                    gemm_product(
+                        black_box(&mut y),
+                        &activations,
+                        &weights,
+                        [m, n, k],
+                        1.0,
+                        0.0,
+                    )
+                });
+            });
+        }
+    }
+    group.finish();
+    match m {
+        1 => Row {
+            group: name,
+            giga_work: bytes as f64 / 1e9,
+            unit: "GB/s",
+        },
+        _ => Row {
+            group: name,
+            giga_work: 2.0 * (m * n * k) as f64 / 1e9,
+            unit: "GFLOP/s",
+        },
+    }
+}
+
+fn main() {
+    let start = SystemTime::now();
+    let mut c = Criterion::default()
+        .output_directory(&table::output_directory())
+        .configure_from_args();
+    let metal = match Metal::new() {
+        Ok(metal) => metal,
+        Err(error) => {
+            eprintln!("matmul: {error}");
+            std::process::exit(1);
+        }
+    };
+    let mut rows = Vec::new();
+    for format in [Format::Q8_0, Format::F16, Format::F32] {
+        for shape in SHAPES {
+            for m in ROWS {
+                rows.push(product(&mut c, &metal, format, shape, m));
+            }
+        }
+    }
+    rows.push(product(&mut c, &metal, Format::F32, [1024, 1024], 1024));
+    c.final_summary();
+    table::print(&rows, start, OURS, &["candle", "gemm"]);
+}
