@@ -235,10 +235,10 @@ static void hand_over(smtl_queue_core *core)
     SMTL_REQUIRE(_encoder == nil, where, @"a command encoder is already encoding: end it first");
 }
 
-- (id)beginEncoder:(Class)encoderClass where:(const char *)where
+- (id)beginEncoder:(Class)encoderClass dispatchType:(MTLDispatchType)dispatchType where:(const char *)where
 {
     [self requireEncoding:where];
-    smtl_stream_append(&_stream, SMTL_OP_BEGIN_ENCODER, 0, sizeof(smtl_record));
+    smtl_stream_append(&_stream, SMTL_OP_BEGIN_ENCODER, dispatchType == MTLDispatchTypeConcurrent, sizeof(smtl_record));
     SMTLCommandEncoder *encoder = [[[encoderClass alloc] initWithCommandBuffer:self] autorelease];
     if (_encoderInfos != nil) {
         SMTLCommandBufferEncoderInfo *info = [[SMTLCommandBufferEncoderInfo alloc] init];
@@ -265,7 +265,9 @@ static void hand_over(smtl_queue_core *core)
 
 - (id<MTLBlitCommandEncoder>)blitCommandEncoder
 {
-    return [self beginEncoder:[SMTLBlitEncoder class] where:"-[MTLCommandBuffer blitCommandEncoder]"];
+    return [self beginEncoder:[SMTLBlitEncoder class]
+                 dispatchType:MTLDispatchTypeSerial
+                        where:"-[MTLCommandBuffer blitCommandEncoder]"];
 }
 
 - (id<MTLBlitCommandEncoder>)blitCommandEncoderWithDescriptor:(MTLBlitPassDescriptor *)blitPassDescriptor
@@ -284,7 +286,7 @@ static void hand_over(smtl_queue_core *core)
     const char *where = "-[MTLCommandBuffer computeCommandEncoderWithDispatchType:]";
     SMTL_REQUIRE(dispatchType <= MTLDispatchTypeConcurrent, where, @"unknown dispatch type %lu",
                  (unsigned long)dispatchType);
-    SMTLComputeEncoder *encoder = [self beginEncoder:[SMTLComputeEncoder class] where:where];
+    SMTLComputeEncoder *encoder = [self beginEncoder:[SMTLComputeEncoder class] dispatchType:dispatchType where:where];
     [encoder setDispatchType:dispatchType];
     return encoder;
 }

@@ -17,7 +17,8 @@ struct smtl_kernel;
 #define SMTL_RECORD_ALIGNMENT 32u
 
 typedef enum {
-    SMTL_OP_BEGIN_ENCODER,
+    SMTL_OP_BEGIN_ENCODER, /* index: 1 for one whose dispatches are concurrent */
+    SMTL_OP_BARRIER,       /* between the dispatches of such an encoder */
     SMTL_OP_SET_KERNEL,
     SMTL_OP_SET_BUFFER,
     SMTL_OP_SET_BYTES,

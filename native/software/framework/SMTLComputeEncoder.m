@@ -217,7 +217,7 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
     SMTLRetainOnce(_buffer, buffer, &buffer->_retained_by);
 }
 
-/* --- Order and residency: dispatches execute one after the other, so that there is only misuse to find --------------- */
+/* --- Order and residency ------------------------------------------------------------------------------------------ */
 
 - (void)updateFence:(id<MTLFence>)fence
 {
@@ -235,11 +235,21 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
     SMTL_REQUIRE_ENCODING(self, where);
     SMTL_REQUIRE((scope & ~(NSUInteger)(MTLBarrierScopeBuffers | MTLBarrierScopeTextures)) == 0, where,
                  @"scope 0x%lx is not one of a compute encoder's", (unsigned long)scope);
+    [self recordBarrier];
 }
 
 - (void)memoryBarrierWithResources:(const id<MTLResource>[])resources count:(NSUInteger)count
 {
     [self requireResources:resources count:count where:"-[MTLComputeCommandEncoder memoryBarrierWithResources:count:]"];
+    [self recordBarrier];
+}
+
+/* For all resources: which ones a dispatch touches is not known. */
+- (void)recordBarrier
+{
+    if (_dispatchType == MTLDispatchTypeConcurrent) {
+        smtl_stream_append(&_buffer->_stream, SMTL_OP_BARRIER, 0, sizeof(smtl_record));
+    }
 }
 
 - (void)requireResources:(const id<MTLResource>[])resources count:(NSUInteger)count where:(const char *)where

@@ -14,6 +14,8 @@ typedef struct {
     bool poison;              /* SOFTWARE_METAL_POISON: fresh memory is filled with 0xff instead of zero */
     bool guard;               /* SOFTWARE_METAL_GUARD: buffers end where no memory is, so that overruns fault */
     bool strict;              /* SOFTWARE_METAL_STRICT: no-copy buffers must be page-aligned as on Apple's systems */
+    bool shuffle; /* SOFTWARE_METAL_SHUFFLE: what Metal leaves unordered runs in an order that depends on the seed */
+    uint64_t shuffle_seed;
     size_t max_buffer_length; /* SOFTWARE_METAL_MAX_BUFFER_LENGTH */
     uint64_t working_set;     /* SOFTWARE_METAL_WORKING_SET */
     uint64_t memory_limit;    /* bytes that all buffers together may own: physical memory */

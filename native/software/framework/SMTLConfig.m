@@ -18,7 +18,7 @@ uint64_t smtl_environment_number(const char *name, uint64_t fallback)
     }
     char *end = NULL;
     errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
+    unsigned long long value = strtoull(text, &end, 0);
     return errno != 0 || *end != '\0' ? fallback : value;
 }
 
@@ -33,6 +33,9 @@ static void load_config(void)
     config.unified_memory = smtl_environment_number("SOFTWARE_METAL_UNIFIED", 1) != 0;
     config.apple_family = (uint32_t)smtl_environment_number("SOFTWARE_METAL_FAMILY", 7);
     config.poison = smtl_environment_number("SOFTWARE_METAL_POISON", 0) != 0;
+    /* Any number is a seed: on where the fallback does not show. */
+    config.shuffle_seed = smtl_environment_number("SOFTWARE_METAL_SHUFFLE", 0);
+    config.shuffle = smtl_environment_number("SOFTWARE_METAL_SHUFFLE", ~config.shuffle_seed) == config.shuffle_seed;
     config.guard = smtl_environment_number("SOFTWARE_METAL_GUARD", 0) != 0;
     config.strict = smtl_environment_number("SOFTWARE_METAL_STRICT", 0) != 0;
     /* The proportions that Apple's systems report for unified memory. */

@@ -2,17 +2,27 @@
 
 #include "../engine/engine.h"
 #import "SMTLBuffer.h"
+#include "SMTLConfig.h"
 #include "SMTLCounts.h"
 #import "SMTLEvent.h"
 #import <Metal/MTLCommandBuffer.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Bindings last from one dispatch to the next and end with their encoder. */
-static void begin_encoder(smtl_dispatch *state)
-{
-    memset(state, 0, sizeof *state);
-}
+/* Dispatches of a concurrent encoder that wait for the next barrier, when their order is to be shuffled. */
+typedef struct {
+    smtl_dispatch *dispatches;
+    size_t count;
+    size_t capacity;
+    uint64_t random;
+} smtl_unordered;
+
+typedef struct {
+    smtl_dispatch bindings; /* last from one dispatch to the next and end with their encoder */
+    bool shuffled;          /* the present encoder's dispatches are */
+    smtl_unordered unordered;
+    smtl_execution *execution;
+} smtl_replay;
 
 static bool fail(smtl_execution *execution, NSUInteger code, char *message)
 {
@@ -21,67 +31,124 @@ static bool fail(smtl_execution *execution, NSUInteger code, char *message)
     return false;
 }
 
-static bool run_dispatch(smtl_dispatch *state, const uint32_t grid[3], const uint32_t group[3],
-                         smtl_execution *execution)
+static bool run_now(const smtl_dispatch *dispatch, smtl_execution *execution)
 {
-    memcpy(state->threads_per_grid, grid, sizeof state->threads_per_grid);
-    memcpy(state->threads_per_threadgroup, group, sizeof state->threads_per_threadgroup);
-    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) {
-        return true;
-    }
     char *message = NULL;
-    if (!smtl_dispatch_run(state, &message)) {
+    if (!smtl_dispatch_run(dispatch, &message)) {
         return fail(execution, MTLCommandBufferErrorInternal, message);
     }
     smtl_count_dispatches(1);
     return true;
 }
 
-static bool run_indirect(smtl_dispatch *state, const smtl_record_dispatch_indirect *command, smtl_execution *execution)
+/* Below `bound`; xorshift, so that the order depends on the seed alone. */
+static size_t next_random(uint64_t *state, size_t bound)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return (size_t)(*state % bound);
+}
+
+/* Runs what waits, in random order. */
+static bool flush(smtl_replay *replay)
+{
+    smtl_unordered *unordered = &replay->unordered;
+    bool finished = true;
+    for (size_t left = unordered->count; left > 0 && finished; left--) {
+        size_t chosen = next_random(&unordered->random, left);
+        finished = run_now(&unordered->dispatches[chosen], replay->execution);
+        unordered->dispatches[chosen] = unordered->dispatches[left - 1];
+    }
+    unordered->count = 0;
+    return finished;
+}
+
+static bool postpone(smtl_unordered *unordered, const smtl_dispatch *dispatch, smtl_execution *execution)
+{
+    if (unordered->count == unordered->capacity) {
+        size_t larger = unordered->capacity == 0 ? 64 : unordered->capacity * 2;
+        smtl_dispatch *grown = realloc(unordered->dispatches, larger * sizeof *grown);
+        if (grown == NULL) {
+            return fail(execution, MTLCommandBufferErrorOutOfMemory, NULL);
+        }
+        unordered->dispatches = grown;
+        unordered->capacity = larger;
+    }
+    unordered->dispatches[unordered->count++] = *dispatch;
+    return true;
+}
+
+static bool begin_encoder(smtl_replay *replay, bool concurrent)
+{
+    if (!flush(replay)) {
+        return false;
+    }
+    memset(&replay->bindings, 0, sizeof replay->bindings);
+    replay->shuffled = concurrent && smtl_config_get()->shuffle;
+    replay->execution->encoder++;
+    return true;
+}
+
+static bool run_dispatch(smtl_replay *replay, const uint32_t grid[3], const uint32_t group[3])
+{
+    smtl_dispatch *dispatch = &replay->bindings;
+    memcpy(dispatch->threads_per_grid, grid, sizeof dispatch->threads_per_grid);
+    memcpy(dispatch->threads_per_threadgroup, group, sizeof dispatch->threads_per_threadgroup);
+    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) {
+        return true;
+    }
+    return replay->shuffled ? postpone(&replay->unordered, dispatch, replay->execution)
+                            : run_now(dispatch, replay->execution);
+}
+
+static bool run_indirect(smtl_replay *replay, const smtl_record_dispatch_indirect *command)
 {
     uint32_t grid[3];
     for (int i = 0; i < 3; i++) {
         uint64_t threads = (uint64_t)command->threadgroups_per_grid[i] * command->threads_per_threadgroup[i];
         if (threads > UINT32_MAX) {
-            return fail(execution, MTLCommandBufferErrorPageFault, strdup("indirect dispatch: the grid is too large"));
+            return fail(replay->execution, MTLCommandBufferErrorPageFault,
+                        strdup("indirect dispatch: the grid is too large"));
         }
         grid[i] = (uint32_t)threads;
     }
-    return run_dispatch(state, grid, command->threads_per_threadgroup, execution);
+    return run_dispatch(replay, grid, command->threads_per_threadgroup);
 }
 
-/* False ends the command buffer, with the reason in `execution`. */
-static bool run_record(smtl_record *record, smtl_dispatch *state, smtl_execution *execution)
+/* False ends the command buffer, with the reason in the execution. */
+static bool run_record(smtl_record *record, smtl_replay *replay)
 {
+    smtl_dispatch *bindings = &replay->bindings;
     switch ((smtl_op)record->op) {
     case SMTL_OP_BEGIN_ENCODER:
-        begin_encoder(state);
-        execution->encoder++;
-        return true;
+        return begin_encoder(replay, record->index != 0);
+    case SMTL_OP_BARRIER:
+        return flush(replay);
     case SMTL_OP_SET_KERNEL:
-        state->kernel = ((const smtl_set_kernel *)record)->kernel;
+        bindings->kernel = ((const smtl_set_kernel *)record)->kernel;
         return true;
     case SMTL_OP_SET_BUFFER: {
         const smtl_set_buffer *command = (const smtl_set_buffer *)record;
-        state->buffers[record->index] = command->address;
-        state->buffer_lengths[record->index] = command->length;
+        bindings->buffers[record->index] = command->address;
+        bindings->buffer_lengths[record->index] = command->length;
         return true;
     }
     case SMTL_OP_SET_BYTES: {
         smtl_set_bytes *command = (smtl_set_bytes *)record;
-        state->buffers[record->index] = command->bytes;
-        state->buffer_lengths[record->index] = command->length;
+        bindings->buffers[record->index] = command->bytes;
+        bindings->buffer_lengths[record->index] = command->length;
         return true;
     }
     case SMTL_OP_SET_THREADGROUP_MEMORY:
-        state->threadgroup_lengths[record->index] = ((const smtl_set_threadgroup_memory *)record)->length;
+        bindings->threadgroup_lengths[record->index] = ((const smtl_set_threadgroup_memory *)record)->length;
         return true;
     case SMTL_OP_DISPATCH: {
         const smtl_record_dispatch *command = (const smtl_record_dispatch *)record;
-        return run_dispatch(state, command->threads_per_grid, command->threads_per_threadgroup, execution);
+        return run_dispatch(replay, command->threads_per_grid, command->threads_per_threadgroup);
     }
     case SMTL_OP_DISPATCH_INDIRECT:
-        return run_indirect(state, (const smtl_record_dispatch_indirect *)record, execution);
+        return run_indirect(replay, (const smtl_record_dispatch_indirect *)record);
     case SMTL_OP_COPY: {
         const smtl_record_copy *command = (const smtl_record_copy *)record;
         memcpy(command->destination, command->source, command->size);
@@ -97,29 +164,45 @@ static bool run_record(smtl_record *record, smtl_dispatch *state, smtl_execution
         return true;
     case SMTL_OP_SIGNAL_EVENT: {
         const smtl_record_event *command = (const smtl_record_event *)record;
+        if (!flush(replay)) {
+            return false;
+        }
         [command->event signalValue:command->value];
         return true;
     }
     case SMTL_OP_WAIT_EVENT: {
         const smtl_record_event *command = (const smtl_record_event *)record;
+        if (!flush(replay)) {
+            return false;
+        }
         [command->event waitForValue:command->value];
         return true;
     }
     }
-    return fail(execution, MTLCommandBufferErrorInternal, strdup("the command stream is damaged"));
+    return fail(replay->execution, MTLCommandBufferErrorInternal, strdup("the command stream is damaged"));
 }
 
-void smtl_execute(const smtl_stream *stream, smtl_execution *execution)
+static bool run_records(const smtl_stream *stream, smtl_replay *replay)
 {
-    smtl_dispatch state;
-    begin_encoder(&state);
     for (smtl_chunk *chunk = stream->first; chunk != NULL; chunk = chunk->next) {
         for (size_t offset = 0; offset < chunk->used;) {
             smtl_record *record = (smtl_record *)(chunk->bytes + offset);
-            if (!run_record(record, &state, execution)) {
-                return;
+            if (!run_record(record, replay)) {
+                return false;
             }
             offset += record->size;
         }
     }
+    return true;
+}
+
+void smtl_execute(const smtl_stream *stream, smtl_execution *execution)
+{
+    smtl_replay replay = {.execution = execution};
+    /* Never zero, where xorshift would stay. */
+    replay.unordered.random = smtl_config_get()->shuffle_seed * 2 + 1;
+    if (run_records(stream, &replay)) {
+        flush(&replay);
+    }
+    free(replay.unordered.dispatches);
 }

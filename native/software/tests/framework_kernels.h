@@ -30,6 +30,8 @@ static NSString *const source =
      "    }\n"
      "    if (i == 0) out[g] = scratch[0];\n"
      "}\n"
+     "kernel void digit(device int *values [[buffer(0)]], constant int &amount [[buffer(1)]]) {\n"
+     "    values[0] = values[0] * 10 + amount; }\n"
      "kernel void scaled(device int *values [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
      "    values[i] = SCALE(i); }\n";
 
