@@ -63,7 +63,8 @@ AddressSpace Translator::address_space_of(Range range) const {
     return AddressSpace::none;
 }
 
-// `constant` becomes `const`, so that writing through it stays an error; the other spaces leave no trace.
+// `constant` becomes `const`, so that writing through it stays an error; the other spaces leave no trace. A source that is
+// checked keeps them all: see lint.h for what they are there.
 void Translator::erase_address_spaces_and_attributes() {
     const Index end = tokens_.size();
     for (Index i = 0; i < end; ++i) {
@@ -77,6 +78,7 @@ void Translator::erase_address_spaces_and_attributes() {
             i = past - 1;
             continue;
         }
+        if (checking_) continue;
         Token &token = tokens_[i];
         switch (address_space_named(token.text)) {
         case AddressSpace::none:

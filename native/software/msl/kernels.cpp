@@ -150,6 +150,10 @@ std::string Translator::register_kernel(std::string name, const std::string &add
     for (const Kernel &kernel : result_.kernels) {
         if (kernel.name == name) return {};  // an instantiation repeated under its own name
     }
+    if (checking_) {
+        result_.kernels.push_back({std::move(name), scope_, {}, {}, std::move(parameters)});
+        return {};
+    }
     const std::string number = std::to_string(result_.kernels.size());
     const std::string identifier = "smtl_kernel_" + number;
     const std::string indices = "smtl_indices_" + number;
@@ -212,6 +216,10 @@ void Translator::add_kernel_instantiation(const Declaration &declaration, Index 
         if (!written[i].type.empty()) parameters[i].type = written[i].type;
     }
     std::string host_name = declaration.host_name.empty() ? qualified(name) : declaration.host_name;
+    if (checking_) {  // an explicit instantiation of C++, now that `kernel` and the attributes are gone
+        (void)register_kernel(std::move(host_name), {}, std::move(parameters));
+        return;
+    }
     const std::string address = "static_cast<::smtl::function_pointer<" + type + ">>(&" + name + ")";
     erase_range({declaration.begin, semicolon});
     tokens_[semicolon].appended += register_kernel(std::move(host_name), address, std::move(parameters));

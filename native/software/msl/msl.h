@@ -79,6 +79,11 @@ typedef struct {
 char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values, size_t count,
                               char **log);
 
+/* Checks a source as Apple's compiler does, which is stricter than what is executed here: device, constant, threadgroup and
+ * thread pointers do not convert into each other, pointers name their address space, there is no recursion, no double.
+ * False with a malloc'd `*log` where something is wrong; `*log` may hold warnings otherwise. */
+bool smtl_lint(const char *source, size_t length, const smtl_compile_options *options, char **log);
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,14 +4,17 @@
 
 namespace smtl::msl {
 
+// Checking, only what stands behind the parameters of a member is erased; the spaces of the parameters tell apart.
+//
 // The head of a declaration without parameter names, attributes and (unless asked for) address spaces.
 std::string Translator::overload_key(const Declaration &declaration, bool with_spaces) const {
     std::string key;
+    bool spaces_count = with_spaces || checking_;
     const auto add = [&](Index i) {
         const Token &token = tokens_[i];
         const bool space = token.is("device") || token.is("constant") || token.is("thread") || token.is("threadgroup");
         if (token.is("inline") || token.is("static") || token.is("constexpr")) return;
-        if (space && with_spaces) {
+        if (space && spaces_count) {
             key += '@';
             key += token.text;
         } else if (space) {
@@ -66,6 +69,7 @@ std::string Translator::overload_key(const Declaration &declaration, bool with_s
         if (last != part.end) add_range({last + 1, part.end});
         key += ",";
     }
+    spaces_count = with_spaces;
     if (!declaration.constructor || with_spaces) add_range({declaration.parameters->end, declaration.head_end});
     return key;
 }

@@ -15,7 +15,7 @@ bool takes_parentheses(std::string_view text) {
 
 }  // namespace
 
-Translation translate(std::string_view preprocessed) { return Translator(preprocessed).run(); }
+Translation translate(std::string_view preprocessed, Purpose purpose) { return Translator(preprocessed, purpose).run(); }
 
 Translation Translator::run() {
     erase_address_spaces_and_attributes();
@@ -24,6 +24,10 @@ Translation Translator::run() {
     edit_literals();
     edit_casts();
     reject_double();
+    if (checking_) {
+        check_tokens();
+        check_recursion();
+    }
     edit_pragmas();
     for (const Token &token : tokens_) result_.thread_elements = result_.thread_elements || token.is("thread_elements");
     result_.text = write(tokens_);
@@ -198,6 +202,8 @@ Index Translator::walk_declaration(Index begin, Index end, ScopeKind kind) {
             if (tokens_[i].is("constant")) tokens_[i].erase();
         }
     }
+    if (checking_ && in_type && declaration.parameters) qualify_member(declaration);
+    if (checking_ && declaration.parameters) check_parameters(declaration);
     if (declaration.kernel) {
         for (Index i = begin; i < declaration.head_end; ++i) {
             if (tokens_[i].is("kernel")) tokens_[i].erase();
@@ -220,12 +226,13 @@ Index Translator::walk_declaration(Index begin, Index end, ScopeKind kind) {
     return walk_variable(declaration, end, kind);
 }
 
-Index Translator::walk_function(const Declaration &declaration, Index end, ScopeKind) {
+Index Translator::walk_function(const Declaration &declaration, Index end, ScopeKind kind) {
     const Index open = body_begin(declaration, end);
     if (open >= end) return skip_to_semicolon(declaration.head_end, end);
     const Index past = skip_group(open, end);
-    if (erase_if_duplicate(declaration, {declaration.head_end, past})) return past;
+    if ((!checking_ || kind == ScopeKind::type) && erase_if_duplicate(declaration, {declaration.head_end, past})) return past;
     edit_block_variables(open + 1, past - 1);
+    if (checking_) note_function(declaration, {open, past});
     if (declaration.kernel) add_kernel_definition(declaration, past - 1);
     return past;
 }
@@ -235,7 +242,7 @@ Index Translator::walk_type(const Declaration &declaration, Index end, ScopeKind
     while (open < end && !tokens_[open].is("{") && !tokens_[open].is(";")) ++open;  // past the bases
     if (open >= end || tokens_[open].is(";")) return skip_to_semicolon(declaration.begin, end);
     const Index past = skip_group(open, end);
-    if (erase_if_duplicate(declaration, {open, past})) return skip_to_semicolon(past, end);
+    if (!checking_ && erase_if_duplicate(declaration, {open, past})) return skip_to_semicolon(past, end);
     const Index key = declaration.class_key != 0 ? declaration.class_key : declaration.begin;
     if (!tokens_[key].is("enum")) {
         scope_.push_back(spelling({key + 1, declaration.head_end}));

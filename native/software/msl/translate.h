@@ -53,7 +53,11 @@ struct Translation {
     bool thread_elements = false;  // simdgroup_matrix::thread_elements occurs
 };
 
-Translation translate(std::string_view preprocessed);
+// What the translation is for: to be executed, with address spaces erased, or to be checked as strictly as Apple's compiler
+// does, in clang's C++ for OpenCL, which has address spaces.
+enum class Purpose { execute, check };
+
+Translation translate(std::string_view preprocessed, Purpose purpose = Purpose::execute);
 
 // The symbol of a function constant starts with this; its position in Translation::constants follows.
 inline constexpr std::string_view constant_symbol = "smtl_function_constant_";

@@ -47,7 +47,7 @@ struct Attribute {
 
 class Translator {
 public:
-    explicit Translator(std::string_view source) : tokens_(tokenize(source)) {}
+    Translator(std::string_view source, Purpose purpose) : tokens_(tokenize(source)), checking_(purpose == Purpose::check) {}
     Translation run();
 
 private:
@@ -64,6 +64,14 @@ private:
     void edit_literals();
     void edit_casts();
     void reject_double();
+
+    // strict.cpp: what only Purpose::check does.
+    void qualify_member(const Declaration &declaration);
+    void declare_threadgroup_variable(Index threadgroup, Index end);
+    void note_function(const Declaration &declaration, Range body);
+    void check_parameters(const Declaration &declaration);
+    void check_tokens();
+    void check_recursion();
 
     // brackets.cpp: navigation.
     Index skip_group(Index open, Index end) const;            // past the bracket that closes `open`
@@ -105,15 +113,22 @@ private:
         std::string spaces;  // the key with its address spaces
         std::string body;
     };
+    struct FunctionBody {
+        Index name = 0;
+        Range body;
+        std::size_t definitions = 0;
+    };
     struct Template {
         std::vector<KernelParameter> parameters;
     };
 
     std::vector<Token> tokens_;
+    const bool checking_;
     std::vector<std::string> scope_;  // names of the enclosing namespaces and types
     std::map<std::string, std::vector<Definition>> definitions_;
     std::map<std::string, std::vector<Template>> templates_;  // kernel templates by unqualified name
     std::map<std::string, std::string> derived_constants_;    // initialisers of constants, with such constants replaced
+    std::map<std::string, FunctionBody, std::less<>> functions_;  // by unqualified name
     std::deque<std::string> kept_text_;  // what token texts that were rewritten refer to
     Translation result_;
 };

@@ -51,7 +51,11 @@ void Translator::edit_block_variables(Index begin, Index end) {
             }
             ++j;
         }
-        if (object) tokens_[i].replace(already_static ? "thread_local" : "static thread_local");
+        if (object && checking_) {
+            declare_threadgroup_variable(i, end);
+        } else if (object) {
+            tokens_[i].replace(already_static ? "thread_local" : "static thread_local");
+        }
     }
 }
 
@@ -70,6 +74,10 @@ void Translator::edit_constant_variable(const Declaration &declaration, Index en
     const bool initialised = declaration.head_end < end && tokens_[declaration.head_end].is("=");
     if (kind == ScopeKind::file_or_namespace && constant != end && initialised && declaration.name_end == declaration.head_end) {
         derived_constants_[std::string(tokens_[declaration.head_end - 1].text)] = expand_constants({declaration.head_end + 1, end - 1});
+    }
+    if (checking_) {
+        if (constant != end && declaration.name_end == declaration.head_end) tokens_[constant].replace("__constant");
+        return;
     }
     if (kind == ScopeKind::type && constant != end && initialised && !constexpr_written) tokens_[constant].replace("constexpr");
 }
@@ -101,6 +109,13 @@ void Translator::add_function_constant(const Declaration &declaration, const Att
         if (tokens_[i].replaced) continue;
         if (!function_constant.type.empty() && !tokens_[i].leading.empty()) function_constant.type += ' ';
         function_constant.type += tokens_[i].text;
+    }
+    if (checking_) {
+        tokens_[constant].replace("__constant");
+        tokens_[name].appended = " = {}";
+        tokens_[end - 1].appended += " __constant bool smtl_defined_" + function_constant.name + " = true;";
+        result_.constants.push_back(std::move(function_constant));
+        return;
     }
     tokens_[constant].replace("extern const");
     tokens_[name].appended = " __asm__(\"" + std::string(constant_symbol) + std::to_string(result_.constants.size()) + "\") __attribute__((visibility(\"hidden\")))";

@@ -1,6 +1,7 @@
 // Compiles Metal sources with the software Metal's compiler, and says what is in them:
 //   metal_compile [-I folder] [-D name[=value]] [--safe] [--all] source.metal...
-// --all also generates code for every kernel, without function constants.
+// --all also generates code for every kernel, with function constants that are zero.
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -20,12 +21,15 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 bool generate_all(smtl_library *library) {
     bool good = true;
+    const smtl_function_constant *constants = nullptr;
+    std::vector<smtl_constant_value> zeros(smtl_library_function_constants(library, &constants));
+    for (std::size_t i = 0; i < zeros.size(); ++i) zeros[i] = {nullptr, constants[i].index, constants[i].data_type, {}};
     const std::size_t count = smtl_library_function_count(library);
     for (std::size_t i = 0; i < count; ++i) {
         const char *name = smtl_library_function_name(library, i);
         const auto start = std::chrono::steady_clock::now();
         char *log = nullptr;
-        char *path = smtl_library_specialize(library, name, nullptr, 0, &log);
+        char *path = smtl_library_specialize(library, name, zeros.data(), zeros.size(), &log);
         std::printf("  %-60s %s %.2f s\n", name, path ? "ok" : "FAILED", seconds_since(start));
         if (!path && log) std::printf("%s", log);
         good = good && path;

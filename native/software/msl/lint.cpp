@@ -1,0 +1,97 @@
+// Checks a source as strictly as Apple's compiler: address spaces do not convert into each other.
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include "cache.h"
+#include "file.h"
+#include "library.h"
+#include "process.h"
+#include "toolchain.h"
+
+namespace smtl::msl {
+namespace {
+
+std::string without_qualifiers(std::string type) {
+    for (const char *qualifier : {"const ", "volatile ", "__private ", "__generic ", "__local ", "__global_device ", "__global_host ", "__constant ", "__global "}) {
+        const std::size_t length = std::strlen(qualifier);
+        for (std::size_t at = type.find(qualifier); at != std::string::npos; at = type.find(qualifier)) type.erase(at, length);
+    }
+    return type;
+}
+
+// Clang's C++ for OpenCL finds no common type for `c ? f(x) : y` where both are of one class: `y` lies in an address space
+// and the result of `f` in none. That is no fault of the source.
+bool is_unjustified(const std::string &message) {
+    constexpr std::string_view complaint = "incompatible operand types ('";
+    const std::size_t start = message.find(complaint);
+    const std::size_t middle = message.find("' and '", start);
+    const std::size_t end = message.rfind("')");
+    if (start == std::string::npos || middle == std::string::npos || end < middle + 7) return false;
+    const std::string first = message.substr(start + complaint.size(), middle - start - complaint.size());
+    const std::string second = message.substr(middle + 7, end - middle - 7);
+    const auto pointer = [](const std::string &type) { return type.find('*') != std::string::npos; };
+    return !pointer(first) && !pointer(second) && without_qualifiers(first) == without_qualifiers(second);
+}
+
+// The messages that count, and how many errors are among them.
+std::string select_messages(const std::string &messages, std::size_t &errors) {
+    std::string kept;
+    bool dropping = false;
+    for (std::size_t p = 0; p < messages.size();) {
+        const std::size_t newline = std::min(messages.find('\n', p), messages.size());
+        const std::string line = messages.substr(p, newline - p);
+        p = newline + 1;
+        const bool error = line.find("error: ") != std::string::npos;
+        const bool note = line.find(": note: ") != std::string::npos;
+        if (!note) dropping = error && is_unjustified(line);
+        if (dropping || line.ends_with("errors generated.") || line.ends_with("error generated.")) continue;
+        errors += error;
+        kept += line + "\n";
+    }
+    return kept;
+}
+
+bool lint(std::string_view source, const Options &options, std::string &log) {
+    const std::optional<std::string> preprocessed = preprocess(source, options, log);
+    if (!preprocessed) return false;
+    const Translation translation = translate(*preprocessed, Purpose::check);
+    std::string problems;
+    for (const Problem &problem : translation.problems) {
+        problems += problem.file + ":" + std::to_string(problem.line) + ": error: " + problem.message + "\n";
+    }
+    const Toolchain &toolchain = Toolchain::shared();
+    TemporaryFolder folder(Cache::shared().root());
+    const std::string input = folder.path() + "/input";
+    if (!folder.made() || !write_file(input, translation.text)) {
+        log += "the source cannot be written to " + Cache::shared().root() + "\n";
+        return false;
+    }
+    const std::vector<std::string> arguments = {
+        toolchain.clang, "-x", "clcpp", "-cl-std=clc++2021", "-cl-no-stdinc", "-cl-single-precision-constant", "-march=native",
+        "-fsyntax-only", "-fdeclspec", "-nostdlibinc", "-isystem", toolchain.headers, "-include", toolchain.headers + "/msl/lint.h",
+        "-fno-color-diagnostics", "-fno-caret-diagnostics", "-fno-diagnostics-show-option", "-ftemplate-backtrace-limit=4",
+        "-fno-elide-type", "-ferror-limit=0", "-w", "-",
+    };
+    const ProcessResult result = run_process(arguments, input, folder.path());
+    std::size_t errors = 0;
+    const std::string messages = select_messages(result.errors, errors);
+    log = present_diagnostics(problems, source, source, options.name) + present_diagnostics(messages, source, translation.text, options.name);
+    return translation.problems.empty() && errors == 0 && result.started;
+}
+
+}  // namespace
+}  // namespace smtl::msl
+
+extern "C" bool smtl_lint(const char *source, size_t length, const smtl_compile_options *options, char **log) {
+    if (log) *log = nullptr;
+    try {
+        std::string text;
+        const bool good = smtl::msl::lint({source ? source : "", source ? length : 0}, smtl::msl::read_options(options), text);
+        if (log && !text.empty()) *log = strdup(text.c_str());
+        return good;
+    } catch (const std::exception &exception) {
+        if (log) *log = strdup(exception.what());
+        return false;
+    }
+}

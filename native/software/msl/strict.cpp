@@ -1,0 +1,137 @@
+// The rules of Metal that clang does not know even where it knows address spaces, and the spelling that it wants for what
+// Metal spells otherwise.
+#include <array>
+#include <functional>
+#include <set>
+
+#include "translator.h"
+
+namespace smtl::msl {
+namespace {
+
+bool names_space(const Token &token) {
+    return token.is("device") || token.is("constant") || token.is("thread") || token.is("threadgroup") || token.is("threadgroup_imageblock");
+}
+
+// What C++ has and Metal has not.
+constexpr std::array<std::string_view, 12> rejected = {"virtual", "throw", "try",  "catch",        "new",    "delete",
+                                                       "typeid",  "goto",  "asm",  "dynamic_cast", "__asm__", "thread_local"};
+// Keywords of OpenCL that are names like any other in Metal.
+constexpr std::array<std::string_view, 8> reserved = {"global", "local", "generic", "pipe", "read_only", "write_only", "read_write", "uniform"};
+
+template <std::size_t N>
+bool is_one_of(std::string_view text, const std::array<std::string_view, N> &list) {
+    for (std::string_view item : list) {
+        if (item == text) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+// Members serve objects in every address space, as those of our library do: `float get() const device` loses the space.
+void Translator::qualify_member(const Declaration &declaration) {
+    for (Index i = declaration.parameters->end; i < declaration.head_end; ++i) {
+        if (!names_space(tokens_[i])) continue;
+        const bool readable = tokens_[i].is("constant") && !declaration.constructor && !tokens_[i - 1].is("const");
+        tokens_[i].replace(readable ? "const" : "");
+    }
+}
+
+// `threadgroup float a[32], b;`: clang wants such variables in kernels only, and templates cannot be kernels there. So the
+// names become types, and references to such types in threadgroup memory.
+void Translator::declare_threadgroup_variable(Index threadgroup, Index end) {
+    const Index past = skip_to_semicolon(threadgroup, end);
+    tokens_[threadgroup].replace("typedef");
+    std::string references;
+    for (const Range &part : split_commas({threadgroup + 1, past - 1})) {
+        // The name is the last identifier before the bounds.
+        Index name = part.begin;
+        for (Index i = part.begin; i < part.end && !tokens_[i].is("[") && !tokens_[i].is("=") && !tokens_[i].is("{");) {
+            if (tokens_[i].is("<")) {
+                if (const auto past_angles = skip_angles(i, part.end)) {
+                    i = *past_angles;
+                    continue;
+                }
+            }
+            if (tokens_[i].is_identifier()) name = i;
+            ++i;
+        }
+        const std::string variable(tokens_[name].text);
+        const std::string type = "smtl_type_of_" + variable;
+        tokens_[name].replace(type);
+        references += " threadgroup " + type + " &" + variable + " = *smtl_threadgroup_memory<" + type + ">();";
+    }
+    if (past > threadgroup) tokens_[past - 1].appended += references;
+}
+
+void Translator::note_function(const Declaration &declaration, Range body) {
+    const Index name = declaration.name_end - 1;
+    if (!tokens_[name].is_identifier() || declaration.template_parameters) return;
+    FunctionBody &function = functions_[std::string(tokens_[name].text)];
+    function.name = name;
+    function.body = body;
+    ++function.definitions;
+}
+
+// Every pointer and reference says where it points to.
+void Translator::check_parameters(const Declaration &declaration) {
+    for (const Range &part : split_commas(*declaration.parameters)) {
+        if (address_space_of(part) != AddressSpace::none) continue;
+        for (Index i = part.begin; i < part.end;) {
+            if (tokens_[i].is("=")) break;
+            if (tokens_[i].is("(") || tokens_[i].is("[")) {
+                i = skip_group(i, part.end);
+                continue;
+            }
+            if (tokens_[i].is("<")) {
+                if (const auto past = skip_angles(i, part.end)) {
+                    i = *past;
+                    continue;
+                }
+            }
+            if (tokens_[i].is("*") || tokens_[i].is("&")) {
+                problem(i, "a pointer or reference needs an explicit address space");
+                break;
+            }
+            ++i;
+        }
+    }
+}
+
+void Translator::check_tokens() {
+    for (Index i = 0; i < tokens_.size(); ++i) {
+        Token &token = tokens_[i];
+        if (!token.is_identifier() || token.replaced) continue;
+        const bool deleted = token.is("delete") && i > 0 && tokens_[i - 1].is("=");
+        if (is_one_of(token.text, rejected) && !deleted) {
+            problem(i, "'" + std::string(token.text) + "' is not supported in Metal");
+        } else if (is_one_of(token.text, reserved) || (token.is("private") && !tokens_[i + 1].is(":"))) {
+            token.replace(std::string(token.text) + "_");
+        }
+    }
+}
+
+// Functions that call themselves, directly or through others. Names with one definition only: which of several a call means
+// is not known here.
+void Translator::check_recursion() {
+    std::set<std::string_view> finished, active;
+    const std::function<void(std::string_view)> visit = [&](std::string_view name) {
+        const auto found = functions_.find(name);
+        if (found == functions_.end() || found->second.definitions != 1 || finished.contains(name)) return;
+        if (!active.insert(name).second) {
+            problem(found->second.name, "'" + std::string(name) + "' calls itself: recursion is not supported in Metal");
+            finished.insert(name);
+            return;
+        }
+        for (Index i = found->second.body.begin; i + 1 < found->second.body.end; ++i) {
+            const bool member = tokens_[i - 1].is(".") || tokens_[i - 1].is("->") || tokens_[i - 1].is("::");
+            if (tokens_[i].is_identifier() && tokens_[i + 1].is("(") && !member) visit(tokens_[i].text);
+        }
+        active.erase(name);
+        finished.insert(name);
+    };
+    for (const auto &[name, function] : functions_) visit(name);
+}
+
+}  // namespace smtl::msl

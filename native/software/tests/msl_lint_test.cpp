@@ -1,0 +1,119 @@
+// The strict check: what Apple's compiler takes passes, what it rejects fails on the right line.
+#include <cstdlib>
+#include <string>
+
+#include "check.h"
+#include "msl/msl.h"
+
+namespace {
+
+const std::string head = "#include <metal_stdlib>\nusing namespace metal;\n";
+
+bool lint(const std::string &source, std::string &log) {
+    char *text = nullptr;
+    const bool good = smtl_lint(source.data(), source.size(), nullptr, &text);
+    log = text ? text : "";
+    std::free(text);
+    return good;
+}
+
+void accepted(const std::string &source) {
+    std::string log;
+    if (!CHECK(lint(head + source, log))) std::fprintf(stderr, "%s\nin: %s\n", log.c_str(), source.c_str());
+}
+
+// `line` of the snippet, whose first line is 1.
+void rejected(int line, const std::string &source) {
+    std::string log;
+    const bool good = lint(head + source, log);
+    const std::string place = "program_source:" + std::to_string(line + 2) + ":";
+    if (!CHECK(!good && log.find(place) != std::string::npos)) std::fprintf(stderr, "wanted %s got: %s\nin: %s\n", place.c_str(), log.c_str(), source.c_str());
+}
+
+void test_accepted() {
+    accepted(R"(
+struct Args { int n; float4 scale; enum { limit = 4 }; };
+constant float table[4] = {1, 2, 3, 4};
+constant int constexpr width = 8;
+constant bool flag [[function_constant(0)]];
+constant bool other = flag && is_function_constant_defined(flag);
+enum { slots = 3 };
+inline float sum(device const float *p, int n) { float s = 0; for (int i = 0; i < n; ++i) s += p[i]; return s; }
+inline float sum(threadgroup const float *p, int n) { return p[0] + n; }
+inline void bump(thread float &x) { x += 1; }
+template <typename T> inline T twice(T x) { return x * 2; }
+struct complex {
+    float re, im;
+    complex() thread = default;
+    complex() threadgroup = default;
+    constexpr complex(float r, float i) : re(r), im(i) {}
+    float norm() const device { return re * re + im * im; }
+    float norm() const thread { return re * re + im * im; }
+};
+template <typename T, int N> kernel void work(device T *a [[buffer(0)]], constant Args &args [[buffer(1)]], device const packed_float4 *p [[buffer(2), function_constant(flag)]],
+                                              threadgroup float *dynamic [[threadgroup(0)]], device complex *z [[buffer(3)]], device atomic_uint *counter [[buffer(4)]],
+                                              uint i [[thread_position_in_grid]], ushort lane [[thread_index_in_simdgroup]]) {
+    threadgroup float tile[N * width], more;
+    threadgroup complex shared[2];
+    thread float local[4] = {1, 2, 3, 4};
+    float global = 1, priv = 2;
+    thread float *q = local;
+    bump(q[1]);
+    bump(global);
+    const Args copy = args;
+    device float *raw = (device float *)a;
+    dynamic[i] = sum(raw, copy.n) + sum(tile, 2) + table[i % 4] + priv;
+    if (lane == 0) tile[0] = more = 3;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    complex c(1, 2);
+    z[0] = c;
+    shared[1] = z[1];
+    c = shared[0];
+    float4 v = other ? float4(p[0]) + args.scale : args.scale;
+    v.xy = v.zw * 2.0;
+    float4 w = v.x > 0 ? max(v, 0.0f) : v;
+    a[i] = T(simd_sum(w.x) + z[0].norm() + c.norm() + twice(v.y) + half(1.5h));
+    simdgroup_float8x8 m = make_filled_simdgroup_matrix<float, 8>(0.0f), n;
+    simdgroup_load(n, tile, 8, 0, true);
+    simdgroup_multiply_accumulate(m, n, n, m);
+    simdgroup_store(m, raw, 8);
+    atomic_fetch_add_explicit(counter, 1u, memory_order_relaxed);
+}
+typedef decltype(work<float, 4>) work_t;
+template [[host_name("work_float")]] kernel work_t work<float, 4>;
+template [[host_name("work_half")]] kernel void work<half, 4>(device half *, constant Args &, device const packed_float4 *, threadgroup float *, device complex *, device atomic_uint *, uint, ushort);
+)");
+}
+
+void test_rejected() {
+    rejected(2, "kernel void k(device float *a) {\n threadgroup float *p = a;\n}\n");
+    rejected(2, "kernel void k(constant float *a) {\n device const float *p = a;\n}\n");
+    rejected(2, "kernel void k(device float *a) {\n constant float *p = a;\n}\n");
+    rejected(3, "void f(thread float *p) { p[0] = 1; }\nkernel void k(device float *a) {\n f(a);\n}\n");
+    rejected(3, "void f(device float *p) { p[0] = 1; }\nkernel void k(device float *a) { float x[2]; a[0] = x[0];\n f(x);\n}\n");
+    rejected(3, "void f(thread float &x) { x = 1; }\nkernel void k(device float *a) {\n f(a[0]);\n}\n");
+    rejected(4, "void f(device float *p) { p[0] = 1; }\nkernel void k(device float *a) {\n threadgroup float t[4];\n f(t);\n}\n");
+    rejected(1, "kernel void k(constant float *a) { a[0] = 1; }\n");
+    rejected(1, "float f(float *p) { return p[0]; }\n");
+    rejected(1, "float f(const float &p) { return p; }\n");
+    rejected(1, "kernel void k(float *a [[buffer(0)]]) { a[0] = 1; }\n");
+    rejected(1, "int f(int n) { return n < 2 ? 1 : f(n - 1) * n; }\n");
+    rejected(2, "int g(int n);\nint f(int n) { return n < 2 ? 1 : g(n - 1); }\nint g(int n) { return f(n); }\n");
+    rejected(2, "kernel void k(device float *a) {\n double x = 1; a[0] = x;\n}\n");
+    rejected(1, "struct S { virtual void f() {} };\n");
+    rejected(2, "kernel void k(device float *a) {\n device float *p = new float; a[0] = p[0];\n}\n");
+    rejected(2, "kernel void k(device float *a) {\n try { a[0] = 1; } catch (...) {}\n}\n");
+    rejected(2, "kernel void k(device int4 *a, device float4 *b) {\n b[0] = a[0];\n}\n");
+    rejected(2, "template <typename T> kernel void k(device T *a, threadgroup T *t) {\n a = t;\n}\ntemplate [[host_name(\"k\")]] kernel void k<float>(device float *, threadgroup float *);\n");
+    rejected(1, "kernel void k(device float *a) { a[0] = nothing; }\n");
+    std::string log;
+    CHECK(!lint("#error stop\n", log) && log.find("program_source:1:") != std::string::npos);
+}
+
+}  // namespace
+
+int main() {
+    test_accepted();
+    test_rejected();
+    return check::report("msl_lint_test");
+}
