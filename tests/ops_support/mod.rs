@@ -125,7 +125,10 @@ impl Guarded {
             before.iter().chain(after).all(|byte| *byte == GUARD_BYTE),
             "written outside of the output"
         );
-        inner.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
+        inner
+            .chunks_exact(size_of::<T>())
+            .map(bytemuck::pod_read_unaligned)
+            .collect()
     }
 }
 
