@@ -21,14 +21,19 @@ struct Chunk {
     float4 v[4];
 };
 
+// Element `index` of `count`, zero past the last.
+template <typename T>
+inline float element_or_zero(device const T *source, uint index, uint count) {
+    return index < count ? float(source[index]) : 0.0f;
+}
+
 // `count` (0 to 16) consecutive elements, zeros behind them.
 template <typename T>
 inline Chunk load_some(device const T *source, uint count) {
     Chunk chunk;
     for (uint i = 0; i < 4; i++) {
-        for (uint j = 0; j < 4; j++) {
-            chunk.v[i][j] = 4 * i + j < count ? float(source[4 * i + j]) : 0.0f;
-        }
+        chunk.v[i] = float4(element_or_zero(source, 4 * i, count), element_or_zero(source, 4 * i + 1, count),
+                            element_or_zero(source, 4 * i + 2, count), element_or_zero(source, 4 * i + 3, count));
     }
     return chunk;
 }
