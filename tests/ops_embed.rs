@@ -12,7 +12,7 @@ fn rows_by_id() {
     let mut rng = rng(20);
     for kind in WeightType::ALL {
         for columns in [32, 96, 256] {
-            let table = matrix(&mut rng, kind, 11, columns, 2.0, 34);
+            let table = matrix(&mut rng, kind, 11, columns, 2.0, 36);
             let ids = [10u32, 0, 3, 3, 7];
             let y = Guarded::new(ids.len() * columns);
             let ids_buffer = buffer(&ids);

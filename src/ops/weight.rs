@@ -106,12 +106,14 @@ impl Weight {
                 "a matrix of {rows} by {columns}: each has to be from 1 to 2^32 - 1"
             )));
         }
-        let Some(bytes) = kind.bytes(rows, columns) else {
+        if columns % kind.block_elements() != 0 {
             let block = kind.block_elements();
             return Err(invalid(format!(
-                "{rows} rows of {columns} columns: {kind:?} has blocks of {block} elements"
+                "{columns} columns: {kind:?} has blocks of {block} elements"
             )));
-        };
+        }
+        // Too many bytes to count are more than any buffer has.
+        let bytes = kind.bytes(rows, columns).unwrap_or(usize::MAX);
         View::new(&buffer, offset).check(FUNCTION, "the matrix", bytes, kind.alignment())?;
         Ok(Weight {
             buffer,
