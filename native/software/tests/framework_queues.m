@@ -19,6 +19,9 @@ static void test_status(void)
     [buffer waitUntilScheduled];
     CHECK([buffer status] == MTLCommandBufferStatusScheduled);
     CHECK([buffer GPUEndTime] == 0);
+    while ([buffer GPUStartTime] == 0) {
+        usleep(100);
+    }
     usleep(2000);
     [event setSignaledValue:1];
     [buffer waitUntilCompleted];
