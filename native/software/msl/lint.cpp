@@ -21,8 +21,8 @@ std::string without_qualifiers(std::string type) {
 }
 
 // Clang's C++ for OpenCL finds no common type for `c ? f(x) : y` where both are of one class: `y` lies in an address space
-// and the result of `f` in none. That is no fault of the source.
-bool is_unjustified(const std::string &message) {
+// and the result of `f` in none.
+bool compares_same_types(const std::string &message) {
     constexpr std::string_view complaint = "incompatible operand types ('";
     const std::size_t start = message.find(complaint);
     const std::size_t middle = message.find("' and '", start);
@@ -34,21 +34,46 @@ bool is_unjustified(const std::string &message) {
     return !pointer(first) && !pointer(second) && without_qualifiers(first) == without_qualifiers(second);
 }
 
-// The messages that count, and how many errors are among them.
+// Clang puts constants of the program's scope into a space of their own (__constant, where ours is __global_host), members
+// reached through `this` into none (__generic), and binds no temporary to a reference that names a space. Metal does neither.
+bool blames_our_spaces(const std::string &line) {
+    const auto mentions = [&](const char *text) { return line.find(text) != std::string::npos; };
+    if (mentions("__constant") && (mentions("__global_host") || mentions("__generic"))) return true;
+    if (mentions("__constant") && mentions("no matching constructor")) return true;
+    if (mentions("__generic") && (mentions("changes address space") || mentions("cannot bind reference") || mentions("cannot pass pointer"))) return true;
+    return mentions("cannot bind to a temporary object because of address space mismatch");
+}
+
+struct Complaint {
+    std::string text;
+    bool error = false;
+    bool unjustified = false;
+};
+
+// The messages that are the source's own fault, and how many errors are among them.
 std::string select_messages(const std::string &messages, std::size_t &errors) {
     std::string kept;
-    bool dropping = false;
+    Complaint complaint;
+    const auto finish = [&] {
+        if (!complaint.unjustified) {
+            errors += complaint.error;
+            kept += complaint.text;
+        }
+        complaint = {};
+    };
     for (std::size_t p = 0; p < messages.size();) {
         const std::size_t newline = std::min(messages.find('\n', p), messages.size());
         const std::string line = messages.substr(p, newline - p);
         p = newline + 1;
         const bool error = line.find("error: ") != std::string::npos;
-        const bool note = line.find(": note: ") != std::string::npos;
-        if (!note) dropping = error && is_unjustified(line);
-        if (dropping || line.ends_with("errors generated.") || line.ends_with("error generated.")) continue;
-        errors += error;
-        kept += line + "\n";
+        const bool note = line.find("note: ") != std::string::npos;
+        if (line.ends_with("errors generated.") || line.ends_with("error generated.")) continue;
+        if (!note) finish();
+        complaint.error = complaint.error || error;
+        complaint.unjustified = complaint.unjustified || compares_same_types(line) || blames_our_spaces(line);
+        complaint.text += line + "\n";
     }
+    finish();
     return kept;
 }
 

@@ -67,9 +67,17 @@ void Translator::edit_constant_variable(const Declaration &declaration, Index en
     }
     bool constexpr_written = false;
     Index constant = end;
-    for (Index i = declaration.begin; i < declaration.head_end; ++i) {
+    for (Index i = declaration.begin; i < declaration.head_end;) {
         constexpr_written = constexpr_written || tokens_[i].is("constexpr");
         if (tokens_[i].is("constant") && constant == end) constant = i;
+        if (tokens_[i].is("*") || tokens_[i].is("&")) return;  // what it points to is constant, not the variable
+        if (tokens_[i].is("<")) {
+            if (const auto past = skip_angles(i, declaration.head_end)) {
+                i = *past;
+                continue;
+            }
+        }
+        ++i;
     }
     const bool initialised = declaration.head_end < end && tokens_[declaration.head_end].is("=");
     if (kind == ScopeKind::file_or_namespace && constant != end && initialised && declaration.name_end == declaration.head_end) {

@@ -72,6 +72,7 @@ struct simdgroup_matrix {
     explicit simdgroup_matrix(T diagonal);
     using storage = vec<T, 2>;
     thread storage &thread_elements();
+    const thread storage &thread_elements() const;
 };
 using simdgroup_half8x8 = simdgroup_matrix<half, 8, 8>;
 using simdgroup_float8x8 = simdgroup_matrix<float, 8, 8>;
