@@ -1,0 +1,9 @@
+//! A command buffer on record stays on its thread.
+
+use metal_bridge::CommandBuffer;
+
+fn encode(commands: CommandBuffer) {
+    std::thread::spawn(move || drop(commands));
+}
+
+fn main() {}

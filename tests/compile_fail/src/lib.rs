@@ -1,0 +1,1 @@
+//! Holds the test `borrow_rules` and its cases: programs that the compiler has to refuse.
