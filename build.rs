@@ -49,8 +49,15 @@ fn main() {
 
 /// The bridge on Apple's own frameworks, with the compiler of the Xcode command line tools.
 fn build_for_apple(root: &Path) -> Result<(), String> {
+    let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
+    if os != "macos" {
+        return Err(format!(
+            "of Apple's systems metal-bridge supports macOS, not {os}"
+        ));
+    }
     let include = root.join("native/include");
-    let flags = words("-fno-objc-arc -fblocks -fobjc-exceptions -Wall -Wextra -O2");
+    let mut flags = words("-fno-objc-arc -fblocks -fobjc-exceptions -Wall -Wextra -O2");
+    flags.push(format!("-mmacosx-version-min={}", deployment_target()));
     let mut objects = Objects::new(None);
     objects.add(
         &root.join("native/bridge"),
@@ -62,11 +69,26 @@ fn build_for_apple(root: &Path) -> Result<(), String> {
     for framework in ["Metal", "Foundation", "CoreGraphics"] {
         println!("cargo::rustc-link-lib=framework={framework}");
     }
-    if env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "macos") {
-        link_clang_runtime();
-    }
+    link_clang_runtime();
     export_metadata("", &flags, &[include]);
     Ok(())
+}
+
+/// The oldest macOS that the build is for: as asked for, but no older than the bridge knows. rustc's own default for Intel
+/// Macs is older.
+fn deployment_target() -> String {
+    const OLDEST: &str = "11.0";
+    println!("cargo::rerun-if-env-changed=MACOSX_DEPLOYMENT_TARGET");
+    let asked = env::var("MACOSX_DEPLOYMENT_TARGET").unwrap_or_default();
+    let major = asked
+        .split('.')
+        .next()
+        .and_then(|text| text.parse::<u32>().ok());
+    if major.is_some_and(|major| major >= 11) {
+        asked
+    } else {
+        OLDEST.to_owned()
+    }
 }
 
 /// What `@available` calls is in clang's runtime, which rustc leaves out (`-nodefaultlibs`). Rust's standard library has it
@@ -137,7 +159,7 @@ fn export_metadata(clang: &str, flags: &[String], includes: &[PathBuf]) {
     let include = env::join_paths(includes).expect("no colon in an include path");
     println!("cargo::metadata=CLANG={clang}");
     println!("cargo::metadata=FLAGS={}", flags.join(" "));
-    println!("cargo::metadata=INCLUDE={}", include.display());
+    println!("cargo::metadata=INCLUDE={}", include.to_string_lossy());
 }
 
 fn words(text: &str) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -582,19 +582,15 @@ impl<T: Pod> DerefMut for WriteGuard<'_, T> {
 impl<T: Pod> Drop for WriteGuard<'_, T> {
     fn drop(&mut self) {
         let inner = &self.buffer.inner;
-        if let (StorageMode::Managed, Some(contents)) = (inner.storage_mode, inner.contents) {
+        let length = self.count * size_of::<T>();
+        if let (StorageMode::Managed, Some(contents), 1..) =
+            (inner.storage_mode, inner.contents, length)
+        {
             let offset = self.values.addr().get() - contents.addr().get();
-            let length = self.count * size_of::<T>();
+            let buffer = self.buffer.as_ptr();
             // SAFETY: the buffer is live and the range inside it. The call fails for ranges and modes only, which are
             // right here, so there is no error to look at.
-            unsafe {
-                sys::mtb_buffer_did_modify_range(
-                    self.buffer.as_ptr(),
-                    offset,
-                    length,
-                    std::ptr::null_mut(),
-                )
-            };
+            unsafe { sys::mtb_buffer_did_modify_range(buffer, offset, length, ptr::null_mut()) };
         }
         inner.tracker.end_cpu(Access::Write);
     }

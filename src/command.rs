@@ -11,7 +11,7 @@ use crate::blit::BlitEncoder;
 use crate::buffer::{Buffer, BufferInner};
 use crate::compute::{ComputeEncoder, DispatchType};
 use crate::device::Device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::SharedEvent;
 use crate::handle::{Handle, c_string, check, create, take_string};
 use crate::queue::CommandQueue;
@@ -116,7 +116,7 @@ impl CommandBuffer {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); [`Error::InvalidState`](crate::Error::InvalidState) after an
+    /// [`Error::OutOfMemory`]; [`Error::InvalidState`] after an
     /// encoder was leaked.
     pub fn compute_command_encoder(
         &mut self,
@@ -147,7 +147,7 @@ impl CommandBuffer {
     ///
     /// # Errors
     ///
-    /// [`Error::Internal`](crate::Error::Internal).
+    /// [`Error::Internal`].
     pub fn encode_signal_event(&mut self, event: &SharedEvent, value: u64) -> Result<()> {
         // SAFETY: both are live.
         unsafe {
@@ -162,7 +162,7 @@ impl CommandBuffer {
     ///
     /// # Errors
     ///
-    /// [`Error::Internal`](crate::Error::Internal).
+    /// [`Error::Internal`].
     pub fn encode_wait_for_event(&mut self, event: &SharedEvent, value: u64) -> Result<()> {
         // SAFETY: both are live.
         unsafe {
@@ -176,7 +176,7 @@ impl CommandBuffer {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidState`](crate::Error::InvalidState) the second time.
+    /// [`Error::InvalidState`] the second time.
     pub fn enqueue(&mut self) -> Result<()> {
         // SAFETY: the command buffer is live.
         unsafe { check(|error| sys::mtb_command_buffer_enqueue(self.as_ptr(), error)) }
@@ -186,7 +186,7 @@ impl CommandBuffer {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a label with a NUL.
+    /// [`Error::InvalidArgument`] for a label with a NUL.
     pub fn set_label(&mut self, label: &str) -> Result<()> {
         let label = c_string("CommandBuffer::set_label", "the label", label)?;
         // SAFETY: both are live; the label is copied.
@@ -215,7 +215,7 @@ impl CommandBuffer {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidState`](crate::Error::InvalidState) after an encoder was leaked. The work is discarded then.
+    /// [`Error::InvalidState`] after an encoder was leaked. The work is discarded then.
     pub fn commit(self) -> Result<Submission> {
         let CommandBuffer {
             handle,
@@ -229,11 +229,12 @@ impl CommandBuffer {
             used.buffer.tracker().start(used.access);
         }
         let completion = Arc::new(Completion::new(uses, handlers));
-        let committed = commit(&handle, &completion);
-        if let Err(error) = committed {
-            // Released first: a command buffer that may still run keeps the buffers.
-            drop(handle);
-            completion.abandon();
+        if let Err(error) = commit(&handle, &completion) {
+            // After an exception nobody knows whether the work runs: its completion gives the buffers free then, or the
+            // end of the command buffer. Otherwise nothing was handed over.
+            if !matches!(error, Error::Internal(_)) {
+                completion.abandon();
+            }
             return Err(error);
         }
         Ok(Submission::new(handle, completion, queue))

@@ -74,6 +74,23 @@ impl ObjectKind {
             ObjectKind::SharedEvent => "shared event",
         }
     }
+
+    fn plural(self) -> &'static str {
+        match self {
+            ObjectKind::Error => "errors",
+            ObjectKind::Device => "devices",
+            ObjectKind::Buffer => "buffers",
+            ObjectKind::CommandQueue => "command queues",
+            ObjectKind::CommandBuffer => "command buffers",
+            ObjectKind::ComputeEncoder => "compute encoders",
+            ObjectKind::BlitEncoder => "blit encoders",
+            ObjectKind::Library => "libraries",
+            ObjectKind::Function => "functions",
+            ObjectKind::ConstantValues => "constant values",
+            ObjectKind::ComputePipeline => "compute pipelines",
+            ObjectKind::SharedEvent => "shared events",
+        }
+    }
 }
 
 /// How many objects of each kind exist, and have ever been made, in the whole process. A committed command buffer, and
@@ -132,12 +149,12 @@ impl fmt::Display for LiveObjects {
             .filter(|&kind| self.live(kind) > 0)
         {
             let count = self.live(kind);
-            let plural = if count == 1 || kind == ObjectKind::ConstantValues {
-                ""
+            let name = if count == 1 {
+                kind.name()
             } else {
-                "s"
+                kind.plural()
             };
-            write!(f, "{separator}{count} {}{plural}", kind.name())?;
+            write!(f, "{separator}{count} {name}")?;
             separator = ", ";
         }
         if separator.is_empty() {
@@ -154,5 +171,28 @@ impl fmt::Debug for LiveObjects {
         f.debug_map()
             .entries(ObjectKind::ALL.iter().map(entry))
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_read_as_a_list() {
+        let mut objects = LiveObjects::default();
+        assert_eq!(objects.to_string(), "none");
+        objects.live[ObjectKind::Device as usize] = 1;
+        objects.live[ObjectKind::Library as usize] = 2;
+        assert_eq!(objects.to_string(), "1 device, 2 libraries");
+        assert_eq!(objects.total(), 3);
+        assert!(!objects.same_live(&LiveObjects::default()));
+    }
+
+    #[test]
+    fn every_kind_has_its_place() {
+        for (place, kind) in ObjectKind::ALL.into_iter().enumerate() {
+            assert_eq!((kind as usize, kind.to_sys() as usize), (place, place));
+        }
     }
 }

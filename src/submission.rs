@@ -166,6 +166,13 @@ impl Completion {
     }
 }
 
+impl Drop for Completion {
+    /// What is left here belongs to a command buffer that will never run.
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
+
 fn finish(uses: Vec<Use>) {
     for used in uses {
         used.buffer.tracker().finish(used.access);

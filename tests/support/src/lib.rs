@@ -12,7 +12,7 @@ pub use child::{Case, ChildOutput, in_child, main};
 pub use executor::block_on;
 #[cfg(metal_backend)]
 pub use objects::{
-    count_objects, live_objects, metal_without_pool, print_live_objects, settled_objects,
+    SLACK, count_objects, live_objects, metal_without_pool, print_live_objects, settled_objects,
 };
 
 // Links the library whose classes the Objective-C beside this file calls.
