@@ -1,7 +1,8 @@
 //! Compiles `native/` and links it: against Metal.framework on Apple's hosts, against the software Metal elsewhere.
 //!
-//! Sets `cfg(metal_backend)` where there is a Metal to call. Without it (no feature `software`, not Apple) the crate
-//! builds with no native toolchain and every `Device` constructor returns `Error::NoDevice`.
+//! Sets `cfg(metal_backend)` where there is a Metal to call, and `cfg(software_metal)` where it is the software Metal (for
+//! tests: the crate does not ask). Without a Metal (no feature `software`, not Apple) the crate builds with no native
+//! toolchain and every `Device` constructor returns `Error::NoDevice`.
 
 #[path = "build/objects.rs"]
 mod objects;
@@ -21,7 +22,7 @@ use toolchain::{Missing, Toolchain};
 const SANITIZE_VARIABLE: &str = "METAL_BRIDGE_SANITIZE";
 
 fn main() {
-    println!("cargo::rustc-check-cfg=cfg(metal_backend)");
+    println!("cargo::rustc-check-cfg=cfg(metal_backend, software_metal)");
     for path in ["build.rs", "build", "native"] {
         println!("cargo::rerun-if-changed={path}");
     }
@@ -149,6 +150,7 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
     ] {
         println!("cargo::rustc-link-lib=dylib={library}");
     }
+    println!("cargo::rustc-cfg=software_metal");
     export_metadata(&toolchain.clang.display().to_string(), &flags, &includes);
     Ok(())
 }

@@ -1,7 +1,149 @@
 //! Apple's Metal for Rust inference engines, through a hand-written Objective-C bridge.
+//!
+//! Rust threads have no autorelease pool, and Metal autoreleases in almost every call. So no call to Metal is made from
+//! Rust here: Objective-C makes it, inside `@autoreleasepool` and an exception guard, and offers it through a C ABI. This
+//! crate owns what comes back. On systems other than macOS the same bridge runs on a software Metal, which executes the
+//! same shading language on the CPU.
+//!
+//! # Layers
+//!
+//! | layer | what it gives you | where |
+//! |---|---|---|
+//! | engine | GGUF files, tokenizers, sampling, text | [`llama`] |
+//! | backend | a device, a queue and the kernels in one object; calls on slices | [`MetalBackend`], [`MetalOps`] |
+//! | operations | products, norms, attention, ... as safe calls that encode kernels | [`ops`] |
+//! | handles | Metal's objects with Metal's names, sound in safe code | this page |
+//! | bridge | the C ABI, for C and C++ too | `native/include/metal_bridge.h` |
+//!
+//! # Metal and this crate
+//!
+//! | Metal | here | what is different |
+//! |---|---|---|
+//! | `MTLCreateSystemDefaultDevice`, `MTLCopyAllDevices` | [`Device::system_default`], [`Device::all`] | a [`Result`]: no device is [`Error::NoDevice`] |
+//! | `MTLBuffer`, `contents` | [`Buffer`], [`Buffer::read`], [`Buffer::write`] | guards, which wait for the GPU and keep it out |
+//! | `newBufferWithBytesNoCopy` | [`Device::new_buffer_with_mmap`], [`Device::new_buffer_no_copy`] | the memory's owner goes along |
+//! | `didModifyRange:` | the end of a [`WriteGuard`] | |
+//! | `MTLCommandQueue`, `MTLCommandBuffer` | [`CommandQueue`], [`CommandBuffer`] | stays on its thread, until it is committed |
+//! | `commit`, `waitUntilCompleted`, `addCompletedHandler:` | [`CommandBuffer::commit`], [`Submission`] | consumes the command buffer; a `Future` |
+//! | `MTLComputeCommandEncoder`, `MTLBlitCommandEncoder` | [`ComputeEncoder`], [`BlitEncoder`] | one at a time; the drop ends it |
+//! | `dispatchThreads:` | [`ComputeEncoder::dispatch_threads`] | `unsafe`: nobody checks what a kernel does |
+//! | `MTLLibrary`, `MTLFunction`, `MTLFunctionConstantValues` | [`Library`], [`Function`], [`FunctionConstantValues`] | |
+//! | `MTLComputePipelineState`, reflection | [`ComputePipeline`], [`ComputePipeline::arguments`] | |
+//! | `MTLSharedEvent` | [`SharedEvent`] | every wait has a timeout |
+//! | `NSError`, assertions, exceptions | [`Error`] | arguments are checked before Metal, which would abort, sees them |
+//!
+//! # Examples
+//!
+//! Each is a whole program; `is_available` lets them pass where there is no Metal.
+//!
+//! 1. Ask what there is:
+//!
+//! ```
+//! use metal_bridge::Device;
+//!
+//! if metal_bridge::is_available() {
+//!     for device in Device::all()? {
+//!         println!("{}: buffers up to {} bytes", device.name(), device.limits().max_buffer_length);
+//!     }
+//! }
+//! # Ok::<(), metal_bridge::Error>(())
+//! ```
+//!
+//! 2. Multiply by a quantized matrix, in one call:
+//!
+//! ```
+//! use metal_bridge::ops::WeightType;
+//! use metal_bridge::{MetalBackend, MetalOps};
+//!
+//! # if !metal_bridge::is_available() { return Ok(()); }
+//! let metal = MetalOps::new(MetalBackend::new()?);
+//! // One row of 32 elements in Q8_0: the scale 1.0 as f16, then 32 bytes.
+//! let mut row = vec![0x00, 0x3c];
+//! row.extend([2u8; 32]);
+//! let weight = metal.backend().weight(&row, 1, 32, WeightType::Q8_0)?;
+//! assert_eq!(metal.matmul(&weight, &[0.5; 32])?, [32.0]);
+//! # Ok::<(), metal_bridge::Error>(())
+//! ```
+//!
+//! 3. Run a kernel of your own:
+//!
+//! ```
+//! use metal_bridge::{CompileOptions, Device, DispatchType, StorageMode};
+//!
+//! # if !metal_bridge::is_available() { return Ok(()); }
+//! let device = Device::system_default()?;
+//! let source = "kernel void square(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i] *= x[i]; }";
+//! let library = device.new_library_with_source(source, &CompileOptions::new())?;
+//! let pipeline = device.new_compute_pipeline_state(&library.new_function("square")?)?;
+//! let buffer = device.new_buffer_with_data(&[1.0f32, 2.0, 3.0], StorageMode::Shared)?;
+//!
+//! let queue = device.new_command_queue()?;
+//! let mut commands = queue.command_buffer()?;
+//! let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
+//! encoder.set_compute_pipeline_state(&pipeline)?;
+//! encoder.set_buffer(&buffer, 0, 0)?;
+//! // SAFETY: three threads, each on one of the three floats.
+//! unsafe { encoder.dispatch_threads(3, 3)? };
+//! encoder.end_encoding()?;
+//! commands.commit()?.wait()?;
+//! assert_eq!(*buffer.read::<f32>()?, [1.0, 4.0, 9.0]);
+//! # Ok::<(), metal_bridge::Error>(())
+//! ```
+//!
+//! 4. Let CPU and GPU share a buffer: reading waits for the GPU by itself, and what would race is an error:
+//!
+//! ```
+//! use metal_bridge::{Device, Error, StorageMode};
+//!
+//! # if !metal_bridge::is_available() { return Ok(()); }
+//! let device = Device::system_default()?;
+//! let buffer = device.new_buffer_with_data(&[0u8; 64], StorageMode::Shared)?;
+//! let mut commands = device.new_command_queue()?.command_buffer()?;
+//! let mut blit = commands.blit_command_encoder()?;
+//! blit.fill(&buffer, 0..64, 7)?;
+//! blit.end_encoding()?;
+//! // On record and not committed: nobody but this program could end the wait.
+//! assert!(matches!(buffer.read::<u8>(), Err(Error::InUse(_))));
+//! commands.commit()?;
+//! assert_eq!(*buffer.read::<u8>()?, [7; 64]);
+//! # Ok::<(), metal_bridge::Error>(())
+//! ```
+//!
+//! 5. Await the GPU, or be called by it:
+//!
+//! ```
+//! use metal_bridge::{CommandQueue, Result};
+//!
+//! async fn two_steps(queue: &CommandQueue) -> Result<()> {
+//!     let first = queue.command_buffer()?.commit()?;
+//!     first.on_completed(|completed| println!("the GPU took {:?}", completed.times().gpu_duration()));
+//!     first.await?;
+//!     queue.command_buffer()?.commit()?.await
+//! }
+//! ```
+//!
+//! 6. Tell a story: see [`llama`].
+//!
+//! # Safety
+//!
+//! Safe code cannot race with the GPU, read freed memory or run off a buffer: [`Buffer`] says how CPU access is kept apart
+//! from the GPU's, and `docs/safety.md` in the repository goes through the whole argument. What is left to the caller is
+//! what a kernel of the caller's own does ([`ComputeEncoder::dispatch_threads`]).
+//!
+//! # Threads
+//!
+//! Every handle can be sent to and shared by any thread, except command buffers that are not committed and their encoders.
+//! Record on several threads by giving each a command buffer of its own.
+//!
+//! # Features
+//!
+//! `software` (default) builds the software Metal on systems other than macOS; without it the crate builds anywhere with no
+//! native toolchain, [`is_available`] is false and every constructor of [`Device`] returns [`Error::NoDevice`]. `cli`
+//! (default) builds the command line.
 
 #![warn(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
+#![warn(clippy::undocumented_unsafe_blocks)]
 
 mod access;
 mod backend;
@@ -42,3 +184,8 @@ pub use pipeline::{Argument, ArgumentAccess, ArgumentKind, ComputePipeline};
 pub use queue::CommandQueue;
 pub use statistics::{LiveObjects, ObjectKind};
 pub use submission::{CommandBufferStatus, Completed, Submission, Times};
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

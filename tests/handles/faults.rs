@@ -1,6 +1,6 @@
 //! What no healthy Metal shows: failed allocations, failed command buffers, a lost device; each in a process of its own,
 //! since a fault strikes whoever comes next.
-#![cfg(not(target_vendor = "apple"))]
+#![cfg(software_metal)]
 
 use metal_bridge::{CommandBufferStatus, Error};
 use metal_bridge_test_support::{faults, in_child};
