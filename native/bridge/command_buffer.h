@@ -28,6 +28,7 @@ struct mtb_command_buffer {
     /* Metal raised an exception at something that the caller had been told was encoded. */
     bool is_spoiled;
     atomic_bool is_committed;
+    atomic_bool has_left_queue;
     /* In the order in which they were added. */
     mtbi_callback *callbacks;
     mtbi_signal *signals;
@@ -48,7 +49,9 @@ mtb_status mtbi_command_buffer_add_signal(mtb_command_buffer *command_buffer, mt
                                           mtb_error **error, const char *function);
 /* Drops callbacks (with their contexts) and signals. */
 void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer);
-/* After the callbacks: makes room in the queue and wakes those who wait. Only the first call acts. */
+/* Gives the queue back the room that the command buffer takes. Only the first call acts. */
+void mtbi_command_buffer_leave_queue(mtb_command_buffer *command_buffer);
+/* After the callbacks: wakes those who wait. */
 void mtbi_command_buffer_announce(mtb_command_buffer *command_buffer);
 /* Waits for that. False when the time was up first. */
 bool mtbi_command_buffer_await(mtb_command_buffer *command_buffer, uint64_t timeout_ns);

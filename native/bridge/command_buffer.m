@@ -48,7 +48,7 @@ void mtbi_command_buffer_destroy(mtb_command_buffer *command_buffer)
     MTBI_ENTER
     mtbi_command_buffer_forget(command_buffer);
     [command_buffer->metal release];
-    mtbi_command_buffer_announce(command_buffer);
+    mtbi_command_buffer_leave_queue(command_buffer);
     mtb_queue_release(command_buffer->queue);
     pthread_cond_destroy(&command_buffer->completion);
     pthread_mutex_destroy(&command_buffer->mutex);
@@ -126,8 +126,7 @@ static void signal_after_failure(const mtb_command_buffer *command_buffer)
 {
     MTBI_ENTER
     for (const mtbi_signal *signal = command_buffer->signals; signal; signal = signal->next)
-        if ([signal->event->metal signaledValue] < signal->value)
-            [signal->event->metal setSignaledValue:signal->value];
+        mtbi_event_raise(signal->event, signal->value);
     MTBI_LEAVE()
 }
 
@@ -147,10 +146,12 @@ static void run_callbacks(const mtb_command_buffer *command_buffer)
     MTBI_LEAVE()
 }
 
-/* Metal's completion handler. Owns a reference to the command buffer. */
+/* Metal's completion handler. Owns a reference to the command buffer. The queue has its room back before the callbacks,
+ * so that one of them may make the next command buffer. */
 static void complete(mtb_command_buffer *command_buffer)
 {
     MTBI_ENTER
+    mtbi_command_buffer_leave_queue(command_buffer);
     if ([command_buffer->metal status] == MTLCommandBufferStatusError)
         signal_after_failure(command_buffer);
     if (command_buffer->callbacks)

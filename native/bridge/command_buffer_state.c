@@ -58,17 +58,20 @@ void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer)
     }
 }
 
+void mtbi_command_buffer_leave_queue(mtb_command_buffer *command_buffer)
+{
+    if (!atomic_exchange(&command_buffer->has_left_queue, true))
+        mtbi_queue_give_room(command_buffer->queue);
+}
+
 void mtbi_command_buffer_announce(mtb_command_buffer *command_buffer)
 {
     pthread_mutex_lock(&command_buffer->mutex);
-    bool is_first = !command_buffer->has_completed;
     command_buffer->has_completed = true;
     /* Inside the lock: whoever is woken may release the last reference of its own, but this thread's caller still has
      * one. */
     pthread_cond_broadcast(&command_buffer->completion);
     pthread_mutex_unlock(&command_buffer->mutex);
-    if (is_first)
-        mtbi_queue_give_room(command_buffer->queue);
 }
 
 bool mtbi_command_buffer_await(mtb_command_buffer *command_buffer, uint64_t timeout_ns)

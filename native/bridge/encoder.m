@@ -21,9 +21,13 @@ void mtbi_encoder_end(mtbi_encoder *encoder)
         return;
     encoder->has_ended = true;
     encoder->command_buffer->is_encoding = false;
-    for (; encoder->open_debug_groups; encoder->open_debug_groups--)
-        [encoder->metal popDebugGroup];
-    [encoder->metal endEncoding];
+    @try {
+        for (; encoder->open_debug_groups; encoder->open_debug_groups--)
+            [encoder->metal popDebugGroup];
+    }
+    @finally {
+        [encoder->metal endEncoding];
+    }
 }
 
 void mtbi_encoder_destroy(mtbi_encoder *encoder)

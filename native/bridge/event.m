@@ -67,16 +67,33 @@ uint64_t mtb_event_signaled_value(const mtb_event *event)
     MTBI_LEAVE(0)
 }
 
+uint64_t mtbi_event_raise(mtb_event *event, uint64_t value)
+{
+    uint64_t reached = value;
+    /* The value is read and set under the mutex: of two threads that signal, neither may take the value back. */
+    pthread_mutex_lock(&event->mutex);
+    @try {
+        uint64_t present = [event->metal signaledValue];
+        if (present > value)
+            reached = present;
+        else
+            [event->metal setSignaledValue:value];
+    }
+    @finally {
+        pthread_mutex_unlock(&event->mutex);
+    }
+    return reached;
+}
+
 mtb_status mtb_event_signal(mtb_event *event, uint64_t value, mtb_error **error)
 {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(event));
-    uint64_t present = [event->metal signaledValue];
-    if (value < present)
+    uint64_t reached = mtbi_event_raise(event, value);
+    if (reached > value)
         return FAIL(error, MTB_OUT_OF_RANGE, "value %llu, where the event has %llu already", (unsigned long long)value,
-                    (unsigned long long)present);
-    [event->metal setSignaledValue:value];
+                    (unsigned long long)reached);
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
@@ -124,15 +141,18 @@ mtb_status mtb_event_wait(mtb_event *event, uint64_t value, uint64_t timeout_ns,
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-/* The event's listener, made at the first use. */
+/* The event's listener, made at the first use; nil where Metal has none to give. */
 static MTLSharedEventListener *listener(mtb_event *event)
 {
     pthread_mutex_lock(&event->mutex);
-    if (!event->listener)
-        event->listener = [[MTLSharedEventListener alloc] init];
-    MTLSharedEventListener *shared = event->listener;
-    pthread_mutex_unlock(&event->mutex);
-    return shared;
+    @try {
+        if (!event->listener)
+            event->listener = [[MTLSharedEventListener alloc] init];
+    }
+    @finally {
+        pthread_mutex_unlock(&event->mutex);
+    }
+    return event->listener;
 }
 
 static void fire(uint64_t number, uint64_t value)
@@ -150,11 +170,14 @@ mtb_status mtb_event_notify(mtb_event *event, uint64_t value, mtb_event_callback
     MTBI_ENTER
     REQUIRE(GIVEN(event));
     REQUIRE(mtbi_check_given((const void *)callback, "callback", error, __func__));
+    MTLSharedEventListener *shared = listener(event);
+    if (!shared)
+        return FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a listener");
     number = mtbi_notification_add(event, value, callback, context, destructor);
     if (number == 0)
         return FAIL(error, MTB_OUT_OF_MEMORY, "no memory for a notification");
     uint64_t captured = number;
-    [event->metal notifyListener:listener(event) atValue:value block:^(id<MTLSharedEvent> metal, uint64_t reached) {
+    [event->metal notifyListener:shared atValue:value block:^(id<MTLSharedEvent> metal, uint64_t reached) {
         (void)metal;
         fire(captured, reached);
     }];

@@ -15,6 +15,11 @@ mtb_constant_values *mtb_constant_values_create(mtb_error **error)
     if (!values)
         return NULL;
     values->metal = [[MTLFunctionConstantValues alloc] init];
+    if (!values->metal) {
+        FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make constant values");
+        mtb_constant_values_release(values);
+        return NULL;
+    }
     return values;
     MTBI_LEAVE((mtb_constant_values_release(values), mtbi_fail_with_exception(error, __func__, exception), NULL))
 }

@@ -124,6 +124,9 @@ void mtbi_constant_values_destroy(mtb_constant_values *values);
 void mtbi_pipeline_destroy(mtb_pipeline *pipeline);
 void mtbi_event_destroy(mtb_event *event);
 
+/* Signals from the CPU, unless the event has a larger value, which is returned. Inside a guard. */
+uint64_t mtbi_event_raise(mtb_event *event, uint64_t value);
+
 /* A queue's room for command buffers. */
 bool mtbi_queue_take_room(mtb_queue *queue, uint64_t timeout_ns);
 void mtbi_queue_give_room(mtb_queue *queue);

@@ -119,6 +119,14 @@ static bool set_math_mode(MTLCompileOptions *compile, mtb_math_mode mode)
     return true;
 }
 
+/* The versions that MTLLanguageVersion has: Metal aborts at others. */
+static bool is_language_version(uint32_t version)
+{
+    static const uint32_t last_minor[] = {[1] = 2, [2] = 4, [3] = 2, [4] = 0};
+    uint32_t major = version >> 16, minor = version & 0xffff;
+    return major >= 1 && major < sizeof last_minor / sizeof *last_minor && minor <= last_minor[major];
+}
+
 /* nil, with an error, where the options make no sense. */
 static MTLCompileOptions *compile_options(const mtb_compile_options *options, mtb_error **error, const char *function)
 {
@@ -129,6 +137,11 @@ static MTLCompileOptions *compile_options(const mtb_compile_options *options, mt
     if (!defined)
         return nil;
     [compile setPreprocessorMacros:defined];
+    if (options->language_version && !is_language_version(options->language_version)) {
+        mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "there is no Metal %u.%u", options->language_version >> 16,
+                  options->language_version & 0xffff);
+        return nil;
+    }
     if (options->language_version)
         [compile setLanguageVersion:(MTLLanguageVersion)options->language_version];
     if (!set_math_mode(compile, options->math_mode)) {

@@ -6,6 +6,8 @@
 
 /* Metal's own limit where none is asked for. */
 static const size_t default_limit = 64;
+/* Metal documents no bound. This one catches a count that can only be a mistake. */
+static const size_t largest_limit = 1 << 16;
 
 mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error)
 {
@@ -14,6 +16,11 @@ mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_
     MTBI_ENTER
     if (GIVEN(device))
         return NULL;
+    if (max_command_buffers > largest_limit) {
+        FAIL(error, MTB_OUT_OF_RANGE, "a queue of %zu command buffers, where the largest has %zu", max_command_buffers,
+             largest_limit);
+        return NULL;
+    }
     queue = mtbi_handle_create(MTB_HANDLE_QUEUE, sizeof *queue, error, __func__);
     if (!queue)
         return NULL;

@@ -282,7 +282,7 @@ typedef struct mtb_macro {
 typedef struct mtb_compile_options {
     const mtb_macro *macros;
     size_t macro_count;
-    /* As MTLLanguageVersion: the major version times 65536 plus the minor. Zero is the newest. */
+    /* As MTLLanguageVersion: the major version times 65536 plus the minor, 1.0 to 4.0. Zero is the newest. */
     uint32_t language_version;
     mtb_math_mode math_mode;
 } mtb_compile_options;
@@ -411,7 +411,8 @@ bool mtb_pipeline_get_argument(const mtb_pipeline *pipeline, size_t position, mt
 
 /* --------------------------------------------------------------------------------- queues, command buffers */
 
-/* newCommandQueueWithMaxCommandBufferCount:; zero is Metal's default of 64 command buffers that have not completed. */
+/* newCommandQueueWithMaxCommandBufferCount:; zero is Metal's default of 64 command buffers that have not completed.
+ * MTB_OUT_OF_RANGE over 65536. */
 mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error);
 mtb_queue *mtb_queue_retain(mtb_queue *queue);
 void mtb_queue_release(mtb_queue *queue);

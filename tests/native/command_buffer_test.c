@@ -79,6 +79,7 @@ static void what_comes_too_late_or_too_early_is_refused(void)
     CHECK_FAILS(mtb_command_buffer_create(NULL, MTB_REFERENCES_RETAINED, 0, &error), MTB_INVALID_ARGUMENT, "`queue`");
     CHECK_FAILS(mtb_command_buffer_create(shared.queue, (mtb_references)7, 0, &error), MTB_INVALID_ARGUMENT, "kind 7");
     CHECK_FAILS(mtb_queue_create(NULL, 0, &error), MTB_INVALID_ARGUMENT, "`device`");
+    CHECK_FAILS(mtb_queue_create(shared.device, SIZE_MAX, &error), MTB_OUT_OF_RANGE, "the largest has 65536");
     mtb_command_buffer_release(command_buffer);
     mtb_event_release(event);
 }
@@ -226,6 +227,38 @@ static void full_queues_wait_for_room(void)
     mtb_queue_release(queue);
 }
 
+/* The next command buffer, made and committed by the callback of the one that fills the queue. */
+typedef struct {
+    mtb_queue *queue;
+    mtb_command_buffer *next;
+    mtb_status status;
+} successor;
+
+static void make_successor(const mtb_completion *completion, void *context)
+{
+    (void)completion;
+    successor *made = context;
+    made->next = mtb_command_buffer_create(made->queue, MTB_REFERENCES_RETAINED, 5000 * UINT64_C(1000000), NULL);
+    made->status = made->next ? mtb_command_buffer_commit(made->next, NULL) : MTB_TIMEOUT;
+}
+
+static void callbacks_may_refill_the_queue(void)
+{
+    mtb_queue *queue;
+    mtb_command_buffer *first;
+    MAKE(queue, mtb_queue_create(shared.device, 1, &error));
+    MAKE(first, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));
+    successor made = {.queue = queue};
+    CHECK_OK(mtb_command_buffer_add_completed_callback(first, make_successor, &made, NULL, &error));
+    CHECK_OK(mtb_command_buffer_commit(first, &error));
+    CHECK_OK(mtb_command_buffer_wait(first, &error));
+    CHECK(made.next && made.status == MTB_OK);
+    CHECK_OK(mtb_command_buffer_wait(made.next, &error));
+    mtb_command_buffer_release(first);
+    mtb_command_buffer_release(made.next);
+    mtb_queue_release(queue);
+}
+
 /* Neither committed nor ended: released in the order that is the harder one. */
 static void abandoned_encoders_are_ended(void)
 {
@@ -246,6 +279,7 @@ const test command_buffer_tests[] = {
     {"command buffer: committed work needs no handle", committed_work_needs_no_handle},
     {"command buffer: full queues time out", full_queues_time_out},
     {"command buffer: full queues wait for room", full_queues_wait_for_room},
+    {"command buffer: callbacks may refill the queue", callbacks_may_refill_the_queue},
     {"command buffer: abandoned encoders are ended", abandoned_encoders_are_ended},
     {NULL, NULL},
 };

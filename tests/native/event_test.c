@@ -52,6 +52,35 @@ static void a_waiter_is_woken(void)
     mtb_event_release(event);
 }
 
+static void *raise_by_turns(void *argument)
+{
+    mtb_event *event = argument;
+    uint64_t last = 0;
+    for (uint64_t value = 1; value <= 2000; value++) {
+        mtb_event_signal(event, value, NULL); /* refused where another thread is ahead */
+        uint64_t present = mtb_event_signaled_value(event);
+        if (present < last || present < value)
+            return NULL;
+        last = present;
+    }
+    return event;
+}
+
+static void values_only_rise(void)
+{
+    mtb_event *event = make_event();
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, raise_by_turns, event);
+    for (int i = 0; i < 4; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        CHECK(result == event);
+    }
+    CHECK(mtb_event_signaled_value(event) == 2000);
+    mtb_event_release(event);
+}
+
 static void the_gpu_signals_and_waits(void)
 {
     mtb_event *event = make_event();
@@ -139,6 +168,7 @@ static void notifications_outlive_the_callers_handle(void)
 const test event_tests[] = {
     {"event: the CPU signals and waits", the_cpu_signals_and_waits},
     {"event: a waiter is woken", a_waiter_is_woken},
+    {"event: values only rise", values_only_rise},
     {"event: the GPU signals and waits", the_gpu_signals_and_waits},
     {"event: notifications arrive once", notifications_arrive_once},
     {"event: notifications end with their event", notifications_end_with_their_event},

@@ -76,6 +76,11 @@ static void options_are_checked(void)
     options.macros = NULL;
     CHECK_FAILS(COMPILE, MTB_INVALID_ARGUMENT, "macros");
     options.macro_count = 0;
+    options.language_version = (3 << 16) + 9;
+    CHECK_FAILS(COMPILE, MTB_INVALID_ARGUMENT, "no Metal 3.9");
+    options.language_version = 77 << 16;
+    CHECK_FAILS(COMPILE, MTB_INVALID_ARGUMENT, "no Metal 77.0");
+    options.language_version = 0;
     options.math_mode = (mtb_math_mode)9;
     CHECK_FAILS(COMPILE, MTB_INVALID_ARGUMENT, "math mode 9");
     CHECK_FAILS(mtb_library_create_from_source(NULL, source, 1, NULL, &error), MTB_INVALID_ARGUMENT, "`device`");
