@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 
 #include "context.h"
 #include "faults.h"
 #include "sanitizer.h"
+#include "settings.h"
+#include "watchdog.h"
 
 namespace smtl {
 namespace {
@@ -62,6 +65,7 @@ uint64_t core::run_launch(smtl::launch &launch, progress_watch *watching) {
     running_stack = stacks.take();
     {
         const fault_scope faults(*this);
+        const watchdog_scope watchdog;
         const sanitizer::arena_scope stacks_in_use(this, SMTL_ARENA_SIZE);
         smtl_enter_native(this, start_context(), &native_stack);
     }
@@ -133,6 +137,12 @@ std::string core::describe_fault() const {
         else
             text += "accessed invalid memory at " + describe_address(*current->dispatch, fault_address);
         break;
+    case watchdog_signal: {
+        char seconds[32];
+        std::snprintf(seconds, sizeof seconds, "%g", current_settings().timeout);
+        text += std::string("ran longer than the ") + seconds + " s of SOFTWARE_METAL_TIMEOUT";
+        break;
+    }
     case SIGFPE:
         text += "divided an integer by zero";
         break;

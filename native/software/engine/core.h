@@ -52,6 +52,8 @@ struct core : smtl_core {
     const smtl_context *abandon_kernel(int signal_number, const void *address);
     /* The address lies in the core's arena. */
     bool owns(const void *address) const;
+    /* The instruction is the running kernel's own, not that of the scheduler or a library. */
+    bool is_kernel_code(const void *instruction) const { return current->kernel->contains(instruction); }
 
     /* What the running thread asks for, on the scheduler's stack; the results are the contexts to continue. Threads of
      * the threadgroup that have returned count as arrived at barriers, and as absent from exchanges. */

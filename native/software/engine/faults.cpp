@@ -10,6 +10,8 @@
 
 #include "context.h"
 #include "core.h"
+#include "settings.h"
+#include "watchdog.h"
 
 namespace smtl {
 namespace {
@@ -23,6 +25,9 @@ thread_local core *running_core = nullptr;
 const void *stack_pointer(const ucontext_t &faulted) {
     return reinterpret_cast<void *>(faulted.uc_mcontext.gregs[REG_RSP]);
 }
+const void *instruction_pointer(const ucontext_t &faulted) {
+    return reinterpret_cast<void *>(faulted.uc_mcontext.gregs[REG_RIP]);
+}
 void continue_with(ucontext_t &faulted, const smtl_context &next) {
     constexpr greg_t direction_flag = 0x400;
     greg_t *const registers = faulted.uc_mcontext.gregs;
@@ -33,6 +38,7 @@ void continue_with(ucontext_t &faulted, const smtl_context &next) {
 }
 #elif defined(__aarch64__)
 const void *stack_pointer(const ucontext_t &faulted) { return reinterpret_cast<void *>(faulted.uc_mcontext.sp); }
+const void *instruction_pointer(const ucontext_t &faulted) { return reinterpret_cast<void *>(faulted.uc_mcontext.pc); }
 void continue_with(ucontext_t &faulted, const smtl_context &next) {
     faulted.uc_mcontext.pc = reinterpret_cast<uintptr_t>(next.instruction);
     faulted.uc_mcontext.sp = reinterpret_cast<uintptr_t>(next.stack_pointer);
@@ -65,6 +71,14 @@ void handle_fault(int number, siginfo_t *info, void *raw_context) {
         return;
     }
     continue_with(context, *faulted->abandon_kernel(number, info->si_addr));
+}
+
+/* Time is up. Only a kernel's own code can be given up anywhere: the scheduler or a library may hold a lock. */
+void handle_timeout(int number, siginfo_t *, void *raw_context) {
+    auto &context = *static_cast<ucontext_t *>(raw_context);
+    core *late = running_core;
+    if (late != nullptr && late->owns(stack_pointer(context)) && late->is_kernel_code(instruction_pointer(context)))
+        continue_with(context, *late->abandon_kernel(number, nullptr));
 }
 
 /* A stack of its own for the handler: the kernel's may be what overflowed. One that the thread has already is kept. */
@@ -114,6 +128,11 @@ void install_fault_handlers() {
         sigemptyset(&action.sa_mask);
         for (int number : fault_signals)
             sigaction(number, &action, &previous[number]);
+        if (current_settings().timeout > 0) {
+            action.sa_sigaction = handle_timeout;
+            action.sa_flags |= SA_RESTART;
+            sigaction(watchdog_signal, &action, nullptr);
+        }
     });
 }
 

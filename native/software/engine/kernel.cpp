@@ -22,18 +22,23 @@ extern "C" void *__tls_get_addr(tls_index *);
 
 struct segment_query {
     ElfW(Addr) base;
-    size_t tls_size;
-    size_t tls_module;
+    smtl_kernel *kernel;
 };
 
-int find_tls_segment(dl_phdr_info *info, size_t, void *data) {
+int read_segments(dl_phdr_info *info, size_t, void *data) {
     auto &query = *static_cast<segment_query *>(data);
     if (info->dlpi_addr != query.base)
         return 0;
-    for (int i = 0; i < info->dlpi_phnum; ++i)
-        if (info->dlpi_phdr[i].p_type == PT_TLS)
-            query.tls_size = info->dlpi_phdr[i].p_memsz;
-    query.tls_module = info->dlpi_tls_modid;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr) &segment = info->dlpi_phdr[i];
+        if (segment.p_type == PT_TLS)
+            query.kernel->static_threadgroup_memory = segment.p_memsz;
+        if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X)) {
+            query.kernel->code_begin = query.base + segment.p_vaddr;
+            query.kernel->code_end = query.kernel->code_begin + segment.p_memsz;
+        }
+    }
+    query.kernel->tls_module = info->dlpi_tls_modid;
     return 1;
 }
 
@@ -75,10 +80,8 @@ smtl_kernel *load(const char *path, const char *entry, std::string &problem) {
         problem = std::string("cannot inspect ") + path + ": " + loader_error();
         return nullptr;
     }
-    segment_query query{map->l_addr, 0, 0};
-    dl_iterate_phdr(find_tls_segment, &query);
-    kernel->static_threadgroup_memory = query.tls_size;
-    kernel->tls_module = query.tls_module;
+    segment_query query{map->l_addr, kernel.get()};
+    dl_iterate_phdr(read_segments, &query);
     kernel->blocks = set_blocking_flags(*kernel->image);
     return kernel.release();
 }

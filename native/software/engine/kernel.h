@@ -17,11 +17,17 @@ struct smtl_kernel {
     /* `threadgroup` variables are thread-local in the machine code: a threadgroup stays on one thread of the host. */
     size_t static_threadgroup_memory = 0;
     size_t tls_module = 0;
+    /* Where its machine code is. */
+    uintptr_t code_begin = 0, code_end = 0;
     bool blocks = false;
     /* What one threadgroup took lately, in nanoseconds: decides whether a dispatch is worth waking other threads. */
     mutable std::atomic<uint32_t> threadgroup_cost{UINT32_MAX};
     void learn_cost(uint64_t threadgroups, uint64_t nanoseconds) const;
 
+    bool contains(const void *instruction) const {
+        const auto address = reinterpret_cast<uintptr_t>(instruction);
+        return address >= code_begin && address < code_end;
+    }
     /* The calling thread's copy of the kernel's `threadgroup` variables. */
     void *static_memory_of_thread() const;
 };

@@ -15,6 +15,7 @@
 #include "futex.h"
 #include "launch.h"
 #include "settings.h"
+#include "watchdog.h"
 
 namespace smtl {
 
@@ -107,7 +108,7 @@ void work_forever() {
 void start_threads() {
     sigset_t blocked, before;
     sigfillset(&blocked);
-    for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP})
+    for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, watchdog_signal})
         sigdelset(&blocked, number);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     try {

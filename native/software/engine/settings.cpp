@@ -10,6 +10,7 @@ namespace smtl {
 namespace {
 
 constexpr unsigned max_threads = 256;
+constexpr double max_timeout = 1e6;
 
 /* The cores this process may run on: fewer than the machine's in a container. */
 unsigned usable_cores() {
@@ -27,12 +28,21 @@ bool parse(const char *text, uint64_t &value) {
     return *end == '\0';
 }
 
+double parse_seconds(const char *text) {
+    if (text == nullptr || *text == '\0')
+        return 0;
+    char *end = nullptr;
+    const double seconds = std::strtod(text, &end);
+    return *end == '\0' && seconds > 0 && seconds <= max_timeout ? seconds : 0;
+}
+
 settings read_environment() {
     settings result{};
     uint64_t value = 0;
     const bool given = parse(std::getenv("SOFTWARE_METAL_THREADS"), value) && value > 0;
     result.threads = given ? unsigned(std::min<uint64_t>(value, max_threads)) : std::min(usable_cores(), max_threads);
     result.shuffle = parse(std::getenv("SOFTWARE_METAL_SHUFFLE"), result.shuffle_seed);
+    result.timeout = parse_seconds(std::getenv("SOFTWARE_METAL_TIMEOUT"));
     result.poison = parse(std::getenv("SOFTWARE_METAL_POISON"), value) && value != 0;
     return result;
 }

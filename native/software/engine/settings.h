@@ -13,6 +13,8 @@ struct settings {
      * seed alone; on one thread, so that a failure can be repeated. */
     bool shuffle;
     uint64_t shuffle_seed;
+    /* SOFTWARE_METAL_TIMEOUT=<seconds>: a dispatch that takes longer fails. 0: none does. */
+    double timeout;
     /* SOFTWARE_METAL_POISON=1: threadgroup memory is filled with NaNs (all bits set) before each threadgroup. */
     bool poison;
 };

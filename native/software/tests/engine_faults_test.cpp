@@ -30,6 +30,13 @@ static uint deep(uint n, device uint *x) {
 kernel void recurse(device uint *x [[buffer(0)]], constant uint &depth [[buffer(1)]], uint i [[thread_position_in_grid]]) {
     x[i] = deep(depth, x);
 }
+kernel void spin(device atomic_uint *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    if (i % 64 == 5)
+        while (atomic_load_explicit(&x[0], memory_order_relaxed) == 0)
+            ;
+    threadgroup_barrier(mem_flags::mem_device);
+    atomic_store_explicit(&x[0], 1u, memory_order_relaxed);
+}
 kernel void increment(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {
     threadgroup_barrier(mem_flags::mem_device);
     x[i] += 1;
@@ -129,9 +136,28 @@ void host_faults() {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == seen_by_host);
 }
 
+/* A thread that waits for one which cannot run. In a process of its own: the engine reads the setting once. */
+void endless() {
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("SOFTWARE_METAL_TIMEOUT", "0.25", 1);
+        metal_program program(source);
+        std::vector<uint32_t> x(1);
+        for (int round = 0; round < 3; ++round) {
+            CHECK(mentions(dispatch(program.kernel("spin")).buffer(0, x).run({64 * 8}, {64}), {"spin", "0.25 s", "thread 5"}));
+            still_works(program);
+        }
+        _exit(check::failed == 0 ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 } // namespace
 
 int main() {
+    endless();
     std::signal(SIGSEGV, host_handler); /* before the engine has its own */
     metal_program program(source);
     still_works(program);

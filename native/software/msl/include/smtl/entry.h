@@ -126,7 +126,7 @@ template <class Parameter, class Name> struct bound_attribute {
 };
 
 /* Larger constants stay where they are. */
-constexpr size_t constant_copy_limit = 1024;
+constexpr size_t constant_copy_limit = 256;
 
 template <class Parameter> constexpr size_t required_size() {
     if constexpr (is_reference<Parameter>::value)
@@ -144,6 +144,7 @@ template <class Parameter> SMTL_INLINE auto bind_memory(void *address) {
 
 /* Descriptors. `Present` is false for an argument that a function constant removes from the kernel. */
 template <uint32_t Index, bool Present = true> struct buffer_argument {
+    static_assert(Index < SMTL_BUFFER_SLOTS, "buffer indices end at 30");
     static constexpr bool supplied = Present;
     template <class Parameter>
     static constexpr smtl_parameter parameter = {SMTL_PARAMETER_BUFFER, Index, required_size<Parameter>()};
@@ -162,6 +163,7 @@ template <uint32_t Index, bool Present = true> struct constant_argument : buffer
 };
 
 template <uint32_t Index, bool Present = true> struct threadgroup_argument {
+    static_assert(Index < SMTL_BUFFER_SLOTS, "indices of threadgroup memory end at 30");
     static constexpr bool supplied = Present;
     template <class Parameter>
     static constexpr smtl_parameter parameter = {SMTL_PARAMETER_THREADGROUP, Index, required_size<Parameter>()};

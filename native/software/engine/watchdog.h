@@ -1,0 +1,24 @@
+/* SOFTWARE_METAL_TIMEOUT: a signal to a thread whose kernels take longer. */
+#ifndef SMTL_WATCHDOG_H
+#define SMTL_WATCHDOG_H
+
+#include <csignal>
+
+namespace smtl {
+
+/* What the thread gets, with `si_code` SI_TIMER, and again every few milliseconds: where it is in no kernel's code at the
+ * moment, it may be later. */
+constexpr int watchdog_signal = SIGVTALRM;
+
+/* While it lives, time runs. Nothing where no timeout is set. */
+class watchdog_scope {
+  public:
+    watchdog_scope();
+    ~watchdog_scope();
+    watchdog_scope(const watchdog_scope &) = delete;
+    watchdog_scope &operator=(const watchdog_scope &) = delete;
+};
+
+} // namespace smtl
+
+#endif
