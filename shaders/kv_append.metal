@@ -12,6 +12,14 @@ struct AppendArguments {
     uint past;
 };
 
+// What T holds, and what products in float do not overflow with: an infinity of one position would become a NaN in others,
+// which multiply it by a weight of zero.
+template <typename T>
+inline vec<T, 4> stored(float4 value) {
+    const float4 limit = float4(min(float(numeric_limits<T>::max()), 0x1p96f));
+    return vec<T, 4>(clamp(value, -limit, limit));
+}
+
 // k and v [rows, kv_heads, head_size] to positions past, past + 1, ... of the caches. Grid (quads of a row, rows).
 template <typename T>
 kernel void kv_append(constant AppendArguments &arguments [[buffer(0)]],
@@ -25,8 +33,8 @@ kernel void kv_append(constant AppendArguments &arguments [[buffer(0)]],
     const uint quad = position.x % quads;
     const ulong source = ulong(position.y) * arguments.kv_heads * quads + position.x;
     const ulong target = (ulong(head) * arguments.capacity + arguments.past + position.y) * quads + quad;
-    k_cache[target] = vec<T, 4>(k[source]);
-    v_cache[target] = vec<T, 4>(v[source]);
+    k_cache[target] = stored<T>(k[source]);
+    v_cache[target] = stored<T>(v[source]);
 }
 
 typedef decltype(kv_append<float>) kv_append_kernel_f32;

@@ -57,7 +57,9 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
     // Blocks of 8x8 results of one simdgroup, of 2x2 simdgroups.
     constexpr uint row_blocks = tile_rows / 16;
     constexpr uint column_blocks = Columns / 16;
-    threadgroup float memory[operand_floats > out_floats ? operand_floats : out_floats];
+    // Of float4, so that it is aligned for them.
+    threadgroup float4 memory4[(operand_floats > out_floats ? operand_floats : out_floats) / 4];
+    threadgroup float *memory = (threadgroup float *)memory4;
     threadgroup float *weight_tile = memory;
     threadgroup float *activation_tile = memory + weight_floats;
 
@@ -88,7 +90,7 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
 
     for (uint chunk = 0; chunk * chunk_elements < k; chunk += tile_k / chunk_elements) {
         const Chunk w = load_weights<W>(weight_source, chunk + weight_half, k);
-        threadgroup float4 *block = (threadgroup float4 *)(weight_tile + (weight_row / 8) * (tile_k / 8) * 64) + (weight_row % 8) * 2;
+        threadgroup float4 *block = memory4 + (weight_row / 8) * (tile_k / 8) * 16 + (weight_row % 8) * 2;
         const uint first = W::first(weight_half) / 8;
         const uint second = first + W::second / 8;
         block[first * 16] = w.v[0];
@@ -145,7 +147,7 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
     for (uint quad = thread_index; quad < columns_here * (tile_rows / 4); quad += threads) {
         const uint column = quad / (tile_rows / 4);
         const uint row = quad % (tile_rows / 4) * 4;
-        const float4 value = *(threadgroup const float4 *)(memory + column * out_stride + row);
+        const float4 value = memory4[(column * out_stride + row) / 4];
         device float *target = y + ulong(column0 + column) * n + row0 + row;
         if (row + 4 <= rows_here) {
             device packed_float4 *target4 = (device packed_float4 *)target;

@@ -214,6 +214,31 @@ fn rising_and_falling_scores() {
     }
 }
 
+/// What is not finite in one position leaves the rows alone that do not see it.
+#[test]
+fn infinities_stay_in_their_positions() {
+    for element in ELEMENTS {
+        let mut context = Context::random(shape(element, 1, 24, 32), 1, 1.0);
+        context.v[20 * 32..21 * 32].fill(f32::INFINITY);
+        context.k[20 * 32..21 * 32].fill(f32::INFINITY);
+        let cache = KvCache::new(device(), &context.shape).expect("a cache");
+        let (q, k, v) = (buffer(&context.q), buffer(&context.k), buffer(&context.v));
+        let y = Guarded::new(24 * 32);
+        let all = AttentionShape {
+            heads: 1,
+            rows: 24,
+            past: 0,
+            scale: context.scale,
+        };
+        run(|encoder| {
+            ops().kv_append(encoder, &cache, &k, &v, 24, 0)?;
+            ops().attention(encoder, &cache, &q, y.view(), &all)
+        });
+        let exact = (0..20).flat_map(|row| context.exact_row(row));
+        assert_close(&format!("{element:?}"), &y.read()[..20 * 32], exact);
+    }
+}
+
 /// Equal scores give the mean of the values.
 #[test]
 fn equal_scores() {

@@ -3,11 +3,13 @@
 
 mod ops_support;
 
+use std::sync::OnceLock;
+
 use metal_bridge::Error;
-use metal_bridge::ops::{View, Weight, WeightType};
+use metal_bridge::ops::{LaneExecution, Ops, View, Weight, WeightType};
 use ops_support::{
-    EPSILON, Guarded, Matrix, assert_close, buffer, buffer_at, matrix, ops, refused, rng, run,
-    uniform,
+    EPSILON, Guarded, Matrix, assert_close, buffer, buffer_at, device, matrix, ops, refused, rng,
+    run, uniform,
 };
 
 /// `x . W^T` and how far off single precision may be: errors of sums of k terms grow like the square root of k, in units of the
@@ -33,15 +35,27 @@ fn reference<'a>(
     })
 }
 
+/// The operations for both ways in which a device may run lanes.
+fn both() -> &'static [Ops; 2] {
+    static BOTH: OnceLock<[Ops; 2]> = OnceLock::new();
+    BOTH.get_or_init(|| {
+        [LaneExecution::Lockstep, LaneExecution::InTurn]
+            .map(|lanes| Ops::with_lane_execution(device(), lanes).expect("the operations"))
+    })
+}
+
 fn check(kind: WeightType, m: usize, n: usize, k: usize, magnitude: f32) {
     let what = format!("{kind:?}, m {m}, n {n}, k {k}, magnitude {magnitude}");
     let mut rng = rng((m * 1_000_003 + n * 1009 + k) as u64);
     let w = matrix(&mut rng, kind, n, k, magnitude, 32);
     let x: Vec<f32> = uniform(&mut rng, m * k);
-    let y = Guarded::new(m * n);
     let x_buffer = buffer_at(4, &x);
-    run(|encoder| ops().matmul(encoder, &w.weight, View::new(&x_buffer, 4), y.view(), m));
-    assert_close(&what, &y.read(), reference(&w, &x, &[]));
+    let x_view = View::new(&x_buffer, 4);
+    for ops in both() {
+        let y = Guarded::new(m * n);
+        run(|encoder| ops.matmul(encoder, &w.weight, x_view, y.view(), m));
+        assert_close(&what, &y.read(), reference(&w, &x, &[]));
+    }
 }
 
 #[test]

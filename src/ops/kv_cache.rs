@@ -154,7 +154,8 @@ struct Arguments {
 
 impl Ops {
     /// Puts the keys and values of `rows` new positions behind the `past` ones that the cache holds: `k` and `v` are
-    /// `[rows, kv_heads, head_size]` of f32. Kernel `kv_append_*`.
+    /// `[rows, kv_heads, head_size]` of f32. Elements beyond the largest half, or 2^96 in a
+    /// cache of floats, become that. Kernel `kv_append_*`.
     ///
     /// # Errors
     ///

@@ -3,12 +3,12 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::compute::ComputeEncoder;
-use crate::device::{GpuFamily, Size};
+use crate::device::Size;
 use crate::error::Result;
-use crate::ops::kernels::{Constant, KernelName, Kernels};
+use crate::ops::kernels::{Constant, KernelName};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
 use crate::ops::source::Shader;
-use crate::ops::{Ops, SIMD_WIDTH, View, Weight, WeightType};
+use crate::ops::{LaneExecution, Ops, SIMD_WIDTH, View, Weight, WeightType};
 
 /// Up to this many rows of x the matrix-vector kernels are used: they read the weights once for four rows.
 const MATVEC_MAX_ROWS: usize = 8;
@@ -28,22 +28,20 @@ struct Arguments {
 
 /// How `matvec` spreads over a device.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct MatvecTuning {
+struct MatvecTuning {
     /// Lanes that share a row of weights.
     lanes_per_row: usize,
     simdgroups: usize,
 }
 
 impl MatvecTuning {
-    /// A GPU wants neighbouring lanes on neighbouring bytes. A device without Apple's GPU features may run its lanes one
-    /// after another, and then wants each lane on a row of its own: long sequential reads, no reduction.
-    pub(super) fn of(kernels: &Kernels) -> MatvecTuning {
-        match kernels.device().supports_family(GpuFamily::Apple1) {
-            true => MatvecTuning {
+    fn of(lanes: LaneExecution) -> MatvecTuning {
+        match lanes {
+            LaneExecution::Lockstep => MatvecTuning {
                 lanes_per_row: SIMD_WIDTH,
                 simdgroups: 2,
             },
-            false => MatvecTuning {
+            LaneExecution::InTurn => MatvecTuning {
                 lanes_per_row: 1,
                 simdgroups: 1,
             },
@@ -124,7 +122,7 @@ impl Ops {
         }
         let accumulate = Constant::Bool(1, accumulate);
         let (kernel, grid) = if m <= MATVEC_MAX_ROWS {
-            let tuning = MatvecTuning::of(&self.kernels);
+            let tuning = MatvecTuning::of(self.lanes);
             let columns = if m == 1 { 1 } else { 4 };
             let rows =
                 tuning.simdgroups * (SIMD_WIDTH / tuning.lanes_per_row) * MATVEC_ROWS_PER_LANE;

@@ -51,6 +51,28 @@ const SIMD_WIDTH: usize = 32;
 #[derive(Clone)]
 pub struct Ops {
     kernels: Arc<Kernels>,
+    lanes: LaneExecution,
+}
+
+/// How a device runs the 32 lanes of a simdgroup: it decides how the matrix-vector kernels deal out their work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LaneExecution {
+    /// In lockstep, as GPUs do: neighbouring lanes should read neighbouring bytes, so that their loads become one.
+    Lockstep,
+    /// One after another, as the software Metal does: each lane should read a long row of its own from end to end, and
+    /// ask nothing of the others.
+    InTurn,
+}
+
+impl LaneExecution {
+    /// What Metal says of a device does not tell this, but for the name that the software Metal gives its devices.
+    fn of(device: &Device) -> LaneExecution {
+        if device.name().starts_with("Software Metal") {
+            LaneExecution::InTurn
+        } else {
+            LaneExecution::Lockstep
+        }
+    }
 }
 
 impl Ops {
@@ -61,8 +83,18 @@ impl Ops {
     ///
     /// None today.
     pub fn new(device: &Device) -> Result<Ops> {
+        Ops::with_lane_execution(device, LaneExecution::of(device))
+    }
+
+    /// The operations on `device`, spread as for lanes that run in this way. The results are equal up to rounding.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Ops::new`].
+    pub fn with_lane_execution(device: &Device, lanes: LaneExecution) -> Result<Ops> {
         Ok(Ops {
             kernels: Arc::new(Kernels::new(device)),
+            lanes,
         })
     }
 
