@@ -49,6 +49,7 @@ mod regression {
             name: "without_a_pool_it_is_seen",
             run: without_a_pool,
             check: it_is_seen,
+            leaks: true,
         },
     ];
 
@@ -67,6 +68,7 @@ mod regression {
             name,
             run,
             check: ChildOutput::assert_clean,
+            leaks: false,
         }
     }
 

@@ -53,9 +53,14 @@ fn is_child_for(test: &str) -> bool {
 }
 
 /// Runs this program again, for `test`.
-fn run_again(test: &str, arguments: &[&str]) -> ChildOutput {
+fn run_again(test: &str, arguments: &[&str], leaks: bool) -> ChildOutput {
     let program = env::current_exe().expect("a test knows its program");
-    let output = Command::new(program)
+    let mut command = Command::new(program);
+    if leaks {
+        let options = env::var("ASAN_OPTIONS").unwrap_or_default();
+        command.env("ASAN_OPTIONS", format!("{options}:detect_leaks=0"));
+    }
+    let output = command
         .args(arguments)
         .env(CHILD_VARIABLE, test)
         .env("OBJC_DEBUG_MISSING_POOLS", "YES")
@@ -74,7 +79,11 @@ pub fn in_child(test: &str, scenario: impl FnOnce()) {
     if is_child_for(test) {
         return scenario();
     }
-    let output = run_again(test, &[test, "--exact", "--nocapture", "--test-threads=1"]);
+    let output = run_again(
+        test,
+        &[test, "--exact", "--nocapture", "--test-threads=1"],
+        false,
+    );
     output.assert_clean();
     assert!(
         output.text.contains("1 passed"),
@@ -91,6 +100,8 @@ pub struct Case {
     pub run: fn(),
     /// Looks at what the child left behind; panics where it is not as it should be.
     pub check: fn(&ChildOutput),
+    /// It leaks on purpose, which LeakSanitizer is not to mind.
+    pub leaks: bool,
 }
 
 /// The `main` of a test program whose tests need the main thread of a process of their own each, which libtest gives to
@@ -121,7 +132,7 @@ pub fn main(cases: &[Case]) -> ExitCode {
     let mut failed = Vec::new();
     for case in cases.iter().filter(wanted) {
         let start = Instant::now();
-        let output = run_again(case.name, &[]);
+        let output = run_again(case.name, &[], case.leaks);
         let passed = panic::catch_unwind(|| (case.check)(&output)).is_ok();
         let seconds = start.elapsed().as_secs_f32();
         println!(
