@@ -17,8 +17,8 @@ use crate::sys;
 pub enum StorageMode {
     /// One allocation that CPU and GPU both see.
     Shared,
-    /// Two copies. What the CPU writes reaches the GPU's copy when the [`WriteGuard`] is dropped; what the GPU writes
-    /// reaches the CPU's through [`BlitEncoder::synchronize`](crate::BlitEncoder::synchronize).
+    /// Two copies. What the CPU writes reaches the GPU's copy when the [`WriteGuard`](crate::WriteGuard) is dropped; what
+    /// the GPU writes reaches the CPU's through [`BlitEncoder::synchronize`](crate::BlitEncoder::synchronize).
     Managed,
     /// The GPU's alone: the CPU fills and reads it by blits through another buffer.
     Private,
