@@ -66,6 +66,7 @@ void Translator::declare_threadgroup_variable(Index threadgroup, Index end) {
 }
 
 void Translator::note_function(const Declaration &declaration, Range body) {
+    check_local_pointers(body);
     const Index name = declaration.name_end - 1;
     if (!tokens_[name].is_identifier() || declaration.template_parameters) return;
     FunctionBody &function = functions_[std::string(tokens_[name].text)];
@@ -95,6 +96,38 @@ void Translator::check_parameters(const Declaration &declaration) {
                 break;
             }
             ++i;
+        }
+    }
+}
+
+// A declaration `T *name` or `T &name` at the start of a statement. `a * b` alone says nothing, so nobody writes it there;
+// `auto` deduces its address space.
+void Translator::check_local_pointers(Range body) {
+    for (Index i = body.begin + 1; i < body.end; ++i) {
+        const Token &previous = tokens_[i - 1];
+        const bool begins = previous.is(";") || previous.is("{") || previous.is("}") || (previous.is("(") && tokens_[i - 2].is("for"));
+        if (!begins) continue;
+        Index j = i;
+        bool named = false;
+        for (; j < body.end; ++j) {
+            const Token &token = tokens_[j];
+            if (names_space(token) || token.is("auto") || token.is("return")) break;
+            if (token.is("<")) {
+                const auto past = skip_angles(j, body.end);
+                if (!past) break;
+                j = *past - 1;
+            } else if (token.is_identifier()) {
+                named = true;
+            } else if (!token.is("::")) {
+                break;
+            }
+        }
+        const Index symbol = j;
+        while (j < body.end && (tokens_[j].is("*") || tokens_[j].is("&") || tokens_[j].is("const"))) ++j;
+        if (!named || j == symbol || j + 1 >= body.end || !tokens_[j].is_identifier()) continue;
+        const Token &next = tokens_[j + 1];
+        if (next.is("=") || next.is(";") || next.is(",") || next.is("[") || next.is("{") || next.is(":")) {
+            problem(symbol, "a pointer or reference needs an explicit address space");
         }
     }
 }

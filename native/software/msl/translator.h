@@ -70,6 +70,7 @@ private:
     void declare_threadgroup_variable(Index threadgroup, Index end);
     void note_function(const Declaration &declaration, Range body);
     void check_parameters(const Declaration &declaration);
+    void check_local_pointers(Range body);
     void check_tokens();
     void check_recursion();
 

@@ -58,6 +58,9 @@ template <typename T, int N> kernel void work(device T *a [[buffer(0)]], constan
     thread float local[4] = {1, 2, 3, 4};
     float global = 1, priv = 2;
     thread float *q = local;
+    float product = 2 * priv; product = global * priv;
+    auto &first = a[0];
+    first = first * T(1);
     bump(q[1]);
     bump(global);
     const Args copy = args;
@@ -97,6 +100,8 @@ void test_rejected() {
     rejected(1, "float f(float *p) { return p[0]; }\n");
     rejected(1, "float f(const float &p) { return p; }\n");
     rejected(1, "kernel void k(float *a [[buffer(0)]]) { a[0] = 1; }\n");
+    rejected(2, "kernel void k(device float *a) {\n float *p = a; p[0] = 1;\n}\n");
+    rejected(2, "kernel void k(device float *a) { for (int i = 0; i < 2; ++i) {\n metal::vec<float, 2> const &p = *(device float2 *)a; a[i] = p.x;\n}}\n");
     rejected(1, "int f(int n) { return n < 2 ? 1 : f(n - 1) * n; }\n");
     rejected(2, "int g(int n);\nint f(int n) { return n < 2 ? 1 : g(n - 1); }\nint g(int n) { return f(n); }\n");
     rejected(2, "kernel void k(device float *a) {\n double x = 1; a[0] = x;\n}\n");
