@@ -1,4 +1,6 @@
 // Navigation over tokens: matching brackets, template argument lists, attributes.
+#include <algorithm>
+
 #include "translator.h"
 
 namespace smtl::msl {
@@ -15,8 +17,11 @@ Index Translator::skip_group(Index open, Index end) const {
     return end;
 }
 
-// `<` opens a template argument list only where a `>` closes it before a statement could end.
+// `<` opens a template argument list only where a `>` closes it before a statement could end. Longer lists than any real one
+// are not looked for: a source of nothing but `<` would take the square of its length.
 std::optional<Index> Translator::skip_angles(Index open, Index end) const {
+    constexpr Index longest = 1 << 14;
+    end = std::min(end, open + longest);
     std::size_t depth = 0;
     for (Index i = open; i < end;) {
         const std::string_view text = tokens_[i].text;
@@ -95,6 +100,8 @@ std::string Translator::qualified(std::string_view name) const {
 }
 
 void Translator::problem(Index at, std::string message) {
+    constexpr std::size_t most = 64;
+    if (result_.problems.size() >= most) return;
     SourceLocation location = locate(tokens_, at);
     result_.problems.push_back({std::move(location.file), location.line, std::move(message)});
 }

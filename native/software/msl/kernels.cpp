@@ -146,9 +146,12 @@ std::string Translator::describe_indices(const std::vector<KernelParameter> &par
 }
 
 // Notes the kernel and returns the declarations that the rest of the compiler finds it by.
-std::string Translator::register_kernel(std::string name, const std::string &address, std::vector<KernelParameter> parameters) {
-    for (const Kernel &kernel : result_.kernels) {
-        if (kernel.name == name) return {};  // an instantiation repeated under its own name
+std::string Translator::register_kernel(Index at, std::string name, const std::string &address, std::vector<KernelParameter> parameters) {
+    const auto [known, fresh] = addresses_.emplace(name, address);
+    if (!fresh) {
+        // An instantiation may be repeated; a name cannot stand for two kernels.
+        if (known->second != address) problem(at, "a kernel of the name '" + name + "' was defined before");
+        return {};
     }
     if (checking_) {
         result_.kernels.push_back({std::move(name), scope_, {}, {}, std::move(parameters)});
@@ -172,7 +175,7 @@ void Translator::add_kernel_definition(const Declaration &declaration, Index bod
         return;
     }
     std::string host_name = declaration.host_name.empty() ? qualified(name) : declaration.host_name;
-    tokens_[body_end].appended += register_kernel(std::move(host_name), "&" + name, std::move(parameters));
+    tokens_[body_end].appended += register_kernel(declaration.name_begin, std::move(host_name), "&" + name, std::move(parameters));
 }
 
 // `template [[host_name("x")]] kernel void f<float>(...);` and `template [[host_name("x")]] kernel type f<float>;` become a
@@ -217,12 +220,12 @@ void Translator::add_kernel_instantiation(const Declaration &declaration, Index 
     }
     std::string host_name = declaration.host_name.empty() ? qualified(name) : declaration.host_name;
     if (checking_) {  // an explicit instantiation of C++, now that `kernel` and the attributes are gone
-        (void)register_kernel(std::move(host_name), {}, std::move(parameters));
+        (void)register_kernel(declaration.name_begin, std::move(host_name), name, std::move(parameters));
         return;
     }
     const std::string address = "static_cast<::smtl::function_pointer<" + type + ">>(&" + name + ")";
     erase_range({declaration.begin, semicolon});
-    tokens_[semicolon].appended += register_kernel(std::move(host_name), address, std::move(parameters));
+    tokens_[semicolon].appended += register_kernel(declaration.name_begin, std::move(host_name), address, std::move(parameters));
 }
 
 }  // namespace smtl::msl

@@ -1,5 +1,7 @@
 // The walk over scopes and declarations. It understands as much C++ as tells functions, types, variables and templates
 // apart; whatever it does not recognise is left for clang to judge.
+#include <algorithm>
+
 #include "translator.h"
 
 namespace smtl::msl {
@@ -12,6 +14,9 @@ bool takes_parentheses(std::string_view text) {
     return text == "decltype" || text == "alignas" || text == "__attribute__" || text == "__attribute" || text == "noexcept" ||
            text == "__declspec" || text == "typeof" || text == "__typeof__" || text == "explicit" || text == "sizeof";
 }
+
+// As deep as clang goes by default.
+constexpr std::size_t deepest_nesting = 256;
 
 }  // namespace
 
@@ -35,6 +40,7 @@ Translation Translator::run() {
 }
 
 void Translator::walk_scope(Index begin, Index end, ScopeKind kind) {
+    if (scope_.size() > deepest_nesting) return problem(begin, "namespaces and types are nested too deeply");
     for (Index i = begin; i < end;) {
         const Token &token = tokens_[i];
         const bool access = kind == ScopeKind::type && i + 1 < end && tokens_[i + 1].is(":") &&

@@ -93,7 +93,7 @@ private:
     std::vector<KernelParameter> read_parameters(Range parameters, bool report);
     KernelParameter read_parameter(Range range, bool report);
     std::string describe_indices(const std::vector<KernelParameter> &parameters) const;
-    std::string register_kernel(std::string name, const std::string &address, std::vector<KernelParameter> parameters);
+    std::string register_kernel(Index at, std::string name, const std::string &address, std::vector<KernelParameter> parameters);
 
     // variables.cpp
     void edit_block_variables(Index begin, Index end);
@@ -131,6 +131,7 @@ private:
     std::map<std::string, std::string> derived_constants_;    // initialisers of constants, with such constants replaced
     std::map<std::string, FunctionBody, std::less<>> functions_;  // by unqualified name
     std::deque<std::string> kept_text_;  // what token texts that were rewritten refer to
+    std::map<std::string, std::string> addresses_;  // of the kernels by name, as written
     Translation result_;
 };
 

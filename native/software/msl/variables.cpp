@@ -81,7 +81,10 @@ void Translator::edit_constant_variable(const Declaration &declaration, Index en
     }
     const bool initialised = declaration.head_end < end && tokens_[declaration.head_end].is("=");
     if (kind == ScopeKind::file_or_namespace && constant != end && initialised && declaration.name_end == declaration.head_end) {
-        derived_constants_[std::string(tokens_[declaration.head_end - 1].text)] = expand_constants({declaration.head_end + 1, end - 1});
+        // Constants made of constants made of constants could grow without end; real conditions are short.
+        constexpr std::size_t longest = 4096;
+        std::string expanded = expand_constants({declaration.head_end + 1, end - 1});
+        if (expanded.size() <= longest) derived_constants_[std::string(tokens_[declaration.head_end - 1].text)] = std::move(expanded);
     }
     if (checking_) {
         if (constant != end && declaration.name_end == declaration.head_end) tokens_[constant].replace("__constant");

@@ -312,6 +312,8 @@ void test_errors() {
     CHECK(mismatch.library == nullptr && mismatch.says("program_source:4:"));
     const compiled unknown(head + "template [[host_name(\"k\")]] kernel void nowhere<float>(device int *);\n");
     CHECK(unknown.library == nullptr && unknown.says("program_source:3: error:"));
+    const compiled same_name(head + "[[host_name(\"k\")]] kernel void a(device float *x) { x[0] = 1; }\n[[host_name(\"k\")]] kernel void b(device float *x) { x[0] = 2; }\n");
+    CHECK(same_name.library == nullptr && same_name.says("program_source:4: error: a kernel of the name 'k'"));
     const compiled twice("double f() { return 1; }\n");
     CHECK(twice.library == nullptr && twice.says("program_source:1: error: 'double'"));
     const compiled constant_store("kernel void k(constant float *a) { a[0] = 1; }\n");
@@ -327,7 +329,17 @@ void test_odd_sources() {
     CHECK(empty.library != nullptr && empty.names().empty());
     std::string every_byte;
     for (int c = 0; c < 256; ++c) every_byte += char(c);
-    for (const std::string &source : {every_byte, std::string("\"unclosed\nkernel"), std::string("/* unclosed"), std::string("kernel void k("),
+    // Nested, repeated and self-referring constructs take neither the stack nor time without end.
+    std::string nested, angles, doubling = "constant int c0 = 1;\n";
+    for (int i = 0; i < 20000; ++i) nested += "namespace a { ";
+    for (int i = 0; i < 50000; ++i) angles += "a<";
+    for (int i = 1; i < 60; ++i) {
+        const std::string before = "c" + std::to_string(i - 1);
+        doubling += "constant int c" + std::to_string(i) + " = (" + before + " + " + before + ") % 1000;\n";
+    }
+    const compiled doubled(doubling);
+    CHECK(doubled.library != nullptr);
+    for (const std::string &source : {nested, angles, every_byte, std::string("\"unclosed\nkernel"), std::string("/* unclosed"), std::string("kernel void k("),
                                       std::string("template <typename T kernel void f<"), std::string("R\"x(never closed"), std::string(100, '('),
                                       std::string(1000, '{'), std::string("[[["), std::string("kernel"), std::string("constant"), std::string("namespace"),
                                       std::string("operator"), std::string("template"), std::string("struct {"), std::string("enum :"), std::string("\xef\xbb\xbf garbage \xff\xfe"),
