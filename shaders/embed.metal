@@ -22,15 +22,15 @@ kernel void embed(constant EmbedArguments &arguments [[buffer(0)]],
         const Chunk w = W::load(row, chunk);
         device packed_float4 *low = (device packed_float4 *)(out + W::first(chunk));
         device packed_float4 *high = (device packed_float4 *)(out + W::first(chunk) + W::second);
-        low[0] = packed_float4(w.v[0]);
-        low[1] = packed_float4(w.v[1]);
-        high[0] = packed_float4(w.v[2]);
-        high[1] = packed_float4(w.v[3]);
+        low[0] = packed_float4(w.scaled(0));
+        low[1] = packed_float4(w.scaled(1));
+        high[0] = packed_float4(w.scaled(2));
+        high[1] = packed_float4(w.scaled(3));
     } else {
         const uint count = k % chunk_elements;
         const Chunk w = W::load_tail(row, chunk, count);
         for (uint i = 0; i < count; i++) {
-            out[chunk * chunk_elements + i] = w.v[i / 4][i % 4];
+            out[chunk * chunk_elements + i] = w.scaled(i / 4)[i % 4];
         }
     }
 }

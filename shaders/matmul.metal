@@ -93,10 +93,10 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
         threadgroup float4 *block = memory4 + (weight_row / 8) * (tile_k / 8) * 16 + (weight_row % 8) * 2;
         const uint first = W::first(weight_half) / 8;
         const uint second = first + W::second / 8;
-        block[first * 16] = w.v[0];
-        block[first * 16 + 1] = w.v[1];
-        block[second * 16] = w.v[2];
-        block[second * 16 + 1] = w.v[3];
+        block[first * 16] = w.scaled(0);
+        block[first * 16 + 1] = w.scaled(1);
+        block[second * 16] = w.scaled(2);
+        block[second * 16 + 1] = w.scaled(3);
         if (activation_half < 2) {
             const Chunk a = load_row_of_x<W>(activation_source, chunk + activation_half, k);
             threadgroup float *low = activation_tile + W::first(activation_half) * column_stride + activation_column;

@@ -3,7 +3,7 @@
 // A format is a type with
 //   row_bytes(k)        bytes from one row to the next
 //   first(chunk)        where the chunk's elements 0..7 lie in the row; elements 8..15 lie `second` further on
-//   load(row, chunk)    those 16 elements as floats
+//   load(row, chunk)    those 16 elements
 //   ragged              whether a row may end inside a chunk; then load_tail(row, chunk, count) reads `count` elements
 //                       and gives zeros for the rest
 //
@@ -17,8 +17,12 @@ using namespace metal;
 
 constant constexpr uint chunk_elements = 16;
 
+// The elements are v * scale: a product with activations scales its sum, not each term.
 struct Chunk {
     float4 v[4];
+    float scale;
+
+    float4 scaled(uint i) const { return v[i] * scale; }
 };
 
 // Element `index` of `count`, zero past the last.
@@ -31,6 +35,7 @@ inline float element_or_zero(device const T *source, uint index, uint count) {
 template <typename T>
 inline Chunk load_some(device const T *source, uint count) {
     Chunk chunk;
+    chunk.scale = 1.0f;
     for (uint i = 0; i < 4; i++) {
         chunk.v[i] = float4(element_or_zero(source, 4 * i, count), element_or_zero(source, 4 * i + 1, count),
                             element_or_zero(source, 4 * i + 2, count), element_or_zero(source, 4 * i + 3, count));
@@ -45,6 +50,7 @@ struct F32 {
     static Chunk load(device const uchar *row, uint chunk) {
         device const packed_float4 *source = (device const packed_float4 *)row + chunk * 4;
         Chunk result;
+        result.scale = 1.0f;
         for (uint i = 0; i < 4; i++) {
             result.v[i] = float4(source[i]);
         }
@@ -62,6 +68,7 @@ struct F16 {
     static Chunk load(device const uchar *row, uint chunk) {
         device const packed_half4 *source = (device const packed_half4 *)row + chunk * 4;
         Chunk result;
+        result.scale = 1.0f;
         for (uint i = 0; i < 4; i++) {
             result.v[i] = float4(half4(source[i]));
         }
@@ -79,11 +86,11 @@ struct Q8_0 {
     static uint first(uint chunk) { return chunk * chunk_elements; }
     static Chunk load(device const uchar *row, uint chunk) {
         device const uchar *block = row + (chunk / 2) * block_bytes;
-        const float scale = float(*(device const half *)block);
         device const packed_char4 *quants = (device const packed_char4 *)(block + 2 + (chunk % 2) * 16);
         Chunk result;
+        result.scale = float(*(device const half *)block);
         for (uint i = 0; i < 4; i++) {
-            result.v[i] = scale * float4(char4(quants[i]));
+            result.v[i] = float4(char4(quants[i]));
         }
         return result;
     }
@@ -98,13 +105,13 @@ struct Q4_0 {
     static uint first(uint chunk) { return (chunk / 2) * 32 + (chunk % 2) * 8; }
     static Chunk load(device const uchar *row, uint chunk) {
         device const uchar *block = row + (chunk / 2) * block_bytes;
-        const float scale = float(*(device const half *)block);
         device const packed_uchar4 *quants = (device const packed_uchar4 *)(block + 2 + (chunk % 2) * 8);
         Chunk result;
+        result.scale = float(*(device const half *)block);
         for (uint i = 0; i < 2; i++) {
-            const uchar4 pair = uchar4(quants[i]);
-            result.v[i] = scale * (float4(pair & uchar4(15)) - 8.0f);
-            result.v[i + 2] = scale * (float4(pair >> uchar4(4)) - 8.0f);
+            const uint4 pair = uint4(uchar4(quants[i]));
+            result.v[i] = float4(pair & uint4(15)) - 8.0f;
+            result.v[i + 2] = float4(pair >> uint4(4)) - 8.0f;
         }
         return result;
     }
@@ -117,6 +124,7 @@ inline Chunk load_activations(device const float *x, uint chunk) {
     device const packed_float4 *low = (device const packed_float4 *)(x + W::first(chunk));
     device const packed_float4 *high = (device const packed_float4 *)(x + W::first(chunk) + W::second);
     Chunk result;
+    result.scale = 1.0f;
     result.v[0] = float4(low[0]);
     result.v[1] = float4(low[1]);
     result.v[2] = float4(high[0]);
@@ -124,11 +132,13 @@ inline Chunk load_activations(device const float *x, uint chunk) {
     return result;
 }
 
-inline float4 multiply_add(Chunk a, Chunk b, float4 sum) {
-    for (uint i = 0; i < 4; i++) {
-        sum = fma(a.v[i], b.v[i], sum);
+// sum + weights * activations, element by element of float4.
+inline float4 multiply_add(Chunk weights, Chunk activations, float4 sum) {
+    float4 products = weights.v[0] * activations.v[0];
+    for (uint i = 1; i < 4; i++) {
+        products = fma(weights.v[i], activations.v[i], products);
     }
-    return sum;
+    return fma(products, float4(weights.scale), sum);
 }
 
 #endif
