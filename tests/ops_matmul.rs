@@ -264,3 +264,9 @@ fn weights_that_are_none_are_refused() {
         assert!(matches!(error, Error::Misaligned(_)), "{error}");
     }
 }
+
+/// GPUs older than Apple's seventh family have no simdgroup matrices.
+#[test]
+fn without_matrices() {
+    ops_support::again_without_matrices("few_rows_and_many_agree");
+}

@@ -12,12 +12,12 @@ fn reference(x: &[f32], shape: &RopeShape, frequencies: &[f64]) -> Vec<(f64, f64
     let mut result: Vec<(f64, f64)> = x.iter().map(|value| (f64::from(*value), 0.0)).collect();
     for (index, head) in result.chunks_mut(shape.head_size).enumerate() {
         let position = (shape.first_position + index / shape.heads) as f64;
-        for pair in 0..shape.pairs {
+        for (pair, frequency) in frequencies.iter().enumerate() {
             let (first, second) = match shape.pairing {
                 RopePairing::Interleaved => (2 * pair, 2 * pair + 1),
                 RopePairing::HalfSplit => (pair, pair + shape.pairs),
             };
-            let angle = position * frequencies[pair];
+            let angle = position * frequency;
             let (sine, cosine) = angle.sin_cos();
             let (a, b) = (head[first].0, head[second].0);
             // The frequency and the angle are rounded once each, the sine and cosine to a few units.

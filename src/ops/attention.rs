@@ -87,8 +87,8 @@ impl Ops {
         if rows == 0 {
             return Ok(());
         }
-        let plan = Plan::tile(element, head_size, rows)
-            .unwrap_or_else(|| Plan::vector(element, head_size, rows, past));
+        let tile = Plan::tile(element, head_size, rows).filter(|_| self.has_matrices);
+        let plan = tile.unwrap_or_else(|| Plan::vector(element, head_size, rows, past));
         let launch = Launch {
             function: FUNCTION,
             pipeline: &self.kernels.pipeline(plan.kernel)?,

@@ -53,7 +53,7 @@ impl Ops {
     /// `y = x . W^T`: `x` is `[m, weight.columns()]`, `y` is `[m, weight.rows()]`, both f32.
     ///
     /// Up to 8 rows go to the kernels `matvec_*`, which are bound by the bandwidth of the weights; more go to `matmul_*`, on
-    /// simdgroup matrices. The arithmetic is f32 in both.
+    /// simdgroup matrices, where the device has them. The arithmetic is f32 in both.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl Ops {
             return Ok(());
         }
         let accumulate = Constant::Bool(1, accumulate);
-        let (kernel, grid) = if m <= MATVEC_MAX_ROWS {
+        let (kernel, grid) = if m <= MATVEC_MAX_ROWS || !self.has_matrices {
             let tuning = MatvecTuning::of(self.lanes);
             let columns = if m == 1 { 1 } else { 4 };
             let rows =

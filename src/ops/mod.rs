@@ -32,7 +32,7 @@ mod weight;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::device::Device;
+use crate::device::{Device, GpuFamily};
 use crate::error::Result;
 use kernels::Kernels;
 pub(crate) use launch::bytes4;
@@ -52,6 +52,8 @@ const SIMD_WIDTH: usize = 32;
 pub struct Ops {
     kernels: Arc<Kernels>,
     lanes: LaneExecution,
+    /// The device has simdgroup matrices: GPUs of Intel Macs have none, and do with the kernels for few rows.
+    has_matrices: bool,
 }
 
 /// How a device runs the 32 lanes of a simdgroup: it decides how the matrix-vector kernels deal out their work.
@@ -95,6 +97,7 @@ impl Ops {
         Ok(Ops {
             kernels: Arc::new(Kernels::new(device)),
             lanes,
+            has_matrices: device.supports_family(GpuFamily::Apple7),
         })
     }
 

@@ -217,3 +217,19 @@ pub fn assert_close(what: &str, got: &[f32], exact: impl IntoIterator<Item = (f6
     }
     assert_eq!(count, got.len(), "{what}: elements compared");
 }
+
+/// Runs one test of this program once more, in a process whose software Metal is of a family that has no simdgroup matrices.
+/// On a Mac the family is what it is, and this repeats the test.
+pub fn again_without_matrices(test: &str) {
+    let program = std::env::current_exe().expect("this program");
+    let output = std::process::Command::new(program)
+        .args([test, "--exact"])
+        .env("SOFTWARE_METAL_FAMILY", "6")
+        .output()
+        .expect("runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+}
