@@ -154,7 +154,9 @@ bool generate(const smtl_library &library, const std::string &source, const std:
     std::vector<std::string> arguments = toolchain.compile_arguments(library.dialect);
     arguments.insert(arguments.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-shared", "-nostdlib",
                                        // The host may have small stacks in use when a kernel first calls out.
-                                       "-Wl,-z,now", "-Wl,--gc-sections", "-Wl,--build-id=none", "-o", folder + "/kernel.so", "-", "-Wl,--as-needed", "-lm"});
+                                       "-Wl,-z,now", "-Wl,--gc-sections", "-Wl,--build-id=none", "-o", folder + "/kernel.so", "-", "-Wl,--as-needed", "-lm",
+                                       // Conversions that old processors lack.
+                                       "-lgcc"});
     const ProcessResult result = run_process(arguments, input, folder);
     errors = result.errors;
     (void)unlink(input.c_str());

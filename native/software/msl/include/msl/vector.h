@@ -27,14 +27,32 @@ struct native {
 template <class T, int N>
 using native_t = typename native<T, N>::type;
 
+// To the nearest, ties to even; a NaN stays one. Clang would call a function for each component where the processor has no
+// instruction for it.
+template <int N>
+SMTL_FUNCTION constexpr native_t<bfloat, N> round_to_bfloat(native_t<float, N> value) {
+#ifdef __AVX512BF16__
+    return __builtin_convertvector(value, native_t<bfloat, N>);
+#else
+    const auto bits = __builtin_bit_cast(native_t<uint, N>, value);
+    const native_t<uint, N> rounded = bits + 0x7fffu + (bits >> 16 & 1u);
+    const native_t<uint, N> quiet = bits | 0x400000u;
+    const auto nan = __builtin_bit_cast(native_t<uint, N>, value != value);
+    const native_t<uint, N> chosen = (rounded & ~nan) | (quiet & nan);
+    return __builtin_bit_cast(native_t<bfloat, N>, __builtin_convertvector(chosen >> 16, native_t<ushort, N>));
+#endif
+}
+
 template <class To, class From, int N>
 SMTL_FUNCTION constexpr native_t<To, N> convert(native_t<From, N> value) {
     if constexpr (is_same_v<To, From> || (is_same_v<To, uchar> && is_same_v<From, bool>)) {
         return value;
     } else if constexpr (is_same_v<To, bool>) {
         return __builtin_convertvector(value != 0, native_t<uchar, N>) & native_t<uchar, N>(1);
-    } else if constexpr (is_same_v<To, bfloat> && !is_same_v<From, float>) {
-        return __builtin_convertvector(__builtin_convertvector(value, native_t<float, N>), native_t<To, N>);
+    } else if constexpr (is_same_v<To, bfloat> && is_same_v<From, float>) {
+        return round_to_bfloat<N>(value);
+    } else if constexpr (is_same_v<To, bfloat>) {
+        return round_to_bfloat<N>(__builtin_convertvector(value, native_t<float, N>));
     } else if constexpr (is_same_v<From, bfloat> && !is_same_v<To, float>) {
         return __builtin_convertvector(__builtin_convertvector(value, native_t<float, N>), native_t<To, N>);
     } else {
