@@ -25,6 +25,12 @@ namespace smtl {
 /* Whole: lane 0 has all elements. Distributed: each lane has its own two. */
 enum class matrix_layout : uint8_t { undefined, whole, distributed };
 
+#if SMTL_USES_THREAD_ELEMENTS
+/* A thread of the kernel has called `thread_elements()`. In a kernel that never does (while others of its source do) nothing
+ * refers to the variable but reads, and the optimiser removes these. */
+static bool elements_in_use = false;
+#endif
+
 SMTL_INLINE bool is_leader() { return current_lane() == 0; }
 
 /* Where a lane's two elements are: in a row, side by side. */
@@ -99,7 +105,7 @@ template <class T> class simdgroup_matrix<T, 8, 8> {
     simdgroup_matrix() = default;
     SMTL_INLINE simdgroup_matrix(const simdgroup_matrix &other) { *this = other; }
     SMTL_INLINE simdgroup_matrix &operator=(const simdgroup_matrix &other) {
-        if (smtl::is_leader() || other.layout() == smtl::matrix_layout::distributed)
+        if (smtl::is_leader() || other.is_distributed())
             tile_ = other.tile_;
         set_layout(other.layout());
         return *this;
@@ -114,9 +120,9 @@ template <class T> class simdgroup_matrix<T, 8, 8> {
 
 #if SMTL_USES_THREAD_ELEMENTS
     SMTL_INLINE storage_type &thread_elements(SMTL_SITE) {
-        if (layout_ == smtl::matrix_layout::whole)
-            distribute(site);
-        layout_ = smtl::matrix_layout::distributed;
+        asm volatile("" : "+m"(smtl::elements_in_use));
+        smtl::elements_in_use = true;
+        distribute(site);
         return reinterpret_cast<storage_type &>(tile_);
     }
     SMTL_INLINE const storage_type &thread_elements(SMTL_SITE) const {
@@ -144,18 +150,25 @@ template <class T> class simdgroup_matrix<T, 8, 8> {
         set_layout(smtl::matrix_layout::distributed);
     }
     SMTL_INLINE void distribute(uint32_t site) {
-        const smtl::tile *const address = &tile_;
-        const smtl::tile *const whole = smtl::combined<smtl::tile>(smtl::meet(site, address), smtl::publish);
-        set_own_pair(smtl::get_pair(*whole, smtl::current_lane()));
+        if (layout() == smtl::matrix_layout::whole) {
+            const smtl::tile *const address = &tile_;
+            const smtl::tile *const whole = smtl::combined<smtl::tile>(smtl::meet(site, address), smtl::publish);
+            set_own_pair(smtl::get_pair(*whole, smtl::current_lane()));
+        }
+        set_layout(smtl::matrix_layout::distributed);
     }
 
     /* Distributed: the lane's own two are at the start, as type T. */
     smtl::tile tile_;
 #if SMTL_USES_THREAD_ELEMENTS
+    SMTL_INLINE bool is_distributed() const {
+        return smtl::elements_in_use && layout_ == smtl::matrix_layout::distributed;
+    }
     SMTL_INLINE smtl::matrix_layout layout() const { return layout_; }
     SMTL_INLINE void set_layout(smtl::matrix_layout layout) { layout_ = layout; }
     smtl::matrix_layout layout_ = smtl::matrix_layout::undefined;
 #else
+    static constexpr bool is_distributed() { return false; }
     static constexpr smtl::matrix_layout layout() { return smtl::matrix_layout::whole; }
     static constexpr void set_layout(smtl::matrix_layout) {}
 #endif
@@ -173,10 +186,6 @@ namespace smtl {
 struct matrix_access {
     template <class T> using matrix = metal::simdgroup_matrix<T, 8, 8>;
 
-    template <class T> static SMTL_INLINE bool is_distributed(const matrix<T> &m) {
-        return m.layout() == matrix_layout::distributed;
-    }
-
     template <class T> static SMTL_INLINE void fill(matrix<T> &m, T value) { m.fill(widen_element(value)); }
 
     template <class T>
@@ -189,7 +198,7 @@ struct matrix_access {
     template <class T>
     static SMTL_INLINE void store(const matrix<T> &m, T *to, uint64_t stride, matrix_origin origin, bool transpose) {
         T *const first = to + origin.row * stride + origin.column;
-        if (is_distributed(m)) {
+        if (m.is_distributed()) {
             const element_position at = position_of_lane(current_lane());
             const element_pair own = m.own_pair();
             first[transpose ? at.column * stride + at.row : at.row * stride + at.column] = T(own.first);
@@ -203,7 +212,7 @@ struct matrix_access {
     static SMTL_INLINE void multiply_add(matrix<D> &d, const matrix<A> &a, const matrix<B> &b, const matrix<C> &c,
                                          [[maybe_unused]] uint32_t site) {
 #if SMTL_USES_THREAD_ELEMENTS
-        if (is_distributed(a) || is_distributed(b) || is_distributed(c)) {
+        if (a.is_distributed() || b.is_distributed() || c.is_distributed()) {
             multiply_in_parts(d, a, b, c, site);
             return;
         }
@@ -221,9 +230,9 @@ struct matrix_access {
     /* Lanes with elements of their own give them all in one meeting and take theirs of the product. */
     template <class D, class A, class B, class C>
     static SMTL_INLINE void multiply_in_parts(matrix<D> &d, matrix<A> a, matrix<B> b, matrix<C> c, uint32_t site) {
-        a.thread_elements(site);
-        b.thread_elements(site);
-        c.thread_elements(site);
+        a.distribute(site);
+        b.distribute(site);
+        c.distribute(site);
         smtl_exchange *const exchange = meet(site, operand_pairs{a.own_pair(), b.own_pair(), c.own_pair()});
         d.set_own_pair(get_pair(*combined<tile>(exchange, multiply_distributed<D>), current_lane()));
     }
