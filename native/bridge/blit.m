@@ -2,7 +2,7 @@
 #import "checks.h"
 #import "encoder.h"
 #import "guard.h"
-#import "strings.h"
+#import "text.h"
 
 struct mtb_blit_encoder {
     mtbi_encoder base;

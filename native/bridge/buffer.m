@@ -1,7 +1,7 @@
 /* Buffers: the three ways to make one, and what the CPU does with it. */
 #import "checks.h"
 #import "guard.h"
-#import "strings.h"
+#import "text.h"
 
 #include <stdlib.h>
 

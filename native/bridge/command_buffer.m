@@ -3,7 +3,7 @@
 
 #import "checks.h"
 #import "guard.h"
-#import "strings.h"
+#import "text.h"
 
 mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references references, uint64_t timeout_ns,
                                               mtb_error **error)

@@ -2,7 +2,7 @@
 #import "checks.h"
 #import "compute_encoder.h"
 #import "guard.h"
-#import "strings.h"
+#import "text.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #import "errors.h"
 #import "guard.h"
 #import "handles.h"
-#import "strings.h"
+#import "text.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #import "encoder.h"
 
 #import "checks.h"
-#import "strings.h"
+#import "text.h"
 
 mtb_status mtbi_encoder_begin(mtbi_encoder *encoder, mtb_command_buffer *command_buffer, id<MTLCommandEncoder> metal,
                               mtb_error **error, const char *function)

@@ -3,7 +3,7 @@
 #import "clock.h"
 #import "event_notifications.h"
 #import "guard.h"
-#import "strings.h"
+#import "text.h"
 
 #include <unistd.h>
 

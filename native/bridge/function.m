@@ -1,7 +1,7 @@
 /* Functions of a library, and the constants that specialise them. */
 #import "checks.h"
 #import "guard.h"
-#import "strings.h"
+#import "text.h"
 
 #include <stdlib.h>
 #include <string.h>

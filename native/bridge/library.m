@@ -1,7 +1,7 @@
 /* Libraries: from source, from a file, from memory. */
 #import "checks.h"
 #import "guard.h"
-#import "strings.h"
+#import "text.h"
 
 #import <dispatch/dispatch.h>
 

@@ -1,7 +1,7 @@
 /* Compute pipelines, and what they say about their kernel. */
 #import "checks.h"
 #import "guard.h"
-#import "strings.h"
+#import "text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #import "checks.h"
 #import "clock.h"
 #import "guard.h"
-#import "strings.h"
+#import "text.h"
 
 /* Metal's own limit where none is asked for. */
 static const size_t default_limit = 64;

@@ -1,5 +1,5 @@
 /* Strings across the boundary. */
-#import "strings.h"
+#import "text.h"
 
 #include <string.h>
 

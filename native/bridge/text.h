@@ -1,6 +1,6 @@
 /* Strings across the boundary. Called inside a guard. */
-#ifndef MTBI_STRINGS_H
-#define MTBI_STRINGS_H
+#ifndef MTBI_TEXT_H
+#define MTBI_TEXT_H
 
 #include "errors.h"
 
