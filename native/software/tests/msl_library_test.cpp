@@ -267,6 +267,36 @@ kernel void k(device float *a [[buffer(0)]], constant float *b [[buffer(1)]]) {
     CHECK(different.library == nullptr && different.says("program_source:4: error: this overload differs"));
 }
 
+// Structures and arrays of pointers in constant memory: the pointers are addresses, as a buffer's gpuAddress gives them.
+void test_argument_buffers() {
+    const std::string source = head + R"(struct Bindings {
+    device float *out [[id(0)]];
+    constant float *in [[id(1)]];
+    array<device const float *, 2> more;
+    int count;
+};
+kernel void k(constant Bindings &bindings [[buffer(0)]], constant array<device float *, 1> &list [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    if (int(i) < bindings.count) bindings.out[i] = bindings.in[i] + bindings.more[1][i] + list[0][0];
+}
+)";
+    const compiled drawing(source + "kernel void drawn(texture2d<float> image [[texture(0)]]) {}\n");
+    CHECK(drawing.library == nullptr && drawing.says("program_source:12: error: [[texture]]"));
+    const compiled library(source);
+    struct {
+        float *out, *in, *more[2];
+        int count;
+    } bindings;
+    std::vector<float> out(4), in = {1, 2, 3, 4}, more = {10, 20, 30, 40}, one = {0.5f};
+    bindings = {out.data(), in.data(), {nullptr, more.data()}, 3};
+    float *list[] = {one.data()};
+    char *error = nullptr;
+    smtl_kernel *kernel = smtl_kernel_load(library.specialize("k", {}).c_str(), "smtl_entry", &error);
+    if (!CHECK(kernel != nullptr)) return;
+    CHECK(dispatch(kernel).constant(0, bindings).constant(1, list).run({4, 1, 1}, {4, 1, 1}).empty());
+    CHECK(out == std::vector<float>{11.5f, 22.5f, 33.5f, 0});
+    smtl_kernel_release(kernel);
+}
+
 void test_options() {
     const smtl_macro macros[] = {{"VALUE", "3 + 4"}, {"EMPTY", nullptr}, {"TWICE(x)", "(2 * (x))"}};
     smtl_compile_options options{};
@@ -367,6 +397,7 @@ int main() {
     test_function_constants();
     test_threadgroup_memory();
     test_address_space_overloads();
+    test_argument_buffers();
     test_options();
     test_errors();
     test_odd_sources();
