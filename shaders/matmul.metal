@@ -1,8 +1,8 @@
 // y[m, n] = x[m, k] . W[n, k]^T for many rows of x, on simdgroup matrices.
 //
-// A threadgroup of four simdgroups makes a tile of y: 64 rows of W by `Columns` rows of x. It walks along k in steps of 32:
+// A threadgroup of two simdgroups makes a tile of y: 64 rows of W by `Columns` rows of x. It walks along k in steps of 32:
 // all threads unpack the step's weights and activations as floats into threadgroup memory, then every simdgroup multiplies
-// its quarter. The product is made transposed (W . x^T), so that the weights, the larger side, are stored as they lie.
+// its half. The product is made transposed (W . x^T), so that the weights, the larger side, are stored as they lie.
 #include "weights.h"
 
 #include <metal_simdgroup_matrix>
@@ -12,7 +12,7 @@ constant bool accumulate [[function_constant(1)]];
 
 constant constexpr uint tile_rows = 64;
 constant constexpr uint tile_k = 32;
-constant constexpr uint threads = 128;
+constant constexpr uint threads = 64;
 
 struct MatmulArguments {
     uint m;
@@ -54,9 +54,12 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
     constexpr uint operand_floats = weight_floats + tile_k * column_stride;
     constexpr uint out_stride = tile_rows + 4;
     constexpr uint out_floats = Columns * out_stride;
-    // Blocks of 8x8 results of one simdgroup, of 2x2 simdgroups.
+    // Blocks of 8x8 results of one simdgroup, which has half of the rows.
     constexpr uint row_blocks = tile_rows / 16;
-    constexpr uint column_blocks = Columns / 16;
+    constexpr uint column_blocks = Columns / 8;
+    // Two chunks make a step of a row: so many are a thread's to unpack.
+    constexpr uint weight_chunks = tile_rows * 2 / threads;
+    constexpr uint activation_chunks = Columns * 2 / threads;
     // Of float4, so that it is aligned for them.
     threadgroup float4 memory4[(operand_floats > out_floats ? operand_floats : out_floats) / 4];
     threadgroup float *memory = (threadgroup float *)memory4;
@@ -69,10 +72,14 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
     const uint row0 = group.x * tile_rows;
     const uint column0 = group.y * Columns;
 
-    // Two chunks make a step of a row. Past the edges the last row is read again and its result dropped.
+    // Neighbouring threads take the chunks of a row of weights, but different rows of x, whose elements they scatter: either
+    // way they write to different banks. Past the edges the last row is read again and its result dropped.
     const uint weight_row = thread_index / 2;
     const uint weight_half = thread_index % 2;
-    device const uchar *weight_source = weights + min(row0 + weight_row, n - 1) * W::row_bytes(k);
+    device const uchar *weight_source[weight_chunks];
+    for (uint i = 0; i < weight_chunks; i++) {
+        weight_source[i] = weights + min(row0 + weight_row + i * (threads / 2), n - 1) * W::row_bytes(k);
+    }
     const uint activation_column = thread_index % Columns;
     const uint activation_half = thread_index / Columns;
     device const float *activation_source = x + ulong(min(column0 + activation_column, m - 1)) * k;
@@ -85,27 +92,30 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
             sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
         }
     }
-    threadgroup const float *simdgroup_weights = weight_tile + (simdgroup / 2) * row_blocks * (tile_k / 8) * 64;
-    threadgroup const float *simdgroup_activations = activation_tile + (simdgroup % 2) * column_blocks * 8;
+    threadgroup const float *simdgroup_weights = weight_tile + simdgroup * row_blocks * (tile_k / 8) * 64;
 
     for (uint chunk = 0; chunk * chunk_elements < k; chunk += tile_k / chunk_elements) {
-        const Chunk w = load_weights<W>(weight_source, chunk + weight_half, k);
-        threadgroup float4 *block = memory4 + (weight_row / 8) * (tile_k / 8) * 16 + (weight_row % 8) * 2;
-        const uint first = W::first(weight_half) / 8;
-        const uint second = first + W::second / 8;
-        block[first * 16] = w.scaled(0);
-        block[first * 16 + 1] = w.scaled(1);
-        block[second * 16] = w.scaled(2);
-        block[second * 16 + 1] = w.scaled(3);
-        if (activation_half < 2) {
-            const Chunk a = load_row_of_x<W>(activation_source, chunk + activation_half, k);
-            threadgroup float *low = activation_tile + W::first(activation_half) * column_stride + activation_column;
+        for (uint i = 0; i < weight_chunks; i++) {
+            const Chunk w = load_weights<W>(weight_source[i], chunk + weight_half, k);
+            const uint row = weight_row + i * (threads / 2);
+            threadgroup float4 *block = memory4 + (row / 8) * (tile_k / 8) * 16 + (row % 8) * 2;
+            const uint first = W::first(weight_half) / 8;
+            const uint second = first + W::second / 8;
+            block[first * 16] = w.scaled(0);
+            block[first * 16 + 1] = w.scaled(1);
+            block[second * 16] = w.scaled(2);
+            block[second * 16 + 1] = w.scaled(3);
+        }
+        for (uint i = 0; i < activation_chunks; i++) {
+            const uint activation_chunk = activation_half + i * (threads / Columns);
+            const Chunk a = load_row_of_x<W>(activation_source, chunk + activation_chunk, k);
+            threadgroup float *low = activation_tile + W::first(activation_chunk) * column_stride + activation_column;
             threadgroup float *high = low + W::second * column_stride;
-            for (uint i = 0; i < 4; i++) {
-                low[i * column_stride] = a.v[0][i];
-                low[(i + 4) * column_stride] = a.v[1][i];
-                high[i * column_stride] = a.v[2][i];
-                high[(i + 4) * column_stride] = a.v[3][i];
+            for (uint j = 0; j < 4; j++) {
+                low[j * column_stride] = a.v[0][j];
+                low[(j + 4) * column_stride] = a.v[1][j];
+                high[j * column_stride] = a.v[2][j];
+                high[(j + 4) * column_stride] = a.v[3][j];
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -119,7 +129,7 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
             }
             #pragma clang loop unroll(full)
             for (uint j = 0; j < column_blocks; j++) {
-                simdgroup_load(b[j], simdgroup_activations + kb * 8 * column_stride + j * 8, column_stride);
+                simdgroup_load(b[j], activation_tile + kb * 8 * column_stride + j * 8, column_stride);
             }
             #pragma clang loop unroll(full)
             for (uint i = 0; i < row_blocks; i++) {
@@ -133,7 +143,7 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
     }
 
     // Through threadgroup memory: transposed back, then written four wide where the tile is whole.
-    threadgroup float *out = memory + (simdgroup % 2) * column_blocks * 8 * out_stride + (simdgroup / 2) * row_blocks * 8;
+    threadgroup float *out = memory + simdgroup * row_blocks * 8;
     #pragma clang loop unroll(full)
     for (uint i = 0; i < row_blocks; i++) {
         #pragma clang loop unroll(full)

@@ -16,7 +16,7 @@ const MATVEC_MAX_ROWS: usize = 8;
 const MATVEC_ROWS_PER_LANE: usize = 4;
 /// Rows of weights of a tile of `matmul`, and its threads.
 const MATMUL_TILE_ROWS: usize = 64;
-const MATMUL_THREADS: usize = 128;
+const MATMUL_THREADS: usize = 64;
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
