@@ -69,7 +69,9 @@ uint64_t core::run_launch(smtl::launch &launch, progress_watch *watching) {
         const sanitizer::arena_scope stacks_in_use(this, SMTL_ARENA_SIZE);
         smtl_enter_native(this, start_context(), &native_stack);
     }
-    if (fault_signal != 0)
+    if (fault_signal == 0)
+        stacks.give_back(running_stack);
+    else
         launch.fail(describe_fault());
     return threadgroups_run;
 }

@@ -1,5 +1,6 @@
 #include "launch.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <utility>
@@ -29,6 +30,12 @@ uint64_t permute(uint64_t index, uint64_t count, uint64_t seed) {
 
 uint64_t launch::in_order(uint64_t step) const {
     return shuffle && threadgroup_count > 1 ? permute(step, threadgroup_count, shuffle_seed) : step;
+}
+
+uint32_t launch::stacks_needed() const {
+    const extent largest = {std::min(threadgroup.x, grid.x), std::min(threadgroup.y, grid.y),
+                            std::min(threadgroup.z, grid.z)};
+    return kernel->blocks ? uint32_t(largest.volume()) : 1;
 }
 
 void launch::fail(std::string message) {

@@ -38,7 +38,7 @@ struct launch {
     uint64_t in_order(uint64_t step) const;
     void fail(std::string message);
     /* Stacks that a core must have before it takes part. */
-    uint32_t stacks_needed() const { return kernel->blocks ? uint32_t(threadgroup.volume()) : 1; }
+    uint32_t stacks_needed() const;
 };
 
 /* Told by a core before it takes more threadgroups. */

@@ -51,7 +51,10 @@ bool stack_set::commit(uint32_t count) {
     return true;
 }
 
+/* All are back already unless a kernel was abandoned or stacks were added. */
 void stack_set::reset() {
+    if (free_count_ == committed_)
+        return;
     free_count_ = 0;
     for (uint32_t stack = committed_; stack-- > 0;)
         give_back(stack);

@@ -25,6 +25,7 @@ class stack_set {
     bool initialise(unsigned char *base, size_t stride, size_t page);
     /* Makes sure that `count` stacks can be taken. False where the system gives no more memory. */
     bool commit(uint32_t count);
+    /* No stack is in use any more. */
     void reset();
     uint32_t take() { return free_[--free_count_]; }
     void give_back(uint32_t stack) { free_[free_count_++] = uint16_t(stack); }
