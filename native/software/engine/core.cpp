@@ -101,9 +101,7 @@ bool core::next_threadgroup() {
 
 void core::place_threadgroup(uint64_t linear) {
     const smtl::launch &launch = *current;
-    const uint64_t row = linear / launch.threadgroups.x;
-    const extent position = {uint32_t(linear % launch.threadgroups.x), uint32_t(row % launch.threadgroups.y),
-                             uint32_t(row / launch.threadgroups.y)};
+    const extent position = launch.position_of(linear);
     const extent size = {std::min(launch.threadgroup.x, launch.grid.x - position.x * launch.threadgroup.x),
                          std::min(launch.threadgroup.y, launch.grid.y - position.y * launch.threadgroup.y),
                          std::min(launch.threadgroup.z, launch.grid.z - position.z * launch.threadgroup.z)};

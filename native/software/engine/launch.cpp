@@ -32,6 +32,16 @@ uint64_t launch::in_order(uint64_t step) const {
     return shuffle && threadgroup_count > 1 ? permute(step, threadgroup_count, shuffle_seed) : step;
 }
 
+extent launch::position_of(uint64_t number) const {
+    constexpr uint64_t panel_height = 4;
+    const uint64_t layer_size = uint64_t(threadgroups.x) * threadgroups.y;
+    const uint64_t layer = number / layer_size, in_layer = number % layer_size;
+    const uint64_t panel_size = panel_height * threadgroups.x;
+    const uint64_t panel = in_layer / panel_size, in_panel = in_layer % panel_size;
+    const uint64_t height = std::min(panel_height, threadgroups.y - panel * panel_height);
+    return {uint32_t(in_panel / height), uint32_t(panel * panel_height + in_panel % height), uint32_t(layer)};
+}
+
 uint32_t launch::stacks_needed() const {
     const extent largest = {std::min(threadgroup.x, grid.x), std::min(threadgroup.y, grid.y),
                             std::min(threadgroup.z, grid.z)};

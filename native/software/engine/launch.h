@@ -36,6 +36,9 @@ struct launch {
 
     /* The threadgroup that is the `step`th to run. */
     uint64_t in_order(uint64_t step) const;
+    /* Where in the grid a threadgroup lies. Neighbours in y follow each other in panels of a few, so that what the
+     * threadgroups of a matrix product have in common is found in the cache from both sides. */
+    extent position_of(uint64_t number) const;
     void fail(std::string message);
     /* Stacks that a core must have before it takes part. */
     uint32_t stacks_needed() const;
