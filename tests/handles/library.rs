@@ -123,7 +123,7 @@ fn bad_functions_are_refused() {
     let scale = LIBRARY
         .new_function("scale")
         .and_then(|function| device().new_compute_pipeline_state(&function));
-    assert_error(scale, compile_error, "scale");
+    assert_error(scale, compile_error, "factor");
 }
 
 #[test]
