@@ -292,9 +292,10 @@ impl Session {
         Ok(submission)
     }
 
-    /// Compiles what decoding and whole batches need, by recording both into command buffers that are dropped.
+    /// Compiles what decoding, short prompts and whole batches need, by recording each into a command buffer that is
+    /// dropped: products have other kernels for other numbers of rows.
     fn compile_kernels(&self) -> Result<()> {
-        for rows in [1, self.scratch.batch] {
+        for rows in [1, 8, 32, self.scratch.batch].map(|rows| rows.min(self.scratch.batch)) {
             let mut command_buffer = self.queue.command_buffer()?;
             let mut pass = Pass::new(
                 &self.model,
