@@ -7,7 +7,9 @@ mod llama_support;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use llama_support::{device, session, shipped, shipped_path, small, tokens, write_model};
+use llama_support::{
+    assert_live, device, session, shipped, shipped_path, small, tokens, write_model,
+};
 use metal_bridge::llama::{Error, GenerateOptions, Model, Session};
 use metal_bridge::{Device, Error as MetalError};
 
@@ -82,11 +84,7 @@ fn a_gpu_error_in_mid_generation_is_an_error_and_the_session_goes_on() {
         assert_eq!(failure.code(), PAGE_FAULT as i64);
         // What was generated before the fault was streamed.
         assert_eq!(pieces, whole[..nth as usize - 1]);
-        assert!(
-            Device::live_objects().same_live(&live),
-            "{}",
-            Device::live_objects()
-        );
+        assert_live(&live);
     }
     story(&mut session, &mut pieces).unwrap();
     assert_eq!(pieces, whole);
@@ -140,11 +138,7 @@ fn every_allocation_may_fail() {
                 break;
             }
         }
-        assert!(
-            Device::live_objects().same_live(&live),
-            "allocation {nth}: {}",
-            Device::live_objects()
-        );
+        assert_live(&live);
     }
     // The weights, the rotary frequencies, keys and values of four layers, and the scratch buffers.
     assert!(failures >= 2 + 8 + 11, "only {failures} allocations");

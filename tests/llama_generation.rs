@@ -7,11 +7,9 @@ use std::ops::ControlFlow;
 
 use llama_support::{session, shipped, small, tokens, write_model};
 use metal_bridge::llama::sampling::{Sampler, Sampling, SamplingError};
-use metal_bridge::llama::synthetic::SyntheticModel;
 use metal_bridge::llama::{
     Error, GenerateOptions, Generation, Model, Session, SessionOptions, StopReason,
 };
-use metal_bridge::{Device, ObjectKind};
 
 const PROMPT: &str = "Once upon a time";
 
@@ -171,57 +169,6 @@ fn sessions_on_many_threads_do_not_disturb_each_other() {
 }
 
 #[test]
-fn steady_decoding_makes_no_objects_but_command_buffers_and_encoders() {
-    let model = shipped();
-    let mut session = session(&model, 64);
-    session
-        .feed(&model.tokenizer().encode(PROMPT).unwrap())
-        .unwrap();
-    let mut sampler = Sampler::new(Sampling {
-        temperature: 0.8,
-        ..Sampling::default()
-    })
-    .unwrap();
-    let mut step = || {
-        let token = session.sample(&mut sampler).unwrap();
-        session.feed(&[token]).unwrap();
-    };
-    step();
-    let before = Device::live_objects();
-    (0..10).for_each(|_| step());
-    let after = Device::live_objects();
-    for kind in ObjectKind::ALL {
-        let made = after.made(kind) - before.made(kind);
-        match kind {
-            ObjectKind::CommandBuffer | ObjectKind::ComputeEncoder => {
-                assert_eq!(made, 10, "{kind:?}")
-            }
-            _ => assert_eq!(made, 0, "{kind:?}"),
-        }
-        assert_eq!(after.live(kind), before.live(kind), "{kind:?}");
-    }
-}
-
-#[test]
-fn a_dropped_model_leaves_nothing_behind() {
-    let before = Device::live_objects();
-    let file = write_model(&small(), 9);
-    let model = Model::load(&llama_support::device(), &file.path).unwrap();
-    let mut session = session(&model, 8);
-    session.feed(&tokens(30, 320)).unwrap();
-    drop(model);
-    drop(file);
-    // The session keeps the model and its map.
-    session.feed(&tokens(4, 320)).unwrap();
-    drop(session);
-    assert!(
-        Device::live_objects().same_live(&before),
-        "{}",
-        Device::live_objects()
-    );
-}
-
-#[test]
 fn what_does_not_fit_is_refused_and_does_no_harm() {
     let file = write_model(&small(), 2);
     let model = Model::load(&llama_support::device(), &file.path).unwrap();
@@ -288,7 +235,7 @@ fn what_does_not_fit_is_refused_and_does_no_harm() {
 
 #[test]
 fn weights_that_give_no_numbers_are_an_error_and_not_a_token() {
-    let file = write_model(&SyntheticModel { ..small() }, 2);
+    let file = write_model(&small(), 2);
     let gguf = metal_bridge::llama::gguf::Gguf::open(&file.path).unwrap();
     let norm = gguf.tensor("output_norm.weight").unwrap().clone();
     drop(gguf);

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use metal_bridge::Device;
 use metal_bridge::llama::sampling::Sampling;
 use metal_bridge::llama::{GenerateOptions, Generation, Session, SessionOptions, StopReason};
+use metal_bridge::ops::KvElement;
 
 use super::failure::Failure;
 use super::{DeviceChoice, ModelChoice, loading};
@@ -25,6 +26,9 @@ pub struct Arguments {
     /// Tokens that fit into prompt and text; the model's context, at most 4096, otherwise
     #[arg(short, long, value_name = "COUNT")]
     context: Option<usize>,
+    /// How the keys and values of the text are kept
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    cache: Cache,
     /// 0 always takes the likeliest token; higher is more surprising
     #[arg(short, long, value_name = "NUMBER", default_value_t = 0.0)]
     temperature: f32,
@@ -45,12 +49,24 @@ pub struct Arguments {
     quiet: bool,
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Cache {
+    /// 32-bit floats
+    F32,
+    /// 16-bit floats: half the memory, rounded
+    F16,
+}
+
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let prompt = prompt(arguments)?;
     let device = arguments.device.open()?;
     let model = loading::load(&device, &arguments.model.model)?;
     let options = SessionOptions {
         context: arguments.context,
+        cache_element: match arguments.cache {
+            Cache::F32 => KvElement::F32,
+            Cache::F16 => KvElement::F16,
+        },
         ..SessionOptions::default()
     };
     let mut session = Session::with_options(&model, &options)?;

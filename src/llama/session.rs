@@ -17,7 +17,8 @@ pub struct SessionOptions {
     pub context: Option<usize>,
     /// The most tokens of a prompt that are computed at once.
     pub batch: usize,
-    /// How the cache stores keys and values.
+    /// How the cache stores keys and values. F16 halves its memory, and rounds: the logits of a long text then depend
+    /// on the batches that it was fed in by some 1e-4.
     pub cache_element: KvElement,
 }
 
@@ -26,7 +27,7 @@ impl Default for SessionOptions {
         Self {
             context: None,
             batch: 256,
-            cache_element: KvElement::F16,
+            cache_element: KvElement::F32,
         }
     }
 }

@@ -135,9 +135,8 @@ impl<A: NoUninit> Launch<'_, A> {
                 }
             }
         }
-        if self.threadgroup_memory > 0 {
-            encoder.set_threadgroup_memory_length(self.threadgroup_memory, 0)?;
-        }
+        // Set for kernels that have none too: what an earlier dispatch of the encoder had counts against the limit.
+        encoder.set_threadgroup_memory_length(self.threadgroup_memory, 0)?;
         // SAFETY: every operand was checked to lie within its buffer, and the caller promises that the kernel stays within
         // them; the sources under shaders/ are plain arithmetic that ends on any data.
         unsafe {

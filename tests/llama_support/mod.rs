@@ -6,9 +6,11 @@ pub mod reference;
 
 use std::path::{Path, PathBuf};
 
-use metal_bridge::Device;
+use std::time::{Duration, Instant};
+
 use metal_bridge::llama::synthetic::SyntheticModel;
 use metal_bridge::llama::{Model, Session, SessionOptions};
+use metal_bridge::{Device, LiveObjects};
 use tempfile::TempDir;
 
 pub fn device() -> Device {
@@ -32,6 +34,20 @@ pub fn session(model: &Model, batch: usize) -> Session {
         },
     )
     .unwrap()
+}
+
+/// Checks that as many objects exist as in `expected`. The thread that completes a command buffer gives it free a moment
+/// after whoever waits for it has gone on.
+pub fn assert_live(expected: &LiveObjects) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !Device::live_objects().same_live(expected) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let live = Device::live_objects();
+    assert!(
+        live.same_live(expected),
+        "{live} where there were {expected}"
+    );
 }
 
 /// A model file that is deleted when dropped.

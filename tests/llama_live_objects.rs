@@ -1,0 +1,76 @@
+//! What the engine makes and what it leaves behind, by the bridge's counters. These count for the whole process: one test
+//! at a time.
+#![cfg(metal_backend)]
+
+mod llama_support;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use llama_support::{assert_live, session, shipped, small, tokens, write_model};
+use metal_bridge::llama::Model;
+use metal_bridge::llama::sampling::{Sampler, Sampling};
+use metal_bridge::{Device, LiveObjects, ObjectKind};
+
+const PROMPT: &str = "Once upon a time";
+
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What exists once no command buffer is on its way any more.
+fn settled() -> LiveObjects {
+    while Device::live_objects().live(ObjectKind::CommandBuffer) > 0 {
+        std::thread::yield_now();
+    }
+    Device::live_objects()
+}
+
+#[test]
+fn steady_decoding_makes_no_objects_but_command_buffers_and_encoders() {
+    let _turn = turn();
+    let model = shipped();
+    let mut session = session(&model, 64);
+    session
+        .feed(&model.tokenizer().encode(PROMPT).unwrap())
+        .unwrap();
+    let mut sampler = Sampler::new(Sampling {
+        temperature: 0.8,
+        ..Sampling::default()
+    })
+    .unwrap();
+    let mut step = || {
+        let token = session.sample(&mut sampler).unwrap();
+        session.feed(&[token]).unwrap();
+    };
+    step();
+    let before = settled();
+    (0..10).for_each(|_| step());
+    let after = Device::live_objects();
+    for kind in ObjectKind::ALL {
+        let made = after.made(kind) - before.made(kind);
+        match kind {
+            ObjectKind::CommandBuffer | ObjectKind::ComputeEncoder => {
+                assert_eq!(made, 10, "{kind:?}")
+            }
+            _ => assert_eq!(made, 0, "{kind:?}"),
+        }
+    }
+    assert_live(&before);
+}
+
+#[test]
+fn a_dropped_model_leaves_nothing_behind() {
+    let _turn = turn();
+    let before = settled();
+    let file = write_model(&small(), 9);
+    let model = Model::load(&llama_support::device(), &file.path).unwrap();
+    let mut session = session(&model, 8);
+    session.feed(&tokens(30, 320)).unwrap();
+    drop(model);
+    drop(file);
+    // The session keeps the model and its map.
+    session.feed(&tokens(4, 320)).unwrap();
+    drop(session);
+    assert_live(&before);
+}
