@@ -8,10 +8,10 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use llama_support::{
-    assert_live, device, session, shipped, shipped_path, small, tokens, write_model,
+    assert_live, device, session, settled, shipped, shipped_path, small, tokens, write_model,
 };
+use metal_bridge::Error as MetalError;
 use metal_bridge::llama::{Error, GenerateOptions, Model, Session};
-use metal_bridge::{Device, Error as MetalError};
 
 // From native/software/include/SoftwareMetal/SoftwareMetal.h.
 unsafe extern "C" {
@@ -74,7 +74,7 @@ fn a_gpu_error_in_mid_generation_is_an_error_and_the_session_goes_on() {
     let mut session = session(&shipped(), 64);
     let (mut whole, mut pieces) = (Vec::new(), Vec::new());
     story(&mut session, &mut whole).unwrap();
-    let live = Device::live_objects();
+    let live = settled();
     for nth in [1, 2, 7] {
         faults.fail_command_buffer(nth);
         let error = story(&mut session, &mut pieces).unwrap_err();
@@ -126,7 +126,7 @@ fn every_allocation_may_fail() {
         session.logits()
     };
     let expected = attempt().unwrap();
-    let live = Device::live_objects();
+    let live = settled();
     let mut failures = 0;
     for nth in 1.. {
         faults.fail_allocation(nth);

@@ -6,24 +6,16 @@ mod llama_support;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use llama_support::{assert_live, session, shipped, small, tokens, write_model};
+use llama_support::{assert_live, session, settled, shipped, small, tokens, write_model};
 use metal_bridge::llama::Model;
 use metal_bridge::llama::sampling::{Sampler, Sampling};
-use metal_bridge::{Device, LiveObjects, ObjectKind};
+use metal_bridge::{Device, ObjectKind};
 
 const PROMPT: &str = "Once upon a time";
 
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What exists once no command buffer is on its way any more.
-fn settled() -> LiveObjects {
-    while Device::live_objects().live(ObjectKind::CommandBuffer) > 0 {
-        std::thread::yield_now();
-    }
-    Device::live_objects()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use metal_bridge::llama::synthetic::SyntheticModel;
 use metal_bridge::llama::{Model, Session, SessionOptions};
-use metal_bridge::{Device, LiveObjects};
+use metal_bridge::{Device, LiveObjects, ObjectKind};
 use tempfile::TempDir;
 
 pub fn device() -> Device {
@@ -34,6 +34,14 @@ pub fn session(model: &Model, batch: usize) -> Session {
         },
     )
     .unwrap()
+}
+
+/// What exists once no command buffer is on its way any more.
+pub fn settled() -> LiveObjects {
+    while Device::live_objects().live(ObjectKind::CommandBuffer) > 0 {
+        std::thread::yield_now();
+    }
+    Device::live_objects()
 }
 
 /// Checks that as many objects exist as in `expected`. The thread that completes a command buffer gives it free a moment
