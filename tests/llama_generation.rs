@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use llama_support::{session, shipped, small, tokens, write_model};
 use metal_bridge::llama::sampling::{Sampler, Sampling, SamplingError};
+use metal_bridge::llama::synthetic::SyntheticModel;
 use metal_bridge::llama::{
     Error, GenerateOptions, Generation, Model, Session, SessionOptions, StopReason,
 };
@@ -231,6 +232,35 @@ fn what_does_not_fit_is_refused_and_does_no_harm() {
         matches!(error, Error::Sampling(SamplingError::Temperature(_))),
         "{error}"
     );
+}
+
+#[test]
+fn a_cache_beyond_the_device_is_refused_before_it_is_allocated() {
+    let model = SyntheticModel {
+        context: 1 << 24,
+        kv_heads: 4,
+        head_dim: 64,
+        ..small()
+    };
+    let file = write_model(&model, 1);
+    let model = Model::load(&llama_support::device(), &file.path).unwrap();
+    let options = SessionOptions {
+        context: Some(1 << 24),
+        ..SessionOptions::default()
+    };
+    let error = Session::with_options(&model, &options).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::CacheTooLarge {
+                bytes: 68_719_476_736,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    // What is asked for by nobody is only as large as is sensible.
+    assert_eq!(Session::new(&model).unwrap().context(), 4096);
 }
 
 #[test]

@@ -63,6 +63,28 @@ pub enum Error {
         /// What they have to be.
         expected: Vec<u64>,
     },
+    /// A tensor is larger than the largest buffer of the device.
+    #[error("tensor {tensor:?} takes {bytes} bytes, and the device's largest buffer {limit}")]
+    TensorTooLarge {
+        /// Name of the tensor.
+        tensor: String,
+        /// Bytes of its data.
+        bytes: u64,
+        /// Bytes of the largest buffer.
+        limit: u64,
+    },
+    /// The keys and values of a session would not fit into the device's memory.
+    #[error(
+        "the cache for a context of {context} takes {bytes} bytes, and the device has {limit} for all"
+    )]
+    CacheTooLarge {
+        /// Tokens in the session.
+        context: usize,
+        /// Bytes of keys and values of all layers.
+        bytes: u64,
+        /// The device's recommended working set, in bytes.
+        limit: u64,
+    },
     /// There is nothing to continue from: a prompt of no tokens, or a session that has not been fed.
     #[error("there are no tokens to continue")]
     NoTokens,

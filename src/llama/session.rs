@@ -75,7 +75,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] for a context beyond the model's or a batch of nothing, [`Error::Metal`] where the device
+    /// [`Error::Unsupported`] for a context beyond the model's or a batch of nothing, [`Error::CacheTooLarge`],
+    /// [`Error::Metal`] where the device
     /// has not enough memory or a kernel does not compile.
     pub fn with_options(model: &Model, options: &SessionOptions) -> Result<Self> {
         let config = model.config();
@@ -99,6 +100,15 @@ impl Session {
             capacity: context,
             head_size: config.head_dim,
         };
+        let bytes = (2 * shape.bytes()? as u64).saturating_mul(config.layers as u64);
+        let limit = device.limits().recommended_max_working_set_size;
+        if bytes > limit {
+            return Err(Error::CacheTooLarge {
+                context,
+                bytes,
+                limit,
+            });
+        }
         let caches = (0..config.layers)
             .map(|_| KvCache::new(device, &shape))
             .collect::<Result<_, _>>()?;

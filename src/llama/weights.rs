@@ -208,6 +208,15 @@ impl<'a> Loader<'a> {
                 (tensor.offset() - window.start) as usize,
             )),
             _ => {
+                let (bytes, limit) = (tensor.byte_len(), self.device.limits().max_buffer_length);
+                if bytes > limit {
+                    let tensor = tensor.name().to_owned();
+                    return Err(Error::TensorTooLarge {
+                        tensor,
+                        bytes,
+                        limit,
+                    });
+                }
                 let bytes = self.gguf.tensor_bytes(tensor)?;
                 Ok((
                     self.device
