@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use metal_bridge::llama::ModelConfig;
 use metal_bridge::llama::gguf::{Gguf, TensorType};
 use metal_bridge::llama::synthetic::{SyntheticModel, VocabularyKind};
 use metal_bridge::llama::tokenizer::Tokenizer;
@@ -106,13 +107,15 @@ fn use_file(path: &std::path::Path) -> bool {
             tensor.byte_len()
         );
     }
+    // Whatever the outcome: it is a value or a typed error.
+    let config = ModelConfig::from_gguf(&gguf).is_ok();
     let Ok(tokenizer) = Tokenizer::from_gguf(&gguf) else {
         return false;
     };
     if let Ok(tokens) = tokenizer.encode("Once upon a time, ünïcode 12345 <s>\n\n  <|eot_id|>") {
         tokenizer.decode(&tokens);
     }
-    true
+    config
 }
 
 fn seed_file(

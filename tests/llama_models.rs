@@ -6,6 +6,8 @@ mod llama_support;
 use llama_support::{ModelFile, device, relative_l2, session, small, to_f64, tokens, write_model};
 use metal_bridge::llama::gguf::{Array, Gguf, GgufError, GgufWriter, TensorType, Value};
 use metal_bridge::llama::{Error, Model};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 
 struct Tensor {
     name: String,
@@ -310,4 +312,41 @@ fn a_file_whose_tensors_lie_at_odd_places_is_copied_and_computes_the_same() {
     );
     let found = session(&load(), 64).feed_with_logits(&tokens).unwrap();
     assert!(relative_l2(&found, &to_f64(&expected)) < 1e-6);
+}
+
+#[test]
+fn models_with_damaged_headers_load_or_are_refused() {
+    let file = write_model(&small(), 8);
+    let bytes = std::fs::read(&file.path).unwrap();
+    let gguf = Gguf::open(&file.path).unwrap();
+    let header = gguf
+        .tensors()
+        .iter()
+        .map(|tensor| tensor.offset())
+        .min()
+        .unwrap() as usize;
+    drop(gguf);
+    let device = device();
+    let mut random = SmallRng::seed_from_u64(40);
+    let (mut loaded, mut refused) = (0, 0);
+    for _ in 0..400 {
+        let mut damaged = bytes.clone();
+        for _ in 0..random.random_range(1..4) {
+            damaged[random.random_range(0..header)] = random.random();
+        }
+        std::fs::write(&file.path, damaged).unwrap();
+        match Model::load(&device, &file.path) {
+            Ok(_) => loaded += 1,
+            Err(_) => refused += 1,
+        }
+    }
+    // Most bytes of a header are letters of tokens, which may be any.
+    assert!(
+        loaded > 20 && refused > 20,
+        "{loaded} loaded, {refused} refused"
+    );
+    std::fs::write(&file.path, bytes).unwrap();
+    session(&Model::load(&device, &file.path).unwrap(), 8)
+        .feed(&[1, 2])
+        .unwrap();
 }
