@@ -126,6 +126,24 @@ mod with_a_metal {
         assert!(continuation.starts_with(' ') && continuation.ends_with('\n'));
     }
 
+    /// The software Metal runs what no barrier orders in a random order when asked to: a barrier that a pass lacks shows.
+    #[test]
+    fn the_order_of_unordered_dispatches_does_not_matter() {
+        let story = |shuffle: Option<&str>| {
+            let mut command = command(&["generate", "-m", MODEL, "-n", "24", "Once upon a time"]);
+            if let Some(seed) = shuffle {
+                command.env("SOFTWARE_METAL_SHUFFLE", seed);
+            }
+            let output = command.output().unwrap();
+            assert_code(&output, 0);
+            output.stdout
+        };
+        let expected = story(None);
+        for seed in ["1", "2", "3"] {
+            assert_eq!(text(&story(Some(seed))), text(&expected), "seed {seed}");
+        }
+    }
+
     #[test]
     fn sampled_texts_repeat_with_their_seed() {
         let story = |seed: &str| {
