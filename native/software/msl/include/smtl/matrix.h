@@ -85,6 +85,43 @@ template <class T> SMTL_TILE_FUNCTION void multiply_distributed(const smtl_excha
     round_tile<T>(to);
 }
 
+/* A lane's two elements of a matrix that is whole, out of a meeting. Like the product below called, not inlined: sources
+ * that unroll their products hold hundreds of them, and a meeting is long where it is compiled. */
+SMTL_TILE_FUNCTION element_pair pair_of_whole(const tile &m, uint32_t site) {
+    const tile *const address = &m;
+    const tile *const whole = combined<tile>(meet(site, address), publish);
+    return get_pair(*whole, current_lane());
+}
+
+/* A distributed matrix: the lane's own two elements, as type T. */
+template <class T> SMTL_INLINE element_pair own_pair(const tile &m) {
+    const T *const own = reinterpret_cast<const T *>(&m);
+    return {widen_element(own[0]), widen_element(own[1])};
+}
+template <class T> SMTL_INLINE void set_own_pair(tile &m, element_pair pair) {
+    T *const own = reinterpret_cast<T *>(&m);
+    own[0] = T(pair.first);
+    own[1] = T(pair.second);
+}
+
+template <class T> SMTL_INLINE element_pair pair_of(const tile &m, matrix_layout layout, uint32_t site) {
+    return layout == matrix_layout::whole ? pair_of_whole(m, site) : own_pair<T>(m);
+}
+
+struct operand_layouts {
+    matrix_layout a, b, c;
+};
+
+/* Lanes with elements of their own give them all in one meeting and take theirs of the product. */
+template <class D, class A, class B, class C>
+SMTL_TILE_FUNCTION void multiply_in_parts(tile &d, const tile &a, const tile &b, const tile &c, operand_layouts layouts,
+                                          uint32_t site) {
+    const operand_pairs operands = {pair_of<A>(a, layouts.a, site), pair_of<B>(b, layouts.b, site),
+                                    pair_of<C>(c, layouts.c, site)};
+    smtl_exchange *const exchange = meet(site, operands);
+    set_own_pair<D>(d, get_pair(*combined<tile>(exchange, multiply_distributed<D>), current_lane()));
+}
+
 /* Origins are given as 0 or as two numbers. */
 struct matrix_origin {
     uint64_t column = 0, row = 0;
@@ -139,22 +176,9 @@ template <class T> class simdgroup_matrix<T, 8, 8> {
                 pair = smtl::row_pair(value);
         set_layout(smtl::matrix_layout::whole);
     }
-    SMTL_INLINE smtl::element_pair own_pair() const {
-        const T *const own = reinterpret_cast<const T *>(&tile_);
-        return {smtl::widen_element(own[0]), smtl::widen_element(own[1])};
-    }
-    SMTL_INLINE void set_own_pair(smtl::element_pair pair) {
-        T *const own = reinterpret_cast<T *>(&tile_);
-        own[0] = T(pair.first);
-        own[1] = T(pair.second);
-        set_layout(smtl::matrix_layout::distributed);
-    }
     SMTL_INLINE void distribute(uint32_t site) {
-        if (layout() == smtl::matrix_layout::whole) {
-            const smtl::tile *const address = &tile_;
-            const smtl::tile *const whole = smtl::combined<smtl::tile>(smtl::meet(site, address), smtl::publish);
-            set_own_pair(smtl::get_pair(*whole, smtl::current_lane()));
-        }
+        if (layout() == smtl::matrix_layout::whole)
+            smtl::set_own_pair<T>(tile_, smtl::pair_of_whole(tile_, site));
         set_layout(smtl::matrix_layout::distributed);
     }
 
@@ -200,7 +224,7 @@ struct matrix_access {
         T *const first = to + origin.row * stride + origin.column;
         if (m.is_distributed()) {
             const element_position at = position_of_lane(current_lane());
-            const element_pair own = m.own_pair();
+            const element_pair own = own_pair<T>(m.tile_);
             first[transpose ? at.column * stride + at.row : at.row * stride + at.column] = T(own.first);
             first[transpose ? (at.column + 1) * stride + at.row : at.row * stride + at.column + 1] = T(own.second);
         } else if (is_leader()) {
@@ -213,7 +237,8 @@ struct matrix_access {
                                          [[maybe_unused]] uint32_t site) {
 #if SMTL_USES_THREAD_ELEMENTS
         if (a.is_distributed() || b.is_distributed() || c.is_distributed()) {
-            multiply_in_parts(d, a, b, c, site);
+            multiply_in_parts<D, A, B, C>(d.tile_, a.tile_, b.tile_, c.tile_, {a.layout(), b.layout(), c.layout()}, site);
+            d.set_layout(matrix_layout::distributed);
             return;
         }
 #endif
@@ -224,19 +249,6 @@ struct matrix_access {
         }
         d.set_layout(matrix_layout::whole);
     }
-
-  private:
-#if SMTL_USES_THREAD_ELEMENTS
-    /* Lanes with elements of their own give them all in one meeting and take theirs of the product. */
-    template <class D, class A, class B, class C>
-    static SMTL_INLINE void multiply_in_parts(matrix<D> &d, matrix<A> a, matrix<B> b, matrix<C> c, uint32_t site) {
-        a.distribute(site);
-        b.distribute(site);
-        c.distribute(site);
-        smtl_exchange *const exchange = meet(site, operand_pairs{a.own_pair(), b.own_pair(), c.own_pair()});
-        d.set_own_pair(get_pair(*combined<tile>(exchange, multiply_distributed<D>), current_lane()));
-    }
-#endif
 };
 
 } // namespace smtl
