@@ -3,10 +3,16 @@
 MODEL  ?= models/tiny-stories/tiny-stories-q8_0.gguf
 PROMPT ?= Once upon a time
 
-.PHONY: help demo test check lint doc native sanitize portable bench stress setup setup-check clean
+# Where the software Metal is installed; the library's objects stay below Cargo's folder of products.
+PREFIX ?= /usr/local
+SOFTWARE_METAL = $(MAKE) -C native/software PREFIX="$(abspath $(PREFIX))" BUILD="$(SOFTWARE_METAL_BUILD)"
+SOFTWARE_METAL_BUILD = $(abspath $(or $(CARGO_TARGET_DIR),target))/software-metal
+
+.PHONY: help demo test check lint doc native sanitize portable standalone install-software-metal uninstall-software-metal \
+        bench stress setup setup-check clean
 
 help: ## lists the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup:
 	@scripts/setup build
@@ -20,7 +26,7 @@ demo: setup ## decodes a story with the shipped model
 test: check ## everything that continuous integration runs
 	cargo test
 
-check: lint doc portable sanitize ## formatting, lints, documentation, the build without a backend, sanitizers
+check: lint doc portable standalone sanitize ## formatting, lints, documentation, the build without a backend, sanitizers
 
 lint: setup
 	cargo fmt --all --check
@@ -37,6 +43,15 @@ native: setup-check ## the native code's own tests
 
 sanitize: setup-check ## the native code and its tests under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
 	scripts/sanitize
+
+standalone: setup-check ## programs in Objective-C and Objective-C++ against an installed software Metal
+	native/software/tests/standalone/run "$(SOFTWARE_METAL_BUILD)"
+
+install-software-metal: ## the software Metal by itself, without Rust: headers, libraries, pkg-config below PREFIX
+	$(SOFTWARE_METAL) install
+
+uninstall-software-metal: ## removes what install-software-metal put below PREFIX
+	$(SOFTWARE_METAL) uninstall
 
 bench: setup ## the benchmark tables of docs/performance.md
 	cargo bench

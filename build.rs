@@ -6,6 +6,8 @@
 
 #[path = "build/objects.rs"]
 mod objects;
+#[path = "build/settings.rs"]
+mod settings;
 #[path = "build/shading_headers.rs"]
 mod shading_headers;
 #[path = "build/toolchain.rs"]
@@ -15,7 +17,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
-use objects::{Language, Objects};
+use objects::{Flags, Objects};
+use settings::Settings;
 use toolchain::{Missing, Toolchain};
 
 /// Sanitizers for the native code, as `-fsanitize=` takes them; whoever sets it links with clang and the same flag.
@@ -57,8 +60,16 @@ fn build_for_apple(root: &Path) -> Result<(), String> {
         ));
     }
     let include = root.join("native/include");
-    let mut flags = words("-fno-objc-arc -fblocks -fobjc-exceptions -Wall -Wextra -O2");
-    flags.push(format!("-mmacosx-version-min={}", deployment_target()));
+    let native = format!(
+        "-Wall -Wextra -O2 -g1 -mmacosx-version-min={}",
+        deployment_target()
+    );
+    let flags = Flags {
+        native: [words(&native), sanitizer_flags()].concat(),
+        c: words("-std=gnu17"),
+        objective_c: words("-fno-objc-arc -fblocks -fobjc-exceptions"),
+        cxx: Vec::new(),
+    };
     let mut objects = Objects::new(None);
     objects.add(
         &root.join("native/bridge"),
@@ -71,7 +82,8 @@ fn build_for_apple(root: &Path) -> Result<(), String> {
         println!("cargo::rustc-link-lib=framework={framework}");
     }
     link_clang_runtime();
-    export_metadata("", &flags, &[include]);
+    let exported = [flags.objective_c, words(&native)].concat();
+    export_metadata("", &exported, &[include]);
     Ok(())
 }
 
@@ -115,23 +127,31 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
         ));
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    let toolchain = Toolchain::find(&out).map_err(|missing: Missing| missing.to_string())?;
-
     let native = root.join("native");
+    let software = native.join("software");
+    let settings = Settings::read(&software.join("flags.mk"))?;
+    let toolchain =
+        Toolchain::find(&out, &settings).map_err(|missing: Missing| missing.to_string())?;
+
     let mut includes = vec![
         native.join("include"),
-        native.join("software/include"),
-        native.join("software"),
+        software.join("include"),
+        software.clone(),
     ];
     includes.extend(toolchain.includes.iter().cloned());
-    let flags = words(toolchain::OBJC_FLAGS);
+    let dialect = settings.words("OBJC_DIALECT");
+    let flags = Flags {
+        native: [settings.words("NATIVE_FLAGS"), sanitizer_flags()].concat(),
+        c: settings.words("C_STANDARD"),
+        objective_c: dialect.clone(),
+        cxx: settings.words("CXX_STANDARD"),
+    };
 
-    let headers = native.join("software/msl/include");
     let generated = out.join("generated");
-    shading_headers::embed(&headers, &generated, &toolchain.clang)?;
+    shading_headers::embed(&software, &generated, &toolchain.clang)?;
 
     let mut objects = Objects::new(Some(&toolchain.clang));
-    for folder in [&native.join("bridge"), &native.join("software"), &generated] {
+    for folder in [&native.join("bridge"), &software, &generated] {
         objects.add(folder, &flags, &includes)?;
     }
     objects.archive("metal_bridge_native")?;
@@ -139,19 +159,12 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
     for folder in &toolchain.library_folders {
         println!("cargo::rustc-link-search=native={}", folder.display());
     }
-    for library in [
-        "gnustep-base",
-        "objc",
-        "BlocksRuntime",
-        "stdc++",
-        "pthread",
-        "dl",
-        "m",
-    ] {
+    for library in settings.words("LIBRARIES") {
         println!("cargo::rustc-link-lib=dylib={library}");
     }
     println!("cargo::rustc-cfg=software_metal");
-    export_metadata(&toolchain.clang.display().to_string(), &flags, &includes);
+    let exported = [dialect, settings.words("NATIVE_FLAGS")].concat();
+    export_metadata(&toolchain.clang.display().to_string(), &exported, &includes);
     Ok(())
 }
 
@@ -168,24 +181,14 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-impl Language {
-    /// Flags of the language alone; `shared` is what the whole build agrees on.
-    fn flags(self, shared: &[String]) -> Vec<String> {
-        let native = "-Wall -Wextra -O2 -fPIC -pthread -g1";
-        let mut flags = match self {
-            Language::ObjectiveC => [words("-std=gnu17"), shared.to_vec()].concat(),
-            Language::C => words(&format!("-std=gnu17 {native}")),
-            Language::Cxx => words(&format!("-std=c++20 {native}")),
-            Language::Assembly => words("-fPIC"),
-        };
-        if let Some(sanitizers) = env::var(SANITIZE_VARIABLE)
-            .ok()
-            .filter(|text| !text.is_empty())
-        {
-            flags.push(format!("-fsanitize={sanitizers}"));
-            // The check of virtual tables calls a runtime that only a C++ link brings along.
-            flags.extend(words("-fno-sanitize=vptr -fno-omit-frame-pointer -g"));
-        }
-        flags
+/// What [`SANITIZE_VARIABLE`] asks for.
+fn sanitizer_flags() -> Vec<String> {
+    let sanitizers = env::var(SANITIZE_VARIABLE).unwrap_or_default();
+    if sanitizers.is_empty() {
+        return Vec::new();
     }
+    // The check of virtual tables calls a runtime that only a C++ link brings along.
+    let mut flags = words("-fno-sanitize=vptr -fno-omit-frame-pointer -g");
+    flags.insert(0, format!("-fsanitize={sanitizers}"));
+    flags
 }

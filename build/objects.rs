@@ -9,11 +9,31 @@ use std::thread;
 use std::time::SystemTime;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Language {
+enum Language {
     ObjectiveC,
     C,
     Cxx,
-    Assembly,
+}
+
+/// Flags of each language; Objective-C has those of C too.
+pub struct Flags {
+    /// For all of them.
+    pub native: Vec<String>,
+    pub c: Vec<String>,
+    pub objective_c: Vec<String>,
+    pub cxx: Vec<String>,
+}
+
+impl Flags {
+    fn of(&self, language: Language) -> Vec<String> {
+        let none = Vec::new();
+        let (first, second) = match language {
+            Language::ObjectiveC => (&self.c, &self.objective_c),
+            Language::C => (&self.c, &none),
+            Language::Cxx => (&self.cxx, &none),
+        };
+        [first.as_slice(), second, &self.native].concat()
+    }
 }
 
 impl Language {
@@ -22,7 +42,6 @@ impl Language {
             "m" => Some(Language::ObjectiveC),
             "c" => Some(Language::C),
             "cpp" => Some(Language::Cxx),
-            "S" => Some(Language::Assembly),
             _ => None,
         }
     }
@@ -51,11 +70,11 @@ impl Objects {
         }
     }
 
-    /// Adds every source below `folder`, folders named `tests`, `tools` and `include` excepted.
+    /// Adds every source below `folder`, folders named `build`, `tests`, `tools` and `include` excepted.
     pub fn add(
         &mut self,
         folder: &Path,
-        flags: &[String],
+        flags: &Flags,
         includes: &[PathBuf],
     ) -> Result<(), String> {
         let mut sources = Vec::new();
@@ -63,7 +82,7 @@ impl Objects {
             .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
         sources.sort();
         for (source, language) in sources {
-            let job = self.job(&source, language, &language.flags(flags), includes)?;
+            let job = self.job(&source, language, &flags.of(language), includes)?;
             self.jobs.push(job);
         }
         Ok(())
@@ -221,7 +240,8 @@ fn collect(folder: &Path, sources: &mut Vec<(PathBuf, Language)>) -> std::io::Re
         let path = entry?.path();
         if path.is_dir() {
             let name = path.file_name().unwrap_or_default();
-            if !["tests", "tools", "include"].contains(&name.to_str().unwrap_or_default()) {
+            if !["build", "tests", "tools", "include"].contains(&name.to_str().unwrap_or_default())
+            {
                 collect(&path, sources)?;
             }
         } else if let Some(language) = Language::of(&path) {

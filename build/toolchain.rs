@@ -6,18 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::settings::Settings;
+
 /// Names the clang to use, before any that is found.
 pub const CLANG_VARIABLE: &str = "METAL_BRIDGE_CLANG";
-
-const CLANG_NAMES: [&str; 7] = [
-    "clang-19", "clang-20", "clang-21", "clang-18", "clang-17", "clang-16", "clang",
-];
-const OLDEST_CLANG: u32 = 16;
-
-/// Objective-C on GCC's runtime with manual retain and release, as GNUstep is built on Debian and Ubuntu.
-pub const OBJC_FLAGS: &str = "-fno-objc-arc -fobjc-runtime=gcc -fblocks -fexceptions -fobjc-exceptions \
-    -fconstant-string-class=NSConstantString -fno-strict-aliasing -D_NATIVE_OBJC_EXCEPTIONS -DGNUSTEP \
-    -DGNUSTEP_BASE_LIBRARY=1 -DGNU_RUNTIME=1 -pthread -fPIC -Wall -Wextra -O2 -g1";
 
 pub struct Toolchain {
     pub clang: PathBuf,
@@ -57,12 +49,12 @@ impl Missing {
 impl Toolchain {
     /// Finds everything, or says all that is missing at once. `out` receives the include folder described at
     /// [`objc_compatibility_folder`].
-    pub fn find(out: &Path) -> Result<Toolchain, Missing> {
+    pub fn find(out: &Path, settings: &Settings) -> Result<Toolchain, Missing> {
         let mut missing = Missing {
             what: Vec::new(),
             packages: Vec::new(),
         };
-        let clang = find_clang(&mut missing);
+        let clang = find_clang(settings, &mut missing);
         let gnustep = find_gnustep();
         if gnustep.is_none() {
             missing.add(
@@ -117,27 +109,32 @@ impl Toolchain {
     }
 }
 
-fn find_clang(missing: &mut Missing) -> Option<PathBuf> {
+fn find_clang(settings: &Settings, missing: &mut Missing) -> Option<PathBuf> {
     let named = env::var(CLANG_VARIABLE)
         .ok()
         .filter(|name| !name.is_empty());
     let candidates: Vec<String> = match &named {
         Some(name) => vec![name.clone()],
-        None => CLANG_NAMES.iter().map(|&name| name.to_owned()).collect(),
+        None => settings.words("CLANG_NAMES"),
     };
+    let oldest = settings
+        .words("OLDEST_CLANG")
+        .first()
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(0);
     let mut too_old = Vec::new();
     for candidate in &candidates {
         match clang_version(candidate) {
-            Some(version) if version >= OLDEST_CLANG => return Some(absolute_program(candidate)),
+            Some(version) if version >= oldest => return Some(absolute_program(candidate)),
             Some(version) => too_old.push(format!("{candidate} is version {version}")),
             None => {}
         }
     }
     let mut what = match named {
         Some(name) => {
-            format!("{CLANG_VARIABLE}={name} is no clang of version {OLDEST_CLANG} or newer")
+            format!("{CLANG_VARIABLE}={name} is no clang of version {oldest} or newer")
         }
-        None => format!("no clang of version {OLDEST_CLANG} or newer"),
+        None => format!("no clang of version {oldest} or newer"),
     };
     if !too_old.is_empty() {
         what = format!("{what} ({})", too_old.join(", "));

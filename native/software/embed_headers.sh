@@ -1,7 +1,8 @@
 #!/bin/sh
-# Writes the C source that carries the standard library's headers, for tests built without Cargo: $1 is the folder of the
-# headers, $2 the output, $3 the clang to name.
+# Writes the C source that carries the shading language's headers in the library, so that kernels compile wherever a program
+# runs: $1 is the folder of the headers, $2 the output (left alone where nothing changed), $3 the clang to name.
 set -eu
+new=$2.new
 headers=$(cd "$1" && find . -type f | sed 's|^\./||' | LC_ALL=C sort)
 {
     echo '#include "msl/embedded.h"'
@@ -21,4 +22,5 @@ headers=$(cd "$1" && find . -type f | sed 's|^\./||' | LC_ALL=C sort)
     echo '};'
     echo "const size_t smtl_embedded_header_count = $number;"
     echo "const char smtl_embedded_clang[] = \"$3\";"
-} > "$2"
+} > "$new"
+if cmp -s "$new" "$2"; then rm "$new"; else mv "$new" "$2"; fi

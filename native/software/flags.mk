@@ -1,0 +1,14 @@
+# What the software Metal is made with, said once: make includes this file (build.mk), Cargo's build script reads it. Every
+# line is NAME = WORDS.
+
+# The first of these that is installed; it has to be OLDEST_CLANG or newer.
+CLANG_NAMES = clang-19 clang-20 clang-21 clang-18 clang-17 clang-16 clang
+OLDEST_CLANG = 16
+
+# Objective-C as GNUstep is built on Debian and Ubuntu: GCC's runtime, manual retain and release. For programs too.
+OBJC_DIALECT = -fno-objc-arc -fobjc-runtime=gcc -fblocks -fexceptions -fobjc-exceptions -fconstant-string-class=NSConstantString -D_NATIVE_OBJC_EXCEPTIONS -DGNUSTEP -DGNUSTEP_BASE_LIBRARY=1 -DGNU_RUNTIME=1
+
+C_STANDARD = -std=gnu17
+CXX_STANDARD = -std=c++20
+NATIVE_FLAGS = -O2 -g1 -fPIC -pthread -fno-strict-aliasing -Wall -Wextra
+LIBRARIES = gnustep-base objc BlocksRuntime stdc++ pthread dl m
