@@ -25,6 +25,15 @@ struct Chunk {
     float4 scaled(uint i) const { return v[i] * scale; }
 };
 
+// The elements that share a scale in a quantized format, as scalars: element i of the block is low[i], element 16 + i high[i].
+constant constexpr uint block_elements = 32;
+constant constexpr uint half_block = block_elements / 2;
+struct Block {
+    float low[half_block];
+    float high[half_block];
+    float scale;
+};
+
 // Element `index` of `count`, zero past the last.
 template <typename T>
 inline float element_or_zero(device const T *source, uint index, uint count) {
@@ -95,6 +104,17 @@ struct Q8_0 {
         return result;
     }
     static Chunk load_tail(device const uchar *row, uint chunk, uint) { return load(row, chunk); }
+    static Block load_block(device const uchar *row, uint index) {
+        device const uchar *block = row + index * block_bytes;
+        device const char *quants = (device const char *)(block + 2);
+        Block result;
+        result.scale = float(*(device const half *)block);
+        for (uint i = 0; i < half_block; i++) {
+            result.low[i] = float(quants[i]);
+            result.high[i] = float(quants[i + half_block]);
+        }
+        return result;
+    }
 };
 
 // 32 elements: a half scale, then 16 bytes whose low nibbles are elements 0 to 15 and high nibbles 16 to 31, each plus 8.
@@ -116,6 +136,17 @@ struct Q4_0 {
         return result;
     }
     static Chunk load_tail(device const uchar *row, uint chunk, uint) { return load(row, chunk); }
+    static Block load_block(device const uchar *row, uint index) {
+        device const uchar *block = row + index * block_bytes;
+        device const uchar *quants = block + 2;
+        Block result;
+        result.scale = float(*(device const half *)block);
+        for (uint i = 0; i < half_block; i++) {
+            result.low[i] = float(int(quants[i] & 15) - 8);
+            result.high[i] = float(int(quants[i] >> 4) - 8);
+        }
+        return result;
+    }
 };
 
 // The activations that chunk `chunk` of a weight row of format W meets.

@@ -104,3 +104,23 @@ uint64_t plain_encode(uint64_t count, uint64_t batch) {
     }
     return spent;
 }
+
+// One threadgroup, from its command buffer to the end of the wait.
+uint64_t plain_dispatch(uint64_t count) {
+    uint64_t start = now_ns();
+    for (uint64_t i = 0; i < count; i++) {
+        @autoreleasepool {
+            id<MTLCommandBuffer> commands = [queue commandBuffer];
+            id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
+            [encoder setComputePipelineState:pipeline];
+            [encoder dispatchThreadgroups:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
+            [encoder endEncoding];
+            [commands commit];
+            [commands waitUntilCompleted];
+            if (commands.status != MTLCommandBufferStatusCompleted) {
+                return 0;
+            }
+        }
+    }
+    return now_ns() - start;
+}

@@ -2,6 +2,7 @@
 
 use candle_core::quantized::{GgmlDType, QMatMul, QStorage, QTensor};
 use candle_core::{Device, Module, Result, Tensor};
+use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -60,4 +61,40 @@ pub fn gemm_product<T: Copy + 'static>(
             gemm::Parallelism::Rayon(threads),
         );
     }
+}
+
+/// The parts of a slice of `length` that the threads take.
+fn part(length: usize) -> usize {
+    length.div_ceil(rayon::current_num_threads()).max(1)
+}
+
+/// `memcpy` on all cores, a part each.
+///
+/// # Panics
+/// Where the slices differ in length.
+pub fn copy(to: &mut [f32], from: &[f32]) {
+    assert_eq!(to.len(), from.len());
+    let part = part(from.len());
+    to.par_chunks_mut(part)
+        .zip(from.par_chunks(part))
+        .for_each(|(to, from)| to.copy_from_slice(from));
+}
+
+/// The sum on all cores, as vector code.
+pub fn sum(values: &[f32]) -> f32 {
+    const LANES: usize = 64;
+    values
+        .par_chunks(part(values.len()))
+        .map(|values| {
+            let mut sums = [0.0f32; LANES];
+            let chunks = values.chunks_exact(LANES);
+            let rest: f32 = chunks.remainder().iter().sum();
+            for chunk in chunks {
+                for (sum, value) in sums.iter_mut().zip(chunk) {
+                    *sum += value;
+                }
+            }
+            rest + sums.iter().sum::<f32>()
+        })
+        .sum()
 }

@@ -2,4 +2,5 @@
 
 pub mod contenders;
 pub mod data;
+pub mod rounds;
 pub mod table;

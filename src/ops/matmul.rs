@@ -12,8 +12,10 @@ use crate::ops::{LaneExecution, Ops, SIMD_WIDTH, View, Weight, WeightType};
 
 /// Up to this many rows of x the matrix-vector kernels are used: they read the weights once for four rows.
 const MATVEC_MAX_ROWS: usize = 8;
-/// Rows of weights that a lane of `matvec` works on.
+/// Rows of weights that a lane of `matvec` or `matvec_blocks` works on.
 const MATVEC_ROWS_PER_LANE: usize = 4;
+/// Lanes of a threadgroup of `matvec_blocks`: few, so that the threadgroups of small weights suffice for all cores.
+const MATVEC_BLOCKS_LANES: usize = 16;
 /// Rows of weights of a tile of `matmul`, and its threads.
 const MATMUL_TILE_ROWS: usize = 64;
 const MATMUL_THREADS: usize = 64;
@@ -122,19 +124,14 @@ impl Ops {
         }
         let accumulate = Constant::Bool(1, accumulate);
         let (kernel, grid) = if m <= MATVEC_MAX_ROWS || !self.has_matrices {
-            let tuning = MatvecTuning::of(self.lanes);
             let columns = if m == 1 { 1 } else { 4 };
-            let rows =
-                tuning.simdgroups * (SIMD_WIDTH / tuning.lanes_per_row) * MATVEC_ROWS_PER_LANE;
-            let kernel = KernelName::new(Shader::Matvec, matvec_name(weight.kind(), columns))
-                .with(Constant::Uint(0, tuning.lanes_per_row as u32))
-                .with(accumulate);
+            let (kernel, lanes, rows) = self.matvec(weight.kind(), columns);
             let groups = Size::new(n.div_ceil(rows), m.div_ceil(columns), 1);
             (
-                kernel,
+                kernel.with(accumulate),
                 Grid::Threadgroups {
                     groups,
-                    threadgroup: (tuning.simdgroups * SIMD_WIDTH).into(),
+                    threadgroup: lanes.into(),
                 },
             )
         } else {
@@ -162,8 +159,24 @@ impl Ops {
             threadgroup_memory: 0,
             grid,
         };
-        // SAFETY: both kernels read rows below n of the weights and below m of x, of k elements each, and write y[m, n].
+        // SAFETY: the kernels read rows below n of the weights and below m of x, of k elements each, and write y[m, n].
         unsafe { launch.encode(encoder) }
+    }
+
+    /// The kernel for few rows of activations, the lanes of its threadgroups, and the rows of weights that these work on.
+    fn matvec(&self, kind: WeightType, columns: usize) -> (KernelName, usize, usize) {
+        if let (LaneExecution::InTurn, Some(name)) = (self.lanes, matvec_blocks_name(kind, columns))
+        {
+            let kernel = KernelName::new(Shader::MatvecBlocks, name);
+            let rows = MATVEC_BLOCKS_LANES * MATVEC_ROWS_PER_LANE;
+            return (kernel, MATVEC_BLOCKS_LANES, rows);
+        }
+        let tuning = MatvecTuning::of(self.lanes);
+        let kernel = KernelName::new(Shader::Matvec, matvec_name(kind, columns))
+            .with(Constant::Uint(0, tuning.lanes_per_row as u32));
+        let lanes = tuning.simdgroups * SIMD_WIDTH;
+        let rows = lanes / tuning.lanes_per_row * MATVEC_ROWS_PER_LANE;
+        (kernel, lanes, rows)
     }
 }
 
@@ -177,6 +190,17 @@ fn matvec_name(kind: WeightType, columns: usize) -> &'static str {
         (WeightType::Q8_0, _) => "matvec_q8_0_4",
         (WeightType::Q4_0, 1) => "matvec_q4_0_1",
         (WeightType::Q4_0, _) => "matvec_q4_0_4",
+    }
+}
+
+/// Only formats whose weights come in blocks have these kernels.
+fn matvec_blocks_name(kind: WeightType, columns: usize) -> Option<&'static str> {
+    match (kind, columns) {
+        (WeightType::Q8_0, 1) => Some("matvec_blocks_q8_0_1"),
+        (WeightType::Q8_0, _) => Some("matvec_blocks_q8_0_4"),
+        (WeightType::Q4_0, 1) => Some("matvec_blocks_q4_0_1"),
+        (WeightType::Q4_0, _) => Some("matvec_blocks_q4_0_4"),
+        (WeightType::F32 | WeightType::F16, _) => None,
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) enum Shader {
     KvAppend,
     Matmul,
     Matvec,
+    MatvecBlocks,
     Norm,
     Rope,
 }
@@ -37,7 +38,7 @@ const HEADERS: [(&str, &str); 3] = [
 ];
 
 impl Shader {
-    const ALL: [Shader; 10] = [
+    const ALL: [Shader; 11] = [
         Shader::Argmax,
         Shader::AttentionTile,
         Shader::AttentionVector,
@@ -46,6 +47,7 @@ impl Shader {
         Shader::KvAppend,
         Shader::Matmul,
         Shader::Matvec,
+        Shader::MatvecBlocks,
         Shader::Norm,
         Shader::Rope,
     ];
@@ -60,6 +62,7 @@ impl Shader {
             Shader::KvAppend => shader_file!("kv_append.metal"),
             Shader::Matmul => shader_file!("matmul.metal"),
             Shader::Matvec => shader_file!("matvec.metal"),
+            Shader::MatvecBlocks => shader_file!("matvec_blocks.metal"),
             Shader::Norm => shader_file!("norm.metal"),
             Shader::Rope => shader_file!("rope.metal"),
         }

@@ -109,6 +109,8 @@ Toolchain find_toolchain() {
         toolchain.problem = "the standard library cannot be unpacked into " + Cache::shared().root();
         return toolchain;
     }
+    // Ice Lake and later run 64-byte registers at about full clock; compilers still tune for their predecessors.
+    toolchain.prefers_widest_registers = macros.find("__AVX512VBMI2__") != std::string::npos;
     toolchain.fingerprint = Hash().add(toolchain.clang).add(macros).add(toolchain.headers).digest();
     return toolchain;
 }
@@ -140,6 +142,7 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-Wno-ignored-pragmas", "-Wno-unknown-pragmas", "-Wno-pragma-once-outside-header", "-Wno-unused-function",
         "-Wno-ignored-optimization-argument", "-Wno-c99-extensions",
     };
+    if (prefers_widest_registers) arguments.emplace_back("-mprefer-vector-width=512");
     if (dialect.math_mode == SMTL_MATH_SAFE) {
         arguments.push_back("-ffp-contract=on");
         return arguments;

@@ -22,6 +22,7 @@ struct Toolchain {
     std::string fingerprint;  // of its version, the processor and our headers
     std::string headers;      // folder of the unpacked headers
     std::string problem;      // why it cannot be used
+    bool prefers_widest_registers = false;  // vectors of 64 bytes where the processor has them
 
     // Found on first use.
     static const Toolchain &shared();

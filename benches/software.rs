@@ -1,0 +1,436 @@
+//! The software device beside what the machine can do: each row an aim of docs/performance.md, all in one run.
+
+use std::ffi::CString;
+use std::hint::black_box;
+use std::os::raw::c_char;
+use std::time::{Duration, Instant};
+
+use metal_bridge::ops::{Ops, Weight, WeightType, shader_sources};
+use metal_bridge::{
+    Buffer, CommandQueue, CompileOptions, ComputePipeline, Device, DispatchType, Library, Result,
+    Size, StorageMode,
+};
+use metal_bridge_benches::contenders::{
+    candle_activations, candle_product, candle_q8_0, copy, gemm_product, sum,
+};
+use metal_bridge_benches::data;
+use metal_bridge_benches::rounds::{Contender, best_of, repeated};
+
+const SOURCE: &str = include_str!("native/speed.metal");
+const MILLION: usize = 1 << 20;
+/// What a row of the table may take.
+const BUDGET: Duration = Duration::from_secs(4);
+/// Dispatches of one command buffer where work and not submission is timed.
+const DISPATCHES: u32 = 16;
+
+unsafe extern "C" {
+    fn plain_open(source: *const c_char, function: *const c_char) -> bool;
+    fn plain_dispatch(count: u64) -> u64;
+}
+
+/// A line of the table.
+struct Row {
+    name: String,
+    unit: &'static str,
+    ours: f64,
+    yardstick: Option<(&'static str, f64)>,
+}
+
+impl Row {
+    /// From the times of ours and the yardstick, both of `work` units.
+    fn rates(
+        name: String,
+        unit: &'static str,
+        work: f64,
+        times: &[Duration],
+        against: &'static str,
+    ) -> Row {
+        let rate = |time: Duration| work / time.as_secs_f64() / 1e9;
+        Row {
+            name,
+            unit,
+            ours: rate(times[0]),
+            yardstick: Some((against, rate(times[1]))),
+        }
+    }
+
+    fn print(&self) {
+        let Row {
+            name, unit, ours, ..
+        } = self;
+        match self.yardstick {
+            Some((what, value)) => println!(
+                "| {name} | {unit} | {ours:.1} | {what} {value:.1} | {:.2} |",
+                ours / value
+            ),
+            None => println!("| {name} | {unit} | {ours:.1} | | |"),
+        }
+    }
+}
+
+struct Metal {
+    device: Device,
+    queue: CommandQueue,
+    library: Library,
+    ops: Ops,
+}
+
+impl Metal {
+    fn new() -> Result<Metal> {
+        let device = Device::system_default()?;
+        Ok(Metal {
+            queue: device.new_command_queue()?,
+            library: device.new_library_with_source(SOURCE, &CompileOptions::new())?,
+            ops: Ops::new(&device)?,
+            device,
+        })
+    }
+
+    fn buffer(&self, values: &[f32]) -> Result<Buffer> {
+        self.device
+            .new_buffer_with_data(values, StorageMode::Shared)
+    }
+
+    fn pipeline(&self, name: &str) -> Result<ComputePipeline> {
+        self.device
+            .new_compute_pipeline_state(&self.library.new_function(name)?)
+    }
+
+    /// Submits `times` dispatches in one command buffer and waits for them.
+    fn run(&self, launch: &Launch<'_>, times: u32) -> Result<()> {
+        let mut commands = self.queue.command_buffer()?;
+        let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
+        encoder.set_compute_pipeline_state(launch.pipeline)?;
+        for (index, buffer) in launch.buffers.iter().enumerate() {
+            encoder.set_buffer(buffer, 0, index)?;
+        }
+        encoder.set_value(&launch.count, launch.buffers.len())?;
+        for _ in 0..times {
+            // SAFETY: every launch of this file gives its kernel buffers of the size that `count` says.
+            unsafe { encoder.dispatch_threadgroups(launch.groups, launch.threadgroup)? };
+        }
+        encoder.end_encoding()?;
+        commands.commit()?.wait()
+    }
+
+    /// The time of one dispatch among several.
+    fn contender<'a>(&'a self, launch: Launch<'a>) -> Contender<'a> {
+        Box::new(move || {
+            let start = Instant::now();
+            self.run(&launch, DISPATCHES).expect("the dispatches");
+            start.elapsed() / DISPATCHES
+        })
+    }
+}
+
+/// A kernel of `native/speed.metal`, whose last argument is the number of elements.
+struct Launch<'a> {
+    pipeline: &'a ComputePipeline,
+    buffers: &'a [&'a Buffer],
+    count: u32,
+    groups: Size,
+    threadgroup: Size,
+}
+
+/// One threadgroup that does nothing, from its command buffer to the end of the wait, beside the same calls made from plain
+/// Objective-C.
+fn empty_dispatch(metal: &Metal) -> Result<Row> {
+    let pipeline = metal.pipeline("nothing")?;
+    let launch = Launch {
+        pipeline: &pipeline,
+        buffers: &[],
+        count: 0,
+        groups: 1.into(),
+        threadgroup: 32.into(),
+    };
+    let (source, function) = (CString::new(SOURCE), CString::new("nothing"));
+    let (source, function) = (source.expect("a C string"), function.expect("a C string"));
+    // SAFETY: two strings that end in a zero byte.
+    let opened = unsafe { plain_open(source.as_ptr(), function.as_ptr()) };
+    assert!(opened, "plain Objective-C found no Metal");
+    const TIMES: u32 = 100;
+    let times = best_of(
+        BUDGET,
+        &mut [
+            repeated(TIMES, || metal.run(&launch, 1).expect("an empty dispatch")),
+            Box::new(|| {
+                // SAFETY: `plain_open` succeeded.
+                let spent = unsafe { plain_dispatch(TIMES.into()) };
+                assert!(spent > 0, "a plain call failed");
+                Duration::from_nanos(spent) / TIMES
+            }),
+        ],
+    );
+    let microseconds = |time: Duration| time.as_secs_f64() * 1e6;
+    Ok(Row {
+        name: "empty dispatch, submit to completion".to_owned(),
+        unit: "us",
+        ours: microseconds(times[0]),
+        yardstick: Some(("plain Objective-C", microseconds(times[1]))),
+    })
+}
+
+/// A million additions in threadgroups of one size, beside `memcpy` of as many bytes as the additions move.
+fn add(metal: &Metal, threads: usize) -> Result<Row> {
+    let values = data::uniform(MILLION, 1);
+    let (a, b, c) = (
+        metal.buffer(&values)?,
+        metal.buffer(&values)?,
+        metal.buffer(&values)?,
+    );
+    let pipeline = metal.pipeline("add")?;
+    let launch = Launch {
+        pipeline: &pipeline,
+        buffers: &[&a, &b, &c],
+        count: MILLION as u32,
+        groups: (MILLION / threads).into(),
+        threadgroup: threads.into(),
+    };
+    let from = data::uniform(MILLION * 3 / 2, 1);
+    let mut to = vec![0.0f32; from.len()];
+    let times = best_of(
+        BUDGET,
+        &mut [
+            metal.contender(launch),
+            repeated(DISPATCHES, || copy(black_box(&mut to), black_box(&from))),
+        ],
+    );
+    let bytes = (3 * size_of::<f32>() * MILLION) as f64;
+    let name = format!("a million additions, threadgroups of {threads}");
+    Ok(Row::rates(name, "GB/s", bytes, &times, "memcpy"))
+}
+
+/// A kernel that sums a million values in threadgroups of 256, beside a vector loop.
+fn reduction(metal: &Metal, kernel: &str, name: &str) -> Result<Row> {
+    const PER_THREADGROUP: usize = 16384;
+    let values = data::uniform(MILLION, 1);
+    let from = metal.buffer(&values)?;
+    let groups = MILLION / PER_THREADGROUP;
+    let sums = metal.device.new_buffer(groups * 4, StorageMode::Shared)?;
+    let pipeline = metal.pipeline(kernel)?;
+    let launch = Launch {
+        pipeline: &pipeline,
+        buffers: &[&from, &sums],
+        count: MILLION as u32,
+        groups: groups.into(),
+        threadgroup: 256.into(),
+    };
+    let times = best_of(
+        BUDGET,
+        &mut [
+            metal.contender(launch),
+            repeated(DISPATCHES, || {
+                black_box(sum(black_box(&values)));
+            }),
+        ],
+    );
+    let bytes = (size_of::<f32>() * MILLION) as f64;
+    Ok(Row::rates(
+        name.to_owned(),
+        "GB/s",
+        bytes,
+        &times,
+        "vector loop",
+    ))
+}
+
+/// One row of activations and a matrix of `n` rows in Q8_0, beside candle.
+fn matvec(metal: &Metal, n: usize, k: usize) -> Result<Row> {
+    let encoded = data::to_q8_0(&data::uniform(n * k, 1));
+    let activations = data::uniform(k, 2);
+    let weights = metal
+        .device
+        .new_buffer_with_data(&encoded, StorageMode::Shared)?;
+    let weight = Weight::new(weights, 0, n, k, WeightType::Q8_0)?;
+    let x = metal.buffer(&activations)?;
+    let y = metal.device.new_buffer(n * 4, StorageMode::Shared)?;
+    let candle_weight = candle_q8_0(&encoded, n, k).expect("candle's weights");
+    let candle_x = candle_activations(&activations, 1, k).expect("candle's activations");
+    let times = best_of(
+        BUDGET,
+        &mut [
+            ops_contender(metal, &weight, &x, &y, 1),
+            repeated(DISPATCHES, || {
+                black_box(candle_product(&candle_weight, &candle_x).expect("candle's product"));
+            }),
+        ],
+    );
+    let name = format!("Q8_0 matrix-vector product, {n} x {k}");
+    Ok(Row::rates(
+        name,
+        "GB/s",
+        encoded.len() as f64,
+        &times,
+        "candle",
+    ))
+}
+
+fn ops_contender<'a>(
+    metal: &'a Metal,
+    weight: &'a Weight,
+    x: &'a Buffer,
+    y: &'a Buffer,
+    rows: usize,
+) -> Contender<'a> {
+    let products = move || -> Result<()> {
+        let mut commands = metal.queue.command_buffer()?;
+        let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
+        for _ in 0..DISPATCHES {
+            metal.ops.matmul(&mut encoder, weight, x, y, rows)?;
+        }
+        encoder.end_encoding()?;
+        commands.commit()?.wait()
+    };
+    Box::new(move || {
+        let start = Instant::now();
+        products().expect("the products");
+        start.elapsed() / DISPATCHES
+    })
+}
+
+/// The 1024-cubed product: of the crate's own kernel through threadgroup memory, and of the plain one on device memory.
+fn products(metal: &Metal) -> Result<Vec<Row>> {
+    const N: usize = 1024;
+    const TILE: usize = 32;
+    let values = [data::uniform(N * N, 1), data::uniform(N * N, 2)];
+    let weight = Weight::new(metal.buffer(&values[0])?, 0, N, N, WeightType::F32)?;
+    let (a, b) = (metal.buffer(&values[0])?, metal.buffer(&values[1])?);
+    let c = metal.device.new_buffer(N * N * 4, StorageMode::Shared)?;
+    let pipeline = metal.pipeline("product")?;
+    let launch = Launch {
+        pipeline: &pipeline,
+        buffers: &[&a, &b, &c],
+        count: N as u32,
+        groups: Size::new(N / TILE, N / TILE, 1),
+        threadgroup: 32.into(),
+    };
+    let mut y = vec![0.0f32; N * N];
+    let times = best_of(
+        BUDGET * 2,
+        &mut [
+            ops_contender(metal, &weight, &b, &c, N),
+            metal.contender(launch),
+            repeated(DISPATCHES, || {
+                gemm_product(
+                    black_box(&mut y),
+                    &values[1],
+                    &values[0],
+                    [N, N, N],
+                    1.0,
+                    0.0,
+                )
+            }),
+        ],
+    );
+    let row = |name: &str, time| {
+        let name = format!("1024-cubed simdgroup-matrix product, {name}");
+        let flops = 2.0 * (N * N * N) as f64;
+        Row::rates(name, "GFLOP/s", flops, &[time, times[2]], "gemm")
+    };
+    Ok(vec![
+        row("through threadgroup memory", times[0]),
+        row("on device memory", times[1]),
+    ])
+}
+
+/// The longest source of the crate: compiled, and loaded from the cache.
+fn compilation(metal: &Metal) -> Result<Vec<Row>> {
+    let (name, source) = shader_sources()
+        .max_by_key(|(_, source)| source.len())
+        .expect("there are shaders");
+    let compile = |source: &str| {
+        metal
+            .device
+            .new_library_with_source(source, &CompileOptions::new())
+            .expect("a library")
+    };
+    let mut number = 0;
+    let times = best_of(
+        BUDGET,
+        &mut [
+            // The text is another each time, and so not in the cache.
+            Box::new(|| {
+                number += 1;
+                let changed = format!("{source}\nconstant constexpr int number_{number} = 0;\n");
+                let start = Instant::now();
+                compile(&changed);
+                start.elapsed()
+            }),
+            repeated(10, || drop(compile(&source))),
+        ],
+    );
+    let row = |what: &str, time: Duration| Row {
+        name: format!("{name} {what}"),
+        unit: "ms",
+        ours: time.as_secs_f64() * 1e3,
+        yardstick: None,
+    };
+    Ok(vec![
+        row("compiled", times[0]),
+        row("from the cache", times[1]),
+    ])
+}
+
+/// The rows of one subject, measured.
+type Subject = (&'static str, fn(&Metal) -> Result<Vec<Row>>);
+
+const SUBJECTS: [Subject; 6] = [
+    ("dispatch", |metal| Ok(vec![empty_dispatch(metal)?])),
+    ("add", |metal| {
+        [1024, 256, 32]
+            .into_iter()
+            .map(|threads| add(metal, threads))
+            .collect()
+    }),
+    ("sum", |metal| {
+        Ok(vec![
+            reduction(metal, "sum", "a million values summed, nine barriers")?,
+            reduction(
+                metal,
+                "sum_by_simdgroups",
+                "a million values summed, by simdgroups",
+            )?,
+        ])
+    }),
+    ("matvec", |metal| {
+        [(2048, 2048), (5632, 2048), (2048, 5632), (32000, 4096)]
+            .into_iter()
+            .map(|(n, k)| matvec(metal, n, k))
+            .collect()
+    }),
+    ("product", products),
+    ("compile", compilation),
+];
+
+/// Prints the table: all subjects, or those whose names begin with one of the arguments.
+fn table() -> Result<()> {
+    // Cargo adds `--bench`.
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with('-'))
+        .collect();
+    let metal = Metal::new()?;
+    println!("\n| what | unit | metal-bridge | beside it | ratio |\n|---|---|---:|---:|---:|");
+    for (name, measure) in SUBJECTS {
+        if wanted.is_empty()
+            || wanted
+                .iter()
+                .any(|prefix| name.starts_with(prefix.as_str()))
+        {
+            measure(&metal)?.iter().for_each(Row::print);
+        }
+    }
+    Ok(())
+}
+
+fn main() {
+    let cache = tempfile::tempdir().expect("a folder for what is compiled");
+    // SAFETY: no other thread runs yet.
+    unsafe { std::env::set_var("SOFTWARE_METAL_CACHE", cache.path()) };
+    let result = table();
+    drop(cache);
+    if let Err(error) = result {
+        eprintln!("software: {error}");
+        std::process::exit(1);
+    }
+}
