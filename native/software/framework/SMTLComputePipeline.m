@@ -65,6 +65,10 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
     free(log);
     _staticMemory = smtl_kernel_static_threadgroup_memory(_kernel);
     _maxThreads = limit != 0 ? limit : function->_library->_maxThreads;
+    NSUInteger attribute = smtl_library_max_total_threads(function->_library->_library, [function->_name UTF8String]);
+    if (attribute != 0 && attribute < _maxThreads) {
+        _maxThreads = attribute;
+    }
     if (![self copyArguments]) {
         SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorInternal, @"out of memory"));
         [self release];

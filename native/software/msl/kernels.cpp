@@ -122,6 +122,16 @@ std::vector<KernelParameter> Translator::read_parameters(Range parameters, bool 
     return read;
 }
 
+std::string Translator::written(Range range) const {
+    std::string text;
+    for (Index i = range.begin; i < range.end; ++i) {
+        const Token &token = tokens_[i];
+        text += token.leading.empty() ? "" : " ";
+        text += token.replaced ? token.replacement : std::string(token.text);
+    }
+    return text;
+}
+
 // The indices as C++: Metal numbers what has no index with those that are left, for buffers and threadgroup memory apart.
 std::string Translator::describe_indices(const std::vector<KernelParameter> &parameters) const {
     std::array<std::string, 2> taken;
@@ -146,7 +156,8 @@ std::string Translator::describe_indices(const std::vector<KernelParameter> &par
 }
 
 // Notes the kernel and returns the declarations that the rest of the compiler finds it by.
-std::string Translator::register_kernel(Index at, std::string name, const std::string &address, std::vector<KernelParameter> parameters) {
+std::string Translator::register_kernel(Index at, std::string name, const std::string &address, std::vector<KernelParameter> parameters,
+                                        const std::string &thread_limit) {
     const auto [known, fresh] = addresses_.emplace(name, address);
     if (!fresh) {
         // An instantiation may be repeated; a name cannot stand for two kernels.
@@ -154,7 +165,7 @@ std::string Translator::register_kernel(Index at, std::string name, const std::s
         return {};
     }
     if (checking_) {
-        result_.kernels.push_back({std::move(name), scope_, {}, {}, std::move(parameters)});
+        result_.kernels.push_back({std::move(name), scope_, {}, {}, {}, std::move(parameters)});
         return {};
     }
     const std::string number = std::to_string(result_.kernels.size());
@@ -162,7 +173,13 @@ std::string Translator::register_kernel(Index at, std::string name, const std::s
     const std::string indices = "smtl_indices_" + number;
     std::string text = " [[maybe_unused]] static constexpr auto " + identifier + " = " + address + ";";
     text += " [[maybe_unused]] static constexpr unsigned " + indices + "[] = {" + describe_indices(parameters) + "};";
-    result_.kernels.push_back({std::move(name), scope_, qualified(identifier), qualified(indices), std::move(parameters)});
+    std::string limit;
+    if (!thread_limit.empty()) {
+        limit = "smtl_limit_" + number;
+        text += " [[maybe_unused]] static constexpr unsigned " + limit + " = (" + thread_limit + ");";
+        limit = qualified(limit);
+    }
+    result_.kernels.push_back({std::move(name), scope_, qualified(identifier), qualified(indices), std::move(limit), std::move(parameters)});
     return text;
 }
 
@@ -171,11 +188,24 @@ void Translator::add_kernel_definition(const Declaration &declaration, Index bod
     const std::string name = spelling(name_range);
     std::vector<KernelParameter> parameters = read_parameters(*declaration.parameters, true);
     if (declaration.template_parameters && !declaration.template_parameters->empty()) {
-        templates_[name].push_back({std::move(parameters)});
+        Template pattern{std::move(parameters), {}, 0};
+        if (!declaration.thread_limit.empty() && !checking_) {
+            // The limit may depend on what the kernel is instantiated with.
+            pattern.thread_limit = "smtl_template_limit_" + std::to_string(body_end);
+            tokens_[body_end].appended += " template <" + written(*declaration.template_parameters) + "> [[maybe_unused]] constexpr unsigned " +
+                                          pattern.thread_limit + " = (" + spelling(declaration.thread_limit) + ");";
+            for (const Range &part : split_commas(*declaration.template_parameters)) {
+                bool given = false;
+                for (Index i = part.begin; i < part.end; ++i) given = given || tokens_[i].is("=") || tokens_[i].is("...");
+                pattern.needed_arguments += !given;
+            }
+        }
+        templates_[name].push_back(std::move(pattern));
         return;
     }
     std::string host_name = declaration.host_name.empty() ? qualified(name) : declaration.host_name;
-    tokens_[body_end].appended += register_kernel(declaration.name_begin, std::move(host_name), "&" + name, std::move(parameters));
+    tokens_[body_end].appended +=
+        register_kernel(declaration.name_begin, std::move(host_name), "&" + name, std::move(parameters), spelling(declaration.thread_limit));
 }
 
 // `template [[host_name("x")]] kernel void f<float>(...);` and `template [[host_name("x")]] kernel type f<float>;` become a
@@ -183,6 +213,12 @@ void Translator::add_kernel_definition(const Declaration &declaration, Index bod
 void Translator::add_kernel_instantiation(const Declaration &declaration, Index semicolon) {
     const Range name_range{declaration.name_begin, declaration.name_end};
     std::string name = spelling(name_range);
+    Range arguments;
+    for (Index i = declaration.name_begin; i < declaration.name_end; ++i) {
+        if (!tokens_[i].is("<")) continue;
+        arguments = {i + 1, declaration.name_end - 1};
+        break;
+    }
     std::string type;
     for (Index i = declaration.begin; i < declaration.name_begin; ++i) {
         const Token &token = tokens_[i];
@@ -190,16 +226,10 @@ void Translator::add_kernel_instantiation(const Declaration &declaration, Index 
         type += token.leading.empty() ? "" : " ";
         type += token.replaced ? token.replacement : std::string(token.text);
     }
-    std::vector<KernelParameter> written;
+    std::vector<KernelParameter> given;
     if (declaration.parameters) {
-        type += "(";
-        for (Index i = declaration.parameters->begin; i < declaration.parameters->end; ++i) {
-            const Token &token = tokens_[i];
-            type += token.leading.empty() ? "" : " ";
-            type += token.replaced ? token.replacement : std::string(token.text);
-        }
-        type += ")";
-        written = read_parameters(*declaration.parameters, false);
+        type += "(" + written(*declaration.parameters) + ")";
+        given = read_parameters(*declaration.parameters, false);
     }
     std::string base = name.substr(0, name.find('<'));
     while (!base.empty() && base.back() == ' ') base.pop_back();
@@ -212,20 +242,25 @@ void Translator::add_kernel_instantiation(const Declaration &declaration, Index 
     }
     const Template *pattern = nullptr;
     for (const Template &candidate : found->second) {
-        if (!declaration.parameters || candidate.parameters.size() == written.size()) pattern = &candidate;
+        if (!declaration.parameters || candidate.parameters.size() == given.size()) pattern = &candidate;
     }
-    std::vector<KernelParameter> parameters = pattern ? pattern->parameters : written;
-    for (std::size_t i = 0; i < written.size() && i < parameters.size(); ++i) {
-        if (!written[i].type.empty()) parameters[i].type = written[i].type;
+    std::vector<KernelParameter> parameters = pattern ? pattern->parameters : given;
+    for (std::size_t i = 0; i < given.size() && i < parameters.size(); ++i) {
+        if (!given[i].type.empty()) parameters[i].type = given[i].type;
+    }
+    std::string thread_limit = spelling(declaration.thread_limit);
+    if (thread_limit.empty() && pattern && !pattern->thread_limit.empty() && split_commas(arguments).size() >= pattern->needed_arguments) {
+        const std::size_t colons = name.rfind("::", name.find('<'));
+        thread_limit = (colons == std::string::npos ? "" : name.substr(0, colons + 2)) + pattern->thread_limit + "<" + written(arguments) + ">";
     }
     std::string host_name = declaration.host_name.empty() ? qualified(name) : declaration.host_name;
     if (checking_) {  // an explicit instantiation of C++, now that `kernel` and the attributes are gone
-        (void)register_kernel(declaration.name_begin, std::move(host_name), name, std::move(parameters));
+        (void)register_kernel(declaration.name_begin, std::move(host_name), name, std::move(parameters), {});
         return;
     }
     const std::string address = "static_cast<::smtl::function_pointer<" + type + ">>(&" + name + ")";
     erase_range({declaration.begin, semicolon});
-    tokens_[semicolon].appended += register_kernel(declaration.name_begin, std::move(host_name), address, std::move(parameters));
+    tokens_[semicolon].appended += register_kernel(declaration.name_begin, std::move(host_name), address, std::move(parameters), thread_limit);
 }
 
 }  // namespace smtl::msl

@@ -10,6 +10,7 @@
 #include "file.h"
 #include "hash.h"
 #include "process.h"
+#include "source_cache.h"
 #include "toolchain.h"
 
 namespace smtl::msl {
@@ -71,6 +72,7 @@ Reflection undetermined(const Translation &translation) {
     Reflection reflection;
     reflection.kernels = translation.kernels;
     for (const Kernel &kernel : translation.kernels) reflection.parameters.emplace_back(kernel.parameters.size());
+    reflection.thread_limits.resize(translation.kernels.size());
     reflection.constants = translation.constants;
     reflection.constant_facts.resize(translation.constants.size());
     return reflection;
@@ -79,6 +81,14 @@ Reflection undetermined(const Translation &translation) {
 char *copy(const std::string &text) { return text.empty() ? nullptr : strdup(text.c_str()); }
 
 smtl_library *compile(std::string_view source, const Options &options, std::string &log) {
+    if (!Toolchain::shared().problem.empty()) {
+        log = Toolchain::shared().problem;
+        return nullptr;
+    }
+    const std::string source_name = source_key(source, options);
+    if (!source_name.empty()) {
+        if (std::unique_ptr<smtl_library> known = recall_library(source_name, log)) return known.release();
+    }
     const std::optional<std::string> preprocessed = preprocess(source, options, log);
     if (!preprocessed) return nullptr;
     const Translation translation = translate(*preprocessed);
@@ -101,6 +111,7 @@ smtl_library *compile(std::string_view source, const Options &options, std::stri
     library->reflection = std::move(*reflection);
     log += present_diagnostics(library->reflection.warnings, source, translation.text, options.name);
     library->describe();
+    if (!source_name.empty() && stands_alone(*preprocessed)) remember_library(source_name, *library, log);
     return library.release();
 }
 
@@ -182,6 +193,13 @@ size_t smtl_library_arguments(smtl_library *library, const char *function, const
         return library->arguments[i].size();
     }
     return SIZE_MAX;
+}
+
+uint32_t smtl_library_max_total_threads(const smtl_library *library, const char *function) {
+    for (size_t i = 0; library && function && i < library->reflection.kernels.size(); ++i) {
+        if (library->reflection.kernels[i].name == function) return library->reflection.thread_limits[i];
+    }
+    return 0;
 }
 
 size_t smtl_library_function_constants(smtl_library *library, const smtl_function_constant **constants) {

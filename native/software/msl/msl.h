@@ -43,6 +43,26 @@ const char *smtl_library_function_name(const smtl_library *library, size_t index
 typedef enum { SMTL_ARGUMENT_BUFFER, SMTL_ARGUMENT_THREADGROUP_MEMORY } smtl_argument_kind;
 typedef enum { SMTL_ACCESS_READ_ONLY, SMTL_ACCESS_READ_WRITE } smtl_access;
 
+struct smtl_member;
+
+/* A type as a host sees it that fills memory for a kernel. */
+typedef struct smtl_type {
+    uint32_t data_type; /* MTLDataType: a scalar, vector or matrix, Struct, Array, Pointer; 0: none of these */
+    size_t size, alignment;
+    const struct smtl_member *members; /* of a Struct */
+    size_t member_count;
+    const struct smtl_type *element; /* of an Array or Pointer; NULL where it is not known */
+    size_t length, stride;           /* of an Array */
+    smtl_access access;              /* of a Pointer */
+} smtl_type;
+
+typedef struct smtl_member {
+    const char *name;
+    size_t offset;
+    uint32_t argument_index; /* [[id(n)]], else one more than that of the member before */
+    const smtl_type *type;
+} smtl_member;
+
 typedef struct {
     const char *name;
     const char *type; /* as written, for people */
@@ -51,10 +71,14 @@ typedef struct {
     uint32_t index;
     size_t type_size; /* of the pointed-to type where it is known, else 0 */
     bool conditional; /* present only where a function constant says so */
+    const smtl_type *pointee; /* NULL where it is not known */
 } smtl_argument;
 
 /* The buffer and threadgroup arguments of a kernel; the array lives as long as the library. SIZE_MAX: no such function. */
 size_t smtl_library_arguments(smtl_library *library, const char *function, const smtl_argument **arguments);
+
+/* What [[max_total_threads_per_threadgroup(n)]] of a kernel says; 0 where it says nothing. */
+uint32_t smtl_library_max_total_threads(const smtl_library *library, const char *function);
 
 typedef struct {
     const char *name;

@@ -39,6 +39,14 @@ public:
     posix_spawnattr_t attributes;
 };
 
+// Variables that we set, and those by which the host's environment would have the compiler look for headers.
+bool is_ours(const char *entry) {
+    for (const char *name : {"TMPDIR=", "LC_ALL=", "CPATH=", "C_INCLUDE_PATH=", "CPLUS_INCLUDE_PATH=", "CCC_OVERRIDE_OPTIONS="}) {
+        if (std::strncmp(entry, name, std::strlen(name)) == 0) return true;
+    }
+    return false;
+}
+
 void limit(pid_t process, __rlimit_resource resource, rlim_t value) {
     const rlimit bound{value, value};
     // A limit that cannot be set leaves the program unbounded, no worse.
@@ -60,7 +68,7 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
     std::string locale = "LC_ALL=C";
     std::vector<char *> environment;
     for (char **entry = environ; entry && *entry; ++entry) {
-        if (std::strncmp(*entry, "TMPDIR=", 7) != 0 && std::strncmp(*entry, "LC_ALL=", 7) != 0) environment.push_back(*entry);
+        if (!is_ours(*entry)) environment.push_back(*entry);
     }
     environment.push_back(const_cast<char *>(temporary.c_str()));
     environment.push_back(locale.data());

@@ -3,16 +3,12 @@
 #include <cstring>
 #include <elf.h>
 
+#include "serial.h"
+
 namespace smtl::msl {
 namespace {
 
 constexpr std::string_view section_name = "smtl_reflection";
-
-template <class T> bool read_at(std::string_view bytes, std::size_t offset, T &value) {
-    if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return false;
-    std::memcpy(&value, bytes.data() + offset, sizeof(T));
-    return true;
-}
 
 // The bytes of a section of a 64-bit object file of this machine's byte order.
 std::string_view find_section(std::string_view object, std::string_view name) {
@@ -34,65 +30,14 @@ std::string_view find_section(std::string_view object, std::string_view name) {
     return {};
 }
 
-class Writer {
-public:
-    void number(std::uint64_t value) { bytes_.append(reinterpret_cast<const char *>(&value), sizeof value); }
-    void text(std::string_view value) {
-        number(value.size());
-        bytes_ += value;
-    }
-    void texts(const std::vector<std::string> &values) {
-        number(values.size());
-        for (const std::string &value : values) text(value);
-    }
-    std::string take() { return std::move(bytes_); }
-
-private:
-    std::string bytes_;
-};
-
-class Reader {
-public:
-    explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-    std::uint64_t number() {
-        std::uint64_t value = 0;
-        if (!read_at(bytes_, position_, value)) good_ = false;
-        position_ += good_ ? sizeof value : 0;
-        return good_ ? value : 0;
-    }
-    // A count of things that take eight bytes each at least.
-    std::size_t count() {
-        const std::uint64_t value = number();
-        if (value > (bytes_.size() - position_) / 8) good_ = false;
-        return good_ ? value : 0;
-    }
-    std::string text() {
-        const std::uint64_t size = number();
-        if (size > bytes_.size() - position_) good_ = false;
-        if (!good_) return {};
-        position_ += size;
-        return std::string(bytes_.substr(position_ - size, size));
-    }
-    std::vector<std::string> texts() {
-        std::vector<std::string> values(count());
-        for (std::string &value : values) value = text();
-        return values;
-    }
-    bool good() const { return good_; }
-
-private:
-    std::string_view bytes_;
-    std::size_t position_ = 0;
-    bool good_ = true;
-};
-
 }  // namespace
 
 std::string reflection_source(const Translation &translation) {
     std::string text = "#include <msl/reflection.h>\n";
     for (std::size_t i = 0; i < translation.kernels.size(); ++i) {
         const Kernel &kernel = translation.kernels[i];
-        text += "SMTL_REFLECT_KERNEL(" + std::to_string(i) + ", ::" + kernel.identifier + ", ::" + kernel.indices + ")\n";
+        const std::string limit = kernel.thread_limit.empty() ? "0" : "::" + kernel.thread_limit;
+        text += "SMTL_REFLECT_KERNEL(" + std::to_string(i) + ", ::" + kernel.identifier + ", ::" + kernel.indices + ", " + limit + ")\n";
     }
     for (std::size_t i = 0; i < translation.constants.size(); ++i) {
         const FunctionConstant &constant = translation.constants[i];
@@ -108,10 +53,11 @@ std::optional<Reflection> read_reflection(const Translation &translation, std::s
     reflection.kernels = translation.kernels;
     reflection.constants = translation.constants;
     reflection.parameters.resize(translation.kernels.size());
+    reflection.thread_limits.resize(translation.kernels.size());
     reflection.constant_facts.resize(translation.constants.size());
     const std::string_view bytes = find_section(object, section_name);
     struct Record {
-        std::uint32_t tag, number, count, reserved;
+        std::uint32_t tag, number, count, thread_limit;
     };
     constexpr std::uint32_t kernel_tag = 1;
     std::size_t records = 0;
@@ -121,6 +67,7 @@ std::optional<Reflection> read_reflection(const Translation &translation, std::s
         p += sizeof record;
         if (record.tag == kernel_tag) {
             if (record.number >= reflection.parameters.size() || record.count != reflection.kernels[record.number].parameters.size()) return std::nullopt;
+            reflection.thread_limits[record.number] = record.thread_limit;
             for (std::uint32_t i = 0; i < record.count; ++i, p += sizeof(ParameterFacts)) {
                 if (!read_at(bytes, p, reflection.parameters[record.number].emplace_back())) return std::nullopt;
             }
@@ -144,6 +91,8 @@ std::string serialize(const Reflection &reflection) {
         writer.texts(kernel.scope);
         writer.text(kernel.identifier);
         writer.text(kernel.indices);
+        writer.text(kernel.thread_limit);
+        writer.number(reflection.thread_limits[i]);
         writer.number(kernel.parameters.size());
         for (std::size_t j = 0; j < kernel.parameters.size(); ++j) {
             const KernelParameter &parameter = kernel.parameters[j];
@@ -178,12 +127,15 @@ std::optional<Reflection> deserialize(std::string_view bytes) {
     Reflection reflection;
     reflection.kernels.resize(reader.count());
     reflection.parameters.resize(reflection.kernels.size());
+    reflection.thread_limits.resize(reflection.kernels.size());
     for (std::size_t i = 0; i < reflection.kernels.size() && reader.good(); ++i) {
         Kernel &kernel = reflection.kernels[i];
         kernel.name = reader.text();
         kernel.scope = reader.texts();
         kernel.identifier = reader.text();
         kernel.indices = reader.text();
+        kernel.thread_limit = reader.text();
+        reflection.thread_limits[i] = static_cast<std::uint32_t>(reader.number());
         kernel.parameters.resize(reader.count());
         reflection.parameters[i].resize(kernel.parameters.size());
         for (std::size_t j = 0; j < kernel.parameters.size() && reader.good(); ++j) {

@@ -26,6 +26,7 @@ struct ConstantFacts {
 struct Reflection {
     std::vector<Kernel> kernels;
     std::vector<std::vector<ParameterFacts>> parameters;  // of each kernel
+    std::vector<std::uint32_t> thread_limits;             // of each kernel; 0: none
     std::vector<FunctionConstant> constants;
     std::vector<ConstantFacts> constant_facts;
     std::string warnings;

@@ -152,13 +152,12 @@ bool generate(const smtl_library &library, const std::string &source, const std:
     const std::string input = folder + "/input";
     if (precompiled.empty() || !write_file(input, source)) return false;
     std::vector<std::string> arguments = toolchain.compile_arguments(library.dialect);
-    arguments.insert(arguments.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-shared", "-nostdlib",
-                                       // The host may have small stacks in use when a kernel first calls out.
-                                       "-Wl,-z,now", "-Wl,--gc-sections", "-Wl,--build-id=none", "-o", folder + "/kernel.so", "-", "-Wl,--as-needed", "-lm",
-                                       // Conversions that old processors lack.
-                                       "-lgcc"});
-    const ProcessResult result = run_process(arguments, input, folder);
+    const std::string object = folder + "/object";
+    arguments.insert(arguments.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-c", "-o", object, "-"});
+    ProcessResult result = run_process(arguments, input, folder);
+    if (result.succeeded) result = run_process(toolchain.link_arguments(object, folder + "/kernel.so"), "", folder);
     errors = result.errors;
+    (void)unlink(object.c_str());
     (void)unlink(input.c_str());
     (void)unlink((folder + "/errors").c_str());
     return result.succeeded;

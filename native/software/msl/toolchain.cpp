@@ -1,7 +1,9 @@
 #include "toolchain.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cache.h"
@@ -47,15 +49,95 @@ std::vector<std::string> candidates() {
     return found;
 }
 
-// The compiler's predefined macros for this processor: its version and every instruction set extension are among them.
-std::string predefined_macros(const std::string &clang, const std::string &folder, std::string &errors) {
-    const std::string output = folder + "/macros";
-    const ProcessResult result = run_process({clang, "-x", "c++", "-march=native", "-E", "-dM", "-o", output, "-"}, "", folder);
-    if (!result.succeeded) {
-        errors += result.errors.empty() ? clang + ": failed\n" : result.errors + "\n";
-        return {};
+// What the compiler says of itself: its predefined macros for this processor, its version and every instruction set extension
+// among them, and how it calls the linker.
+struct CompilerFacts {
+    std::string macros;
+    std::string link_command;
+};
+
+constexpr const char *macros_name = "/macros";
+constexpr const char *link_name = "/link";
+
+bool ask_compiler(const std::string &clang, const std::string &folder, std::string &errors) {
+    const std::string work = folder + "/work";
+    const std::string object = work + "/input.o";
+    bool good = make_folders(work) && write_file(object, "");
+    ProcessResult result;
+    if (good) result = run_process({clang, "-x", "c++", "-march=native", "-E", "-dM", "-o", folder + macros_name, "-"}, "", work);
+    good = good && result.succeeded;
+    if (good) {
+        // The host may have small stacks in use when a kernel first calls out: everything is bound when it is loaded. libgcc has
+        // conversions that old processors lack.
+        result = run_process({clang, "-###", "-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--gc-sections", "-Wl,--build-id=none", "-o", work + "/output", object,
+                              "-Wl,--as-needed", "-lm", "-lgcc"}, "", work);
+        std::string command = result.errors.substr(result.errors.rfind("\n \"") == std::string::npos ? 0 : result.errors.rfind("\n \"") + 1);
+        for (const auto &[path, name] : {std::pair(object, Toolchain::link_input), std::pair(work + "/output", Toolchain::link_output)}) {
+            const std::size_t at = command.find(path);
+            good = good && at != std::string::npos;
+            if (good) command.replace(at, path.size(), name);
+        }
+        good = good && result.succeeded && write_file(folder + link_name, command);
     }
-    return read_file(output).value_or("");
+    if (!good) errors += result.errors.empty() ? clang + ": failed\n" : result.errors + "\n";
+    remove_tree(work);
+    return good;
+}
+
+// Changes with the processor, and with nothing that changes while it runs. Empty: not known.
+std::string processor_identity() {
+    std::string identity;
+    const std::string text = read_file("/proc/cpuinfo", 1 << 14).value_or("");
+    for (std::string_view rest = std::string_view(text).substr(0, text.find("\n\n")); !rest.empty();) {
+        const std::string_view line = rest.substr(0, rest.find('\n'));
+        for (const char *key : {"vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features"}) {
+            if (line.starts_with(key)) identity += std::string(line) + "\n";
+        }
+        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    }
+    return identity;
+}
+
+// Asked once for each compiler and processor: programs that find everything in the cache start no compiler at all.
+CompilerFacts facts_of(const std::string &clang, std::string &errors) {
+    struct stat status{};
+    const std::string processor = processor_identity();
+    const auto read = [](const std::string &folder) {
+        return CompilerFacts{read_file(folder + macros_name).value_or(""), read_file(folder + link_name).value_or("")};
+    };
+    const auto build = [&](const std::string &folder) { return ask_compiler(clang, folder, errors); };
+    if (stat(clang.c_str(), &status) != 0 || processor.empty()) {
+        const TemporaryFolder folder(Cache::shared().root());
+        return folder.made() && build(folder.path()) ? read(folder.path()) : CompilerFacts{};
+    }
+    const std::string key = Hash().add(clang).add(static_cast<std::uint64_t>(status.st_ino)).add(static_cast<std::uint64_t>(status.st_size))
+                                .add(static_cast<std::uint64_t>(status.st_mtim.tv_sec)).add(static_cast<std::uint64_t>(status.st_mtim.tv_nsec))
+                                .add(processor).digest();
+    const std::string entry = Cache::shared().entry("compiler-" + key, build);
+    return entry.empty() ? CompilerFacts{} : read(entry);
+}
+
+// The words of a command as the compiler prints them: each in quotes, with a backslash before what is special there.
+std::vector<std::string> split_command(std::string_view text) {
+    std::vector<std::string> words;
+    bool inside = false;
+    for (std::size_t i = 0; i < text.size() && text[i] != '\n'; ++i) {
+        if (text[i] == '"') {
+            inside = !inside;
+            if (inside) words.emplace_back();
+        } else if (inside) {
+            i += text[i] == '\\' && i + 1 < text.size() ? 1 : 0;
+            words.back() += text[i];
+        }
+    }
+    return words;
+}
+
+// SOFTWARE_METAL_OPTIMIZE: 3 unless it says otherwise.
+std::string optimization_level() {
+    const char *level = std::getenv("SOFTWARE_METAL_OPTIMIZE");
+    const bool valid = level && level[0] >= '0' && level[0] <= '3' && level[1] == '\0';
+    return std::string("-O") + (valid ? level : "3");
 }
 
 int major_version(const std::string &macros) {
@@ -83,16 +165,15 @@ std::string unpack_headers() {
 
 Toolchain find_toolchain() {
     Toolchain toolchain;
-    TemporaryFolder folder(Cache::shared().root());
-    if (!folder.made()) {
+    if (Cache::shared().root().empty()) {
         toolchain.problem = "no folder for compiled kernels can be written to: set SOFTWARE_METAL_CACHE";
         return toolchain;
     }
     std::string errors;
-    std::string macros;
+    CompilerFacts facts;
     for (const std::string &clang : candidates()) {
-        macros = predefined_macros(clang, folder.path(), errors);
-        const int version = major_version(macros);
+        facts = facts_of(clang, errors);
+        const int version = major_version(facts.macros);
         if (version >= oldest_clang) {
             toolchain.clang = clang;
             break;
@@ -110,8 +191,16 @@ Toolchain find_toolchain() {
         return toolchain;
     }
     // Ice Lake and later run 64-byte registers at about full clock; compilers still tune for their predecessors.
-    toolchain.prefers_widest_registers = macros.find("__AVX512VBMI2__") != std::string::npos;
-    toolchain.fingerprint = Hash().add(toolchain.clang).add(macros).add(toolchain.headers).digest();
+    toolchain.prefers_widest_registers = facts.macros.find("__AVX512VBMI2__") != std::string::npos;
+    toolchain.linker = split_command(facts.link_command);
+    toolchain.optimization = optimization_level();
+    Hash hash;
+    hash.add(facts.macros);
+    for (const std::string &word : toolchain.linker) hash.add(word);
+    for (const smtl_math_mode mode : {SMTL_MATH_SAFE, SMTL_MATH_FAST}) {
+        for (const std::string &word : toolchain.compile_arguments({mode, false})) hash.add(word);
+    }
+    toolchain.fingerprint = hash.digest();
     return toolchain;
 }
 
@@ -124,7 +213,7 @@ const Toolchain &Toolchain::shared() {
 
 std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) const {
     std::vector<std::string> arguments = {
-        clang, "-std=c++17", "-O3", "-march=native", "-fPIC", "-fvisibility=hidden", "-fdeclspec",
+        clang, "-std=c++17", optimization, "-march=native", "-fPIC", "-fvisibility=hidden", "-fdeclspec",
         // What GPUs do not have, and kernels do not pay for.
         "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-fno-stack-protector", "-fno-unwind-tables",
         "-fno-asynchronous-unwind-tables", "-fno-semantic-interposition", "-fcf-protection=none", "-fno-ident",
@@ -151,6 +240,15 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
     // and kernels that mask with -INFINITY rely on compilers that do not.
     for (const char *argument : {"-ffp-contract=fast", "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros", "-fapprox-func"}) {
         arguments.emplace_back(argument);
+    }
+    return arguments;
+}
+
+std::vector<std::string> Toolchain::link_arguments(const std::string &object, const std::string &output) const {
+    std::vector<std::string> arguments = linker;
+    for (std::string &argument : arguments) {
+        if (argument == link_input) argument = object;
+        if (argument == link_output) argument = output;
     }
     return arguments;
 }

@@ -101,6 +101,7 @@ Declaration Translator::read_head(Index begin, Index end) {
             const Index past = skip_group(i, end);
             for (const Attribute &attribute : attributes_in({i, past})) {
                 if (attribute.name == "kernel") declaration.kernel = true;
+                if (attribute.name == "max_total_threads_per_threadgroup") declaration.thread_limit = attribute.arguments;
                 if (attribute.name != "host_name") continue;
                 for (Index a = attribute.arguments.begin; a < attribute.arguments.end; ++a) {
                     const std::string_view text = tokens_[a].text;

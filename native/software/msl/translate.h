@@ -27,6 +27,7 @@ struct Kernel {
     std::vector<std::string> scope;  // enclosing namespaces, outermost first; empty string: unnamed
     std::string identifier;  // qualified name of the constant that holds its address
     std::string indices;     // qualified name of the constant array with the index of each parameter
+    std::string thread_limit;  // what [[max_total_threads_per_threadgroup(...)]] says, in scope of the kernel; may be empty
     std::vector<KernelParameter> parameters;
 };
 

@@ -37,6 +37,7 @@ struct Declaration {
     bool kernel = false;
     bool constructor = false;
     std::string host_name;
+    Range thread_limit;  // in [[max_total_threads_per_threadgroup(...)]]
 };
 
 struct Attribute {
@@ -93,7 +94,9 @@ private:
     std::vector<KernelParameter> read_parameters(Range parameters, bool report);
     KernelParameter read_parameter(Range range, bool report);
     std::string describe_indices(const std::vector<KernelParameter> &parameters) const;
-    std::string register_kernel(Index at, std::string name, const std::string &address, std::vector<KernelParameter> parameters);
+    std::string register_kernel(Index at, std::string name, const std::string &address, std::vector<KernelParameter> parameters,
+                                const std::string &thread_limit);
+    std::string written(Range range) const;  // with the edits made so far
 
     // variables.cpp
     void edit_block_variables(Index begin, Index end);
@@ -121,6 +124,8 @@ private:
     };
     struct Template {
         std::vector<KernelParameter> parameters;
+        std::string thread_limit;      // the name of a variable template, as long as the kernel's own parameters
+        std::size_t needed_arguments;  // of that one
     };
 
     std::vector<Token> tokens_;

@@ -1,5 +1,8 @@
 // Libraries: what is found in a source, function constants, threadgroup memory, errors with their lines, odd input.
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -297,6 +300,55 @@ kernel void k(constant Bindings &bindings [[buffer(0)]], constant array<device f
     smtl_kernel_release(kernel);
 }
 
+void test_thread_limits() {
+    const compiled library(head + R"(
+#define LIMIT 256
+[[kernel]] [[max_total_threads_per_threadgroup(LIMIT)]] void plain(device float *a) { a[0] = 1; }
+template <typename T, int M, int N = 2> [[kernel, max_total_threads_per_threadgroup(M * N * 32)]] void f(device T *a) { a[0] = M; }
+template [[host_name("two")]] [[kernel]] void f<float, 1>(device float *);
+template [[host_name("four")]] [[kernel]] decltype(f<float, 1, 4>) f<float, 1, 4>;
+namespace inner {
+template <typename T> [[max_total_threads_per_threadgroup(sizeof(T) * 8)]] kernel void g(device T *a) { a[0] = 1; }
+}
+template [[host_name("bytes")]] kernel void inner::g<float>(device float *);
+kernel void free(device float *a) { a[0] = 1; }
+)");
+    if (!CHECK(library.library != nullptr)) std::fprintf(stderr, "%s\n", library.log.c_str());
+    const auto limit = [&](const char *name) { return smtl_library_max_total_threads(library.library, name); };
+    CHECK(limit("plain") == 256 && limit("two") == 64 && limit("four") == 128 && limit("bytes") == 32 && limit("free") == 0);
+    CHECK(limit("nothing") == 0 && smtl_library_max_total_threads(nullptr, "plain") == 0);
+}
+
+// The second time a source comes nothing is preprocessed or translated, and nobody can tell.
+void test_known_sources() {
+    const std::string source = head + "constant int c [[function_constant(0)]];\nkernel void k(device float *a [[buffer(3)]]) {\n  int x = 3;\n  x == 4;\n  a[0] = x + c;\n}\n";
+    const compiled first(source), second(source);
+    CHECK(first.library && second.library && first.log == second.log && second.says("program_source:6:5: warning:"));
+    CHECK(first.names() == second.names() && second.names().size() == 1);
+    const std::string path = first.specialize("k", {constant(0, type_int, 1)});
+    CHECK(!path.empty() && second.specialize("k", {constant(0, type_int, 1)}) == path);
+    const smtl_argument *arguments = nullptr;
+    CHECK(smtl_library_arguments(second.library, "k", &arguments) == 1 && arguments[0].index == 3 && arguments[0].type_size == 4);
+    smtl_compile_options named{};
+    named.name = "other.metal";
+    const compiled renamed(source, &named);
+    CHECK(renamed.library && renamed.says("other.metal:6:5: warning:"));
+    // What a source includes is looked at each time.
+    std::string folder = "/tmp/metal-bridge-library-test-XXXXXX";
+    if (!CHECK(mkdtemp(folder.data()) != nullptr)) return;
+    const char *folders[] = {folder.c_str()};
+    smtl_compile_options options{};
+    options.include_paths = folders;
+    options.include_path_count = 1;
+    for (const char *value : {"1", "2"}) {
+        std::ofstream(folder + "/value.h") << "constant int value = " << value << ";\n";
+        const compiled including("#include \"value.h\"\nkernel void k(device float *a) { a[0] = value; }\n", &options);
+        std::vector<float> a(1);
+        CHECK(including.library && run(including.specialize("k", {}), {&a}, 1).empty() && a[0] == float(value[0] - '0'));
+    }
+    std::filesystem::remove_all(folder);
+}
+
 void test_options() {
     const smtl_macro macros[] = {{"VALUE", "3 + 4"}, {"EMPTY", nullptr}, {"TWICE(x)", "(2 * (x))"}};
     smtl_compile_options options{};
@@ -398,6 +450,8 @@ int main() {
     test_threadgroup_memory();
     test_address_space_overloads();
     test_argument_buffers();
+    test_thread_limits();
+    test_known_sources();
     test_options();
     test_errors();
     test_odd_sources();

@@ -36,20 +36,21 @@ constexpr parameter_facts facts_of(unsigned index) {
 
 template <unsigned N>
 struct kernel_record {
-    unsigned tag, number, count, reserved;
+    unsigned tag, number, count, thread_limit;
     parameter_facts parameters[N];
 };
 template <>
 struct kernel_record<0> {
-    unsigned tag, number, count, reserved;
+    unsigned tag, number, count, thread_limit;
 };
 
 template <class... T>
-constexpr kernel_record<sizeof...(T)> reflect(unsigned number, void (*)(T...), const unsigned *indices) {
+constexpr kernel_record<sizeof...(T)> reflect(unsigned number, void (*)(T...), const unsigned *indices, unsigned thread_limit) {
     kernel_record<sizeof...(T)> record{};
     record.tag = 1;
     record.number = number;
     record.count = sizeof...(T);
+    record.thread_limit = thread_limit;
     if constexpr (sizeof...(T) > 0) {
         unsigned i = 0;
         ((record.parameters[i] = facts_of<T>(indices[i]), ++i), ...);
@@ -91,9 +92,9 @@ struct constant_record {
 }  // namespace smtl
 
 #define SMTL_REFLECT_SECTION __attribute__((section("smtl_reflection"), used, aligned(8)))
-#define SMTL_REFLECT_KERNEL(number, kernel, indices)                 \
+#define SMTL_REFLECT_KERNEL(number, kernel, indices, thread_limit)   \
     SMTL_REFLECT_SECTION static constexpr auto smtl_record_##number = \
-        smtl::reflect(number, static_cast<decltype(kernel)>(nullptr), indices);
+        smtl::reflect(number, static_cast<decltype(kernel)>(nullptr), indices, thread_limit);
 #define SMTL_REFLECT_CONSTANT(number, constant, index)                           \
     SMTL_REFLECT_SECTION static constexpr smtl::constant_record smtl_constant_record_##number = { \
         2, number, 1, 0, index, smtl::data_type<metal::remove_cv_t<decltype(constant)>>};

@@ -1,0 +1,20 @@
+// What a source was compiled to before, found by the source itself: neither preprocessor nor translation run again.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "library.h"
+
+namespace smtl::msl {
+
+// The name in the cache; empty where the result may hang on more than the source and the options.
+std::string source_key(std::string_view source, const Options &options);
+// True where the preprocessor opened none but our own files.
+bool stands_alone(std::string_view preprocessed);
+
+std::unique_ptr<smtl_library> recall_library(const std::string &key, std::string &log);
+void remember_library(const std::string &key, const smtl_library &library, const std::string &log);
+
+}  // namespace smtl::msl
