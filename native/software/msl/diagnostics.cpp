@@ -1,8 +1,11 @@
-// The compiler's messages as the user should see them.
-#include <algorithm>
-#include <cstdlib>
+#include "diagnostics.h"
 
-#include "library.h"
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include "file.h"
 #include "token.h"
 #include "toolchain.h"
 
@@ -80,34 +83,93 @@ std::size_t original_column(std::string_view compiled, std::size_t column, std::
     return 0;
 }
 
+// The same of a file that the source includes.
+std::string line_of_file(const SourceLocation &wanted) {
+    constexpr std::uintmax_t largest = std::uintmax_t{1} << 24;
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(wanted.file, error) || std::filesystem::file_size(wanted.file, error) > largest) return {};
+    const std::string text = read_file(wanted.file).value_or("");
+    return std::string(line_of(text, wanted.file, wanted));
+}
+
+// "error: text" apart; other lines say nothing of their severity.
+void split_severity(std::string_view text, Diagnostic &diagnostic) {
+    constexpr std::array<std::pair<std::string_view, Severity>, 4> severities = {{
+        {" error: ", Severity::error}, {" fatal error: ", Severity::error}, {" warning: ", Severity::warning}, {" note: ", Severity::note}}};
+    for (const auto &[word, severity] : severities) {
+        if (!text.starts_with(word)) continue;
+        diagnostic.severity = severity;
+        diagnostic.message = text.substr(word.size());
+        return;
+    }
+    diagnostic.message = text.starts_with(" ") ? text.substr(1) : text;
+}
+
 }  // namespace
 
-std::string present_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled, const std::string &name) {
+const char *severity_name(Severity severity) {
+    switch (severity) {
+    case Severity::error:
+        return "error";
+    case Severity::warning:
+        return "warning";
+    case Severity::note:
+        return "note";
+    case Severity::none:
+        break;
+    }
+    return "";
+}
+
+Diagnostics read_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled, const std::string &name) {
     constexpr std::string_view library = "metal_stdlib/";
     const std::string text = replace_all(errors, Toolchain::shared().headers + "/", library);
-    std::string result;
+    Diagnostics result;
     for (std::size_t p = 0; p < text.size();) {
         const std::size_t newline = std::min(text.find('\n', p), text.size());
         const std::string line = text.substr(p, newline - p);
         p = newline + 1;
+        if (line.empty()) continue;
         // Why each function of the library was no candidate helps nobody.
         if (line.starts_with(library) && line.find(": note: ") != std::string::npos) continue;
-        const Message message = parse(line);
-        const std::string_view quoted = message.location.line > 0 ? line_of(source, name, message.location) : std::string_view();
-        if (quoted.empty()) {
-            result += line + '\n';
+        const bool trail = line.starts_with("In file included from ");
+        const Message message = trail ? Message() : parse(line);
+        Diagnostic diagnostic;
+        if (message.location.line == 0) {
+            split_severity(trail ? line : " " + line, diagnostic);
+            result.push_back(std::move(diagnostic));
             continue;
         }
-        const std::size_t column = original_column(line_of(compiled, name, message.location), message.column, quoted);
-        result += message.location.file + ':' + std::to_string(message.location.line) + ':';
-        if (column > 0) result += std::to_string(column) + ':';
-        result += message.text + '\n';
-        result += quoted;
-        result += '\n';
-        if (column > 0) {
-            for (char c : quoted.substr(0, column - 1)) result += c == '\t' ? '\t' : ' ';
-            result += "^\n";
+        diagnostic.file = message.location.file;
+        diagnostic.line = message.location.line;
+        split_severity(message.text, diagnostic);
+        diagnostic.quoted = std::string(line_of(source, name, message.location));
+        if (diagnostic.quoted.empty() && message.location.file != name) diagnostic.quoted = line_of_file(message.location);
+        if (diagnostic.quoted.empty()) {
+            diagnostic.column = message.column;
+        } else {
+            diagnostic.column = original_column(line_of(compiled, name, message.location), message.column, diagnostic.quoted);
         }
+        result.push_back(std::move(diagnostic));
+    }
+    return result;
+}
+
+std::string present(const Diagnostics &diagnostics) {
+    std::string result;
+    for (const Diagnostic &diagnostic : diagnostics) {
+        if (diagnostic.line > 0) {
+            result += diagnostic.file + ':' + std::to_string(diagnostic.line) + ':';
+            if (diagnostic.column > 0) result += std::to_string(diagnostic.column) + ':';
+            result += ' ';
+        }
+        if (diagnostic.severity != Severity::none) result += std::string(severity_name(diagnostic.severity)) + ": ";
+        result += diagnostic.message + '\n';
+        if (diagnostic.line == 0 || diagnostic.quoted.empty()) continue;
+        result += diagnostic.quoted + '\n';
+        if (diagnostic.column == 0) continue;
+        for (char c : diagnostic.quoted.substr(0, diagnostic.column - 1)) result += c == '\t' ? '\t' : ' ';
+        result += "^\n";
     }
     return result;
 }

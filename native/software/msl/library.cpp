@@ -59,14 +59,6 @@ bool reflect(const Toolchain &toolchain, const Translation &translation, const D
     return write_file(folder + reflection_name, serialize(*reflection));
 }
 
-std::string list_problems(const Translation &translation) {
-    std::string text;
-    for (const Problem &problem : translation.problems) {
-        text += problem.file + ":" + std::to_string(problem.line) + ": error: " + problem.message + "\n";
-    }
-    return text;
-}
-
 // What the translation alone knows.
 Reflection undetermined(const Translation &translation) {
     Reflection reflection;
@@ -78,24 +70,35 @@ Reflection undetermined(const Translation &translation) {
     return reflection;
 }
 
-char *copy(const std::string &text) { return text.empty() ? nullptr : strdup(text.c_str()); }
+}  // namespace
 
-smtl_library *compile(std::string_view source, const Options &options, std::string &log) {
+std::string list_problems(const Translation &translation) {
+    std::string text;
+    for (const Problem &problem : translation.problems) {
+        text += problem.file + ":" + std::to_string(problem.line) + ": error: " + problem.message + "\n";
+    }
+    return text;
+}
+
+std::unique_ptr<smtl_library> compile(std::string_view source, const Options &options, Diagnostics &diagnostics) {
     if (!Toolchain::shared().problem.empty()) {
-        log = Toolchain::shared().problem;
+        diagnostics.push_back(general_error(Toolchain::shared().problem));
         return nullptr;
     }
     const std::string source_name = source_key(source, options);
     if (!source_name.empty()) {
-        if (std::unique_ptr<smtl_library> known = recall_library(source_name, log)) return known.release();
+        if (std::unique_ptr<smtl_library> known = recall_library(source_name, diagnostics)) return known;
     }
-    const std::optional<std::string> preprocessed = preprocess(source, options, log);
+    const std::optional<std::string> preprocessed = preprocess(source, options, diagnostics);
     if (!preprocessed) return nullptr;
     const Translation translation = translate(*preprocessed);
     if (!translation.problems.empty()) {
-        log = present_diagnostics(list_problems(translation), source, source, options.name);
+        diagnostics = read_diagnostics(list_problems(translation), source, source, options.name);
         return nullptr;
     }
+    const auto say = [&](const std::string &text) {
+        for (Diagnostic &diagnostic : read_diagnostics(text, source, translation.text, options.name)) diagnostics.push_back(std::move(diagnostic));
+    };
     auto library = std::make_unique<smtl_library>();
     library->dialect = {translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode, translation.thread_elements};
     library->translated = translation.text;
@@ -105,17 +108,16 @@ smtl_library *compile(std::string_view source, const Options &options, std::stri
     std::optional<Reflection> reflection;
     if (!entry.empty()) reflection = deserialize(read_file(entry + reflection_name).value_or(""));
     if (!reflection) {
-        log += present_diagnostics(errors.empty() ? "the compiled library cannot be written to " + Cache::shared().root() : errors, source, translation.text, options.name);
+        say(errors.empty() ? "error: the compiled library cannot be written to " + Cache::shared().root() : errors);
         return nullptr;
     }
     library->reflection = std::move(*reflection);
-    log += present_diagnostics(library->reflection.warnings, source, translation.text, options.name);
+    say(library->reflection.warnings);
     library->describe();
-    if (!source_name.empty() && stands_alone(*preprocessed)) remember_library(source_name, *library, log);
-    return library.release();
+    if (!source_name.empty() && stands_alone(*preprocessed)) remember_library(source_name, *library, diagnostics);
+    return library;
 }
 
-}  // namespace
 }  // namespace smtl::msl
 
 std::string smtl_library::entry(const smtl::msl::Translation *translation, std::string &errors) const {
@@ -154,17 +156,15 @@ void smtl_library::describe() {
     }
 }
 
-using smtl::msl::copy;
-
 extern "C" {
 
 smtl_library *smtl_library_compile(const char *source, size_t length, const smtl_compile_options *options, char **log) {
     if (log) *log = nullptr;
     try {
-        std::string text;
-        smtl_library *library = smtl::msl::compile({source ? source : "", source ? length : 0}, smtl::msl::read_options(options), text);
-        if (log) *log = copy(text);
-        return library;
+        smtl::msl::Diagnostics diagnostics;
+        std::unique_ptr<smtl_library> library = smtl::msl::compile({source ? source : "", source ? length : 0}, smtl::msl::read_options(options), diagnostics);
+        if (log && !diagnostics.empty()) *log = strdup(smtl::msl::present(diagnostics).c_str());
+        return library.release();
     } catch (const std::exception &exception) {
         if (log) *log = strdup(exception.what());
         return nullptr;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "diagnostics.h"
 #include "msl.h"
 #include "reflection.h"
 #include "toolchain.h"
@@ -21,12 +23,16 @@ struct Options {
 };
 Options read_options(const smtl_compile_options *options);
 
-// Runs the preprocessor; nothing and a `log` on errors. Warnings are in `log` too.
-std::optional<std::string> preprocess(std::string_view source, const Options &options, std::string &log);
+// Runs the preprocessor; nothing on errors, which are among the diagnostics, as warnings are.
+std::optional<std::string> preprocess(std::string_view source, const Options &options, Diagnostics &diagnostics);
 
-// What the compiler said about `compiled`, which came of `source`: with the user's own lines below the messages about them
-// and without our folders. `source` may hold #line directives.
-std::string present_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled, const std::string &name);
+// Nothing on errors.
+std::unique_ptr<smtl_library> compile(std::string_view source, const Options &options, Diagnostics &diagnostics);
+// Checks more strictly than `compile`; false on errors.
+bool lint(std::string_view source, const Options &options, Diagnostics &diagnostics);
+
+// What a translation found wrong, as a compiler says it.
+std::string list_problems(const Translation &translation);
 
 }  // namespace smtl::msl
 

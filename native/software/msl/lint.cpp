@@ -77,19 +77,17 @@ std::string select_messages(const std::string &messages, std::size_t &errors) {
     return kept;
 }
 
-bool lint(std::string_view source, const Options &options, std::string &log) {
-    const std::optional<std::string> preprocessed = preprocess(source, options, log);
+}  // namespace
+
+bool lint(std::string_view source, const Options &options, Diagnostics &diagnostics) {
+    const std::optional<std::string> preprocessed = preprocess(source, options, diagnostics);
     if (!preprocessed) return false;
     const Translation translation = translate(*preprocessed, Purpose::check);
-    std::string problems;
-    for (const Problem &problem : translation.problems) {
-        problems += problem.file + ":" + std::to_string(problem.line) + ": error: " + problem.message + "\n";
-    }
     const Toolchain &toolchain = Toolchain::shared();
     TemporaryFolder folder(Cache::shared().root());
     const std::string input = folder.path() + "/input";
     if (!folder.made() || !write_file(input, translation.text)) {
-        log += "the source cannot be written to " + Cache::shared().root() + "\n";
+        diagnostics.push_back(general_error("the source cannot be written to " + Cache::shared().root()));
         return false;
     }
     const std::vector<std::string> arguments = {
@@ -101,18 +99,19 @@ bool lint(std::string_view source, const Options &options, std::string &log) {
     const ProcessResult result = run_process(arguments, input, folder.path());
     std::size_t errors = 0;
     const std::string messages = select_messages(result.errors, errors);
-    log = present_diagnostics(problems, source, source, options.name) + present_diagnostics(messages, source, translation.text, options.name);
+    diagnostics = read_diagnostics(list_problems(translation), source, source, options.name);
+    for (Diagnostic &diagnostic : read_diagnostics(messages, source, translation.text, options.name)) diagnostics.push_back(std::move(diagnostic));
     return translation.problems.empty() && errors == 0 && result.started;
 }
 
-}  // namespace
 }  // namespace smtl::msl
 
 extern "C" bool smtl_lint(const char *source, size_t length, const smtl_compile_options *options, char **log) {
     if (log) *log = nullptr;
     try {
-        std::string text;
-        const bool good = smtl::msl::lint({source ? source : "", source ? length : 0}, smtl::msl::read_options(options), text);
+        smtl::msl::Diagnostics diagnostics;
+        const bool good = smtl::msl::lint({source ? source : "", source ? length : 0}, smtl::msl::read_options(options), diagnostics);
+        const std::string text = smtl::msl::present(diagnostics);
         if (log && !text.empty()) *log = strdup(text.c_str());
         return good;
     } catch (const std::exception &exception) {

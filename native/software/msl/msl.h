@@ -108,6 +108,19 @@ char *smtl_library_specialize(smtl_library *library, const char *function, const
  * False with a malloc'd `*log` where something is wrong; `*log` may hold warnings otherwise. */
 bool smtl_lint(const char *source, size_t length, const smtl_compile_options *options, char **log);
 
+/* Compiles a source and, where `strict`, checks it as smtl_lint does. Returns JSON that the caller frees; NULL only where
+ * memory ran out:
+ *
+ *   {"succeeded": bool,
+ *    "kernels": [{"name", "max_total_threads_per_threadgroup",
+ *                 "arguments": [{"index", "name", "type", "kind": "buffer" or "threadgroup", "access": "read" or "read_write",
+ *                                "size", "conditional", "members": [{"name", "offset", "type", "size"}]}]}],
+ *    "function_constants": [{"name", "index", "type", "required"}],
+ *    "diagnostics": [{"file", "line", "column", "severity": "error", "warning" or "note", "message", "source", "caret"}]}
+ *
+ * Lines and columns count from 1; 0: not known. A size of 0 is not known, a limit of 0 not given. */
+char *smtl_check(const char *source, size_t length, const smtl_compile_options *options, bool strict);
+
 #ifdef __cplusplus
 }
 #endif

@@ -43,10 +43,10 @@ Options read_options(const smtl_compile_options *options) {
     return read;
 }
 
-std::optional<std::string> preprocess(std::string_view source, const Options &options, std::string &log) {
+std::optional<std::string> preprocess(std::string_view source, const Options &options, Diagnostics &diagnostics) {
     const Toolchain &toolchain = Toolchain::shared();
     if (!toolchain.problem.empty()) {
-        log = toolchain.problem;
+        diagnostics.push_back(general_error(toolchain.problem));
         return std::nullopt;
     }
     TemporaryFolder folder(Cache::shared().root());
@@ -56,7 +56,7 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
     text += source;
     text += '\n';
     if (!folder.made() || !write_file(input, text)) {
-        log = "the source cannot be written to " + Cache::shared().root();
+        diagnostics.push_back(general_error("the source cannot be written to " + Cache::shared().root()));
         return std::nullopt;
     }
     // Apple's compiler counts major * 100 + minor * 10.
@@ -77,10 +77,10 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
     }
     arguments.insert(arguments.end(), {"-o", output, "-"});
     const ProcessResult result = run_process(arguments, input, folder.path());
-    log = present_diagnostics(result.errors, source, source, options.name);
+    diagnostics = read_diagnostics(result.errors, source, source, options.name);
     std::optional<std::string> preprocessed;
     if (result.succeeded) preprocessed = read_file(output);
-    if (!preprocessed && log.empty()) log = "the preprocessor failed";
+    if (!preprocessed && diagnostics.empty()) diagnostics.push_back(general_error("the preprocessor failed"));
     return preprocessed;
 }
 

@@ -53,7 +53,7 @@ bool stands_alone(std::string_view preprocessed) {
     return true;
 }
 
-std::unique_ptr<smtl_library> recall_library(const std::string &key, std::string &log) {
+std::unique_ptr<smtl_library> recall_library(const std::string &key, Diagnostics &diagnostics) {
     const std::string entry = Cache::shared().find(key);
     if (entry.empty()) return nullptr;
     const std::string bytes = read_file(entry + file_name).value_or("");
@@ -63,22 +63,38 @@ std::unique_ptr<smtl_library> recall_library(const std::string &key, std::string
     library->dialect.thread_elements = reader.number() != 0;
     library->key = reader.text();
     library->translated = reader.text();
-    std::string warnings = reader.text();
+    Diagnostics warnings(reader.count());
+    for (Diagnostic &warning : warnings) {
+        warning.file = reader.text();
+        warning.line = reader.number();
+        warning.column = reader.number();
+        warning.severity = static_cast<Severity>(reader.number());
+        warning.message = reader.text();
+        warning.quoted = reader.text();
+    }
     std::optional<Reflection> reflection = deserialize(reader.text());
     if (!reader.good() || !reflection) return nullptr;
     library->reflection = std::move(*reflection);
     library->describe();
-    log += warnings;
+    diagnostics = std::move(warnings);
     return library;
 }
 
-void remember_library(const std::string &key, const smtl_library &library, const std::string &log) {
+void remember_library(const std::string &key, const smtl_library &library, const Diagnostics &diagnostics) {
     Writer writer;
     writer.number(static_cast<std::uint64_t>(library.dialect.math_mode));
     writer.number(library.dialect.thread_elements);
     writer.text(library.key);
     writer.text(library.translated);
-    writer.text(log);
+    writer.number(diagnostics.size());
+    for (const Diagnostic &diagnostic : diagnostics) {
+        writer.text(diagnostic.file);
+        writer.number(diagnostic.line);
+        writer.number(diagnostic.column);
+        writer.number(static_cast<std::uint64_t>(diagnostic.severity));
+        writer.text(diagnostic.message);
+        writer.text(diagnostic.quoted);
+    }
     writer.text(serialize(library.reflection));
     // One that cannot be written is compiled again next time.
     (void)Cache::shared().entry(key, [&](const std::string &folder) { return write_file(folder + file_name, writer.take()); });

@@ -14,7 +14,7 @@ std::string source_key(std::string_view source, const Options &options);
 // True where the preprocessor opened none but our own files.
 bool stands_alone(std::string_view preprocessed);
 
-std::unique_ptr<smtl_library> recall_library(const std::string &key, std::string &log);
-void remember_library(const std::string &key, const smtl_library &library, const std::string &log);
+std::unique_ptr<smtl_library> recall_library(const std::string &key, Diagnostics &diagnostics);
+void remember_library(const std::string &key, const smtl_library &library, const Diagnostics &diagnostics);
 
 }  // namespace smtl::msl

@@ -1,0 +1,35 @@
+// The compiler's messages as the user should see them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace smtl::msl {
+
+enum class Severity { none, error, warning, note };
+const char *severity_name(Severity severity);
+
+struct Diagnostic {
+    std::string file;  // with line 0 what follows has no place in a source
+    unsigned long line = 0;
+    std::size_t column = 0;  // from 1; 0: not known
+    Severity severity = Severity::none;
+    std::string message;
+    std::string quoted;  // the user's line
+};
+
+using Diagnostics = std::vector<Diagnostic>;
+
+// What the compiler said about `compiled`, which came of `source`: at the user's own lines and columns and without our
+// folders. `source` may hold #line directives and include other files.
+Diagnostics read_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled, const std::string &name);
+
+// As a compiler prints them.
+std::string present(const Diagnostics &diagnostics);
+
+// One that has no place in a source.
+inline Diagnostic general_error(std::string message) { return {{}, 0, 0, Severity::error, std::move(message), {}}; }
+
+}  // namespace smtl::msl

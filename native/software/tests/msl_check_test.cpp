@@ -1,0 +1,79 @@
+// smtl_check: what it says of kernels and diagnostics, as JSON for any bytes.
+#include <cstdlib>
+#include <string>
+
+#include "check.h"
+#include "msl/msl.h"
+
+namespace {
+
+std::string check_source(const std::string &source, bool strict = false) {
+    smtl_compile_options options{};
+    options.math_mode = SMTL_MATH_FAST;
+    options.name = "shader.metal";
+    char *text = smtl_check(source.data(), source.size(), &options, strict);
+    const std::string json = text ? text : "";
+    std::free(text);
+    return json;
+}
+
+bool says(const std::string &json, const std::string &part) {
+    if (json.find(part) != std::string::npos) return true;
+    std::fprintf(stderr, "not found: %s\nin: %s\n", part.c_str(), json.c_str());
+    return false;
+}
+
+const std::string head = "#include <metal_stdlib>\nusing namespace metal;\n";
+
+void test_kernels() {
+    const std::string json = check_source(head + R"(constant bool flag [[function_constant(7)]];
+[[max_total_threads_per_threadgroup(64)]] kernel void k(device float4 *out [[buffer(1)]], constant uint &n, device const char *in [[buffer(2), function_constant(flag)]],
+                                                        threadgroup half *memory [[threadgroup(0)]], uint i [[thread_position_in_grid]]) {
+    memory[0] = half(n);
+    out[i] = float4(in[i]);
+}
+)");
+    CHECK(says(json, R"({"succeeded":true,"kernels":[{"name":"k","max_total_threads_per_threadgroup":64,"arguments":[)"));
+    CHECK(says(json, R"({"index":1,"name":"out","type":"device float4 *","kind":"buffer","access":"read_write","size":16,"conditional":false,"members":[]})"));
+    CHECK(says(json, R"({"index":0,"name":"n","type":"constant uint &","kind":"buffer","access":"read","size":4,"conditional":false,)"));
+    CHECK(says(json, R"("access":"read","size":1,"conditional":true,)"));
+    CHECK(says(json, R"({"index":0,"name":"memory","type":"threadgroup half *","kind":"threadgroup","access":"read_write","size":2,)"));
+    CHECK(says(json, R"("function_constants":[{"name":"flag","index":7,"type":"bool","required":true}],"diagnostics":[]})"));
+}
+
+void test_diagnostics() {
+    const std::string wrong = check_source("kernel void k(device float *a) {\n\ta[0] = \"\xff\";\n}\n");
+    CHECK(says(wrong, R"({"succeeded":false,"kernels":[],"function_constants":[],"diagnostics":[{"file":"shader.metal","line":2,)"));
+    CHECK(says(wrong, R"("line":2,"column":9,"severity":"error","message":")"));
+    CHECK(says(wrong, R"("source":"\u0009a[0] = \"\ufffd\";","caret":9)"));
+    const std::string warning = check_source("kernel void k(device int *a) {\n  int x = 3;\n  x == 4;\n  a[0] = x;\n}\n");
+    CHECK(says(warning, R"({"succeeded":true,)") && says(warning, R"({"file":"shader.metal","line":3,"column":5,"severity":"warning",)"));
+    const std::string loose = "kernel void k(device float *a) {\n  float *p = a;\n  p[0] = 1;\n}\n";
+    CHECK(says(check_source(loose), R"("succeeded":true)"));
+    const std::string strict = check_source(loose, true);
+    CHECK(says(strict, R"({"succeeded":false,"kernels":[{"name":"k",)") && says(strict, R"("line":2,)") && says(strict, "explicit address space"));
+}
+
+void test_odd_bytes() {
+    CHECK(says(check_source(""), R"({"succeeded":true,"kernels":[],)"));
+    char *text = smtl_check(nullptr, 0, nullptr, true);
+    CHECK(text && std::string(text).starts_with(R"({"succeeded":true)"));
+    std::free(text);
+    // Whatever is quoted from a source is UTF-8 without control characters.
+    std::string bytes = "kernel void k(device float *a) { a[0] = x; /*";
+    for (int c = 1; c < 256; ++c) bytes += c == '\n' || c == '*' ? ' ' : char(c);
+    bytes += "\xed\xa0\x80\xf4\x90\x80\x80\xc0\x80\xe2\x82\xac*/ }";
+    const std::string json = check_source(bytes);
+    CHECK(says(json, "'x'") && says(json, "\xe2\x82\xac") && says(json, R"(\u0001)"));
+    for (const char c : json) CHECK(static_cast<unsigned char>(c) >= 0x20);
+    CHECK(json.find("\xed\xa0") == std::string::npos && json.find("\xf4\x90") == std::string::npos && json.find("\xc0\x80") == std::string::npos);
+}
+
+}  // namespace
+
+int main() {
+    test_kernels();
+    test_diagnostics();
+    test_odd_bytes();
+    return check::report("msl_check_test");
+}
