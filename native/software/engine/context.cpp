@@ -28,6 +28,8 @@ asm(".text\n"
     FUNCTION("smtl_leave_native", "@function")
     "popq %r15\n" "popq %r14\n" "popq %r13\n" "popq %r12\n" "popq %rbx\n" "popq %rbp\n"
     "retq\n"
+    FUNCTION("smtl_continue", "@function")
+    CONTINUE_CONTEXT_IN("rdi")
     FUNCTION("smtl_start_fiber", "@function")
     "movq %rsp, %rdi\n"
     "andq $-0x10000000, %rdi\n"
@@ -68,6 +70,8 @@ asm(".text\n"
     "ldp d8, d9, [sp, #96]\n" "ldp d10, d11, [sp, #112]\n"
     "ldp d12, d13, [sp, #128]\n" "ldp d14, d15, [sp, #144]\n"
     "add sp, sp, #160\n" "ret\n"
+    FUNCTION("smtl_continue", "%function")
+    CONTINUE_CONTEXT_IN("x0")
     FUNCTION("smtl_start_fiber", "%function")
     "mov x0, sp\n"
     "and x0, x0, #0xfffffffff0000000\n"

@@ -10,6 +10,8 @@ extern "C" {
 void smtl_enter_native(smtl_core *core, const smtl_context *to, void **native_stack);
 /* Where contexts that leave for native code go on; the stack pointer is what `smtl_enter_native` has saved. */
 void smtl_leave_native();
+/* Goes on with the context, for good. */
+[[noreturn]] void smtl_continue(const smtl_context *to);
 /* Where new fibers start. */
 void smtl_start_fiber();
 /* Called by kernels, with jumps. */
@@ -18,7 +20,7 @@ void smtl_enter_exchange();
 void smtl_enter_finished();
 
 /* What they call: the engine's side. */
-const smtl_context *smtl_on_barrier(smtl_core *core);
+const smtl_context *smtl_on_barrier(smtl_core *core, uint32_t site, const void *value, uint32_t memory);
 const smtl_context *smtl_on_exchange(smtl_core *core, uint32_t site, const void *value, uint32_t size);
 const smtl_context *smtl_on_finished(smtl_core *core);
 }

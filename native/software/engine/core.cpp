@@ -55,9 +55,26 @@ void core::bind_launch(smtl::launch &launch) {
         dynamic_memory += aligned(launch.dispatch->threadgroup_lengths[i]);
     }
     stacks.reset();
+    if (launch.checks == nullptr)
+        return;
+    sanitizer = sanitize::running_dispatch::hooks;
+    for (uint32_t i = 0; i < SMTL_BUFFER_SLOTS; ++i)
+        threadgroup_memory[i] = launch.checks->threadgroup_memory(i);
+}
+
+bool core::prepare_checks(std::string &problem) {
+    return current->checks->prepare(
+        {this, reinterpret_cast<uintptr_t>(stacks.bottom(0)),
+         [](smtl_core *core) { static_cast<smtl::core *>(core)->abandon_kernel(); }},
+        problem);
 }
 
 uint64_t core::run_launch(smtl::launch &launch, progress_watch *watching) {
+    current = &launch;
+    if (std::string problem; launch.checks != nullptr && !prepare_checks(problem)) {
+        launch.fail("kernel '" + std::string(launch.kernel->image->name) + "': " + problem);
+        return 0;
+    }
     bind_launch(launch);
     watch = watching;
     if (!next_threadgroup())
@@ -94,7 +111,9 @@ bool core::next_threadgroup() {
         return false;
     ++threadgroups_run;
     place_threadgroup(current->in_order(chunk_next++));
-    if (current->poison)
+    if (current->checks != nullptr)
+        current->checks->begin_threadgroup();
+    else if (current->poison)
         poison_threadgroup_memory();
     return true;
 }
@@ -125,6 +144,11 @@ const smtl_context *core::abandon_kernel(int signal_number, const void *address)
     fault_signal = signal_number;
     fault_address = address;
     return native_context();
+}
+
+void core::abandon_kernel() {
+    current->fail(current->checks->error());
+    smtl_continue(abandon_kernel(SIGTRAP, nullptr));
 }
 
 std::string core::describe_fault() const {

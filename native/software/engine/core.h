@@ -50,6 +50,8 @@ struct core : smtl_core {
     /* Called by the fault handler, and so without a lock or an allocation: the context to continue instead of the
      * kernel's. The launch fails. */
     const smtl_context *abandon_kernel(int signal_number, const void *address);
+    /* The same from kernel code, where something is wrong that no signal tells. Does not return. */
+    [[noreturn]] void abandon_kernel();
     /* The address lies in the core's arena. */
     bool owns(const void *address) const;
     /* The instruction is the running kernel's own, not that of the scheduler or a library. */
@@ -57,7 +59,7 @@ struct core : smtl_core {
 
     /* What the running thread asks for, on the scheduler's stack; the results are the contexts to continue. Threads of
      * the threadgroup that have returned count as arrived at barriers, and as absent from exchanges. */
-    const smtl_context *barrier();
+    const smtl_context *barrier(uint32_t site, uint32_t memory);
     const smtl_context *meet(uint32_t site, const void *value, uint32_t size);
     const smtl_context *finished();
 
@@ -72,6 +74,7 @@ struct core : smtl_core {
     void reset_threads();
     std::string describe_fault() const;
 
+    bool prepare_checks(std::string &problem);
     void release_barrier();
     simdgroup &simdgroup_of(uint32_t thread_index) { return simdgroups[thread_index / simd_width]; }
     open_exchange &find_exchange(simdgroup &group, uint32_t site);

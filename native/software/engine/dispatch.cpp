@@ -117,13 +117,22 @@ bool run_dispatch(const smtl_dispatch &dispatch, std::string &problem) {
     work.shuffle = wanted.shuffle;
     work.shuffle_seed = wanted.shuffle_seed;
     work.poison = wanted.poison;
-    const unsigned threads = wanted.shuffle ? 1 : wanted.threads;
+    unsigned threads = wanted.shuffle ? 1 : wanted.threads;
+    std::optional<sanitize::running_dispatch> checks;
+    if (dispatch.kernel->checked != nullptr) {
+        checks.emplace(dispatch, dispatch.kernel->image->name, *dispatch.kernel->checked, dispatch.kernel->names);
+        work.checks = &*checks;
+        work.dispatch = &checks->dispatch();
+        threads = 1;
+    }
     work.chunk = std::max<uint64_t>(1, work.threadgroup_count / (threads * chunks_per_thread));
 
     core *const own = core_of_thread();
     if (own == nullptr || !own->stacks.commit(work.stacks_needed()))
         return refuse("no memory for the stacks of its threads");
     run(work, *own, threads);
+    if (checks && !work.failed && !checks->error().empty())
+        work.fail(checks->error());
     problem = work.failure;
     return !work.failed;
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../sanitizer/sanitizer.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -27,6 +29,9 @@ size_t smtl_kernel_static_threadgroup_memory(const smtl_kernel *kernel);
  * a function constant has removed. */
 uint32_t smtl_kernel_argument_mask(const smtl_kernel *kernel, bool threadgroup);
 
+/* What reports call an argument. Before the kernel is first dispatched. */
+void smtl_kernel_name_argument(smtl_kernel *kernel, bool threadgroup, uint32_t index, const char *name);
+
 typedef struct {
     const smtl_kernel *kernel;
     /* Addresses by buffer index (offsets applied; setBytes copies included); NULL where nothing is bound. */
@@ -38,6 +43,10 @@ typedef struct {
     /* The grid in threads: need not be a multiple of the threadgroup (dispatchThreads). */
     uint32_t threads_per_grid[3];
     uint32_t threads_per_threadgroup[3];
+    /* For the sanitizer. A bit for each index where the buffer is bytes that the command buffer holds itself: */
+    uint32_t inline_bytes;
+    /* and what the dispatch is ordered by. */
+    smtl_moment moment;
 } smtl_dispatch;
 
 /* Runs the dispatch to its end on the shared thread pool (the calling thread takes part).

@@ -23,6 +23,7 @@ extern "C" void *__tls_get_addr(tls_index *);
 struct segment_query {
     ElfW(Addr) base;
     smtl_kernel *kernel;
+    ElfW(Addr) end; /* of all that is loaded */
 };
 
 int read_segments(dl_phdr_info *info, size_t, void *data) {
@@ -37,6 +38,8 @@ int read_segments(dl_phdr_info *info, size_t, void *data) {
             query.kernel->code_begin = query.base + segment.p_vaddr;
             query.kernel->code_end = query.kernel->code_begin + segment.p_memsz;
         }
+        if (segment.p_type == PT_LOAD)
+            query.end = std::max(query.end, query.base + segment.p_vaddr + segment.p_memsz);
     }
     query.kernel->tls_module = info->dlpi_tls_modid;
     return 1;
@@ -80,8 +83,15 @@ smtl_kernel *load(const char *path, const char *entry, std::string &problem) {
         problem = std::string("cannot inspect ") + path + ": " + loader_error();
         return nullptr;
     }
-    segment_query query{map->l_addr, kernel.get()};
+    segment_query query{map->l_addr, kernel.get(), 0};
     dl_iterate_phdr(read_segments, &query);
+    if (const void *const globals = dlsym(kernel->handle, "smtl_globals")) {
+        kernel->checked = smtl::sanitize::image::read(path, query.base, query.end,
+                                                      *static_cast<const smtl_sanitized_globals *>(globals), problem);
+        if (kernel->checked == nullptr)
+            return nullptr;
+        kernel->static_threadgroup_memory = kernel->checked->threadgroup_memory();
+    }
     kernel->blocks = set_blocking_flags(*kernel->image);
     return kernel.release();
 }
@@ -125,6 +135,11 @@ void smtl_kernel_release(smtl_kernel *kernel) {
     if (kernel->handle != nullptr)
         dlclose(kernel->handle);
     delete kernel;
+}
+
+void smtl_kernel_name_argument(smtl_kernel *kernel, bool threadgroup, uint32_t index, const char *name) {
+    if (index < SMTL_MAX_BUFFER_ARGUMENTS)
+        (threadgroup ? kernel->names.threadgroup : kernel->names.buffers)[index] = name;
 }
 
 size_t smtl_kernel_static_threadgroup_memory(const smtl_kernel *kernel) { return kernel->static_threadgroup_memory; }

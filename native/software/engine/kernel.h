@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "../sanitizer/running.h"
 #include "engine.h"
 
 #include "../msl/include/smtl/abi.h"
@@ -20,6 +22,9 @@ struct smtl_kernel {
     /* Where its machine code is. */
     uintptr_t code_begin = 0, code_end = 0;
     bool blocks = false;
+    /* Of an instrumented kernel: what the sanitizer knows of its shared object; NULL of others. */
+    std::unique_ptr<smtl::sanitize::image> checked;
+    smtl::sanitize::argument_names names;
     /* What one threadgroup took lately, in nanoseconds: decides whether a dispatch is worth waking other threads. */
     mutable std::atomic<uint32_t> threadgroup_cost{UINT32_MAX};
     void learn_cost(uint64_t threadgroups, uint64_t nanoseconds) const;

@@ -28,6 +28,8 @@ struct launch {
     bool shuffle;
     uint64_t shuffle_seed;
     bool poison;
+    /* NULL: nothing is checked. */
+    sanitize::running_dispatch *checks = nullptr;
 
     alignas(64) std::atomic<uint64_t> next{0};
     /* On a line of its own: read before every threadgroup. The first core that fails sets it and then writes the message; the others stop at their next threadgroup. */

@@ -102,6 +102,8 @@ uint32_t core::pick_shuffled() {
 
 /* A new fiber on the running stack. */
 const smtl_context *core::start_context() {
+    if (__builtin_expect(current->checks != nullptr, false))
+        current->checks->begin_thread(stacks.bottom(running_stack), stacks.size());
     other_context = {stacks.top(running_stack), nullptr, reinterpret_cast<const void *>(&smtl_start_fiber)};
     return &other_context;
 }
@@ -139,6 +141,8 @@ SMTL_ALWAYS_INLINE void core::block(simdgroup &group) {
 }
 
 void core::release_barrier() {
+    if (__builtin_expect(current->checks != nullptr, false))
+        current->checks->release(waiting_at_barrier);
     waiting_at_barrier = 0;
     for (uint32_t s = 0; s < simdgroup_count; ++s) {
         simdgroups[s].ready |= simdgroups[s].at_barrier;
@@ -146,7 +150,9 @@ void core::release_barrier() {
     }
 }
 
-const smtl_context *core::barrier() {
+const smtl_context *core::barrier(uint32_t site, uint32_t memory) {
+    if (__builtin_expect(current->checks != nullptr, false))
+        current->checks->arrive(site, memory, contexts[thread].instruction);
     if (++waiting_at_barrier == alive) {
         release_barrier();
         return &contexts[thread];
@@ -218,7 +224,9 @@ const smtl_context *core::finished() {
 
 } // namespace smtl
 
-const smtl_context *smtl_on_barrier(smtl_core *core) { return static_cast<smtl::core *>(core)->barrier(); }
+const smtl_context *smtl_on_barrier(smtl_core *core, uint32_t site, const void *, uint32_t memory) {
+    return static_cast<smtl::core *>(core)->barrier(site, memory);
+}
 
 const smtl_context *smtl_on_exchange(smtl_core *core, uint32_t site, const void *value, uint32_t size) {
     return static_cast<smtl::core *>(core)->meet(site, value, size);

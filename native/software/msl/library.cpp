@@ -9,6 +9,7 @@
 #include "cache.h"
 #include "file.h"
 #include "hash.h"
+#include "../sanitizer/sanitizer.h"
 #include "process.h"
 #include "source_cache.h"
 #include "toolchain.h"
@@ -100,7 +101,7 @@ std::unique_ptr<smtl_library> compile(std::string_view source, const Options &op
         for (Diagnostic &diagnostic : read_diagnostics(text, source, translation.text, options.name)) diagnostics.push_back(std::move(diagnostic));
     };
     auto library = std::make_unique<smtl_library>();
-    library->dialect = {translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode, translation.thread_elements};
+    library->dialect = {translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode, translation.thread_elements, smtl_sanitizer_enabled()};
     library->translated = translation.text;
     library->key = "library-" + Hash().add(Toolchain::shared().fingerprint).add(library->dialect.name()).add(translation.text).add(serialize(undetermined(translation))).digest();
     std::string errors;

@@ -61,6 +61,7 @@ public:
     // The translation unit; empty with `error` where a value does not fit.
     std::string source() {
         std::string text = "#include <smtl/entry.h>\n#include <msl/runtime.h>\n";
+        if (library_.dialect.sanitize) text += "#include <smtl/sanitize.h>\n";
         if (!define_constants(text) || !define_presence(text)) return {};
         const Kernel &kernel = library_.reflection.kernels[kernel_];
         text += "SMTL_ENTRY(" + string_literal(kernel.name) + ", (*::" + kernel.identifier + ")";

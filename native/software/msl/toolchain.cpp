@@ -12,6 +12,8 @@
 #include "hash.h"
 #include "process.h"
 
+#include "../sanitizer/sanitizer.h"
+
 namespace smtl::msl {
 namespace {
 
@@ -204,6 +206,23 @@ Toolchain find_toolchain() {
     return toolchain;
 }
 
+// Every access to memory a call of ours, with the line it comes from; see <smtl/sanitize.h>. Optimised little: an access that
+// is merged with another, or that the optimiser proves useless, is one that nobody checks.
+void instrument(std::vector<std::string> &arguments, const std::string &headers) {
+    for (const char *argument : {"-O1", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-gline-tables-only", "-DSMTL_SANITIZE=1", "-fsanitize=kernel-address", "-fsanitize-recover=kernel-address", "-fno-sanitize-address-use-after-scope"}) {
+        arguments.emplace_back(argument);
+    }
+    // What has a relative name has it in this folder, whichever the process works in.
+    arguments.push_back("-working-directory=" + headers);
+    const std::string shadow = "-asan-mapping-offset=" + std::to_string(smtl_sanitizer_stack_shadow_offset);
+    for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=1", "-asan-globals=1",
+                               "-asan-instrument-atomics=0", "-asan-kernel-mem-intrinsic-prefix=1", shadow.c_str(),
+                               // A loop that copies element by element stays one.
+                               "-disable-loop-idiom-all"}) {
+        arguments.insert(arguments.end(), {"-mllvm", option});
+    }
+}
+
 }  // namespace
 
 const Toolchain &Toolchain::shared() {
@@ -232,6 +251,7 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-Wno-ignored-optimization-argument", "-Wno-c99-extensions",
     };
     if (prefers_widest_registers) arguments.emplace_back("-mprefer-vector-width=512");
+    if (dialect.sanitize) instrument(arguments, headers);
     if (dialect.math_mode == SMTL_MATH_SAFE) {
         arguments.push_back("-ffp-contract=on");
         return arguments;

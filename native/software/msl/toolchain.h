@@ -13,8 +13,10 @@ struct Dialect {
     smtl_math_mode math_mode = SMTL_MATH_FAST;
     // The source looks at the elements that a thread holds of a simdgroup matrix; others are spared what that takes.
     bool thread_elements = false;
+    // Instrumented for the sanitizer: every access to memory is a call.
+    bool sanitize = false;
 
-    std::string name() const { return std::string(math_mode == SMTL_MATH_SAFE ? "safe" : "fast") + (thread_elements ? "-elements" : ""); }
+    std::string name() const { return std::string(math_mode == SMTL_MATH_SAFE ? "safe" : "fast") + (thread_elements ? "-elements" : "") + (sanitize ? "-sanitized" : ""); }
 };
 
 struct Toolchain {

@@ -54,7 +54,7 @@ void Translator::edit_block_variables(Index begin, Index end) {
         if (object && checking_) {
             declare_threadgroup_variable(i, end);
         } else if (object) {
-            tokens_[i].replace(already_static ? "thread_local" : "static thread_local");
+            tokens_[i].replace(already_static ? "SMTL_THREADGROUP_STORAGE" : "static SMTL_THREADGROUP_STORAGE");
         }
     }
 }

@@ -77,6 +77,54 @@ typedef struct {
 void *smtl_container_create(const char *source, size_t source_length, const smtl_container_macro *macros,
                             size_t macro_count, uint32_t language_version, uint32_t math_mode, size_t *size);
 
+/* --- Reports of the sanitizer (SOFTWARE_METAL_SANITIZE) ----------------------------------------------------------------- */
+
+typedef enum {
+    SMTL_REPORT_BOUNDS,
+    SMTL_REPORT_RACE,
+    SMTL_REPORT_UNINITIALIZED,
+    /* Not all threads of a threadgroup come to the same barrier. */
+    SMTL_REPORT_BARRIER,
+    /* A thread waits in a loop for what cannot happen. */
+    SMTL_REPORT_DEADLOCK,
+} smtl_report_kind;
+
+/* One thread's access to memory, or its way into a barrier. */
+typedef struct {
+    const char *kernel;
+    const char *function; /* that contains the line; "" where it is not known */
+    const char *file;     /* as the source's name or its #line says; "" where it is not known */
+    uint32_t line;        /* 0: not known */
+    bool write;
+    bool atomic;
+    bool whole_simdgroup; /* all lanes together: a simdgroup_matrix is loaded or stored */
+    uint64_t size;        /* bytes */
+    uint32_t thread_position_in_grid[3]; /* of the simdgroup's first thread where it is the whole */
+    uint32_t threadgroup_position_in_grid[3];
+    uint32_t thread_position_in_threadgroup[3];
+} smtl_report_access;
+
+/* Strings are never NULL. */
+typedef struct {
+    smtl_report_kind kind;
+    const char *text; /* all of it, for people */
+    smtl_report_access access;
+    bool has_other;
+    smtl_report_access other; /* the earlier one that it is in conflict with */
+    const char *object;       /* the buffer's label, or the name of the argument or variable; "" for no object */
+    int32_t argument;         /* its index in this dispatch; -1: none */
+    int64_t offset;           /* of the access from the object's start */
+    uint64_t length;          /* of the object */
+    uint64_t occurrences;     /* times that it was found on these lines */
+} smtl_report;
+
+/* Reports so far: one for each kind and line, however often. */
+size_t smtl_report_count(void);
+/* A copy of the `index`th, for smtl_report_free; NULL where there is none. */
+smtl_report *smtl_report_copy(size_t index);
+void smtl_report_free(smtl_report *report);
+void smtl_reports_clear(void);
+
 #ifdef __cplusplus
 }
 #endif

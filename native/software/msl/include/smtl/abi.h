@@ -9,10 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SMTL_ABI_VERSION 1u
+#define SMTL_ABI_VERSION 2u
 
 /* Arenas are this large and aligned to it; the core lies at the start of its arena. */
 #define SMTL_ARENA_SIZE (uintptr_t(1) << 28)
+
+/* Of the threadgroup variables of instrumented kernels, and of nothing else there. */
+#define SMTL_SANITIZED_VARIABLE_ALIGNMENT 0x100000
 
 #define SMTL_SIMDGROUP_WIDTH 32u
 #define SMTL_BUFFER_SLOTS 31u
@@ -36,6 +39,32 @@ struct alignas(32) smtl_context {
     const void *instruction;
 };
 
+/* How kernel code touches memory: a read, unless it says otherwise. */
+enum smtl_touch : uint32_t {
+    SMTL_TOUCH_WRITE = 1,
+    SMTL_TOUCH_ATOMIC = 2,     /* a read as well, where it also writes */
+    SMTL_TOUCH_STORE = 4,      /* of an atomic: a write alone */
+    SMTL_TOUCH_ORDERED = 8,    /* of an atomic: not relaxed, and so a fence too */
+    SMTL_TOUCH_COLLECTIVE = 16, /* by all lanes of the simdgroup together */
+    SMTL_TOUCH_COPY = 32,      /* of whole objects, padding included */
+};
+
+struct smtl_core;
+
+/* What the code of an instrumented kernel calls; see sanitize.h. `place` is an address in the kernel's code, or NULL for
+ * that of the call. */
+struct smtl_sanitizer {
+    void (*touch)(smtl_core *core, const volatile void *address, size_t size, uint32_t touch, const void *place);
+    void (*fence)(smtl_core *core, uint32_t memory);
+    void (*simdgroup_barrier)(smtl_core *core, uint32_t memory);
+};
+
+/* The constants of an instrumented kernel, as clang's instrumentation lists them: eight words each. */
+struct smtl_sanitized_globals {
+    const uintptr_t *entries;
+    size_t count;
+};
+
 /* One worker's view of the threadgroup that it executes. Only the engine writes it, but for `contexts`. */
 struct smtl_core {
     /* The engine runs on a stack of its own, entered and left by jumps; see `enter` in the library's core.h. The first
@@ -55,6 +84,8 @@ struct smtl_core {
     uint32_t dispatch_threadgroup_size[3];
     uint32_t threadgroups[3];
     uint32_t grid_size[3]; /* in threads */
+
+    smtl_sanitizer sanitizer; /* of instrumented kernels */
 
     void *const *buffers; /* SMTL_BUFFER_SLOTS addresses */
     void *threadgroup_memory[SMTL_BUFFER_SLOTS];

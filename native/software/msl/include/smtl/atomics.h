@@ -2,7 +2,7 @@
 #ifndef SMTL_ATOMICS_H
 #define SMTL_ATOMICS_H
 
-#include "core.h"
+#include "touch.h"
 
 namespace metal {
 
@@ -48,13 +48,41 @@ template <class T> struct identity {
 /* A parameter of this type takes no part in deduction: `1` may be added to an atomic_uint. */
 template <class T> using not_deduced = typename identity<T>::type;
 
-template <class T> SMTL_INLINE T *plain(volatile metal::_atomic<T> *object) { return (T *)&object->__value; }
-template <class T> SMTL_INLINE T *plain(const volatile metal::_atomic<T> *object) { return (T *)&object->__value; }
+/* Where the value is. Each use of it is told to the sanitizer, as what it is. */
+template <class T>
+SMTL_INLINE T *value_in(const volatile metal::_atomic<T> *object, uint32_t how, metal::memory_order order) {
+    const uint32_t ordered = order == metal::memory_order_relaxed ? 0 : SMTL_TOUCH_ORDERED;
+    touch(&object->__value, sizeof(T), how | SMTL_TOUCH_ATOMIC | ordered);
+    return (T *)&object->__value;
+}
+template <class T> SMTL_INLINE T *read_in(const volatile metal::_atomic<T> *object, metal::memory_order order) {
+    return value_in(object, 0, order);
+}
+template <class T> SMTL_INLINE T *stored_in(volatile metal::_atomic<T> *object, metal::memory_order order) {
+    return value_in(object, SMTL_TOUCH_WRITE | SMTL_TOUCH_STORE, order);
+}
+template <class T> SMTL_INLINE T *updated_in(volatile metal::_atomic<T> *object, metal::memory_order order) {
+    return value_in(object, SMTL_TOUCH_WRITE, order);
+}
+
+/* Not inlined where the kernel is instrumented: clang takes these for plain accesses, unlike exchanges. */
+#if SMTL_SANITIZE
+#define SMTL_ATOMIC_ACCESS static SMTL_UNINSTRUMENTED __attribute__((noinline, unused))
+#else
+#define SMTL_ATOMIC_ACCESS SMTL_INLINE
+#endif
+template <class T> SMTL_ATOMIC_ACCESS T load_atomic(T *object, metal::memory_order order) {
+    T result;
+    __atomic_load(object, &result, order);
+    return result;
+}
+template <class T> SMTL_ATOMIC_ACCESS void store_atomic(T *object, T value, metal::memory_order order) {
+    __atomic_store(object, &value, order);
+}
 
 /* Read, modify and write what the hardware has no instruction for. */
 template <class T, class Modify> SMTL_INLINE T atomic_update(T *object, metal::memory_order order, Modify modify) {
-    T before;
-    __atomic_load(object, &before, __ATOMIC_RELAXED);
+    T before = load_atomic(object, metal::memory_order_relaxed);
     for (;;) {
         T after = modify(before);
         if (__atomic_compare_exchange(object, &before, &after, true, order, __ATOMIC_RELAXED))
@@ -68,19 +96,17 @@ namespace metal {
 
 template <class T>
 SMTL_INLINE void atomic_store_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order) {
-    __atomic_store(smtl::plain(object), &desired, order);
+    smtl::store_atomic(smtl::stored_in(object, order), desired, order);
 }
 
 template <class T> SMTL_INLINE T atomic_load_explicit(const volatile _atomic<T> *object, memory_order order) {
-    T result;
-    __atomic_load(smtl::plain(object), &result, order);
-    return result;
+    return smtl::load_atomic(smtl::read_in(object, order), order);
 }
 
 template <class T>
 SMTL_INLINE T atomic_exchange_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order) {
     T result;
-    __atomic_exchange(smtl::plain(object), &desired, &result, order);
+    __atomic_exchange(smtl::updated_in(object, order), &desired, &result, order);
     return result;
 }
 
@@ -88,49 +114,49 @@ template <class T>
 SMTL_INLINE bool atomic_compare_exchange_weak_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> *expected,
                                                        smtl::not_deduced<T> desired, memory_order success,
                                                        memory_order failure) {
-    return __atomic_compare_exchange(smtl::plain(object), expected, &desired, true, success, failure);
+    return __atomic_compare_exchange(smtl::updated_in(object, success), expected, &desired, true, success, failure);
 }
 
 template <class T>
 SMTL_INLINE T atomic_fetch_add_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
     if constexpr (__is_integral(T))
-        return __atomic_fetch_add(smtl::plain(object), operand, order);
+        return __atomic_fetch_add(smtl::updated_in(object, order), operand, order);
     else
-        return smtl::atomic_update(smtl::plain(object), order, [operand](T before) { return T(before + operand); });
+        return smtl::atomic_update(smtl::updated_in(object, order), order, [operand](T before) { return T(before + operand); });
 }
 
 template <class T>
 SMTL_INLINE T atomic_fetch_sub_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
     if constexpr (__is_integral(T))
-        return __atomic_fetch_sub(smtl::plain(object), operand, order);
+        return __atomic_fetch_sub(smtl::updated_in(object, order), operand, order);
     else
-        return smtl::atomic_update(smtl::plain(object), order, [operand](T before) { return T(before - operand); });
+        return smtl::atomic_update(smtl::updated_in(object, order), order, [operand](T before) { return T(before - operand); });
 }
 
 template <class T>
 SMTL_INLINE T atomic_fetch_and_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
-    return __atomic_fetch_and(smtl::plain(object), operand, order);
+    return __atomic_fetch_and(smtl::updated_in(object, order), operand, order);
 }
 
 template <class T>
 SMTL_INLINE T atomic_fetch_or_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
-    return __atomic_fetch_or(smtl::plain(object), operand, order);
+    return __atomic_fetch_or(smtl::updated_in(object, order), operand, order);
 }
 
 template <class T>
 SMTL_INLINE T atomic_fetch_xor_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
-    return __atomic_fetch_xor(smtl::plain(object), operand, order);
+    return __atomic_fetch_xor(smtl::updated_in(object, order), operand, order);
 }
 
 template <class T>
 SMTL_INLINE T atomic_fetch_min_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
-    return smtl::atomic_update(smtl::plain(object), order,
+    return smtl::atomic_update(smtl::updated_in(object, order), order,
                                [operand](T before) { return operand < before ? operand : before; });
 }
 
 template <class T>
 SMTL_INLINE T atomic_fetch_max_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
-    return smtl::atomic_update(smtl::plain(object), order,
+    return smtl::atomic_update(smtl::updated_in(object, order), order,
                                [operand](T before) { return before < operand ? operand : before; });
 }
 
@@ -146,7 +172,8 @@ SMTL_INLINE void atomic_max_explicit(volatile _atomic<T> *object, smtl::not_dedu
 }
 
 template <class Flags>
-SMTL_INLINE void atomic_thread_fence(Flags, memory_order order, thread_scope = thread_scope_device) {
+SMTL_INLINE void atomic_thread_fence(Flags flags, memory_order order, thread_scope = thread_scope_device) {
+    smtl::touch_fence(uint32_t(flags));
     __atomic_thread_fence(order);
 }
 

@@ -3,6 +3,7 @@
 #define SMTL_BARRIERS_H
 
 #include "exchange.h"
+#include "touch.h"
 
 namespace metal {
 
@@ -18,13 +19,14 @@ enum class mem_flags : uint32_t {
 constexpr mem_flags operator|(mem_flags a, mem_flags b) { return mem_flags(uint32_t(a) | uint32_t(b)); }
 constexpr mem_flags operator&(mem_flags a, mem_flags b) { return mem_flags(uint32_t(a) & uint32_t(b)); }
 
-/* A threadgroup stays on one thread of the host: which memory the flags name makes no difference, as long as the
- * compiler keeps the order. */
-SMTL_INLINE void threadgroup_barrier(mem_flags) {
-    smtl::enter<offsetof(smtl_core, enter_barrier)>(smtl::current_core(), 0, nullptr, 0);
+/* A threadgroup stays on one thread of the host: which memory the flags name makes a difference to the sanitizer only. */
+SMTL_INLINE void threadgroup_barrier(mem_flags flags, SMTL_SITE) {
+    smtl::enter<offsetof(smtl_core, enter_barrier)>(smtl::current_core(), site, nullptr, uint32_t(flags));
 }
 
-SMTL_INLINE void simdgroup_barrier(mem_flags, SMTL_SITE) { smtl::meet(site); }
+SMTL_INLINE void simdgroup_barrier(mem_flags flags, SMTL_SITE) {
+    smtl::touch_simdgroup_barrier(smtl::meet(site), uint32_t(flags));
+}
 
 } // namespace metal
 

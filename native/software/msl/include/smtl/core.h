@@ -4,6 +4,21 @@
 
 #include "abi.h"
 
+/* 1 where clang instruments the kernel; see sanitize.h. */
+#ifndef SMTL_SANITIZE
+#define SMTL_SANITIZE 0
+#endif
+
+/* Of static variables of a threadgroup: its threads are fibers of one system thread. Instrumented kernels run one at a time, and
+ * their variables lie so far apart that an index that runs off one of them meets no other. */
+#if SMTL_SANITIZE
+#define SMTL_THREADGROUP_STORAGE __attribute__((aligned(SMTL_SANITIZED_VARIABLE_ALIGNMENT)))
+#define SMTL_LIBRARY_VARIABLE __attribute__((section(".data"))) /* away from those */
+#else
+#define SMTL_THREADGROUP_STORAGE thread_local
+#define SMTL_LIBRARY_VARIABLE
+#endif
+
 #define SMTL_INLINE inline __attribute__((always_inline))
 
 namespace smtl {
@@ -12,7 +27,7 @@ namespace smtl {
  * address that `mark_blocking` leaves in a section. Where no blocking call survives optimisation nothing else refers to
  * it, and the optimiser sees a variable that is never written: what depends on it goes, and the loop over the threads is
  * one that can be vectorised. */
-static bool blocking = false;
+SMTL_LIBRARY_VARIABLE static bool blocking = false;
 
 SMTL_INLINE void mark_blocking() {
 #if defined(__aarch64__)

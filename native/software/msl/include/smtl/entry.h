@@ -8,7 +8,7 @@
 #ifndef SMTL_ENTRY_H
 #define SMTL_ENTRY_H
 
-#include "core.h"
+#include "touch.h"
 
 namespace smtl {
 
@@ -125,8 +125,8 @@ template <class Parameter, class Name> struct bound_attribute {
     SMTL_INLINE Parameter get(const group &g, const thread &t) { return convert<Parameter>(Name::get(g, t)); }
 };
 
-/* Larger constants stay where they are. */
-constexpr size_t constant_copy_limit = 256;
+/* Larger constants stay where they are, and all of them where accesses are checked against the buffer. */
+constexpr size_t constant_copy_limit = SMTL_SANITIZE ? 0 : 256;
 
 template <class Parameter> constexpr size_t required_size() {
     if constexpr (is_reference<Parameter>::value)
@@ -196,7 +196,11 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
 
     template <class... Given>
     static SMTL_INLINE void call(pack<>, const group &, const thread &, Given &&...given) {
+#if SMTL_SANITIZE
+        Function(static_cast<Given &&>(given)...);
+#else
         [[clang::always_inline]] Function(static_cast<Given &&>(given)...);
+#endif
     }
     template <class Head, class... Tail, class... Given>
     static SMTL_INLINE void call(pack<Head, Tail...> &arguments, const group &g, const thread &t, Given &&...given) {
@@ -208,7 +212,8 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
         return {head, make_pack(tail...)};
     }
 
-    static void run(smtl_core *core) {
+    /* Only the kernel itself is instrumented, not the way there. */
+    SMTL_UNINSTRUMENTED static void run(smtl_core *core) {
         group g;
         g.index = load_position(core->threadgroup_position);
         g.size = load_position(core->threadgroup_size);
@@ -216,6 +221,10 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
         g.groups = load_position(core->threadgroups);
         g.grid = load_position(core->grid_size);
         g.origin = {g.index.x * g.dispatch_size.x, g.index.y * g.dispatch_size.y, g.index.z * g.dispatch_size.z};
+#if SMTL_SANITIZE
+        /* Each thread on a fiber of its own: an access has to be told from those of the other threads. */
+        mark_blocking();
+#endif
         auto arguments = make_pack(Descriptor::template bind<Parameter>(core)...);
 
         const uint32_t total = volume(g.size);

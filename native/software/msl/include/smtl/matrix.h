@@ -28,7 +28,7 @@ enum class matrix_layout : uint8_t { undefined, whole, distributed };
 #if SMTL_USES_THREAD_ELEMENTS
 /* A thread of the kernel has called `thread_elements()`. In a kernel that never does (while others of its source do) nothing
  * refers to the variable but reads, and the optimiser removes these. */
-static bool elements_in_use = false;
+SMTL_LIBRARY_VARIABLE static bool elements_in_use = false;
 #endif
 
 SMTL_INLINE bool is_leader() { return current_lane() == 0; }
@@ -214,8 +214,11 @@ struct matrix_access {
 
     template <class T>
     static SMTL_INLINE void load(matrix<T> &m, const T *from, uint64_t stride, matrix_origin origin, bool transpose) {
-        if (is_leader())
-            load_tile(m.tile_, from + origin.row * stride + origin.column, stride, transpose);
+        if (is_leader()) {
+            const T *const first = from + origin.row * stride + origin.column;
+            touch_rows(first, stride, tile_size, tile_size, 0);
+            load_tile(m.tile_, first, stride, transpose);
+        }
         m.set_layout(matrix_layout::whole);
     }
 
@@ -228,6 +231,7 @@ struct matrix_access {
             first[transpose ? at.column * stride + at.row : at.row * stride + at.column] = T(own.first);
             first[transpose ? (at.column + 1) * stride + at.row : at.row * stride + at.column + 1] = T(own.second);
         } else if (is_leader()) {
+            touch_rows(first, stride, tile_size, tile_size, SMTL_TOUCH_WRITE);
             store_tile(m.tile_, first, stride, transpose);
         }
     }

@@ -2,7 +2,7 @@
 #ifndef SMTL_TILE_H
 #define SMTL_TILE_H
 
-#include "core.h"
+#include "touch.h"
 
 namespace smtl {
 
@@ -111,7 +111,7 @@ SMTL_INLINE tile_rows transposed(const tile_rows &m) {
 
 /* The functions below are the bulk of a matrix kernel's work and are called, not inlined: copies of them would not fit
  * into the processor's cache of decoded instructions. */
-#define SMTL_TILE_FUNCTION static __attribute__((noinline, unused))
+#define SMTL_TILE_FUNCTION static SMTL_UNINSTRUMENTED __attribute__((noinline, unused))
 
 template <class T> SMTL_TILE_FUNCTION void load_tile(tile &to, const T *from, uint64_t stride, bool transpose) {
     tile_rows m;

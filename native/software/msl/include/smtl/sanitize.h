@@ -1,0 +1,69 @@
+/* What clang's instrumentation calls (-fsanitize=kernel-address, all checks as calls): handed on to the engine. Part of the
+ * translation unit of an instrumented kernel, and hidden in its shared object, so that nothing here meets the
+ * AddressSanitizer that the host process may run under. */
+#ifndef SMTL_SANITIZE_H
+#define SMTL_SANITIZE_H
+
+#include "core.h"
+
+#define SMTL_HOOK extern "C" __attribute__((visibility("hidden"), used, noinline, no_sanitize("kernel-address")))
+
+#define SMTL_SIZED_HOOKS(size)                                                                                         \
+    SMTL_HOOK void __asan_load##size##_noabort(uintptr_t address) {                                                    \
+        smtl_core *const core = smtl::current_core();                                                                  \
+        core->sanitizer.touch(core, (const void *)address, size, 0, __builtin_return_address(0));                     \
+    }                                                                                                                  \
+    SMTL_HOOK void __asan_store##size##_noabort(uintptr_t address) {                                                   \
+        smtl_core *const core = smtl::current_core();                                                                  \
+        core->sanitizer.touch(core, (const void *)address, size, SMTL_TOUCH_WRITE, __builtin_return_address(0));      \
+    }
+SMTL_SIZED_HOOKS(1)
+SMTL_SIZED_HOOKS(2)
+SMTL_SIZED_HOOKS(4)
+SMTL_SIZED_HOOKS(8)
+SMTL_SIZED_HOOKS(16)
+#undef SMTL_SIZED_HOOKS
+
+SMTL_HOOK void __asan_loadN_noabort(uintptr_t address, size_t size) {
+    smtl_core *const core = smtl::current_core();
+    core->sanitizer.touch(core, (const void *)address, size, 0, __builtin_return_address(0));
+}
+
+SMTL_HOOK void __asan_storeN_noabort(uintptr_t address, size_t size) {
+    smtl_core *const core = smtl::current_core();
+    core->sanitizer.touch(core, (const void *)address, size, SMTL_TOUCH_WRITE, __builtin_return_address(0));
+}
+
+SMTL_HOOK void *__asan_memcpy(void *to, const void *from, size_t size) {
+    smtl_core *const core = smtl::current_core();
+    core->sanitizer.touch(core, from, size, SMTL_TOUCH_COPY, __builtin_return_address(0));
+    core->sanitizer.touch(core, to, size, SMTL_TOUCH_COPY | SMTL_TOUCH_WRITE, __builtin_return_address(0));
+    return __builtin_memcpy(to, from, size);
+}
+
+SMTL_HOOK void *__asan_memmove(void *to, const void *from, size_t size) {
+    smtl_core *const core = smtl::current_core();
+    core->sanitizer.touch(core, from, size, SMTL_TOUCH_COPY, __builtin_return_address(0));
+    core->sanitizer.touch(core, to, size, SMTL_TOUCH_COPY | SMTL_TOUCH_WRITE, __builtin_return_address(0));
+    return __builtin_memmove(to, from, size);
+}
+
+SMTL_HOOK void *__asan_memset(void *to, int value, size_t size) {
+    smtl_core *const core = smtl::current_core();
+    core->sanitizer.touch(core, to, size, SMTL_TOUCH_WRITE, __builtin_return_address(0));
+    return __builtin_memset(to, value, size);
+}
+
+/* Threads end on stacks that the engine cleans before it uses them again. */
+SMTL_HOOK void __asan_handle_no_return() {}
+
+extern "C" __attribute__((visibility("default"), used)) SMTL_LIBRARY_VARIABLE smtl_sanitized_globals smtl_globals = {nullptr, 0};
+
+SMTL_HOOK void __asan_register_globals(uintptr_t entries, size_t count) {
+    smtl_globals = {(const uintptr_t *)entries, count};
+}
+SMTL_HOOK void __asan_unregister_globals(uintptr_t, size_t) {}
+
+#undef SMTL_HOOK
+
+#endif

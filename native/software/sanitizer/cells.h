@@ -1,0 +1,128 @@
+/* The state of memory, as far as accesses leave any: who touched it last, and which bytes have been written. */
+#ifndef SMTL_SANITIZER_CELLS_H
+#define SMTL_SANITIZER_CELLS_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace smtl::sanitize {
+
+/* Pages that are zero until they are written to, and take no memory until then. */
+class lazy_pages {
+  public:
+    lazy_pages() = default;
+    ~lazy_pages() { release(); }
+    lazy_pages(const lazy_pages &) = delete;
+    lazy_pages &operator=(const lazy_pages &) = delete;
+
+    /* False where there is no address space. */
+    bool reserve(size_t bytes);
+    void release();
+    /* All zero again. */
+    void clear();
+    template <class T> T *as() const { return static_cast<T *>(memory_); }
+
+  private:
+    void *memory_ = nullptr;
+    size_t size_ = 0;
+};
+
+/* One access, as the next one to the same place sees it. */
+struct access {
+    uint32_t run = 0;    /* the threadgroup, counted over all dispatches from 1; 0: no access */
+    uint32_t place = 0;  /* in the code of that dispatch's kernel */
+    uint32_t clock = 0;  /* of the threadgroup: how many barriers it has passed */
+    uint16_t thread = 0; /* in its threadgroup; `whole_simdgroup` and the simdgroup's number for all its lanes together */
+    uint8_t touch = 0;   /* bits of smtl_touch */
+};
+
+constexpr uint16_t whole_simdgroup = 0x8000;
+
+/* Four bytes, or one where they are touched one by one. Two reads: of two that are in no order, a later write can be in
+ * order with one at most. */
+struct cell {
+    access write;
+    access reads[2];
+};
+
+/* The cells of one piece of memory. */
+class cell_store {
+  public:
+    static constexpr size_t granule = 4;
+
+    /* Calls `visit(cell &)` for the cells of the bytes. */
+    template <class Visit> void visit(size_t length, size_t offset, size_t size, Visit visit) {
+        if (!pages_.as<cell>() && !pages_.reserve((length / granule + 1) * sizeof(cell)))
+            return;
+        cell *const cells = pages_.as<cell>();
+        const size_t end = offset + size;
+        while (offset < end) {
+            cell &whole = cells[offset / granule];
+            const size_t next = (offset / granule + 1) * granule;
+            if (offset % granule == 0 && next <= end && !is_split(whole)) {
+                visit(whole);
+            } else {
+                cell *const bytes = split(whole);
+                for (size_t byte = offset; byte < next && byte < end; ++byte)
+                    visit(bytes[byte % granule]);
+            }
+            offset = next;
+        }
+    }
+    void release() {
+        pages_.release();
+        split_.clear();
+    }
+
+  private:
+    static constexpr uint32_t split_mark = UINT32_MAX;
+
+    static bool is_split(const cell &whole) { return whole.write.run == split_mark; }
+    cell *split(cell &whole) {
+        if (!is_split(whole)) {
+            auto bytes = std::make_unique<cell[]>(granule);
+            for (size_t i = 0; i < granule; ++i)
+                bytes[i] = whole;
+            whole.write.run = split_mark;
+            whole.write.clock = uint32_t(split_.size());
+            split_.push_back(std::move(bytes));
+        }
+        return split_[whole.write.clock].get();
+    }
+
+    lazy_pages pages_;
+    std::vector<std::unique_ptr<cell[]>> split_;
+};
+
+/* Which bytes of a piece of memory kernels have written, and what fresh memory looks like: a pattern that depends on the
+ * place. Bytes that no kernel has written but that differ from it were written by the CPU, which nobody can watch. */
+class written_bytes {
+  public:
+    /* `first`: where in the pattern the memory begins. */
+    written_bytes(uint64_t key, size_t first) : key_(key), first_(first) {}
+
+    bool reserve(size_t length) { return bits_.reserve(length / 8 + 2 * sizeof(uint64_t)); }
+    void mark(size_t offset, size_t size) { set(offset, size, true); }
+    /* As nobody had written them. The bytes themselves get the pattern where `memory` is given. */
+    void forget(unsigned char *memory, size_t offset, size_t size);
+    /* The bytes, at most 64, that no kernel has written: a bit for each. */
+    uint64_t unmarked(size_t offset, size_t size) const;
+    /* Whether the byte still is as fresh memory is. */
+    bool is_fresh(const unsigned char *memory, size_t offset) const { return memory[offset] == pattern(offset); }
+    void clear() { bits_.clear(); }
+    uint64_t key() const { return key_; }
+
+  private:
+    void set(size_t offset, size_t size, bool value);
+    unsigned char pattern(size_t offset) const;
+
+    uint64_t key_;
+    size_t first_;
+    lazy_pages bits_;
+};
+
+} // namespace smtl::sanitize
+
+#endif

@@ -1,0 +1,133 @@
+/* What is found, in terms of the program. */
+#include "running.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "history.h"
+
+namespace smtl::sanitize {
+namespace {
+
+extent split_index(uint64_t index, const extent &size) {
+    return {uint32_t(index % size.x), uint32_t(index / size.x % size.y), uint32_t(index / size.x / size.y)};
+}
+
+std::string hex(uint32_t number) {
+    char text[16];
+    std::snprintf(text, sizeof text, "0x%x", number);
+    return text;
+}
+
+/* A thread that reads the same atomic so often, and never finds it changed, waits for somebody. */
+constexpr uint64_t most_reads = 1 << 21;
+
+} // namespace
+
+uint32_t running_dispatch::place_in_image(const void *place) const {
+    return uint32_t(reinterpret_cast<uintptr_t>(place) - image_.base());
+}
+
+access running_dispatch::running_access(uint32_t how, const void *place) const {
+    const uint32_t thread = facts_.core->thread;
+    access now;
+    now.run = run_;
+    now.place = place_in_image(place);
+    now.clock = clock_;
+    now.thread = uint16_t(how & SMTL_TOUCH_COLLECTIVE ? whole_simdgroup | thread / SMTL_SIMD_WIDTH : thread);
+    now.touch = uint8_t(how);
+    return now;
+}
+
+party running_dispatch::describe(const access &what, size_t size) const {
+    const past_dispatch &dispatch = history::shared().at(history::shared().index_of(what.run));
+    party who;
+    who.kernel = dispatch.kernel;
+    /* Places are those that calls return to. */
+    who.where = locate(dispatch.path, what.place - 1);
+    who.write = (what.touch & SMTL_TOUCH_WRITE) != 0;
+    who.atomic = (what.touch & SMTL_TOUCH_ATOMIC) != 0;
+    who.whole_simdgroup = (what.thread & whole_simdgroup) != 0;
+    who.size = size;
+    const uint32_t thread =
+        who.whole_simdgroup ? (what.thread & ~uint32_t(whole_simdgroup)) * SMTL_SIMD_WIDTH : what.thread;
+    who.threadgroup = split_index(what.run - dispatch.first_run, dispatch.threadgroups);
+    const extent &group = dispatch.threadgroup;
+    const extent origin = {who.threadgroup.x * group.x, who.threadgroup.y * group.y, who.threadgroup.z * group.z};
+    /* At the edge of the grid threadgroups are smaller. */
+    const extent size_here = {std::min(group.x, dispatch.grid.x - origin.x), std::min(group.y, dispatch.grid.y - origin.y),
+                              std::min(group.z, dispatch.grid.z - origin.z)};
+    who.in_threadgroup = split_index(thread, size_here);
+    who.in_grid = {origin.x + who.in_threadgroup.x, origin.y + who.in_threadgroup.y, origin.z + who.in_threadgroup.z};
+    return who;
+}
+
+party running_dispatch::describe_running(uint32_t how, size_t size, const void *place) const {
+    return describe(running_access(how, place), size);
+}
+
+void running_dispatch::report_race(const smtl_watched &watched, size_t offset, size_t size, const access &earlier,
+                                   const access &now) {
+    finding found;
+    found.kind = SMTL_REPORT_RACE;
+    found.actor = describe(now, size);
+    found.has_other = true;
+    found.other = describe(earlier, size);
+    if (count_again(found.kind, found.actor.where, found.other.where, kernel_))
+        return;
+    found.offset = int64_t(offset);
+    name_object(watched, found);
+    const char *relation = "of unordered dispatches";
+    if (earlier.run == now.run)
+        relation = "of one threadgroup with no barrier for this memory between them";
+    else if (earlier.run >= first_run_)
+        relation = "of different threadgroups";
+    found.headline = std::string(found.actor.write ? "write" : "read") + " and " + (found.other.write ? "write" : "read") +
+                     " by threads " + relation + ": " + std::to_string(size) + " bytes at offset " +
+                     std::to_string(offset) + " in " + describe_object(found, watched);
+    report(std::move(found));
+}
+
+void running_dispatch::report_divergence(const std::string &headline, const access &now, const access *first) {
+    finding found;
+    found.kind = SMTL_REPORT_BARRIER;
+    found.headline = headline;
+    found.actor = describe(now, 0);
+    if (first != nullptr) {
+        found.has_other = true;
+        found.other = describe(*first, 0);
+    }
+    if (!count_again(found.kind, found.actor.where, found.other.where, kernel_))
+        report(std::move(found));
+}
+
+/* Threads of a threadgroup take turns only where they block: one that spins until another changes memory spins for ever. */
+void running_dispatch::check_spinning(uintptr_t address, size_t size, uint32_t how, const void *place) {
+    uint32_t value = 0;
+    std::memcpy(&value, reinterpret_cast<const void *>(address), std::min(size, sizeof value));
+    const uint32_t thread = facts_.core->thread;
+    if (address != spinning_.address || thread != spinning_.thread || value != spinning_.value)
+        spinning_ = {address, thread, value, 0};
+    if (++spinning_.count < most_reads)
+        return;
+    report_spinning(address, size, how, place);
+    facts_.abandon(facts_.core);
+}
+
+void running_dispatch::report_spinning(uintptr_t address, size_t size, uint32_t how, const void *place) {
+    finding found;
+    found.kind = SMTL_REPORT_DEADLOCK;
+    found.actor = describe_running(how, size, place);
+    found.headline = "a thread waits for " + hex(spinning_.value) + " to change";
+    if (const smtl_watched *const watched = find(address)) {
+        found.offset = watched->offset_of(address);
+        name_object(*watched, found);
+        found.headline += " at offset " + std::to_string(found.offset) + " in " + describe_object(found, *watched);
+    }
+    found.headline += ", and no other can run";
+    error_ = "kernel '" + kernel_ + "': deadlock: " + found.headline + ", at " + found.actor.where.text();
+    if (!count_again(found.kind, found.actor.where, {}, kernel_))
+        report(std::move(found));
+}
+
+} // namespace smtl::sanitize

@@ -1,0 +1,260 @@
+#include "memory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../msl/include/smtl/abi.h"
+#include "../engine/engine.h"
+
+namespace smtl::sanitize {
+namespace {
+
+struct memory_map {
+    std::mutex mutex;
+    windows rooms;
+    /* By window. Written with the mutex held, read without. */
+    std::vector<std::atomic<smtl_watched *>> by_window{rooms.count()};
+    std::multimap<uintptr_t, smtl_watched *> foreign; /* by their ends; they may overlap */
+    std::vector<smtl_watched *> retired;
+    uint64_t last_key = 0;
+};
+
+memory_map &map() {
+    static memory_map *const only = new memory_map;
+    return *only;
+}
+
+size_t page_size() {
+    static const size_t size = size_t(sysconf(_SC_PAGESIZE));
+    return size;
+}
+
+size_t whole_pages(size_t bytes) { return (bytes + page_size() - 1) / page_size() * page_size(); }
+
+bool checks_uninit() { return (smtl_sanitizer_checks() & SMTL_SANITIZE_UNINIT) != 0; }
+
+/* The caller holds the mutex. */
+void place_in_window(smtl_watched &watched) {
+    std::atomic<smtl_watched *> &slot = map().by_window[map().rooms.index_of(watched.room.begin)];
+    if (smtl_watched *const before = slot.exchange(&watched))
+        map().retired.push_back(before);
+}
+
+/* Keys lie far enough apart for no two pieces of memory to share a part of the pattern. The caller holds the mutex. */
+uint64_t next_key() { return map().last_key += uint64_t(1) << 40; }
+
+bool give_pattern(smtl_watched &watched, uint64_t key, size_t first) {
+    auto written = std::make_unique<written_bytes>(key, first);
+    if (!written->reserve(watched.length))
+        return false;
+    watched.written = std::move(written);
+    return true;
+}
+
+unsigned char *bytes_of(const smtl_watched &watched) { return reinterpret_cast<unsigned char *>(watched.base); }
+
+/* In the middle of a window of its own, or wherever there is room where all windows are taken. */
+bool map_memory(smtl_watched &watched, int file, size_t file_offset, size_t within_page) {
+    watched.mapped_length = whole_pages(within_page + watched.length);
+    watched.room = map().rooms.take(watched.mapped_length);
+    if (watched.room) {
+        watched.mapped = watched.room.middle();
+        watched.in_window = true;
+        if (!windows::map(watched.mapped, watched.mapped_length, file, file_offset)) {
+            map().rooms.give_back(watched.room);
+            return false;
+        }
+    } else {
+        const int kind = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+        void *const memory =
+            mmap(nullptr, watched.mapped_length, PROT_READ | PROT_WRITE, kind, file, off_t(file_offset));
+        if (memory == MAP_FAILED)
+            return false;
+        watched.mapped = reinterpret_cast<uintptr_t>(memory);
+    }
+    watched.base = watched.mapped + within_page;
+    return true;
+}
+
+void publish(smtl_watched &watched) {
+    if (watched.in_window) {
+        place_in_window(watched);
+    } else {
+        watched.room = {watched.base, watched.base + watched.length};
+        map().foreign.emplace(watched.room.end, &watched);
+    }
+}
+
+smtl_watched *slot(std::vector<smtl_watched *> &slots, uint32_t index, size_t capacity, memory_kind kind) {
+    const std::lock_guard guard(map().mutex);
+    slots.resize(std::max<size_t>(slots.size(), index + 1));
+    if (slots[index] != nullptr)
+        return slots[index];
+    auto made = std::make_unique<smtl_watched>();
+    made->kind = kind;
+    made->index = index;
+    made->length = made->capacity = capacity;
+    if (!map_memory(*made, -1, 0, 0) || (kind == memory_kind::threadgroup_argument && !give_pattern(*made, next_key(), 0)))
+        return nullptr;
+    publish(*made);
+    return slots[index] = made.release();
+}
+
+} // namespace
+
+smtl_watched *find_watched(uintptr_t address) {
+    const size_t window = map().rooms.index_of(address);
+    if (window < map().rooms.count())
+        return map().by_window[window].load(std::memory_order_acquire);
+    const std::lock_guard guard(map().mutex);
+    for (auto found = map().foreign.upper_bound(address); found != map().foreign.end(); ++found)
+        if (found->second->room.contains(address))
+            return found->second;
+    return nullptr;
+}
+
+smtl_watched *slot_for_bytes(uint32_t index) {
+    static std::vector<smtl_watched *> slots;
+    constexpr size_t most_inline_bytes = 64 * 1024;
+    return slot(slots, index, most_inline_bytes, memory_kind::inline_bytes);
+}
+
+smtl_watched *slot_for_threadgroup_memory(uint32_t index) {
+    static std::vector<smtl_watched *> slots;
+    return slot(slots, index, SMTL_MAX_THREADGROUP_MEMORY, memory_kind::threadgroup_argument);
+}
+
+void forget_freed() {
+    const std::lock_guard guard(map().mutex);
+    for (smtl_watched *const watched : map().retired)
+        delete watched;
+    map().retired.clear();
+}
+
+void forget_accesses() {
+    const std::lock_guard guard(map().mutex);
+    for (const std::atomic<smtl_watched *> &slot : map().by_window)
+        if (smtl_watched *const watched = slot.load(std::memory_order_relaxed))
+            watched->cells.release();
+    for (const auto &[end, watched] : map().foreign)
+        watched->cells.release();
+}
+
+} // namespace smtl::sanitize
+
+using namespace smtl::sanitize;
+
+smtl_watched *smtl_sanitizer_allocate(size_t length, bool filled, bool shared) {
+    auto made = std::make_unique<smtl_watched>();
+    made->length = length;
+    if (shared) {
+        made->file = memfd_create("metal-heap", MFD_CLOEXEC);
+        if (made->file < 0)
+            return nullptr;
+        if (ftruncate(made->file, off_t(whole_pages(length))) != 0) {
+            close(made->file);
+            return nullptr;
+        }
+    }
+    const std::lock_guard guard(map().mutex);
+    const bool patterned = !filled && checks_uninit();
+    if (!map_memory(*made, made->file, 0, 0) || (patterned && !give_pattern(*made, next_key(), 0))) {
+        if (made->file >= 0)
+            close(made->file);
+        return nullptr;
+    }
+    if (patterned)
+        made->written->forget(bytes_of(*made), 0, length);
+    publish(*made);
+    return made.release();
+}
+
+smtl_watched *smtl_sanitizer_allocate_part(smtl_watched *whole, size_t offset, size_t length, bool fresh) {
+    auto made = std::make_unique<smtl_watched>();
+    made->length = length;
+    made->tracked = false;
+    const std::lock_guard guard(map().mutex);
+    const size_t within_page = offset % page_size();
+    if (!map_memory(*made, whole->file, offset - within_page, within_page))
+        return nullptr;
+    if (whole->written && !give_pattern(*made, whole->written->key(), offset))
+        return nullptr;
+    if (fresh && made->written)
+        made->written->forget(bytes_of(*made), 0, length);
+    publish(*made);
+    return made.release();
+}
+
+smtl_watched *smtl_sanitizer_watch(void *address, size_t length) {
+    auto made = std::make_unique<smtl_watched>();
+    made->base = reinterpret_cast<uintptr_t>(address);
+    made->length = length;
+    const std::lock_guard guard(map().mutex);
+    publish(*made);
+    return made.release();
+}
+
+void smtl_sanitizer_free(smtl_watched *watched) {
+    const std::lock_guard guard(map().mutex);
+    watched->freed = true;
+    watched->cells.release();
+    watched->written.reset();
+    if (watched->file >= 0)
+        close(watched->file);
+    if (watched->in_window) {
+        /* It stays in its window until that is needed: who still refers to it is told so. */
+        windows::unmap(watched->mapped, watched->mapped_length);
+        map().rooms.give_back(watched->room);
+        return;
+    }
+    if (watched->mapped != 0)
+        munmap(reinterpret_cast<void *>(watched->mapped), watched->mapped_length);
+    const auto [first, last] = map().foreign.equal_range(watched->room.end);
+    map().foreign.erase(std::find_if(first, last, [&](const auto &known) { return known.second == watched; }));
+    map().retired.push_back(watched);
+}
+
+void *smtl_sanitizer_bytes(const smtl_watched *watched) { return bytes_of(*watched); }
+
+void smtl_sanitizer_set_label(smtl_watched *watched, const char *label) {
+    const std::lock_guard guard(map().mutex);
+    watched->label = label != nullptr ? label : "";
+}
+
+void smtl_sanitizer_set_untracked(smtl_watched *watched) { watched->tracked = false; }
+
+void smtl_sanitizer_filled(const void *address, size_t size) {
+    const auto at = reinterpret_cast<uintptr_t>(address);
+    smtl_watched *const watched = find_watched(at);
+    if (watched != nullptr && watched->written && watched->holds(at, size))
+        watched->written->mark(at - watched->base, size);
+}
+
+void smtl_sanitizer_copied(void *to, const void *from, size_t size) {
+    smtl_sanitizer_filled(to, size);
+    const auto target_at = reinterpret_cast<uintptr_t>(to), source_at = reinterpret_cast<uintptr_t>(from);
+    smtl_watched *const target = find_watched(target_at), *const source = find_watched(source_at);
+    if (target == nullptr || source == nullptr || !target->written || !source->written ||
+        !target->holds(target_at, size) || !source->holds(source_at, size))
+        return;
+    constexpr size_t step = 8;
+    constexpr uint64_t all = (1u << step) - 1;
+    const size_t first = source_at - source->base;
+    for (size_t i = 0; i + step <= size; i += step) {
+        if (source->written->unmarked(first + i, step) != all)
+            continue;
+        bool fresh = true;
+        for (size_t byte = 0; byte < step; ++byte)
+            fresh = fresh && source->written->is_fresh(bytes_of(*source), first + i + byte);
+        if (fresh)
+            target->written->forget(bytes_of(*target), target_at - target->base + i, step);
+    }
+}

@@ -1,0 +1,72 @@
+/* What the sanitizer knows about a piece of memory that kernels see. */
+#ifndef SMTL_SANITIZER_MEMORY_H
+#define SMTL_SANITIZER_MEMORY_H
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "cells.h"
+#include "sanitizer.h"
+#include "windows.h"
+
+namespace smtl::sanitize {
+
+enum class memory_kind : uint8_t {
+    buffer,
+    inline_bytes,          /* of setBytes */
+    threadgroup_argument,
+    threadgroup_variable,
+};
+
+constexpr bool is_threadgroup(memory_kind kind) {
+    return kind == memory_kind::threadgroup_argument || kind == memory_kind::threadgroup_variable;
+}
+
+} // namespace smtl::sanitize
+
+struct smtl_watched {
+    uintptr_t base = 0;
+    size_t length = 0;
+    size_t capacity = 0; /* what `length` can be, of memory that is handed out anew to each dispatch */
+    /* Addresses that belong to it or to nobody. Of memory of somebody else's: its own alone. */
+    smtl::sanitize::window room;
+    bool in_window = false; /* what of the room is not memory can be mapped */
+    smtl::sanitize::memory_kind kind = smtl::sanitize::memory_kind::buffer;
+    uint32_t index = 0; /* of a threadgroup argument */
+    std::string label;
+    bool freed = false;
+    bool tracked = true;
+
+    /* Bytes written by kernels; without it all of them count as written. */
+    std::unique_ptr<smtl::sanitize::written_bytes> written;
+    smtl::sanitize::cell_store cells;
+
+    int file = -1;               /* of a shared allocation */
+    uintptr_t mapped = 0;        /* in the window */
+    size_t mapped_length = 0;
+
+    int64_t offset_of(uintptr_t address) const { return int64_t(address - base); }
+    bool holds(uintptr_t address, size_t size) const {
+        return address >= base && size <= length && address - base <= length - size;
+    }
+};
+
+namespace smtl::sanitize {
+
+/* What lies at the address, or off what it runs; NULL for addresses far from all that is known. Valid while the caller is
+ * the running dispatch. */
+smtl_watched *find_watched(uintptr_t address);
+
+/* Memory that the sanitizer itself hands to a dispatch, at the same place every time. */
+smtl_watched *slot_for_bytes(uint32_t index);
+smtl_watched *slot_for_threadgroup_memory(uint32_t index);
+
+/* Lets go of what was freed while a dispatch might have looked at it. */
+void forget_freed();
+/* No access before this one counts any more. */
+void forget_accesses();
+
+} // namespace smtl::sanitize
+
+#endif

@@ -1,0 +1,22 @@
+/* Places in the code of kernels, in terms of the source. */
+#ifndef SMTL_SANITIZER_PLACES_H
+#define SMTL_SANITIZER_PLACES_H
+
+#include <cstdint>
+#include <string>
+
+namespace smtl::sanitize {
+
+struct location {
+    std::string function, file;
+    uint32_t line = 0;
+    std::string text() const;
+};
+
+/* The line of the program that the instruction belongs to: of what is inlined there, the innermost that is not part of the
+ * standard library. `offset` is the instruction's in the shared object at `path`. */
+const location &locate(const std::string &path, uint32_t offset);
+
+} // namespace smtl::sanitize
+
+#endif

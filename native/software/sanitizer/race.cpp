@@ -1,0 +1,178 @@
+/* Whether accesses of different threads to the same place are in an order that Metal promises. */
+#include "running.h"
+
+#include <algorithm>
+
+#include "history.h"
+#include "order.h"
+
+namespace smtl::sanitize {
+namespace {
+
+constexpr uint32_t device_flag = 1, threadgroup_flag = 2; /* of mem_flags */
+/* Atomics that one threadgroup reads: with more it is taken to have seen all that was published. */
+constexpr size_t most_acquired = 64;
+
+bool is_atomic(const access &a) { return (a.touch & SMTL_TOUCH_ATOMIC) != 0; }
+bool is_write(const access &a) { return (a.touch & SMTL_TOUCH_WRITE) != 0; }
+
+uint32_t simdgroup_of(uint16_t thread) {
+    return thread & whole_simdgroup ? thread & ~uint32_t(whole_simdgroup) : thread / SMTL_SIMD_WIDTH;
+}
+
+} // namespace
+
+void running_dispatch::check_race(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *place) {
+    const access now = running_access(how, place);
+    const space where = is_threadgroup(watched.kind) ? threadgroup_space : device_space;
+    if ((how & SMTL_TOUCH_ATOMIC) && where == device_space)
+        exchange_through(watched.base + offset, how, now);
+    access earlier;
+    watched.cells.visit(std::max(watched.length, watched.capacity), offset, size, [&](cell &state) {
+        if (const access *const found = earlier.run == 0 ? conflict(state, now, where, watched.tracked) : nullptr)
+            earlier = *found;
+        record(state, now, where, watched.tracked);
+    });
+    if (earlier.run != 0)
+        report_race(watched, offset, size, earlier, now);
+}
+
+const access *running_dispatch::conflict(const cell &state, const access &now, space where, bool tracked) {
+    const auto conflicts = [&](const access &earlier) {
+        return earlier.run != 0 && !(is_atomic(earlier) && is_atomic(now)) && !in_order(earlier, now, where, tracked);
+    };
+    if (conflicts(state.write))
+        return &state.write;
+    if (is_write(now))
+        for (const access &read : state.reads)
+            if (conflicts(read))
+                return &read;
+    return nullptr;
+}
+
+/* Of reads that are in no order two are kept, of different threadgroups where there are such, and rather plain ones than
+ * atomic ones: a later write that is in conflict with any is then in conflict with one of them. */
+void running_dispatch::record(cell &state, const access &now, space where, bool tracked) {
+    if (is_write(now)) {
+        state.write = now;
+        state.reads[0] = state.reads[1] = {};
+        return;
+    }
+    for (access &read : state.reads) {
+        const bool as_strong = !is_atomic(now) || is_atomic(read);
+        if (read.run == 0 || (as_strong && in_order(read, now, where, tracked))) {
+            read = now;
+            return;
+        }
+    }
+    const bool diverse = state.reads[0].run != state.reads[1].run;
+    if (!is_atomic(now) && (is_atomic(state.reads[1]) || !diverse))
+        state.reads[1] = now;
+}
+
+bool running_dispatch::in_order(const access &earlier, const access &now, space where, bool tracked) {
+    if (earlier.run == now.run) {
+        if (earlier.thread == now.thread || earlier.clock < group_.at[where])
+            return true;
+        const uint32_t simdgroup = simdgroup_of(now.thread);
+        return simdgroup_of(earlier.thread) == simdgroup && earlier.clock < simdgroups_[simdgroup].at[where];
+    }
+    /* What another threadgroup left in threadgroup memory is gone. */
+    if (where == threadgroup_space)
+        return true;
+    if (earlier.run >= first_run_)
+        return is_published(earlier);
+    const size_t dispatch = history::shared().index_of(earlier.run);
+    if (dispatch != last_compared_) {
+        const smtl_moment &then = history::shared().at(dispatch).moment;
+        for (const bool with_tracking : {false, true})
+            last_order_[with_tracking] = comes_after(dispatch_.moment, then, with_tracking);
+        last_compared_ = dispatch;
+    }
+    return last_order_[tracked];
+}
+
+/* Another threadgroup of the dispatch has made the access visible, and this one has seen so: it has read an atomic that the
+ * other has written after a fence. */
+bool running_dispatch::is_published(const access &earlier) const {
+    if (acquired_.size() > most_acquired)
+        return true;
+    for (const auto &[location, publications] : published_) {
+        if (std::find(acquired_.begin(), acquired_.end(), location) == acquired_.end())
+            continue;
+        for (const publication &made : publications) {
+            const bool own = made.thread == earlier.thread && earlier.clock <= made.clock;
+            if (made.run == earlier.run && (own || earlier.clock < made.group_clock))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* An atomic is where threadgroups meet: with a fence before it, what came before the fence is published. */
+void running_dispatch::exchange_through(uintptr_t location, uint32_t how, const access &now) {
+    if (!(how & SMTL_TOUCH_STORE) && acquired_.size() <= most_acquired &&
+        std::find(acquired_.begin(), acquired_.end(), location) == acquired_.end())
+        acquired_.push_back(location);
+    if (how & SMTL_TOUCH_ORDERED)
+        fence(device_flag);
+    const uint32_t fenced = fences_[now.thread];
+    if (!(how & SMTL_TOUCH_WRITE) || (fenced == 0 && group_fence_ == 0))
+        return;
+    auto entry = std::find_if(published_.begin(), published_.end(),
+                              [location](const auto &known) { return known.first == location; });
+    if (entry == published_.end())
+        entry = published_.insert(published_.end(), {location, {}});
+    std::vector<publication> &all = entry->second;
+    const publication made = {run_, fenced != 0 ? now.thread : UINT32_MAX, fenced != 0 ? fenced - 1 : 0, group_fence_};
+    if (!all.empty() && all.back().run == made.run && all.back().thread == made.thread)
+        all.back() = made;
+    else
+        all.push_back(made);
+}
+
+void running_dispatch::fence(uint32_t memory) {
+    if (memory & device_flag)
+        fences_[facts_.core->thread] = clock_ + 1;
+}
+
+void running_dispatch::simdgroup_barrier(uint32_t memory) {
+    ++clock_;
+    barrier_clocks &own = simdgroups_[facts_.core->thread / SMTL_SIMD_WIDTH];
+    if (memory & device_flag)
+        own.at[device_space] = clock_;
+    if (memory & threadgroup_flag)
+        own.at[threadgroup_space] = clock_;
+}
+
+void running_dispatch::arrive(uint32_t site, uint32_t memory, const void *instruction) {
+    /* The instruction is the one to go on with. */
+    const access now = running_access(0, instruction);
+    barrier_memory_ = arrived_ ? barrier_memory_ & memory : memory;
+    if (!arrived_) {
+        arrived_ = true;
+        first_arrival_ = {site, now};
+    } else if (site != first_arrival_.site && !diverged_ && (checks_ & SMTL_SANITIZE_RACE)) {
+        diverged_ = true;
+        report_divergence("threads of one threadgroup wait in different barriers", now, &first_arrival_.where);
+    }
+}
+
+void running_dispatch::release(uint32_t arrived) {
+    const smtl_core &core = *facts_.core;
+    const uint32_t threads = core.threadgroup_size[0] * core.threadgroup_size[1] * core.threadgroup_size[2];
+    if (arrived < threads && !diverged_ && (checks_ & SMTL_SANITIZE_RACE)) {
+        diverged_ = true;
+        report_divergence("only " + std::to_string(arrived) + " of " + std::to_string(threads) +
+                              " threads of the threadgroup come to this barrier, the others have returned",
+                          first_arrival_.where, nullptr);
+    }
+    arrived_ = false;
+    ++clock_;
+    if (barrier_memory_ & device_flag)
+        group_.at[device_space] = group_fence_ = clock_;
+    if (barrier_memory_ & threadgroup_flag)
+        group_.at[threadgroup_space] = clock_;
+}
+
+} // namespace smtl::sanitize

@@ -1,0 +1,141 @@
+#include "running.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "history.h"
+#include "stack.h"
+
+namespace smtl::sanitize {
+namespace {
+
+running_dispatch *running = nullptr; /* by whoever holds `one_at_a_time_` */
+
+void touch_hook(smtl_core *, const volatile void *address, size_t size, uint32_t how, const void *place) {
+    running->touch(reinterpret_cast<uintptr_t>(address), size, how,
+                   place != nullptr ? place : __builtin_return_address(0));
+}
+void fence_hook(smtl_core *, uint32_t memory) { running->fence(memory); }
+void simdgroup_barrier_hook(smtl_core *, uint32_t memory) { running->simdgroup_barrier(memory); }
+
+uint32_t divide_up(uint32_t n, uint32_t d) { return n / d + (n % d != 0); }
+
+} // namespace
+
+std::mutex running_dispatch::one_at_a_time_;
+const smtl_sanitizer running_dispatch::hooks = {touch_hook, fence_hook, simdgroup_barrier_hook};
+
+running_dispatch::running_dispatch(const smtl_dispatch &dispatch, const char *kernel, image &code,
+                                   const argument_names &names)
+    : dispatch_(dispatch), kernel_(kernel), image_(code), names_(names), checks_(smtl_sanitizer_checks()) {
+    running = this;
+    forget_freed();
+    const auto &g = dispatch.threads_per_grid;
+    const auto &t = dispatch.threads_per_threadgroup;
+    const extent groups = {divide_up(g[0], t[0]), divide_up(g[1], t[1]), divide_up(g[2], t[2])};
+    first_run_ = history::shared().begin(
+        {0, kernel, code.path(), {g[0], g[1], g[2]}, {t[0], t[1], t[2]}, groups, dispatch.moment});
+    const uint32_t threads = std::min(t[0] * t[1] * t[2], SMTL_MAX_THREADS_PER_THREADGROUP);
+    simdgroups_.resize(divide_up(threads, SMTL_SIMD_WIDTH));
+    fences_.resize(threads);
+}
+
+running_dispatch::~running_dispatch() {
+    constexpr size_t page = 4096;
+    for (const uintptr_t scratch : scratch_pages_)
+        windows::unmap(scratch, page);
+    for (smtl_watched *const watched : borrowed_)
+        smtl_sanitizer_free(watched);
+    running = nullptr;
+}
+
+/* Memory for one argument, or what is known about it; false where memory has run out. */
+bool running_dispatch::bind_argument(uint32_t index) {
+    void *&bound = dispatch_.buffers[index];
+    if (dispatch_.inline_bytes >> index & 1) {
+        smtl_watched *const slot = slot_for_bytes(index);
+        if (slot == nullptr)
+            return false;
+        slot->length = dispatch_.buffer_lengths[index];
+        slot->cells.release();
+        std::memcpy(smtl_sanitizer_bytes(slot), bound, slot->length);
+        bound = smtl_sanitizer_bytes(slot);
+    } else if (bound != nullptr && find_watched(reinterpret_cast<uintptr_t>(bound)) == nullptr) {
+        borrowed_.push_back(smtl_sanitizer_watch(bound, dispatch_.buffer_lengths[index]));
+    }
+    if (dispatch_.threadgroup_lengths[index] == 0)
+        return true;
+    smtl_watched *const slot = slot_for_threadgroup_memory(index);
+    if (slot != nullptr)
+        slot->length = dispatch_.threadgroup_lengths[index];
+    return slot != nullptr;
+}
+
+bool running_dispatch::prepare(const core_facts &facts, std::string &problem) {
+    facts_ = facts;
+    problem = "no memory for the sanitizer's checks of it";
+    for (uint32_t i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; ++i)
+        if (!bind_argument(i))
+            return false;
+    problem = "the address space for the state of its stacks is taken";
+    return prepare_stacks(facts.core, SMTL_ARENA_SIZE);
+}
+
+void *running_dispatch::threadgroup_memory(uint32_t index) const {
+    return dispatch_.threadgroup_lengths[index] > 0 ? smtl_sanitizer_bytes(slot_for_threadgroup_memory(index)) : nullptr;
+}
+
+void running_dispatch::begin_threadgroup() {
+    const smtl_core &core = *facts_.core;
+    const uint64_t number =
+        core.threadgroup_position[0] +
+        uint64_t(core.threadgroups[0]) *
+            (core.threadgroup_position[1] + uint64_t(core.threadgroups[1]) * core.threadgroup_position[2]);
+    run_ = uint32_t(first_run_ + number);
+    clock_ = 1;
+    group_ = {};
+    std::fill(simdgroups_.begin(), simdgroups_.end(), barrier_clocks{});
+    std::fill(fences_.begin(), fences_.end(), 0);
+    group_fence_ = 0;
+    acquired_.clear();
+    arrived_ = false;
+    spinning_ = {};
+    if (!(checks_ & SMTL_SANITIZE_UNINIT))
+        return;
+    for (const auto &variable : image_.variables())
+        if (variable->written)
+            variable->written->forget(nullptr, 0, variable->length);
+    for (uint32_t i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; ++i)
+        if (dispatch_.threadgroup_lengths[i] > 0)
+            slot_for_threadgroup_memory(i)->written->forget(nullptr, 0, dispatch_.threadgroup_lengths[i]);
+}
+
+void running_dispatch::begin_thread(const void *stack_bottom, size_t stack_size) {
+    clean_stack(stack_bottom, stack_size);
+}
+
+void running_dispatch::touch(uintptr_t address, size_t size, uint32_t how, const void *place) {
+    if (address - reinterpret_cast<uintptr_t>(facts_.core) < SMTL_ARENA_SIZE) {
+        if (address >= facts_.stacks && (checks_ & SMTL_SANITIZE_BOUNDS))
+            check_stack(address, size, how, place);
+        return;
+    }
+    if (size == 0)
+        return;
+    smtl_watched *const watched = find(address);
+    if (watched == nullptr) {
+        check_elsewhere(address, size, how, place);
+        return;
+    }
+    if (!check_memory(*watched, address, size, how, place))
+        return;
+    if ((how & SMTL_TOUCH_ATOMIC) && !(how & SMTL_TOUCH_STORE))
+        check_spinning(address, size, how, place);
+    const size_t offset = address - watched->base;
+    if (checks_ & SMTL_SANITIZE_RACE)
+        check_race(*watched, offset, size, how, place);
+    if ((checks_ & SMTL_SANITIZE_UNINIT) && watched->written)
+        check_written(*watched, offset, size, how, place);
+}
+
+} // namespace smtl::sanitize

@@ -1,0 +1,150 @@
+/* A dispatch of an instrumented kernel while it runs: the checks of all that its threads do. One runs at a time, on one thread
+ * of the host, so that reports can be repeated and the state of memory needs no locks. */
+#ifndef SMTL_SANITIZER_RUNNING_H
+#define SMTL_SANITIZER_RUNNING_H
+
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "../engine/engine.h"
+#include "../msl/include/smtl/abi.h"
+#include "image.h"
+#include "memory.h"
+#include "reports.h"
+
+namespace smtl::sanitize {
+
+/* Names that reports use, by argument index. */
+struct argument_names {
+    std::string buffers[SMTL_MAX_BUFFER_ARGUMENTS], threadgroup[SMTL_MAX_BUFFER_ARGUMENTS];
+};
+
+/* What the engine tells of the core that runs the dispatch. */
+struct core_facts {
+    smtl_core *core;
+    uintptr_t stacks; /* from here to the end of the arena */
+    /* Ends the dispatch, from the kernel's stack. Does not return: nothing may be left to destroy. */
+    void (*abandon)(smtl_core *core);
+};
+
+class running_dispatch {
+  public:
+    /* Waits for the one before to end. */
+    running_dispatch(const smtl_dispatch &dispatch, const char *kernel, image &code, const argument_names &names);
+    ~running_dispatch();
+    running_dispatch(const running_dispatch &) = delete;
+    running_dispatch &operator=(const running_dispatch &) = delete;
+
+    /* With the bytes that the command buffer holds itself moved to where they can be watched. */
+    const smtl_dispatch &dispatch() const { return dispatch_; }
+    /* False, with the reason, where the checks cannot be made. */
+    bool prepare(const core_facts &facts, std::string &problem);
+    void *threadgroup_memory(uint32_t index) const;
+    static const smtl_sanitizer hooks;
+
+    void begin_threadgroup();
+    void begin_thread(const void *stack_bottom, size_t stack_size);
+    /* The running thread has come to a threadgroup_barrier. */
+    void arrive(uint32_t site, uint32_t memory, const void *instruction);
+    /* All threads that have not returned have. */
+    void release(uint32_t arrived);
+
+    /* What the command buffer's error says; empty where nothing went out of bounds. */
+    const std::string &error() const { return error_; }
+
+    void touch(uintptr_t address, size_t size, uint32_t how, const void *place);
+    void fence(uint32_t memory);
+    void simdgroup_barrier(uint32_t memory);
+
+  private:
+    enum space { device_space, threadgroup_space, space_count };
+    /* Of barriers: how far the clock had come at the last one that orders each kind of memory. */
+    struct barrier_clocks {
+        uint32_t at[space_count];
+    };
+    /* What one threadgroup has made visible to those that read an atomic after it. */
+    struct publication {
+        uint32_t run, thread, clock, group_clock;
+    };
+
+    bool bind_argument(uint32_t index);
+
+    /* bounds */
+    smtl_watched *find(uintptr_t address);
+    bool check_memory(smtl_watched &watched, uintptr_t address, size_t size, uint32_t how, const void *place);
+    void check_stack(uintptr_t address, size_t size, uint32_t how, const void *place);
+    void check_elsewhere(uintptr_t address, size_t size, uint32_t how, const void *place);
+    bool give_scratch_memory(const smtl_watched &watched, uintptr_t address, size_t size);
+    void report_bounds(finding found);
+    void report_outside(const smtl_watched &watched, uintptr_t address, size_t size, uint32_t how, const void *place);
+    void report_elsewhere(const constant_table *table, uintptr_t address, size_t size, uint32_t how, const void *place);
+
+    /* race */
+    void check_race(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *place);
+    const access *conflict(const cell &state, const access &now, space where, bool tracked);
+    void record(cell &state, const access &now, space where, bool tracked);
+    bool in_order(const access &earlier, const access &now, space where, bool tracked);
+    bool is_published(const access &earlier) const;
+    void exchange_through(uintptr_t location, uint32_t how, const access &now);
+    void report_race(const smtl_watched &watched, size_t offset, size_t size, const access &earlier, const access &now);
+
+    /* uninit */
+    void check_written(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *place);
+
+    void check_spinning(uintptr_t address, size_t size, uint32_t how, const void *place);
+    void report_spinning(uintptr_t address, size_t size, uint32_t how, const void *place);
+    void report_divergence(const std::string &headline, const access &now, const access *first);
+
+    /* description */
+    party describe(const access &what, size_t size) const;
+    party describe_running(uint32_t how, size_t size, const void *place) const;
+    access running_access(uint32_t how, const void *place) const;
+    uint32_t place_in_image(const void *place) const;
+    void name_object(const smtl_watched &watched, finding &found) const;
+    std::string describe_object(const finding &found, const smtl_watched &watched) const;
+
+    static std::mutex one_at_a_time_;
+    std::lock_guard<std::mutex> lock_{one_at_a_time_};
+
+    smtl_dispatch dispatch_{};
+    const std::string kernel_;
+    image &image_;
+    const argument_names &names_;
+    core_facts facts_{};
+    const uint32_t checks_;
+    std::string error_;
+    smtl_watched *last_found_ = nullptr;
+    std::set<uintptr_t> scratch_pages_;
+    std::vector<smtl_watched *> borrowed_; /* buffers that only this dispatch says anything of */
+
+    uint32_t first_run_ = 0, run_ = 0;
+    uint32_t clock_ = 0;
+    barrier_clocks group_{};
+    std::vector<barrier_clocks> simdgroups_;
+    std::vector<uint32_t> fences_; /* by thread: the clock at its last fence of device memory, plus 1 */
+    uint32_t group_fence_ = 0;     /* the same of barriers, for all threads */
+    std::vector<std::pair<uintptr_t, std::vector<publication>>> published_;
+    std::vector<uintptr_t> acquired_; /* atomics that this threadgroup has read */
+    size_t last_compared_ = SIZE_MAX; /* dispatch, and whether this one comes after it: tracked, untracked */
+    bool last_order_[2] = {};
+
+    struct arrival {
+        uint32_t site = 0;
+        access where;
+    } first_arrival_;
+    bool arrived_ = false, diverged_ = false;
+    uint32_t barrier_memory_ = 0;
+
+    struct {
+        uintptr_t address = 0;
+        uint32_t thread = 0, value = 0;
+        uint64_t count = 0;
+    } spinning_;
+};
+
+} // namespace smtl::sanitize
+
+#endif

@@ -1,0 +1,78 @@
+/* The sanitizer of Metal kernels, as the framework, the compiler and the engine see it: what is switched on, the memory that
+ * it watches, and the order of dispatches. Everything here does nothing, or is not called, while it is off. */
+#ifndef SMTL_SANITIZER_INTERFACE_H
+#define SMTL_SANITIZER_INTERFACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* SOFTWARE_METAL_SANITIZE: a list of bounds, race, uninit and all, with commas. Read once, at the first use. */
+enum { SMTL_SANITIZE_BOUNDS = 1, SMTL_SANITIZE_RACE = 2, SMTL_SANITIZE_UNINIT = 4 };
+uint32_t smtl_sanitizer_checks(void);
+static inline bool smtl_sanitizer_enabled(void) { return smtl_sanitizer_checks() != 0; }
+
+/* Where the state of a kernel's stack is kept: at this plus an eighth of the address. Compiled into the kernels. */
+extern const uint64_t smtl_sanitizer_stack_shadow_offset;
+
+/* --- Memory ------------------------------------------------------------------------------------------------------- */
+
+/* Memory that kernels are given, and what is known about it. */
+typedef struct smtl_watched smtl_watched;
+
+/* `length` bytes far from all other memory, so that what runs off them can be told. Bytes that the caller does not fill
+ * count as written by nobody until a kernel writes them or they change otherwise. `shared`: parts of it can be watched by
+ * themselves. NULL when memory runs out. */
+smtl_watched *smtl_sanitizer_allocate(size_t length, bool filled, bool shared);
+/* `length` bytes of a shared allocation as memory of their own, at an address of their own. `fresh`: written by nobody. */
+smtl_watched *smtl_sanitizer_allocate_part(smtl_watched *whole, size_t offset, size_t length, bool fresh);
+/* Memory of somebody else's, which counts as written. NULL when memory runs out. */
+smtl_watched *smtl_sanitizer_watch(void *address, size_t length);
+void smtl_sanitizer_free(smtl_watched *watched);
+void *smtl_sanitizer_bytes(const smtl_watched *watched);
+/* What reports call it; NULL takes the name away. */
+void smtl_sanitizer_set_label(smtl_watched *watched, const char *label);
+/* Metal does not keep encoders that use it apart. */
+void smtl_sanitizer_set_untracked(smtl_watched *watched);
+/* The GPU writes these bytes without a kernel. */
+void smtl_sanitizer_filled(const void *address, size_t size);
+/* The same for a copy that has been made: what nobody had written at the source is as unwritten at the destination. */
+void smtl_sanitizer_copied(void *to, const void *from, size_t size);
+
+/* --- Order -------------------------------------------------------------------------------------------------------- */
+
+/* The dispatches of one queue in the order in which Metal executes them. */
+typedef struct smtl_order smtl_order;
+
+/* What a dispatch is ordered by. All zero: after every other one. */
+typedef struct {
+    uint32_t queue; /* from 1 */
+    uint32_t phase; /* dispatches of one queue are ordered by it; those of one phase are not */
+    uint32_t encoder_phase;   /* the first of its encoder */
+    uint32_t untracked_phase; /* what came up to here in the queue is done, hazards tracked or not */
+    const struct smtl_clock *seen; /* how far other queues have come for certain; NULL: unknown */
+} smtl_moment;
+
+smtl_order *smtl_order_create(void);
+void smtl_order_release(smtl_order *order);
+
+/* What the CPU knows to be done when it commits a command buffer; the command buffer comes after it. */
+const struct smtl_clock *smtl_order_known(void);
+void smtl_order_begin_command_buffer(smtl_order *order, const struct smtl_clock *known);
+void smtl_order_begin_encoder(smtl_order *order, bool concurrent);
+void smtl_order_barrier(smtl_order *order);
+smtl_moment smtl_order_dispatch(smtl_order *order);
+/* Fences and events: what signals, and what has waited for it. */
+uint64_t smtl_order_position(const smtl_order *order);
+void smtl_order_wait(smtl_order *order, uint64_t position);
+/* The CPU has seen that all up to the position is done. */
+void smtl_order_observe(uint64_t position);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

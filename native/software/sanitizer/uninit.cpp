@@ -1,0 +1,73 @@
+/* Whether what is read has ever been written. */
+#include "running.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace smtl::sanitize {
+namespace {
+
+/* So many bytes must be as fresh memory is for that to be no accident: then it is one in four thousand million times. */
+constexpr size_t least_fresh = 4;
+constexpr size_t longest = 64;
+
+/* Vectors of three are read as vectors of four, and the fourth component of nobody. */
+bool is_fourth_component(size_t size, uint64_t unwritten) {
+    if (!std::has_single_bit(size) || size < 4 || size > 32)
+        return false;
+    const size_t component = size / 4;
+    return (unwritten & ((uint64_t(1) << 3 * component) - 1)) == 0;
+}
+
+} // namespace
+
+/* The bytes, at most 64, that nobody has written. */
+static uint64_t unwritten_bytes(const smtl_watched &watched, size_t offset, size_t size) {
+    const written_bytes &written = *watched.written;
+    uint64_t unwritten = written.unmarked(offset, size);
+    if (unwritten == 0 || is_threadgroup(watched.kind))
+        return unwritten;
+    /* The CPU may have written them: not if they and their neighbours are as they were. */
+    const auto *const memory = reinterpret_cast<const unsigned char *>(watched.base);
+    const size_t begin = offset - std::min(offset, least_fresh);
+    const size_t end = std::min(offset + size + least_fresh, watched.length);
+    size_t fresh = 0, longest_run = 0;
+    for (size_t at = begin; at < end; ++at) {
+        const bool is_fresh = written.unmarked(at, 1) != 0 && written.is_fresh(memory, at);
+        fresh = is_fresh ? fresh + 1 : 0;
+        if (at >= offset && (is_fresh || at <= offset + size))
+            longest_run = std::max(longest_run, fresh);
+        if (at >= offset && at < offset + size && !is_fresh)
+            unwritten &= ~(uint64_t(1) << (at - offset));
+    }
+    return longest_run >= std::min(least_fresh, watched.length) ? unwritten : 0;
+}
+
+void running_dispatch::check_written(smtl_watched &watched, size_t offset, size_t size, uint32_t how,
+                                     const void *place) {
+    const bool reads = !(how & SMTL_TOUCH_WRITE) || ((how & SMTL_TOUCH_ATOMIC) && !(how & SMTL_TOUCH_STORE));
+    size_t unwritten = 0;
+    for (size_t done = 0; reads && done < size; done += longest) {
+        const size_t part = std::min(longest, size - done);
+        const uint64_t bits = unwritten_bytes(watched, offset + done, part);
+        if (bits != 0 && !is_fourth_component(size, bits))
+            unwritten += size_t(std::popcount(bits));
+    }
+    /* Copies of whole structures take padding along. */
+    const size_t enough = how & SMTL_TOUCH_COPY ? size : std::min(size, least_fresh);
+    if (unwritten >= enough && unwritten > 0) {
+        finding found;
+        found.kind = SMTL_REPORT_UNINITIALIZED;
+        found.actor = describe_running(how, size, place);
+        found.offset = int64_t(offset);
+        name_object(watched, found);
+        found.headline = "read of " + std::to_string(size) + " bytes at offset " + std::to_string(offset) +
+                         " that nothing has written, in " + describe_object(found, watched);
+        if (!count_again(found.kind, found.actor.where, {}, kernel_))
+            report(std::move(found));
+    }
+    if ((how & SMTL_TOUCH_WRITE) || unwritten > 0)
+        watched.written->mark(offset, size);
+}
+
+} // namespace smtl::sanitize
