@@ -2,7 +2,8 @@
 //
 // A threadgroup of two simdgroups makes a tile of y: 64 rows of W by `Columns` rows of x. It walks along k in steps of 32:
 // all threads unpack the step's weights and activations as floats into threadgroup memory, then every simdgroup multiplies
-// its half. The product is made transposed (W . x^T), so that the weights, the larger side, are stored as they lie.
+// all of the weights with its half of the activations. The product is made transposed (W . x^T), so that the weights, the
+// larger side, are loaded as they lie.
 #include "weights.h"
 
 #include <metal_simdgroup_matrix>
@@ -39,6 +40,18 @@ inline Chunk load_row_of_x(device const float *row, uint chunk, uint k) {
     return load_some(row + chunk * chunk_elements, chunk == whole ? k % chunk_elements : 0);
 }
 
+// Writes chunk `chunk` of a step of row `row`, an operand being in 8x8 blocks.
+template <typename W>
+inline void store_chunk(threadgroup float4 *operand, uint row, uint chunk, Chunk values) {
+    threadgroup float4 *block = operand + (row / 8) * (tile_k / 8) * 16 + (row % 8) * 2;
+    const uint first = W::first(chunk) / 8;
+    const uint second = first + W::second / 8;
+    block[first * 16] = values.scaled(0);
+    block[first * 16 + 1] = values.scaled(1);
+    block[second * 16] = values.scaled(2);
+    block[second * 16 + 1] = values.scaled(3);
+}
+
 template <typename W, uint Columns>
 kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
                    device const uchar *weights [[buffer(1)]],
@@ -47,24 +60,22 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
                    uint2 group [[threadgroup_position_in_grid]],
                    uint thread_index [[thread_index_in_threadgroup]],
                    uint simdgroup [[simdgroup_index_in_threadgroup]]) {
-    // Weights: 8x8 blocks, each of 64 consecutive floats, so that a block's rows fall on different banks. Activations:
-    // transposed, [k][column], the columns padded by 4 for the same reason.
-    constexpr uint column_stride = Columns + 4;
+    // Both operands as they come, row by row of W and of x, in 8x8 blocks of 64 consecutive floats each, so that a block's
+    // rows fall on different banks; the blocks of x are transposed when they are loaded.
     constexpr uint weight_floats = tile_rows * tile_k;
-    constexpr uint operand_floats = weight_floats + tile_k * column_stride;
+    constexpr uint operand_floats = weight_floats + Columns * tile_k;
     constexpr uint out_stride = tile_rows + 4;
     constexpr uint out_floats = Columns * out_stride;
-    // Blocks of 8x8 results of one simdgroup, which has half of the rows.
-    constexpr uint row_blocks = tile_rows / 16;
-    constexpr uint column_blocks = Columns / 8;
+    // Blocks of 8x8 results of one simdgroup, which has half of the columns.
+    constexpr uint row_blocks = tile_rows / 8;
+    constexpr uint column_blocks = Columns / 16;
     // Two chunks make a step of a row: so many are a thread's to unpack.
     constexpr uint weight_chunks = tile_rows * 2 / threads;
     constexpr uint activation_chunks = Columns * 2 / threads;
     // Of float4, so that it is aligned for them.
     threadgroup float4 memory4[(operand_floats > out_floats ? operand_floats : out_floats) / 4];
     threadgroup float *memory = (threadgroup float *)memory4;
-    threadgroup float *weight_tile = memory;
-    threadgroup float *activation_tile = memory + weight_floats;
+    threadgroup float4 *activations4 = memory4 + weight_floats / 4;
 
     const uint k = arguments.k;
     const uint n = arguments.n;
@@ -72,17 +83,17 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
     const uint row0 = group.x * tile_rows;
     const uint column0 = group.y * Columns;
 
-    // Neighbouring threads take the chunks of a row of weights, but different rows of x, whose elements they scatter: either
-    // way they write to different banks. Past the edges the last row is read again and its result dropped.
-    const uint weight_row = thread_index / 2;
-    const uint weight_half = thread_index % 2;
+    // Neighbouring threads take the two chunks of a row. Past the edges the last row is read again and its result dropped.
+    const uint first_row = thread_index / 2;
+    const uint chunk_of_step = thread_index % 2;
     device const uchar *weight_source[weight_chunks];
     for (uint i = 0; i < weight_chunks; i++) {
-        weight_source[i] = weights + min(row0 + weight_row + i * (threads / 2), n - 1) * W::row_bytes(k);
+        weight_source[i] = weights + min(row0 + first_row + i * (threads / 2), n - 1) * W::row_bytes(k);
     }
-    const uint activation_column = thread_index % Columns;
-    const uint activation_half = thread_index / Columns;
-    device const float *activation_source = x + ulong(min(column0 + activation_column, m - 1)) * k;
+    device const float *activation_source[activation_chunks];
+    for (uint i = 0; i < activation_chunks; i++) {
+        activation_source[i] = x + ulong(min(column0 + first_row + i * (threads / 2), m - 1)) * k;
+    }
 
     simdgroup_float8x8 sums[row_blocks][column_blocks];
     #pragma clang loop unroll(full)
@@ -92,31 +103,17 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
             sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
         }
     }
-    threadgroup const float *simdgroup_weights = weight_tile + simdgroup * row_blocks * (tile_k / 8) * 64;
+    threadgroup const float *simdgroup_activations =
+        memory + weight_floats + simdgroup * column_blocks * (tile_k / 8) * 64;
 
     for (uint chunk = 0; chunk * chunk_elements < k; chunk += tile_k / chunk_elements) {
         for (uint i = 0; i < weight_chunks; i++) {
-            const Chunk w = load_weights<W>(weight_source[i], chunk + weight_half, k);
-            const uint row = weight_row + i * (threads / 2);
-            threadgroup float4 *block = memory4 + (row / 8) * (tile_k / 8) * 16 + (row % 8) * 2;
-            const uint first = W::first(weight_half) / 8;
-            const uint second = first + W::second / 8;
-            block[first * 16] = w.scaled(0);
-            block[first * 16 + 1] = w.scaled(1);
-            block[second * 16] = w.scaled(2);
-            block[second * 16 + 1] = w.scaled(3);
+            const Chunk w = load_weights<W>(weight_source[i], chunk + chunk_of_step, k);
+            store_chunk<W>(memory4, first_row + i * (threads / 2), chunk_of_step, w);
         }
         for (uint i = 0; i < activation_chunks; i++) {
-            const uint activation_chunk = activation_half + i * (threads / Columns);
-            const Chunk a = load_row_of_x<W>(activation_source, chunk + activation_chunk, k);
-            threadgroup float *low = activation_tile + W::first(activation_chunk) * column_stride + activation_column;
-            threadgroup float *high = low + W::second * column_stride;
-            for (uint j = 0; j < 4; j++) {
-                low[j * column_stride] = a.v[0][j];
-                low[(j + 4) * column_stride] = a.v[1][j];
-                high[j * column_stride] = a.v[2][j];
-                high[(j + 4) * column_stride] = a.v[3][j];
-            }
+            const Chunk a = load_row_of_x<W>(activation_source[i], chunk + chunk_of_step, k);
+            store_chunk<W>(activations4, first_row + i * (threads / 2), chunk_of_step, a);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
@@ -125,11 +122,11 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
             simdgroup_float8x8 b[column_blocks];
             #pragma clang loop unroll(full)
             for (uint i = 0; i < row_blocks; i++) {
-                simdgroup_load(a[i], simdgroup_weights + (i * (tile_k / 8) + kb) * 64, 8);
+                simdgroup_load(a[i], memory + (i * (tile_k / 8) + kb) * 64, 8);
             }
             #pragma clang loop unroll(full)
             for (uint j = 0; j < column_blocks; j++) {
-                simdgroup_load(b[j], activation_tile + kb * 8 * column_stride + j * 8, column_stride);
+                simdgroup_load(b[j], simdgroup_activations + (j * (tile_k / 8) + kb) * 64, 8, ulong2(0, 0), true);
             }
             #pragma clang loop unroll(full)
             for (uint i = 0; i < row_blocks; i++) {
@@ -143,7 +140,7 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
     }
 
     // Through threadgroup memory: transposed back, then written four wide where the tile is whole.
-    threadgroup float *out = memory + simdgroup * row_blocks * 8;
+    threadgroup float *out = memory + simdgroup * column_blocks * 8 * out_stride;
     #pragma clang loop unroll(full)
     for (uint i = 0; i < row_blocks; i++) {
         #pragma clang loop unroll(full)

@@ -89,49 +89,79 @@ template <class T> SMTL_INLINE void store_row(T *to, tile_row row) {
     *(typename eight<stored>::unaligned *)to = tile_element<T>::narrow(row);
 }
 
-SMTL_INLINE tile_rows transposed(const tile_rows &m) {
-    tile_rows twos, fours, result;
-    for (uint32_t i = 0; i < tile_size; i += 2) {
-        twos.rows[i] = __builtin_shufflevector(m.rows[i], m.rows[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-        twos.rows[i + 1] = __builtin_shufflevector(m.rows[i], m.rows[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+/* Two neighbours of a row: what transposing a tile moves as one, since its pairs of rows are columns' neighbours then. */
+typedef double two_floats;
+typedef double eight_twos __attribute__((ext_vector_type(8)));
+
+/* Rows of memory become columns of the tile: pair i has the i-th two floats of every row. */
+SMTL_INLINE void pack_transposed(tile &to, const tile_rows &m) {
+    eight_twos fours[tile_size / 2]; /* of rows 0 to 3 and 4 to 7: twos 0 and 1, twos 2 and 3 */
+    for (uint32_t half = 0; half < 2; ++half) {
+        const tile_row *const rows = m.rows + half * 4;
+        const eight_twos a = (eight_twos)join(rows[0], rows[1]), b = (eight_twos)join(rows[2], rows[3]);
+        fours[half * 2] = __builtin_shufflevector(a, b, 0, 4, 8, 12, 1, 5, 9, 13);
+        fours[half * 2 + 1] = __builtin_shufflevector(a, b, 2, 6, 10, 14, 3, 7, 11, 15);
     }
-    for (uint32_t i = 0; i < tile_size; i += 4)
-        for (uint32_t j = 0; j < 2; ++j) {
-            const tile_row a = twos.rows[i + j], b = twos.rows[i + j + 2];
-            fours.rows[i + j] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-            fours.rows[i + j + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+    for (uint32_t i = 0; i < 2; ++i) {
+        const eight_twos low = fours[i], high = fours[i + 2];
+        to.pairs[2 * i] = (row_pair)__builtin_shufflevector(low, high, 0, 1, 2, 3, 8, 9, 10, 11);
+        to.pairs[2 * i + 1] = (row_pair)__builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+
+SMTL_INLINE tile_rows unpack_transposed(const tile &from) {
+    tile_rows m;
+    for (uint32_t half = 0; half < 2; ++half) {
+        eight_twos fours[2]; /* of columns 0 to 3 or 4 to 7: twos 0 and 1, twos 2 and 3 */
+        for (uint32_t i = 0; i < 2; ++i) {
+            const eight_twos a = (eight_twos)from.pairs[2 * i], b = (eight_twos)from.pairs[2 * i + 1];
+            fours[i] = half == 0 ? __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+                                 : __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
         }
-    for (uint32_t i = 0; i < 4; ++i) {
-        const tile_row a = fours.rows[i], b = fours.rows[i + 4];
-        result.rows[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-        result.rows[i + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        tile_row *const rows = m.rows + half * 4;
+        rows[0] = (tile_row)__builtin_shufflevector(fours[0], fours[1], 0, 1, 8, 9);
+        rows[1] = (tile_row)__builtin_shufflevector(fours[0], fours[1], 2, 3, 10, 11);
+        rows[2] = (tile_row)__builtin_shufflevector(fours[0], fours[1], 4, 5, 12, 13);
+        rows[3] = (tile_row)__builtin_shufflevector(fours[0], fours[1], 6, 7, 14, 15);
     }
-    return result;
+    return m;
 }
 
 /* The functions below are the bulk of a matrix kernel's work and are called, not inlined: copies of them would not fit
  * into the processor's cache of decoded instructions. */
 #define SMTL_TILE_FUNCTION static SMTL_UNINSTRUMENTED __attribute__((noinline, unused))
 
-template <class T> SMTL_TILE_FUNCTION void load_tile(tile &to, const T *from, uint64_t stride, bool transpose) {
+/* Registers of 64 bytes where there are such: compilers shy away from them otherwise. */
+#if defined(__AVX512F__)
+#define SMTL_WIDEST_REGISTERS __attribute__((min_vector_width(512)))
+#else
+#define SMTL_WIDEST_REGISTERS
+#endif
+
+template <class T>
+SMTL_WIDEST_REGISTERS SMTL_TILE_FUNCTION void load_tile(tile &to, const T *from, uint64_t stride, bool transpose) {
     tile_rows m;
     for (uint32_t r = 0; r < tile_size; ++r)
         m.rows[r] = load_row(from + r * stride);
-    if (transpose)
-        m = transposed(m);
+    if (transpose) {
+        pack_transposed(to, m);
+        return;
+    }
     for (uint32_t i = 0; i < tile_size / 2; ++i)
         to.pairs[i] = __builtin_shufflevector(m.rows[2 * i], m.rows[2 * i + 1], 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13,
                                               6, 14, 7, 15);
 }
 
-template <class T> SMTL_TILE_FUNCTION void store_tile(const tile &from, T *to, uint64_t stride, bool transpose) {
+template <class T>
+SMTL_WIDEST_REGISTERS SMTL_TILE_FUNCTION void store_tile(const tile &from, T *to, uint64_t stride, bool transpose) {
     tile_rows m;
-    for (uint32_t i = 0; i < tile_size / 2; ++i) {
-        m.rows[2 * i] = from.pairs[i].even;
-        m.rows[2 * i + 1] = from.pairs[i].odd;
-    }
     if (transpose)
-        m = transposed(m);
+        m = unpack_transposed(from);
+    else
+        for (uint32_t i = 0; i < tile_size / 2; ++i) {
+            m.rows[2 * i] = from.pairs[i].even;
+            m.rows[2 * i + 1] = from.pairs[i].odd;
+        }
     for (uint32_t r = 0; r < tile_size; ++r)
         store_row(to + r * stride, m.rows[r]);
 }
@@ -140,17 +170,6 @@ template <class T> SMTL_TILE_FUNCTION void round_tile(tile &m) {
     for (row_pair &pair : m.pairs)
         pair = tile_element<T>::round(pair);
 }
-
-/* Two floats, and eight times the same two: one load to the processor. */
-typedef double two_floats;
-typedef double eight_twos __attribute__((ext_vector_type(8)));
-
-/* Registers of 64 bytes where there are such: compilers shy away from them otherwise. */
-#if defined(__AVX512F__)
-#define SMTL_WIDEST_REGISTERS __attribute__((min_vector_width(512)))
-#else
-#define SMTL_WIDEST_REGISTERS
-#endif
 
 /* d = a * b + c; any of them may be the same. */
 SMTL_WIDEST_REGISTERS SMTL_TILE_FUNCTION void multiply_add(tile &d, const tile &a, const tile &b, const tile &c) {
