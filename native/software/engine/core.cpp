@@ -109,8 +109,9 @@ bool core::next_threadgroup() {
         return false;
     if (chunk_next == chunk_end && !next_chunk())
         return false;
-    ++threadgroups_run;
-    place_threadgroup(current->in_order(chunk_next++));
+    place_threadgroups(current->in_order(chunk_next));
+    threadgroups_run += threadgroup_run;
+    chunk_next += threadgroup_run;
     if (current->checks != nullptr)
         current->checks->begin_threadgroup();
     else if (current->poison)
@@ -118,7 +119,7 @@ bool core::next_threadgroup() {
     return true;
 }
 
-void core::place_threadgroup(uint64_t linear) {
+void core::place_threadgroups(uint64_t linear) {
     const smtl::launch &launch = *current;
     const extent position = launch.position_of(linear);
     const extent size = {std::min(launch.threadgroup.x, launch.grid.x - position.x * launch.threadgroup.x),
@@ -126,10 +127,14 @@ void core::place_threadgroup(uint64_t linear) {
                          std::min(launch.threadgroup.z, launch.grid.z - position.z * launch.threadgroup.z)};
     copy_extent(threadgroup_position, position);
     copy_extent(threadgroup_size, size);
-    thread_count = uint32_t(size.volume());
+    threadgroup_run = 1;
     if (blocks) {
+        thread_count = uint32_t(size.volume());
         random_state = mix(launch.shuffle_seed ^ mix(linear));
         reset_threads();
+    } else if (launch.runs_in_rows() && size.x == launch.threadgroup.x) {
+        const uint32_t whole_in_row = launch.grid.x / launch.threadgroup.x - position.x;
+        threadgroup_run = uint32_t(std::min<uint64_t>(whole_in_row, chunk_end - chunk_next));
     }
 }
 

@@ -69,7 +69,8 @@ struct core : smtl_core {
     void bind_launch(smtl::launch &launch);
     bool next_chunk();
     bool next_threadgroup();
-    void place_threadgroup(uint64_t linear);
+    /* The threadgroup, and those that follow it in x where the kernel takes several at once. */
+    void place_threadgroups(uint64_t linear);
     void poison_threadgroup_memory();
     void reset_threads();
     std::string describe_fault() const;

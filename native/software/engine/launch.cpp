@@ -33,6 +33,8 @@ uint64_t launch::in_order(uint64_t step) const {
 }
 
 extent launch::position_of(uint64_t number) const {
+    if (number < threadgroups.x && threadgroups.y == 1)
+        return {uint32_t(number), 0, 0};
     constexpr uint64_t panel_height = 4;
     const uint64_t layer_size = uint64_t(threadgroups.x) * threadgroups.y;
     const uint64_t layer = number / layer_size, in_layer = number % layer_size;

@@ -41,6 +41,8 @@ struct launch {
     /* Where in the grid a threadgroup lies. Neighbours in y follow each other in panels of a few, so that what the
      * threadgroups of a matrix product have in common is found in the cache from both sides. */
     extent position_of(uint64_t number) const;
+    /* Threadgroups whose numbers follow each other are neighbours in x, and nothing happens between them. */
+    bool runs_in_rows() const { return threadgroups.y == 1 && !shuffle && !poison && checks == nullptr; }
     void fail(std::string message);
     /* Stacks that a core must have before it takes part. */
     uint32_t stacks_needed() const;

@@ -65,7 +65,8 @@ struct smtl_sanitized_globals {
     size_t count;
 };
 
-/* One worker's view of the threadgroup that it executes. Only the engine writes it, but for `contexts`. */
+/* One worker's view of the threadgroup that it executes. Only the engine writes it, but for `contexts` and the position in
+ * a run of threadgroups. */
 struct smtl_core {
     /* The engine runs on a stack of its own, entered and left by jumps; see `enter` in the library's core.h. The first
      * two are used by the engine's assembly, at these offsets. */
@@ -79,6 +80,9 @@ struct smtl_core {
     /* The exchange that the running thread has come from; valid until it blocks again. */
     smtl_exchange *exchange;
 
+    /* How many threadgroups, neighbours in x and all of one size, `run` is to execute: the first one's position, which `run`
+     * moves on with it. One for kernels that block. */
+    uint32_t threadgroup_run;
     uint32_t threadgroup_position[3];
     uint32_t threadgroup_size[3]; /* threads in this threadgroup: fewer than the dispatch's at a ragged edge */
     uint32_t dispatch_threadgroup_size[3];
@@ -112,7 +116,7 @@ struct smtl_kernel_image {
     const smtl_parameter *parameters;
     const char *name;
     /* Of a kernel that blocks: runs the thread `core->thread`, and ends by a jump to `enter_finished`. Of others: runs all
-     * threads of the threadgroup and returns. */
+     * threads of `core->threadgroup_run` threadgroups and returns. */
     void (*run)(smtl_core *core);
     /* Empty in a kernel whose threads never block. */
     const smtl_blocking_site *blocking_begin;

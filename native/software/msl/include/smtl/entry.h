@@ -227,6 +227,18 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
 #endif
         auto arguments = make_pack(Descriptor::template bind<Parameter>(core)...);
 
+        /* Neighbours in x: short threadgroups cost little more than their work. */
+        for (uint32_t left = core->threadgroup_run;;) {
+            run_threadgroup(core, arguments, g);
+            if (--left == 0)
+                return;
+            core->threadgroup_position[0] = ++g.index.x;
+            g.origin.x += g.dispatch_size.x;
+        }
+    }
+
+    template <class Arguments>
+    static SMTL_INLINE void run_threadgroup(smtl_core *core, Arguments &arguments, const group &g) {
         const uint32_t total = volume(g.size);
         thread t = {{0, 0, 0}, blocking ? core->thread : 0};
         t.local.x = t.index;
