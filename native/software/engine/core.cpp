@@ -54,6 +54,7 @@ void core::bind_launch(smtl::launch &launch) {
         threadgroup_memory[i] = memory + dynamic_memory;
         dynamic_memory += aligned(launch.dispatch->threadgroup_lengths[i]);
     }
+    static_memory = launch.kernel->static_memory_of_thread();
     stacks.reset();
     if (launch.checks == nullptr)
         return;
@@ -142,7 +143,7 @@ void core::poison_threadgroup_memory() {
     constexpr int nan_byte = 0xff;
     std::memset(memory, nan_byte, dynamic_memory);
     if (const size_t size = current->kernel->static_threadgroup_memory)
-        std::memset(current->kernel->static_memory_of_thread(), nan_byte, size);
+        std::memset(static_memory, nan_byte, size);
 }
 
 const smtl_context *core::abandon_kernel(int signal_number, const void *address) {

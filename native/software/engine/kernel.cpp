@@ -100,7 +100,7 @@ smtl_kernel *load(const char *path, const char *entry, std::string &problem) {
 
 void *smtl_kernel::static_memory_of_thread() const {
     tls_index start{tls_module, 0};
-    return __tls_get_addr(&start);
+    return static_threadgroup_memory == 0 ? nullptr : __tls_get_addr(&start);
 }
 
 /* A moving average, so that one interruption does not decide. */

@@ -93,6 +93,7 @@ struct smtl_core {
 
     void *const *buffers; /* SMTL_BUFFER_SLOTS addresses */
     void *threadgroup_memory[SMTL_BUFFER_SLOTS];
+    void *static_memory; /* the kernel's own `threadgroup` variables */
     smtl_context contexts[SMTL_THREADS_PER_THREADGROUP];
 };
 

@@ -9,6 +9,7 @@
 #define SMTL_ENTRY_H
 
 #include "touch.h"
+#include "variables.h"
 
 namespace smtl {
 
