@@ -28,7 +28,11 @@ std::optional<std::string> missing_argument(const smtl_dispatch &dispatch) {
     for (uint32_t i = 0; i < image.parameter_count; ++i) {
         const smtl_parameter &parameter = image.parameters[i];
         const std::string index = std::to_string(parameter.index);
-        if (parameter.kind == SMTL_PARAMETER_THREADGROUP) {
+        const bool buffer = parameter.kind == SMTL_PARAMETER_BUFFER;
+        const uint32_t used = buffer ? dispatch.kernel->used_buffers : dispatch.kernel->used_threadgroup_memory;
+        if ((used >> parameter.index & 1) == 0)
+            continue;
+        if (!buffer) {
             const uint32_t length = dispatch.threadgroup_lengths[parameter.index];
             if (length == 0)
                 return "threadgroup memory argument " + index + " has no length";

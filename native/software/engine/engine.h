@@ -28,6 +28,8 @@ size_t smtl_kernel_static_threadgroup_memory(const smtl_kernel *kernel);
 /* The buffer (or, if `threadgroup`, threadgroup memory) arguments that the kernel takes, a bit an index: without those that
  * a function constant has removed. */
 uint32_t smtl_kernel_argument_mask(const smtl_kernel *kernel, bool threadgroup);
+/* Of these, the ones that its machine code uses: a launch needs no others. */
+uint32_t smtl_kernel_used_mask(const smtl_kernel *kernel, bool threadgroup);
 
 /* What reports call an argument. Before the kernel is first dispatched. */
 void smtl_kernel_name_argument(smtl_kernel *kernel, bool threadgroup, uint32_t index, const char *name);

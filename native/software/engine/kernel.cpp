@@ -52,6 +52,14 @@ bool set_blocking_flags(const smtl_kernel_image &image) {
     return image.blocking_begin != image.blocking_end;
 }
 
+void find_used_arguments(smtl_kernel &kernel) {
+    const smtl_kernel_image &image = *kernel.image;
+    for (const smtl_used_argument *used = image.used_begin; used != image.used_end; ++used) {
+        const bool buffer = used->kind == SMTL_PARAMETER_BUFFER;
+        (buffer ? kernel.used_buffers : kernel.used_threadgroup_memory) |= uint32_t{1} << used->index;
+    }
+}
+
 struct kernel_deleter {
     void operator()(smtl_kernel *kernel) const { smtl_kernel_release(kernel); }
 };
@@ -93,6 +101,7 @@ smtl_kernel *load(const char *path, const char *entry, std::string &problem) {
         kernel->static_threadgroup_memory = kernel->checked->threadgroup_memory();
     }
     kernel->blocks = set_blocking_flags(*kernel->image);
+    find_used_arguments(*kernel);
     return kernel.release();
 }
 
@@ -143,6 +152,10 @@ void smtl_kernel_name_argument(smtl_kernel *kernel, bool threadgroup, uint32_t i
 }
 
 size_t smtl_kernel_static_threadgroup_memory(const smtl_kernel *kernel) { return kernel->static_threadgroup_memory; }
+
+uint32_t smtl_kernel_used_mask(const smtl_kernel *kernel, bool threadgroup) {
+    return threadgroup ? kernel->used_threadgroup_memory : kernel->used_buffers;
+}
 
 uint32_t smtl_kernel_argument_mask(const smtl_kernel *kernel, bool threadgroup) {
     const smtl_parameter_kind kind = threadgroup ? SMTL_PARAMETER_THREADGROUP : SMTL_PARAMETER_BUFFER;

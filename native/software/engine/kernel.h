@@ -25,6 +25,8 @@ struct smtl_kernel {
     /* Of an instrumented kernel: what the sanitizer knows of its shared object; NULL of others. */
     std::unique_ptr<smtl::sanitize::image> checked;
     smtl::sanitize::argument_names names;
+    /* Arguments that the machine code uses, a bit an index. */
+    uint32_t used_buffers = 0, used_threadgroup_memory = 0;
     /* What one threadgroup took lately, in nanoseconds: decides whether a dispatch is worth waking other threads. */
     mutable std::atomic<uint32_t> threadgroup_cost{UINT32_MAX};
     void learn_cost(uint64_t threadgroups, uint64_t nanoseconds) const;

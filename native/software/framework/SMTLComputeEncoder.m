@@ -123,7 +123,7 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
 
 /* --- Dispatches --------------------------------------------------------------------------------------------------- */
 
-/* Every argument that the kernel takes must be bound and large enough for one value of its type. */
+/* Every argument that the kernel uses must be bound, and what is bound large enough for one value of its type. */
 static void require_arguments(const char *where, const SMTLComputePipeline *pipeline, const size_t *lengths,
                               const uint32_t *threadgroup_lengths)
 {
@@ -133,6 +133,9 @@ static void require_arguments(const char *where, const SMTLComputePipeline *pipe
         bool buffer = argument->kind == SMTL_ARGUMENT_BUFFER;
         size_t length = buffer ? lengths[argument->index] : threadgroup_lengths[argument->index];
         threadgroup_memory += buffer ? 0 : length;
+        if (length == 0 && !argument->used) {
+            continue;
+        }
         SMTL_REQUIRE(length > 0, where, @"missing %s binding at index %u for %s",
                      buffer ? "buffer" : "threadgroup memory", argument->index, argument->name);
         SMTL_REQUIRE(length >= argument->type_size, where,

@@ -87,13 +87,14 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
     if (count == SIZE_MAX) {
         return YES;
     }
-    const uint32_t buffers = smtl_kernel_argument_mask(_kernel, false);
-    const uint32_t threadgroup = smtl_kernel_argument_mask(_kernel, true);
     _arguments = calloc(count + 1, sizeof *_arguments);
     for (size_t i = 0; _arguments != NULL && i < count; i++) {
-        const uint32_t taken = declared[i].kind == SMTL_ARGUMENT_BUFFER ? buffers : threadgroup;
-        if (declared[i].index < SMTL_MAX_BUFFER_ARGUMENTS && (taken >> declared[i].index & 1)) {
-            _arguments[_argumentCount++] = declared[i];
+        const bool threadgroup = declared[i].kind == SMTL_ARGUMENT_THREADGROUP_MEMORY;
+        const uint32_t index = declared[i].index;
+        if (index < SMTL_MAX_BUFFER_ARGUMENTS && (smtl_kernel_argument_mask(_kernel, threadgroup) >> index & 1)) {
+            smtl_argument *taken = &_arguments[_argumentCount++];
+            *taken = declared[i];
+            taken->used = smtl_kernel_used_mask(_kernel, threadgroup) >> index & 1;
         }
     }
     return _arguments != NULL;

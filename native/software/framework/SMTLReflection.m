@@ -8,6 +8,7 @@
     MTLBindingAccess _access;
     NSUInteger _index;
     NSUInteger _size;
+    BOOL _used;
 }
 - (instancetype)initWithArgument:(const smtl_argument *)argument;
 @end
@@ -18,6 +19,7 @@
 @synthesize type = _type;
 @synthesize access = _access;
 @synthesize index = _index;
+@synthesize used = _used;
 
 + (smtl_object_class)objectClass
 {
@@ -32,6 +34,7 @@
     _access = argument->access == SMTL_ACCESS_READ_ONLY ? MTLBindingAccessReadOnly : MTLBindingAccessReadWrite;
     _index = argument->index;
     _size = argument->type_size;
+    _used = argument->used;
     return self;
 }
 
@@ -42,11 +45,6 @@
 }
 
 /* Arguments that a function constant has removed do not get here. */
-- (BOOL)isUsed
-{
-    return YES;
-}
-
 - (BOOL)isArgument
 {
     return YES;

@@ -148,6 +148,7 @@ void smtl_library::describe() {
             argument.index = facts.index;
             argument.type_size = facts.type_size;
             argument.conditional = !parameter.condition.empty();
+            argument.used = true;
             list.push_back(argument);
         }
     }

@@ -71,6 +71,7 @@ typedef struct {
     uint32_t index;
     size_t type_size; /* of the pointed-to type where it is known, else 0 */
     bool conditional; /* present only where a function constant says so */
+    bool used; /* true until machine code tells otherwise: a pipeline knows, a library does not */
     const smtl_type *pointee; /* NULL where it is not known */
 } smtl_argument;
 

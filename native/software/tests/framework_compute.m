@@ -142,6 +142,38 @@ static void test_conditional_argument(void)
     [library release];
 }
 
+/* An argument whose value has no effect may stay unbound: the machine code does not use it, and the reflection says so. */
+static void test_unused_argument(void)
+{
+    id<MTLLibrary> library = make_library();
+    id<MTLBuffer> values = make_ints(8, 0, 1);
+    NSError *error = nil;
+    id<MTLFunction> function = [library newFunctionWithName:@"ignoring"];
+    MTLComputePipelineReflection *reflection = nil;
+    id<MTLComputePipelineState> pipeline =
+        [device newComputePipelineStateWithFunction:function
+                                            options:MTLPipelineOptionBindingInfo
+                                         reflection:&reflection
+                                              error:&error];
+    CHECK([[reflection bindings] count] == 3);
+    for (id<MTLBinding> binding in [reflection bindings]) {
+        CHECK([binding isUsed] == ([binding type] == MTLBindingTypeBuffer && [binding index] == 0));
+    }
+    run(^(id<MTLComputeCommandEncoder> encoder) {
+      const MTLSize size = MTLSizeMake(8, 1, 1);
+      [encoder setComputePipelineState:pipeline];
+      CHECK_RAISES("missing buffer binding at index 0 for values",
+                   [encoder dispatchThreads:size threadsPerThreadgroup:size]);
+      [encoder setBuffer:values offset:0 atIndex:0];
+      [encoder dispatchThreads:size threadsPerThreadgroup:size];
+    });
+    CHECK(are_ints(values, 5, 0));
+    [pipeline release];
+    [function release];
+    [values release];
+    [library release];
+}
+
 static void test_reflection(void)
 {
     id<MTLLibrary> library = make_library();
@@ -244,6 +276,7 @@ int main(void)
         RUN(test_dispatches);
         RUN(test_concurrent_encoder);
         RUN(test_conditional_argument);
+        RUN(test_unused_argument);
         RUN(test_reflection);
         RUN(test_misuse);
         [queue release];

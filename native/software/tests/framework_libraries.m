@@ -5,7 +5,7 @@
 static void test_library(void)
 {
     id<MTLLibrary> library = make_library();
-    NSArray *names = [NSArray arrayWithObjects:@"add", @"stepped", @"gated", @"total", @"digit", @"scaled", nil];
+    NSArray *names = [NSArray arrayWithObjects:@"add", @"stepped", @"gated", @"ignoring", @"total", @"digit", @"scaled", nil];
     CHECK([[library functionNames] isEqual:names]);
     CHECK([library device] == device && [library type] == MTLLibraryTypeExecutable);
     CHECK([library newFunctionWithName:@"missing"] == nil);
@@ -104,14 +104,14 @@ static void test_container(void)
     dispatch_data_t data = dispatch_data_create(bytes, size, nil, DISPATCH_DATA_DESTRUCTOR_DEFAULT);
     NSError *error = (NSError *)1;
     id<MTLLibrary> library = [device newLibraryWithData:data error:&error];
-    CHECK([[library functionNames] count] == 6 && error == nil);
+    CHECK([[library functionNames] count] == 7 && error == nil);
     [library release];
     dispatch_release(data);
 
     NSString *path = [NSTemporaryDirectory() stringByAppendingPathComponent:@"software-metal-test.metallib"];
     [[NSData dataWithBytes:bytes length:size] writeToFile:path atomically:NO];
     library = [device newLibraryWithURL:[NSURL fileURLWithPath:path] error:&error];
-    CHECK([[library functionNames] count] == 6);
+    CHECK([[library functionNames] count] == 7);
     [library release];
 
     /* Cut anywhere, it is refused and nothing else. */

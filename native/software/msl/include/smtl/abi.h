@@ -111,6 +111,12 @@ struct smtl_blocking_site {
     int64_t flag_offset;
 };
 
+/* An argument that the machine code uses. */
+struct smtl_used_argument {
+    uint16_t index;
+    uint16_t kind; /* smtl_parameter_kind */
+};
+
 struct smtl_kernel_image {
     uint32_t abi_version;
     uint32_t parameter_count;
@@ -122,6 +128,9 @@ struct smtl_kernel_image {
     /* Empty in a kernel whose threads never block. */
     const smtl_blocking_site *blocking_begin;
     const smtl_blocking_site *blocking_end;
+    /* In any order, and several times where the code is there several times. */
+    const smtl_used_argument *used_begin;
+    const smtl_used_argument *used_end;
 };
 
 #endif

@@ -143,21 +143,34 @@ template <class Parameter> SMTL_INLINE auto bind_memory(void *address) {
         return bound_pointer<Parameter>{(Parameter)address};
 }
 
+/* Passes an argument's address on. Where anything depends on it, a record stays in the machine code: the statement is not
+ * volatile, so that the optimiser drops it with what nobody needs. A kernel can be launched without the arguments that it
+ * has no record of. */
+template <smtl_parameter_kind Kind, uint32_t Index> SMTL_INLINE void *used(void *address) {
+    asm(".pushsection smtl_used,\"a\"\n.balign 4\n.short %c1\n.short %c2\n.popsection"
+        : "+r"(address)
+        : "i"(Index), "i"(Kind));
+    return address;
+}
+
 /* Descriptors. `Present` is false for an argument that a function constant removes from the kernel. */
 template <uint32_t Index, bool Present = true> struct buffer_argument {
     static_assert(Index < SMTL_BUFFER_SLOTS, "buffer indices end at 30");
     static constexpr bool supplied = Present;
     template <class Parameter>
     static constexpr smtl_parameter parameter = {SMTL_PARAMETER_BUFFER, Index, required_size<Parameter>()};
+    static SMTL_INLINE void *address(const smtl_core *core) {
+        return used<SMTL_PARAMETER_BUFFER, Index>(core->buffers[Index]);
+    }
     template <class Parameter> static SMTL_INLINE auto bind(const smtl_core *core) {
-        return bind_memory<Parameter>(Present ? core->buffers[Index] : nullptr);
+        return bind_memory<Parameter>(Present ? address(core) : nullptr);
     }
 };
 
 template <uint32_t Index, bool Present = true> struct constant_argument : buffer_argument<Index, Present> {
     template <class Parameter> static SMTL_INLINE auto bind(const smtl_core *core) {
         if constexpr (Present && is_reference<Parameter>::value && required_size<Parameter>() <= constant_copy_limit)
-            return bound_constant<Parameter>(core->buffers[Index]);
+            return bound_constant<Parameter>(buffer_argument<Index, Present>::address(core));
         else
             return buffer_argument<Index, Present>::template bind<Parameter>(core);
     }
@@ -169,7 +182,8 @@ template <uint32_t Index, bool Present = true> struct threadgroup_argument {
     template <class Parameter>
     static constexpr smtl_parameter parameter = {SMTL_PARAMETER_THREADGROUP, Index, required_size<Parameter>()};
     template <class Parameter> static SMTL_INLINE auto bind(const smtl_core *core) {
-        return bind_memory<Parameter>(Present ? core->threadgroup_memory[Index] : nullptr);
+        return bind_memory<Parameter>(
+            Present ? used<SMTL_PARAMETER_THREADGROUP, Index>(core->threadgroup_memory[Index]) : nullptr);
     }
 };
 
@@ -290,25 +304,28 @@ template <class... Parameter, class... Descriptor> struct parameters_of<void (*)
 };
 
 template <auto Function, class... Descriptor> constexpr smtl_kernel_image make_image(
-    const char *name, const smtl_blocking_site *begin, const smtl_blocking_site *end) {
+    const char *name, const smtl_blocking_site *blocking_begin, const smtl_blocking_site *blocking_end,
+    const smtl_used_argument *used_begin, const smtl_used_argument *used_end) {
     using signature = decltype(Function);
     using parameters = parameters_of<signature, Descriptor...>;
     return {SMTL_ABI_VERSION, parameters::type::count, parameters::table.items, name,
-            kernel<Function, signature, Descriptor...>::run, begin, end};
+            kernel<Function, signature, Descriptor...>::run, blocking_begin, blocking_end, used_begin, used_end};
 }
 
 } // namespace smtl
 
-/* The linker defines these where the section exists. */
+/* The linker defines these where the sections exist. */
 extern "C" {
 extern const smtl_blocking_site __start_smtl_blocking[] __attribute__((weak, visibility("hidden")));
 extern const smtl_blocking_site __stop_smtl_blocking[] __attribute__((weak, visibility("hidden")));
+extern const smtl_used_argument __start_smtl_used[] __attribute__((weak, visibility("hidden")));
+extern const smtl_used_argument __stop_smtl_used[] __attribute__((weak, visibility("hidden")));
 }
 
 #define SMTL_UNWRAP(...) __VA_ARGS__
 #define SMTL_ENTRY(name, function, ...)                                                                                \
     extern "C" __attribute__((visibility("default"), used)) const smtl_kernel_image smtl_entry =                       \
-        smtl::make_image<&SMTL_UNWRAP function __VA_OPT__(, ) __VA_ARGS__>(name, __start_smtl_blocking,                \
-                                                                           __stop_smtl_blocking);
+        smtl::make_image<&SMTL_UNWRAP function __VA_OPT__(, ) __VA_ARGS__>(                                            \
+            name, __start_smtl_blocking, __stop_smtl_blocking, __start_smtl_used, __stop_smtl_used);
 
 #endif
