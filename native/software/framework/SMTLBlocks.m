@@ -55,6 +55,12 @@ void _Block_release(const void *block);
 void _Block_object_assign(void *destination, const void *object, const int kind);
 void _Block_object_dispose(const void *object, const int kind);
 
+/* The word's flags; other threads may count references in it meanwhile. */
+static bool has(const int32_t *flags, int32_t flag)
+{
+    return (__atomic_load_n(flags, __ATOMIC_RELAXED) & flag) != 0;
+}
+
 static void add_reference(int32_t *flags)
 {
     __atomic_fetch_add(flags, 1, __ATOMIC_RELAXED);
@@ -78,10 +84,10 @@ static void *allocate(size_t size)
 void *_Block_copy(const void *source)
 {
     block_layout *block = (block_layout *)source;
-    if (block == NULL || (block->flags & IS_GLOBAL)) {
+    if (block == NULL || has(&block->flags, IS_GLOBAL)) {
         return block;
     }
-    if (block->flags & NEEDS_FREE) {
+    if (has(&block->flags, NEEDS_FREE)) {
         add_reference(&block->flags);
         return block;
     }
@@ -98,10 +104,10 @@ void *_Block_copy(const void *source)
 void _Block_release(const void *source)
 {
     block_layout *block = (block_layout *)source;
-    if (block == NULL || !(block->flags & NEEDS_FREE) || !drop_reference(&block->flags)) {
+    if (block == NULL || !has(&block->flags, NEEDS_FREE) || !drop_reference(&block->flags)) {
         return;
     }
-    if (block->flags & HAS_COPY_DISPOSE) {
+    if (has(&block->flags, HAS_COPY_DISPOSE)) {
         block->descriptor->dispose(block);
     }
     free(block);
@@ -111,7 +117,7 @@ void _Block_release(const void *source)
 static byref *copy_byref(byref *source)
 {
     byref *variable = source->forwarding;
-    if (variable->flags & NEEDS_FREE) {
+    if (has(&variable->flags, NEEDS_FREE)) {
         add_reference(&variable->flags);
         return variable;
     }
@@ -131,10 +137,10 @@ static byref *copy_byref(byref *source)
 static void release_byref(const byref *source)
 {
     byref *variable = source->forwarding;
-    if (!(variable->flags & NEEDS_FREE) || !drop_reference(&variable->flags)) {
+    if (!has(&variable->flags, NEEDS_FREE) || !drop_reference(&variable->flags)) {
         return;
     }
-    if (variable->flags & HAS_COPY_DISPOSE) {
+    if (has(&variable->flags, HAS_COPY_DISPOSE)) {
         variable->destroy(variable);
     }
     free(variable);

@@ -1,13 +1,11 @@
-/* GCC's runtime initialises a class at its first message, holding a lock of its own; Foundation's +initialize methods take
- * Foundation's locks, which other threads hold while they send first messages. Two threads that meet there wait for each
- * other for ever. All that the software Metal's threads use is therefore initialised by one thread, before there are
- * others. */
+/* All of the software Metal's classes are initialised by one thread, before there are others: SMTLFoundation.m says why. */
 #include "SMTLRuntime.h"
 
 #import "SMTLBlitEncoder.h"
 #import "SMTLBuffer.h"
 #import "SMTLComputeEncoder.h"
 #import "SMTLComputePipeline.h"
+#import "SMTLFoundation.h"
 #import "SMTLFunction.h"
 #import "SMTLHeap.h"
 #import "SMTLLibrary.h"
@@ -17,17 +15,11 @@ void SMTLInitialiseClasses(void)
 {
     @autoreleasepool {
         const Class classes[] = {
-            [NSError class],         [NSException class],       [NSMutableArray class],   [NSMutableData class],
-            [NSMutableDictionary class], [NSMutableSet class],  [NSMutableString class],  [NSNotificationCenter class],
-            [NSNumber class],        [NSThread class],          [NSURL class],            [SMTLBlitEncoder class],
-            [SMTLBuffer class],      [SMTLCommandBuffer class], [SMTLCommandQueue class], [SMTLComputeEncoder class],
-            [SMTLComputePipeline class], [SMTLFunction class],  [SMTLHeap class],         [SMTLLibrary class],
+            [SMTLBlitEncoder class], [SMTLBuffer class],          [SMTLCommandBuffer class], [SMTLCommandQueue class],
+            [SMTLComputeEncoder class], [SMTLComputePipeline class], [SMTLFunction class],   [SMTLHeap class],
+            [SMTLLibrary class],
         };
-        /* Concrete classes behind the abstract ones come to light at their first use only. */
-        NSString *text = [NSString stringWithFormat:@"%zu%s", sizeof classes / sizeof classes[0], ""];
-        [NSDictionary dictionaryWithObject:[NSArray arrayWithObject:text] forKey:text];
-        [[NSSet setWithObject:text] anyObject];
-        [[NSNotificationCenter defaultCenter] self];
-        [[NSThread currentThread] threadDictionary];
+        (void)classes;
+        SMTLInitialiseFoundation();
     }
 }

@@ -1,0 +1,21 @@
+#ifndef SMTL_DISPATCH_GROUP_INTERNAL_H
+#define SMTL_DISPATCH_GROUP_INTERNAL_H
+
+#import "SMTLDispatchObject.h"
+#include <pthread.h>
+
+typedef struct smtl_group_notification smtl_group_notification;
+
+/* Lives while something is in it, whoever releases it. */
+@interface SMTLDispatchGroup : SMTLDispatchObject <OS_dispatch_group> {
+@public
+    pthread_mutex_t _mutex;
+    pthread_cond_t _emptied;
+    /* Guarded by the mutex: */
+    unsigned long _members;
+    uint64_t _generation; /* how often it has become empty */
+    smtl_group_notification *_first, **_last;
+}
+@end
+
+#endif

@@ -1,0 +1,18 @@
+/* The base of what <dispatch/dispatch.h> creates. */
+#ifndef SMTL_DISPATCH_OBJECT_INTERNAL_H
+#define SMTL_DISPATCH_OBJECT_INTERNAL_H
+
+#import "framework/SMTLObject.h"
+#import <dispatch/dispatch.h>
+
+@interface SMTLDispatchObject : SMTLObject <OS_dispatch_object> {
+    long _references; /* beside the first; counted here, where sanitizers of threads see it */
+    BOOL _immortal;
+    void *_context;
+    dispatch_function_t _finalizer;
+}
+/* Lives as long as the process and is not counted among the live objects. */
+- (void)makeImmortal;
+@end
+
+#endif

@@ -1,0 +1,23 @@
+/* GCC's runtime initialises a class at its first message, holding a lock of its own; Foundation's +initialize methods take
+ * Foundation's locks, which other threads hold while they send first messages. Two threads that meet there wait for each
+ * other for ever. What the software Metal's threads use is therefore initialised by one thread, before there are others. */
+#include "SMTLFoundation.h"
+
+#import <Foundation/Foundation.h>
+
+void SMTLInitialiseFoundation(void)
+{
+    @autoreleasepool {
+        const Class classes[] = {
+            [NSError class],         [NSException class],     [NSMutableArray class],  [NSMutableData class],
+            [NSMutableDictionary class], [NSMutableSet class], [NSMutableString class], [NSNotificationCenter class],
+            [NSNumber class],        [NSThread class],        [NSURL class],
+        };
+        /* Concrete classes behind the abstract ones come to light at their first use only. */
+        NSString *text = [NSString stringWithFormat:@"%zu%s", sizeof classes / sizeof classes[0], ""];
+        [NSDictionary dictionaryWithObject:[NSArray arrayWithObject:text] forKey:text];
+        [[NSSet setWithObject:text] anyObject];
+        [[NSNotificationCenter defaultCenter] self];
+        [[NSThread currentThread] threadDictionary];
+    }
+}

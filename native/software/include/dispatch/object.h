@@ -1,0 +1,22 @@
+#ifndef SMTL_DISPATCH_OBJECT_H
+#define SMTL_DISPATCH_OBJECT_H
+
+#include <dispatch/base.h>
+
+DISPATCH_BEGIN
+
+void dispatch_retain(dispatch_object_t object) SMTL_DISPATCH_SYMBOL(dispatch_retain);
+void dispatch_release(dispatch_object_t object) SMTL_DISPATCH_SYMBOL(dispatch_release);
+
+void *_Nullable dispatch_get_context(dispatch_object_t object) SMTL_DISPATCH_SYMBOL(dispatch_get_context);
+void dispatch_set_context(dispatch_object_t object, void *_Nullable context) SMTL_DISPATCH_SYMBOL(dispatch_set_context);
+/* Called on a global queue with the object's context when the object is gone; not where the context is NULL. */
+void dispatch_set_finalizer_f(dispatch_object_t object, dispatch_function_t _Nullable finalizer)
+    SMTL_DISPATCH_SYMBOL(dispatch_set_finalizer_f);
+
+/* Of a queue: what has not begun waits for as many calls of the one as of the other. */
+void dispatch_suspend(dispatch_object_t object) SMTL_DISPATCH_SYMBOL(dispatch_suspend);
+void dispatch_resume(dispatch_object_t object) SMTL_DISPATCH_SYMBOL(dispatch_resume);
+
+DISPATCH_END
+#endif
