@@ -73,7 +73,7 @@ bool core::prepare_checks(std::string &problem) {
 uint64_t core::run_launch(smtl::launch &launch, progress_watch *watching) {
     current = &launch;
     if (std::string problem; launch.checks != nullptr && !prepare_checks(problem)) {
-        launch.fail("kernel '" + std::string(launch.kernel->image->name) + "': " + problem);
+        launch.fail(SMTL_FAILURE_MEMORY, "kernel '" + std::string(launch.kernel->image->name) + "': " + problem);
         return 0;
     }
     bind_launch(launch);
@@ -90,7 +90,7 @@ uint64_t core::run_launch(smtl::launch &launch, progress_watch *watching) {
     if (fault_signal == 0)
         stacks.give_back(running_stack);
     else
-        launch.fail(describe_fault());
+        launch.fail(fault_kind(), describe_fault());
     return threadgroups_run;
 }
 
@@ -153,8 +153,20 @@ const smtl_context *core::abandon_kernel(int signal_number, const void *address)
 }
 
 void core::abandon_kernel() {
-    current->fail(current->checks->error());
+    current->fail(SMTL_FAILURE_TRAP, current->checks->error());
     smtl_continue(abandon_kernel(SIGTRAP, nullptr));
+}
+
+smtl_failure core::fault_kind() const {
+    switch (fault_signal) {
+    case SIGSEGV:
+    case SIGBUS:
+        return stacks.in_guard(fault_address) ? SMTL_FAILURE_STACK : SMTL_FAILURE_ACCESS;
+    case watchdog_signal:
+        return SMTL_FAILURE_TIMEOUT;
+    default:
+        return SMTL_FAILURE_TRAP;
+    }
 }
 
 std::string core::describe_fault() const {

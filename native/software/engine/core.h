@@ -73,6 +73,7 @@ struct core : smtl_core {
     void place_threadgroups(uint64_t linear);
     void poison_threadgroup_memory();
     void reset_threads();
+    smtl_failure fault_kind() const;
     std::string describe_fault() const;
 
     bool prepare_checks(std::string &problem);

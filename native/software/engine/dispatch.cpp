@@ -96,15 +96,19 @@ void run(launch &work, core &own, unsigned threads) {
     work.kernel->learn_cost(done, now_ns() - start);
 }
 
-bool run_dispatch(const smtl_dispatch &dispatch, std::string &problem) {
+struct outcome {
+    smtl_failure failure = SMTL_FAILURE_NONE;
+    std::string problem;
+};
+
+outcome run_dispatch(const smtl_dispatch &dispatch) {
     const auto &g = dispatch.threads_per_grid;
     const auto &t = dispatch.threads_per_threadgroup;
     const extent grid = {g[0], g[1], g[2]}, threadgroup = {t[0], t[1], t[2]};
     if (!grid.x || !grid.y || !grid.z || !threadgroup.x || !threadgroup.y || !threadgroup.z)
-        return true;
-    const auto refuse = [&](const std::string &why) {
-        problem = std::string("kernel '") + dispatch.kernel->image->name + "': " + why;
-        return false;
+        return {};
+    const auto refuse = [&](const std::string &why, smtl_failure failure = SMTL_FAILURE_ARGUMENTS) {
+        return outcome{failure, std::string("kernel '") + dispatch.kernel->image->name + "': " + why};
     };
     if (const auto found = problem_with(dispatch, threadgroup))
         return refuse(*found);
@@ -133,27 +137,26 @@ bool run_dispatch(const smtl_dispatch &dispatch, std::string &problem) {
 
     core *const own = core_of_thread();
     if (own == nullptr || !own->stacks.commit(work.stacks_needed()))
-        return refuse("no memory for the stacks of its threads");
+        return refuse("no memory for the stacks of its threads", SMTL_FAILURE_MEMORY);
     run(work, *own, threads);
     if (checks && !work.failed && !checks->error().empty())
-        work.fail(checks->error());
-    problem = work.failure;
-    return !work.failed;
+        work.fail(SMTL_FAILURE_TRAP, checks->error());
+    return {work.failure_kind, work.failure};
 }
 
 } // namespace
 } // namespace smtl
 
-bool smtl_dispatch_run(const smtl_dispatch *dispatch, char **error) {
+bool smtl_dispatch_run(const smtl_dispatch *dispatch, smtl_failure *failure, char **error) {
     *error = nullptr;
-    std::string problem;
-    bool finished = false;
+    smtl::outcome outcome;
     try {
-        finished = smtl::run_dispatch(*dispatch, problem);
-    } catch (const std::exception &failure) {
-        problem = failure.what();
+        outcome = smtl::run_dispatch(*dispatch);
+    } catch (const std::exception &exception) {
+        outcome = {SMTL_FAILURE_MEMORY, exception.what()};
     }
-    if (!finished)
-        *error = smtl::copy_message(problem);
-    return finished;
+    *failure = outcome.failure;
+    if (outcome.failure != SMTL_FAILURE_NONE)
+        *error = smtl::copy_message(outcome.problem);
+    return outcome.failure == SMTL_FAILURE_NONE;
 }

@@ -51,9 +51,20 @@ typedef struct {
     smtl_moment moment;
 } smtl_dispatch;
 
+/* Why a kernel could not finish. */
+typedef enum {
+    SMTL_FAILURE_NONE,
+    SMTL_FAILURE_ARGUMENTS, /* it cannot be launched so */
+    SMTL_FAILURE_MEMORY,    /* the host has none for it */
+    SMTL_FAILURE_ACCESS,    /* it touched an address where nothing is */
+    SMTL_FAILURE_STACK,
+    SMTL_FAILURE_TIMEOUT,
+    SMTL_FAILURE_TRAP,
+} smtl_failure;
+
 /* Runs the dispatch to its end on the shared thread pool (the calling thread takes part).
- * False and a malloc'd message when the kernel could not finish. Callable from many threads at once. */
-bool smtl_dispatch_run(const smtl_dispatch *dispatch, char **error);
+ * False, the reason and a malloc'd message when the kernel could not finish. Callable from many threads at once. */
+bool smtl_dispatch_run(const smtl_dispatch *dispatch, smtl_failure *failure, char **error);
 
 #ifdef __cplusplus
 }

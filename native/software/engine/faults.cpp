@@ -73,11 +73,16 @@ void handle_fault(int number, siginfo_t *info, void *raw_context) {
     continue_with(context, *faulted->abandon_kernel(number, info->si_addr));
 }
 
-/* Time is up. Only a kernel's own code can be given up anywhere: the scheduler or a library may hold a lock. */
-void handle_timeout(int number, siginfo_t *, void *raw_context) {
+/* Time is up; or the program uses the signal itself. Only a kernel's own code can be given up anywhere: the scheduler or a library may hold a lock. */
+void handle_timeout(int number, siginfo_t *info, void *raw_context) {
+    const bool from_watchdog = info->si_code == SI_TKILL && info->si_pid == getpid();
+    if (!from_watchdog) {
+        pass_on(number, info, raw_context);
+        return;
+    }
     auto &context = *static_cast<ucontext_t *>(raw_context);
     core *late = running_core;
-    if (late != nullptr && late->owns(stack_pointer(context)) && late->is_kernel_code(instruction_pointer(context)))
+    if (late != nullptr && watchdog_expired() && late->owns(stack_pointer(context)) && late->is_kernel_code(instruction_pointer(context)))
         continue_with(context, *late->abandon_kernel(number, nullptr));
 }
 
@@ -131,7 +136,7 @@ void install_fault_handlers() {
         if (current_settings().timeout > 0) {
             action.sa_sigaction = handle_timeout;
             action.sa_flags |= SA_RESTART;
-            sigaction(watchdog_signal, &action, nullptr);
+            sigaction(watchdog_signal, &action, &previous[watchdog_signal]);
         }
     });
 }

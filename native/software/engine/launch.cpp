@@ -50,9 +50,11 @@ uint32_t launch::stacks_needed() const {
     return kernel->blocks ? uint32_t(largest.volume()) : 1;
 }
 
-void launch::fail(std::string message) {
-    if (!failed.exchange(true))
-        failure = std::move(message);
+void launch::fail(smtl_failure kind, std::string message) {
+    if (failed.exchange(true))
+        return;
+    failure_kind = kind;
+    failure = std::move(message);
 }
 
 std::string describe_address(const smtl_dispatch &dispatch, const void *address) {

@@ -34,6 +34,7 @@ struct launch {
     alignas(64) std::atomic<uint64_t> next{0};
     /* On a line of its own: read before every threadgroup. The first core that fails sets it and then writes the message; the others stop at their next threadgroup. */
     alignas(64) std::atomic<bool> failed{false};
+    smtl_failure failure_kind = SMTL_FAILURE_NONE;
     std::string failure;
 
     /* The threadgroup that is the `step`th to run. */
@@ -43,7 +44,7 @@ struct launch {
     extent position_of(uint64_t number) const;
     /* Threadgroups whose numbers follow each other are neighbours in x, and nothing happens between them. */
     bool runs_in_rows() const { return threadgroups.y == 1 && !shuffle && !poison && checks == nullptr; }
-    void fail(std::string message);
+    void fail(smtl_failure kind, std::string message);
     /* Stacks that a core must have before it takes part. */
     uint32_t stacks_needed() const;
 };

@@ -28,12 +28,16 @@ bool parse(const char *text, uint64_t &value) {
     return *end == '\0';
 }
 
+/* No correct dispatch takes as long on a machine that anybody waits for. */
+constexpr double default_timeout = 120;
+
+/* 0 switches the watchdog off. */
 double parse_seconds(const char *text) {
     if (text == nullptr || *text == '\0')
-        return 0;
+        return default_timeout;
     char *end = nullptr;
     const double seconds = std::strtod(text, &end);
-    return *end == '\0' && seconds > 0 && seconds <= max_timeout ? seconds : 0;
+    return *end == '\0' && seconds >= 0 && seconds <= max_timeout ? seconds : default_timeout;
 }
 
 settings read_environment() {

@@ -1,6 +1,11 @@
 #include "watchdog.h"
 
-#include <ctime>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <thread>
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,54 +15,119 @@
 namespace smtl {
 namespace {
 
-constexpr long repeat_ns = 10'000'000;
+using std::chrono::milliseconds;
 
-class thread_timer {
+constexpr milliseconds shortest_tick{5}, longest_tick{1000}, repeat_tick{10};
+
+int64_t now_ns() {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+/* A thread that runs kernels. To begin and to end is one store: no system call for a dispatch. */
+struct watched {
+    pid_t thread;
+    std::atomic<int64_t> deadline{0}; /* 0: it runs none */
+    watched *next = nullptr;
+};
+
+/* One thread looks at all the others. Never destroyed: it may outlive main. */
+class monitor {
   public:
-    thread_timer() {
-        sigevent event{};
-        event.sigev_notify = SIGEV_THREAD_ID;
-        event.sigev_signo = watchdog_signal;
-        event._sigev_un._tid = pid_t(syscall(SYS_gettid));
-        made_ = timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0;
+    static monitor &shared() {
+        static monitor &made = *new monitor;
+        return made;
     }
-    ~thread_timer() {
-        if (made_)
-            timer_delete(timer_);
-    }
-    thread_timer(const thread_timer &) = delete;
-    thread_timer &operator=(const thread_timer &) = delete;
 
-    /* 0 stops it. */
-    void set(double seconds) {
-        itimerspec times{};
-        times.it_value.tv_sec = time_t(seconds);
-        times.it_value.tv_nsec = long((seconds - double(times.it_value.tv_sec)) * 1e9);
-        times.it_interval.tv_nsec = repeat_ns;
-        if (made_)
-            timer_settime(timer_, 0, &times, nullptr);
+    void add(watched &entry) {
+        const std::lock_guard lock(mutex_);
+        entry.next = first_;
+        first_ = &entry;
+        if (!started_) {
+            started_ = true;
+            std::thread([this] { watch(); }).detach();
+        }
+    }
+
+    /* Afterwards nothing signals the thread any more. */
+    void remove(watched &entry) {
+        const std::lock_guard lock(mutex_);
+        for (watched **link = &first_; *link != nullptr; link = &(*link)->next)
+            if (*link == &entry) {
+                *link = entry.next;
+                break;
+            }
     }
 
   private:
-    timer_t timer_{};
-    bool made_ = false;
+    void watch() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, nullptr);
+        constexpr int ticks_per_timeout = 16;
+        const milliseconds part(int64_t(current_settings().timeout * 1000 / ticks_per_timeout));
+        const milliseconds tick = std::clamp(part, shortest_tick, longest_tick);
+        for (;;)
+            std::this_thread::sleep_for(signal_late() ? repeat_tick : tick);
+    }
+
+    bool signal_late() {
+        bool late = false;
+        const int64_t now = now_ns();
+        const std::lock_guard lock(mutex_);
+        for (watched *entry = first_; entry != nullptr; entry = entry->next) {
+            const int64_t deadline = entry->deadline.load(std::memory_order_relaxed);
+            if (deadline == 0 || now < deadline)
+                continue;
+            late = true;
+            syscall(SYS_tgkill, getpid(), entry->thread, watchdog_signal);
+        }
+        return late;
+    }
+
+    std::mutex mutex_;
+    watched *first_ = nullptr;
+    bool started_ = false;
 };
 
-thread_timer &timer_of_thread() {
-    static thread_local thread_timer timer;
-    return timer;
+class registration {
+  public:
+    registration() {
+        entry.thread = pid_t(syscall(SYS_gettid));
+        monitor::shared().add(entry);
+    }
+    ~registration() { monitor::shared().remove(entry); }
+    registration(const registration &) = delete;
+    registration &operator=(const registration &) = delete;
+
+    watched entry;
+};
+
+/* For the signal handler, which may not construct a thread-local object. */
+thread_local watched *own_entry = nullptr;
+
+watched &entry_of_thread() {
+    static thread_local registration own;
+    own_entry = &own.entry;
+    return own.entry;
 }
 
 } // namespace
 
 watchdog_scope::watchdog_scope() {
-    if (current_settings().timeout > 0)
-        timer_of_thread().set(current_settings().timeout);
+    if (const double timeout = current_settings().timeout; timeout > 0)
+        entry_of_thread().deadline.store(now_ns() + int64_t(timeout * 1e9), std::memory_order_relaxed);
 }
 
 watchdog_scope::~watchdog_scope() {
-    if (current_settings().timeout > 0)
-        timer_of_thread().set(0);
+    if (own_entry != nullptr)
+        own_entry->deadline.store(0, std::memory_order_relaxed);
+}
+
+bool watchdog_expired() {
+    if (own_entry == nullptr)
+        return false;
+    const int64_t deadline = own_entry->deadline.load(std::memory_order_relaxed);
+    return deadline != 0 && now_ns() >= deadline;
 }
 
 } // namespace smtl

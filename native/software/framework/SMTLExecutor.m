@@ -33,9 +33,18 @@ static bool fail(smtl_execution *execution, NSUInteger code, char *message)
 
 static bool run_now(const smtl_dispatch *dispatch, smtl_execution *execution)
 {
+    static const NSUInteger codes[] = {
+        [SMTL_FAILURE_ARGUMENTS] = MTLCommandBufferErrorInvalidResource,
+        [SMTL_FAILURE_MEMORY] = MTLCommandBufferErrorOutOfMemory,
+        [SMTL_FAILURE_ACCESS] = MTLCommandBufferErrorPageFault,
+        [SMTL_FAILURE_STACK] = MTLCommandBufferErrorStackOverflow,
+        [SMTL_FAILURE_TIMEOUT] = MTLCommandBufferErrorTimeout,
+        [SMTL_FAILURE_TRAP] = MTLCommandBufferErrorInternal,
+    };
+    smtl_failure failure;
     char *message = NULL;
-    if (!smtl_dispatch_run(dispatch, &message)) {
-        return fail(execution, MTLCommandBufferErrorInternal, message);
+    if (!smtl_dispatch_run(dispatch, &failure, &message)) {
+        return fail(execution, codes[failure], message);
     }
     smtl_count_dispatches(1);
     return true;
