@@ -12,7 +12,10 @@ pub fn embed(software: &Path, generated: &Path, clang: &Path) -> Result<(), Stri
     let script = software.join("embed_headers.sh");
     let output = Command::new("sh")
         .arg(&script)
-        .args([&software.join("msl/include"), &generated.join("smtl_embedded_headers.c")])
+        .args([
+            &software.join("msl/include"),
+            &generated.join("smtl_embedded_headers.c"),
+        ])
         .arg(clang)
         .output()
         .map_err(|error| format!("cannot run sh: {error}"))?;

@@ -7,9 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
-use std::io::Write;
-use std::process::{Command, Stdio};
 
+use metal_bridge_test_support::run_clang;
 use quote::ToTokens;
 use serde_json::Value;
 
@@ -73,44 +72,13 @@ impl Interface {
 
 // ------------------------------------------------------------------------------------------- the header, by clang
 
-/// The clang that build.rs would take: any version that can write its syntax tree will do.
-fn clang() -> Command {
-    let versions = (16..=24).rev().map(|version| format!("clang-{version}"));
-    let named = std::env::var("METAL_BRIDGE_CLANG").ok();
-    let names = named
-        .into_iter()
-        .chain(versions)
-        .chain(["clang".to_owned()]);
-    let answers = |name: &String| Command::new(name).arg("--version").output().is_ok();
-    let found = names
-        .into_iter()
-        .find(answers)
-        .expect("clang, which built the native code");
-    Command::new(found)
-}
-
-fn run_clang(arguments: &[&str], source: &str) -> Vec<u8> {
-    let mut child = clang()
-        .args(["-std=c17", "-x", "c", "-"])
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("clang starts");
-    child
-        .stdin
-        .take()
-        .expect("a pipe")
-        .write_all(source.as_bytes())
-        .expect("clang reads");
-    let output = child.wait_with_output().expect("clang ends");
-    assert!(output.status.success(), "clang does not take the header");
-    output.stdout
+fn read_c(arguments: &[&str], source: &str) -> Vec<u8> {
+    run_clang(&[&["-std=c17", "-x", "c"], arguments].concat(), source)
 }
 
 /// The names of the header's own macros that stand for a value.
 fn value_macros(header: &str) -> Vec<String> {
-    let text = String::from_utf8(run_clang(&["-E", "-dM"], header)).expect("UTF-8");
+    let text = String::from_utf8(read_c(&["-E", "-dM"], header)).expect("UTF-8");
     let names = text
         .lines()
         .filter_map(|line| line.strip_prefix("#define MTB_"));
@@ -127,7 +95,7 @@ fn read_header(header: &str) -> Interface {
         .map(|m| format!("enum {{ probe_{m} = {m} }};\n"))
         .collect();
     let source = format!("{header}\n{probes}");
-    let tree = run_clang(&["-fsyntax-only", "-Xclang", "-ast-dump=json"], &source);
+    let tree = read_c(&["-fsyntax-only", "-Xclang", "-ast-dump=json"], &source);
     let tree: Value = serde_json::from_slice(&tree).expect("clang's syntax tree");
 
     let mut interface = Interface::default();

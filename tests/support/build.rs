@@ -12,6 +12,11 @@ fn main() {
     };
     let clang = env::var("DEP_METAL_BRIDGE_CLANG").unwrap_or_default();
     let flags = env::var("DEP_METAL_BRIDGE_FLAGS").unwrap_or_default();
+    println!("cargo::rustc-env=METAL_BRIDGE_OBJC_FLAGS={flags}");
+    println!(
+        "cargo::rustc-env=METAL_BRIDGE_OBJC_INCLUDE={}",
+        include.display()
+    );
 
     let mut build = cc::Build::new();
     build

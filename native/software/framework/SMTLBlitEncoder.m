@@ -1,7 +1,9 @@
 #import "SMTLBlitEncoder.h"
 
 #import "SMTLBuffer.h"
+#import "SMTLCounters.h"
 #import "SMTLError.h"
+#import "SMTLIndirectCommandBuffer.h"
 
 /* GPUs of the Mac2 family copy and fill in units of four bytes; Apple's own do not care. */
 static void require_alignment(const char *where, SMTLDevice *device, NSUInteger value, NSString *what)
@@ -73,6 +75,82 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
     command->size = size;
     SMTLRetainOnce(_buffer, source, &source->_retained_by);
     SMTLRetainOnce(_buffer, destination, &destination->_retained_by);
+}
+
+- (void)resetCommandsInBuffer:(id<MTLIndirectCommandBuffer>)buffer withRange:(NSRange)range
+{
+    const char *where = "-[MTLBlitCommandEncoder resetCommandsInBuffer:withRange:]";
+    SMTL_REQUIRE_ENCODING(self, where);
+    SMTLIndirectCommandBuffer *own = SMTLCheckIndirectCommands(where, buffer, range, _device);
+    SMTLRetainOnce(_buffer, own, &own->_retained_by);
+    smtl_record_execute *command =
+        smtl_stream_append(&_buffer->_stream, SMTL_OP_RESET_COMMANDS, 0, sizeof *command);
+    command->commands = own;
+    command->location = range.location;
+    command->length = range.length;
+}
+
+- (void)copyIndirectCommandBuffer:(id<MTLIndirectCommandBuffer>)source
+                      sourceRange:(NSRange)sourceRange
+                      destination:(id<MTLIndirectCommandBuffer>)destination
+                 destinationIndex:(NSUInteger)destinationIndex
+{
+    const char *where = "-[MTLBlitCommandEncoder copyIndirectCommandBuffer:...]";
+    SMTL_REQUIRE_ENCODING(self, where);
+    SMTLIndirectCommandBuffer *from = SMTLCheckIndirectCommands(where, source, sourceRange, _device);
+    SMTLIndirectCommandBuffer *to =
+        SMTLCheckIndirectCommands(where, destination, NSMakeRange(destinationIndex, sourceRange.length), _device);
+    SMTL_REQUIRE(from != to || destinationIndex + sourceRange.length <= sourceRange.location ||
+                     sourceRange.location + sourceRange.length <= destinationIndex,
+                 where, @"the source and destination commands overlap");
+    SMTL_REQUIRE(from->_types == to->_types, where, @"the two indirect command buffers hold other types of commands");
+    SMTLRetainOnce(_buffer, from, &from->_retained_by);
+    SMTLRetainOnce(_buffer, to, &to->_retained_by);
+    smtl_record_copy_commands *command =
+        smtl_stream_append(&_buffer->_stream, SMTL_OP_COPY_COMMANDS, 0, sizeof *command);
+    command->source = from;
+    command->destination = to;
+    command->location = sourceRange.location;
+    command->length = sourceRange.length;
+    command->index = destinationIndex;
+}
+
+/* Commands are executed as they stand: there is nothing to make better. */
+- (void)optimizeIndirectCommandBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandBuffer withRange:(NSRange)range
+{
+    const char *where = "-[MTLBlitCommandEncoder optimizeIndirectCommandBuffer:withRange:]";
+    SMTL_REQUIRE_ENCODING(self, where);
+    SMTLCheckIndirectCommands(where, indirectCommandBuffer, range, _device);
+}
+
+- (void)sampleCountersInBuffer:(id<MTLCounterSampleBuffer>)sampleBuffer
+                 atSampleIndex:(NSUInteger)sampleIndex
+                   withBarrier:(BOOL)barrier
+{
+    SMTLRecordSample(self, "-[MTLBlitCommandEncoder sampleCountersInBuffer:atSampleIndex:withBarrier:]", sampleBuffer,
+                     sampleIndex, barrier);
+}
+
+- (void)resolveCounters:(id<MTLCounterSampleBuffer>)sampleBuffer
+                inRange:(NSRange)range
+      destinationBuffer:(id<MTLBuffer>)destinationBuffer
+      destinationOffset:(NSUInteger)destinationOffset
+{
+    const char *where = "-[MTLBlitCommandEncoder resolveCounters:inRange:destinationBuffer:destinationOffset:]";
+    SMTL_REQUIRE_ENCODING(self, where);
+    SMTLCounterSampleBuffer *samples = SMTLCheckSampleBuffer(where, sampleBuffer, range, _device);
+    SMTLBuffer *destination = SMTLCheckBuffer(where, destinationBuffer, _device);
+    SMTL_REQUIRE(destinationOffset % sizeof(uint64_t) == 0, where, @"offset %lu must be a multiple of 8",
+                 (unsigned long)destinationOffset);
+    require_range(where, destination, destinationOffset, range.length * sizeof(MTLCounterResultTimestamp), @"a write");
+    SMTLRetainForCommandBuffer(_buffer, samples);
+    SMTLRetainOnce(_buffer, destination, &destination->_retained_by);
+    smtl_record_resolve *command =
+        smtl_stream_append(&_buffer->_stream, SMTL_OP_RESOLVE_SAMPLES, 0, sizeof *command);
+    command->samples = samples;
+    command->location = range.location;
+    command->length = range.length;
+    command->destination = destination->_device_bytes + destinationOffset;
 }
 
 - (void)updateFence:(id<MTLFence>)fence

@@ -11,6 +11,8 @@
  * as Metal resolves it: tracked for a resource of its own, untracked in a heap). */
 MTLResourceOptions SMTLResolveOptions(const char *where, MTLResourceOptions options, bool in_heap);
 MTLStorageMode SMTLStorageModeOf(MTLResourceOptions options);
+MTLCPUCacheMode SMTLCacheModeOf(MTLResourceOptions options);
+MTLHazardTrackingMode SMTLHazardTrackingModeOf(MTLResourceOptions options);
 
 @interface SMTLBuffer : SMTLObject <MTLBuffer> {
 @public
@@ -27,6 +29,7 @@ MTLStorageMode SMTLStorageModeOf(MTLResourceOptions options);
     SMTLHeap *_heap; /* retained */
     NSUInteger _heap_offset;
     BOOL _aliasable;
+    SMTLBuffer *_remote; /* retained: the buffer whose memory this one shows to another device */
 }
 /* Each returns nil where memory runs out or a fault is injected. `bytes` may be NULL. */
 - (instancetype)initWithDevice:(SMTLDevice *)device
@@ -43,6 +46,7 @@ MTLStorageMode SMTLStorageModeOf(MTLResourceOptions options);
                       offset:(NSUInteger)offset
                       length:(NSUInteger)length
                      options:(MTLResourceOptions)options;
+- (instancetype)initWithRemote:(SMTLBuffer *)remote device:(SMTLDevice *)device;
 /* The GPU's side of synchronizeResource:. */
 - (void)copyToCPU;
 @end

@@ -25,6 +25,17 @@ MTLStorageMode SMTLStorageModeOf(MTLResourceOptions options)
     return (MTLStorageMode)((options & MTLResourceStorageModeMask) >> MTLResourceStorageModeShift);
 }
 
+MTLCPUCacheMode SMTLCacheModeOf(MTLResourceOptions options)
+{
+    return (MTLCPUCacheMode)((options & MTLResourceCPUCacheModeMask) >> MTLResourceCPUCacheModeShift);
+}
+
+MTLHazardTrackingMode SMTLHazardTrackingModeOf(MTLResourceOptions options)
+{
+    return (MTLHazardTrackingMode)((options & MTLResourceHazardTrackingModeMask) >>
+                                   MTLResourceHazardTrackingModeShift);
+}
+
 MTLResourceOptions SMTLResolveOptions(const char *where, MTLResourceOptions options, bool in_heap)
 {
     const NSUInteger known =
@@ -174,8 +185,37 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
     return self;
 }
 
+/* The CPU gets at the memory through the buffer itself. */
+- (instancetype)initWithRemote:(SMTLBuffer *)remote device:(SMTLDevice *)device
+{
+    self = [super init];
+    [self setDevice:device length:remote->_length options:remote->_options];
+    _options = (_options & ~MTLResourceStorageModeMask) | MTLResourceStorageModePrivate;
+    _remote = [remote retain];
+    _device_bytes = remote->_device_bytes;
+    return self;
+}
+
+- (id<MTLBuffer>)newRemoteBufferViewForDevice:(id<MTLDevice>)device
+{
+    const char *where = "-[MTLBuffer newRemoteBufferViewForDevice:]";
+    SMTL_REQUIRE(device != nil, where, @"device must not be nil");
+    SMTL_REQUIRE((SMTLDevice *)device != _device, where, @"the buffer belongs to this device itself");
+    SMTL_REQUIRE([device peerGroupID] != 0 && [device peerGroupID] == [_device peerGroupID], where,
+                 @"device \"%@\" is in no peer group with \"%@\"", [device name], [_device name]);
+    SMTL_REQUIRE(SMTLStorageModeOf(_options) == MTLStorageModePrivate && _remote == nil, where,
+                 @"only a private buffer that is no view itself can be seen by a peer");
+    return [[SMTLBuffer alloc] initWithRemote:self device:(SMTLDevice *)device];
+}
+
+- (id<MTLBuffer>)remoteStorageBuffer
+{
+    return [[_remote retain] autorelease];
+}
+
 - (void)dealloc
 {
+    [_remote release];
     if (_deallocator != NULL) {
         _deallocator(_cpu_bytes, _length);
         Block_release(_deallocator);
@@ -235,7 +275,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
 
 - (MTLCPUCacheMode)cpuCacheMode
 {
-    return (MTLCPUCacheMode)((_options & MTLResourceCPUCacheModeMask) >> MTLResourceCPUCacheModeShift);
+    return SMTLCacheModeOf(_options);
 }
 
 - (MTLStorageMode)storageMode
@@ -245,8 +285,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
 
 - (MTLHazardTrackingMode)hazardTrackingMode
 {
-    return (MTLHazardTrackingMode)((_options & MTLResourceHazardTrackingModeMask) >>
-                                   MTLResourceHazardTrackingModeShift);
+    return SMTLHazardTrackingModeOf(_options);
 }
 
 - (NSUInteger)allocatedSize

@@ -124,6 +124,22 @@ NSErrorDomain const MTLCaptureErrorDomain = @"MTLCaptureErrorDomain";
     return NO;
 }
 
+/* The older ways to begin say nothing of a failure. */
+- (void)startCaptureWithDevice:(id<MTLDevice>)device
+{
+    (void)device;
+}
+
+- (void)startCaptureWithCommandQueue:(id<MTLCommandQueue>)commandQueue
+{
+    (void)commandQueue;
+}
+
+- (void)startCaptureWithScope:(id<MTLCaptureScope>)captureScope
+{
+    (void)captureScope;
+}
+
 - (void)stopCapture
 {
 }

@@ -7,9 +7,8 @@
 #import "SMTLError.h"
 #import "SMTLEvent.h"
 #include "SMTLFault.h"
+#import "SMTLPassDescriptors.h"
 #import "SMTLResidencySet.h"
-#import <Metal/MTLBlitPass.h>
-#import <Metal/MTLComputePass.h>
 #include <stdlib.h>
 
 static uint64_t last_serial;
@@ -272,8 +271,12 @@ static void hand_over(smtl_queue_core *core)
 
 - (id<MTLBlitCommandEncoder>)blitCommandEncoderWithDescriptor:(MTLBlitPassDescriptor *)blitPassDescriptor
 {
-    (void)blitPassDescriptor;
-    return [self blitCommandEncoder];
+    const char *where = "-[MTLCommandBuffer blitCommandEncoderWithDescriptor:]";
+    SMTL_REQUIRE(blitPassDescriptor != nil, where, @"descriptor must not be nil");
+    SMTLBlitEncoder *encoder = [self beginEncoder:[SMTLBlitEncoder class]
+                                     dispatchType:MTLDispatchTypeSerial
+                                            where:where];
+    return [self begin:encoder with:[[blitPassDescriptor sampleBufferAttachments] attachmentsWithSamples] where:where];
 }
 
 - (id<MTLComputeCommandEncoder>)computeCommandEncoder
@@ -293,7 +296,24 @@ static void hand_over(smtl_queue_core *core)
 
 - (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDescriptor:(MTLComputePassDescriptor *)computePassDescriptor
 {
-    return [self computeCommandEncoderWithDispatchType:[computePassDescriptor dispatchType]];
+    const char *where = "-[MTLCommandBuffer computeCommandEncoderWithDescriptor:]";
+    SMTL_REQUIRE(computePassDescriptor != nil, where, @"descriptor must not be nil");
+    id encoder = [self computeCommandEncoderWithDispatchType:[computePassDescriptor dispatchType]];
+    return [self begin:encoder
+                  with:[[computePassDescriptor sampleBufferAttachments] attachmentsWithSamples]
+                 where:where];
+}
+
+/* A descriptor that raises leaves no encoder open. */
+- (id)begin:(SMTLCommandEncoder *)encoder with:(NSArray *)attachments where:(const char *)where
+{
+    @try {
+        [encoder takeAttachments:attachments where:where];
+    } @catch (NSException *exception) {
+        [encoder abandon];
+        @throw;
+    }
+    return encoder;
 }
 
 - (void)encodeEvent:(id<MTLEvent>)event value:(uint64_t)value op:(smtl_op)op where:(const char *)where
@@ -356,6 +376,12 @@ static void hand_over(smtl_queue_core *core)
 {
     /* Written before the status becomes final. */
     return [self status] < MTLCommandBufferStatusCompleted ? nil : [[_error retain] autorelease];
+}
+
+/* Kernels do not log. */
+- (id<MTLLogContainer>)logs
+{
+    return (id<MTLLogContainer>)[NSArray array];
 }
 
 /* 0 until the command buffer has come that far. */

@@ -4,6 +4,7 @@
 
 #import "SMTLCommandBuffer.h"
 #import <Metal/MTLCommandEncoder.h>
+#import <Metal/MTLCounters.h>
 #import <Metal/MTLFence.h>
 
 @interface SMTLCommandEncoder : SMTLObject <MTLCommandEncoder> {
@@ -14,14 +15,30 @@
 @protected
     NSUInteger _debugGroups;
     SMTLCommandBufferEncoderInfo *_info;
+    NSArray *_attachments; /* of the pass: samples to take at its end */
 }
 - (instancetype)initWithCommandBuffer:(SMTLCommandBuffer *)buffer;
 - (void)setInfo:(SMTLCommandBufferEncoderInfo *)info;
+/* Takes the samples that the pass wants at its start now, and those at its end when it ends: SMTLSampleAttachment objects. */
+/* Ends an encoder that nobody has got. */
+- (void)abandon;
+- (void)takeAttachments:(NSArray *)attachments where:(const char *)where;
 @end
 
 /* Raises where the encoder has ended. */
 #define SMTL_REQUIRE_ENCODING(encoder, where)                                                                          \
     SMTL_REQUIRE(!(encoder)->_ended, where, @"the encoder has ended: no command may follow endEncoding")
+
+/* What the sample attachments of compute and blit passes have in common. */
+@protocol SMTLSampleAttachment
+- (id<MTLCounterSampleBuffer>)sampleBuffer;
+- (NSUInteger)startOfEncoderSampleIndex;
+- (NSUInteger)endOfEncoderSampleIndex;
+@end
+
+/* A counter sample at this place. With a barrier or without: what is before it has run. */
+void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCounterSampleBuffer> sampleBuffer,
+                      NSUInteger index, BOOL barrier);
 
 /* Fences order the encoders of a queue, and a queue here executes in order: only misuse is to be found. */
 void SMTLCheckFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *encoder);

@@ -1,5 +1,6 @@
 #import "SMTLCommandEncoder.h"
 
+#import "SMTLCounters.h"
 #import "SMTLError.h"
 #import "SMTLEvent.h"
 
@@ -8,6 +9,20 @@ void SMTLCheckFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *e
     SMTL_REQUIRE_ENCODING(encoder, where);
     SMTL_REQUIRE(fence != nil, where, @"fence must not be nil");
     SMTL_REQUIRE(((SMTLFence *)fence)->_device == encoder->_device, where, @"the fence belongs to another device");
+}
+
+void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCounterSampleBuffer> sampleBuffer,
+                      NSUInteger index, BOOL barrier)
+{
+    (void)barrier;
+    SMTL_REQUIRE_ENCODING(encoder, where);
+    SMTLCounterSampleBuffer *samples =
+        SMTLCheckSampleBuffer(where, sampleBuffer, NSMakeRange(index, 1), encoder->_device);
+    SMTLRetainForCommandBuffer(encoder->_buffer, samples);
+    smtl_record_sample *command =
+        smtl_stream_append(&encoder->_buffer->_stream, SMTL_OP_SAMPLE, 0, sizeof *command);
+    command->samples = samples;
+    command->index = index;
 }
 
 @implementation SMTLCommandEncoder
@@ -26,6 +41,7 @@ void SMTLCheckFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *e
         [_buffer encoderLost:self];
     }
     [_info release];
+    [_attachments release];
     [_buffer release];
     [super dealloc];
 }
@@ -35,9 +51,41 @@ void SMTLCheckFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *e
     _info = [info retain];
 }
 
+- (void)takeAttachments:(NSArray *)attachments where:(const char *)where
+{
+    _attachments = [attachments retain];
+    for (id<SMTLSampleAttachment> attachment in attachments) {
+        /* Both are checked now, before the caller has encoded anything. */
+        const NSUInteger end = [attachment endOfEncoderSampleIndex];
+        if (end != MTLCounterDontSample) {
+            SMTLCheckSampleBuffer(where, [attachment sampleBuffer], NSMakeRange(end, 1), _device);
+        }
+        if ([attachment startOfEncoderSampleIndex] != MTLCounterDontSample) {
+            SMTLRecordSample(self, where, [attachment sampleBuffer], [attachment startOfEncoderSampleIndex], YES);
+        }
+    }
+}
+
+- (void)abandon
+{
+    _ended = YES;
+    [_buffer encoderEnded];
+}
+
+- (void)takeLastSamples
+{
+    for (id<SMTLSampleAttachment> attachment in _attachments) {
+        if ([attachment endOfEncoderSampleIndex] != MTLCounterDontSample) {
+            SMTLRecordSample(self, "-[MTLCommandEncoder endEncoding]", [attachment sampleBuffer],
+                             [attachment endOfEncoderSampleIndex], YES);
+        }
+    }
+}
+
 - (void)endEncoding
 {
     SMTL_REQUIRE(!_ended, "-[MTLCommandEncoder endEncoding]", @"the encoder has ended already");
+    [self takeLastSamples];
     _ended = YES;
     if (_info != nil) {
         _info->_label = [[self label] copy];

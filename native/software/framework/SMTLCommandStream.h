@@ -10,7 +10,9 @@
 #include <stdint.h>
 
 @class SMTLBuffer;
+@class SMTLCounterSampleBuffer;
 @class SMTLEvent;
+@class SMTLIndirectCommandBuffer;
 struct smtl_kernel;
 
 /* Also the alignment of bytes copied by setBytes: the largest that a Metal type has. */
@@ -25,9 +27,14 @@ typedef enum {
     SMTL_OP_SET_THREADGROUP_MEMORY,
     SMTL_OP_DISPATCH,
     SMTL_OP_DISPATCH_INDIRECT,
+    SMTL_OP_EXECUTE,
     SMTL_OP_COPY,
     SMTL_OP_FILL,
     SMTL_OP_SYNCHRONIZE,
+    SMTL_OP_RESET_COMMANDS,
+    SMTL_OP_COPY_COMMANDS,
+    SMTL_OP_SAMPLE,
+    SMTL_OP_RESOLVE_SAMPLES,
     SMTL_OP_SIGNAL_EVENT,
     SMTL_OP_WAIT_EVENT,
 } smtl_op;
@@ -71,6 +78,38 @@ typedef struct {
     const uint32_t *threadgroups_per_grid; /* read when the dispatch executes */
     uint32_t threads_per_threadgroup[3];
 } smtl_record_dispatch_indirect;
+
+/* Executes commands of an indirect command buffer, or resets or replaces them. */
+typedef struct {
+    smtl_record record;
+    SMTLIndirectCommandBuffer *commands;
+    NSUInteger location;
+    NSUInteger length;
+    const uint32_t *range; /* not NULL: location and length, read when it executes */
+} smtl_record_execute;
+
+typedef struct {
+    smtl_record record;
+    SMTLIndirectCommandBuffer *source;
+    SMTLIndirectCommandBuffer *destination;
+    NSUInteger location;
+    NSUInteger length;
+    NSUInteger index; /* in the destination */
+} smtl_record_copy_commands;
+
+typedef struct {
+    smtl_record record;
+    SMTLCounterSampleBuffer *samples;
+    NSUInteger index;
+} smtl_record_sample;
+
+typedef struct {
+    smtl_record record;
+    SMTLCounterSampleBuffer *samples;
+    NSUInteger location;
+    NSUInteger length;
+    uint8_t *destination;
+} smtl_record_resolve;
 
 typedef struct {
     smtl_record record;

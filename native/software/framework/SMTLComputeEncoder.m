@@ -2,17 +2,12 @@
 
 #import "SMTLBuffer.h"
 #import "SMTLComputePipeline.h"
+#import "SMTLDispatchCheck.h"
 #import "SMTLError.h"
+#import "SMTLIndirectCommandBuffer.h"
 #include <string.h>
 
 #define MAX_INLINE_BYTES 4096u
-#define THREADGROUP_MEMORY_UNIT 16u
-
-static void require_index(const char *where, NSUInteger index)
-{
-    SMTL_REQUIRE(index < SMTL_MAX_BUFFER_ARGUMENTS, where, @"index %lu is not below %u", (unsigned long)index,
-                 SMTL_MAX_BUFFER_ARGUMENTS);
-}
 
 @implementation SMTLComputeEncoder
 
@@ -50,7 +45,7 @@ static void require_index(const char *where, NSUInteger index)
 {
     const char *where = "-[MTLComputeCommandEncoder setBytes:length:atIndex:]";
     SMTL_REQUIRE_ENCODING(self, where);
-    require_index(where, index);
+    SMTLRequireArgumentIndex(where, index);
     SMTL_REQUIRE(bytes != NULL && length > 0, where, @"there must be bytes");
     SMTL_REQUIRE(length <= MAX_INLINE_BYTES, where, @"length(%lu) must be <= %u", (unsigned long)length,
                  MAX_INLINE_BYTES);
@@ -67,7 +62,7 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
                  const char *where)
 {
     SMTL_REQUIRE_ENCODING(encoder, where);
-    require_index(where, index);
+    SMTLRequireArgumentIndex(where, index);
     SMTLBuffer *bound = nil;
     if (buffer != nil) {
         bound = SMTLCheckBuffer(where, buffer, encoder->_device);
@@ -93,7 +88,7 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
 - (void)setBufferOffset:(NSUInteger)offset atIndex:(NSUInteger)index
 {
     const char *where = "-[MTLComputeCommandEncoder setBufferOffset:atIndex:]";
-    require_index(where, index);
+    SMTLRequireArgumentIndex(where, index);
     SMTL_REQUIRE(_buffers[index] != nil, where, @"no buffer is bound at index %lu", (unsigned long)index);
     set_buffer(self, _buffers[index], offset, index, where);
 }
@@ -110,11 +105,8 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
 {
     const char *where = "-[MTLComputeCommandEncoder setThreadgroupMemoryLength:atIndex:]";
     SMTL_REQUIRE_ENCODING(self, where);
-    require_index(where, index);
-    SMTL_REQUIRE(length % THREADGROUP_MEMORY_UNIT == 0, where, @"length(%lu) must be a multiple of %u bytes",
-                 (unsigned long)length, THREADGROUP_MEMORY_UNIT);
-    SMTL_REQUIRE(length <= SMTL_MAX_THREADGROUP_MEMORY, where, @"length(%lu) must be <= %u", (unsigned long)length,
-                 SMTL_MAX_THREADGROUP_MEMORY);
+    SMTLRequireArgumentIndex(where, index);
+    SMTLRequireThreadgroupMemory(where, length);
     smtl_set_threadgroup_memory *command = smtl_stream_append(
         &_buffer->_stream, SMTL_OP_SET_THREADGROUP_MEMORY, (uint32_t)index, sizeof *command);
     command->length = (uint32_t)length;
@@ -123,64 +115,21 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
 
 /* --- Dispatches --------------------------------------------------------------------------------------------------- */
 
-/* Every argument that the kernel uses must be bound, and what is bound large enough for one value of its type. */
-static void require_arguments(const char *where, const SMTLComputePipeline *pipeline, const size_t *lengths,
-                              const uint32_t *threadgroup_lengths)
-{
-    size_t threadgroup_memory = pipeline->_staticMemory;
-    for (size_t i = 0; i < pipeline->_argumentCount; i++) {
-        const smtl_argument *argument = &pipeline->_arguments[i];
-        bool buffer = argument->kind == SMTL_ARGUMENT_BUFFER;
-        size_t length = buffer ? lengths[argument->index] : threadgroup_lengths[argument->index];
-        threadgroup_memory += buffer ? 0 : length;
-        if (length == 0 && !argument->used) {
-            continue;
-        }
-        SMTL_REQUIRE(length > 0, where, @"missing %s binding at index %u for %s",
-                     buffer ? "buffer" : "threadgroup memory", argument->index, argument->name);
-        SMTL_REQUIRE(length >= argument->type_size, where,
-                     @"argument %s at index %u has space for %zu bytes, but its type takes %zu", argument->name,
-                     argument->index, length, argument->type_size);
-    }
-    SMTL_REQUIRE(threadgroup_memory <= SMTL_MAX_THREADGROUP_MEMORY, where,
-                 @"%zu bytes of threadgroup memory exceed the device's %u", threadgroup_memory,
-                 SMTL_MAX_THREADGROUP_MEMORY);
-}
-
 /* Checks a dispatch and stores its threadgroup size. */
 static void prepare(SMTLComputeEncoder *encoder, const char *where, MTLSize group, uint32_t stored[3])
 {
     SMTL_REQUIRE_ENCODING(encoder, where);
-    const SMTLComputePipeline *pipeline = encoder->_pipeline;
-    SMTL_REQUIRE(pipeline != nil, where, @"no compute pipeline state is set");
-    NSUInteger limit = pipeline->_maxThreads;
-    SMTL_REQUIRE(group.width > 0 && group.height > 0 && group.depth > 0, where,
-                 @"threadsPerThreadgroup {%lu, %lu, %lu} must have no zero", (unsigned long)group.width,
-                 (unsigned long)group.height, (unsigned long)group.depth);
-    SMTL_REQUIRE(group.width <= limit && group.height <= limit && group.depth <= limit &&
-                     group.width * group.height * group.depth <= limit,
-                 where, @"threadsPerThreadgroup {%lu, %lu, %lu} has more than the pipeline's %lu threads",
-                 (unsigned long)group.width, (unsigned long)group.height, (unsigned long)group.depth,
-                 (unsigned long)limit);
-    require_arguments(where, pipeline, encoder->_lengths, encoder->_threadgroupLengths);
-    stored[0] = (uint32_t)group.width;
-    stored[1] = (uint32_t)group.height;
-    stored[2] = (uint32_t)group.depth;
+    SMTLRequireDispatch(where, encoder->_pipeline, group, encoder->_lengths, encoder->_threadgroupLengths);
+    SMTLStoreSize(group, stored);
 }
 
 /* Records a dispatch of groups.x * scale.x by ... threads. */
 static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLSize count, MTLSize scale, MTLSize group)
 {
-    const NSUInteger counts[3] = {count.width, count.height, count.depth};
-    const NSUInteger scales[3] = {scale.width, scale.height, scale.depth};
     uint32_t threads_per_threadgroup[3];
     uint32_t threads_per_grid[3];
     prepare(encoder, where, group, threads_per_threadgroup);
-    for (int i = 0; i < 3; i++) {
-        SMTL_REQUIRE(counts[i] <= UINT32_MAX / scales[i], where, @"the grid has more than %u threads in a dimension",
-                     UINT32_MAX);
-        threads_per_grid[i] = (uint32_t)(counts[i] * scales[i]);
-    }
+    SMTLStoreGrid(where, count, scale, threads_per_grid);
     smtl_record_dispatch *command =
         smtl_stream_append(&encoder->_buffer->_stream, SMTL_OP_DISPATCH, 0, sizeof *command);
     memcpy(command->threads_per_grid, threads_per_grid, sizeof threads_per_grid);
@@ -205,12 +154,7 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
 {
     const char *where = "-[MTLComputeCommandEncoder dispatchThreadgroupsWithIndirectBuffer:...]";
     SMTLBuffer *buffer = SMTLCheckBuffer(where, indirectBuffer, _device);
-    const NSUInteger size = sizeof(MTLDispatchThreadgroupsIndirectArguments);
-    SMTL_REQUIRE(indirectBufferOffset % sizeof(uint32_t) == 0, where, @"offset %lu must be a multiple of 4",
-                 (unsigned long)indirectBufferOffset);
-    SMTL_REQUIRE(buffer->_length >= size && indirectBufferOffset <= buffer->_length - size, where,
-                 @"%lu bytes at offset %lu exceed the buffer's length %lu", (unsigned long)size,
-                 (unsigned long)indirectBufferOffset, (unsigned long)buffer->_length);
+    SMTLRequireIndirectArguments(where, buffer, indirectBufferOffset, sizeof(MTLDispatchThreadgroupsIndirectArguments));
     uint32_t threads_per_threadgroup[3];
     prepare(self, where, threadsPerThreadgroup, threads_per_threadgroup);
     smtl_record_dispatch_indirect *command =
@@ -218,6 +162,56 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
     command->threadgroups_per_grid = (const uint32_t *)(buffer->_device_bytes + indirectBufferOffset);
     memcpy(command->threads_per_threadgroup, threads_per_threadgroup, sizeof threads_per_threadgroup);
     SMTLRetainOnce(_buffer, buffer, &buffer->_retained_by);
+}
+
+/* --- Indirect command buffers and counters ------------------------------------------------------------------------ */
+
+- (SMTLIndirectCommandBuffer *)checkIndirect:(id<MTLIndirectCommandBuffer>)commands
+                                       range:(NSRange)range
+                                       where:(const char *)where
+{
+    SMTL_REQUIRE_ENCODING(self, where);
+    SMTLIndirectCommandBuffer *own = SMTLCheckIndirectCommands(where, commands, range, _device);
+    SMTL_REQUIRE(!own->_inheritsPipeline || _pipeline != nil, where,
+                 @"no compute pipeline state is set, which the commands inherit");
+    SMTL_REQUIRE(!own->_inheritsPipeline || [_pipeline supportIndirectCommandBuffers], where,
+                 @"the pipeline was not made with supportIndirectCommandBuffers");
+    return own;
+}
+
+- (void)executeCommandsInBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandBuffer withRange:(NSRange)executionRange
+{
+    const char *where = "-[MTLComputeCommandEncoder executeCommandsInBuffer:withRange:]";
+    SMTLIndirectCommandBuffer *own = [self checkIndirect:indirectCommandBuffer range:executionRange where:where];
+    SMTLRetainOnce(_buffer, own, &own->_retained_by);
+    smtl_record_execute *command = smtl_stream_append(&_buffer->_stream, SMTL_OP_EXECUTE, 0, sizeof *command);
+    command->commands = own;
+    command->location = executionRange.location;
+    command->length = executionRange.length;
+    command->range = NULL;
+}
+
+- (void)executeCommandsInBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandbuffer
+                 indirectBuffer:(id<MTLBuffer>)indirectRangeBuffer
+           indirectBufferOffset:(NSUInteger)indirectBufferOffset
+{
+    const char *where = "-[MTLComputeCommandEncoder executeCommandsInBuffer:indirectBuffer:indirectBufferOffset:]";
+    SMTLIndirectCommandBuffer *own = [self checkIndirect:indirectCommandbuffer range:NSMakeRange(0, 0) where:where];
+    SMTLBuffer *range = SMTLCheckBuffer(where, indirectRangeBuffer, _device);
+    SMTLRequireIndirectArguments(where, range, indirectBufferOffset, sizeof(MTLIndirectCommandBufferExecutionRange));
+    SMTLRetainOnce(_buffer, own, &own->_retained_by);
+    SMTLRetainOnce(_buffer, range, &range->_retained_by);
+    smtl_record_execute *command = smtl_stream_append(&_buffer->_stream, SMTL_OP_EXECUTE, 0, sizeof *command);
+    command->commands = own;
+    command->range = (const uint32_t *)(range->_device_bytes + indirectBufferOffset);
+}
+
+- (void)sampleCountersInBuffer:(id<MTLCounterSampleBuffer>)sampleBuffer
+                 atSampleIndex:(NSUInteger)sampleIndex
+                   withBarrier:(BOOL)barrier
+{
+    SMTLRecordSample(self, "-[MTLComputeCommandEncoder sampleCountersInBuffer:atSampleIndex:withBarrier:]",
+                     sampleBuffer, sampleIndex, barrier);
 }
 
 /* --- Order and residency ------------------------------------------------------------------------------------------ */
@@ -259,7 +253,9 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
 {
     SMTL_REQUIRE_ENCODING(self, where);
     for (NSUInteger i = 0; i < count; i++) {
-        SMTLCheckBuffer(where, (id<MTLBuffer>)resources[i], _device);
+        SMTL_REQUIRE(resources[i] != nil, where, @"resource %lu must not be nil", (unsigned long)i);
+        SMTL_REQUIRE([resources[i] device] == _device, where, @"resource %lu belongs to another device",
+                     (unsigned long)i);
     }
 }
 
@@ -273,8 +269,12 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
     (void)usage;
     [self requireResources:resources count:count where:"-[MTLComputeCommandEncoder useResources:count:usage:]"];
     for (NSUInteger i = 0; i < count; i++) {
-        SMTLBuffer *buffer = (SMTLBuffer *)resources[i];
-        SMTLRetainOnce(_buffer, buffer, &buffer->_retained_by);
+        if ([resources[i] isKindOfClass:[SMTLBuffer class]]) {
+            SMTLBuffer *buffer = (SMTLBuffer *)resources[i];
+            SMTLRetainOnce(_buffer, buffer, &buffer->_retained_by);
+        } else {
+            SMTLRetainForCommandBuffer(_buffer, resources[i]);
+        }
     }
 }
 

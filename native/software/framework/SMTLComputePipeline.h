@@ -15,10 +15,12 @@
     size_t _argumentCount;
     NSUInteger _maxThreads;
     NSUInteger _staticMemory;
+    MTLSize _requiredThreads; /* of a threadgroup; all zero: any number up to `_maxThreads` */
     uint64_t _retained_by;
 @protected
     SMTLFunction *_function;
     BOOL _supportsIndirect;
+    MTLShaderValidation _shaderValidation;
 }
 /* nil, and an autoreleased error, where the kernel cannot be compiled or loaded. */
 - (instancetype)initWithDevice:(SMTLDevice *)device
@@ -26,10 +28,6 @@
                          error:(NSError **)error;
 /* Autoreleased. */
 - (MTLComputePipelineReflection *)reflection;
-@end
-
-@interface MTLComputePipelineReflection (SMTL)
-- (instancetype)initWithArguments:(const smtl_argument *)arguments count:(size_t)count;
 @end
 
 #endif

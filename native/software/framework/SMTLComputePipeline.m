@@ -4,7 +4,21 @@
 #include "SMTLFault.h"
 #import "SMTLFunction.h"
 #import "SMTLLibrary.h"
+#import "SMTLReflection.h"
 #include <stdlib.h>
+
+/* What the descriptor asks for beyond kernels; nil for nothing. */
+static NSString *what_is_unsupported(MTLComputePipelineDescriptor *descriptor)
+{
+    MTLLinkedFunctions *linked = [descriptor linkedFunctions];
+    if ([[linked functions] count] + [[linked binaryFunctions] count] + [[linked privateFunctions] count] > 0) {
+        return @"linked functions are not supported: the device answers NO to supportsFunctionPointers";
+    }
+    if ([[descriptor preloadedLibraries] count] > 0) {
+        return @"dynamic libraries are not supported: the device answers NO to supportsDynamicLibraries";
+    }
+    return nil;
+}
 
 @implementation SMTLComputePipeline
 
@@ -49,9 +63,17 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
         [self release];
         @throw;
     }
+    NSString *unsupported = what_is_unsupported(descriptor);
+    if (unsupported != nil) {
+        SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorUnsupported, unsupported));
+        [self release];
+        return nil;
+    }
     _device = device;
     _function = [function retain];
     _supportsIndirect = [descriptor supportIndirectCommandBuffers];
+    _shaderValidation = [descriptor shaderValidation];
+    _requiredThreads = [descriptor requiredThreadsPerThreadgroup];
     [self setLabel:[descriptor label]];
     char *log = NULL;
     _kernel = load_kernel(function, &log);
@@ -112,7 +134,9 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
 
 - (MTLComputePipelineReflection *)reflection
 {
-    return [[[MTLComputePipelineReflection alloc] initWithArguments:_arguments count:_argumentCount] autorelease];
+    return [[[MTLComputePipelineReflection alloc] initWithArguments:_arguments
+                                                                 count:_argumentCount
+                                                                 owner:_function->_library] autorelease];
 }
 
 - (id<MTLDevice>)device
@@ -138,6 +162,53 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
 - (BOOL)supportIndirectCommandBuffers
 {
     return _supportsIndirect;
+}
+
+- (MTLShaderValidation)shaderValidation
+{
+    return _shaderValidation;
+}
+
+- (MTLSize)requiredThreadsPerThreadgroup
+{
+    return _requiredThreads;
+}
+
+/* Imageblocks belong to rendering. */
+- (NSUInteger)imageblockMemoryLengthForDimensions:(MTLSize)imageblockDimensions
+{
+    (void)imageblockDimensions;
+    return 0;
+}
+
+/* --- Functions that are linked: there are none -------------------------------------------------------------------- */
+
+- (id<MTLFunctionHandle>)functionHandleWithName:(NSString *)name
+{
+    (void)name;
+    return nil;
+}
+
+- (id<MTLFunctionHandle>)functionHandleWithFunction:(id<MTLFunction>)function
+{
+    (void)function;
+    return nil;
+}
+
+- (id<MTLVisibleFunctionTable>)newVisibleFunctionTableWithDescriptor:(MTLVisibleFunctionTableDescriptor *)descriptor
+{
+    (void)descriptor;
+    return nil;
+}
+
+- (id<MTLComputePipelineState>)newComputePipelineStateWithAdditionalBinaryFunctions:(NSArray *)functions
+                                                                              error:(NSError **)error
+{
+    (void)functions;
+    SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorUnsupported,
+                                        @"binary functions are not supported: the device answers NO to "
+                                        @"supportsFunctionPointers"));
+    return nil;
 }
 
 - (MTLResourceID)gpuResourceID

@@ -8,6 +8,7 @@
 
 typedef struct {
     uint32_t device_count;    /* SOFTWARE_METAL_DEVICES */
+    bool peer_group;          /* SOFTWARE_METAL_PEERS: the devices are in one peer group */
     bool default_device;      /* SOFTWARE_METAL_DEFAULT_DEVICE: false makes MTLCreateSystemDefaultDevice return nil */
     bool unified_memory;      /* SOFTWARE_METAL_UNIFIED: false for a discrete GPU of the Mac2 family */
     uint32_t apple_family;    /* SOFTWARE_METAL_FAMILY: the highest Apple family supported */

@@ -29,6 +29,7 @@ static void load_config(void)
     uint64_t devices = smtl_environment_number("SOFTWARE_METAL_DEVICES", 1);
     config.page_size = page;
     config.device_count = (uint32_t)(devices > MAX_DEVICES ? MAX_DEVICES : devices);
+    config.peer_group = smtl_environment_number("SOFTWARE_METAL_PEERS", 0) != 0;
     config.default_device = smtl_environment_number("SOFTWARE_METAL_DEFAULT_DEVICE", 1) != 0;
     config.unified_memory = smtl_environment_number("SOFTWARE_METAL_UNIFIED", 1) != 0;
     config.apple_family = (uint32_t)smtl_environment_number("SOFTWARE_METAL_FAMILY", 7);

@@ -1,4 +1,4 @@
-/* The descriptors: plain values that a caller fills in and a device reads. */
+/* Descriptors of queues, command buffers and memory: plain values that a caller fills in and a device reads. */
 #import <Metal/Metal.h>
 
 NSErrorDomain const MTLCommandBufferErrorDomain = @"MTLCommandBufferErrorDomain";
@@ -9,6 +9,7 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
 @implementation MTLCommandQueueDescriptor
 
 @synthesize maxCommandBufferCount = _maxCommandBufferCount;
+@synthesize logState = _logState;
 
 - (instancetype)init
 {
@@ -17,10 +18,17 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
     return self;
 }
 
+- (void)dealloc
+{
+    [_logState release];
+    [super dealloc];
+}
+
 - (id)copyWithZone:(NSZone *)zone
 {
     MTLCommandQueueDescriptor *copy = [[[self class] allocWithZone:zone] init];
     copy->_maxCommandBufferCount = _maxCommandBufferCount;
+    [copy setLogState:_logState];
     return copy;
 }
 
@@ -30,6 +38,7 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
 
 @synthesize retainedReferences = _retainedReferences;
 @synthesize errorOptions = _errorOptions;
+@synthesize logState = _logState;
 
 - (instancetype)init
 {
@@ -38,44 +47,19 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
     return self;
 }
 
+- (void)dealloc
+{
+    [_logState release];
+    [super dealloc];
+}
+
 - (id)copyWithZone:(NSZone *)zone
 {
     MTLCommandBufferDescriptor *copy = [[[self class] allocWithZone:zone] init];
     copy->_retainedReferences = _retainedReferences;
     copy->_errorOptions = _errorOptions;
+    [copy setLogState:_logState];
     return copy;
-}
-
-@end
-
-@implementation MTLComputePassDescriptor
-
-@synthesize dispatchType = _dispatchType;
-
-+ (MTLComputePassDescriptor *)computePassDescriptor
-{
-    return [[[self alloc] init] autorelease];
-}
-
-- (id)copyWithZone:(NSZone *)zone
-{
-    MTLComputePassDescriptor *copy = [[[self class] allocWithZone:zone] init];
-    copy->_dispatchType = _dispatchType;
-    return copy;
-}
-
-@end
-
-@implementation MTLBlitPassDescriptor
-
-+ (MTLBlitPassDescriptor *)blitPassDescriptor
-{
-    return [[[self alloc] init] autorelease];
-}
-
-- (id)copyWithZone:(NSZone *)zone
-{
-    return [[[self class] allocWithZone:zone] init];
 }
 
 @end
@@ -140,193 +124,97 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
 
 @end
 
-@implementation MTLFunctionDescriptor
+@implementation MTLLogStateDescriptor
 
-@synthesize name = _name;
-@synthesize specializedName = _specializedName;
-@synthesize constantValues = _constantValues;
-@synthesize options = _options;
+@synthesize level = _level;
+@synthesize bufferSize = _bufferSize;
 
-+ (MTLFunctionDescriptor *)functionDescriptor
+- (id)copyWithZone:(NSZone *)zone
+{
+    MTLLogStateDescriptor *copy = [[[self class] allocWithZone:zone] init];
+    copy->_level = _level;
+    copy->_bufferSize = _bufferSize;
+    return copy;
+}
+
+@end
+
+@implementation MTLIndirectCommandBufferDescriptor
+
+@synthesize commandTypes = _commandTypes;
+@synthesize inheritPipelineState = _inheritPipelineState;
+@synthesize inheritBuffers = _inheritBuffers;
+@synthesize maxKernelBufferBindCount = _maxKernelBufferBindCount;
+@synthesize maxKernelThreadgroupMemoryBindCount = _maxKernelThreadgroupMemoryBindCount;
+
+- (id)copyWithZone:(NSZone *)zone
+{
+    MTLIndirectCommandBufferDescriptor *copy = [[[self class] allocWithZone:zone] init];
+    copy->_commandTypes = _commandTypes;
+    copy->_inheritPipelineState = _inheritPipelineState;
+    copy->_inheritBuffers = _inheritBuffers;
+    copy->_maxKernelBufferBindCount = _maxKernelBufferBindCount;
+    copy->_maxKernelThreadgroupMemoryBindCount = _maxKernelThreadgroupMemoryBindCount;
+    return copy;
+}
+
+@end
+
+@implementation MTLCounterSampleBufferDescriptor
+
+@synthesize counterSet = _counterSet;
+@synthesize label = _label;
+@synthesize storageMode = _storageMode;
+@synthesize sampleCount = _sampleCount;
+
+- (instancetype)init
+{
+    self = [super init];
+    _label = @"";
+    return self;
+}
+
+- (void)dealloc
+{
+    [_counterSet release];
+    [_label release];
+    [super dealloc];
+}
+
+- (id)copyWithZone:(NSZone *)zone
+{
+    MTLCounterSampleBufferDescriptor *copy = [[[self class] allocWithZone:zone] init];
+    [copy setCounterSet:_counterSet];
+    [copy setLabel:_label];
+    copy->_storageMode = _storageMode;
+    copy->_sampleCount = _sampleCount;
+    return copy;
+}
+
+@end
+
+@implementation MTLArgumentDescriptor
+
+@synthesize dataType = _dataType;
+@synthesize index = _index;
+@synthesize arrayLength = _arrayLength;
+@synthesize access = _access;
+@synthesize constantBlockAlignment = _constantBlockAlignment;
+
++ (MTLArgumentDescriptor *)argumentDescriptor
 {
     return [[[self alloc] init] autorelease];
 }
 
-- (void)dealloc
-{
-    [_name release];
-    [_specializedName release];
-    [_constantValues release];
-    [super dealloc];
-}
-
 - (id)copyWithZone:(NSZone *)zone
 {
-    MTLFunctionDescriptor *copy = [[[self class] allocWithZone:zone] init];
-    [copy setName:_name];
-    [copy setSpecializedName:_specializedName];
-    [copy setConstantValues:_constantValues];
-    copy->_options = _options;
+    MTLArgumentDescriptor *copy = [[[self class] allocWithZone:zone] init];
+    copy->_dataType = _dataType;
+    copy->_index = _index;
+    copy->_arrayLength = _arrayLength;
+    copy->_access = _access;
+    copy->_constantBlockAlignment = _constantBlockAlignment;
     return copy;
-}
-
-@end
-
-@implementation MTLCompileOptions
-
-@synthesize preprocessorMacros = _preprocessorMacros;
-@synthesize mathMode = _mathMode;
-@synthesize mathFloatingPointFunctions = _mathFloatingPointFunctions;
-@synthesize languageVersion = _languageVersion;
-@synthesize libraryType = _libraryType;
-@synthesize optimizationLevel = _optimizationLevel;
-@synthesize installName = _installName;
-@synthesize preserveInvariance = _preserveInvariance;
-@synthesize maxTotalThreadsPerThreadgroup = _maxTotalThreadsPerThreadgroup;
-
-- (instancetype)init
-{
-    self = [super init];
-    _mathMode = MTLMathModeFast;
-    return self;
-}
-
-- (void)dealloc
-{
-    [_preprocessorMacros release];
-    [_installName release];
-    [super dealloc];
-}
-
-- (id)copyWithZone:(NSZone *)zone
-{
-    MTLCompileOptions *copy = [[[self class] allocWithZone:zone] init];
-    [copy setPreprocessorMacros:_preprocessorMacros];
-    [copy setInstallName:_installName];
-    copy->_mathMode = _mathMode;
-    copy->_mathFloatingPointFunctions = _mathFloatingPointFunctions;
-    copy->_languageVersion = _languageVersion;
-    copy->_libraryType = _libraryType;
-    copy->_optimizationLevel = _optimizationLevel;
-    copy->_preserveInvariance = _preserveInvariance;
-    copy->_maxTotalThreadsPerThreadgroup = _maxTotalThreadsPerThreadgroup;
-    return copy;
-}
-
-/* The older name for the two outer math modes. */
-- (BOOL)fastMathEnabled
-{
-    return _mathMode == MTLMathModeFast;
-}
-
-- (void)setFastMathEnabled:(BOOL)enabled
-{
-    _mathMode = enabled ? MTLMathModeFast : MTLMathModeSafe;
-}
-
-@end
-
-@implementation MTLPipelineBufferDescriptor
-
-@synthesize mutability = _mutability;
-
-- (id)copyWithZone:(NSZone *)zone
-{
-    MTLPipelineBufferDescriptor *copy = [[[self class] allocWithZone:zone] init];
-    copy->_mutability = _mutability;
-    return copy;
-}
-
-@end
-
-@implementation MTLPipelineBufferDescriptorArray
-
-- (instancetype)init
-{
-    self = [super init];
-    _descriptors = [[NSMutableDictionary alloc] init];
-    return self;
-}
-
-- (void)dealloc
-{
-    [_descriptors release];
-    [super dealloc];
-}
-
-- (MTLPipelineBufferDescriptor *)objectAtIndexedSubscript:(NSUInteger)bufferIndex
-{
-    NSNumber *key = [NSNumber numberWithUnsignedInteger:bufferIndex];
-    MTLPipelineBufferDescriptor *descriptor = [_descriptors objectForKey:key];
-    if (descriptor == nil) {
-        descriptor = [[[MTLPipelineBufferDescriptor alloc] init] autorelease];
-        [_descriptors setObject:descriptor forKey:key];
-    }
-    return descriptor;
-}
-
-- (void)setObject:(MTLPipelineBufferDescriptor *)buffer atIndexedSubscript:(NSUInteger)bufferIndex
-{
-    NSNumber *key = [NSNumber numberWithUnsignedInteger:bufferIndex];
-    if (buffer == nil) {
-        [_descriptors removeObjectForKey:key];
-    } else {
-        [_descriptors setObject:[[buffer copy] autorelease] forKey:key];
-    }
-}
-
-- (void)setFrom:(MTLPipelineBufferDescriptorArray *)other
-{
-    [_descriptors setDictionary:other->_descriptors];
-}
-
-@end
-
-@implementation MTLComputePipelineDescriptor
-
-@synthesize label = _label;
-@synthesize computeFunction = _computeFunction;
-@synthesize threadGroupSizeIsMultipleOfThreadExecutionWidth = _threadGroupSizeIsMultipleOfThreadExecutionWidth;
-@synthesize maxTotalThreadsPerThreadgroup = _maxTotalThreadsPerThreadgroup;
-@synthesize buffers = _buffers;
-@synthesize supportIndirectCommandBuffers = _supportIndirectCommandBuffers;
-
-- (instancetype)init
-{
-    self = [super init];
-    _buffers = [[MTLPipelineBufferDescriptorArray alloc] init];
-    return self;
-}
-
-- (void)dealloc
-{
-    [_label release];
-    [_computeFunction release];
-    [_buffers release];
-    [super dealloc];
-}
-
-- (id)copyWithZone:(NSZone *)zone
-{
-    MTLComputePipelineDescriptor *copy = [[[self class] allocWithZone:zone] init];
-    [copy setLabel:_label];
-    [copy setComputeFunction:_computeFunction];
-    copy->_threadGroupSizeIsMultipleOfThreadExecutionWidth = _threadGroupSizeIsMultipleOfThreadExecutionWidth;
-    copy->_maxTotalThreadsPerThreadgroup = _maxTotalThreadsPerThreadgroup;
-    copy->_supportIndirectCommandBuffers = _supportIndirectCommandBuffers;
-    [copy->_buffers setFrom:_buffers];
-    return copy;
-}
-
-- (void)reset
-{
-    [self setLabel:nil];
-    [self setComputeFunction:nil];
-    _threadGroupSizeIsMultipleOfThreadExecutionWidth = NO;
-    _maxTotalThreadsPerThreadgroup = 0;
-    _supportIndirectCommandBuffers = NO;
-    [_buffers release];
-    _buffers = [[MTLPipelineBufferDescriptorArray alloc] init];
 }
 
 @end

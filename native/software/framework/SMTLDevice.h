@@ -1,11 +1,11 @@
 #ifndef SMTL_DEVICE_H
 #define SMTL_DEVICE_H
 
-#import "SMTLObject.h"
+#import "SMTLDeviceModel.h"
 #import <Metal/MTLDevice.h>
 
 /* The part of a device that makes libraries and pipelines. */
-@interface SMTLLibraryFactory : SMTLObject
+@interface SMTLLibraryFactory : SMTLDeviceModel
 - (id<MTLLibrary>)newDefaultLibrary;
 - (id<MTLLibrary>)newDefaultLibraryWithBundle:(NSBundle *)bundle error:(NSError **)error;
 - (id<MTLLibrary>)newLibraryWithFile:(NSString *)filepath error:(NSError **)error;
@@ -42,12 +42,7 @@
 @end
 
 /* Devices are made once and never destroyed: other objects refer to them without retaining. */
-@interface SMTLDevice : SMTLLibraryFactory <MTLDevice> {
-@public
-    uint32_t _index;
-    uint64_t _allocatedSize;
-    MTLArchitecture *_architecture;
-}
+@interface SMTLDevice : SMTLLibraryFactory <MTLDevice>
 @end
 
 /* Accounts `size` bytes to the device and to the process; false where `owned` memory would exceed what the machine has. */

@@ -1,19 +1,27 @@
 #import "SMTLDevice.h"
 
-#include "../engine/engine.h"
+#import "SMTLArgumentEncoder.h"
+#import "SMTLBinaryArchive.h"
 #import "SMTLBuffer.h"
 #import "SMTLCommandQueue.h"
 #include "SMTLConfig.h"
+#import "SMTLCounters.h"
 #include "SMTLCounts.h"
 #import "SMTLError.h"
 #import "SMTLEvent.h"
 #import "SMTLHeap.h"
+#import "SMTLIndirectCommandBuffer.h"
+#import "SMTLReflection.h"
 #import "SMTLResidencySet.h"
 #include "SMTLRuntime.h"
+#import <Metal/MTLDynamicLibrary.h>
+#import <Metal/MTLLogState.h>
 #include <pthread.h>
 
+NSErrorDomain const MTLDynamicLibraryDomain = @"MTLDynamicLibraryDomain";
+NSErrorDomain const MTLLogStateErrorDomain = @"MTLLogStateErrorDomain";
+
 #define DEFAULT_COMMAND_BUFFERS 64
-#define REGISTRY_BASE 0x534d544c00000000ull /* "SMTL", then the device's number */
 
 bool SMTLDeviceTakeMemory(SMTLDevice *device, size_t size, bool owned)
 {
@@ -40,8 +48,7 @@ static NSArray *all_devices(void)
         SMTLInitialiseClasses();
         NSMutableArray *made = [[NSMutableArray alloc] init];
         for (uint32_t i = 0; i < smtl_config_get()->device_count; i++) {
-            SMTLDevice *device = [[SMTLDevice alloc] init];
-            device->_index = i;
+            SMTLDevice *device = [[SMTLDevice alloc] initWithIndex:i];
             [made addObject:device];
             [device release];
         }
@@ -65,176 +72,11 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void)
     return [[devices objectAtIndex:0] retain];
 }
 
-@interface MTLArchitecture (SMTL)
-- (instancetype)initWithName:(NSString *)name;
-@end
-
-@implementation MTLArchitecture
-
-@synthesize name = _name;
-
-- (instancetype)initWithName:(NSString *)name
-{
-    self = [super init];
-    _name = [name copy];
-    return self;
-}
-
-- (void)dealloc
-{
-    [_name release];
-    [super dealloc];
-}
-
-- (id)copyWithZone:(NSZone *)zone
-{
-    (void)zone;
-    return [self retain];
-}
-
-@end
-
 @implementation SMTLDevice
 
 + (smtl_object_class)objectClass
 {
     return SMTL_OBJECT_DEVICE;
-}
-
-- (instancetype)init
-{
-    self = [super init];
-    _architecture = [[MTLArchitecture alloc] initWithName:@"software"];
-    return self;
-}
-
-- (void)dealloc
-{
-    [_architecture release];
-    [super dealloc];
-}
-
-/* --- Properties --------------------------------------------------------------------------------------------------- */
-
-/* A new string each time, autoreleased, as on Apple's systems. */
-- (NSString *)name
-{
-    if (_index == 0) {
-        return [NSString stringWithFormat:@"%s", "Software Metal"];
-    }
-    return [NSString stringWithFormat:@"Software Metal %u", _index + 1];
-}
-
-- (uint64_t)registryID
-{
-    return REGISTRY_BASE + _index + 1;
-}
-
-- (MTLArchitecture *)architecture
-{
-    return _architecture;
-}
-
-- (MTLSize)maxThreadsPerThreadgroup
-{
-    const NSUInteger limit = SMTL_MAX_THREADS_PER_THREADGROUP;
-    return MTLSizeMake(limit, limit, limit);
-}
-
-- (NSUInteger)maxThreadgroupMemoryLength
-{
-    return SMTL_MAX_THREADGROUP_MEMORY;
-}
-
-- (NSUInteger)maxBufferLength
-{
-    return smtl_config_get()->max_buffer_length;
-}
-
-- (uint64_t)recommendedMaxWorkingSetSize
-{
-    return smtl_config_get()->working_set;
-}
-
-- (NSUInteger)currentAllocatedSize
-{
-    return __atomic_load_n(&_allocatedSize, __ATOMIC_RELAXED);
-}
-
-- (BOOL)hasUnifiedMemory
-{
-    return smtl_config_get()->unified_memory;
-}
-
-- (BOOL)isLowPower
-{
-    return NO;
-}
-
-- (BOOL)isHeadless
-{
-    return YES;
-}
-
-- (BOOL)isRemovable
-{
-    return NO;
-}
-
-- (MTLDeviceLocation)location
-{
-    return [self hasUnifiedMemory] ? MTLDeviceLocationBuiltIn : MTLDeviceLocationSlot;
-}
-
-- (NSUInteger)locationNumber
-{
-    return _index;
-}
-
-/* 0 for a built-in device, as on Apple's systems; there is no bus to measure for the other kind either. */
-- (uint64_t)maxTransferRate
-{
-    return 0;
-}
-
-- (MTLArgumentBuffersTier)argumentBuffersSupport
-{
-    return MTLArgumentBuffersTier2;
-}
-
-- (uint64_t)peerGroupID
-{
-    return 0;
-}
-
-- (uint32_t)peerIndex
-{
-    return 0;
-}
-
-- (uint32_t)peerCount
-{
-    return 0;
-}
-
-- (BOOL)supportsFamily:(MTLGPUFamily)gpuFamily
-{
-    const smtl_config *config = smtl_config_get();
-    if (gpuFamily >= MTLGPUFamilyApple1 && gpuFamily <= MTLGPUFamilyApple10) {
-        /* A discrete GPU is not Apple's. */
-        return config->unified_memory && (NSUInteger)(gpuFamily - MTLGPUFamilyApple1) < config->apple_family;
-    }
-    switch (gpuFamily) {
-    case MTLGPUFamilyMac1:
-    case MTLGPUFamilyMac2:
-    case MTLGPUFamilyCommon1:
-    case MTLGPUFamilyCommon2:
-    case MTLGPUFamilyCommon3:
-    case MTLGPUFamilyMetal3:
-        return YES;
-    default:
-        return NO;
-    }
 }
 
 /* --- Queues and memory -------------------------------------------------------------------------------------------- */
@@ -323,6 +165,109 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void)
 {
     SMTLStoreError(error, nil);
     return [[SMTLResidencySet alloc] initWithDevice:self descriptor:descriptor];
+}
+
+/* --- Arguments and commands that outlive an encoder --------------------------------------------------------------- */
+
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithArguments:(NSArray *)arguments
+{
+    SMTL_REQUIRE([arguments count] > 0, "-[MTLDevice newArgumentEncoderWithArguments:]", @"there must be arguments");
+    return [[SMTLArgumentEncoder alloc] initWithDevice:self descriptors:arguments];
+}
+
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferBinding:(id<MTLBufferBinding>)bufferBinding
+{
+    id<MTLArgumentEncoder> encoder = SMTLNewEncoderForBinding(self, bufferBinding);
+    SMTL_REQUIRE(encoder != nil, "-[MTLDevice newArgumentEncoderWithBufferBinding:]",
+                 @"the binding is not that of an argument buffer");
+    return encoder;
+}
+
+- (id<MTLIndirectCommandBuffer>)newIndirectCommandBufferWithDescriptor:(MTLIndirectCommandBufferDescriptor *)descriptor
+                                                       maxCommandCount:(NSUInteger)maxCount
+                                                               options:(MTLResourceOptions)options
+{
+    const char *where = "-[MTLDevice newIndirectCommandBufferWithDescriptor:maxCommandCount:options:]";
+    SMTL_REQUIRE(descriptor != nil, where, @"descriptor must not be nil");
+    options = SMTLResolveOptions(where, options, false);
+    return [[SMTLIndirectCommandBuffer alloc] initWithDevice:self descriptor:descriptor count:maxCount options:options];
+}
+
+- (id<MTLBinaryArchive>)newBinaryArchiveWithDescriptor:(MTLBinaryArchiveDescriptor *)descriptor error:(NSError **)error
+{
+    SMTL_REQUIRE(descriptor != nil, "-[MTLDevice newBinaryArchiveWithDescriptor:error:]", @"descriptor must not be nil");
+    return [[SMTLBinaryArchive alloc] initWithDevice:self descriptor:descriptor error:error];
+}
+
+/* --- Counters ----------------------------------------------------------------------------------------------------- */
+
+- (NSArray *)counterSets
+{
+    return SMTLCounterSets();
+}
+
+- (id<MTLCounterSampleBuffer>)newCounterSampleBufferWithDescriptor:(MTLCounterSampleBufferDescriptor *)descriptor
+                                                             error:(NSError **)error
+{
+    SMTL_REQUIRE(descriptor != nil, "-[MTLDevice newCounterSampleBufferWithDescriptor:error:]",
+                 @"descriptor must not be nil");
+    return [[SMTLCounterSampleBuffer alloc] initWithDevice:self descriptor:descriptor error:error];
+}
+
+/* Wherever a compute or blit encoder can be: the others have nothing to sample. */
+- (BOOL)supportsCounterSampling:(MTLCounterSamplingPoint)samplingPoint
+{
+    return samplingPoint == MTLCounterSamplingPointAtStageBoundary ||
+           samplingPoint == MTLCounterSamplingPointAtDispatchBoundary ||
+           samplingPoint == MTLCounterSamplingPointAtBlitBoundary;
+}
+
+/* The CPU is the GPU. */
+- (void)sampleTimestamps:(MTLTimestamp *)cpuTimestamp gpuTimestamp:(MTLTimestamp *)gpuTimestamp
+{
+    const MTLTimestamp now = SMTLTimestamp();
+    *cpuTimestamp = now;
+    *gpuTimestamp = now;
+}
+
+- (uint64_t)queryTimestampFrequency
+{
+    return SMTL_TIMESTAMP_FREQUENCY;
+}
+
+/* --- What the software Metal has not ------------------------------------------------------------------------------ */
+
+- (id<MTLDynamicLibrary>)refuseDynamicLibrary:(NSError **)error
+{
+    SMTLStoreError(error, SMTLMakeError(MTLDynamicLibraryDomain, MTLDynamicLibraryErrorUnsupported,
+                                        @"the device answers NO to supportsDynamicLibraries"));
+    return nil;
+}
+
+- (id<MTLDynamicLibrary>)newDynamicLibrary:(id<MTLLibrary>)library error:(NSError **)error
+{
+    (void)library;
+    return [self refuseDynamicLibrary:error];
+}
+
+- (id<MTLDynamicLibrary>)newDynamicLibraryWithURL:(NSURL *)url error:(NSError **)error
+{
+    (void)url;
+    return [self refuseDynamicLibrary:error];
+}
+
+- (id<MTLLogState>)newLogStateWithDescriptor:(MTLLogStateDescriptor *)descriptor error:(NSError **)error
+{
+    (void)descriptor;
+    SMTLStoreError(error, SMTLMakeError(MTLLogStateErrorDomain, MTLLogStateErrorInvalid,
+                                        @"the software Metal's kernels cannot log"));
+    return nil;
+}
+
+- (id<MTLFunctionHandle>)functionHandleWithFunction:(id<MTLFunction>)function
+{
+    (void)function;
+    return nil;
 }
 
 /* --- Synchronization ---------------------------------------------------------------------------------------------- */

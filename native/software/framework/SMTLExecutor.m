@@ -2,9 +2,11 @@
 
 #include "../engine/engine.h"
 #import "SMTLBuffer.h"
+#import "SMTLCounters.h"
 #include "SMTLConfig.h"
 #include "SMTLCounts.h"
 #import "SMTLEvent.h"
+#import "SMTLIndirectCommandBuffer.h"
 #import <Metal/MTLCommandBuffer.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,16 +101,22 @@ static bool begin_encoder(smtl_replay *replay, bool concurrent)
     return true;
 }
 
-static bool run_dispatch(smtl_replay *replay, const uint32_t grid[3], const uint32_t group[3])
+static bool run_or_postpone(smtl_replay *replay, const smtl_dispatch *dispatch)
 {
-    smtl_dispatch *dispatch = &replay->bindings;
-    memcpy(dispatch->threads_per_grid, grid, sizeof dispatch->threads_per_grid);
-    memcpy(dispatch->threads_per_threadgroup, group, sizeof dispatch->threads_per_threadgroup);
+    const uint32_t *grid = dispatch->threads_per_grid;
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) {
         return true;
     }
     return replay->shuffled ? postpone(&replay->unordered, dispatch, replay->execution)
                             : run_now(dispatch, replay->execution);
+}
+
+static bool run_dispatch(smtl_replay *replay, const uint32_t grid[3], const uint32_t group[3])
+{
+    smtl_dispatch *dispatch = &replay->bindings;
+    memcpy(dispatch->threads_per_grid, grid, sizeof dispatch->threads_per_grid);
+    memcpy(dispatch->threads_per_threadgroup, group, sizeof dispatch->threads_per_threadgroup);
+    return run_or_postpone(replay, dispatch);
 }
 
 static bool run_indirect(smtl_replay *replay, const smtl_record_dispatch_indirect *command)
@@ -123,6 +131,43 @@ static bool run_indirect(smtl_replay *replay, const smtl_record_dispatch_indirec
         grid[i] = (uint32_t)threads;
     }
     return run_dispatch(replay, grid, command->threads_per_threadgroup);
+}
+
+static bool run_command(smtl_replay *replay, const SMTLIndirectCommandBuffer *commands, NSUInteger index)
+{
+    const smtl_indirect_command *command = &commands->_commands[index];
+    smtl_dispatch dispatch;
+    if (command->barrier && !flush(replay)) {
+        return false;
+    }
+    if (!command->dispatches) {
+        return true;
+    }
+    const char *problem = SMTLPrepareIndirectCommand(commands, command, &replay->bindings, &dispatch);
+    if (problem != NULL) {
+        return fail(replay->execution, MTLCommandBufferErrorInvalidResource, strdup(problem));
+    }
+    return run_or_postpone(replay, &dispatch);
+}
+
+/* The commands of one call may run in any order, whatever the encoder's own dispatches do. */
+static bool run_commands(smtl_replay *replay, const smtl_record_execute *record)
+{
+    const SMTLIndirectCommandBuffer *commands = record->commands;
+    const NSUInteger location = record->range == NULL ? record->location : record->range[0];
+    const NSUInteger length = record->range == NULL ? record->length : record->range[1];
+    if (location > commands->_count || length > commands->_count - location) {
+        return fail(replay->execution, MTLCommandBufferErrorPageFault,
+                    strdup("the indirect range exceeds the indirect command buffer"));
+    }
+    const bool shuffled = replay->shuffled;
+    replay->shuffled = smtl_config_get()->shuffle;
+    bool finished = true;
+    for (NSUInteger i = 0; i < length && finished; i++) {
+        finished = run_command(replay, commands, location + i);
+    }
+    replay->shuffled = shuffled;
+    return finished && (shuffled || flush(replay));
 }
 
 /* False ends the command buffer, with the reason in the execution. */
@@ -158,6 +203,33 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
     }
     case SMTL_OP_DISPATCH_INDIRECT:
         return run_indirect(replay, (const smtl_record_dispatch_indirect *)record);
+    case SMTL_OP_EXECUTE:
+        return run_commands(replay, (const smtl_record_execute *)record);
+    case SMTL_OP_RESET_COMMANDS: {
+        const smtl_record_execute *command = (const smtl_record_execute *)record;
+        [command->commands resetCommands:NSMakeRange(command->location, command->length)];
+        return true;
+    }
+    case SMTL_OP_COPY_COMMANDS: {
+        const smtl_record_copy_commands *command = (const smtl_record_copy_commands *)record;
+        [command->destination copyCommands:NSMakeRange(command->location, command->length)
+                                      from:command->source
+                                        to:command->index];
+        return true;
+    }
+    case SMTL_OP_SAMPLE: {
+        const smtl_record_sample *command = (const smtl_record_sample *)record;
+        if (!flush(replay)) {
+            return false;
+        }
+        [command->samples sampleAtIndex:command->index];
+        return true;
+    }
+    case SMTL_OP_RESOLVE_SAMPLES: {
+        const smtl_record_resolve *command = (const smtl_record_resolve *)record;
+        [command->samples copySamples:NSMakeRange(command->location, command->length) to:command->destination];
+        return true;
+    }
     case SMTL_OP_COPY: {
         const smtl_record_copy *command = (const smtl_record_copy *)record;
         memcpy(command->destination, command->source, command->size);

@@ -1,27 +1,19 @@
 #import "SMTLFunction.h"
 
+#import "SMTLArgumentEncoder.h"
+#import "SMTLDataType.h"
 #import "SMTLError.h"
 #import "SMTLLibrary.h"
+#import "SMTLReflection.h"
 #include <string.h>
 
-/* Bytes of one value of a type that a function constant may have (scalars and vectors); 0 for any other type. */
+/* Bytes of one value of a type that a function constant may have (scalars and vectors up to 16 bytes); 0 for any other. */
 static size_t constant_size(MTLDataType type)
 {
-    static const struct {
-        MTLDataType scalar;
-        size_t size;
-    } scalars[] = {
-        {MTLDataTypeFloat, 4}, {MTLDataTypeHalf, 2}, {MTLDataTypeInt, 4},   {MTLDataTypeUInt, 4}, {MTLDataTypeShort, 2},
-        {MTLDataTypeUShort, 2}, {MTLDataTypeChar, 1}, {MTLDataTypeUChar, 1}, {MTLDataTypeBool, 1}, {MTLDataTypeBFloat, 2},
-    };
-    for (size_t i = 0; i < sizeof scalars / sizeof scalars[0]; i++) {
-        /* Vectors of 2, 3 and 4 follow their scalar; one of 3 takes the room of one of 4. */
-        NSUInteger components = type - scalars[i].scalar + 1;
-        if (type >= scalars[i].scalar && components <= 4) {
-            return scalars[i].size * (components == 3 ? 4 : components);
-        }
-    }
-    return 0;
+    const bool matrix = (type >= MTLDataTypeFloat2x2 && type <= MTLDataTypeFloat4x4) ||
+                        (type >= MTLDataTypeHalf2x2 && type <= MTLDataTypeHalf4x4);
+    const size_t size = matrix ? 0 : SMTLDataTypeSize(type);
+    return size <= sizeof(((smtl_constant_value *)0)->bytes) ? size : 0;
 }
 
 @implementation MTLFunctionConstantValues
@@ -190,6 +182,40 @@ static size_t constant_size(MTLDataType type)
 - (MTLFunctionOptions)options
 {
     return MTLFunctionOptionNone;
+}
+
+- (const smtl_argument *)bufferArgumentAt:(NSUInteger)index
+{
+    const smtl_argument *arguments = NULL;
+    const size_t count = smtl_library_arguments(_library->_library, [_name UTF8String], &arguments);
+    for (size_t i = 0; count != SIZE_MAX && i < count; i++) {
+        if (arguments[i].kind == SMTL_ARGUMENT_BUFFER && arguments[i].index == index) {
+            return &arguments[i];
+        }
+    }
+    return NULL;
+}
+
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)bufferIndex
+{
+    return [self newArgumentEncoderWithBufferIndex:bufferIndex reflection:NULL];
+}
+
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)bufferIndex
+                                                 reflection:(MTLAutoreleasedArgument *)reflection
+{
+    const char *where = "-[MTLFunction newArgumentEncoderWithBufferIndex:]";
+    const smtl_argument *argument = [self bufferArgumentAt:bufferIndex];
+    SMTL_REQUIRE(argument != NULL, where, @"function %@ takes no buffer at index %lu", _name,
+                 (unsigned long)bufferIndex);
+    const smtl_type *pointee = argument->pointee;
+    SMTL_REQUIRE(pointee != NULL && pointee->data_type == MTLDataTypeStruct, where,
+                 @"buffer %lu of function %@ is no structure, and so no argument buffer", (unsigned long)bufferIndex,
+                 _name);
+    if (reflection != NULL) {
+        *reflection = SMTLReflectArgument(argument, _library);
+    }
+    return [[SMTLArgumentEncoder alloc] initWithDevice:_library->_device structure:pointee owner:_library];
 }
 
 - (NSDictionary *)functionConstantsDictionary

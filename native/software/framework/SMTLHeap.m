@@ -259,13 +259,12 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset)
 
 - (MTLCPUCacheMode)cpuCacheMode
 {
-    return (MTLCPUCacheMode)((_options & MTLResourceCPUCacheModeMask) >> MTLResourceCPUCacheModeShift);
+    return SMTLCacheModeOf(_options);
 }
 
 - (MTLHazardTrackingMode)hazardTrackingMode
 {
-    return (MTLHazardTrackingMode)((_options & MTLResourceHazardTrackingModeMask) >>
-                                   MTLResourceHazardTrackingModeShift);
+    return SMTLHazardTrackingModeOf(_options);
 }
 
 /* Nothing is ever purged: the state stays as it is. */

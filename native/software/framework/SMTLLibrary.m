@@ -5,6 +5,7 @@
 #import "SMTLError.h"
 #include "SMTLFault.h"
 #import "SMTLFunction.h"
+#import "SMTLReflection.h"
 #import "SMTLTask.h"
 #include <stdlib.h>
 
@@ -174,6 +175,29 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
         [function setLabel:[descriptor specializedName]];
     }
     return function;
+}
+
+- (void)newFunctionWithDescriptor:(MTLFunctionDescriptor *)descriptor
+                completionHandler:(void (^)(id<MTLFunction> function, NSError *error))completionHandler
+{
+    MTLFunctionDescriptor *own = [[descriptor copy] autorelease];
+    SMTLRunDetached("metal compile", ^{
+      NSError *error = nil;
+      id<MTLFunction> function = [self newFunctionWithDescriptor:own error:&error];
+      completionHandler(function, error);
+      [function release];
+    });
+}
+
+- (MTLFunctionReflection *)reflectionForFunctionWithName:(NSString *)functionName
+{
+    const smtl_argument *arguments = NULL;
+    const size_t count = smtl_library_arguments(_library, [functionName UTF8String], &arguments);
+    if (count == SIZE_MAX) {
+        return nil;
+    }
+    NSArray *bindings = SMTLReflectBindings(arguments, count, self);
+    return [[[MTLFunctionReflection alloc] initWithBindings:bindings] autorelease];
 }
 
 - (id<MTLDevice>)device

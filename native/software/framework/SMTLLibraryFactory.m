@@ -1,5 +1,6 @@
 #import "SMTLDevice.h"
 
+#import "SMTLBinaryArchive.h"
 #include "SMTLBlocks.h"
 #import "SMTLComputePipeline.h"
 #import "SMTLContainer.h"
@@ -109,8 +110,12 @@ static NSError *library_error(MTLLibraryError code, NSString *description)
 {
     SMTL_REQUIRE(descriptor != nil, "-[MTLDevice newComputePipelineStateWithDescriptor:...]",
                  @"descriptor must not be nil");
-    SMTLComputePipeline *pipeline =
-        [[SMTLComputePipeline alloc] initWithDevice:[self device] descriptor:descriptor error:error];
+    SMTL_REQUIRE([descriptor computeFunction] != nil, "-[MTLDevice newComputePipelineStateWithDescriptor:...]",
+                 @"computeFunction must not be nil");
+    SMTLComputePipeline *pipeline = nil;
+    if (SMTLUseBinaryArchives(descriptor, options, error)) {
+        pipeline = [[SMTLComputePipeline alloc] initWithDevice:[self device] descriptor:descriptor error:error];
+    }
     if (reflection != NULL) {
         bool wanted = (options & (MTLPipelineOptionBindingInfo | MTLPipelineOptionBufferTypeInfo)) != 0;
         *reflection = wanted ? [pipeline reflection] : nil;

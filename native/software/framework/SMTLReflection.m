@@ -1,6 +1,7 @@
-/* What a pipeline tells about its kernel's arguments. */
-#import "SMTLComputePipeline.h"
-#import "SMTLMemory.h"
+#import "SMTLReflection.h"
+
+#import "SMTLArgumentEncoder.h"
+#import "SMTLTypes.h"
 
 @interface SMTLBinding : SMTLObject <MTLBufferBinding, MTLThreadgroupBinding> {
     NSString *_name;
@@ -9,8 +10,11 @@
     NSUInteger _index;
     NSUInteger _size;
     BOOL _used;
+@public
+    const smtl_type *_type_of_data;
+    id _owner; /* retained: what keeps that type */
 }
-- (instancetype)initWithArgument:(const smtl_argument *)argument;
+- (instancetype)initWithArgument:(const smtl_argument *)argument owner:(id)owner;
 @end
 
 @implementation SMTLBinding
@@ -26,7 +30,7 @@
     return SMTL_OBJECT_REFLECTION;
 }
 
-- (instancetype)initWithArgument:(const smtl_argument *)argument
+- (instancetype)initWithArgument:(const smtl_argument *)argument owner:(id)owner
 {
     self = [super init];
     _name = [[NSString alloc] initWithUTF8String:argument->name];
@@ -35,12 +39,15 @@
     _index = argument->index;
     _size = argument->type_size;
     _used = argument->used;
+    _type_of_data = argument->pointee;
+    _owner = [owner retain];
     return self;
 }
 
 - (void)dealloc
 {
     [_name release];
+    [_owner release];
     [super dealloc];
 }
 
@@ -59,7 +66,7 @@ static NSUInteger alignment_of(NSUInteger size)
 
 - (NSUInteger)bufferAlignment
 {
-    return alignment_of(_size);
+    return _type_of_data == NULL ? alignment_of(_size) : _type_of_data->alignment;
 }
 
 - (NSUInteger)bufferDataSize
@@ -69,7 +76,26 @@ static NSUInteger alignment_of(NSUInteger size)
 
 - (MTLDataType)bufferDataType
 {
-    return MTLDataTypeNone;
+    return _type_of_data == NULL ? MTLDataTypeNone : (MTLDataType)_type_of_data->data_type;
+}
+
+- (MTLStructType *)bufferStructType
+{
+    MTLType *type = SMTLReflectType(_type_of_data);
+    return [type isKindOfClass:[MTLStructType class]] ? (MTLStructType *)type : nil;
+}
+
+- (MTLPointerType *)bufferPointerType
+{
+    if (_type != MTLBindingTypeBuffer || _type_of_data == NULL) {
+        return nil;
+    }
+    const smtl_type pointer = {
+        .data_type = MTLDataTypePointer,
+        .element = _type_of_data,
+        .access = _access == MTLBindingAccessReadOnly ? SMTL_ACCESS_READ_ONLY : SMTL_ACCESS_READ_WRITE,
+    };
+    return (MTLPointerType *)SMTLReflectType(&pointer);
 }
 
 - (NSUInteger)threadgroupMemoryAlignment
@@ -139,6 +165,16 @@ static NSUInteger alignment_of(NSUInteger size)
     return [(SMTLBinding *)_binding bufferDataType];
 }
 
+- (MTLStructType *)bufferStructType
+{
+    return [(SMTLBinding *)_binding bufferStructType];
+}
+
+- (MTLPointerType *)bufferPointerType
+{
+    return [(SMTLBinding *)_binding bufferPointerType];
+}
+
 - (NSUInteger)threadgroupMemoryAlignment
 {
     return [(SMTLBinding *)_binding threadgroupMemoryAlignment];
@@ -157,25 +193,49 @@ static NSUInteger alignment_of(NSUInteger size)
 
 @end
 
+NSArray *SMTLReflectBindings(const smtl_argument *arguments, size_t count, id owner)
+{
+    NSMutableArray *bindings = [NSMutableArray arrayWithCapacity:count];
+    for (size_t i = 0; i < count; i++) {
+        SMTLBinding *binding = [[SMTLBinding alloc] initWithArgument:&arguments[i] owner:owner];
+        [bindings addObject:binding];
+        [binding release];
+    }
+    return bindings;
+}
+
+MTLArgument *SMTLReflectArgument(const smtl_argument *argument, id owner)
+{
+    SMTLBinding *binding = [[SMTLBinding alloc] initWithArgument:argument owner:owner];
+    MTLArgument *shown = [[[MTLArgument alloc] initWithBinding:binding] autorelease];
+    [binding release];
+    return shown;
+}
+
+id<MTLArgumentEncoder> SMTLNewEncoderForBinding(SMTLDevice *device, id<MTLBufferBinding> binding)
+{
+    SMTLBinding *own = [(id)binding isKindOfClass:[SMTLBinding class]] ? (SMTLBinding *)binding : nil;
+    if (own == nil || own->_type_of_data == NULL || own->_type_of_data->data_type != MTLDataTypeStruct) {
+        return nil;
+    }
+    return [[SMTLArgumentEncoder alloc] initWithDevice:device structure:own->_type_of_data owner:own->_owner];
+}
+
 @implementation MTLComputePipelineReflection
 
 @synthesize bindings = _bindings;
 @synthesize arguments = _arguments;
 
-- (instancetype)initWithArguments:(const smtl_argument *)arguments count:(size_t)count
+- (instancetype)initWithArguments:(const smtl_argument *)arguments count:(size_t)count owner:(id)owner
 {
     self = [super init];
-    NSMutableArray *bindings = [[NSMutableArray alloc] initWithCapacity:count];
+    _bindings = [SMTLReflectBindings(arguments, count, owner) retain];
     NSMutableArray *older = [[NSMutableArray alloc] initWithCapacity:count];
-    for (size_t i = 0; i < count; i++) {
-        SMTLBinding *binding = [[SMTLBinding alloc] initWithArgument:&arguments[i]];
+    for (SMTLBinding *binding in _bindings) {
         MTLArgument *argument = [[MTLArgument alloc] initWithBinding:binding];
-        [bindings addObject:binding];
         [older addObject:argument];
         [argument release];
-        [binding release];
     }
-    _bindings = bindings;
     _arguments = older;
     return self;
 }
@@ -184,6 +244,25 @@ static NSUInteger alignment_of(NSUInteger size)
 {
     [_bindings release];
     [_arguments release];
+    [super dealloc];
+}
+
+@end
+
+@implementation MTLFunctionReflection
+
+@synthesize bindings = _bindings;
+
+- (instancetype)initWithBindings:(NSArray *)bindings
+{
+    self = [super init];
+    _bindings = [bindings retain];
+    return self;
+}
+
+- (void)dealloc
+{
+    [_bindings release];
     [super dealloc];
 }
 

@@ -1,6 +1,7 @@
 /* All of the software Metal's classes are initialised by one thread, before there are others: SMTLFoundation.m says why. */
 #include "SMTLRuntime.h"
 
+#import "SMTLArgumentEncoder.h"
 #import "SMTLBlitEncoder.h"
 #import "SMTLBuffer.h"
 #import "SMTLComputeEncoder.h"

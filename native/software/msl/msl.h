@@ -104,6 +104,15 @@ typedef struct {
 char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values, size_t count,
                               char **log);
 
+/* The name of that machine code, without making it: what has one name is the same code. malloc'd; NULL and a malloc'd `*log`
+ * where there is no such function or a value does not fit. */
+char *smtl_library_specialization_name(smtl_library *library, const char *function, const smtl_constant_value *values,
+                                       size_t count, char **log);
+
+/* Puts machine code that smtl_library_specialize has once made into the cache under its name; what is there already stays.
+ * False where the name is none of ours or the disk failed. */
+bool smtl_cache_import(const char *name, const void *code, size_t size);
+
 /* Checks a source as Apple's compiler does, which is stricter than what is executed here: device, constant, threadgroup and
  * thread pointers do not convert into each other, pointers name their address space, there is no recursion, no double.
  * False with a malloc'd `*log` where something is wrong; `*log` may hold warnings otherwise. */

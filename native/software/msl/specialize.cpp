@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <set>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@
 
 namespace smtl::msl {
 namespace {
+
+constexpr const char *code_file = "/kernel.so";
 
 std::string open_scope(const std::vector<std::string> &scope) {
     std::string text;
@@ -156,7 +159,7 @@ bool generate(const smtl_library &library, const std::string &source, const std:
     const std::string object = folder + "/object";
     arguments.insert(arguments.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-c", "-o", object, "-"});
     ProcessResult result = run_process(arguments, input, folder);
-    if (result.succeeded) result = run_process(toolchain.link_arguments(object, folder + "/kernel.so"), "", folder);
+    if (result.succeeded) result = run_process(toolchain.link_arguments(object, folder + code_file), "", folder);
     errors = result.errors;
     (void)unlink(object.c_str());
     (void)unlink(input.c_str());
@@ -164,42 +167,91 @@ bool generate(const smtl_library &library, const std::string &source, const std:
     return result.succeeded;
 }
 
-std::string specialize(const smtl_library &library, const char *function, const smtl_constant_value *values, std::size_t count, std::string &log) {
+constexpr std::string_view name_prefix = "kernel-";
+
+// What is to be compiled, and the name of the result: a hash of all that decides on it.
+struct Request {
+    Specialization specialization;
+    std::string source;
+    std::string name;
+};
+
+std::optional<Request> prepare(const smtl_library &library, const char *function, const smtl_constant_value *values, std::size_t count,
+                               std::string &log) {
     const auto &kernels = library.reflection.kernels;
     const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const Kernel &kernel) { return function && kernel.name == function; });
     if (found == kernels.end()) {
         log = "the library has no function '" + std::string(function ? function : "") + "'\n";
-        return {};
+        return std::nullopt;
     }
     Specialization specialization(library, static_cast<std::size_t>(found - kernels.begin()), values, count);
-    const std::string source = specialization.source();
+    std::string source = specialization.source();
     if (source.empty()) {
         log = specialization.error();
-        return {};
+        return std::nullopt;
     }
-    const std::string key = "kernel-" + Hash().add(library.key).add(source).digest();
+    std::string name = std::string(name_prefix) + Hash().add(library.key).add(source).digest();
+    return Request{std::move(specialization), std::move(source), std::move(name)};
+}
+
+std::string specialize(const smtl_library &library, const char *function, const smtl_constant_value *values, std::size_t count, std::string &log) {
+    const auto request = prepare(library, function, values, count, log);
+    if (!request) return {};
     std::string errors;
     const std::string entry =
-        Cache::shared().entry(key, [&](const std::string &folder) { return generate(library, source, folder, errors); });
-    if (!entry.empty()) return entry + "/kernel.so";
-    log = specialization.unset_constant(errors);
+        Cache::shared().entry(request->name, [&](const std::string &folder) { return generate(library, request->source, folder, errors); });
+    if (!entry.empty()) return entry + code_file;
+    log = request->specialization.unset_constant(errors);
     if (log.empty()) log = errors.empty() ? "the kernel cannot be written to " + Cache::shared().root() + "\n" : errors;
     return {};
+}
+
+std::string name_of(const smtl_library &library, const char *function, const smtl_constant_value *values, std::size_t count, std::string &log) {
+    const auto request = prepare(library, function, values, count, log);
+    return request ? request->name : std::string();
+}
+
+bool import_code(std::string_view name, std::string_view code) {
+    // A name becomes a path.
+    const auto is_hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+    if (!name.starts_with(name_prefix)) return false;
+    const std::string_view digest = name.substr(name_prefix.size());
+    if (digest.empty() || !std::all_of(digest.begin(), digest.end(), is_hexadecimal)) return false;
+    return !Cache::shared().entry(std::string(name), [&](const std::string &folder) { return write_file(folder + code_file, code); }).empty();
+}
+
+// Calls one of the functions above for the C interface.
+template <class Function>
+char *text_of(Function function, smtl_library *library, const char *kernel, const smtl_constant_value *values, std::size_t count, char **log) {
+    if (log) *log = nullptr;
+    if (!library) return nullptr;
+    try {
+        std::string complaint;
+        const std::string text = function(*library, kernel, values, count, complaint);
+        if (log && !complaint.empty()) *log = strdup(complaint.c_str());
+        return text.empty() ? nullptr : strdup(text.c_str());
+    } catch (const std::exception &exception) {
+        if (log) *log = strdup(exception.what());
+        return nullptr;
+    }
 }
 
 }  // namespace
 }  // namespace smtl::msl
 
 extern "C" char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values, size_t count, char **log) {
-    if (log) *log = nullptr;
-    if (!library) return nullptr;
+    return smtl::msl::text_of(smtl::msl::specialize, library, function, values, count, log);
+}
+
+extern "C" char *smtl_library_specialization_name(smtl_library *library, const char *function, const smtl_constant_value *values, size_t count,
+                                                  char **log) {
+    return smtl::msl::text_of(smtl::msl::name_of, library, function, values, count, log);
+}
+
+extern "C" bool smtl_cache_import(const char *name, const void *code, size_t size) {
     try {
-        std::string text;
-        const std::string path = smtl::msl::specialize(*library, function, values, count, text);
-        if (log && !text.empty()) *log = strdup(text.c_str());
-        return path.empty() ? nullptr : strdup(path.c_str());
-    } catch (const std::exception &exception) {
-        if (log) *log = strdup(exception.what());
-        return nullptr;
+        return smtl::msl::import_code(name, std::string_view(static_cast<const char *>(code), size));
+    } catch (const std::exception &) {
+        return false;
     }
 }

@@ -2,6 +2,8 @@
 //! and Metal called without an autorelease pool.
 
 mod child;
+#[cfg(metal_backend)]
+mod clang;
 mod executor;
 #[cfg(software_metal)]
 pub mod faults;
@@ -9,6 +11,8 @@ pub mod faults;
 mod objects;
 
 pub use child::{Case, ChildOutput, in_child, main};
+#[cfg(metal_backend)]
+pub use clang::{objective_c_arguments, run_clang};
 pub use executor::block_on;
 #[cfg(metal_backend)]
 pub use objects::{

@@ -29,6 +29,75 @@ typedef NS_ENUM(NSUInteger, MTLBindingAccess) {
 };
 typedef MTLBindingAccess MTLArgumentAccess;
 
+@class MTLArrayType;
+@class MTLPointerType;
+@class MTLStructType;
+
+/* The type of a member, an element or what a pointer points to. */
+MTL_EXPORT
+@interface MTLType : NSObject {
+    MTLDataType _dataType;
+}
+@property (readonly) MTLDataType dataType;
+@end
+
+MTL_EXPORT
+@interface MTLStructMember : NSObject {
+    NSString *_name;
+    NSUInteger _offset;
+    NSUInteger _argumentIndex;
+    MTLType *_type;
+}
+@property (readonly) NSString *name;
+@property (readonly) NSUInteger offset;
+@property (readonly) MTLDataType dataType;
+/* As [[id(n)]] says. */
+@property (readonly) NSUInteger argumentIndex;
+- (nullable MTLStructType *)structType;
+- (nullable MTLArrayType *)arrayType;
+- (nullable MTLPointerType *)pointerType;
+@end
+
+MTL_EXPORT
+@interface MTLStructType : MTLType {
+    NSArray<MTLStructMember *> *_members;
+}
+@property (readonly) NSArray<MTLStructMember *> *members;
+- (nullable MTLStructMember *)memberByName:(NSString *)name;
+@end
+
+MTL_EXPORT
+@interface MTLArrayType : MTLType {
+    MTLType *_element;
+    NSUInteger _arrayLength;
+    NSUInteger _stride;
+    NSUInteger _argumentIndexStride;
+}
+@property (readonly) MTLDataType elementType;
+@property (readonly) NSUInteger arrayLength;
+@property (readonly) NSUInteger stride;
+@property (readonly) NSUInteger argumentIndexStride;
+- (nullable MTLStructType *)elementStructType;
+- (nullable MTLArrayType *)elementArrayType;
+- (nullable MTLPointerType *)elementPointerType;
+@end
+
+MTL_EXPORT
+@interface MTLPointerType : MTLType {
+    MTLType *_element;
+    MTLBindingAccess _access;
+    NSUInteger _alignment;
+    NSUInteger _dataSize;
+}
+@property (readonly) MTLDataType elementType;
+@property (readonly) MTLBindingAccess access;
+@property (readonly) NSUInteger alignment;
+@property (readonly) NSUInteger dataSize;
+@property (readonly) BOOL elementIsArgumentBuffer;
+- (nullable MTLStructType *)elementStructType;
+- (nullable MTLArrayType *)elementArrayType;
+@end
+
 @protocol MTLBinding <NSObject>
 @property (readonly) NSString *name;
 @property (readonly) MTLBindingType type;
@@ -42,6 +111,8 @@ typedef MTLBindingAccess MTLArgumentAccess;
 @property (readonly) NSUInteger bufferAlignment;
 @property (readonly) NSUInteger bufferDataSize;
 @property (readonly) MTLDataType bufferDataType;
+@property (readonly, nullable) MTLStructType *bufferStructType;
+@property (readonly, nullable) MTLPointerType *bufferPointerType;
 @end
 
 @protocol MTLThreadgroupBinding <MTLBinding>
@@ -62,6 +133,8 @@ MTL_EXPORT
 @property (readonly) NSUInteger bufferAlignment;
 @property (readonly) NSUInteger bufferDataSize;
 @property (readonly) MTLDataType bufferDataType;
+@property (readonly, nullable) MTLStructType *bufferStructType;
+@property (readonly, nullable) MTLPointerType *bufferPointerType;
 @property (readonly) NSUInteger threadgroupMemoryAlignment;
 @property (readonly) NSUInteger threadgroupMemoryDataSize;
 @property (readonly) NSUInteger arrayLength;

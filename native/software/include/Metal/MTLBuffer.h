@@ -13,6 +13,9 @@ NS_ASSUME_NONNULL_BEGIN
 - (void)didModifyRange:(NSRange)range;
 - (void)addDebugMarker:(NSString *)marker range:(NSRange)range;
 - (void)removeAllDebugMarkers;
+/* On a device of the same peer group: a view of this buffer's memory, which kernels there can use. */
+@property (nullable, readonly) id<MTLBuffer> remoteStorageBuffer;
+- (nullable id<MTLBuffer>)newRemoteBufferViewForDevice:(id<MTLDevice>)device;
 @end
 
 NS_ASSUME_NONNULL_END

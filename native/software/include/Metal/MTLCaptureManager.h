@@ -41,6 +41,9 @@ MTL_EXPORT
 - (id<MTLCaptureScope>)newCaptureScopeWithCommandQueue:(id<MTLCommandQueue>)commandQueue;
 - (BOOL)supportsDestination:(MTLCaptureDestination)destination;
 - (BOOL)startCaptureWithDescriptor:(MTLCaptureDescriptor *)descriptor error:(NSError *_Nullable *_Nullable)error;
+- (void)startCaptureWithDevice:(id<MTLDevice>)device;
+- (void)startCaptureWithCommandQueue:(id<MTLCommandQueue>)commandQueue;
+- (void)startCaptureWithScope:(id<MTLCaptureScope>)captureScope;
 - (void)stopCapture;
 @end
 

@@ -1,6 +1,7 @@
 #ifndef SMTL_MTLCOMMANDBUFFER_H
 #define SMTL_MTLCOMMANDBUFFER_H
 
+#import <Metal/MTLFunctionLog.h>
 #import <Metal/MTLTypes.h>
 
 NS_ASSUME_NONNULL_BEGIN
@@ -13,6 +14,7 @@ NS_ASSUME_NONNULL_BEGIN
 @protocol MTLComputeCommandEncoder;
 @protocol MTLDevice;
 @protocol MTLEvent;
+@protocol MTLLogState;
 @protocol MTLResidencySet;
 
 typedef NS_ENUM(NSUInteger, MTLCommandBufferStatus) {
@@ -65,9 +67,11 @@ MTL_EXPORT
 @interface MTLCommandBufferDescriptor : NSObject <NSCopying> {
     BOOL _retainedReferences;
     MTLCommandBufferErrorOption _errorOptions;
+    id<MTLLogState> _logState;
 }
 @property (readwrite, nonatomic) BOOL retainedReferences;
 @property (readwrite, nonatomic) MTLCommandBufferErrorOption errorOptions;
+@property (nullable, readwrite, nonatomic, retain) id<MTLLogState> logState;
 @end
 
 @protocol MTLCommandBufferEncoderInfo <NSObject>
@@ -84,6 +88,7 @@ typedef void (^MTLCommandBufferHandler)(id<MTLCommandBuffer> commandBuffer);
 @property (readonly) BOOL retainedReferences;
 @property (readonly) MTLCommandBufferErrorOption errorOptions;
 @property (nullable, copy, atomic) NSString *label;
+@property (readonly) id<MTLLogContainer> logs;
 @property (readonly) CFTimeInterval kernelStartTime;
 @property (readonly) CFTimeInterval kernelEndTime;
 @property (readonly) CFTimeInterval GPUStartTime;

@@ -8,13 +8,16 @@ NS_ASSUME_NONNULL_BEGIN
 @class MTLCommandBufferDescriptor;
 @protocol MTLCommandBuffer;
 @protocol MTLDevice;
+@protocol MTLLogState;
 @protocol MTLResidencySet;
 
 MTL_EXPORT
 @interface MTLCommandQueueDescriptor : NSObject <NSCopying> {
     NSUInteger _maxCommandBufferCount;
+    id<MTLLogState> _logState;
 }
 @property (readwrite, nonatomic) NSUInteger maxCommandBufferCount;
+@property (nullable, readwrite, nonatomic, retain) id<MTLLogState> logState;
 @end
 
 @protocol MTLCommandQueue <NSObject>

@@ -8,12 +8,20 @@ NS_ASSUME_NONNULL_BEGIN
 
 @protocol MTLBuffer;
 @protocol MTLComputePipelineState;
+@protocol MTLCounterSampleBuffer;
 @protocol MTLFence;
 @protocol MTLHeap;
+@protocol MTLIndirectCommandBuffer;
 
 typedef struct {
     uint32_t threadgroupsPerGrid[3];
 } MTLDispatchThreadgroupsIndirectArguments;
+
+/* What a kernel writes to say how many threads a dispatch is to have. */
+typedef struct {
+    uint32_t threadsPerGrid[3];
+    uint32_t threadsPerThreadgroup[3];
+} MTLDispatchThreadsIndirectArguments;
 
 @protocol MTLComputeCommandEncoder <MTLCommandEncoder>
 @property (readonly) MTLDispatchType dispatchType;
@@ -38,6 +46,14 @@ typedef struct {
                usage:(MTLResourceUsage)usage;
 - (void)useHeap:(id<MTLHeap>)heap;
 - (void)useHeaps:(const id<MTLHeap> _Nonnull[_Nonnull])heaps count:(NSUInteger)count;
+- (void)executeCommandsInBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandBuffer
+                      withRange:(NSRange)executionRange;
+- (void)executeCommandsInBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandbuffer
+                 indirectBuffer:(id<MTLBuffer>)indirectRangeBuffer
+           indirectBufferOffset:(NSUInteger)indirectBufferOffset;
+- (void)sampleCountersInBuffer:(id<MTLCounterSampleBuffer>)sampleBuffer
+                 atSampleIndex:(NSUInteger)sampleIndex
+                   withBarrier:(BOOL)barrier;
 - (void)memoryBarrierWithScope:(MTLBarrierScope)scope;
 - (void)memoryBarrierWithResources:(const id<MTLResource> _Nonnull[_Nonnull])resources count:(NSUInteger)count;
 @end

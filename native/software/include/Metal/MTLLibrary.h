@@ -8,7 +8,9 @@
 
 NS_ASSUME_NONNULL_BEGIN
 
+@protocol MTLArgumentEncoder;
 @protocol MTLDevice;
+@protocol MTLDynamicLibrary;
 
 typedef NS_ENUM(NSUInteger, MTLFunctionType) {
     MTLFunctionTypeVertex = 1,
@@ -56,6 +58,11 @@ typedef NS_ENUM(NSInteger, MTLMathFloatingPointFunctions) {
     MTLMathFloatingPointFunctionsPrecise = 1,
 };
 
+typedef NS_ENUM(NSInteger, MTLCompileSymbolVisibility) {
+    MTLCompileSymbolVisibilityDefault = 0,
+    MTLCompileSymbolVisibilityHidden = 1,
+};
+
 MTL_EXTERN NSErrorDomain const MTLLibraryErrorDomain;
 
 typedef NS_ENUM(NSUInteger, MTLLibraryError) {
@@ -78,6 +85,11 @@ MTL_EXPORT
     NSString *_installName;
     BOOL _preserveInvariance;
     NSUInteger _maxTotalThreadsPerThreadgroup;
+    NSArray<id<MTLDynamicLibrary>> *_libraries;
+    MTLCompileSymbolVisibility _compileSymbolVisibility;
+    BOOL _allowReferencingUndefinedSymbols;
+    MTLSize _requiredThreadsPerThreadgroup;
+    BOOL _enableLogging;
 }
 /* Values are NSString or NSNumber. */
 @property (nullable, nonatomic, copy) NSDictionary<NSString *, NSObject *> *preprocessorMacros;
@@ -90,7 +102,14 @@ MTL_EXPORT
 @property (nullable, nonatomic, copy) NSString *installName;
 @property (nonatomic) BOOL preserveInvariance;
 @property (nonatomic) NSUInteger maxTotalThreadsPerThreadgroup;
+@property (nullable, nonatomic, copy) NSArray<id<MTLDynamicLibrary>> *libraries;
+@property (nonatomic) MTLCompileSymbolVisibility compileSymbolVisibility;
+@property (nonatomic) BOOL allowReferencingUndefinedSymbols;
+@property (nonatomic) MTLSize requiredThreadsPerThreadgroup;
+@property (nonatomic) BOOL enableLogging;
 @end
+
+typedef MTLArgument *_Nullable MTLAutoreleasedArgument;
 
 MTL_EXPORT
 @interface MTLFunctionConstant : NSObject {
@@ -112,6 +131,18 @@ MTL_EXPORT
 @property (readonly) NSString *name;
 @property (readonly) NSDictionary<NSString *, MTLFunctionConstant *> *functionConstantsDictionary;
 @property (readonly) MTLFunctionOptions options;
+/* For the argument buffer that the function takes at that index; +1. */
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)bufferIndex;
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)bufferIndex
+                                                 reflection:(MTLAutoreleasedArgument *_Nullable)reflection;
+@end
+
+/* What a library tells about a function without a pipeline. */
+MTL_EXPORT
+@interface MTLFunctionReflection : NSObject {
+    NSArray<id<MTLBinding>> *_bindings;
+}
+@property (readonly) NSArray<id<MTLBinding>> *bindings;
 @end
 
 @protocol MTLLibrary <NSObject>
@@ -129,6 +160,10 @@ MTL_EXPORT
           completionHandler:(void (^)(id<MTLFunction> _Nullable function, NSError *_Nullable error))completionHandler;
 - (nullable id<MTLFunction>)newFunctionWithDescriptor:(MTLFunctionDescriptor *)descriptor
                                                 error:(NSError *_Nullable *_Nullable)error;
+- (void)newFunctionWithDescriptor:(MTLFunctionDescriptor *)descriptor
+                completionHandler:
+                    (void (^)(id<MTLFunction> _Nullable function, NSError *_Nullable error))completionHandler;
+- (nullable MTLFunctionReflection *)reflectionForFunctionWithName:(NSString *)functionName;
 @end
 
 typedef void (^MTLNewLibraryCompletionHandler)(id<MTLLibrary> _Nullable library, NSError *_Nullable error);

@@ -11,6 +11,12 @@ typedef NS_ENUM(NSUInteger, MTLMutability) {
     MTLMutabilityImmutable = 2,
 };
 
+typedef NS_ENUM(NSInteger, MTLShaderValidation) {
+    MTLShaderValidationDefault = 0,
+    MTLShaderValidationEnabled = 1,
+    MTLShaderValidationDisabled = 2,
+};
+
 MTL_EXPORT
 @interface MTLPipelineBufferDescriptor : NSObject <NSCopying> {
     MTLMutability _mutability;

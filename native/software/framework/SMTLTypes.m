@@ -1,0 +1,232 @@
+/* Types of arguments as reflection shows them. */
+#import "SMTLTypes.h"
+
+/* A structure may hold a pointer to its own type: deeper than any argument buffer of use, reflection stops. */
+#define MAX_DEPTH 6
+
+static MTLType *reflect(const smtl_type *type, unsigned depth);
+
+/* `type` where it is of the class. */
+static id as_class(MTLType *type, Class wanted)
+{
+    return [type isKindOfClass:wanted] ? type : nil;
+}
+
+static MTLBindingAccess access_of(smtl_access access)
+{
+    return access == SMTL_ACCESS_READ_ONLY ? MTLBindingAccessReadOnly : MTLBindingAccessReadWrite;
+}
+
+@interface MTLType (SMTL)
+- (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth;
+@end
+
+@interface MTLStructMember (SMTL)
+- (instancetype)initWithMember:(const smtl_member *)member depth:(unsigned)depth;
+@end
+
+@implementation MTLType
+
+@synthesize dataType = _dataType;
+
+- (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth
+{
+    (void)depth;
+    self = [super init];
+    _dataType = (MTLDataType)type->data_type;
+    return self;
+}
+
+@end
+
+@implementation MTLStructMember
+
+@synthesize name = _name;
+@synthesize offset = _offset;
+@synthesize argumentIndex = _argumentIndex;
+
+- (instancetype)initWithMember:(const smtl_member *)member depth:(unsigned)depth
+{
+    self = [super init];
+    _name = [[NSString alloc] initWithUTF8String:member->name];
+    _offset = member->offset;
+    _argumentIndex = member->argument_index;
+    _type = [reflect(member->type, depth) retain];
+    return self;
+}
+
+- (void)dealloc
+{
+    [_name release];
+    [_type release];
+    [super dealloc];
+}
+
+- (MTLDataType)dataType
+{
+    return [_type dataType];
+}
+
+- (MTLStructType *)structType
+{
+    return as_class(_type, [MTLStructType class]);
+}
+
+- (MTLArrayType *)arrayType
+{
+    return as_class(_type, [MTLArrayType class]);
+}
+
+- (MTLPointerType *)pointerType
+{
+    return as_class(_type, [MTLPointerType class]);
+}
+
+@end
+
+@implementation MTLStructType
+
+@synthesize members = _members;
+
+- (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth
+{
+    self = [super initWithType:type depth:depth];
+    NSMutableArray *members = [[NSMutableArray alloc] initWithCapacity:type->member_count];
+    for (size_t i = 0; i < type->member_count; i++) {
+        MTLStructMember *member = [[MTLStructMember alloc] initWithMember:&type->members[i] depth:depth];
+        [members addObject:member];
+        [member release];
+    }
+    _members = members;
+    return self;
+}
+
+- (void)dealloc
+{
+    [_members release];
+    [super dealloc];
+}
+
+- (MTLStructMember *)memberByName:(NSString *)name
+{
+    for (MTLStructMember *member in _members) {
+        if ([[member name] isEqual:name]) {
+            return member;
+        }
+    }
+    return nil;
+}
+
+@end
+
+@implementation MTLArrayType
+
+@synthesize arrayLength = _arrayLength;
+@synthesize stride = _stride;
+@synthesize argumentIndexStride = _argumentIndexStride;
+
+- (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth
+{
+    self = [super initWithType:type depth:depth];
+    _element = [reflect(type->element, depth) retain];
+    _arrayLength = type->length;
+    _stride = type->stride;
+    const NSUInteger members = [[[self elementStructType] members] count];
+    _argumentIndexStride = members == 0 ? 1 : members;
+    return self;
+}
+
+- (void)dealloc
+{
+    [_element release];
+    [super dealloc];
+}
+
+- (MTLDataType)elementType
+{
+    return [_element dataType];
+}
+
+- (MTLStructType *)elementStructType
+{
+    return as_class(_element, [MTLStructType class]);
+}
+
+- (MTLArrayType *)elementArrayType
+{
+    return as_class(_element, [MTLArrayType class]);
+}
+
+- (MTLPointerType *)elementPointerType
+{
+    return as_class(_element, [MTLPointerType class]);
+}
+
+@end
+
+@implementation MTLPointerType
+
+@synthesize access = _access;
+@synthesize alignment = _alignment;
+@synthesize dataSize = _dataSize;
+
+- (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth
+{
+    self = [super initWithType:type depth:depth];
+    _element = [reflect(type->element, depth + 1) retain];
+    _access = access_of(type->access);
+    _alignment = type->element == NULL ? 0 : type->element->alignment;
+    _dataSize = type->element == NULL ? 0 : type->element->size;
+    return self;
+}
+
+- (void)dealloc
+{
+    [_element release];
+    [super dealloc];
+}
+
+- (MTLDataType)elementType
+{
+    return [_element dataType];
+}
+
+/* A structure with a pointer in it can only have been filled in as one. */
+- (BOOL)elementIsArgumentBuffer
+{
+    for (MTLStructMember *member in [[self elementStructType] members]) {
+        if ([member dataType] == MTLDataTypePointer) {
+            return YES;
+        }
+    }
+    return NO;
+}
+
+- (MTLStructType *)elementStructType
+{
+    return as_class(_element, [MTLStructType class]);
+}
+
+- (MTLArrayType *)elementArrayType
+{
+    return as_class(_element, [MTLArrayType class]);
+}
+
+@end
+
+static MTLType *reflect(const smtl_type *type, unsigned depth)
+{
+    if (type == NULL || depth > MAX_DEPTH) {
+        return nil;
+    }
+    Class shown = type->data_type == MTLDataTypeStruct    ? [MTLStructType class]
+                  : type->data_type == MTLDataTypeArray   ? [MTLArrayType class]
+                  : type->data_type == MTLDataTypePointer ? [MTLPointerType class]
+                                                          : [MTLType class];
+    return [[[shown alloc] initWithType:type depth:depth] autorelease];
+}
+
+MTLType *SMTLReflectType(const smtl_type *type)
+{
+    return reflect(type, 0);
+}

@@ -1,0 +1,82 @@
+//! The software Metal's headers say what Apple's do: every selector with its arguments and result, every enumeration and
+//! constant, every structure; and they lack nothing of Apple's except what `absent.txt` names with a reason.
+//!
+//! Apple's side is read from the sources of `objc2-metal` (generated from Apple's headers), which are parsed and not built.
+#![cfg(software_metal)]
+
+mod absent;
+mod bindings;
+mod compare;
+mod headers;
+mod interface;
+mod rust_types;
+
+use compare::Comparison;
+
+const HEADERS: &str = "#import <Metal/Metal.h>\n";
+
+#[test]
+fn our_interface_is_apples() {
+    let apples = bindings::read(&bindings::folder());
+    let ours = headers::read(HEADERS, &apples.values.keys().collect::<Vec<_>>());
+    let comparison = Comparison::of(&ours, &apples);
+    println!("{}", comparison.counts);
+    let differences = &comparison.differences;
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    comparison.counts.expect_many();
+
+    let unexplained = absent::unexplained(&comparison.missing);
+    assert!(
+        unexplained.is_empty(),
+        "neither declared nor in absent.txt (or in absent.txt and not missing):\n{}",
+        unexplained.join("\n")
+    );
+}
+
+#[test]
+fn each_kind_of_disagreement_is_seen() {
+    let apples = bindings::read(&bindings::folder());
+    for (declaration, culprit) in [
+        (
+            "@protocol MTLFence <NSObject>\n- (void)wave;\n@end",
+            "-wave",
+        ),
+        (
+            "@protocol MTLFence <NSObject>\n- (NSUInteger)label;\n@end",
+            "-label",
+        ),
+        (
+            "@protocol MTLEvent <NSObject>\n- (void)setLabel:(NSUInteger)label;\n@end",
+            "-setLabel:",
+        ),
+        (
+            "@interface MTLHeapDescriptor : NSObject\n+ (NSUInteger)size;\n@end",
+            "+size",
+        ),
+        ("@protocol MTLWave <NSObject>\n@end", "MTLWave"),
+        (
+            "typedef NS_ENUM(NSUInteger, MTLHeapType) { MTLHeapTypeAutomatic = 0 };",
+            "MTLHeapType",
+        ),
+        (
+            "typedef NS_ENUM(NSInteger, MTLHeapType) { MTLHeapTypeAutomatic = 1 };",
+            "MTLHeapTypeAutomatic",
+        ),
+        (
+            "#define MTLResourceStorageModeShift 5",
+            "MTLResourceStorageModeShift",
+        ),
+        (
+            "typedef struct { NSUInteger width, depth, height; } MTLSize;",
+            "MTLSize",
+        ),
+        ("extern NSString *const MTLWave;", "MTLWave"),
+        ("void MTLWave(void);", "MTLWave"),
+    ] {
+        let source = format!("#import <Foundation/Foundation.h>\n{declaration}\n");
+        let ours = headers::read(&source, &apples.values.keys().collect::<Vec<_>>());
+        let lines = Comparison::of(&ours, &apples).differences;
+        assert_eq!(lines.len(), 1, "{declaration}: {lines:?}");
+        assert!(lines[0].contains(culprit), "{declaration}: {lines:?}");
+    }
+}

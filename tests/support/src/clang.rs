@@ -1,0 +1,50 @@
+//! The clang that built the native code, for tests that read headers as it does.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// Any version that can write its syntax tree will do.
+fn clang() -> Command {
+    let versions = (16..=24).rev().map(|version| format!("clang-{version}"));
+    let named = std::env::var("METAL_BRIDGE_CLANG").ok();
+    let names = named
+        .into_iter()
+        .chain(versions)
+        .chain(["clang".to_owned()]);
+    let answers = |name: &String| Command::new(name).arg("--version").output().is_ok();
+    let found = names
+        .into_iter()
+        .find(answers)
+        .expect("clang, which built the native code");
+    Command::new(found)
+}
+
+/// What clang writes for `source`, given on its standard input.
+pub fn run_clang(arguments: &[&str], source: &str) -> Vec<u8> {
+    let mut child = clang()
+        .args(arguments)
+        .arg("-")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("clang starts");
+    child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(source.as_bytes())
+        .expect("clang reads");
+    let output = child.wait_with_output().expect("clang ends");
+    assert!(output.status.success(), "clang does not take the source");
+    output.stdout
+}
+
+/// The flags and include folders with which Objective-C on the crate's Metal compiles.
+pub fn objective_c_arguments() -> Vec<String> {
+    let flags = env!("METAL_BRIDGE_OBJC_FLAGS").split_whitespace();
+    let folders = std::env::split_paths(env!("METAL_BRIDGE_OBJC_INCLUDE"));
+    flags
+        .map(str::to_owned)
+        .chain(folders.flat_map(|folder| ["-isystem".to_owned(), folder.display().to_string()]))
+        .collect()
+}
