@@ -64,6 +64,8 @@ private:
     void edit_pragmas();
     void edit_literals();
     void edit_casts();
+    bool is_functional_cast(Index name, Index end) const;
+    Index skip_operand(Index begin, Index end) const;
     void reject_double();
 
     // strict.cpp: what only Purpose::check does.
@@ -103,6 +105,7 @@ private:
     void edit_constant_variable(const Declaration &declaration, Index end, ScopeKind kind);
     void add_function_constant(const Declaration &declaration, const Attribute &attribute, Index end);
     void edit_constant_queries();
+    std::pair<Index, std::string> constant_query(Index begin, Index end) const;
     std::string expand_constants(Range range) const;
 
     // overloads.cpp: definitions that differ in address spaces alone.

@@ -142,6 +142,12 @@ void Translator::add_function_constant(const Declaration &declaration, const Att
 std::string Translator::expand_constants(Range range) const {
     std::string text;
     for (Index i = range.begin; i < range.end; ++i) {
+        if (tokens_[i].is("is_function_constant_defined")) {
+            const auto [past, query] = constant_query(i, range.end);
+            text += query + " ";
+            i = past - 1;
+            continue;
+        }
         const bool member = i > range.begin && (tokens_[i - 1].is(".") || tokens_[i - 1].is("->"));
         const auto found = derived_constants_.find(std::string(tokens_[i].text));
         text += text.empty() ? "" : " ";
@@ -154,21 +160,29 @@ std::string Translator::expand_constants(Range range) const {
     return text;
 }
 
-// `is_function_constant_defined(ns::flag)` becomes `(ns::smtl_defined_flag)`.
+// `is_function_constant_defined(ns::flag)` becomes ` (ns::smtl_defined_flag)`. Past the query, and what stands for it.
+std::pair<Index, std::string> Translator::constant_query(Index begin, Index end) const {
+    const Index past = begin + 1 < end && tokens_[begin + 1].is("(") ? skip_group(begin + 1, end) : begin + 1;
+    Index name = past;
+    for (Index j = begin + 2; j + 1 < past; ++j) {
+        if (tokens_[j].is_identifier()) name = j;
+    }
+    if (name == past) return {past, {}};
+    return {past, spelling({begin + 1, name}) + "smtl_defined_" + std::string(tokens_[name].text) + spelling({name + 1, past})};
+}
+
 void Translator::edit_constant_queries() {
     for (Index i = 0; i + 1 < tokens_.size(); ++i) {
-        if (!tokens_[i].is("is_function_constant_defined") || !tokens_[i + 1].is("(")) continue;
-        const Index past = skip_group(i + 1, tokens_.size() - 1);
-        Index name = past;
-        for (Index j = i + 2; j + 1 < past; ++j) {
-            if (tokens_[j].is_identifier()) name = j;
-        }
-        if (name == past) continue;
-        for (FunctionConstant &constant : result_.constants) {
-            if (constant.name == tokens_[name].text) constant.optional = true;
+        if (!tokens_[i].is("is_function_constant_defined")) continue;
+        const auto [past, query] = constant_query(i, tokens_.size() - 1);
+        if (query.empty()) continue;
+        for (Index name = i + 2; name + 1 < past; ++name) {
+            for (FunctionConstant &constant : result_.constants) {
+                if (constant.name == tokens_[name].text) constant.optional = true;
+            }
+            if (tokens_[name].is_identifier() && tokens_[name + 1].is(")")) tokens_[name].replace("smtl_defined_" + std::string(tokens_[name].text));
         }
         tokens_[i].erase();
-        tokens_[name].replace("smtl_defined_" + std::string(tokens_[name].text));
     }
 }
 

@@ -12,15 +12,17 @@ struct function_pointer_to {
 template <class T>
 using function_pointer = typename function_pointer_to<T>::type;
 
-// static_cast for values, between any two arithmetic types.
+// A cast for values, between any two arithmetic types.
 template <class To, class From>
-inline __attribute__((always_inline)) constexpr To value_cast(From value) {
-    constexpr bool sixteen_bits = (metal::is_same_v<From, half> && metal::is_same_v<metal::remove_cv_t<To>, bfloat>) ||
-                                  (metal::is_same_v<From, bfloat> && metal::is_same_v<metal::remove_cv_t<To>, half>);
+inline __attribute__((always_inline)) constexpr To value_cast(From &&value) {
+    using from = metal::remove_cv_t<metal::remove_reference_t<From>>;
+    using to = metal::remove_cv_t<To>;
+    constexpr bool sixteen_bits =
+        (metal::is_same_v<from, half> && metal::is_same_v<to, bfloat>) || (metal::is_same_v<from, bfloat> && metal::is_same_v<to, half>);
     if constexpr (sixteen_bits) {
-        return static_cast<To>(static_cast<float>(value));
+        return To(float(value));
     } else {
-        return static_cast<To>(value);
+        return To(static_cast<From &&>(value));
     }
 }
 

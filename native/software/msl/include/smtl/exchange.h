@@ -30,6 +30,11 @@ template <class T> SMTL_INLINE T value_of(const smtl_exchange *exchange, uint32_
     return value;
 }
 
+/* The value and what fills the gap that shifting leaves. */
+template <class T> struct value_and_filling {
+    T value, filling;
+};
+
 /* Results of all lanes together are computed by the first lane that asks. */
 template <class Result, class Combine> SMTL_INLINE const Result *combined(smtl_exchange *exchange, Combine combine) {
     static_assert(sizeof(Result) <= SMTL_EXCHANGE_RESULT_SIZE, "too large a result of an exchange between lanes");

@@ -100,6 +100,27 @@ template <class T> SMTL_INLINE T quad_shuffle_rotate_down(T data, uint16_t delta
     return smtl::quad_value<T>(smtl::meet(site, data), smtl::quad_lane() + delta);
 }
 
+/* Shifts within segments of `modulo` lanes; what a segment lacks comes from its other end in `filling_data`. */
+template <class T>
+SMTL_INLINE T quad_shuffle_and_fill_up(T data, T filling_data, uint16_t delta, uint16_t modulo = smtl::quad_lanes,
+                                       SMTL_SITE) {
+    using both = smtl::value_and_filling<T>;
+    const smtl_exchange *const exchange = smtl::meet(site, both{data, filling_data});
+    const uint32_t lane = smtl::quad_lane();
+    return lane % modulo < delta ? smtl::quad_value<both>(exchange, lane - delta + modulo).filling
+                                 : smtl::quad_value<both>(exchange, lane - delta).value;
+}
+
+template <class T>
+SMTL_INLINE T quad_shuffle_and_fill_down(T data, T filling_data, uint16_t delta, uint16_t modulo = smtl::quad_lanes,
+                                         SMTL_SITE) {
+    using both = smtl::value_and_filling<T>;
+    const smtl_exchange *const exchange = smtl::meet(site, both{data, filling_data});
+    const uint32_t lane = smtl::quad_lane();
+    return lane % modulo + delta >= modulo ? smtl::quad_value<both>(exchange, lane + delta - modulo).filling
+                                           : smtl::quad_value<both>(exchange, lane + delta).value;
+}
+
 SMTL_INLINE quad_vote quad_ballot(bool choice, SMTL_SITE) {
     const smtl_exchange *const exchange = smtl::meet(site, uint32_t(choice));
     uint32_t votes = 0;

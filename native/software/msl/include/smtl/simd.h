@@ -29,11 +29,6 @@ template <class Operation, bool inclusive, class T> SMTL_INLINE T simd_scan(uint
     return combined<lane_values<T>>(exchange, scan_simdgroup<Operation, inclusive, T>)->lane[current_lane()];
 }
 
-/* The value and what fills the gap that shifting leaves. */
-template <class T> struct value_and_filling {
-    T value, filling;
-};
-
 } // namespace smtl
 
 namespace metal {

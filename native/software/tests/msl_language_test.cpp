@@ -1,0 +1,249 @@
+// The language's own corners, executed: casts between 16-bit floats, function objects, initialisation, control flow, pointers.
+// Every kernel writes what it finds, and the test knows what that is.
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "metal_program.h"
+
+namespace {
+
+// The results of a kernel `k` that fills `a`, run by one thread.
+std::vector<float> results_of(const std::string &source, size_t count, uint32_t threads = 1) {
+    const std::string whole = source;
+    metal_program program(whole);
+    std::vector<float> results(count, -1);
+    CHECK(dispatch(program.kernel("k")).buffer(0, results).run({threads}, {threads}).empty());
+    return results;
+}
+
+void expect(const char *what, const std::vector<float> &found, const std::vector<float> &expected) {
+    for (size_t i = 0; i < expected.size(); ++i) {
+        if (!CHECK(found[i] == expected[i])) std::fprintf(stderr, "%s: result %zu is %g, not %g\n", what, i, double(found[i]), double(expected[i]));
+    }
+}
+
+// Each form of cast between half and bfloat, whatever the types are called and whatever stands around them.
+void test_sixteen_bit_casts() {
+    const std::vector<float> found = results_of(R"(
+typedef bfloat bfloat16_t;
+using half_type = half;
+struct pair { half a; bfloat b[2]; half get() const { return a; } };
+template <typename T, typename U> T add(U u) { return T(u) + (T)u + static_cast<T>(u); }
+template <typename T> struct identity { T operator()(T x) { return x; } };
+template <typename T, T (*F)(T)> T apply(T x) { return F(x); }
+half twice(half x) { return x + x; }
+template <typename L> struct holder { thread L &l; holder(thread L &x) : l(x) {} };
+template <typename H, typename L> void change(thread L &l) { H h = H(l); h.l = 3; }
+kernel void k(device float *a) {
+    bfloat b = 1.5bf, c = bfloat(2);
+    half h = 0.5h;
+    pair p = {h, {b, c}};
+    thread pair *q = &p;
+    a[0] = add<half>(b) + add<bfloat>(h) + add<float>(b);
+    a[1] = -(half)q->b[1] + (float)half(b) * float((bfloat)p.get());
+    a[2] = (half)b * (half)-c + half_type(b);
+    a[3] = float(bfloat16_t(h) + bfloat16_t(1));
+    half4 v = {half(b), half(c), (half)b, 1.0h};
+    a[4] = v.x + v.y + v.z + v.w;
+    a[5] = h > 1 ? half(b) : half(c);
+    float sum = 0;
+    for (half i = half(bfloat(0)); i < half(c); i += (half)b) sum += i;
+    a[6] = sum;
+    float m = 1;
+    change<holder<float>>(m);
+    a[7] = m;
+    a[8] = apply<half, twice>(half(b)) + identity<half>()(half(c));
+    half (*pointer)[2] = nullptr;
+    a[9] = sizeof(half(*)[2]) + (pointer == nullptr);
+    a[10] = as_type<half>(ushort(0x3c00));
+    // Too large for a half, too small in digits for a bfloat.
+    a[11] = isinf((half)bfloat(1e6f));
+    a[12] = bfloat(half(257));
+    a[13] = 2h + 3H;
+}
+)", 14);
+    expect("casts", found, {4.5f + 1.5f + 4.5f, -2 + 1.5f * 0.5f, -3 + 1.5f, 1.5f, 6, 2, 1.5f, 3, 3 + 2, 9, 1, 1, 256, 5});
+}
+
+void test_functions_and_types() {
+    const std::vector<float> found = results_of(R"(
+enum class color : uchar { red = 3, green };
+enum old_style { one = 1, two };
+union bits { float f; uint u; };
+struct base { int v = 3; int get() const { return v; } };
+struct derived : base { int w; };
+template <typename... A> int count(A...) { return sizeof...(A); }
+template <typename T, typename... Rest> T total(T first, Rest... rest) { if constexpr (sizeof...(Rest) > 0) return first + total(rest...); else return first; }
+template <typename... T> int folded(T... values) { return (values + ... + 0); }
+template <int N> struct factorial { static constant constexpr int value = N * factorial<N - 1>::value; };
+template <> struct factorial<0> { static constant constexpr int value = 1; };
+template <typename T, typename = enable_if_t<is_floating_point_v<T>>> int kind(T) { return 1; }
+template <typename T, enable_if_t<is_integral_v<T>, int> = 0> int kind(T) { return 2; }
+namespace outer { namespace inner { constant int c = 5; inline int f(int x) { return x + c; } } }
+using namespace outer;
+inline void out(thread float &x, thread int *y) { x = 1.5f; *y = 2; }
+constexpr int square(int x) { return x * x; }
+constant float table[square(2)] = {1, 2, 3, 4};
+constant struct { int a; float b; } rows[] = {{1, 0.5f}, {2, 0.25f}};
+struct couple { float a, b; };
+couple make() { return {7, 8}; }
+struct op { template <typename T> T operator()(T x) const { return x + 1; } };
+kernel void k(device float *a) {
+    auto twice = [](float x) { return x * 2; };
+    float captured = 3;
+    auto add = [&](float x) -> float { captured += x; return captured; };
+    a[0] = twice(2) + add(1) + captured;
+    bits u;
+    u.f = 1;
+    a[1] = u.u == 0x3f800000u;
+    color c = color::green;
+    switch (c) {
+    case color::red: a[2] = 1; break;
+    case color::green: a[2] = 2; break;
+    }
+    derived d;
+    d.w = d.get();
+    float x;
+    int y;
+    out(x, &y);
+    a[3] = d.w + x + y + two;
+    a[4] = count(1, 2.0f, 3u) + total(1, 2, 3) + folded(1, 2, 3, 4);
+    a[5] = factorial<5>::value;
+    a[6] = kind(1.0f) * 10 + kind(1);
+    a[7] = inner::f(1) + outer::inner::c;
+    a[8] = table[2] + rows[1].b + sizeof(table);
+    auto [p, q] = make();
+    a[9] = p * 10 + q;
+    a[10] = op{}(1.5f) + op()(2);
+    if (int t = 3; t > 2) a[11] = t;
+    int n = 0;
+    do { if (++n == 2) continue; } while (n < 5);
+    a[12] = n;
+    #pragma unroll
+    for (ushort i = 0; i < 4; i++) n += i;
+    #pragma clang loop unroll(full)
+    for (ushort i = 0; i < 4; i++) n += i;
+    a[13] = n;
+    float list[2][3] = {{1, 2, 3}, {4, 5}};
+    thread float *row = list[1];
+    a[14] = row[1] + list[1][2] + *(row - 1);
+    constant char *text = "ab";
+    a[15] = text[1];
+    static constant constexpr float local[] = {0.5f, 1.5f};
+    a[16] = local[1];
+    array<int, 3> items = {1, 2, 3};
+    int sum = 0;
+    for (auto item : items) sum += item;
+    a[17] = sum + items.size();
+}
+)", 18);
+    expect("language", found, {4 + 4 + 4, 1, 2, 3 + 1.5f + 2 + 2, 3 + 6 + 10, 120, 12, 6 + 5, 3 + 0.25f + 16, 78, 5.5f, 3, 5, 17, 5 + 0 + 3, 'b', 1.5f, 9});
+}
+
+void test_vectors_and_matrices() {
+    const std::vector<float> found = results_of(R"(
+kernel void k(device float *a) {
+    float4 v = {1, 2, 3, 4};
+    v.xy = v.yx;
+    v.zw *= 2;
+    a[0] = v.x * 1000 + v.y * 100 + v.z * 10 + v.w;
+    v.rgba = v.abgr;
+    a[1] = v[0] + v.w * 10;
+    float2x3 m(float3(1, 2, 3), float3(4, 5, 6));
+    float3 p = m * float2(1, 10);
+    float2 q = float3(1, 10, 100) * m;
+    a[2] = p.x + p.z * 100;
+    a[3] = q.x + q.y;
+    float3x2 t = transpose(m);
+    a[4] = t[2][1];
+    float2x2 z(1, 2, 3, 4);
+    z *= z;
+    a[5] = z[0][0] + z[1][0] * 10;
+    a[6] = determinant(float3x3(float3(2, 0, 0), float3(0, 3, 0), float3(1, 1, 4)));
+    half4x4 h(2.0h);
+    a[7] = float4x4(h)[3][3] + float(h[2][1]);
+    z = 2 * z - z * 0.5f + float2x2(1) + -z;
+    a[8] = z[0][0];
+    int4 i = int4(float4(1.9f, -1.9f, 3, 4));
+    i <<= 1;
+    i = i & 6 | int4(1);
+    a[9] = i.x + i.y * 10;
+    bool4 b = v > 4;
+    a[10] = any(b) + all(b) * 2 + select(1, 5, b.x);
+    packed_float3 k3 = packed_float3(float3(1, 2, 3));
+    k3[1] = 5;
+    a[11] = (k3 * 2.0f).y + k3.z + sizeof(packed_float3);
+    uchar4 c = as_type<uchar4>(0x04030201u);
+    a[12] = dot(float4(c), float4(1, 10, 100, 1000));
+    a[13] = float(vec<half, 3>(v.xyz).y) + vec<int, 2>(3, 4).y;
+    float4x4 f(1);
+    f[1] = float4(1, 2, 3, 4);
+    f[2].xy = float2(5, 6);
+    a[14] = f[1][2] + f[2].y;
+    a[15] = bool(1.5f) + bool2(int2(0, 3)).y + float3(1)[2];
+}
+)", 16);
+    expect("vectors", found, {2168, 8 + 20, 41 + 6300, 321 + 654, 6, 7 + 150, 24, 2, 1 + 7 * 0.5f, 3 + 70, 1 + 5, 10 + 3 + 12, 4321, 6 + 4, 9, 3});
+}
+
+// Conditions that ask whether a constant has a value, also where they decide on an argument.
+void test_questions_about_constants() {
+    const std::string source = R"(#include <metal_stdlib>
+constant int n [[function_constant(3)]];
+constant bool given = is_function_constant_defined(n);
+constant int value = is_function_constant_defined(n) ? n : 7;
+namespace inner { constant bool flag [[function_constant(4)]]; }
+constant bool both = given && is_function_constant_defined(inner::flag);
+kernel void k(device float *a, device float *b [[buffer(1), function_constant(given)]], device float *c [[buffer(2), function_constant(both)]]) {
+    a[0] = value;
+    if (given) a[1] = b[0];
+    if (both) a[2] = c[0];
+}
+)";
+    char *log = nullptr;
+    smtl_library *library = smtl_library_compile(source.data(), source.size(), nullptr, &log);
+    if (!CHECK(library != nullptr)) std::fprintf(stderr, "%s\n", log);
+    const smtl_constant_value number{nullptr, 3, 29, {5}};
+    for (const size_t count : {size_t(0), size_t(1)}) {
+        char *path = smtl_library_specialize(library, "k", &number, count, &log);
+        char *error = nullptr;
+        smtl_kernel *kernel = path ? smtl_kernel_load(path, "smtl_entry", &error) : nullptr;
+        std::free(path);
+        if (!CHECK(kernel != nullptr)) continue;
+        std::vector<float> a(3, -1), b = {9};
+        dispatch call(kernel);
+        call.buffer(0, a);
+        if (count > 0) call.buffer(1, b);
+        CHECK(call.run({1}, {1}).empty() && a[0] == (count ? 5 : 7) && a[1] == (count ? 9 : -1) && a[2] == -1);
+        smtl_kernel_release(kernel);
+    }
+    smtl_library_release(library);
+}
+
+void test_quad_filling() {
+    const std::vector<float> found = results_of(R"(
+kernel void k(device float *a, ushort i [[thread_index_in_simdgroup]]) {
+    a[i] = quad_shuffle_and_fill_up(float(i), float(100 + i), 1);
+    a[32 + i] = quad_shuffle_and_fill_down(float(i), float(100 + i), 3);
+    a[64 + i] = quad_shuffle_and_fill_down(float(i), float(100 + i), 1, 2);
+}
+)", 96, 32);
+    for (int i = 0; i < 32; ++i) {
+        const int quad = i / 4 * 4, lane = i % 4;
+        CHECK(found[size_t(i)] == float(lane == 0 ? 100 + quad + 3 : i - 1));
+        CHECK(found[size_t(32 + i)] == float(lane == 0 ? i + 3 : 100 + quad + lane - 1));
+        CHECK(found[size_t(64 + i)] == float(lane % 2 == 0 ? i + 1 : 100 + i - 1));
+    }
+}
+
+}  // namespace
+
+int main() {
+    test_sixteen_bit_casts();
+    test_functions_and_types();
+    test_vectors_and_matrices();
+    test_questions_about_constants();
+    test_quad_filling();
+    return check::report("msl_language_test");
+}
