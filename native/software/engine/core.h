@@ -86,15 +86,20 @@ struct core : smtl_core {
     uint32_t pick_farther() const;
     uint32_t pick_shuffled();
     void block(simdgroup &group);
-    const smtl_context *suspend();
+    bool successor_takes_over(const simdgroup &group) const;
+    const smtl_context *pass_on(simdgroup &group);
+    __attribute__((noinline)) const smtl_context *barrier_in_general(uint32_t site, uint32_t memory);
+    void join(open_exchange &meeting, const void *value, uint32_t size);
+    __attribute__((noinline)) const smtl_context *meet_in_general(uint32_t site, const void *value, uint32_t size);
     const smtl_context *schedule();
     const smtl_context *start_context();
     const smtl_context *native_context();
 
     uint32_t thread_count, alive, waiting_at_barrier;
     uint32_t simdgroup_count;
-    uint32_t running_stack;
+    uint32_t running_stack; /* of the thread that starts or has ended; that of others is in `stack_of` */
     bool blocks, shuffle;
+    bool takes_turns; /* lanes run in order, and nobody wants to know of each switch */
     uint64_t random_state;
     smtl_context other_context; /* that of no thread: a new fiber's, or native code's */
 

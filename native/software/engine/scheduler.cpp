@@ -100,10 +100,11 @@ uint32_t core::pick_shuffled() {
     }
 }
 
-/* A new fiber on the running stack. */
+/* A new fiber for the running thread, on the running stack. */
 const smtl_context *core::start_context() {
     if (__builtin_expect(current->checks != nullptr, false))
         current->checks->begin_thread(stacks.bottom(running_stack), stacks.size());
+    stack_of[thread] = uint16_t(running_stack);
     other_context = {stacks.top(running_stack), nullptr, reinterpret_cast<const void *>(&smtl_start_fiber)};
     return &other_context;
 }
@@ -116,20 +117,23 @@ const smtl_context *core::native_context() {
 SMTL_ALWAYS_INLINE const smtl_context *core::schedule() {
     thread = pick();
     simdgroup &group = simdgroup_of(thread);
+    exchange = &exchanges[&group - simdgroups][group.completed];
     if (group.unstarted & lane_bit(thread)) {
         group.unstarted &= ~lane_bit(thread);
         running_stack = stacks.take();
         return start_context();
     }
-    running_stack = stack_of[thread];
-    exchange = &exchanges[&group - simdgroups][group.completed];
     return &contexts[thread];
 }
 
-/* Another thread runs until this one is picked again. */
-SMTL_ALWAYS_INLINE const smtl_context *core::suspend() {
-    stack_of[thread] = uint16_t(running_stack);
-    return schedule();
+/* The common case of blocking, without a call: the next lane of the simdgroup has started and can run. It takes over, and
+ * finds the same last exchange. */
+SMTL_ALWAYS_INLINE bool core::successor_takes_over(const simdgroup &group) const {
+    return takes_turns && (group.ready & ~group.unstarted & lane_bit(thread) << 1) != 0;
+}
+SMTL_ALWAYS_INLINE const smtl_context *core::pass_on(simdgroup &group) {
+    group.ready &= ~lane_bit(thread);
+    return &contexts[++thread];
 }
 
 /* Takes the running thread from those that can run. Where it was the last of its simdgroup, lanes that wait for each
@@ -150,7 +154,16 @@ void core::release_barrier() {
     }
 }
 
-const smtl_context *core::barrier(uint32_t site, uint32_t memory) {
+SMTL_ALWAYS_INLINE const smtl_context *core::barrier(uint32_t site, uint32_t memory) {
+    simdgroup &group = simdgroup_of(thread);
+    if (__builtin_expect(!successor_takes_over(group), false))
+        return barrier_in_general(site, memory);
+    ++waiting_at_barrier;
+    group.at_barrier |= lane_bit(thread);
+    return pass_on(group);
+}
+
+const smtl_context *core::barrier_in_general(uint32_t site, uint32_t memory) {
     if (__builtin_expect(current->checks != nullptr, false))
         current->checks->arrive(site, memory, contexts[thread].instruction);
     if (++waiting_at_barrier == alive) {
@@ -160,7 +173,7 @@ const smtl_context *core::barrier(uint32_t site, uint32_t memory) {
     simdgroup &group = simdgroup_of(thread);
     group.at_barrier |= lane_bit(thread);
     block(group);
-    return suspend();
+    return schedule();
 }
 
 /* Where lanes of the simdgroup wait at `site` already, or a new one. */
@@ -196,22 +209,37 @@ void core::complete_exchange(simdgroup &group) {
     group.ready |= all[index].active;
 }
 
-const smtl_context *core::meet(uint32_t site, const void *value, uint32_t size) {
+SMTL_ALWAYS_INLINE void core::join(open_exchange &meeting, const void *value, uint32_t size) {
     const uint32_t lane = thread % simd_width;
-    simdgroup &group = simdgroup_of(thread);
-    open_exchange &meeting = find_exchange(group, site);
     copy_value(meeting.values + size_t(lane) * size, value, size);
     meeting.active |= 1u << lane;
+}
+
+SMTL_ALWAYS_INLINE const smtl_context *core::meet(uint32_t site, const void *value, uint32_t size) {
+    simdgroup &group = simdgroup_of(thread);
+    open_exchange &meeting = exchanges[&group - simdgroups][group.open[0]];
+    if (__builtin_expect(group.open_count != 1 || meeting.site != site || !successor_takes_over(group), false))
+        return meet_in_general(site, value, size);
+    join(meeting, value, size);
+    return pass_on(group);
+}
+
+const smtl_context *core::meet_in_general(uint32_t site, const void *value, uint32_t size) {
+    simdgroup &group = simdgroup_of(thread);
+    open_exchange &meeting = find_exchange(group, site);
+    join(meeting, value, size);
     block(group);
-    if (group.ready & (1u << lane)) {
+    if (group.ready & lane_bit(thread)) {
         exchange = &meeting;
         return &contexts[thread];
     }
-    return suspend();
+    return schedule();
 }
 
 /* The running fiber has run its thread, or all threads of a kernel that never blocks. */
 const smtl_context *core::finished() {
+    if (blocks)
+        running_stack = stack_of[thread];
     if (blocks && --alive != 0) {
         block(simdgroup_of(thread));
         if (waiting_at_barrier == alive)
