@@ -1,0 +1,122 @@
+/* Binary archives: filled, written, read again and used in place of the compiler; damaged ones are refused. */
+#include "framework_kernels.h"
+
+static NSString *folder;
+
+static id<MTLBinaryArchive> make_archive(NSString *path, NSError **error)
+{
+    MTLBinaryArchiveDescriptor *descriptor = [[[MTLBinaryArchiveDescriptor alloc] init] autorelease];
+    [descriptor setUrl:path == nil ? nil : [NSURL fileURLWithPath:path]];
+    return [device newBinaryArchiveWithDescriptor:descriptor error:error];
+}
+
+static MTLComputePipelineDescriptor *describe(id<MTLLibrary> library, NSString *name, id<MTLBinaryArchive> archive)
+{
+    MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
+    id<MTLFunction> function = [library newFunctionWithName:name];
+    [descriptor setComputeFunction:function];
+    [descriptor setBinaryArchives:archive == nil ? nil : [NSArray arrayWithObject:archive]];
+    [function release];
+    return descriptor;
+}
+
+static id<MTLComputePipelineState> make_archived(MTLComputePipelineDescriptor *descriptor, NSError **error)
+{
+    return [device newComputePipelineStateWithDescriptor:descriptor
+                                                 options:MTLPipelineOptionFailOnBinaryArchiveMiss
+                                              reflection:NULL
+                                                   error:error];
+}
+
+static void test_round_trip(void)
+{
+    NSString *path = [folder stringByAppendingPathComponent:@"kernels.archive"];
+    id<MTLLibrary> library = make_library();
+    NSError *error = (NSError *)1;
+    id<MTLBinaryArchive> archive = make_archive(nil, &error);
+    CHECK(archive != nil && error == nil && [archive device] == device);
+    CHECK(make_archived(describe(library, @"add", archive), &error) == nil);
+    CHECK([[error domain] isEqual:MTLBinaryArchiveDomain]);
+    CHECK([archive addComputePipelineFunctionsWithDescriptor:describe(library, @"add", nil) error:&error]);
+    CHECK(error == nil);
+    MTLFunctionDescriptor *total = [MTLFunctionDescriptor functionDescriptor];
+    [total setName:@"total"];
+    CHECK([archive addFunctionWithDescriptor:total library:library error:&error]);
+    [total setName:@"nowhere"];
+    CHECK(![archive addFunctionWithDescriptor:total library:library error:&error] && error != nil);
+    CHECK([archive serializeToURL:[NSURL fileURLWithPath:path] error:&error] && error == nil);
+    [archive release];
+
+    archive = make_archive(path, &error);
+    CHECK(archive != nil && error == nil);
+    id<MTLComputePipelineState> pipeline = make_archived(describe(library, @"add", archive), &error);
+    CHECK(pipeline != nil && error == nil);
+    id<MTLBuffer> values = make_ints(64, 0, 1);
+    run(^(id<MTLComputeCommandEncoder> encoder) {
+      const int amount = 3;
+      [encoder setComputePipelineState:pipeline];
+      [encoder setBuffer:values offset:0 atIndex:0];
+      [encoder setBytes:&amount length:sizeof amount atIndex:1];
+      [encoder dispatchThreads:MTLSizeMake(64, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
+    });
+    CHECK(are_ints(values, 3, 1));
+    /* Not in it: a failure only where the options say so. */
+    CHECK(make_archived(describe(library, @"digit", archive), &error) == nil && error != nil);
+    id<MTLComputePipelineState> compiled =
+        [device newComputePipelineStateWithDescriptor:describe(library, @"digit", archive)
+                                              options:MTLPipelineOptionNone
+                                           reflection:NULL
+                                                error:&error];
+    CHECK(compiled != nil && error == nil);
+    [compiled release];
+    [values release];
+    [pipeline release];
+    [archive release];
+    [library release];
+}
+
+static void test_damage(void)
+{
+    NSString *path = [folder stringByAppendingPathComponent:@"damaged.archive"];
+    id<MTLLibrary> library = make_library();
+    id<MTLBinaryArchive> archive = make_archive(nil, NULL);
+    CHECK([archive addComputePipelineFunctionsWithDescriptor:describe(library, @"add", nil) error:NULL]);
+    CHECK([archive serializeToURL:[NSURL fileURLWithPath:path] error:NULL]);
+    NSData *whole = [NSData dataWithContentsOfFile:path];
+    NSError *error = nil;
+    for (NSUInteger length = 0; length < [whole length]; length += 1 + length) {
+        [[whole subdataWithRange:NSMakeRange(0, length)] writeToFile:path atomically:NO];
+        CHECK(make_archive(path, &error) == nil && [error code] == MTLBinaryArchiveErrorInvalidFile);
+    }
+    const NSUInteger places[] = {0, 9, 12, 16, 20, 28, 40, [whole length] / 2, [whole length] - 1};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        NSMutableData *changed = [[whole mutableCopy] autorelease];
+        ((uint8_t *)[changed mutableBytes])[places[i]] ^= 0x41;
+        [changed writeToFile:path atomically:NO];
+        id<MTLBinaryArchive> read = make_archive(path, &error);
+        /* A changed name is another kernel's, which nobody asks for. */
+        CHECK(read == nil || make_archived(describe(library, @"add", read), &error) == nil);
+        [read release];
+    }
+    CHECK(make_archive([folder stringByAppendingPathComponent:@"missing"], &error) == nil);
+    NSURL *nowhere = [NSURL fileURLWithPath:@"/nonexistent/folder/archive"];
+    CHECK(![archive serializeToURL:nowhere error:&error] && error != nil);
+    [archive release];
+    [library release];
+}
+
+int main(void)
+{
+    @autoreleasepool {
+        char path[] = "/tmp/framework_archives_XXXXXX";
+        CHECK(mkdtemp(path) != NULL);
+        folder = [NSString stringWithUTF8String:path];
+        device = MTLCreateSystemDefaultDevice();
+        queue = [device newCommandQueue];
+        RUN(test_round_trip);
+        RUN(test_damage);
+        [queue release];
+        CHECK([[NSFileManager defaultManager] removeFileAtPath:folder handler:nil]);
+    }
+    return checks_report();
+}

@@ -1,0 +1,179 @@
+/* Argument buffers: written by encoders or by hand, read by kernels as structures of pointers. */
+#include "framework_kernels.h"
+
+static NSString *const arguments_source =
+    @"#include <metal_stdlib>\n"
+     "using namespace metal;\n"
+     "struct Inner { device int *values [[id(0)]]; int amount [[id(1)]]; };\n"
+     "struct Outer { device int *first [[id(0)]]; constant Inner *inner [[id(1)]]; float scale [[id(2)]];\n"
+     "               device int *many[3] [[id(3)]]; };\n"
+     "kernel void scatter(constant Outer &outer [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
+     "    outer.first[i] = int(i * outer.scale);\n"
+     "    outer.inner->values[i] = outer.inner->amount;\n"
+     "    for (int k = 0; k < 3; k++) outer.many[k][i] = k + int(i);\n"
+     "}\n";
+
+/* The structure as the host lays it out by hand: tier 2. */
+typedef struct {
+    uint64_t values;
+    int amount;
+} inner_arguments;
+
+typedef struct {
+    uint64_t first;
+    uint64_t inner;
+    float scale;
+    uint64_t many[3];
+} outer_arguments;
+
+static id<MTLComputePipelineState> scatter_pipeline(void)
+{
+    NSError *error = nil;
+    id<MTLLibrary> library = [device newLibraryWithSource:arguments_source options:nil error:&error];
+    CHECK(library != nil);
+    id<MTLComputePipelineState> pipeline = make_pipeline(library, @"scatter");
+    [library release];
+    return pipeline;
+}
+
+static void check_scatter(id<MTLComputePipelineState> pipeline, id<MTLBuffer> outer, id<MTLBuffer> *targets)
+{
+    id<MTLCommandBuffer> done = run(^(id<MTLComputeCommandEncoder> encoder) {
+      [encoder setComputePipelineState:pipeline];
+      [encoder setBuffer:outer offset:0 atIndex:0];
+      const id<MTLResource> used[] = {targets[0], targets[1], targets[2], targets[3], targets[4]};
+      [encoder useResources:used count:5 usage:MTLResourceUsageRead | MTLResourceUsageWrite];
+      [encoder dispatchThreads:MTLSizeMake(8, 1, 1) threadsPerThreadgroup:MTLSizeMake(8, 1, 1)];
+    });
+    CHECK([done status] == MTLCommandBufferStatusCompleted);
+    CHECK(are_ints(targets[0], 0, 2) && are_ints(targets[1], 7, 0));
+    CHECK(are_ints(targets[2], 0, 1) && are_ints(targets[3], 1, 1) && are_ints(targets[4], 2, 1));
+}
+
+static void test_by_hand(void)
+{
+    id<MTLComputePipelineState> pipeline = scatter_pipeline();
+    id<MTLBuffer> targets[5];
+    for (int i = 0; i < 5; i++) {
+        targets[i] = make_ints(8, -1, 0);
+    }
+    const inner_arguments inner = {[targets[1] gpuAddress], 7};
+    id<MTLBuffer> inner_buffer = [device newBufferWithBytes:&inner length:sizeof inner options:0];
+    const outer_arguments outer = {
+        [targets[0] gpuAddress], [inner_buffer gpuAddress], 2.0f,
+        {[targets[2] gpuAddress], [targets[3] gpuAddress], [targets[4] gpuAddress]},
+    };
+    id<MTLBuffer> outer_buffer = [device newBufferWithBytes:&outer length:sizeof outer options:0];
+    check_scatter(pipeline, outer_buffer, targets);
+    for (int i = 0; i < 5; i++) {
+        [targets[i] release];
+    }
+    [inner_buffer release];
+    [outer_buffer release];
+    [pipeline release];
+}
+
+static MTLArgumentDescriptor *descriptor(MTLDataType type, NSUInteger index, NSUInteger length)
+{
+    MTLArgumentDescriptor *made = [MTLArgumentDescriptor argumentDescriptor];
+    [made setDataType:type];
+    [made setIndex:index];
+    [made setArrayLength:length];
+    return made;
+}
+
+/* Encoders made from descriptors lay arguments out as the compiler lays out the structure. */
+static void test_descriptors(void)
+{
+    id<MTLComputePipelineState> pipeline = scatter_pipeline();
+    id<MTLBuffer> targets[5];
+    for (int i = 0; i < 5; i++) {
+        targets[i] = make_ints(8, -1, 0);
+    }
+    id<MTLArgumentEncoder> inner = [device
+        newArgumentEncoderWithArguments:[NSArray arrayWithObjects:descriptor(MTLDataTypePointer, 0, 0),
+                                                                  descriptor(MTLDataTypeInt, 1, 0), nil]];
+    /* In any order. */
+    id<MTLArgumentEncoder> outer = [device
+        newArgumentEncoderWithArguments:[NSArray arrayWithObjects:descriptor(MTLDataTypePointer, 3, 3),
+                                                                  descriptor(MTLDataTypePointer, 0, 0),
+                                                                  descriptor(MTLDataTypeFloat, 2, 0),
+                                                                  descriptor(MTLDataTypePointer, 1, 0), nil]];
+    CHECK([inner encodedLength] == sizeof(inner_arguments) && [inner alignment] == 8 && [inner device] == device);
+    CHECK([outer encodedLength] == sizeof(outer_arguments));
+    const NSUInteger stride = [inner encodedLength];
+    id<MTLBuffer> inner_buffer = [device newBufferWithLength:3 * stride options:0];
+    id<MTLBuffer> outer_buffer = [device newBufferWithLength:[outer encodedLength] options:0];
+    [inner setArgumentBuffer:inner_buffer startOffset:0 arrayElement:2];
+    [inner setBuffer:targets[1] offset:0 atIndex:0];
+    *(int *)[inner constantDataAtIndex:1] = 7;
+    CHECK(all_bytes([inner_buffer contents], 2 * stride, 0));
+    [outer setArgumentBuffer:outer_buffer offset:0];
+    [outer setBuffer:targets[0] offset:0 atIndex:0];
+    [outer setBuffer:inner_buffer offset:2 * stride atIndex:1];
+    *(float *)[outer constantDataAtIndex:2] = 2.0f;
+    const id<MTLBuffer> many[] = {targets[2], targets[3], targets[4]};
+    const NSUInteger offsets[] = {0, 0, 0};
+    [outer setBuffers:many offsets:offsets withRange:NSMakeRange(3, 3)];
+    check_scatter(pipeline, outer_buffer, targets);
+
+    CHECK_RAISES("no argument with index 9", [outer setBuffer:targets[0] offset:0 atIndex:9]);
+    CHECK_RAISES("of another type", [outer setBuffer:targets[0] offset:0 atIndex:2]);
+    CHECK_RAISES("no constant", [outer constantDataAtIndex:0]);
+    CHECK_RAISES("must be < [buffer length]", [outer setBuffer:targets[0] offset:32 atIndex:0]);
+    CHECK_RAISES("multiple of the alignment", [outer setArgumentBuffer:outer_buffer offset:4]);
+    CHECK_RAISES("exceed the buffer's length", [outer setArgumentBuffer:outer_buffer offset:8]);
+    CHECK_RAISES("no buffer", [outer newArgumentEncoderForBufferAtIndex:2]);
+    [outer setArgumentBuffer:nil offset:0];
+    CHECK_RAISES("no argument buffer is set", [outer setBuffer:targets[0] offset:0 atIndex:0]);
+    id<MTLBuffer> private = [device newBufferWithLength:64 options:MTLResourceStorageModePrivate];
+    CHECK_RAISES("private", [outer setArgumentBuffer:private offset:0]);
+    NSArray *twice = [NSArray arrayWithObjects:descriptor(MTLDataTypePointer, 0, 2), descriptor(MTLDataTypeInt, 1, 0), nil];
+    CHECK_RAISES("two descriptors", [device newArgumentEncoderWithArguments:twice]);
+    NSArray *texture = [NSArray arrayWithObject:descriptor(MTLDataTypeTexture, 0, 0)];
+    CHECK_RAISES("cannot be an argument", [device newArgumentEncoderWithArguments:texture]);
+    CHECK_RAISES("there must be arguments", [device newArgumentEncoderWithArguments:[NSArray array]]);
+
+    [private release];
+    for (int i = 0; i < 5; i++) {
+        [targets[i] release];
+    }
+    [inner release];
+    [outer release];
+    [inner_buffer release];
+    [outer_buffer release];
+    [pipeline release];
+}
+
+/* Sizes and alignments that differ by type. */
+static void test_layout(void)
+{
+    NSArray *all = [NSArray arrayWithObjects:descriptor(MTLDataTypeChar, 0, 0), descriptor(MTLDataTypeFloat3, 1, 0),
+                                             descriptor(MTLDataTypeHalf4x4, 2, 0), descriptor(MTLDataTypeULong, 3, 2),
+                                             descriptor(MTLDataTypeBool, 6, 0), nil];
+    id<MTLArgumentEncoder> encoder = [device newArgumentEncoderWithArguments:all];
+    id<MTLBuffer> buffer = [device newBufferWithLength:[encoder encodedLength] options:0];
+    [encoder setArgumentBuffer:buffer offset:0];
+    const uint8_t *start = [buffer contents];
+    const NSUInteger indices[] = {0, 1, 2, 3, 4, 6};
+    const long expected[] = {0, 16, 32, 64, 72, 80};
+    for (int i = 0; i < 6; i++) {
+        CHECK((uint8_t *)[encoder constantDataAtIndex:indices[i]] - start == expected[i]);
+    }
+    CHECK([encoder encodedLength] == 96 && [encoder alignment] == 16);
+    [buffer release];
+    [encoder release];
+}
+
+int main(void)
+{
+    @autoreleasepool {
+        device = MTLCreateSystemDefaultDevice();
+        queue = [device newCommandQueue];
+        RUN(test_by_hand);
+        RUN(test_descriptors);
+        RUN(test_layout);
+        [queue release];
+    }
+    return checks_report();
+}

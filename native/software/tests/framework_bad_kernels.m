@@ -1,0 +1,164 @@
+/* Kernels that go wrong end their command buffer with Metal's own error; process, device and other queues live on. */
+#include "framework_kernels.h"
+
+static id<MTLLibrary> library;
+
+static NSString *const bad_source =
+    @"#include <metal_stdlib>\n"
+     "using namespace metal;\n"
+     "kernel void wild(device int *values [[buffer(0)]], constant ulong &distance [[buffer(1)]]) {\n"
+     "    values[distance] = 1; }\n"
+     "kernel void null_read(device int *values [[buffer(0)]], constant ulong &address [[buffer(1)]]) {\n"
+     "    values[0] = *(device int *)address; }\n"
+     "kernel void quotient(device int *values [[buffer(0)]]) { values[0] = 100 / values[1]; }\n"
+     "kernel void endless(device atomic_int *values [[buffer(0)]]) {\n"
+     "    while (atomic_load_explicit(&values[0], memory_order_relaxed) == 0) { } }\n"
+     "int deep(int n, device int *values) { volatile int room[256]; room[n & 255] = n;\n"
+     "    return n == 0 ? 0 : deep(n - 1, values) + room[(n * 7) & 255] + values[n & 1]; }\n"
+     "kernel void recurse(device int *values [[buffer(0)]]) { values[0] = deep(10000000, values); }\n"
+     "kernel void trap(device int *values [[buffer(0)]]) { if (values[0] == 0) __builtin_trap(); }\n"
+     "kernel void fine(device int *values [[buffer(0)]], uint i [[thread_position_in_grid]]) { values[i] = int(i); }\n";
+
+static id<MTLCommandBuffer> launch(id<MTLCommandQueue> on, NSString *name, uint64_t second)
+{
+    id<MTLComputePipelineState> pipeline = make_pipeline(library, name);
+    id<MTLBuffer> values = make_ints(64, 0, 0);
+    id<MTLCommandBuffer> buffer = [on commandBuffer];
+    id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoder];
+    [encoder setComputePipelineState:pipeline];
+    [encoder setBuffer:values offset:0 atIndex:0];
+    [encoder setBytes:&second length:sizeof second atIndex:1];
+    [encoder dispatchThreads:MTLSizeMake(64, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
+    [encoder endEncoding];
+    [buffer commit];
+    [buffer waitUntilCompleted];
+    if ([buffer error] == nil) {
+        CHECK(are_ints(values, 0, 1));
+    }
+    [values release];
+    [pipeline release];
+    return buffer;
+}
+
+/* The error, and after it the same queue and another one, which had work in the meantime. */
+static void check_failure(NSString *name, uint64_t second, MTLCommandBufferError code, NSString *words)
+{
+    id<MTLCommandQueue> other = [device newCommandQueue];
+    id<MTLSharedEvent> event = [device newSharedEvent];
+    id<MTLCommandBuffer> waiting = [other commandBuffer];
+    [waiting encodeWaitForEvent:event value:1];
+    [waiting commit];
+    id<MTLCommandBuffer> failed = launch(queue, name, second);
+    CHECK([failed status] == MTLCommandBufferStatusError);
+    CHECK([[[failed error] domain] isEqual:MTLCommandBufferErrorDomain]);
+    CHECK([[failed error] code] == (NSInteger)code);
+    NSString *text = [[failed error] localizedDescription];
+    CHECK([text rangeOfString:name].location != NSNotFound && [text rangeOfString:words].location != NSNotFound);
+    [event setSignaledValue:1];
+    [waiting waitUntilCompleted];
+    CHECK([waiting status] == MTLCommandBufferStatusCompleted);
+    CHECK([launch(other, @"fine", 0) status] == MTLCommandBufferStatusCompleted);
+    CHECK([launch(queue, @"fine", 0) status] == MTLCommandBufferStatusCompleted);
+    [event release];
+    [other release];
+}
+
+static void test_wild_pointer(void)
+{
+    check_failure(@"wild", (uint64_t)1 << 44, MTLCommandBufferErrorPageFault, @"Address Fault");
+    check_failure(@"null_read", 8, MTLCommandBufferErrorPageFault, @"invalid memory at 0x8");
+}
+
+static void test_division(void)
+{
+#if defined(__x86_64__) /* elsewhere a division by zero is no trap */
+    check_failure(@"quotient", 0, MTLCommandBufferErrorInternal, @"by zero");
+#endif
+}
+
+static void test_timeout(void)
+{
+    check_failure(@"endless", 0, MTLCommandBufferErrorTimeout, @"0.2 s of SOFTWARE_METAL_TIMEOUT");
+}
+
+static void test_stack(void)
+{
+    check_failure(@"recurse", 0, MTLCommandBufferErrorStackOverflow, @"more stack");
+}
+
+static void test_trap(void)
+{
+    check_failure(@"trap", 0, MTLCommandBufferErrorInternal, @"trap");
+}
+
+/* What Metal's validation layer stops a program for is an exception, and leaves the encoder as it was. */
+static void test_launches(void)
+{
+    id<MTLComputePipelineState> fine = make_pipeline(library, @"fine");
+    id<MTLBuffer> values = make_ints(64, 0, 0);
+    const MTLSize group = MTLSizeMake(32, 1, 1);
+    id nothing = nil;
+    const void *nowhere = NULL;
+    id<MTLCommandBuffer> done = run(^(id<MTLComputeCommandEncoder> encoder) {
+      CHECK_RAISES("no compute pipeline state", [encoder dispatchThreads:group threadsPerThreadgroup:group]);
+      [encoder setComputePipelineState:fine];
+      CHECK_RAISES("missing buffer binding at index 0", [encoder dispatchThreads:group threadsPerThreadgroup:group]);
+      [encoder setBuffer:values offset:0 atIndex:0];
+      CHECK_RAISES("more than the pipeline's 1024 threads",
+                   [encoder dispatchThreads:group threadsPerThreadgroup:MTLSizeMake(1025, 1, 1)]);
+      CHECK_RAISES("must have no zero", [encoder dispatchThreads:group threadsPerThreadgroup:MTLSizeMake(0, 1, 1)]);
+      CHECK_RAISES("must not be nil", [encoder setComputePipelineState:nothing]);
+      CHECK_RAISES("there must be bytes", [encoder setBytes:nowhere length:4 atIndex:0]);
+      CHECK_RAISES("must be <= 4096", [encoder setBytes:[values contents] length:5000 atIndex:0]);
+      CHECK_RAISES("not below 31", [encoder setBuffer:values offset:0 atIndex:31]);
+      CHECK_RAISES("must be < [buffer length]", [encoder setBuffer:values offset:256 atIndex:0]);
+      CHECK_RAISES("must not be nil", [encoder useResource:nothing usage:MTLResourceUsageRead]);
+      CHECK_RAISES("must not be nil", [encoder waitForFence:nothing]);
+      [encoder dispatchThreads:MTLSizeMake(64, 1, 1) threadsPerThreadgroup:group];
+    });
+    CHECK([done status] == MTLCommandBufferStatusCompleted && are_ints(values, 0, 1));
+    id<MTLCommandBuffer> buffer = [queue commandBuffer];
+    id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoder];
+    CHECK_RAISES("already encoding", [buffer blitCommandEncoder]);
+    CHECK_RAISES("still encoding", [buffer commit]);
+    [encoder endEncoding];
+    CHECK_RAISES("has ended", [encoder endEncoding]);
+    CHECK_RAISES("has ended", [encoder setBuffer:values offset:0 atIndex:0]);
+    CHECK_RAISES("has ended", [encoder dispatchThreads:group threadsPerThreadgroup:group]);
+    CHECK_RAISES("not committed", [buffer waitUntilCompleted]);
+    [buffer commit];
+    CHECK_RAISES("already committed", [buffer commit]);
+    CHECK_RAISES("already committed", [buffer computeCommandEncoder]);
+    CHECK_RAISES("is committed", [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) {
+                   (void)handed;
+                 }]);
+    [buffer waitUntilCompleted];
+    CHECK([buffer status] == MTLCommandBufferStatusCompleted);
+    [values release];
+    [fine release];
+}
+
+int main(void)
+{
+    setenv("SOFTWARE_METAL_TIMEOUT", "0.2", 1);
+    @autoreleasepool {
+        device = MTLCreateSystemDefaultDevice();
+        queue = [device newCommandQueue];
+        NSError *error = nil;
+        library = [device newLibraryWithSource:bad_source options:nil error:&error];
+        CHECK(library != nil && error == nil);
+        if (library == nil) {
+            fprintf(stderr, "%s\n", [[error localizedDescription] UTF8String]);
+            return checks_report();
+        }
+        RUN(test_wild_pointer);
+        RUN(test_division);
+        RUN(test_timeout);
+        RUN(test_stack);
+        RUN(test_trap);
+        RUN(test_launches);
+        [library release];
+        [queue release];
+    }
+    return checks_report();
+}

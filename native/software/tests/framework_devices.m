@@ -1,0 +1,139 @@
+/* Several devices in one peer group, and what a device says of itself. */
+#include "framework_kernels.h"
+
+static NSArray *devices;
+
+static void test_peers(void)
+{
+    CHECK([devices count] == 3);
+    for (NSUInteger i = 0; i < 3; i++) {
+        id<MTLDevice> one = [devices objectAtIndex:i];
+        CHECK([one peerGroupID] == [device peerGroupID] && [one peerGroupID] != 0);
+        CHECK([one peerIndex] == i && [one peerCount] == 3 && [one locationNumber] == i);
+        CHECK([one registryID] != 0);
+    }
+    CHECK([[[devices objectAtIndex:1] name] isEqual:[device name]] == NO);
+    CHECK([[devices objectAtIndex:1] registryID] != [device registryID]);
+}
+
+/* A kernel of another device reads memory of this one. */
+static void test_remote_views(void)
+{
+    id<MTLDevice> other = [devices objectAtIndex:1];
+    id<MTLBuffer> values = make_ints(16, 5, 1);
+    id<MTLBuffer> hidden = [device newBufferWithLength:64 options:MTLResourceStorageModePrivate];
+    id<MTLCommandBuffer> fill = [queue commandBuffer];
+    id<MTLBlitCommandEncoder> blit = [fill blitCommandEncoder];
+    [blit copyFromBuffer:values sourceOffset:0 toBuffer:hidden destinationOffset:0 size:64];
+    [blit endEncoding];
+    [fill commit];
+    [fill waitUntilCompleted];
+
+    const NSUInteger allocated = [other currentAllocatedSize];
+    id<MTLBuffer> view = [hidden newRemoteBufferViewForDevice:other];
+    CHECK([view device] == other && [view remoteStorageBuffer] == hidden && [hidden remoteStorageBuffer] == nil);
+    CHECK([view length] == 64 && [view contents] == NULL && [other currentAllocatedSize] == allocated);
+    [hidden release];
+    id<MTLBuffer> copy = [other newBufferWithLength:64 options:0];
+    id<MTLCommandQueue> other_queue = [other newCommandQueue];
+    id<MTLCommandBuffer> read = [other_queue commandBuffer];
+    blit = [read blitCommandEncoder];
+    CHECK_RAISES("not to", [blit copyFromBuffer:values sourceOffset:0 toBuffer:copy destinationOffset:0 size:64]);
+    [blit copyFromBuffer:view sourceOffset:0 toBuffer:copy destinationOffset:0 size:64];
+    [blit endEncoding];
+    [read commit];
+    [read waitUntilCompleted];
+    CHECK(are_ints(copy, 5, 1));
+    CHECK_RAISES("only a private buffer", [values newRemoteBufferViewForDevice:other]);
+    CHECK_RAISES("no view itself", [view newRemoteBufferViewForDevice:device]);
+    CHECK_RAISES("device itself", [values newRemoteBufferViewForDevice:device]);
+    [other_queue release];
+    [copy release];
+    [view release];
+    [values release];
+}
+
+static void test_model(void)
+{
+    CHECK([device supportsFamily:MTLGPUFamilyApple7] && ![device supportsFamily:MTLGPUFamilyApple8]);
+    CHECK([device supportsFamily:MTLGPUFamilyCommon3] && [device supportsFamily:MTLGPUFamilyMac2]);
+    /* By number, as engines write them that are older than the names. */
+    CHECK([device supportsFamily:(MTLGPUFamily)5001] && ![device supportsFamily:(MTLGPUFamily)5002]);
+    CHECK([device supportsFamily:(MTLGPUFamily)3001] && ![device supportsFamily:(MTLGPUFamily)9999]);
+    CHECK([device supportsFeatureSet:MTLFeatureSet_macOS_GPUFamily2_v1]);
+    CHECK(![device supportsFeatureSet:MTLFeatureSet_iOS_GPUFamily1_v1]);
+    CHECK([[[device architecture] name] isEqual:@"applegpu_g13g"]);
+    CHECK([device argumentBuffersSupport] == MTLArgumentBuffersTier2);
+    CHECK([device readWriteTextureSupport] == MTLReadWriteTextureTierNone);
+    CHECK(![device supportsDynamicLibraries] && ![device supportsRaytracing] && ![device supportsFunctionPointers]);
+    CHECK([device maximumConcurrentCompilationTaskCount] > 0);
+    CHECK(![device shouldMaximizeConcurrentCompilation]);
+    [device setShouldMaximizeConcurrentCompilation:YES];
+    CHECK([device shouldMaximizeConcurrentCompilation]);
+    [device setShouldMaximizeConcurrentCompilation:NO];
+}
+
+/* What there is not answers with an error of Metal's. */
+static void test_absent(void)
+{
+    NSError *error = nil;
+    id<MTLLibrary> library = make_library();
+    CHECK([device newDynamicLibrary:library error:&error] == nil && [error code] == MTLDynamicLibraryErrorUnsupported);
+    CHECK([[error domain] isEqual:MTLDynamicLibraryDomain]);
+    MTLLogStateDescriptor *logging = [[[MTLLogStateDescriptor alloc] init] autorelease];
+    CHECK([device newLogStateWithDescriptor:logging error:&error] == nil);
+    CHECK([[error domain] isEqual:MTLLogStateErrorDomain]);
+    id<MTLFunction> function = [library newFunctionWithName:@"add"];
+    CHECK([device functionHandleWithFunction:function] == nil);
+    MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
+    [descriptor setComputeFunction:function];
+    MTLLinkedFunctions *linked = [MTLLinkedFunctions linkedFunctions];
+    [descriptor setLinkedFunctions:linked];
+    id<MTLComputePipelineState> pipeline = [device newComputePipelineStateWithDescriptor:descriptor
+                                                                                 options:MTLPipelineOptionNone
+                                                                              reflection:NULL
+                                                                                   error:&error];
+    CHECK(pipeline != nil && error == nil);
+    CHECK([pipeline functionHandleWithFunction:function] == nil);
+    CHECK([pipeline newVisibleFunctionTableWithDescriptor:
+                        [MTLVisibleFunctionTableDescriptor visibleFunctionTableDescriptor]] == nil);
+    [linked setFunctions:[NSArray arrayWithObject:function]];
+    [descriptor setLinkedFunctions:linked];
+    CHECK([device newComputePipelineStateWithDescriptor:descriptor
+                                                options:MTLPipelineOptionNone
+                                             reflection:NULL
+                                                  error:&error] == nil);
+    CHECK([error code] == MTLLibraryErrorUnsupported);
+    [pipeline release];
+    [function release];
+    [library release];
+}
+
+/* @available names systems of Apple's; on any other the `*` answers. */
+static void test_availability(void)
+{
+    BOOL available = NO;
+    if (@available(macOS 99.0, iOS 99.0, *)) {
+        available = YES;
+    }
+    CHECK(available);
+}
+
+int main(void)
+{
+    setenv("SOFTWARE_METAL_DEVICES", "3", 1);
+    setenv("SOFTWARE_METAL_PEERS", "1", 1);
+    @autoreleasepool {
+        devices = MTLCopyAllDevices();
+        device = [devices objectAtIndex:0];
+        queue = [device newCommandQueue];
+        RUN(test_peers);
+        RUN(test_remote_views);
+        RUN(test_model);
+        RUN(test_absent);
+        RUN(test_availability);
+        [queue release];
+        [devices release];
+    }
+    return checks_report();
+}
