@@ -1,6 +1,7 @@
 //! Our headers, read by clang: its syntax tree as JSON.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use metal_bridge_test_support::{objective_c_arguments, run_clang};
 use serde_json::Value;
@@ -37,6 +38,15 @@ pub fn read(source: &str, probes: &[&String]) -> Interface {
     }
     reader.resolve();
     reader.interface
+}
+
+/// Fails where the header does not compile by itself, or not without a warning.
+pub fn check_alone(header: &Path, language: &str) {
+    let arguments = objective_c_arguments();
+    let source = format!("#import \"{}\"\n", header.display());
+    let fixed = ["-x", language, "-Werror", "-fsyntax-only"];
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).chain(fixed).collect();
+    run_clang(&arguments, &source);
 }
 
 #[derive(Default)]

@@ -11,6 +11,8 @@ mod headers;
 mod interface;
 mod rust_types;
 
+use std::path::Path;
+
 use compare::Comparison;
 
 const HEADERS: &str = "#import <Metal/Metal.h>\n";
@@ -79,4 +81,23 @@ fn each_kind_of_disagreement_is_seen() {
         assert_eq!(lines.len(), 1, "{declaration}: {lines:?}");
         assert!(lines[0].contains(culprit), "{declaration}: {lines:?}");
     }
+}
+
+/// Each header can be the only one that a program includes, and all of them are C++ as well.
+#[test]
+fn headers_stand_alone() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("native/software/include");
+    let mut count = 0;
+    for part in ["Metal", "SoftwareMetal", "dispatch", "os", "sys", "."] {
+        for entry in std::fs::read_dir(folder.join(part)).expect("a folder of headers") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_some_and(|extension| extension == "h") {
+                headers::check_alone(&path, "objective-c");
+                count += 1;
+            }
+        }
+    }
+    headers::check_alone(&folder.join("Metal/Metal.h"), "objective-c++");
+    println!("{count} headers stand alone");
+    assert!(count > 50);
 }

@@ -1,0 +1,15 @@
+#ifndef SMTL_AVAILABILITYMACROS_H
+#define SMTL_AVAILABILITYMACROS_H
+
+#include <Availability.h>
+
+#define MAC_OS_X_VERSION_10_13 __MAC_10_13
+#define MAC_OS_X_VERSION_10_14 __MAC_10_14
+#define MAC_OS_X_VERSION_10_15 __MAC_10_15
+#define MAC_OS_VERSION_11_0 __MAC_11_0
+#define MAC_OS_VERSION_12_0 __MAC_12_0
+#define MAC_OS_VERSION_13_0 __MAC_13_0
+#define MAC_OS_VERSION_14_0 __MAC_14_0
+#define MAC_OS_VERSION_15_0 __MAC_15_0
+
+#endif
