@@ -155,12 +155,12 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
 
 - (void)updateFence:(id<MTLFence>)fence
 {
-    SMTLCheckFence("-[MTLBlitCommandEncoder updateFence:]", fence, self);
+    SMTLEncodeFence("-[MTLBlitCommandEncoder updateFence:]", fence, self, SMTL_OP_UPDATE_FENCE);
 }
 
 - (void)waitForFence:(id<MTLFence>)fence
 {
-    SMTLCheckFence("-[MTLBlitCommandEncoder waitForFence:]", fence, self);
+    SMTLEncodeFence("-[MTLBlitCommandEncoder waitForFence:]", fence, self, SMTL_OP_WAIT_FENCE);
 }
 
 @end

@@ -30,6 +30,7 @@ MTLHazardTrackingMode SMTLHazardTrackingModeOf(MTLResourceOptions options);
     NSUInteger _heap_offset;
     BOOL _aliasable;
     SMTLBuffer *_remote; /* retained: the buffer whose memory this one shows to another device */
+    smtl_watched *_watched; /* what the sanitizer knows of the device's bytes; owned where they are not in `_memory` */
 }
 /* Each returns nil where memory runs out or a fault is injected. `bytes` may be NULL. */
 - (instancetype)initWithDevice:(SMTLDevice *)device
@@ -43,6 +44,7 @@ MTLHazardTrackingMode SMTLHazardTrackingModeOf(MTLResourceOptions options);
                    deallocator:(void (^)(void *pointer, NSUInteger length))deallocator;
 - (instancetype)initWithHeap:(SMTLHeap *)heap
                        bytes:(uint8_t *)bytes
+                     watched:(smtl_watched *)watched
                       offset:(NSUInteger)offset
                       length:(NSUInteger)length
                      options:(MTLResourceOptions)options;

@@ -125,6 +125,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
         return nil;
     }
     _device_bytes = _memory.base;
+    [self setWatched:_memory.watched];
     _cpu_bytes = mode == MTLStorageModeShared ? _device_bytes : NULL;
     if (mode == MTLStorageModeManaged && ![self makeManagedCopy:filled]) {
         [self release];
@@ -158,8 +159,12 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
             return nil;
         }
         _device_bytes = memcpy(_memory.base, bytes, length);
+        [self setWatched:_memory.watched];
     } else {
         _device_bytes = bytes;
+        if (smtl_sanitizer_enabled()) {
+            [self setWatched:smtl_sanitizer_watch(bytes, length)];
+        }
     }
     SMTLDeviceTakeMemory(device, length, false);
     /* Set last: a failed initialiser leaves the memory to its owner. */
@@ -172,6 +177,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
 
 - (instancetype)initWithHeap:(SMTLHeap *)heap
                        bytes:(uint8_t *)bytes
+                     watched:(smtl_watched *)watched
                       offset:(NSUInteger)offset
                       length:(NSUInteger)length
                      options:(MTLResourceOptions)options
@@ -180,8 +186,9 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
     [self setDevice:heap->_device length:length options:options];
     _heap = [heap retain];
     _heap_offset = offset;
-    _device_bytes = bytes;
-    _cpu_bytes = SMTLStorageModeOf(options) == MTLStorageModeShared ? bytes : NULL;
+    _device_bytes = watched == NULL ? bytes : smtl_sanitizer_bytes(watched);
+    [self setWatched:watched];
+    _cpu_bytes = SMTLStorageModeOf(options) == MTLStorageModeShared ? _device_bytes : NULL;
     return self;
 }
 
@@ -213,9 +220,29 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
     return [[_remote retain] autorelease];
 }
 
+/* For the sanitizer; NULL while it is off. */
+- (void)setWatched:(smtl_watched *)watched
+{
+    _watched = watched;
+    if (watched != NULL && [self hazardTrackingMode] == MTLHazardTrackingModeUntracked) {
+        smtl_sanitizer_set_untracked(watched);
+    }
+}
+
+- (void)setLabel:(NSString *)label
+{
+    [super setLabel:label];
+    if (_watched != NULL) {
+        smtl_sanitizer_set_label(_watched, [label UTF8String]);
+    }
+}
+
 - (void)dealloc
 {
     [_remote release];
+    if (_watched != NULL && _memory.watched == NULL) {
+        smtl_sanitizer_free(_watched);
+    }
     if (_deallocator != NULL) {
         _deallocator(_cpu_bytes, _length);
         Block_release(_deallocator);

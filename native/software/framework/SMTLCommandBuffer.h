@@ -50,6 +50,9 @@ typedef struct {
     smtl_completion *_completion;
     uint64_t _fault; /* an injected MTLCommandBufferError */
     NSError *_error;
+    /* For the sanitizer: what is done for certain when it is committed, and where in the queue it ended. */
+    const struct smtl_clock *_known;
+    smtl_moment _end;
     CFTimeInterval _kernelStartTime, _kernelEndTime, _GPUStartTime, _GPUEndTime;
 }
 /* Takes over one of the queue's slots; nil, and the slot given back, when memory runs out. */
@@ -61,6 +64,8 @@ typedef struct {
 - (void)encoderLost:(SMTLCommandEncoder *)encoder;
 /* Retains `object` until the command buffer has finished. */
 - (void)keep:(id)object;
+/* For the sanitizer: the CPU has seen that it is done. */
+- (void)observeEnd;
 /* Lets go of what only an executing command buffer needs: commands, the objects that they use, handlers. */
 - (void)releaseWork;
 @end

@@ -181,6 +181,9 @@ static void hand_over(smtl_queue_core *core)
     _work.buffer = self;
     [self retain];
     smtl_queue_core *core = _queue->_core;
+    if (core->order != NULL) {
+        _known = smtl_order_known();
+    }
     pthread_mutex_lock(&core->mutex);
     if ([self status] == MTLCommandBufferStatusNotEnqueued) {
         [self joinQueue];
@@ -203,6 +206,7 @@ static void hand_over(smtl_queue_core *core)
     SMTL_REQUIRE([self status] >= MTLCommandBufferStatusCommitted, "-[MTLCommandBuffer waitUntilCompleted]",
                  @"the command buffer is not committed");
     smtl_completion_wait_finished(_completion);
+    [self observeEnd];
 }
 
 /* --- Handlers ----------------------------------------------------------------------------------------------------- */
@@ -369,7 +373,18 @@ static void hand_over(smtl_queue_core *core)
 
 - (MTLCommandBufferStatus)status
 {
-    return (MTLCommandBufferStatus)__atomic_load_n(&_status, __ATOMIC_ACQUIRE);
+    MTLCommandBufferStatus status = (MTLCommandBufferStatus)__atomic_load_n(&_status, __ATOMIC_ACQUIRE);
+    if (status >= MTLCommandBufferStatusCompleted) {
+        [self observeEnd];
+    }
+    return status;
+}
+
+- (void)observeEnd
+{
+    if (_queue->_core->order != NULL) {
+        smtl_order_observe(_end);
+    }
 }
 
 - (NSError *)error

@@ -102,7 +102,10 @@ static NSString *describe(NSUInteger code, NSString *detail)
 
 - (void)executeCommands
 {
-    smtl_execution execution = {0};
+    smtl_execution execution = {.order = _queue->_core->order};
+    if (execution.order != NULL) {
+        smtl_order_begin_command_buffer(execution.order, _known);
+    }
     store_time(&_GPUStartTime, now());
     if (_fault != 0) {
         execution.error_code = _fault;
@@ -110,6 +113,9 @@ static NSString *describe(NSUInteger code, NSString *detail)
         smtl_execute(&_stream, &execution);
     }
     store_time(&_GPUEndTime, now());
+    if (execution.order != NULL) {
+        _end = smtl_order_now(execution.order);
+    }
     if (execution.error_code != 0) {
         NSString *fallback = _fault != 0 ? @"injected fault" : @"no details";
         [self storeErrorOf:&execution detail:SMTLTakeString(execution.error_message, fallback)];
@@ -161,6 +167,9 @@ static NSString *describe(NSUInteger code, NSString *detail)
     smtl_completion_retain(completion);
     smtl_queue_core_free_slot(core);
     smtl_completion_enter_handlers(completion);
+    if (_completedHandlers.count > 0) {
+        [self observeEnd];
+    }
     call_handlers(&_completedHandlers, self);
     /* Drained before the waiters wake: what they count then is really gone. */
     @autoreleasepool {

@@ -41,6 +41,7 @@ void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCoun
                       NSUInteger index, BOOL barrier);
 
 /* Fences order the encoders of a queue, and a queue here executes in order: only misuse is to be found. */
-void SMTLCheckFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *encoder);
+/* Checks the fence, and records what the encoder does with it where somebody wants to know. */
+void SMTLEncodeFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *encoder, smtl_op op);
 
 #endif

@@ -4,11 +4,17 @@
 #import "SMTLError.h"
 #import "SMTLEvent.h"
 
-void SMTLCheckFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *encoder)
+void SMTLEncodeFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *encoder, smtl_op op)
 {
     SMTL_REQUIRE_ENCODING(encoder, where);
     SMTL_REQUIRE(fence != nil, where, @"fence must not be nil");
     SMTL_REQUIRE(((SMTLFence *)fence)->_device == encoder->_device, where, @"the fence belongs to another device");
+    if (smtl_sanitizer_enabled()) {
+        smtl_record_fence *command = smtl_stream_append(&encoder->_buffer->_stream, op, 0, sizeof *command);
+        command->fence = (SMTLFence *)fence;
+        /* Whether or not the command buffer retains its resources: the program may let go of it now. */
+        [encoder->_buffer keep:fence];
+    }
 }
 
 void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCounterSampleBuffer> sampleBuffer,

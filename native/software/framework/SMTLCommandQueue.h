@@ -22,6 +22,7 @@ typedef struct {
     smtl_worker *completion; /* runs handlers; made when the first is needed */
     uint64_t completing;     /* command buffers handed to `completion` and not yet through */
     smtl_chunk_pool chunks;
+    smtl_order *order; /* for the sanitizer; NULL while it is off */
 } smtl_queue_core;
 
 void smtl_queue_core_retain(smtl_queue_core *core);

@@ -22,6 +22,7 @@ void smtl_queue_core_release(smtl_queue_core *core)
         smtl_worker_release(core->completion);
     }
     smtl_chunk_pool_destroy(&core->chunks);
+    smtl_order_release(core->order);
     pthread_cond_destroy(&core->slot_freed);
     pthread_mutex_destroy(&core->mutex);
     free(core);
@@ -67,6 +68,7 @@ static smtl_queue_core *make_core(NSUInteger slots)
     pthread_mutex_init(&core->mutex, NULL);
     pthread_cond_init(&core->slot_freed, NULL);
     smtl_chunk_pool_init(&core->chunks);
+    core->order = smtl_sanitizer_enabled() ? smtl_order_create() : NULL;
     core->worker = smtl_worker_create("metal queue");
     if (core->worker == NULL) {
         smtl_queue_core_release(core);

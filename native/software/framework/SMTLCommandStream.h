@@ -4,6 +4,7 @@
 #define SMTL_COMMAND_STREAM_H
 
 #import <Foundation/Foundation.h>
+#include "../sanitizer/sanitizer.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 @class SMTLCounterSampleBuffer;
 @class SMTLEvent;
 @class SMTLIndirectCommandBuffer;
+@class SMTLFence;
 struct smtl_kernel;
 
 /* Also the alignment of bytes copied by setBytes: the largest that a Metal type has. */
@@ -35,6 +37,8 @@ typedef enum {
     SMTL_OP_COPY_COMMANDS,
     SMTL_OP_SAMPLE,
     SMTL_OP_RESOLVE_SAMPLES,
+    SMTL_OP_UPDATE_FENCE, /* fences: for the sanitizer alone */
+    SMTL_OP_WAIT_FENCE,
     SMTL_OP_SIGNAL_EVENT,
     SMTL_OP_WAIT_EVENT,
 } smtl_op;
@@ -135,6 +139,11 @@ typedef struct {
     SMTLEvent *event;
     uint64_t value;
 } smtl_record_event;
+
+typedef struct {
+    smtl_record record;
+    SMTLFence *fence;
+} smtl_record_fence;
 
 typedef struct smtl_chunk {
     struct smtl_chunk *next;

@@ -218,12 +218,12 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
 
 - (void)updateFence:(id<MTLFence>)fence
 {
-    SMTLCheckFence("-[MTLComputeCommandEncoder updateFence:]", fence, self);
+    SMTLEncodeFence("-[MTLComputeCommandEncoder updateFence:]", fence, self, SMTL_OP_UPDATE_FENCE);
 }
 
 - (void)waitForFence:(id<MTLFence>)fence
 {
-    SMTLCheckFence("-[MTLComputeCommandEncoder waitForFence:]", fence, self);
+    SMTLEncodeFence("-[MTLComputeCommandEncoder waitForFence:]", fence, self, SMTL_OP_WAIT_FENCE);
 }
 
 - (void)memoryBarrierWithScope:(MTLBarrierScope)scope

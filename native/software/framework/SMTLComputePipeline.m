@@ -117,6 +117,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
             smtl_argument *taken = &_arguments[_argumentCount++];
             *taken = declared[i];
             taken->used = smtl_kernel_used_mask(_kernel, threadgroup) >> index & 1;
+            smtl_kernel_name_argument(_kernel, threadgroup, index, declared[i].name);
         }
     }
     return _arguments != NULL;

@@ -7,6 +7,8 @@
 #import <Metal/MTLFence.h>
 #include <pthread.h>
 
+#include "../sanitizer/sanitizer.h"
+
 @interface SMTLEvent : SMTLObject <MTLEvent> {
 @public
     SMTLDevice *_device;
@@ -14,9 +16,13 @@
     pthread_mutex_t _mutex;
     pthread_cond_t _changed;
     uint64_t _value;
+    const struct smtl_clock *_signals; /* for the sanitizer */
 }
 - (instancetype)initWithDevice:(SMTLDevice *)device;
 - (void)signalValue:(uint64_t)value;
+/* For the sanitizer: what those who wait for the event come after. */
+- (void)noteSignalOf:(const smtl_order *)order;
+- (const struct smtl_clock *)signals;
 /* Blocks until the event's value is `value` or more. */
 - (void)waitForValue:(uint64_t)value;
 @end
@@ -34,8 +40,12 @@
 @interface SMTLFence : SMTLObject <MTLFence> {
 @public
     SMTLDevice *_device;
+@protected
+    const struct smtl_clock *_signals; /* for the sanitizer; atomic */
 }
 - (instancetype)initWithDevice:(SMTLDevice *)device;
+- (void)noteSignalOf:(const smtl_order *)order;
+- (const struct smtl_clock *)signals;
 @end
 
 #endif

@@ -41,6 +41,21 @@
     pthread_mutex_unlock(&_mutex);
 }
 
+- (void)noteSignalOf:(const smtl_order *)order
+{
+    pthread_mutex_lock(&_mutex);
+    _signals = smtl_order_signal(order, _signals);
+    pthread_mutex_unlock(&_mutex);
+}
+
+- (const struct smtl_clock *)signals
+{
+    pthread_mutex_lock(&_mutex);
+    const struct smtl_clock *signals = _signals;
+    pthread_mutex_unlock(&_mutex);
+    return signals;
+}
+
 - (void)waitForValue:(uint64_t)value
 {
     pthread_mutex_lock(&_mutex);
@@ -89,10 +104,19 @@ static void free_notification(smtl_notification *notification)
     [super dealloc];
 }
 
+/* The CPU has seen the event's value, and what it commits from now on comes after the signals. */
+- (void)observe
+{
+    if (smtl_sanitizer_enabled()) {
+        smtl_order_observe_signals([self signals]);
+    }
+}
+
 /* Hands the block to its queue and frees the notification; the event lives until the block has run. */
 - (void)deliver:(smtl_notification *)notification value:(uint64_t)value
 {
     MTLSharedEventNotificationBlock block = notification->block;
+    [self observe];
     dispatch_async([notification->listener dispatchQueue], ^{
       block(self, value);
     });
@@ -130,11 +154,17 @@ static void free_notification(smtl_notification *notification)
     pthread_mutex_lock(&_mutex);
     uint64_t value = _value;
     pthread_mutex_unlock(&_mutex);
+    [self observe];
     return value;
 }
 
 - (void)setSignaledValue:(uint64_t)value
 {
+    if (smtl_sanitizer_enabled()) {
+        pthread_mutex_lock(&_mutex);
+        _signals = smtl_order_signal_by_cpu(_signals);
+        pthread_mutex_unlock(&_mutex);
+    }
     [self signalValue:value];
 }
 
@@ -195,6 +225,9 @@ static bool deadline_after(uint64_t milliseconds, struct timespec *deadline)
     }
     BOOL reached = _value >= value;
     pthread_mutex_unlock(&_mutex);
+    if (reached) {
+        [self observe];
+    }
     return reached;
 }
 
@@ -285,6 +318,16 @@ static bool deadline_after(uint64_t milliseconds, struct timespec *deadline)
     self = [super init];
     _device = device;
     return self;
+}
+
+- (void)noteSignalOf:(const smtl_order *)order
+{
+    __atomic_store_n(&_signals, smtl_order_signal(order, [self signals]), __ATOMIC_RELEASE);
+}
+
+- (const struct smtl_clock *)signals
+{
+    return __atomic_load_n(&_signals, __ATOMIC_ACQUIRE);
 }
 
 - (id<MTLDevice>)device

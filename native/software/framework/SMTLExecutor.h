@@ -8,6 +8,7 @@ typedef struct {
     NSUInteger encoder;     /* how many encoders had begun when the execution ended: the last one is the faulting one */
     NSUInteger error_code;  /* an MTLCommandBufferError; 0 for success */
     char *error_message;    /* malloc'd, or NULL */
+    smtl_order *order;      /* for the sanitizer; NULL while it is off */
 } smtl_execution;
 
 void smtl_execute(const smtl_stream *stream, smtl_execution *execution);

@@ -98,6 +98,9 @@ static bool begin_encoder(smtl_replay *replay, bool concurrent)
     memset(&replay->bindings, 0, sizeof replay->bindings);
     replay->shuffled = concurrent && smtl_config_get()->shuffle;
     replay->execution->encoder++;
+    if (replay->execution->order != NULL) {
+        smtl_order_begin_encoder(replay->execution->order, concurrent);
+    }
     return true;
 }
 
@@ -106,6 +109,9 @@ static bool run_or_postpone(smtl_replay *replay, const smtl_dispatch *dispatch)
     const uint32_t *grid = dispatch->threads_per_grid;
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) {
         return true;
+    }
+    if (replay->execution->order != NULL) {
+        dispatch->moment = smtl_order_dispatch(replay->execution->order);
     }
     return replay->shuffled ? postpone(&replay->unordered, dispatch, replay->execution)
                             : run_now(dispatch, replay->execution);
@@ -178,6 +184,9 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
     case SMTL_OP_BEGIN_ENCODER:
         return begin_encoder(replay, record->index != 0);
     case SMTL_OP_BARRIER:
+        if (replay->execution->order != NULL) {
+            smtl_order_barrier(replay->execution->order);
+        }
         return flush(replay);
     case SMTL_OP_SET_KERNEL:
         bindings->kernel = ((const smtl_set_kernel *)record)->kernel;
@@ -186,11 +195,13 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
         const smtl_set_buffer *command = (const smtl_set_buffer *)record;
         bindings->buffers[record->index] = command->address;
         bindings->buffer_lengths[record->index] = command->length;
+        bindings->inline_bytes &= ~(1u << record->index);
         return true;
     }
     case SMTL_OP_SET_BYTES: {
         smtl_set_bytes *command = (smtl_set_bytes *)record;
         bindings->buffers[record->index] = command->bytes;
+        bindings->inline_bytes |= 1u << record->index;
         bindings->buffer_lengths[record->index] = command->length;
         return true;
     }
@@ -233,20 +244,35 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
     case SMTL_OP_COPY: {
         const smtl_record_copy *command = (const smtl_record_copy *)record;
         memcpy(command->destination, command->source, command->size);
+        if (smtl_sanitizer_enabled()) {
+            smtl_sanitizer_copied(command->destination, command->source, command->size);
+        }
         return true;
     }
     case SMTL_OP_FILL: {
         const smtl_record_fill *command = (const smtl_record_fill *)record;
         memset(command->destination, command->value, command->size);
+        if (smtl_sanitizer_enabled()) {
+            smtl_sanitizer_filled(command->destination, command->size);
+        }
         return true;
     }
     case SMTL_OP_SYNCHRONIZE:
         [((const smtl_record_synchronize *)record)->buffer copyToCPU];
         return true;
+    case SMTL_OP_UPDATE_FENCE:
+        [((const smtl_record_fence *)record)->fence noteSignalOf:replay->execution->order];
+        return true;
+    case SMTL_OP_WAIT_FENCE:
+        smtl_order_wait(replay->execution->order, [((const smtl_record_fence *)record)->fence signals]);
+        return true;
     case SMTL_OP_SIGNAL_EVENT: {
         const smtl_record_event *command = (const smtl_record_event *)record;
         if (!flush(replay)) {
             return false;
+        }
+        if (replay->execution->order != NULL) {
+            [command->event noteSignalOf:replay->execution->order];
         }
         [command->event signalValue:command->value];
         return true;
@@ -257,6 +283,9 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
             return false;
         }
         [command->event waitForValue:command->value];
+        if (replay->execution->order != NULL) {
+            smtl_order_wait(replay->execution->order, [command->event signals]);
+        }
         return true;
     }
     }

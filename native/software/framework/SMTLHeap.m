@@ -36,7 +36,7 @@
         [self release];
         return nil;
     }
-    bool allocated = smtl_memory_allocate(&_memory, _size, false);
+    bool allocated = smtl_memory_allocate_divisible(&_memory, _size);
     if (!allocated) {
         SMTLDeviceGiveMemory(device, smtl_memory_reserved(_size));
     } else if (_type == MTLHeapTypeAutomatic) {
@@ -159,8 +159,16 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset)
 
 - (id<MTLBuffer>)newBufferAtOffset:(NSUInteger)offset length:(NSUInteger)length options:(MTLResourceOptions)options
 {
+    smtl_watched *part = NULL;
+    if (_memory.watched != NULL) {
+        part = smtl_sanitizer_allocate_part(_memory.watched, offset, length, _type == MTLHeapTypeAutomatic);
+        if (part == NULL) {
+            return nil;
+        }
+    }
     return [[SMTLBuffer alloc] initWithHeap:self
                                       bytes:(uint8_t *)_memory.base + offset
+                                    watched:part
                                      offset:offset
                                      length:length
                                     options:options];

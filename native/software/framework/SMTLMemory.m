@@ -84,8 +84,33 @@ static bool allocate_small(smtl_memory *memory)
     return posix_memalign(&memory->base, SMTL_MEMORY_ALIGNMENT, memory->size) == 0;
 }
 
+/* What the sanitizer tells from memory that somebody has written must not be overwritten. */
+static bool allocate_watched(smtl_memory *memory, size_t length, bool filled, bool divisible)
+{
+    memory->size = smtl_memory_reserved(length);
+    memory->mapping = NULL;
+    memory->watched = smtl_sanitizer_allocate(length, filled, divisible);
+    if (memory->watched == NULL) {
+        return false;
+    }
+    memory->base = smtl_sanitizer_bytes(memory->watched);
+    if (smtl_config_get()->poison && !(smtl_sanitizer_checks() & SMTL_SANITIZE_UNINIT)) {
+        memset(memory->base, POISON, length);
+    }
+    return true;
+}
+
+bool smtl_memory_allocate_divisible(smtl_memory *memory, size_t length)
+{
+    return smtl_sanitizer_enabled() ? allocate_watched(memory, length, false, true)
+                                    : smtl_memory_allocate(memory, length, false);
+}
+
 bool smtl_memory_allocate(smtl_memory *memory, size_t length, bool filled)
 {
+    if (smtl_sanitizer_enabled()) {
+        return allocate_watched(memory, length, filled, false);
+    }
     const smtl_config *config = smtl_config_get();
     memory->size = smtl_memory_reserved(length);
     bool allocated = config->guard           ? allocate_guarded(memory, length)
@@ -105,7 +130,10 @@ bool smtl_memory_allocate(smtl_memory *memory, size_t length, bool filled)
 
 void smtl_memory_free(smtl_memory *memory)
 {
-    if (memory->mapping != NULL) {
+    if (memory->watched != NULL) {
+        smtl_sanitizer_free(memory->watched);
+        memory->watched = NULL;
+    } else if (memory->mapping != NULL) {
         munmap(memory->mapping, memory->mapped);
     } else {
         free(memory->base);

@@ -37,29 +37,39 @@ const smtl_clock *keep(std::vector<uint32_t> phases) {
     return clocks.back().get();
 }
 
-/* Whether `now` knows anything of another queue that `then` does not. */
-bool adds(const std::vector<uint32_t> &now, const std::vector<uint32_t> &then, uint32_t own) {
-    for (uint32_t queue = 0; queue < now.size(); ++queue)
-        if (queue != own && now[queue] > (queue < then.size() ? then[queue] : 0))
-            return true;
-    return false;
+const std::vector<uint32_t> &phases_of(const smtl_clock *clock) {
+    static const std::vector<uint32_t> none;
+    return clock != nullptr ? clock->phases : none;
 }
 
-void join(smtl_moment &moment, const std::vector<uint32_t> &phases) {
-    static const std::vector<uint32_t> nothing;
-    if (moment.queue < phases.size())
+/* The greater of each. True where that is more than there was. */
+bool join(std::vector<uint32_t> &phases, const std::vector<uint32_t> &others) {
+    bool more = false;
+    phases.resize(std::max(phases.size(), others.size()));
+    for (size_t queue = 0; queue < others.size(); ++queue) {
+        more = more || others[queue] > phases[queue];
+        phases[queue] = std::max(phases[queue], others[queue]);
+    }
+    return more;
+}
+
+/* All that is done at the moment. */
+std::vector<uint32_t> done_at(const smtl_moment &moment) {
+    std::vector<uint32_t> phases = phases_of(moment.seen);
+    phases.resize(std::max<size_t>(phases.size(), moment.queue + 1));
+    phases[moment.queue] = std::max(phases[moment.queue], moment.phase);
+    return phases;
+}
+
+void come_after(smtl_moment &moment, std::vector<uint32_t> phases) {
+    if (moment.queue < phases.size()) {
         moment.untracked_phase = std::max(moment.untracked_phase, phases[moment.queue]);
-    const std::vector<uint32_t> &seen = moment.seen != nullptr ? moment.seen->phases : nothing;
-    if (!adds(phases, seen, moment.queue))
-        return;
-    std::vector<uint32_t> both = seen;
-    both.resize(std::max(seen.size(), phases.size()));
-    for (size_t queue = 0; queue < phases.size(); ++queue)
-        both[queue] = std::max(both[queue], phases[queue]);
-    moment.seen = keep(std::move(both));
+        phases[moment.queue] = 0; /* of its own queue it knows by the phase */
+    }
+    std::vector<uint32_t> both = phases_of(moment.seen);
+    if (join(both, phases))
+        moment.seen = keep(std::move(both));
 }
-
-constexpr unsigned queue_shift = 32;
 
 } // namespace
 
@@ -93,8 +103,7 @@ const smtl_clock *smtl_order_known(void) {
 
 void smtl_order_begin_command_buffer(smtl_order *order, const smtl_clock *known) {
     const std::lock_guard guard(state().mutex);
-    if (known != nullptr)
-        join(order->moment, known->phases);
+    come_after(order->moment, phases_of(known));
 }
 
 void smtl_order_begin_encoder(smtl_order *order, bool concurrent) {
@@ -110,23 +119,33 @@ smtl_moment smtl_order_dispatch(smtl_order *order) {
     return order->moment;
 }
 
-uint64_t smtl_order_position(const smtl_order *order) {
-    return uint64_t(order->moment.queue) << queue_shift | order->moment.phase;
+const smtl_clock *smtl_order_signal(const smtl_order *order, const smtl_clock *earlier_signals) {
+    const std::lock_guard guard(state().mutex);
+    std::vector<uint32_t> phases = done_at(order->moment);
+    join(phases, phases_of(earlier_signals));
+    return keep(std::move(phases));
 }
 
-void smtl_order_wait(smtl_order *order, uint64_t position) {
+const smtl_clock *smtl_order_signal_by_cpu(const smtl_clock *earlier_signals) {
     const std::lock_guard guard(state().mutex);
     std::vector<uint32_t> phases = state().known;
-    const size_t queue = size_t(position >> queue_shift);
-    phases.resize(std::max(phases.size(), queue + 1));
-    phases[queue] = std::max(phases[queue], uint32_t(position));
-    join(order->moment, phases);
+    join(phases, phases_of(earlier_signals));
+    return keep(std::move(phases));
 }
 
-void smtl_order_observe(uint64_t position) {
+void smtl_order_wait(smtl_order *order, const smtl_clock *signals) {
     const std::lock_guard guard(state().mutex);
-    std::vector<uint32_t> &known = state().known;
-    const size_t queue = size_t(position >> queue_shift);
-    known.resize(std::max(known.size(), queue + 1));
-    known[queue] = std::max(known[queue], uint32_t(position));
+    come_after(order->moment, phases_of(signals));
+}
+
+void smtl_order_observe_signals(const smtl_clock *signals) {
+    const std::lock_guard guard(state().mutex);
+    join(state().known, phases_of(signals));
+}
+
+smtl_moment smtl_order_now(const smtl_order *order) { return order->moment; }
+
+void smtl_order_observe(smtl_moment moment) {
+    const std::lock_guard guard(state().mutex);
+    join(state().known, done_at(moment));
 }

@@ -66,11 +66,15 @@ void smtl_order_begin_command_buffer(smtl_order *order, const struct smtl_clock 
 void smtl_order_begin_encoder(smtl_order *order, bool concurrent);
 void smtl_order_barrier(smtl_order *order);
 smtl_moment smtl_order_dispatch(smtl_order *order);
-/* Fences and events: what signals, and what has waited for it. */
-uint64_t smtl_order_position(const smtl_order *order);
-void smtl_order_wait(smtl_order *order, uint64_t position);
-/* The CPU has seen that all up to the position is done. */
-void smtl_order_observe(uint64_t position);
+/* Fences and events: who waits for one comes after all that came before its signals. NULL: none yet. */
+const struct smtl_clock *smtl_order_signal(const smtl_order *order, const struct smtl_clock *earlier_signals);
+/* The same for a signal by the CPU. */
+const struct smtl_clock *smtl_order_signal_by_cpu(const struct smtl_clock *earlier_signals);
+void smtl_order_wait(smtl_order *order, const struct smtl_clock *signals);
+/* The CPU has seen a fence or event signalled, or all up to the moment done. */
+void smtl_order_observe_signals(const struct smtl_clock *signals);
+smtl_moment smtl_order_now(const smtl_order *order);
+void smtl_order_observe(smtl_moment moment);
 
 #ifdef __cplusplus
 }
