@@ -41,6 +41,9 @@ size_t whole_pages(size_t bytes) { return (bytes + page_size() - 1) / page_size(
 
 bool checks_uninit() { return (smtl_sanitizer_checks() & SMTL_SANITIZE_UNINIT) != 0; }
 
+/* Fresh memory beyond this counts as written: to give it a pattern would take all of it at once. */
+constexpr size_t most_patterned = size_t(1) << 30;
+
 /* The caller holds the mutex. */
 void place_in_window(smtl_watched &watched) {
     std::atomic<smtl_watched *> &slot = map().by_window[map().rooms.index_of(watched.room.begin)];
@@ -165,7 +168,7 @@ smtl_watched *smtl_sanitizer_allocate(size_t length, bool filled, bool shared) {
         }
     }
     const std::lock_guard guard(map().mutex);
-    const bool patterned = !filled && checks_uninit();
+    const bool patterned = !filled && checks_uninit() && length <= most_patterned;
     if (!map_memory(*made, made->file, 0, 0) || (patterned && !give_pattern(*made, next_key(), 0))) {
         if (made->file >= 0)
             close(made->file);
