@@ -154,7 +154,7 @@ const smtl_context *core::abandon_kernel(int signal_number, const void *address)
 }
 
 void core::abandon_kernel() {
-    current->fail(SMTL_FAILURE_TRAP, current->checks->error());
+    current->fail(SMTL_FAILURE_ACCESS, current->checks->error());
     smtl_continue(abandon_kernel(SIGTRAP, nullptr));
 }
 

@@ -140,7 +140,7 @@ outcome run_dispatch(const smtl_dispatch &dispatch) {
         return refuse("no memory for the stacks of its threads", SMTL_FAILURE_MEMORY);
     run(work, *own, threads);
     if (checks && !work.failed && !checks->error().empty())
-        work.fail(SMTL_FAILURE_TRAP, checks->error());
+        work.fail(SMTL_FAILURE_ACCESS, checks->error());
     return {work.failure_kind, work.failure};
 }
 

@@ -104,7 +104,7 @@ static bool begin_encoder(smtl_replay *replay, bool concurrent)
     return true;
 }
 
-static bool run_or_postpone(smtl_replay *replay, const smtl_dispatch *dispatch)
+static bool run_or_postpone(smtl_replay *replay, smtl_dispatch *dispatch)
 {
     const uint32_t *grid = dispatch->threads_per_grid;
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) {
