@@ -91,6 +91,7 @@ struct core : smtl_core {
     __attribute__((noinline)) const smtl_context *barrier_in_general(uint32_t site, uint32_t memory);
     void join(open_exchange &meeting, const void *value, uint32_t size);
     __attribute__((noinline)) const smtl_context *meet_in_general(uint32_t site, const void *value, uint32_t size);
+    const smtl_context *proceed_from(uint32_t first);
     const smtl_context *schedule();
     const smtl_context *start_context();
     const smtl_context *native_context();

@@ -154,6 +154,16 @@ void core::release_barrier() {
     }
 }
 
+/* Threads that may all go on do so in their order, the running one among them: where one lane writes what the others
+ * read, it is mostly the first, and code that counts on the lanes of a GPU keeping pace has no barrier there. */
+const smtl_context *core::proceed_from(uint32_t first) {
+    if (!shuffle)
+        thread = first;
+    const simdgroup &group = simdgroup_of(thread);
+    exchange = &exchanges[&group - simdgroups][group.completed];
+    return &contexts[thread];
+}
+
 SMTL_ALWAYS_INLINE const smtl_context *core::barrier(uint32_t site, uint32_t memory) {
     simdgroup &group = simdgroup_of(thread);
     if (__builtin_expect(!successor_takes_over(group), false))
@@ -168,7 +178,10 @@ const smtl_context *core::barrier_in_general(uint32_t site, uint32_t memory) {
         current->checks->arrive(site, memory, contexts[thread].instruction);
     if (++waiting_at_barrier == alive) {
         release_barrier();
-        return &contexts[thread];
+        uint32_t s = 0;
+        while (simdgroups[s].ready == 0)
+            ++s;
+        return proceed_from(s * simd_width + uint32_t(std::countr_zero(simdgroups[s].ready)));
     }
     simdgroup &group = simdgroup_of(thread);
     group.at_barrier |= lane_bit(thread);
@@ -229,10 +242,8 @@ const smtl_context *core::meet_in_general(uint32_t site, const void *value, uint
     open_exchange &meeting = find_exchange(group, site);
     join(meeting, value, size);
     block(group);
-    if (group.ready & lane_bit(thread)) {
-        exchange = &meeting;
-        return &contexts[thread];
-    }
+    if (group.ready & lane_bit(thread))
+        return proceed_from(thread / simd_width * simd_width + uint32_t(std::countr_zero(group.ready)));
     return schedule();
 }
 

@@ -140,6 +140,18 @@ void compare(metal_program &program, const function_test &test, uint32_t threads
 }
 
 const char *const other_kernels = R"(
+// The first lane writes what all lanes read after it, with nothing but the meeting in between: a solver by substitution.
+kernel void keep_pace(device volatile uint *x [[buffer(0)]], device volatile uint *y [[buffer(1)]],
+                      uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    device volatile uint *mine = x + i / 32 * 32;
+    for (uint row = 1; row < 32; ++row) {
+        const uint sum = simd_sum(lane < row ? mine[lane] : 0u);
+        if (lane == 0) mine[row] = sum + 1;
+    }
+    threadgroup_barrier(mem_flags::mem_device);
+    if (lane == 0) y[i] = 7;
+    y[i] += y[i / 32 * 32];
+}
 template <typename T> kernel void total(device const T *x [[buffer(0)]], device T *y [[buffer(1)]],
                                         uint i [[thread_position_in_grid]]) {
     y[i] = simd_sum(x[i]);
@@ -279,6 +291,16 @@ void types(metal_program &program) {
     CHECK(extremes[10] == 31 && extremes[11] == -31);
 }
 
+void pace(metal_program &program) {
+    std::vector<uint32_t> x(64), y(64);
+    x[0] = x[32] = 1;
+    CHECK(dispatch(program.kernel("keep_pace")).buffer(0, x).buffer(1, y).run({64}, {64}).empty());
+    for (uint32_t i = 0; i < 64; ++i) {
+        CHECK(x[i] == 1u << i % 32);
+        CHECK(y[i] == 14);
+    }
+}
+
 void divergence(metal_program &program) {
     std::vector<uint32_t> x(64), y(64);
     for (uint32_t i = 0; i < 64; ++i)
@@ -323,5 +345,6 @@ int main() {
     }
     types(program);
     divergence(program);
+    pace(program);
     return check::report("engine_simd_test");
 }
