@@ -65,6 +65,8 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
         toolchain.clang, "-E", "-x", "c++", version >= 400 ? "-std=c++17" : "-std=c++14", "-nostdlibinc", "-nostdinc++",
         "-fno-color-diagnostics", "-fno-caret-diagnostics", "-fno-diagnostics-show-option", "-Wno-invalid-pp-token",
         "-Wno-builtin-macro-redefined", "-Wno-null-character",
+        // For macros in pragmas alone: #pragma unroll(COUNT) would keep a name that no later stage knows.
+        "-fms-extensions",
         // A GPU program sees neither this host's operating system nor its processor.
         "-U__linux__", "-U__linux", "-Ulinux", "-U__gnu_linux__", "-U__unix__", "-U__unix", "-Uunix", "-U__x86_64__", "-U__x86_64",
         "-U__amd64__", "-U__amd64", "-U__aarch64__", "-D__METAL_VERSION__=" + std::to_string(version),

@@ -369,6 +369,11 @@ kernel void k(device float *a) { a[0] = EMPTY TWICE(VALUE) + M_PI_F; a[1] = INFI
     old.language_version = (2u << 16) + 1;
     const compiled version("#if __METAL_VERSION__ != 210\n#error version\n#endif\n", &old);
     CHECK(version.library != nullptr);
+    // Macros are expanded in pragmas too.
+    const compiled unrolled(head + "#define LEAST(a, b) ((a) < (b) ? (a) : (b))\ntemplate <int N> void add(device float *a) {\n#pragma unroll (LEAST(N / 2, 3))\n"
+                            "for (int i = 0; i < N; ++i) a[i] += 1;\n}\nkernel void k(device float *a) { add<8>(a); }\n");
+    std::vector<float> added(8);
+    CHECK(run(unrolled.specialize("k", {}), {&added}, 1).empty() && added[7] == 1);
     const compiled pragma("#pragma METAL fp math_mode(safe)\nkernel void k(device float *a) { a[0] = (a[0] + a[1]) - a[1]; }\n");
     std::vector<float> cancelled = {1e-10f, 1e10f};
     CHECK(run(pragma.specialize("k", {}), {&cancelled}, 1).empty() && cancelled[0] == 0);
