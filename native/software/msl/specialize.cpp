@@ -61,8 +61,9 @@ public:
     Specialization(const smtl_library &library, std::size_t kernel, const smtl_constant_value *values, std::size_t count)
         : library_(library), kernel_(kernel), values_(values), count_(count) {}
 
-    // The translation unit; empty with `error` where a value does not fit.
-    std::string source() {
+    // The translation unit; empty with `error` where a value does not fit. Constants in `zero` that have no value are zero.
+    std::string source(const std::set<std::size_t> &zero = {}) {
+        zero_ = zero;
         std::string text = "#include <smtl/entry.h>\n#include <msl/runtime.h>\n";
         if (library_.dialect.sanitize) text += "#include <smtl/sanitize.h>\n";
         if (!define_constants(text) || !define_presence(text)) return {};
@@ -73,14 +74,20 @@ public:
     }
 
     const std::string &error() const { return error_; }
+    bool any_given() const { return any_given_; }
 
-    // The linker's complaint about a constant that the kernel uses and nobody gave.
-    std::string unset_constant(const std::string &errors) const {
-        for (std::size_t i = library_.reflection.constants.size(); i-- > 0;) {
-            if (errors.find(std::string(constant_symbol) + std::to_string(i)) == std::string::npos) continue;
-            return describe_constant(library_.reflection.constants[i], library_.reflection.constant_facts[i].index) + " has no value\n";
+    // The constants that the kernel uses and nobody gave, which the linker misses.
+    std::set<std::size_t> unset_constants(const std::string &errors) const {
+        std::set<std::size_t> unset;
+        const std::string symbol(constant_symbol);
+        for (std::size_t at = errors.find(symbol); at != std::string::npos; at = errors.find(symbol, at + 1)) {
+            unset.insert(std::strtoul(errors.c_str() + at + symbol.size(), nullptr, 10));
         }
-        return {};
+        return unset;
+    }
+
+    std::string describe_unset(std::size_t i) const {
+        return describe_constant(library_.reflection.constants[i], library_.reflection.constant_facts[i].index) + " has no value\n";
     }
 
 private:
@@ -97,8 +104,10 @@ private:
                     return false;
                 }
                 text += "const " + constant.type + " " + constant.name + " = " + data_type_value(*value) + "; ";
+                any_given_ = true;
             } else {
                 unset_.insert(constant.name);
+                if (zero_.contains(i)) text += "const " + constant.type + " " + constant.name + " = (" + constant.type + ")0; ";
             }
             text += "const bool smtl_defined_" + constant.name + " = " + (value ? "true" : "false") + ";";
             text += close_scope(constant.scope) + "\n";
@@ -147,6 +156,8 @@ private:
     const smtl_constant_value *values_;
     std::size_t count_;
     std::set<std::string> unset_;
+    std::set<std::size_t> zero_;
+    bool any_given_ = false;
     std::string error_;
 };
 
@@ -195,13 +206,19 @@ std::optional<Request> prepare(const smtl_library &library, const char *function
 }
 
 std::string specialize(const smtl_library &library, const char *function, const smtl_constant_value *values, std::size_t count, std::string &log) {
-    const auto request = prepare(library, function, values, count, log);
+    auto request = prepare(library, function, values, count, log);
     if (!request) return {};
+    Specialization &specialization = request->specialization;
     std::string errors;
-    const std::string entry =
-        Cache::shared().entry(request->name, [&](const std::string &folder) { return generate(library, request->source, folder, errors); });
+    const std::string entry = Cache::shared().entry(request->name, [&](const std::string &folder) {
+        bool made = generate(library, request->source, folder, errors);
+        const std::set<std::size_t> unset = made ? std::set<std::size_t>() : specialization.unset_constants(errors);
+        // Engines that set some constants leave out others which they know to make no difference; Metal takes that.
+        if (specialization.any_given() && !unset.empty()) made = generate(library, specialization.source(unset), folder, errors);
+        return made;
+    });
     if (!entry.empty()) return entry + code_file;
-    log = request->specialization.unset_constant(errors);
+    if (const auto unset = specialization.unset_constants(errors); !unset.empty()) log = specialization.describe_unset(*unset.begin());
     if (log.empty()) log = errors.empty() ? "the kernel cannot be written to " + Cache::shared().root() + "\n" : errors;
     return {};
 }

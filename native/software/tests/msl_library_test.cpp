@@ -194,6 +194,10 @@ kernel void user(device float *a) { a[0] = used; }
     CHECK(library.specialize("k", {constant(0, type_int, 1), constant(1, type_int, 6)}, &error).empty() && error.find("of type bool") != std::string::npos);
     CHECK(library.specialize("user", {}, &error).empty() && error.find("'used' (index 5) has no value") != std::string::npos);
     CHECK(run(library.specialize("free", {}), {&a}, 1).empty() && a[0] == 1);
+    // Where some values are given, a constant without one is zero.
+    const std::string in_part = library.specialize("user", {constant(1, type_int, 6)}, &error);
+    CHECK(run(in_part, {&a}, 1).empty() && a[0] == 0);
+    CHECK(library.specialize("user", {constant(77, type_int, 6)}, &error).empty());
 }
 
 void test_threadgroup_memory() {
