@@ -18,11 +18,11 @@ struct size3 {
 
 class metal_program {
   public:
-    explicit metal_program(const std::string &source) {
+    explicit metal_program(const std::string &source, smtl_math_mode math_mode = SMTL_MATH_SAFE) {
         const std::string whole = "#include <metal_stdlib>\nusing namespace metal;\n" + source;
         char *log = nullptr;
         smtl_compile_options options{};
-        options.math_mode = SMTL_MATH_SAFE;
+        options.math_mode = math_mode;
         library_ = smtl_library_compile(whole.data(), whole.size(), &options, &log);
         if (library_ == nullptr)
             give_up("the source does not compile", log);

@@ -9,6 +9,8 @@ namespace detail {
 // Two to the power of an integer-valued float between -150 and 128, as two factors of which neither leaves the range.
 // `shifted` is that number plus 0x1.8p23, whose lowest bits are the integer.
 SMTL_FUNCTION float scale_by_power(float value, float shifted) {
+    // The product of the factors alone may leave the range: 2 to the power of 128 does.
+#pragma clang fp reassociate(off)
     const int n = __builtin_bit_cast(int, shifted) - 0x4b400000;
     const int half_n = n >> 1;
     const float first = __builtin_bit_cast(float, (half_n + 127) << 23);
