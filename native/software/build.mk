@@ -29,7 +29,9 @@ endif
 CC := $(CLANG)
 CXX := $(CLANG) --driver-mode=g++
 SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
-# What Objective-C programs are compiled with, beside the flags for their own headers.
+# What Objective-C programs of others are compiled with.
+PROGRAM_DIALECT := $(filter-out -fobjc-runtime=%,$(OBJC_DIALECT)) $(PROGRAM_RUNTIME)
+# What the library and its tests are compiled with, beside the flags for their own headers.
 OBJC_FLAGS := $(C_STANDARD) $(OBJC_DIALECT) -isystem $(SOFTWARE_BUILD)/gcc -isystem $(GNUSTEP_HEADERS)
 
 LIBRARY := $(SOFTWARE_BUILD)/libSoftwareMetal.a

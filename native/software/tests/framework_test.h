@@ -64,7 +64,7 @@ static inline int64_t settle(int64_t expected)
 
 static inline BOOL all_bytes(const void *bytes, size_t length, uint8_t value)
 {
-    const uint8_t *p = bytes;
+    const uint8_t *p = (const uint8_t *)bytes;
     for (size_t i = 0; i < length; i++) {
         if (p[i] != value) {
             return NO;

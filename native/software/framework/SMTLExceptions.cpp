@@ -1,0 +1,124 @@
+// Exceptions in Objective-C++ code that clang compiled for a newer runtime (see SMTLModules.m): C++ and Objective-C handlers
+// in one function, which GCC's runtime cannot do. C++ exceptions are the business of the C++ library alone. An Objective-C
+// exception meets two kinds of handlers:
+//
+// - `catch (...)` and cleanups take it as it is, a foreign exception to C++, and may throw it on;
+// - `@catch (NSException *)`, `@catch (id)` and the same in C++ name a type. For these the object is put into a C++ exception,
+//   whose handlers ask the types below whether it is theirs.
+#include <cstdint>
+#include <cstring>
+#include <cxxabi.h>
+#include <typeinfo>
+#include <unwind.h>
+
+extern "C" {
+const char *class_getName(void *type);
+void *class_getSuperclass(void *type);
+
+_Unwind_Reason_Code __gxx_personality_v0(int version, _Unwind_Action actions, _Unwind_Exception_Class kind,
+                                         _Unwind_Exception *exception, _Unwind_Context *context);
+_Unwind_Reason_Code __gnustep_objcxx_personality_v0(int version, _Unwind_Action actions, _Unwind_Exception_Class kind,
+                                                    _Unwind_Exception *exception, _Unwind_Context *context);
+}
+
+namespace {
+
+constexpr _Unwind_Exception_Class objective_c = 0x474e55434f424a43;  // "GNUCOBJC"
+
+// What GCC's runtime throws. `scratch` belongs to the frame that handles the exception.
+struct Thrown {
+    _Unwind_Exception header;
+    void *object;
+    _Unwind_Exception *scratch;
+};
+
+// The C++ library's count of exceptions that no handler has taken yet.
+struct Globals {
+    void *caught;
+    unsigned uncaught;
+};
+
+thread_local bool a_type_matched;
+
+bool matched(void **thrown) {
+    *thrown = *static_cast<void **>(*thrown);
+    a_type_matched = true;
+    return true;
+}
+
+}  // namespace
+
+// Clang refers to these by name.
+namespace gnustep::libobjc {
+
+// The type of every object that is thrown, and of the handler for all of them.
+struct __objc_id_type_info final : std::type_info {
+    __objc_id_type_info() : std::type_info("id") {}
+    bool __do_catch(const std::type_info *type, void **thrown, unsigned outer) const override;
+};
+
+// The type of a handler for one class, by whose name it goes.
+struct __objc_class_type_info final : std::type_info {
+    explicit __objc_class_type_info(const char *class_name) : std::type_info(class_name) {}
+    bool __do_catch(const std::type_info *type, void **thrown, unsigned outer) const override;
+};
+
+}  // namespace gnustep::libobjc
+
+extern "C" gnustep::libobjc::__objc_id_type_info __objc_id_type_info;
+gnustep::libobjc::__objc_id_type_info __objc_id_type_info;
+
+namespace gnustep::libobjc {
+
+bool __objc_id_type_info::__do_catch(const std::type_info *type, void **thrown, unsigned) const {
+    return type == &::__objc_id_type_info && matched(thrown);
+}
+
+bool __objc_class_type_info::__do_catch(const std::type_info *type, void **thrown, unsigned) const {
+    if (type != &::__objc_id_type_info) return false;
+    void *object = *static_cast<void **>(*thrown);
+    for (void *is_a = object ? *static_cast<void **>(object) : nullptr; is_a; is_a = class_getSuperclass(is_a)) {
+        if (std::strcmp(class_getName(is_a), name()) == 0) return matched(thrown);
+    }
+    return false;
+}
+
+}  // namespace gnustep::libobjc
+
+namespace {
+
+// A C++ exception that holds the object. Its header lies before the memory that the C++ library gives out.
+_Unwind_Exception *as_cxx(const Thrown *thrown) {
+    void *memory = abi::__cxa_allocate_exception(sizeof(void *));
+    std::memcpy(memory, &thrown->object, sizeof(void *));
+    void *counted = abi::__cxa_init_primary_exception(memory, &__objc_id_type_info, nullptr);
+    *static_cast<int *>(counted) = 1;
+    return static_cast<_Unwind_Exception *>(memory) - 1;
+}
+
+}  // namespace
+
+_Unwind_Reason_Code __gnustep_objcxx_personality_v0(int version, _Unwind_Action actions, _Unwind_Exception_Class kind,
+                                                    _Unwind_Exception *exception, _Unwind_Context *context) {
+    auto as_it_is = [&] { return __gxx_personality_v0(version, actions, kind, exception, context); };
+    if (kind != objective_c) return as_it_is();
+    auto *thrown = reinterpret_cast<Thrown *>(exception);
+    if (actions & _UA_SEARCH_PHASE) {
+        thrown->scratch = nullptr;
+        _Unwind_Exception *cxx = as_cxx(thrown);
+        a_type_matched = false;
+        const auto found = __gxx_personality_v0(version, actions, cxx->exception_class, cxx, context);
+        if (found == _URC_HANDLER_FOUND && a_type_matched) {
+            thrown->scratch = cxx;
+            return found;
+        }
+        abi::__cxa_free_exception(cxx + 1);
+        return as_it_is();
+    }
+    if (!(actions & _UA_HANDLER_FRAME) || !thrown->scratch) return as_it_is();
+    _Unwind_Exception *cxx = thrown->scratch;
+    const auto installed = __gxx_personality_v0(version, actions, cxx->exception_class, cxx, context);
+    ++reinterpret_cast<Globals *>(abi::__cxa_get_globals())->uncaught;
+    _Unwind_DeleteException(exception);
+    return installed;
+}

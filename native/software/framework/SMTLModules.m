@@ -1,0 +1,232 @@
+/* Lets code that clang compiled for a newer Objective-C run on GCC's runtime, which is the one that distributions ship.
+ *
+ * With -fobjc-runtime=gcc clang takes a[i] and d[@"k"] for pointer arithmetic and rejects them; with
+ * -fobjc-runtime=gnustep-1.6 it accepts them, synthesises properties, and lets classes declare instance variables in their
+ * implementation. The objects that it then emits differ from what GCC's runtime reads in three things, which are put right
+ * here as each module is loaded:
+ *
+ * - the version numbers of modules and protocols;
+ * - a class says how many bytes it adds to its superclass (as a negative size), and its instance variables are counted from
+ *   there: both become absolute once the size of the superclass is known;
+ * - the calls that only the newer runtime has: message sending (SMTLMessageSend.m), pools, the search of super methods.
+ *
+ * Modules compiled for GCC's runtime pass through untouched. */
+#define _GNU_SOURCE
+#import <Foundation/Foundation.h>
+#include <dlfcn.h>
+#include <objc/runtime.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MODULE_VERSION_GCC 8
+#define MODULE_VERSION_MODERN 9
+#define PROTOCOL_VERSION_GCC 2
+#define PROTOCOL_VERSION_MODERN 3
+
+struct protocol_list {
+    struct protocol_list *next;
+    size_t count;
+    struct protocol *protocols[];
+};
+struct protocol {
+    /* A version number until the runtime has seen the protocol, then its class. */
+    uintptr_t version;
+    const char *name;
+    struct protocol_list *adopted;
+};
+struct ivar_list {
+    int count;
+    struct {
+        const char *name;
+        const char *type;
+        int offset;
+    } ivars[];
+};
+struct class {
+    struct class *metaclass;
+    const char *superclass;
+    const char *name;
+    long version;
+    unsigned long info;
+    long instance_size;
+    struct ivar_list *ivars;
+    void *methods;
+    void *dispatch_table;
+    struct class *subclasses;
+    struct class *siblings;
+    struct protocol_list *protocols;
+    void *collector_type;
+    long abi;
+    /* One for each instance variable: where compiled code looks for its offset. */
+    int **offsets;
+};
+struct category {
+    const char *name;
+    const char *class_name;
+    void *instance_methods;
+    void *class_methods;
+    struct protocol_list *protocols;
+};
+struct statics {
+    const char *class_name;
+    void *objects[];
+};
+struct symbols {
+    unsigned long selector_count;
+    void *selectors;
+    unsigned short class_count;
+    unsigned short category_count;
+    /* Classes, categories, then the statics, or nothing. */
+    void *definitions[];
+};
+struct module {
+    unsigned long version;
+    unsigned long size;
+    const char *name;
+    struct symbols *symbols;
+};
+
+/* Classes whose superclass is in no module loaded so far, as happens when the linker places subclasses first. */
+static struct class **waiting;
+static size_t waiting_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void adopt_protocol(struct protocol *protocol);
+
+static void adopt_protocols(struct protocol_list *list)
+{
+    for (; list != NULL; list = list->next) {
+        for (size_t i = 0; i < list->count; i++) {
+            adopt_protocol(list->protocols[i]);
+        }
+    }
+}
+
+static void adopt_protocol(struct protocol *protocol)
+{
+    if (protocol == NULL || protocol->version != PROTOCOL_VERSION_MODERN) {
+        return;
+    }
+    protocol->version = PROTOCOL_VERSION_GCC;
+    adopt_protocols(protocol->adopted);
+}
+
+static struct class *waiting_class(const char *name)
+{
+    for (size_t i = 0; i < waiting_count; i++) {
+        if (strcmp(waiting[i]->name, name) == 0) {
+            return waiting[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether the layout of the class is known now. */
+static bool lay_out(struct class *class)
+{
+    if (class->instance_size > 0) {
+        return true;
+    }
+    long start = 0;
+    if (class->superclass != NULL) {
+        struct class *superclass = waiting_class(class->superclass);
+        if (superclass != NULL) {
+            if (!lay_out(superclass)) {
+                return false;
+            }
+            start = superclass->instance_size;
+        } else {
+            Class loaded = objc_lookUpClass(class->superclass);
+            if (loaded == Nil) {
+                return false;
+            }
+            start = (long)class_getInstanceSize(loaded);
+        }
+    }
+    class->instance_size = start - class->instance_size;
+    for (int i = 0; class->ivars != NULL && i < class->ivars->count; i++) {
+        class->ivars->ivars[i].offset += (int)start;
+        *class->offsets[i] = class->ivars->ivars[i].offset;
+    }
+    return true;
+}
+
+static void lay_out_classes(struct symbols *symbols)
+{
+    size_t count = symbols->class_count;
+    if (count > 0) {
+        struct class **grown = realloc(waiting, (waiting_count + count) * sizeof *waiting);
+        if (grown == NULL) {
+            abort(); /* as the runtime does, which could not load the class either */
+        }
+        waiting = grown;
+        memcpy(waiting + waiting_count, symbols->definitions, count * sizeof *waiting);
+        waiting_count += count;
+    }
+    /* The list shrinks afterwards: it is also where superclasses are looked up. */
+    for (size_t i = 0; i < waiting_count; i++) {
+        lay_out(waiting[i]);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < waiting_count; i++) {
+        if (waiting[i]->instance_size <= 0) {
+            waiting[kept++] = waiting[i];
+        }
+    }
+    waiting_count = kept;
+    if (kept == 0) {
+        free(waiting);
+        waiting = NULL;
+    }
+}
+
+static void adopt_module(struct module *module)
+{
+    module->version = MODULE_VERSION_GCC;
+    struct symbols *symbols = module->symbols;
+    void **definition = symbols->definitions;
+    for (unsigned i = 0; i < symbols->class_count; i++) {
+        adopt_protocols(((struct class *)*definition++)->protocols);
+    }
+    for (unsigned i = 0; i < symbols->category_count; i++) {
+        adopt_protocols(((struct category *)*definition++)->protocols);
+    }
+    for (struct statics **statics = *definition; statics != NULL && *statics != NULL; statics++) {
+        if (strcmp((*statics)->class_name, "Protocol") == 0) {
+            for (void **object = (*statics)->objects; *object != NULL; object++) {
+                adopt_protocol(*object);
+            }
+        }
+    }
+    lay_out_classes(symbols);
+}
+
+/* Every module's constructor calls this. It takes the place of the runtime's function of that name. */
+void __objc_exec_class(struct module *module);
+void __objc_exec_class(struct module *module)
+{
+    static void (*load)(struct module *);
+    pthread_mutex_lock(&lock);
+    if (load == NULL) {
+        load = (void (*)(struct module *))dlsym(RTLD_NEXT, "__objc_exec_class");
+    }
+    if (module->version == MODULE_VERSION_MODERN) {
+        adopt_module(module);
+    }
+    pthread_mutex_unlock(&lock);
+    load(module);
+}
+
+void *objc_autoreleasePoolPush(void);
+void *objc_autoreleasePoolPush(void)
+{
+    return [NSAutoreleasePool new];
+}
+
+void objc_autoreleasePoolPop(void *pool);
+void objc_autoreleasePoolPop(void *pool)
+{
+    [(NSAutoreleasePool *)pool drain];
+}
