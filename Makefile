@@ -9,7 +9,7 @@ SOFTWARE_METAL = $(MAKE) -C native/software PREFIX="$(abspath $(PREFIX))" BUILD=
 SOFTWARE_METAL_BUILD = $(abspath $(or $(CARGO_TARGET_DIR),target))/software-metal
 
 .PHONY: help demo test check lint doc native sanitize portable standalone install-software-metal uninstall-software-metal \
-        bench stress setup setup-check clean
+        shuffle bench stress setup setup-check clean
 
 help: ## lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ setup-check:
 demo: setup ## decodes a story with the shipped model
 	cargo run --release --quiet --bin metal-bridge -- generate --model $(MODEL) "$(PROMPT)"
 
-test: check ## everything that continuous integration runs
+test: check shuffle ## everything that continuous integration runs
 	cargo test
 
 check: lint doc portable standalone sanitize ## formatting, lints, documentation, the build without a backend, sanitizers
@@ -43,6 +43,9 @@ native: setup-check ## the native code's own tests
 
 sanitize: setup-check ## the native code and its tests under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
 	scripts/sanitize
+
+shuffle: setup ## the crate's suite on a software Metal that reorders what Metal leaves unordered and poisons memory
+	scripts/shuffle
 
 standalone: setup-check ## programs in Objective-C and Objective-C++ against an installed software Metal
 	native/software/tests/standalone/run "$(SOFTWARE_METAL_BUILD)"

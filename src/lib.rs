@@ -164,6 +164,8 @@ mod no_copy;
 pub mod ops;
 mod pipeline;
 mod queue;
+#[cfg(software_metal)]
+pub mod software;
 mod statistics;
 pub mod stress;
 mod submission;

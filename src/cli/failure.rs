@@ -16,6 +16,9 @@ pub enum Failure {
     Error(String),
     /// There is nothing to run on.
     NoDevice(String),
+    /// Something is wrong with what was checked, and the user has been told.
+    #[cfg(software_metal)]
+    Reported,
     /// Nobody reads the output any more, as after `metal-bridge ... | head`: no reason to complain.
     BrokenPipe,
 }
@@ -31,6 +34,8 @@ impl Failure {
         let (message, code) = match self {
             Self::Error(message) => (message, 1),
             Self::NoDevice(message) => (message, 3),
+            #[cfg(software_metal)]
+            Self::Reported => return ExitCode::from(1),
             Self::BrokenPipe => return ExitCode::SUCCESS,
         };
         // Without standard error there is nobody left to tell.

@@ -1,6 +1,8 @@
 //! The subcommands of `metal-bridge`, one a file.
 
 mod bench;
+#[cfg(software_metal)]
+mod check;
 mod failure;
 mod generate;
 mod info;
@@ -8,6 +10,8 @@ mod loading;
 mod memory;
 mod stress;
 
+use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -30,6 +34,9 @@ enum Command {
     Info(info::Arguments),
     /// Measure how fast a model reads a prompt and generates
     Bench(bench::Arguments),
+    /// Compile sources of the Metal Shading Language and tell what is in them and what is wrong
+    #[cfg(software_metal)]
+    Check(check::Arguments),
     /// Make, use and drop buffers for long, and watch that nothing grows
     Stress(stress::Arguments),
 }
@@ -58,11 +65,21 @@ struct ModelChoice {
 
 /// Runs the command that the program was called with.
 pub fn run() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let outcome = match Arguments::parse_from(env::args_os().map(long_option)).command {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        #[cfg(software_metal)]
+        Command::Check(arguments) => check::run(&arguments),
         Command::Stress(arguments) => stress::run(&arguments),
     };
     outcome.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
+}
+
+/// Compilers' `-std=...` as the long option that it is here.
+fn long_option(argument: OsString) -> OsString {
+    match argument.to_str() {
+        Some(text) if text.starts_with("-std=") => format!("-{text}").into(),
+        _ => argument,
+    }
 }

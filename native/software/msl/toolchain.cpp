@@ -251,7 +251,7 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-Wno-unknown-attributes", "-Wno-ignored-attributes", "-Wno-duplicate-decl-specifier", "-Wno-undefined-internal",
         "-Wno-undefined-inline", "-Wno-undefined-var-template", "-Wno-pass-failed", "-Wno-unused-command-line-argument",
         "-Wno-ignored-pragmas", "-Wno-unknown-pragmas", "-Wno-pragma-once-outside-header", "-Wno-unused-function",
-        "-Wno-ignored-optimization-argument", "-Wno-c99-extensions",
+        "-Wno-ignored-optimization-argument", "-Wno-c99-extensions", "-Wno-pragma-clang-attribute",
     };
     if (prefers_widest_registers) arguments.emplace_back("-mprefer-vector-width=512");
     if (dialect.sanitize) instrument(arguments, headers);

@@ -1,0 +1,170 @@
+//! `metal-bridge check`: compiles sources of the Metal Shading Language and says what is in them and what is wrong.
+
+mod color;
+mod diagnostics;
+mod table;
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use metal_bridge::software::{CheckOptions, SourceCheck, check_source};
+use metal_bridge::{CompileOptions, LanguageVersion, MathMode};
+use serde::Serialize;
+
+use self::color::{ColorChoice, Style};
+use self::diagnostics::Totals;
+use super::failure::Failure;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The sources; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Enforce what Apple's compiler enforces: address spaces on every pointer, no recursion, no double, …
+    #[arg(long)]
+    strict: bool,
+
+    /// Look for included files there, after the folder of the source
+    #[arg(short = 'I', value_name = "FOLDER")]
+    include: Vec<PathBuf>,
+
+    /// Define a macro, as 1 where there is no value
+    #[arg(short = 'D', value_name = "NAME[=VALUE]", value_parser = parse_macro)]
+    define: Vec<(String, Option<String>)>,
+
+    /// The language's version, such as metal3.1 (also -std=metal3.1); the newest otherwise
+    #[arg(long, value_name = "VERSION", value_parser = parse_version)]
+    std: Option<LanguageVersion>,
+
+    /// Compile with IEEE 754 arithmetic, without reassociation
+    #[arg(long)]
+    safe_math: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Colour diagnostics
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    color: ColorChoice,
+}
+
+/// One file, as JSON has it.
+#[derive(Serialize)]
+struct Report {
+    file: String,
+    #[serde(flatten)]
+    check: SourceCheck,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let style = Style::for_stderr(arguments.color);
+    let mut totals = Totals::default();
+    let mut reports = Vec::new();
+    for path in &arguments.files {
+        let name = display_name(path);
+        let check = match read(path) {
+            Ok(source) => check_source(&source, &arguments.options(path, &name))?,
+            Err(error) => diagnostics::unreadable(&error),
+        };
+        totals.add(&check);
+        if !arguments.json {
+            diagnostics::print(&mut io::stderr().lock(), &name, &check, style)?;
+            table::print(&mut io::stdout().lock(), &name, &check)?;
+        }
+        reports.push(Report { file: name, check });
+    }
+    if arguments.json {
+        let mut out = io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, &reports)?;
+        writeln!(out)?;
+    } else {
+        totals.print(&mut io::stderr().lock())?;
+    }
+    if totals.failed() {
+        return Err(Failure::Reported);
+    }
+    Ok(())
+}
+
+impl Arguments {
+    fn options(&self, path: &Path, name: &str) -> CheckOptions {
+        let own = path.parent().filter(|_| !is_standard_input(path));
+        let own = own.map(|folder| {
+            if folder.as_os_str().is_empty() {
+                PathBuf::from(".")
+            } else {
+                folder.to_owned()
+            }
+        });
+        let mut compile = CompileOptions::new();
+        compile.macros.clone_from(&self.define);
+        compile.language_version = self.std;
+        if self.safe_math {
+            compile.math_mode = MathMode::Safe;
+        }
+        CheckOptions {
+            name: name.to_owned(),
+            compile,
+            include_paths: own
+                .into_iter()
+                .chain(self.include.iter().cloned())
+                .collect(),
+            strict: self.strict,
+        }
+    }
+}
+
+fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn display_name(path: &Path) -> String {
+    if is_standard_input(path) {
+        "<stdin>".to_owned()
+    } else {
+        path.display().to_string()
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    if is_standard_input(path) {
+        let mut source = Vec::new();
+        io::stdin().lock().read_to_end(&mut source)?;
+        Ok(source)
+    } else {
+        fs::read(path)
+    }
+}
+
+fn parse_macro(text: &str) -> Result<(String, Option<String>), String> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value.to_owned())),
+        None => (text, None),
+    };
+    let identifier = name.split('(').next().unwrap_or_default();
+    let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
+    if !identifier.starts_with(begins)
+        || !identifier.chars().all(|c| begins(c) || c.is_ascii_digit())
+    {
+        return Err(format!("\"{identifier}\" is no name of a macro"));
+    }
+    Ok((name.to_owned(), value))
+}
+
+fn parse_version(text: &str) -> Result<LanguageVersion, String> {
+    let wrong = || format!("\"{text}\" is no version such as metal3.1");
+    let version = text
+        .strip_prefix("macos-metal")
+        .or(text.strip_prefix("metal"));
+    let (major, minor) = version
+        .ok_or_else(wrong)?
+        .split_once('.')
+        .ok_or_else(wrong)?;
+    match (major.parse(), minor.parse()) {
+        (Ok(major), Ok(minor)) => Ok(LanguageVersion::new(major, minor)),
+        _ => Err(wrong()),
+    }
+}

@@ -1,0 +1,9 @@
+//! What the software Metal offers beyond Metal's interface, in builds that are linked with it: checks of sources.
+
+mod source_check;
+mod sys;
+
+pub use source_check::{
+    Access, Argument, ArgumentKind, CheckOptions, Diagnostic, FunctionConstant, Kernel, Member,
+    Severity, SourceCheck, check_source,
+};

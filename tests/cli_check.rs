@@ -1,0 +1,382 @@
+//! `metal-bridge check`: what it prints of sources, how diagnostics look, and how it exits, for input of every kind.
+#![cfg(all(software_metal, feature = "cli"))]
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const GOOD: &str = "#include <metal_stdlib>
+using namespace metal;
+constant bool twice [[function_constant(3)]];
+struct Shape { uint rows; float scale; };
+[[max_total_threads_per_threadgroup(64)]]
+kernel void scale(device float *out [[buffer(1)]], constant Shape &shape [[buffer(0)]],
+                  device const half *extra [[buffer(2), function_constant(twice)]],
+                  threadgroup float *scratch [[threadgroup(0)]], uint i [[thread_position_in_grid]]) {
+    scratch[0] = shape.scale;
+    if (i < shape.rows) out[i] *= twice ? float(extra[i]) : scratch[0];
+}
+kernel void nothing() {}
+";
+const BAD: &str = "kernel void broken(device float *out) {\n\tout[0] = quantity;\n}\n";
+const WARNED: &str =
+    "kernel void warned(device int *a) {\n  int x = 3;\n  x == 4;\n  a[0] = x;\n}\n";
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::write(&path, contents).unwrap();
+        path
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_metal-bridge"));
+        command
+            .arg("check")
+            .args(arguments)
+            .current_dir(self.0.path())
+            .env_remove("NO_COLOR")
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn check(&self, arguments: &[&str]) -> Checked {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    fn check_stdin(&self, arguments: &[&str], source: &[u8]) -> Checked {
+        let mut command = self.command(arguments);
+        let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = streams.stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(source).unwrap();
+        child.wait_with_output().unwrap().into()
+    }
+}
+
+struct Checked {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl From<Output> for Checked {
+    fn from(output: Output) -> Checked {
+        Checked {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).expect("text is UTF-8"),
+            err: String::from_utf8(output.stderr).expect("text is UTF-8"),
+        }
+    }
+}
+
+impl Checked {
+    #[track_caller]
+    fn exits_with(self, code: i32) -> Checked {
+        assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
+        self
+    }
+
+    #[track_caller]
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
+    }
+}
+
+#[test]
+fn kernels_are_listed_with_their_arguments() {
+    let folder = Folder::new();
+    folder.file("good.metal", GOOD);
+    let checked = folder.check(&["good.metal"]).exits_with(0);
+    let expected = [
+        "good.metal: 2 kernels",
+        "kernel scale (at most 64 threads a threadgroup)",
+        "index           name       type                 access       bytes",
+        "buffer(1)       out        device float *       read, write  4",
+        "buffer(0)       shape      constant Shape &     read         8",
+        "buffer(2)       extra      device const half *  read         2      if a function constant says so",
+        "threadgroup(0)  scratch    threadgroup float *  read, write  4",
+        "kernel nothing",
+        "function constants",
+        "3      twice  bool  required",
+    ];
+    let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = checked.out.lines().map(squeezed).collect();
+    for line in expected {
+        assert!(lines.contains(&squeezed(line)), "{line}\n{}", checked.out);
+    }
+    assert!(checked.err.is_empty(), "{}", checked.err);
+}
+
+#[test]
+fn json_has_everything() {
+    let folder = Folder::new();
+    folder.file("good.metal", GOOD);
+    folder.file("bad.metal", BAD);
+    let checked = folder
+        .check(&["--json", "good.metal", "bad.metal"])
+        .exits_with(1);
+    assert!(checked.err.is_empty(), "{}", checked.err);
+    let files = checked.json();
+    let good = &files[0];
+    assert_eq!(
+        (&good["file"], &good["succeeded"]),
+        (&"good.metal".into(), &true.into())
+    );
+    let kernel = &good["kernels"][0];
+    assert_eq!(kernel["name"], "scale");
+    assert_eq!(kernel["max_total_threads_per_threadgroup"], 64);
+    let argument = |name: &str| {
+        let all = kernel["arguments"].as_array().unwrap();
+        all.iter()
+            .find(|argument| argument["name"] == name)
+            .unwrap()
+    };
+    for (name, index, kind, access, size, conditional) in [
+        ("out", 1, "buffer", "read_write", 4, false),
+        ("shape", 0, "buffer", "read", 8, false),
+        ("extra", 2, "buffer", "read", 2, true),
+        ("scratch", 0, "threadgroup", "read_write", 4, false),
+    ] {
+        let argument = argument(name);
+        assert_eq!(argument["index"], index, "{name}");
+        assert_eq!(
+            (&argument["kind"], &argument["access"]),
+            (&kind.into(), &access.into())
+        );
+        assert_eq!(
+            (&argument["size"], &argument["conditional"]),
+            (&size.into(), &conditional.into())
+        );
+    }
+    assert_eq!(argument("shape")["type"], "constant Shape &");
+    assert_eq!(
+        good["function_constants"],
+        serde_json::json!([{"name": "twice", "index": 3, "type": "bool", "required": true}])
+    );
+    let diagnostic = &files[1]["diagnostics"][0];
+    assert_eq!(files[1]["succeeded"], false);
+    assert_eq!(
+        (&diagnostic["file"], &diagnostic["line"]),
+        (&"bad.metal".into(), &2.into())
+    );
+    assert_eq!(
+        (&diagnostic["column"], &diagnostic["caret"]),
+        (&11.into(), &11.into())
+    );
+    assert_eq!(diagnostic["severity"], "error");
+    assert_eq!(diagnostic["source"], "\tout[0] = quantity;");
+}
+
+#[test]
+fn errors_and_warnings_look_as_a_compiler_prints_them() {
+    let folder = Folder::new();
+    folder.file("bad.metal", BAD);
+    folder.file("warned.metal", WARNED);
+    let checked = folder.check(&["bad.metal"]).exits_with(1);
+    assert_eq!(
+        checked.err,
+        "bad.metal:2:11: error: use of undeclared identifier 'quantity'\n\tout[0] = quantity;\n\t         ^\n1 error generated.\n"
+    );
+    assert!(checked.out.is_empty());
+    let checked = folder.check(&["warned.metal"]).exits_with(0);
+    assert!(
+        checked.err.starts_with("warned.metal:3:5: warning: "),
+        "{}",
+        checked.err
+    );
+    assert!(
+        checked.err.ends_with("1 warning generated.\n"),
+        "{}",
+        checked.err
+    );
+    // One file's errors do not hide another's kernels.
+    let checked = folder.check(&["bad.metal", "warned.metal"]).exits_with(1);
+    assert!(
+        checked.out.starts_with("warned.metal: 1 kernel\n"),
+        "{}",
+        checked.out
+    );
+    assert!(checked.err.ends_with("1 warning and 1 error generated.\n"));
+}
+
+#[test]
+fn colours_are_for_terminals_and_for_who_asks() {
+    let folder = Folder::new();
+    folder.file("bad.metal", BAD);
+    let colored = folder
+        .check(&["--color", "always", "bad.metal"])
+        .exits_with(1)
+        .err;
+    let plain = folder
+        .check(&["--color", "never", "bad.metal"])
+        .exits_with(1)
+        .err;
+    assert!(colored.contains("\x1b[1;31merror: \x1b[0m") && colored.contains("\x1b[1;32m^\x1b[0m"));
+    assert!(!plain.contains('\x1b'));
+    let mut uncolored = colored.clone();
+    for code in ["\x1b[1m", "\x1b[1;31m", "\x1b[1;32m", "\x1b[0m"] {
+        uncolored = uncolored.replace(code, "");
+    }
+    assert_eq!(uncolored, plain);
+    // A pipe is no terminal; asking outright comes before NO_COLOR.
+    assert_eq!(folder.check(&["bad.metal"]).err, plain);
+    let mut asked = folder.command(&["--color=always", "bad.metal"]);
+    assert_eq!(
+        Checked::from(asked.env("NO_COLOR", "1").output().unwrap()).err,
+        colored
+    );
+    folder
+        .check(&["--color", "sometimes", "bad.metal"])
+        .exits_with(2);
+}
+
+#[test]
+fn strict_enforces_address_spaces() {
+    let folder = Folder::new();
+    folder.file(
+        "loose.metal",
+        "kernel void loose(device float *a) {\n  float *p = a;\n  p[0] = 1;\n}\n",
+    );
+    folder.check(&["loose.metal"]).exits_with(0);
+    let checked = folder.check(&["--strict", "loose.metal"]).exits_with(1);
+    assert!(checked.err.starts_with("loose.metal:2"), "{}", checked.err);
+    assert!(checked.err.contains("error:") && checked.err.contains("address space"));
+    assert!(checked.out.is_empty());
+}
+
+#[test]
+fn macros_versions_and_folders_reach_the_compiler() {
+    let folder = Folder::new();
+    fs::create_dir(folder.0.path().join("headers")).unwrap();
+    folder.file("beside.h", "#define BESIDE 1\n");
+    folder.file("headers/elsewhere.h", "#define ELSEWHERE 1\n");
+    folder.file(
+        "uses.metal",
+        "#include \"beside.h\"\n#include \"elsewhere.h\"\n#if SET != 1 || VALUE != 7 || __METAL_VERSION__ != 310\n#error not as asked\n#endif\n\
+         kernel void uses(device int *a) { a[0] = SQUARE(BESIDE + ELSEWHERE); }\n",
+    );
+    let asked = [
+        "-Iheaders",
+        "-DSET",
+        "-D",
+        "VALUE=7",
+        "-DSQUARE(x)=((x)*(x))",
+        "-std=metal3.1",
+        "uses.metal",
+    ];
+    folder.check(&asked).exits_with(0);
+    let checked = folder.check(&asked[1..]).exits_with(1);
+    assert!(
+        checked
+            .err
+            .contains("uses.metal:2:10: error: 'elsewhere.h' file not found"),
+        "{}",
+        checked.err
+    );
+    let checked = folder
+        .check(&["-Iheaders", "-DSET", "--std", "metal3.1", "uses.metal"])
+        .exits_with(1);
+    assert!(checked.err.contains("not as asked"), "{}", checked.err);
+    for wrong in [
+        &["-D", "1x"][..],
+        &["-D", ""],
+        &["-std=c++17"],
+        &["--std", "metal"],
+        &["--std", "metalx.y"],
+    ] {
+        folder
+            .check(&[wrong, &["uses.metal"]].concat())
+            .exits_with(2);
+    }
+    folder.check(&[]).exits_with(2);
+}
+
+#[test]
+fn standard_input_is_a_file_too() {
+    let folder = Folder::new();
+    folder.file("shared.h", "#define SHARED 1\n");
+    let checked = folder.check_stdin(&["-"], GOOD.as_bytes()).exits_with(0);
+    assert!(
+        checked.out.starts_with("<stdin>: 2 kernels\n"),
+        "{}",
+        checked.out
+    );
+    let checked = folder.check_stdin(&["-"], BAD.as_bytes()).exits_with(1);
+    assert!(
+        checked.err.starts_with("<stdin>:2:11: error: "),
+        "{}",
+        checked.err
+    );
+    let empty = folder.check_stdin(&["-"], b"").exits_with(0);
+    assert_eq!(
+        (empty.out.as_str(), empty.err.as_str()),
+        ("<stdin>: 0 kernels\n", "")
+    );
+}
+
+#[test]
+fn whatever_is_no_source_is_an_error_and_nothing_worse() {
+    let folder = Folder::new();
+    folder.file("good.metal", GOOD);
+    fs::create_dir(folder.0.path().join("folder.metal")).unwrap();
+    let bytes: Vec<u8> = (0..64 * 256u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
+    folder.file("binary.metal", bytes);
+    folder.file("zeros.metal", [0; 100]);
+    folder.file("cut.metal", &GOOD[..GOOD.len() / 2]);
+    for (name, says) in [
+        (
+            "missing.metal",
+            "missing.metal: error: cannot be read: No such file",
+        ),
+        (
+            "folder.metal",
+            "folder.metal: error: cannot be read: Is a directory",
+        ),
+        ("binary.metal", "binary.metal:"),
+        ("cut.metal", "cut.metal:"),
+    ] {
+        // What comes after it is checked all the same.
+        let checked = folder.check(&[name, "good.metal"]).exits_with(1);
+        assert!(
+            checked.err.contains(says) && checked.err.contains("error: "),
+            "{}",
+            checked.err
+        );
+        assert!(!checked.err.contains('\x1b') && checked.out.starts_with("good.metal: 2 kernels"));
+        let json = folder.check(&["--json", name]).exits_with(1).json();
+        assert_eq!(json[0]["succeeded"], false);
+    }
+    let zeros = folder.check(&["zeros.metal"]);
+    assert!(matches!(zeros.code, Some(0 | 1)), "{}", zeros.err);
+}
+
+#[test]
+fn without_a_compiler_it_says_so() {
+    let folder = Folder::new();
+    folder.file("good.metal", GOOD);
+    let mut command = folder.command(&["good.metal"]);
+    let caches = folder.0.path().join("cache");
+    command
+        .env("SOFTWARE_METAL_CLANG", "/nonexistent/clang")
+        .env("SOFTWARE_METAL_CACHE", caches);
+    let checked = Checked::from(command.output().unwrap()).exits_with(1);
+    assert!(
+        checked
+            .err
+            .starts_with("good.metal: error: compiling Metal sources needs clang"),
+        "{}",
+        checked.err
+    );
+}
