@@ -1,6 +1,7 @@
 //! Compiles the test-only Objective-C with the flags that metal-bridge was compiled with, where it was.
 
 use std::env;
+use std::path::Path;
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(metal_backend)");
@@ -15,7 +16,7 @@ fn main() {
     println!("cargo::rustc-env=METAL_BRIDGE_OBJC_FLAGS={flags}");
     println!(
         "cargo::rustc-env=METAL_BRIDGE_OBJC_INCLUDE={}",
-        include.display()
+        Path::new(&include).display()
     );
 
     let mut build = cc::Build::new();
