@@ -44,18 +44,27 @@ bool blames_our_spaces(const std::string &line) {
     return mentions("cannot bind to a temporary object because of address space mismatch");
 }
 
+// A source that compiles has no errors but those of its address spaces: clang's C++ for OpenCL adds limits of its own.
+bool speaks_of_spaces(const std::string &line) {
+    for (const char *word : {"address space", "__private", "__local", "__global", "__constant", "__generic"}) {
+        if (line.find(word) != std::string::npos) return true;
+    }
+    return false;
+}
+
 struct Complaint {
     std::string text;
     bool error = false;
     bool unjustified = false;
+    bool about_spaces = false;
 };
 
 // The messages that are the source's own fault, and how many errors are among them.
-std::string select_messages(const std::string &messages, std::size_t &errors) {
+std::string select_messages(const std::string &messages, bool compiles, std::size_t &errors) {
     std::string kept;
     Complaint complaint;
     const auto finish = [&] {
-        if (!complaint.unjustified) {
+        if ((complaint.about_spaces || !compiles) && !complaint.unjustified) {
             errors += complaint.error;
             kept += complaint.text;
         }
@@ -70,6 +79,7 @@ std::string select_messages(const std::string &messages, std::size_t &errors) {
         if (line.ends_with("errors generated.") || line.ends_with("error generated.")) continue;
         if (!note) finish();
         complaint.error = complaint.error || error;
+        complaint.about_spaces = complaint.about_spaces || speaks_of_spaces(line);
         complaint.unjustified = complaint.unjustified || compares_same_types(line) || blames_our_spaces(line);
         complaint.text += line + "\n";
     }
@@ -80,6 +90,7 @@ std::string select_messages(const std::string &messages, std::size_t &errors) {
 }  // namespace
 
 bool lint(std::string_view source, const Options &options, Diagnostics &diagnostics) {
+    const bool compiles = compile(source, options, diagnostics) != nullptr;
     const std::optional<std::string> preprocessed = preprocess(source, options, diagnostics);
     if (!preprocessed) return false;
     const Translation translation = translate(*preprocessed, Purpose::check);
@@ -98,7 +109,7 @@ bool lint(std::string_view source, const Options &options, Diagnostics &diagnost
     };
     const ProcessResult result = run_process(arguments, input, folder.path());
     std::size_t errors = 0;
-    const std::string messages = select_messages(result.errors, errors);
+    const std::string messages = select_messages(result.errors, compiles, errors);
     diagnostics = read_diagnostics(list_problems(translation), source, source, options.name);
     for (Diagnostic &diagnostic : read_diagnostics(messages, source, translation.text, options.name)) diagnostics.push_back(std::move(diagnostic));
     return translation.problems.empty() && errors == 0 && result.started;

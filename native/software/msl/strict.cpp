@@ -65,6 +65,20 @@ void Translator::declare_threadgroup_variable(Index threadgroup, Index end) {
     if (past > threadgroup) tokens_[past - 1].appended += references;
 }
 
+// What lives as long as the program is constant: of a type's variables those that are static, of a namespace's all.
+void Translator::check_program_variable(const Declaration &declaration, ScopeKind kind) {
+    bool is_static = kind == ScopeKind::file_or_namespace;
+    for (Index i = declaration.begin; i < declaration.head_end; ++i) {
+        // Members of classes are no variables where they stand alone; templates declare for others.
+        if (tokens_[i].is("using") || tokens_[i].is("friend") || tokens_[i].is("sampler") || tokens_[i].is("concept")) return;
+        is_static = is_static || tokens_[i].is("static");
+    }
+    const Token &stop = tokens_[declaration.head_end];
+    if (is_static && (stop.is("=") || stop.is(";") || stop.is("{"))) {
+        problem(declaration.head_end - 1, "variables of the program belong to the constant address space: '" + std::string(tokens_[declaration.head_end - 1].text) + "'");
+    }
+}
+
 void Translator::note_function(const Declaration &declaration, Range body) {
     check_local_pointers(body);
     const Index name = declaration.name_end - 1;
@@ -132,10 +146,22 @@ void Translator::check_local_pointers(Range body) {
     }
 }
 
+// Clang gives pointers to functions an address space where templates take them as arguments, and then finds none that fits.
+// References to functions have none, and are called the same.
+void Translator::refer_to_functions(Range template_parameters) {
+    for (Index i = template_parameters.begin; i + 3 < template_parameters.end; ++i) {
+        const bool pointer = tokens_[i].is("(") && tokens_[i + 1].is("*") && tokens_[i + 2].is_identifier() && tokens_[i + 3].is(")");
+        if (pointer) tokens_[i + 1].replace("&");
+    }
+}
+
 void Translator::check_tokens() {
     for (Index i = 0; i < tokens_.size(); ++i) {
         Token &token = tokens_[i];
         if (!token.is_identifier() || token.replaced) continue;
+        if (token.is("template") && tokens_[i + 1].is("<")) {
+            if (const auto past = skip_angles(i + 1, tokens_.size() - 1)) refer_to_functions({i + 2, *past});
+        }
         const bool deleted = token.is("delete") && i > 0 && tokens_[i - 1].is("=");
         if (is_one_of(token.text, rejected) && !deleted) {
             problem(i, "'" + std::string(token.text) + "' is not supported in Metal");

@@ -74,6 +74,8 @@ private:
     void note_function(const Declaration &declaration, Range body);
     void check_parameters(const Declaration &declaration);
     void check_local_pointers(Range body);
+    void check_program_variable(const Declaration &declaration, ScopeKind kind);
+    void refer_to_functions(Range template_parameters);
     void check_tokens();
     void check_recursion();
 

@@ -87,7 +87,9 @@ void Translator::edit_constant_variable(const Declaration &declaration, Index en
         if (expanded.size() <= longest) derived_constants_[std::string(tokens_[declaration.head_end - 1].text)] = std::move(expanded);
     }
     if (checking_) {
-        if (constant != end && declaration.name_end == declaration.head_end) tokens_[constant].replace("__constant");
+        const bool typed = declaration.head_end > declaration.begin + 1 && declaration.name_end == declaration.head_end;
+        if (constant != end && typed) tokens_[constant].replace("__constant");
+        if (constant == end && typed) check_program_variable(declaration, kind);
         return;
     }
     if (kind == ScopeKind::type && constant != end && initialised && !constexpr_written) tokens_[constant].replace("constexpr");

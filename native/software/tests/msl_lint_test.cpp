@@ -50,6 +50,20 @@ struct complex {
     float norm() const device { return re * re + im * im; }
     float norm() const thread { return re * re + im * im; }
 };
+template <int N> struct Tiles {
+    simdgroup_float8x8 m[N];
+    static constant constexpr int count = N;
+    void multiply(simdgroup_float8x8 a) { for (int i = 0; i < N; ++i) simdgroup_multiply_accumulate(m[i], a, a, m[i]); }
+    thread float2 &at(short i) { return reinterpret_cast<thread float2 &>(m[i].thread_elements()); }
+};
+template <typename T> void fill(device const T *from, short i, thread float4 &to) { to = float(from[i]); }
+template <typename T, void (*F)(device const T *, short, thread float4 &)> kernel void unpack(device const T *from, device float4 *to) {
+    float4 v;
+    F(from, 0, v);
+    to[0] = v;
+}
+typedef decltype(unpack<char, fill>) unpack_t;
+template [[host_name("unpack_char")]] kernel unpack_t unpack<char, fill>;
 template <typename T, int N> kernel void work(device T *a [[buffer(0)]], constant Args &args [[buffer(1)]], device const packed_float4 *p [[buffer(2), function_constant(flag)]],
                                               threadgroup float *dynamic [[threadgroup(0)]], device complex *z [[buffer(3)]], device atomic_uint *counter [[buffer(4)]],
                                               uint i [[thread_position_in_grid]], ushort lane [[thread_index_in_simdgroup]]) {
@@ -80,6 +94,10 @@ template <typename T, int N> kernel void work(device T *a [[buffer(0)]], constan
     simdgroup_load(n, tile, 8, 0, true);
     simdgroup_multiply_accumulate(m, n, n, m);
     simdgroup_store(m, raw, 8);
+    Tiles<4> tiles;
+    tiles.multiply(m);
+    tiles.at(1)[0] = 1;
+    simdgroup_store(tiles.m[0], raw, 8);
     atomic_fetch_add_explicit(counter, 1u, memory_order_relaxed);
 }
 typedef decltype(work<float, 4>) work_t;
@@ -111,6 +129,10 @@ void test_rejected() {
     rejected(2, "kernel void k(device int4 *a, device float4 *b) {\n b[0] = a[0];\n}\n");
     rejected(2, "template <typename T> kernel void k(device T *a, threadgroup T *t) {\n a = t;\n}\ntemplate [[host_name(\"k\")]] kernel void k<float>(device float *, threadgroup float *);\n");
     rejected(1, "kernel void k(device float *a) { a[0] = nothing; }\n");
+    rejected(1, "int counter = 0;\nkernel void k(device int *a) { a[0] = ++counter; }\n");
+    rejected(2, "namespace n {\nstatic float table[2] = {1, 2};\n}\n");
+    rejected(2, "struct S {\n static int shared;\n int own;\n};\n");
+    rejected(1, "template <typename T> T value = T(1);\n");
     std::string log;
     CHECK(!lint("#error stop\n", log) && log.find("program_source:1:") != std::string::npos);
 }

@@ -82,9 +82,10 @@ template <class T, int Columns, int Rows = Columns>
 simdgroup_matrix<T, Columns, Rows> make_filled_simdgroup_matrix(T value);
 template <class T, int Columns, int Rows = Columns>
 simdgroup_matrix<T, Columns, Rows> make_diagonal_simdgroup_matrix(T value);
+// References to matrices name no space, so that members of objects serve: these are reached in none.
 #define SMTL_MATRIX_ACCESS(space)                                                                                          \
     template <class T>                                                                                                     \
-    void simdgroup_load(thread simdgroup_matrix<T, 8, 8> &d, const space T *source, ulong elements_per_row = 8,            \
+    void simdgroup_load(simdgroup_matrix<T, 8, 8> &d, const space T *source, ulong elements_per_row = 8,            \
                         ulong2 origin = 0, bool transpose = false);                                                        \
     template <class T>                                                                                                     \
     void simdgroup_store(simdgroup_matrix<T, 8, 8> a, space T *destination, ulong elements_per_row = 8, ulong2 origin = 0, \
@@ -92,10 +93,10 @@ simdgroup_matrix<T, Columns, Rows> make_diagonal_simdgroup_matrix(T value);
 SMTL_MATRIX_ACCESS(device)
 SMTL_MATRIX_ACCESS(threadgroup)
 template <class D, class A, class B, class C>
-void simdgroup_multiply_accumulate(thread simdgroup_matrix<D, 8, 8> &d, simdgroup_matrix<A, 8, 8> a, simdgroup_matrix<B, 8, 8> b,
+void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8> &d, simdgroup_matrix<A, 8, 8> a, simdgroup_matrix<B, 8, 8> b,
                                    simdgroup_matrix<C, 8, 8> c);
 template <class D, class A, class B>
-void simdgroup_multiply(thread simdgroup_matrix<D, 8, 8> &d, simdgroup_matrix<A, 8, 8> a, simdgroup_matrix<B, 8, 8> b);
+void simdgroup_multiply(simdgroup_matrix<D, 8, 8> &d, simdgroup_matrix<A, 8, 8> a, simdgroup_matrix<B, 8, 8> b);
 template <class T>
 simdgroup_matrix<T, 8, 8> operator*(simdgroup_matrix<T, 8, 8> a, simdgroup_matrix<T, 8, 8> b);
 
