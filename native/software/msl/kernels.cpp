@@ -204,8 +204,9 @@ void Translator::add_kernel_definition(const Declaration &declaration, Index bod
         return;
     }
     std::string host_name = declaration.host_name.empty() ? qualified(name) : declaration.host_name;
+    // In full: the name may be that of a function of the standard library, too.
     tokens_[body_end].appended +=
-        register_kernel(declaration.name_begin, std::move(host_name), "&" + name, std::move(parameters), spelling(declaration.thread_limit));
+        register_kernel(declaration.name_begin, std::move(host_name), "&::" + qualified(name), std::move(parameters), spelling(declaration.thread_limit));
 }
 
 // `template [[host_name("x")]] kernel void f<float>(...);` and `template [[host_name("x")]] kernel type f<float>;` become a

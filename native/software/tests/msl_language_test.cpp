@@ -221,6 +221,13 @@ kernel void k(device float *a, device float *b [[buffer(1), function_constant(gi
     smtl_library_release(library);
 }
 
+void test_names_of_the_library() {
+    metal_program program("kernel void divide(device float *a) { a[0] = 4; }\nnamespace n { namespace { kernel void clamp(device float *a) { a[0] = metal::clamp(9.0f, 0.0f, 5.0f); } } }\n");
+    std::vector<float> a(1);
+    CHECK(dispatch(program.kernel("divide")).buffer(0, a).run({1}, {1}).empty() && a[0] == 4);
+    CHECK(dispatch(program.kernel("n::clamp")).buffer(0, a).run({1}, {1}).empty() && a[0] == 5);
+}
+
 void test_quad_filling() {
     const std::vector<float> found = results_of(R"(
 kernel void k(device float *a, ushort i [[thread_index_in_simdgroup]]) {
@@ -244,6 +251,7 @@ int main() {
     test_functions_and_types();
     test_vectors_and_matrices();
     test_questions_about_constants();
+    test_names_of_the_library();
     test_quad_filling();
     return check::report("msl_language_test");
 }
