@@ -3,6 +3,7 @@
 #include "SMTLBlocks.h"
 #import "SMTLBlitEncoder.h"
 #import "SMTLCommandBufferExecution.h"
+#import "SMTLCommandBufferOrder.h"
 #import "SMTLComputeEncoder.h"
 #import "SMTLError.h"
 #import "SMTLEvent.h"
@@ -111,55 +112,6 @@ static void release_handlers(smtl_handlers *handlers)
 
 /* --- Order in the queue ------------------------------------------------------------------------------------------- */
 
-/* Appends the command buffer to the queue's order. The caller holds the queue's mutex. */
-- (void)joinQueue
-{
-    smtl_queue_core *core = _queue->_core;
-    if (core->last == nil) {
-        core->first = self;
-    } else {
-        core->last->_next = self;
-    }
-    core->last = self;
-    __atomic_store_n(&_status, MTLCommandBufferStatusEnqueued, __ATOMIC_RELEASE);
-}
-
-/* Hands every command buffer whose turn it is to the queue's thread. The caller holds the queue's mutex. */
-static void hand_over(smtl_queue_core *core)
-{
-    while (core->first != nil && core->first->_committed) {
-        SMTLCommandBuffer *buffer = core->first;
-        core->first = buffer->_next;
-        if (core->first == nil) {
-            core->last = nil;
-        }
-        smtl_worker_post(core->worker, &buffer->_work.work);
-    }
-}
-
-/* An enqueued command buffer that goes without a commit must not hold up those behind it. */
-- (void)leaveQueue
-{
-    smtl_queue_core *core = _queue->_core;
-    pthread_mutex_lock(&core->mutex);
-    SMTLCommandBuffer *previous = nil;
-    for (SMTLCommandBuffer *buffer = core->first; buffer != nil; previous = buffer, buffer = buffer->_next) {
-        if (buffer == self) {
-            if (previous == nil) {
-                core->first = _next;
-            } else {
-                previous->_next = _next;
-            }
-            if (core->last == self) {
-                core->last = previous;
-            }
-            break;
-        }
-    }
-    hand_over(core);
-    pthread_mutex_unlock(&core->mutex);
-}
-
 - (void)enqueue
 {
     SMTL_REQUIRE([self status] == MTLCommandBufferStatusNotEnqueued, "-[MTLCommandBuffer enqueue]",
@@ -190,21 +142,24 @@ static void hand_over(smtl_queue_core *core)
     }
     _committed = YES;
     __atomic_store_n(&_status, MTLCommandBufferStatusCommitted, __ATOMIC_RELEASE);
-    hand_over(core);
+    SMTLHandOver(core);
     pthread_mutex_unlock(&core->mutex);
+}
+
+- (void)requireCommitted:(const char *)where
+{
+    SMTL_REQUIRE([self status] >= MTLCommandBufferStatusCommitted, where, @"the command buffer is not committed");
 }
 
 - (void)waitUntilScheduled
 {
-    SMTL_REQUIRE([self status] >= MTLCommandBufferStatusCommitted, "-[MTLCommandBuffer waitUntilScheduled]",
-                 @"the command buffer is not committed");
+    [self requireCommitted:"-[MTLCommandBuffer waitUntilScheduled]"];
     smtl_completion_wait_scheduled(_completion);
 }
 
 - (void)waitUntilCompleted
 {
-    SMTL_REQUIRE([self status] >= MTLCommandBufferStatusCommitted, "-[MTLCommandBuffer waitUntilCompleted]",
-                 @"the command buffer is not committed");
+    [self requireCommitted:"-[MTLCommandBuffer waitUntilCompleted]"];
     smtl_completion_wait_finished(_completion);
     [self observeEnd];
 }
@@ -303,9 +258,8 @@ static void hand_over(smtl_queue_core *core)
     const char *where = "-[MTLCommandBuffer computeCommandEncoderWithDescriptor:]";
     SMTL_REQUIRE(computePassDescriptor != nil, where, @"descriptor must not be nil");
     id encoder = [self computeCommandEncoderWithDispatchType:[computePassDescriptor dispatchType]];
-    return [self begin:encoder
-                  with:[[computePassDescriptor sampleBufferAttachments] attachmentsWithSamples]
-                 where:where];
+    NSArray *attachments = [[computePassDescriptor sampleBufferAttachments] attachmentsWithSamples];
+    return [self begin:encoder with:attachments where:where];
 }
 
 /* A descriptor that raises leaves no encoder open. */
@@ -338,10 +292,8 @@ static void hand_over(smtl_queue_core *core)
 
 - (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value
 {
-    [self encodeEvent:event
-                value:value
-                   op:SMTL_OP_SIGNAL_EVENT
-                where:"-[MTLCommandBuffer encodeSignalEvent:value:]"];
+    const char *where = "-[MTLCommandBuffer encodeSignalEvent:value:]";
+    [self encodeEvent:event value:value op:SMTL_OP_SIGNAL_EVENT where:where];
 }
 
 - (void)pushDebugGroup:(NSString *)string

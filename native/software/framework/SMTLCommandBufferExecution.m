@@ -102,7 +102,8 @@ static NSString *describe(NSUInteger code, NSString *detail)
 
 - (void)executeCommands
 {
-    smtl_execution execution = {.order = _queue->_core->order};
+    smtl_execution execution = {.order = _queue->_core->order, .turn = &_queue->_core->turn};
+    smtl_turn_begin(execution.turn);
     if (execution.order != NULL) {
         smtl_order_begin_command_buffer(execution.order, _known);
     }
@@ -112,6 +113,7 @@ static NSString *describe(NSUInteger code, NSString *detail)
     } else {
         smtl_execute(&_stream, &execution);
     }
+    smtl_turn_end(execution.turn);
     store_time(&_GPUEndTime, now());
     if (execution.order != NULL) {
         _end = smtl_order_now(execution.order);

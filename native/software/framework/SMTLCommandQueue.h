@@ -3,6 +3,7 @@
 
 #include "SMTLCommandStream.h"
 #import "SMTLDevice.h"
+#include "SMTLTurns.h"
 #include "SMTLWorker.h"
 #import <Metal/MTLCommandBuffer.h>
 #import <Metal/MTLCommandQueue.h>
@@ -22,6 +23,7 @@ typedef struct {
     smtl_worker *completion; /* runs handlers; made when the first is needed */
     uint64_t completing;     /* command buffers handed to `completion` and not yet through */
     smtl_chunk_pool chunks;
+    smtl_turn turn;
     smtl_order *order; /* for the sanitizer; NULL while it is off */
 } smtl_queue_core;
 

@@ -21,6 +21,7 @@ void smtl_queue_core_release(smtl_queue_core *core)
     if (core->completion != NULL) {
         smtl_worker_release(core->completion);
     }
+    smtl_turn_remove(&core->turn);
     smtl_chunk_pool_destroy(&core->chunks);
     smtl_order_release(core->order);
     pthread_cond_destroy(&core->slot_freed);
@@ -68,6 +69,7 @@ static smtl_queue_core *make_core(NSUInteger slots)
     pthread_mutex_init(&core->mutex, NULL);
     pthread_cond_init(&core->slot_freed, NULL);
     smtl_chunk_pool_init(&core->chunks);
+    smtl_turn_add(&core->turn);
     core->order = smtl_sanitizer_enabled() ? smtl_order_create() : NULL;
     core->worker = smtl_worker_create("metal queue");
     if (core->worker == NULL) {

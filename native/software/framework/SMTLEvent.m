@@ -2,6 +2,7 @@
 
 #include "SMTLBlocks.h"
 #import "SMTLError.h"
+#include "SMTLTurns.h"
 #include <stdlib.h>
 #include <time.h>
 
@@ -219,11 +220,13 @@ static bool deadline_after(uint64_t milliseconds, struct timespec *deadline)
     struct timespec deadline;
     bool limited = deadline_after(milliseconds, &deadline);
     int status = 0;
+    smtl_turns_host_waits();
     pthread_mutex_lock(&_mutex);
     while (_value < value && status == 0) {
         status = limited ? pthread_cond_timedwait(&_changed, &_mutex, &deadline) : pthread_cond_wait(&_changed, &_mutex);
     }
     BOOL reached = _value >= value;
+    smtl_turns_host_goes_on();
     pthread_mutex_unlock(&_mutex);
     if (reached) {
         [self observe];

@@ -3,8 +3,10 @@
 #define SMTL_EXECUTOR_H
 
 #include "SMTLCommandStream.h"
+#include "SMTLTurns.h"
 
 typedef struct {
+    smtl_turn *turn;        /* the queue's: given up while an event is waited for */
     NSUInteger encoder;     /* how many encoders had begun when the execution ended: the last one is the faulting one */
     NSUInteger error_code;  /* an MTLCommandBufferError; 0 for success */
     char *error_message;    /* malloc'd, or NULL */

@@ -282,7 +282,9 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
         if (!flush(replay)) {
             return false;
         }
+        smtl_turn_pause(replay->execution->turn);
         [command->event waitForValue:command->value];
+        smtl_turn_resume(replay->execution->turn);
         if (replay->execution->order != NULL) {
             smtl_order_wait(replay->execution->order, [command->event signals]);
         }

@@ -1,5 +1,6 @@
 /* Shuffled execution: dispatches of a concurrent encoder change places, except across what orders them. */
 #include "framework_kernels.h"
+#include <sys/wait.h>
 
 static id<MTLComputePipelineState> digit;
 
@@ -84,14 +85,106 @@ static void test_ends(void)
     [library release];
 }
 
+/* Six queues append a digit each; the number that comes out. */
+static int append_by_queues(id<MTLCommandQueue> *queues)
+{
+    id<MTLBuffer> values = make_ints(1, 0, 0);
+    id<MTLCommandBuffer> buffers[6];
+    for (int i = 0; i < 6; i++) {
+        const int amount = i + 1;
+        buffers[i] = [queues[i] commandBuffer];
+        id<MTLComputeCommandEncoder> encoder = [buffers[i] computeCommandEncoder];
+        [encoder setComputePipelineState:digit];
+        [encoder setBuffer:values offset:0 atIndex:0];
+        [encoder setBytes:&amount length:sizeof amount atIndex:1];
+        [encoder dispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
+        [encoder endEncoding];
+        [buffers[i] commit];
+    }
+    for (int i = 0; i < 6; i++) {
+        [buffers[i] waitUntilCompleted];
+    }
+    int number = *(int *)[values contents];
+    [values release];
+    return number;
+}
+
+/* Several rounds in a process of its own with that seed, as a text. */
+static NSString *orders_with_seed(const char *seed)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    char text[256] = "";
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("SOFTWARE_METAL_SHUFFLE", seed, 1);
+        @autoreleasepool {
+            device = MTLCreateSystemDefaultDevice();
+            id<MTLLibrary> library = make_library();
+            digit = make_pipeline(library, @"digit");
+            id<MTLCommandQueue> queues[6];
+            for (int i = 0; i < 6; i++) {
+                queues[i] = [device newCommandQueue];
+            }
+            for (int round = 0; round < 8; round++) {
+                dprintf(ends[1], "%d ", append_by_queues(queues));
+            }
+        }
+        _exit(0);
+    }
+    close(ends[1]);
+    size_t length = 0;
+    ssize_t count;
+    while ((count = read(ends[0], text + length, sizeof text - 1 - length)) > 0) {
+        length += (size_t)count;
+    }
+    close(ends[0]);
+    int status = 1;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0 && length == 8 * 7);
+    return [NSString stringWithUTF8String:text];
+}
+
+/* Command buffers of different queues change places, in a way that the seed decides. Before this process has a device. */
+static void test_queues(void)
+{
+    NSString *seven = orders_with_seed("7");
+    CHECK([seven isEqual:orders_with_seed("7")]);
+    CHECK(![seven isEqual:orders_with_seed("8")]);
+    CHECK([seven rangeOfString:@"123456 "].location != 0);
+}
+
+/* A queue that waits for an event lets those go first that raise it. */
+static void test_queues_and_events(void)
+{
+    id<MTLEvent> event = [device newEvent];
+    id<MTLCommandQueue> other = [device newCommandQueue];
+    for (uint64_t round = 1; round <= 20; round++) {
+        id<MTLCommandBuffer> waiting = [queue commandBuffer];
+        [waiting encodeWaitForEvent:event value:round];
+        [waiting commit];
+        id<MTLCommandBuffer> raising = [other commandBuffer];
+        [raising encodeSignalEvent:event value:round];
+        [raising commit];
+        [waiting waitUntilCompleted];
+        CHECK([waiting status] == MTLCommandBufferStatusCompleted);
+    }
+    [other release];
+    [event release];
+}
+
 int main(void)
 {
+    @autoreleasepool {
+        test_queues();
+    }
     setenv("SOFTWARE_METAL_SHUFFLE", "7", 1);
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
         queue = [device newCommandQueue];
         RUN(test_order);
         RUN(test_ends);
+        RUN(test_queues_and_events);
         [queue release];
     }
     return checks_report();

@@ -1,0 +1,17 @@
+/* The order in which a queue's command buffers execute: that of their enqueueing. */
+#ifndef SMTL_COMMAND_BUFFER_ORDER_H
+#define SMTL_COMMAND_BUFFER_ORDER_H
+
+#import "SMTLCommandBuffer.h"
+
+/* Gives every command buffer whose turn it is to the queue's thread. The caller holds the queue's mutex. */
+void SMTLHandOver(smtl_queue_core *core);
+
+@interface SMTLCommandBuffer (Order)
+/* Appends the command buffer to the queue's order. The caller holds the queue's mutex. */
+- (void)joinQueue;
+/* An enqueued command buffer that goes without a commit must not hold up those behind it. */
+- (void)leaveQueue;
+@end
+
+#endif
