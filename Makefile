@@ -9,7 +9,7 @@ SOFTWARE_METAL = $(MAKE) -C native/software PREFIX="$(abspath $(PREFIX))" BUILD=
 SOFTWARE_METAL_BUILD = $(abspath $(or $(CARGO_TARGET_DIR),target))/software-metal
 
 .PHONY: help demo test check lint doc native sanitize portable standalone install-software-metal uninstall-software-metal \
-        shuffle bench stress setup setup-check clean
+        shuffle foreign bench stress setup setup-check clean
 
 help: ## lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ setup-check:
 demo: setup ## decodes a story with the shipped model
 	cargo run --release --quiet --bin metal-bridge -- generate --model $(MODEL) "$(PROMPT)"
 
-test: check shuffle ## everything that continuous integration runs
+test: check shuffle foreign ## everything that continuous integration runs
 	cargo test
 
 check: lint doc portable standalone sanitize ## formatting, lints, documentation, the build without a backend, sanitizers
@@ -31,6 +31,7 @@ check: lint doc portable standalone sanitize ## formatting, lints, documentation
 lint: setup
 	cargo fmt --all --check
 	cargo clippy --all-targets -- -D warnings
+	cargo clippy --package metal-bridge-foreign -- -D warnings
 
 doc: setup
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
@@ -55,6 +56,9 @@ install-software-metal: ## the software Metal by itself, without Rust: headers, 
 
 uninstall-software-metal: ## removes what install-software-metal put below PREFIX
 	$(SOFTWARE_METAL) uninstall
+
+foreign: setup ## compiles, runs and checks the Metal kernels of a package that nobody here wrote
+	cargo run --quiet --package metal-bridge-foreign
 
 bench: setup ## the benchmark tables of docs/performance.md
 	cargo bench

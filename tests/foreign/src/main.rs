@@ -1,0 +1,163 @@
+//! Runs Metal code that nobody here wrote: compiles every `.metal` file of the crates.io package `candle-metal-kernels` as it
+//! is, makes a compute pipeline of every kernel, and launches kernels of every file through `metal-bridge`, with references
+//! written here. `make foreign` runs it.
+
+mod buffers;
+mod check;
+mod layout;
+mod package;
+mod rig;
+mod suites;
+mod types;
+
+use std::env;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Instant;
+
+use metal_bridge::Device;
+
+use package::Source;
+use rig::{File, Score};
+
+const USAGE: &str = "usage: metal-bridge-foreign [--execute-only] [part of a file's name ...]";
+
+/// How many kernels of each file have to run.
+const EXECUTED_AT_LEAST: usize = 3;
+
+/// Failures of a file that are printed; the rest is counted.
+const FAILURES_SHOWN: usize = 20;
+
+struct Options {
+    /// Leave out the pipelines of kernels that no suite launches.
+    execute_only: bool,
+    /// Files whose name contains one of these; all where there is none.
+    filters: Vec<String>,
+}
+
+fn options() -> Result<Options, String> {
+    let (flags, filters): (Vec<_>, Vec<_>) = env::args()
+        .skip(1)
+        .partition(|argument| argument.starts_with('-'));
+    match flags.iter().find(|flag| *flag != "--execute-only") {
+        Some(flag) => Err(format!("unknown option {flag}\n{USAGE}")),
+        None => Ok(Options {
+            execute_only: !flags.is_empty(),
+            filters,
+        }),
+    }
+}
+
+fn main() -> ExitCode {
+    match options().and_then(|options| run(&options)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    let start = Instant::now();
+    let (version, sources) = package::sources()?;
+    let device = Device::system_default().map_err(|error| error.to_string())?;
+    println!(
+        "candle-metal-kernels {version}: {} files, on {}",
+        sources.len(),
+        device.name()
+    );
+    let wanted = |source: &Source| {
+        let mut filters = options.filters.iter();
+        options.filters.is_empty() || filters.any(|filter| source.name.contains(filter.as_str()))
+    };
+    let mut queue: Vec<Source> = sources.into_iter().filter(wanted).collect();
+    // The largest first, so that no thread is left with it at the end; a thread takes the last.
+    queue.sort_by_key(|source| source.text.len());
+    let (queue, scores) = (Mutex::new(queue), Mutex::new(Vec::new()));
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().expect("no worker panics with the lock").pop();
+                    let Some(source) = next else { break };
+                    let score = file(&device, &source, options);
+                    report(&source.name, &score);
+                    scores
+                        .lock()
+                        .expect("no worker panics with the lock")
+                        .push(score);
+                }
+            });
+        }
+    });
+    summary(
+        &scores.into_inner().expect("no worker panics with the lock"),
+        start,
+    )
+}
+
+/// Compiles a file, makes its pipelines, runs its suite.
+fn file(device: &Device, source: &Source, options: &Options) -> Score {
+    let failed = |message: String| Score {
+        failures: vec![format!("{}: {message}", source.name)],
+        ..Score::default()
+    };
+    let Some(suite) = suites::of(&source.name) else {
+        return failed("has no suite in tests/foreign/src/suites".into());
+    };
+    let source = suites::with_additions(source);
+    let file = match File::compile(device, &source) {
+        Ok(file) => file,
+        Err(message) => return failed(message),
+    };
+    if !options.execute_only {
+        file.make_pipelines(suite.constants);
+    }
+    (suite.run)(&file);
+    let mut score = file.into_score();
+    if score.executed.len() < EXECUTED_AT_LEAST {
+        let executed = score.executed.len();
+        let message = format!("{}: only {executed} kernels executed", source.name);
+        score.failures.push(message);
+    }
+    score
+}
+
+fn report(name: &str, score: &Score) {
+    println!(
+        "{name:<36} {:>4} kernels, {:>4} pipelines, {:>4} executed with {:>5} checks; compiled in {:>6.1} s, ran in {:>5.1} s{}",
+        score.kernels,
+        score.pipelines,
+        score.executed.len(),
+        score.executed.values().sum::<usize>(),
+        score.compiling.as_secs_f64(),
+        score.executing.as_secs_f64(),
+        match score.failures.len() {
+            0 => String::new(),
+            failures => format!("; {failures} FAILURES"),
+        },
+    );
+    for failure in score.failures.iter().take(FAILURES_SHOWN) {
+        println!("  {failure}");
+    }
+}
+
+fn summary(scores: &[Score], start: Instant) -> Result<(), String> {
+    let sum = |count: fn(&Score) -> usize| scores.iter().map(count).sum::<usize>();
+    println!(
+        "{} files, {} kernels, {} pipelines, {} kernels executed with {} checks, in {:.0} s",
+        scores.len(),
+        sum(|score| score.kernels),
+        sum(|score| score.pipelines),
+        sum(|score| score.executed.len()),
+        sum(|score| score.executed.values().sum()),
+        start.elapsed().as_secs_f64(),
+    );
+    match sum(|score| score.failures.len()) {
+        0 => Ok(()),
+        failures => Err(format!("{failures} failures, above")),
+    }
+}
