@@ -89,7 +89,7 @@ SMTL_INLINE void gather_component(const smtl_exchange *exchange, uint32_t first,
         values[i] = Sum(components<T>::get(value_of<T>(exchange, first + i), component));
 }
 
-/* The values of lanes [first, first + width) that took part. */
+/* The values of lanes [first, first + width) that took part; anything where none did, as nobody asks then. */
 template <class Operation, class T>
 SMTL_INLINE T reduce_lanes(const smtl_exchange *exchange, uint32_t first, uint32_t width) {
     using scalar = typename scalar_of<T>::type;
@@ -97,6 +97,8 @@ SMTL_INLINE T reduce_lanes(const smtl_exchange *exchange, uint32_t first, uint32
     const uint32_t all = width == simd_width ? all_lanes : (1u << width) - 1;
     const uint32_t active = exchange->active >> first & all;
     T result{};
+    if (active == 0)
+        return result;
     for (uint32_t c = 0; c < components<T>::count; ++c) {
         wide values[simd_width];
         gather_component<T>(exchange, first, width, c, values);
