@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
@@ -92,14 +93,39 @@ std::string preferred_root() {
     return {};
 }
 
+// SOFTWARE_METAL_CACHE_SIZE, in bytes.
+std::uint64_t size_limit() {
+    constexpr std::uint64_t usual = std::uint64_t{4} << 30;
+    const char *text = std::getenv("SOFTWARE_METAL_CACHE_SIZE");
+    if (!text || *text < '0' || *text > '9') return usual;
+    char *end = nullptr;
+    const std::uint64_t bytes = std::strtoull(text, &end, 0);
+    return *end == '\0' ? bytes : usual;
+}
+
+// What takes little room and is in use as long as a process runs.
+bool is_lasting(std::string_view name) { return name.starts_with("headers-") || name.starts_with("compiler-") || name.starts_with("stdlib-"); }
+
+// The bytes of an entry, by its manifest.
+std::uint64_t size_of_entry(const std::string &folder) {
+    std::uint64_t bytes = 0;
+    const std::string manifest = read_file(folder + "/" + manifest_name).value_or("");
+    for (std::size_t line = manifest.find('\n'); line != std::string::npos && line + 1 < manifest.size(); line = manifest.find('\n', line + 1)) {
+        const std::size_t blank = manifest.find(' ', line);
+        if (blank == std::string::npos) break;
+        bytes += std::strtoull(manifest.c_str() + blank, nullptr, 10);
+    }
+    return bytes + manifest.size();
+}
+
 }  // namespace
 
 Cache &Cache::shared() {
-    static Cache cache(preferred_root());
+    static Cache cache(preferred_root(), size_limit());
     return cache;
 }
 
-Cache::Cache(std::string preferred) : root_(std::move(preferred)) {
+Cache::Cache(std::string preferred, std::uint64_t most_bytes) : root_(std::move(preferred)), most_bytes_(most_bytes) {
     if (!root_.empty() && usable(root_)) {
         remove_stale(root_);
         return;
@@ -125,7 +151,39 @@ std::shared_ptr<std::mutex> Cache::lock_for(const std::string &key) {
 
 std::string Cache::find(const std::string &key) const {
     const std::string path = root_ + "/" + key;
-    return !root_.empty() && intact(path) ? path : std::string();
+    if (root_.empty() || !intact(path)) return {};
+    // Used now: what prune() goes by.
+    (void)utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+    return path;
+}
+
+void Cache::prune(std::chrono::system_clock::time_point recent) const {
+    if (most_bytes_ == 0 || root_.empty()) return;
+    struct Item {
+        std::chrono::system_clock::time_point used;
+        std::uint64_t bytes;
+        std::string path;
+    };
+    std::vector<Item> items;
+    std::uint64_t total = 0;
+    std::error_code error;
+    for (const auto &entry : std::filesystem::directory_iterator(root_, error)) {
+        const std::string path = entry.path().string();
+        struct stat status;
+        if (entry.path().filename().string().starts_with("tmp-") || stat(path.c_str(), &status) != 0) continue;
+        const std::uint64_t bytes = size_of_entry(path);
+        total += bytes;
+        const auto used = std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec) + std::chrono::nanoseconds(status.st_mtim.tv_nsec);
+        if (!is_lasting(entry.path().filename().string()) && used < recent) items.push_back({used, bytes, path});
+    }
+    if (total <= most_bytes_) return;
+    std::sort(items.begin(), items.end(), [](const Item &a, const Item &b) { return a.used < b.used; });
+    for (const Item &item : items) {
+        if (total <= most_bytes_ / 4 * 3) break;
+        // Out of sight at once, whoever looks meanwhile.
+        TemporaryFolder old(root_);
+        if (old.made() && std::rename(item.path.c_str(), (old.path() + "/old").c_str()) == 0) total -= item.bytes;
+    }
 }
 
 std::string Cache::entry(const std::string &key, const Builder &build) {
@@ -133,7 +191,14 @@ std::string Cache::entry(const std::string &key, const Builder &build) {
     const std::shared_ptr<std::mutex> lock = lock_for(key);
     const std::lock_guard guard(*lock);
     if (std::string found = find(key); !found.empty()) return found;
+    // Looking through all entries costs as much as a fraction of a build.
+    constexpr unsigned builds_between = 64;
+    constexpr auto in_use = std::chrono::minutes(10);
+    if (built_.fetch_add(1, std::memory_order_relaxed) % builds_between == 0) prune(std::chrono::system_clock::now() - in_use);
+    return build_entry(key, build);
+}
 
+std::string Cache::build_entry(const std::string &key, const Builder &build) {
     TemporaryFolder folder(root_);
     if (!folder.made() || !build(folder.path())) return {};
     const std::string manifest = describe(folder.path());

@@ -1,6 +1,9 @@
 // Compiled results on disk, by content. An entry is a folder that appears complete or not at all.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,7 +18,8 @@ public:
     // it ends, where that cannot be written to or belongs to somebody else.
     static Cache &shared();
 
-    explicit Cache(std::string preferred);
+    // Entries that have not been used for long go where all take more than `most_bytes`; 0: no bound.
+    explicit Cache(std::string preferred, std::uint64_t most_bytes = 0);
     Cache(const Cache &) = delete;
     Cache &operator=(const Cache &) = delete;
     ~Cache();
@@ -31,11 +35,18 @@ public:
 
     const std::string &root() const { return root_; }
 
+    // Removes entries, those not used for longest first, until the rest takes three quarters of the bound. What was used since
+    // `recent` stays: somebody may be about to load it.
+    void prune(std::chrono::system_clock::time_point recent) const;
+
 private:
     std::shared_ptr<std::mutex> lock_for(const std::string &key);
+    std::string build_entry(const std::string &key, const Builder &build);
 
     std::string root_;
     bool private_ = false;
+    std::uint64_t most_bytes_ = 0;
+    std::atomic<unsigned> built_{0};
     std::mutex mutex_;
     std::map<std::string, std::weak_ptr<std::mutex>> locks_;
 };

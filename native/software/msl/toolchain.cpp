@@ -261,7 +261,8 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
     }
     // Infinities and NaNs stay what they are in the fast mode too: the language lets a compiler assume that there are none,
     // and kernels that mask with -INFINITY rely on compilers that do not.
-    for (const char *argument : {"-ffp-contract=fast", "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros", "-fapprox-func"}) {
+    // Estimates of reciprocal roots, refined, make NaNs of infinity and zero: they stay out.
+    for (const char *argument : {"-ffp-contract=fast", "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros", "-fapprox-func", "-mrecip=none"}) {
         arguments.emplace_back(argument);
     }
     return arguments;

@@ -1,10 +1,13 @@
 // The compile cache: many threads and processes at once, damage, folders that cannot be written to, nothing left behind.
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
@@ -110,6 +113,48 @@ void test_entries(const fs::path &folder) {
     CHECK(!fs::exists(fs::path(cache.root()) / "tmp-stale") && fs::exists(fs::path(cache.root()) / "tmp-young"));
 }
 
+// The least recently used entries make room; what is in use, and what every compilation needs, stays.
+void test_pruning(const fs::path &folder) {
+    const std::string root = (folder / "pruned").string();
+    Cache cache(root, 10000);
+    const auto build = [](const std::string &path) { return smtl::msl::write_file(path + "/data", std::string(2000, 'x')); };
+    const auto now = std::chrono::system_clock::now();
+    for (const char *key : {"headers-a", "kernel-a", "kernel-b", "kernel-c", "kernel-d", "kernel-e"}) {
+        CHECK(!cache.entry(key, build).empty());
+        const auto age = std::chrono::hours(20 - key[std::strlen(key) - 1] + 'a');
+        fs::last_write_time(fs::path(root) / key, fs::file_time_type::clock::now() - age);
+    }
+    CHECK(!cache.find("kernel-a").empty());  // used now
+    cache.prune(now - std::chrono::hours(1));
+    CHECK(fs::exists(fs::path(root) / "headers-a") && fs::exists(fs::path(root) / "kernel-a"));
+    CHECK(!fs::exists(fs::path(root) / "kernel-b") && !fs::exists(fs::path(root) / "kernel-c") && !fs::exists(fs::path(root) / "kernel-d"));
+    CHECK(fs::exists(fs::path(root) / "kernel-e") && count_temporary(root) == 0);
+    // What is gone is built again; a bound of 0 is none.
+    CHECK(!cache.entry("kernel-b", build).empty());
+    const Cache unbounded(root);
+    unbounded.prune(now + std::chrono::hours(1));
+    CHECK(fs::exists(fs::path(root) / "kernel-a") && fs::exists(fs::path(root) / "kernel-b"));
+}
+
+// A disk without room: no entry, no damage, and sources compile again once there is room.
+void test_full_disk(const fs::path &folder) {
+    Cache cache((folder / "full").string());
+    const auto fails = [](const std::string &path) {
+        CHECK(smtl::msl::write_file(path + "/half", "half of it"));
+        rlimit before;
+        getrlimit(RLIMIT_FSIZE, &before);
+        rlimit none = before;
+        none.rlim_cur = 16;
+        setrlimit(RLIMIT_FSIZE, &none);
+        const bool written = smtl::msl::write_file(path + "/data", std::string(1000, 'x'));
+        setrlimit(RLIMIT_FSIZE, &before);
+        return written;
+    };
+    std::signal(SIGXFSZ, SIG_IGN);
+    CHECK(cache.entry("key", fails).empty() && cache.find("key").empty() && count_temporary(cache.root()) == 0);
+    CHECK(!cache.entry("key", [](const std::string &path) { return smtl::msl::write_file(path + "/data", "x"); }).empty());
+}
+
 void test_unusable_folders(const fs::path &folder) {
     std::ofstream(folder / "file") << "x";
     std::string root;
@@ -177,6 +222,8 @@ int main() {
     setenv("SOFTWARE_METAL_CACHE", (folder + "/cache").c_str(), 1);
     test_hash();
     test_entries(folder);
+    test_pruning(folder);
+    test_full_disk(folder);
     test_unusable_folders(folder);
     // Processes first: a forked child of a process with threads would be another matter.
     test_processes();

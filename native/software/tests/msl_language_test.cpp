@@ -228,6 +228,32 @@ void test_names_of_the_library() {
     CHECK(dispatch(program.kernel("n::clamp")).buffer(0, a).run({1}, {1}).empty() && a[0] == 5);
 }
 
+// The fast math mode keeps the limits of roots and quotients, in loops over threads that become vector code, too.
+void test_fast_limits() {
+    const std::string source = "#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device float *a, uint i [[thread_position_in_grid]]) { a[64 + i] = rsqrt(a[i]); a[128 + i] = 3 / "
+                               "sqrt(a[i]); a[192 + i] = 1 / a[i]; a[256 + i] = sqrt(a[i]); }\n";
+    smtl_compile_options options{};
+    options.math_mode = SMTL_MATH_FAST;
+    smtl_library *library = smtl_library_compile(source.data(), source.size(), &options, nullptr);
+    char *path = library ? smtl_library_specialize(library, "k", nullptr, 0, nullptr) : nullptr;
+    char *error = nullptr;
+    smtl_kernel *kernel = path ? smtl_kernel_load(path, "smtl_entry", &error) : nullptr;
+    std::free(path);
+    if (CHECK(kernel != nullptr)) {
+        constexpr float infinity = __builtin_inff();
+        std::vector<float> a(320);
+        for (size_t i = 0; i < 64; ++i) a[i] = i % 3 == 0 ? infinity : i % 3 == 1 ? 0.0f : 4.0f;
+        CHECK(dispatch(kernel).buffer(0, a).run({64}, {64}).empty());
+        for (size_t i = 0; i < 60; i += 3) {
+            CHECK(a[64 + i] == 0 && a[128 + i] == 0 && a[192 + i] == 0 && a[256 + i] == infinity);
+            CHECK(a[65 + i] == infinity && a[129 + i] == infinity && a[193 + i] == infinity && a[257 + i] == 0);
+            CHECK(a[66 + i] == 0.5f && a[130 + i] == 1.5f && a[194 + i] == 0.25f && a[258 + i] == 2);
+        }
+        smtl_kernel_release(kernel);
+    }
+    smtl_library_release(library);
+}
+
 void test_quad_filling() {
     const std::vector<float> found = results_of(R"(
 kernel void k(device float *a, ushort i [[thread_index_in_simdgroup]]) {
@@ -252,6 +278,7 @@ int main() {
     test_vectors_and_matrices();
     test_questions_about_constants();
     test_names_of_the_library();
+    test_fast_limits();
     test_quad_filling();
     return check::report("msl_language_test");
 }
