@@ -52,8 +52,9 @@ void core::bind_launch(smtl::launch &launch) {
     copy_extent(grid_size, launch.grid);
     dynamic_memory = 0;
     for (uint32_t i = 0; i < SMTL_BUFFER_SLOTS; ++i) {
-        threadgroup_memory[i] = memory + dynamic_memory;
-        dynamic_memory += aligned(launch.dispatch->threadgroup_lengths[i]);
+        const uint32_t length = launch.dispatch->threadgroup_lengths[i];
+        threadgroup_memory[i] = length == 0 ? nullptr : memory + dynamic_memory;
+        dynamic_memory += aligned(length);
     }
     static_memory = launch.kernel->static_memory_of_thread();
     stacks.reset();

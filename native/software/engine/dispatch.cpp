@@ -34,9 +34,7 @@ std::optional<std::string> missing_argument(const smtl_dispatch &dispatch) {
             continue;
         if (!buffer) {
             const uint32_t length = dispatch.threadgroup_lengths[parameter.index];
-            if (length == 0)
-                return "threadgroup memory argument " + index + " has no length";
-            if (length < parameter.size)
+            if (length != 0 && length < parameter.size)
                 return "threadgroup memory argument " + index + " needs " + std::to_string(parameter.size) +
                        " bytes and has " + std::to_string(length);
         } else if (dispatch.buffers[parameter.index] == nullptr) {
