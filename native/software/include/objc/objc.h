@@ -1,0 +1,13 @@
+/* GCC's `nil` has the type `id`. Programs written for Apple's runtime give it to anything that takes a null pointer, `error:nil`
+ * above all, which Objective-C++ refuses for an `id`. No guard: GCC's own headers may have brought its definition back. */
+#include_next <objc/objc.h>
+
+#undef nil
+#undef Nil
+#ifdef __cplusplus
+#define nil nullptr
+#define Nil nullptr
+#else
+#define nil ((void *)0)
+#define Nil ((void *)0)
+#endif
