@@ -5,6 +5,7 @@
 // - `catch (...)` and cleanups take it as it is, a foreign exception to C++, and may throw it on;
 // - `@catch (NSException *)`, `@catch (id)` and the same in C++ name a type. For these the object is put into a C++ exception,
 //   whose handlers ask the types below whether it is theirs.
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <cxxabi.h>
@@ -32,11 +33,17 @@ struct Thrown {
     _Unwind_Exception *scratch;
 };
 
-// The C++ library's count of exceptions that no handler has taken yet.
+// A thread's exceptions in handlers, the innermost first, and its count of those that no handler has taken yet.
 struct Globals {
     void *caught;
     unsigned uncaught;
 };
+
+constexpr _Unwind_Exception_Class cxx_of_gnu = 0x474e5543432b2b00;  // "GNUCC++\0"
+// The C++ ABI's record of an exception: five pointers, the count of its handlers, and what it shares with the unwinder, before
+// which lie that count, another int and four pointers.
+constexpr std::size_t handlers_from_record = 5 * sizeof(void *);
+constexpr std::size_t header_from_handlers = 2 * sizeof(int) + 4 * sizeof(void *);
 
 thread_local bool a_type_matched;
 
@@ -96,11 +103,26 @@ _Unwind_Exception *as_cxx(const Thrown *thrown) {
     return static_cast<_Unwind_Exception *>(memory) - 1;
 }
 
+// Clang ends a `@finally` that was entered by an exception with _Unwind_Resume_or_Rethrow and, on the way out, __cxa_end_catch,
+// which would free the exception in flight. `throw;` tells the two apart by a negative count of handlers: so does this.
+void mark_as_thrown_on(_Unwind_Exception *exception) {
+    char *handlers = reinterpret_cast<char *>(exception) - header_from_handlers;
+    auto *globals = reinterpret_cast<Globals *>(abi::__cxa_get_globals());
+    if (!globals->caught || static_cast<char *>(globals->caught) + handlers_from_record != handlers) return;
+    int count;
+    std::memcpy(&count, handlers, sizeof count);
+    if (count <= 0) return;
+    count = -count;
+    std::memcpy(handlers, &count, sizeof count);
+    ++globals->uncaught;
+}
+
 }  // namespace
 
 _Unwind_Reason_Code __gnustep_objcxx_personality_v0(int version, _Unwind_Action actions, _Unwind_Exception_Class kind,
                                                     _Unwind_Exception *exception, _Unwind_Context *context) {
     auto as_it_is = [&] { return __gxx_personality_v0(version, actions, kind, exception, context); };
+    if (kind == cxx_of_gnu && actions & _UA_SEARCH_PHASE) mark_as_thrown_on(exception);
     if (kind != objective_c) return as_it_is();
     auto *thrown = reinterpret_cast<Thrown *>(exception);
     if (actions & _UA_SEARCH_PHASE) {
