@@ -10,6 +10,7 @@ use metal_bridge::{
     Buffer, CommandQueue, CompileOptions, ComputePipeline, Device, DispatchType, Library, Result,
     Size, StorageMode,
 };
+use metal_bridge_benches::beside::Row;
 use metal_bridge_benches::contenders::{
     candle_activations, candle_product, candle_q8_0, copy, gemm_product, sum,
 };
@@ -26,46 +27,6 @@ const DISPATCHES: u32 = 16;
 unsafe extern "C" {
     fn plain_open(source: *const c_char, function: *const c_char) -> bool;
     fn plain_dispatch(count: u64) -> u64;
-}
-
-/// A line of the table.
-struct Row {
-    name: String,
-    unit: &'static str,
-    ours: f64,
-    yardstick: Option<(&'static str, f64)>,
-}
-
-impl Row {
-    /// From the times of ours and the yardstick, both of `work` units.
-    fn rates(
-        name: String,
-        unit: &'static str,
-        work: f64,
-        times: &[Duration],
-        against: &'static str,
-    ) -> Row {
-        let rate = |time: Duration| work / time.as_secs_f64() / 1e9;
-        Row {
-            name,
-            unit,
-            ours: rate(times[0]),
-            yardstick: Some((against, rate(times[1]))),
-        }
-    }
-
-    fn print(&self) {
-        let Row {
-            name, unit, ours, ..
-        } = self;
-        match self.yardstick {
-            Some((what, value)) => println!(
-                "| {name} | {unit} | {ours:.1} | {what} {value:.1} | {:.2} |",
-                ours / value
-            ),
-            None => println!("| {name} | {unit} | {ours:.1} | | |"),
-        }
-    }
 }
 
 struct Metal {

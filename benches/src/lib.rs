@@ -1,5 +1,6 @@
 //! What the benchmarks share.
 
+pub mod beside;
 pub mod contenders;
 pub mod data;
 pub mod rounds;

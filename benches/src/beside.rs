@@ -1,0 +1,45 @@
+//! Lines of the table that sets the software device beside what the machine can do.
+
+use std::time::Duration;
+
+/// A line of the table.
+pub struct Row {
+    pub name: String,
+    pub unit: &'static str,
+    pub ours: f64,
+    /// What it is measured beside, and that one's value.
+    pub yardstick: Option<(&'static str, f64)>,
+}
+
+impl Row {
+    /// From the times of ours and the yardstick, both of `work` units.
+    pub fn rates(
+        name: String,
+        unit: &'static str,
+        work: f64,
+        times: &[Duration],
+        against: &'static str,
+    ) -> Row {
+        let rate = |time: Duration| work / time.as_secs_f64() / 1e9;
+        Row {
+            name,
+            unit,
+            ours: rate(times[0]),
+            yardstick: Some((against, rate(times[1]))),
+        }
+    }
+
+    /// Prints it as a line of a Markdown table.
+    pub fn print(&self) {
+        let Row {
+            name, unit, ours, ..
+        } = self;
+        match self.yardstick {
+            Some((what, value)) => println!(
+                "| {name} | {unit} | {ours:.1} | {what} {value:.1} | {:.2} |",
+                ours / value
+            ),
+            None => println!("| {name} | {unit} | {ours:.1} | | |"),
+        }
+    }
+}
