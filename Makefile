@@ -9,7 +9,7 @@ SOFTWARE_METAL = $(MAKE) -C native/software PREFIX="$(abspath $(PREFIX))" BUILD=
 SOFTWARE_METAL_BUILD = $(abspath $(or $(CARGO_TARGET_DIR),target))/software-metal
 
 .PHONY: help demo test check lint doc native sanitize portable standalone install-software-metal uninstall-software-metal \
-        shuffle foreign bench stress setup setup-check clean
+        shuffle foreign foreign-ggml bench stress setup setup-check clean
 
 help: ## lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ uninstall-software-metal: ## removes what install-software-metal put below PREFI
 
 foreign: setup ## compiles, runs and checks the Metal kernels of a package that nobody here wrote
 	cargo run --quiet --package metal-bridge-foreign
+
+foreign-ggml: setup-check ## ggml's own Metal backend, unchanged, against its CPU backend (not in CI: builds ggml, some 10 minutes)
+	$(MAKE) -C tests/foreign_ggml run
 
 bench: setup ## the benchmark tables of docs/performance.md
 	cargo bench
