@@ -83,7 +83,11 @@ KernelParameter Translator::read_parameter(Range range, bool report) {
                 continue;
             }
         }
-        indirect = indirect || tokens_[i].is("*") || tokens_[i].is("&");
+        if (tokens_[i].is("*") || tokens_[i].is("&")) {
+            // An identifier before it belongs to the type; there may be no name after it.
+            indirect = true;
+            name = type_end = range.end;
+        }
         const bool named = i > range.begin && tokens_[i].is_identifier() && !tokens_[i - 1].is("::");
         if (named && !tokens_[i].is("const") && !tokens_[i].is("volatile")) name = type_end = i;
         ++i;

@@ -39,6 +39,12 @@ void test_kernels() {
     CHECK(says(json, R"("access":"read","size":1,"conditional":true,)"));
     CHECK(says(json, R"({"index":0,"name":"memory","type":"threadgroup half *","kind":"threadgroup","access":"read_write","size":2,)"));
     CHECK(says(json, R"("function_constants":[{"name":"flag","index":7,"type":"bool","required":true}],"diagnostics":[]})"));
+    // The parameters of an explicit instantiation need no names, and have none in most sources.
+    const std::string instance = check_source(head + R"(template <typename T> kernel void add(device const T *in, device T *out, constant uint &n) { out[n] = in[n]; }
+template [[host_name("add_half")]] kernel void add<half>(device const half *, device half *, constant uint &);
+)");
+    CHECK(says(instance, R"("name":"in","type":"device const half *",)") && says(instance, R"("name":"out","type":"device half *",)"));
+    CHECK(says(instance, R"("name":"n","type":"constant uint &",)"));
 }
 
 void test_diagnostics() {
