@@ -106,6 +106,11 @@ template [[host_name("work_half")]] kernel void work<half, 4>(device half *, con
 )");
 }
 
+void test_bfloat_casts() {
+    accepted("#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device half *h, device bfloat *b, constant half *c) {\n half x = half(b[0]);\n"
+             " bfloat y = bfloat(x);\n b[1] = (bfloat)x;\n h[0] = (half)y + static_cast<half>(b[2]);\n b[3] = bfloat(c[0]);\n}\n");
+}
+
 void test_rejected() {
     rejected(2, "kernel void k(device float *a) {\n threadgroup float *p = a;\n}\n");
     rejected(2, "kernel void k(constant float *a) {\n device const float *p = a;\n}\n");
@@ -141,6 +146,7 @@ void test_rejected() {
 
 int main() {
     test_accepted();
+    test_bfloat_casts();
     test_rejected();
     return check::report("msl_lint_test");
 }

@@ -12,10 +12,14 @@ struct function_pointer_to {
 template <class T>
 using function_pointer = typename function_pointer_to<T>::type;
 
+// Its result has the type of a value, with neither qualifiers nor, in the strict check, an address space.
+template <class T>
+T by_value(T value);
+
 // A cast for values, between any two arithmetic types.
 template <class To, class From>
 inline __attribute__((always_inline)) constexpr To value_cast(From &&value) {
-    using from = metal::remove_cv_t<metal::remove_reference_t<From>>;
+    using from = decltype(by_value(value));
     using to = metal::remove_cv_t<To>;
     constexpr bool sixteen_bits =
         (metal::is_same_v<from, half> && metal::is_same_v<to, bfloat>) || (metal::is_same_v<from, bfloat> && metal::is_same_v<to, half>);
