@@ -378,6 +378,11 @@ kernel void k(device float *a) { a[0] = EMPTY TWICE(VALUE) + M_PI_F; a[1] = INFI
                             "for (int i = 0; i < N; ++i) a[i] += 1;\n}\nkernel void k(device float *a) { add<8>(a); }\n");
     std::vector<float> added(8);
     CHECK(run(unrolled.specialize("k", {}), {&added}, 1).empty() && added[7] == 1);
+    // The names of types that sources share with their programs.
+    const compiled shared("#include <simd/simd.h>\nstruct U { simd_float4 a; vector_float3 b; matrix_float4x4 m; simd::uint2 c; };\n"
+                          "kernel void k(device float *a) { U u; u.m = simd_float4x4(2.0f); u.a = u.m * vector_float4(1); a[0] = u.a.w + sizeof(U); }\n");
+    std::vector<float> sum(1);
+    CHECK(run(shared.specialize("k", {}), {&sum}, 1).empty() && sum[0] == 114);
     const compiled pragma("#pragma METAL fp math_mode(safe)\nkernel void k(device float *a) { a[0] = (a[0] + a[1]) - a[1]; }\n");
     std::vector<float> cancelled = {1e-10f, 1e10f};
     CHECK(run(pragma.specialize("k", {}), {&cancelled}, 1).empty() && cancelled[0] == 0);
