@@ -200,7 +200,9 @@ Toolchain find_toolchain() {
     hash.add(facts.macros);
     for (const std::string &word : toolchain.linker) hash.add(word);
     for (const smtl_math_mode mode : {SMTL_MATH_SAFE, SMTL_MATH_FAST}) {
-        for (const std::string &word : toolchain.compile_arguments({mode, false})) hash.add(word);
+        for (const bool sanitize : {false, true}) {
+            for (const std::string &word : toolchain.compile_arguments({mode, false, sanitize})) hash.add(word);
+        }
     }
     toolchain.fingerprint = hash.digest();
     return toolchain;
@@ -217,6 +219,11 @@ void instrument(std::vector<std::string> &arguments, const std::string &headers)
     const std::string shadow = "-asan-mapping-offset=" + std::to_string(smtl_sanitizer_stack_shadow_offset);
     for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=1", "-asan-globals=1",
                                "-asan-instrument-atomics=0", "-asan-kernel-mem-intrinsic-prefix=1", shadow.c_str(),
+                               // Within bounds for certain, or checked a moment ago, says nothing of races.
+                               "-asan-opt-globals=0", "-asan-opt-same-temp=0",
+                               // Two stores made one belong to no line.
+                               "-simplifycfg-sink-common=0", "-simplifycfg-hoist-common=0", "-simplifycfg-merge-cond-stores=0",
+                               "-enable-tail-merge=0",
                                // A loop that copies element by element stays one.
                                "-disable-loop-idiom-all"}) {
         arguments.insert(arguments.end(), {"-mllvm", option});
