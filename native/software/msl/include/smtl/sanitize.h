@@ -54,6 +54,26 @@ SMTL_HOOK void *__asan_memset(void *to, int value, size_t size) {
     return __builtin_memset(to, value, size);
 }
 
+/* Large frames note the state of their objects by calls: as many bytes of the state at `state` become `value`. */
+#define SMTL_STATE_HOOK(value)                                                                                         \
+    SMTL_HOOK void __asan_set_shadow_##value(uintptr_t state, size_t size) {                                           \
+        __builtin_memset((void *)state, 0x##value, size);                                                              \
+    }
+SMTL_STATE_HOOK(00)
+SMTL_STATE_HOOK(01)
+SMTL_STATE_HOOK(02)
+SMTL_STATE_HOOK(03)
+SMTL_STATE_HOOK(04)
+SMTL_STATE_HOOK(05)
+SMTL_STATE_HOOK(06)
+SMTL_STATE_HOOK(07)
+SMTL_STATE_HOOK(f1)
+SMTL_STATE_HOOK(f2)
+SMTL_STATE_HOOK(f3)
+SMTL_STATE_HOOK(f5)
+SMTL_STATE_HOOK(f8)
+#undef SMTL_STATE_HOOK
+
 /* Threads end on stacks that the engine cleans before it uses them again. */
 SMTL_HOOK void __asan_handle_no_return() {}
 
