@@ -3,17 +3,41 @@
 
 #define SMTL_PROPERTY(type, getter, setter, name) __declspec(property(get = getter, put = setter)) type name
 
-#define SMTL_SWIZZLE1(a, A)                                            \
-    SMTL_FUNCTION constexpr T get_##a() const { return T(native.a); }  \
-    SMTL_FUNCTION constexpr void put_##a(T value) & { native.a = value; } \
-    SMTL_PROPERTY(T, get_##a, put_##a, a);                             \
+// Only the components that are named are read and written. Clang takes the whole vector, which is the same where nobody
+// watches.
+#if SMTL_SANITIZE
+#define SMTL_GET1(a)                                                                                 \
+    if (!__builtin_is_constant_evaluated())                                                          \
+    return reinterpret_cast<const T *>(&native)[detail::component_numbers<size>().a]
+#define SMTL_PUT1(a)                                                                                 \
+    if (!__builtin_is_constant_evaluated()) {                                                        \
+        reinterpret_cast<T *>(&native)[detail::component_numbers<size>().a] = value;                 \
+        return;                                                                                      \
+    }
+#define SMTL_GET_ALL(n, name)                                                                        \
+    if (!__builtin_is_constant_evaluated())                                                          \
+    return vec<T, n>(from_native, detail::gather<T, n, size>(native, detail::component_numbers<size>().name))
+#define SMTL_PUT_ALL(n, name)                                                                        \
+    if (!__builtin_is_constant_evaluated())                                                          \
+    return detail::scatter<T, n, size>(native, detail::component_numbers<size>().name, value.native)
+#else
+#define SMTL_GET1(a)
+#define SMTL_PUT1(a)
+#define SMTL_GET_ALL(n, name)
+#define SMTL_PUT_ALL(n, name)
+#endif
+
+#define SMTL_SWIZZLE1(a, A)                                                               \
+    SMTL_FUNCTION constexpr T get_##a() const { SMTL_GET1(a); return T(native.a); }       \
+    SMTL_FUNCTION constexpr void put_##a(T value) & { SMTL_PUT1(a); native.a = value; }   \
+    SMTL_PROPERTY(T, get_##a, put_##a, a);                                                \
     SMTL_PROPERTY(T, get_##a, put_##a, A);
 
 // A setter with a component twice does not compile where it is used.
-#define SMTL_SWIZZLE_OF(n, name, alternative)                                                              \
-    SMTL_FUNCTION constexpr vec<T, n> get_##name() const { return vec<T, n>(from_native, native.name); }   \
-    SMTL_FUNCTION constexpr void put_##name(vec<T, n> value) & { native.name = value.native; }             \
-    __declspec(property(get = get_##name, put = put_##name)) vec<T, n> name;                               \
+#define SMTL_SWIZZLE_OF(n, name, alternative)                                                                              \
+    SMTL_FUNCTION constexpr vec<T, n> get_##name() const { SMTL_GET_ALL(n, name); return vec<T, n>(from_native, native.name); } \
+    SMTL_FUNCTION constexpr void put_##name(vec<T, n> value) & { SMTL_PUT_ALL(n, name); native.name = value.native; }      \
+    __declspec(property(get = get_##name, put = put_##name)) vec<T, n> name;                                               \
     __declspec(property(get = get_##name, put = put_##name)) vec<T, n> alternative;
 
 #define SMTL_SWIZZLE2(a, A, b, B) SMTL_SWIZZLE_OF(2, a##b, A##B)

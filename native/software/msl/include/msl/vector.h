@@ -60,6 +60,36 @@ SMTL_FUNCTION constexpr native_t<To, N> convert(native_t<From, N> value) {
     }
 }
 
+#if SMTL_SANITIZE
+// 0, 1, 2 ...: a swizzle of them says which components it names.
+template <int N>
+SMTL_FUNCTION constexpr native_t<int, N> component_numbers() {
+    if constexpr (N == 2) return {0, 1};
+    else if constexpr (N == 3) return {0, 1, 2};
+    else return {0, 1, 2, 3};
+}
+
+// Not loops: the optimiser leaves these as they are, and vectors that are indexed by variables in memory.
+template <class T, int N, int Size>
+SMTL_FUNCTION native_t<T, N> gather(const native_t<T, Size> &from, native_t<int, N> places) {
+    const T *components = reinterpret_cast<const T *>(&from);
+    native_t<T, N> result = components[places[0]];
+    result[1] = components[places[1]];
+    if constexpr (N > 2) result[2] = components[places[2]];
+    if constexpr (N > 3) result[3] = components[places[3]];
+    return result;
+}
+
+template <class T, int N, int Size>
+SMTL_FUNCTION void scatter(native_t<T, Size> &to, native_t<int, N> places, native_t<T, N> values) {
+    T *components = reinterpret_cast<T *>(&to);
+    components[places[0]] = T(values[0]);
+    components[places[1]] = T(values[1]);
+    if constexpr (N > 2) components[places[2]] = T(values[2]);
+    if constexpr (N > 3) components[places[3]] = T(values[3]);
+}
+#endif
+
 struct from_native_t {};
 constexpr from_native_t from_native{};
 
