@@ -33,7 +33,9 @@ std::string distance_in_words(int64_t offset, size_t size, uint64_t length) {
 smtl_watched *running_dispatch::find(uintptr_t address) {
     if (last_found_ != nullptr && last_found_->room.contains(address))
         return last_found_;
-    smtl_watched *const found = image_.contains(address) ? image_.variable_near(address) : find_watched(address);
+    smtl_watched *found = image_.contains(address) ? nullptr : find_watched(address);
+    if (found == nullptr)
+        found = image_.variable_near(address);
     /* What lies beside threadgroup variables is looked up every time: it may be something else. */
     if (found != nullptr && found->kind != memory_kind::threadgroup_variable)
         last_found_ = found;
@@ -107,8 +109,12 @@ void running_dispatch::report_outside(const smtl_watched &watched, uintptr_t add
 /* The access takes place in memory that is nobody's, and the kernel goes on. False where there can be none: the hole belongs
  * to somebody else. */
 bool running_dispatch::give_scratch_memory(const smtl_watched &watched, uintptr_t address, size_t size) {
-    if (watched.kind == memory_kind::threadgroup_variable)
-        return image_.contains(address) && image_.contains(address + size - 1);
+    if (watched.kind == memory_kind::threadgroup_variable && image_.contains(address) && image_.contains(address + size - 1))
+        return true;
+    /* Behind the last variable there is room where nobody else has taken it. */
+    const bool behind_image = watched.kind == memory_kind::threadgroup_variable;
+    if (behind_image && watched.room.contains(address) && watched.room.contains(address + size - 1))
+        return give_free_pages(address, size);
     if (!watched.in_window || !watched.room.contains(address) || !watched.room.contains(address + size - 1))
         return false;
     const uintptr_t mapped_end = watched.freed ? 0 : watched.mapped + watched.mapped_length;
@@ -118,6 +124,17 @@ bool running_dispatch::give_scratch_memory(const smtl_watched &watched, uintptr_
         if (scratch_pages_.size() >= most_scratch_pages || !windows::map(at, page, -1, 0))
             return false;
         scratch_pages_.insert(at);
+    }
+    return true;
+}
+
+bool running_dispatch::give_free_pages(uintptr_t address, size_t size) {
+    for (uintptr_t at = address & ~(page - 1); at < address + size; at += page) {
+        if (image_.contains(at) || pages_behind_image_.contains(at))
+            continue;
+        if (pages_behind_image_.size() >= most_scratch_pages || !windows::map_free(at, page))
+            return false;
+        pages_behind_image_.insert(at);
     }
     return true;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <sys/mman.h>
+
 #include "history.h"
 #include "stack.h"
 
@@ -42,6 +44,8 @@ running_dispatch::running_dispatch(const smtl_dispatch &dispatch, const char *ke
 
 running_dispatch::~running_dispatch() {
     constexpr size_t page = 4096;
+    for (const uintptr_t behind : pages_behind_image_)
+        munmap(reinterpret_cast<void *>(behind), page);
     for (const uintptr_t scratch : scratch_pages_)
         windows::unmap(scratch, page);
     for (smtl_watched *const watched : borrowed_)

@@ -78,6 +78,7 @@ class running_dispatch {
     void check_stack(uintptr_t address, size_t size, uint32_t how, const void *place);
     void check_elsewhere(uintptr_t address, size_t size, uint32_t how, const void *place);
     bool give_scratch_memory(const smtl_watched &watched, uintptr_t address, size_t size);
+    bool give_free_pages(uintptr_t address, size_t size);
     void report_bounds(finding found);
     void report_outside(const smtl_watched &watched, uintptr_t address, size_t size, uint32_t how, const void *place);
     void report_elsewhere(const constant_table *table, uintptr_t address, size_t size, uint32_t how, const void *place);
@@ -117,7 +118,7 @@ class running_dispatch {
     const uint32_t checks_;
     std::string error_;
     smtl_watched *last_found_ = nullptr;
-    std::set<uintptr_t> scratch_pages_;
+    std::set<uintptr_t> scratch_pages_, pages_behind_image_;
     std::vector<smtl_watched *> borrowed_; /* buffers that only this dispatch says anything of */
 
     uint32_t first_run_ = 0, run_ = 0;

@@ -66,6 +66,18 @@ bool windows::map(uintptr_t address, size_t length, int file, size_t offset) {
                 off_t(offset)) != MAP_FAILED;
 }
 
+bool windows::map_free(uintptr_t address, size_t length) {
+    void *const wanted = reinterpret_cast<void *>(address);
+    void *const mapped = mmap(wanted, length, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (mapped == wanted)
+        return true;
+    /* A kernel too old for the flag takes the address as a hint. */
+    if (mapped != MAP_FAILED)
+        munmap(mapped, length);
+    return false;
+}
+
 void windows::unmap(uintptr_t address, size_t length) {
     mmap(reinterpret_cast<void *>(address), length, PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
          -1, 0);

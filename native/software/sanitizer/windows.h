@@ -33,6 +33,8 @@ class windows {
     /* Maps memory at `address`, in a window; zeroed, or that of `file` from `offset` on. */
     static bool map(uintptr_t address, size_t length, int file, size_t offset);
     static void unmap(uintptr_t address, size_t length);
+    /* Zeroed memory outside of windows, where nothing is. */
+    static bool map_free(uintptr_t address, size_t length);
 
   private:
     static constexpr size_t large = size_t(64) << 30, small = size_t(4) << 30;
