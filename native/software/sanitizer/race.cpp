@@ -2,6 +2,7 @@
 #include "running.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "history.h"
 #include "order.h"
@@ -33,8 +34,30 @@ void running_dispatch::check_race(smtl_watched &watched, size_t offset, size_t s
             earlier = *found;
         record(state, now, where, watched.tracked);
     });
-    if (earlier.run != 0)
+    if (earlier.run == 0)
+        return;
+    if (is_write(earlier) && is_write(now) && size <= sizeof(pending_write::before))
+        hold_back(watched, offset, size, earlier, now);
+    else
         report_race(watched, offset, size, earlier, now);
+}
+
+/* Two threads that write the same value do no harm, whoever comes first. What this one writes shows when it has. */
+void running_dispatch::hold_back(const smtl_watched &watched, size_t offset, size_t size, const access &earlier,
+                                 const access &now) {
+    pending_write held{&watched, offset, size, earlier, now, {}};
+    std::memcpy(held.before, reinterpret_cast<const void *>(watched.base + offset), size);
+    pending_.push_back(held);
+}
+
+void running_dispatch::settle_writes() {
+    if (pending_.empty())
+        return;
+    const std::vector<pending_write> held = std::move(pending_);
+    pending_.clear();
+    for (const pending_write &write : held)
+        if (std::memcmp(write.before, reinterpret_cast<const void *>(write.watched->base + write.offset), write.size) != 0)
+            report_race(*write.watched, write.offset, write.size, write.earlier, write.now);
 }
 
 const access *running_dispatch::conflict(const cell &state, const access &now, space where, bool tracked) {
@@ -137,6 +160,7 @@ void running_dispatch::fence(uint32_t memory) {
 }
 
 void running_dispatch::simdgroup_barrier(uint32_t memory) {
+    settle_writes();
     ++clock_;
     barrier_clocks &own = simdgroups_[facts_.core->thread / SMTL_SIMD_WIDTH];
     if (memory & device_flag)
@@ -146,6 +170,7 @@ void running_dispatch::simdgroup_barrier(uint32_t memory) {
 }
 
 void running_dispatch::arrive(uint32_t site, uint32_t memory, const void *instruction) {
+    settle_writes();
     /* The instruction is the one to go on with. */
     const access now = running_access(0, instruction);
     barrier_memory_ = arrived_ ? barrier_memory_ & memory : memory;

@@ -44,6 +44,7 @@ running_dispatch::running_dispatch(const smtl_dispatch &dispatch, const char *ke
 
 running_dispatch::~running_dispatch() {
     constexpr size_t page = 4096;
+    settle_writes();
     for (const uintptr_t behind : pages_behind_image_)
         munmap(reinterpret_cast<void *>(behind), page);
     for (const uintptr_t scratch : scratch_pages_)
@@ -115,6 +116,7 @@ void running_dispatch::begin_threadgroup() {
 }
 
 void running_dispatch::begin_thread(const void *stack_bottom, size_t stack_size) {
+    settle_writes();
     clean_stack(stack_bottom, stack_size);
 }
 
@@ -126,6 +128,9 @@ void running_dispatch::touch(uintptr_t address, size_t size, uint32_t how, const
     }
     if (size == 0)
         return;
+    /* All rows of a matrix are announced before the first is stored. */
+    if (!(how & SMTL_TOUCH_COLLECTIVE))
+        settle_writes();
     smtl_watched *const watched = find(address);
     if (watched == nullptr) {
         check_elsewhere(address, size, how, place);

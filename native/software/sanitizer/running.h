@@ -90,6 +90,15 @@ class running_dispatch {
     bool in_order(const access &earlier, const access &now, space where, bool tracked);
     bool is_published(const access &earlier) const;
     void exchange_through(uintptr_t location, uint32_t how, const access &now);
+    /* A write in conflict with another one that may yet turn out to write what is there already. */
+    struct pending_write {
+        const smtl_watched *watched;
+        size_t offset, size;
+        access earlier, now;
+        unsigned char before[64];
+    };
+    void hold_back(const smtl_watched &watched, size_t offset, size_t size, const access &earlier, const access &now);
+    void settle_writes();
     void report_race(const smtl_watched &watched, size_t offset, size_t size, const access &earlier, const access &now);
 
     /* uninit */
@@ -131,6 +140,8 @@ class running_dispatch {
     std::vector<uintptr_t> acquired_; /* atomics that this threadgroup has read */
     size_t last_compared_ = SIZE_MAX; /* dispatch, and whether this one comes after it: tracked, untracked */
     bool last_order_[2] = {};
+
+    std::vector<pending_write> pending_;
 
     struct arrival {
         uint32_t site = 0;
