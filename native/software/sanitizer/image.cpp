@@ -50,11 +50,15 @@ class mapped_file {
     size_t size_ = 0;
 };
 
-/* The variable's own name: what a demangled `kernel(float*)::scratch` ends with. */
+/* The variable's own name: what a demangled `kernel(float*)::scratch` ends with. The optimiser appends ".0" and the like to
+ * the parts of what it takes apart. */
 std::string name_of(const char *symbol) {
+    const std::string whole = symbol;
+    std::string name = whole.substr(0, whole.find('.', 1));
     int status = 0;
-    char *const demangled = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
-    std::string name = demangled != nullptr ? demangled : symbol;
+    char *const demangled = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+    if (demangled != nullptr)
+        name = demangled;
     std::free(demangled);
     const size_t scope = name.rfind("::");
     return scope == std::string::npos ? name : name.substr(scope + 2);
