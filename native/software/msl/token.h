@@ -28,8 +28,12 @@ struct Token {
         replacement = std::move(with);
         replaced = true;
     }
-    // Blanks keep the columns of what follows on the line.
-    void erase() { replace(std::string(text.size(), ' ')); }
+    // Blanks keep the columns of what follows on the line, line breaks its number.
+    void erase() {
+        std::string blank(text);
+        for (char &c : blank) c = c == '\n' ? '\n' : ' ';
+        replace(std::move(blank));
+    }
 };
 
 // Splits `source`, which must outlive the tokens. Any bytes are accepted: what is no token of C++ becomes a punctuator, for
