@@ -137,7 +137,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
 {
     return [[[MTLComputePipelineReflection alloc] initWithArguments:_arguments
                                                                  count:_argumentCount
-                                                                 owner:_function->_library] autorelease];
+                                                                 library:_function->_library] autorelease];
 }
 
 - (id<MTLDevice>)device

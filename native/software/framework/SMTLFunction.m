@@ -208,7 +208,7 @@ static size_t constant_size(MTLDataType type)
     const smtl_argument *argument = [self bufferArgumentAt:bufferIndex];
     SMTL_REQUIRE(argument != NULL, where, @"function %@ takes no buffer at index %lu", _name,
                  (unsigned long)bufferIndex);
-    const smtl_type *pointee = argument->pointee;
+    const smtl_type *pointee = smtl_library_pointee(_library->_library, argument);
     SMTL_REQUIRE(pointee != NULL && pointee->data_type == MTLDataTypeStruct, where,
                  @"buffer %lu of function %@ is no structure, and so no argument buffer", (unsigned long)bufferIndex,
                  _name);

@@ -6,13 +6,15 @@
 #import <Metal/MTLArgument.h>
 #import <Metal/MTLComputePipeline.h>
 
-/* Autoreleased: of each argument an id<MTLBinding>. `owner` keeps the arguments' strings and types. */
-NSArray *SMTLReflectBindings(const smtl_argument *arguments, size_t count, id owner);
+@class SMTLLibrary;
+
+/* Autoreleased: of each argument, which are of the library, an id<MTLBinding>. */
+NSArray *SMTLReflectBindings(const smtl_argument *arguments, size_t count, SMTLLibrary *library);
 /* The older class for one argument, autoreleased. */
-MTLArgument *SMTLReflectArgument(const smtl_argument *argument, id owner);
+MTLArgument *SMTLReflectArgument(const smtl_argument *argument, SMTLLibrary *library);
 
 @interface MTLComputePipelineReflection (SMTL)
-- (instancetype)initWithArguments:(const smtl_argument *)arguments count:(size_t)count owner:(id)owner;
+- (instancetype)initWithArguments:(const smtl_argument *)arguments count:(size_t)count library:(SMTLLibrary *)library;
 @end
 
 @interface MTLFunctionReflection (SMTL)

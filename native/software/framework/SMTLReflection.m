@@ -1,6 +1,7 @@
 #import "SMTLReflection.h"
 
 #import "SMTLArgumentEncoder.h"
+#import "SMTLLibrary.h"
 #import "SMTLTypes.h"
 
 @interface SMTLBinding : SMTLObject <MTLBufferBinding, MTLThreadgroupBinding> {
@@ -12,9 +13,9 @@
     BOOL _used;
 @public
     const smtl_type *_type_of_data;
-    id _owner; /* retained: what keeps that type */
+    SMTLLibrary *_library; /* retained: it keeps that type */
 }
-- (instancetype)initWithArgument:(const smtl_argument *)argument owner:(id)owner;
+- (instancetype)initWithArgument:(const smtl_argument *)argument library:(SMTLLibrary *)library;
 @end
 
 @implementation SMTLBinding
@@ -30,7 +31,7 @@
     return SMTL_OBJECT_REFLECTION;
 }
 
-- (instancetype)initWithArgument:(const smtl_argument *)argument owner:(id)owner
+- (instancetype)initWithArgument:(const smtl_argument *)argument library:(SMTLLibrary *)library
 {
     self = [super init];
     _name = [[NSString alloc] initWithUTF8String:argument->name];
@@ -39,15 +40,15 @@
     _index = argument->index;
     _size = argument->type_size;
     _used = argument->used;
-    _type_of_data = argument->pointee;
-    _owner = [owner retain];
+    _type_of_data = smtl_library_pointee(library->_library, argument);
+    _library = [library retain];
     return self;
 }
 
 - (void)dealloc
 {
     [_name release];
-    [_owner release];
+    [_library release];
     [super dealloc];
 }
 
@@ -193,20 +194,20 @@ static NSUInteger alignment_of(NSUInteger size)
 
 @end
 
-NSArray *SMTLReflectBindings(const smtl_argument *arguments, size_t count, id owner)
+NSArray *SMTLReflectBindings(const smtl_argument *arguments, size_t count, SMTLLibrary *library)
 {
     NSMutableArray *bindings = [NSMutableArray arrayWithCapacity:count];
     for (size_t i = 0; i < count; i++) {
-        SMTLBinding *binding = [[SMTLBinding alloc] initWithArgument:&arguments[i] owner:owner];
+        SMTLBinding *binding = [[SMTLBinding alloc] initWithArgument:&arguments[i] library:library];
         [bindings addObject:binding];
         [binding release];
     }
     return bindings;
 }
 
-MTLArgument *SMTLReflectArgument(const smtl_argument *argument, id owner)
+MTLArgument *SMTLReflectArgument(const smtl_argument *argument, SMTLLibrary *library)
 {
-    SMTLBinding *binding = [[SMTLBinding alloc] initWithArgument:argument owner:owner];
+    SMTLBinding *binding = [[SMTLBinding alloc] initWithArgument:argument library:library];
     MTLArgument *shown = [[[MTLArgument alloc] initWithBinding:binding] autorelease];
     [binding release];
     return shown;
@@ -218,7 +219,7 @@ id<MTLArgumentEncoder> SMTLNewEncoderForBinding(SMTLDevice *device, id<MTLBuffer
     if (own == nil || own->_type_of_data == NULL || own->_type_of_data->data_type != MTLDataTypeStruct) {
         return nil;
     }
-    return [[SMTLArgumentEncoder alloc] initWithDevice:device structure:own->_type_of_data owner:own->_owner];
+    return [[SMTLArgumentEncoder alloc] initWithDevice:device structure:own->_type_of_data owner:own->_library];
 }
 
 @implementation MTLComputePipelineReflection
@@ -226,10 +227,10 @@ id<MTLArgumentEncoder> SMTLNewEncoderForBinding(SMTLDevice *device, id<MTLBuffer
 @synthesize bindings = _bindings;
 @synthesize arguments = _arguments;
 
-- (instancetype)initWithArguments:(const smtl_argument *)arguments count:(size_t)count owner:(id)owner
+- (instancetype)initWithArguments:(const smtl_argument *)arguments count:(size_t)count library:(SMTLLibrary *)library
 {
     self = [super init];
-    _bindings = [SMTLReflectBindings(arguments, count, owner) retain];
+    _bindings = [SMTLReflectBindings(arguments, count, library) retain];
     NSMutableArray *older = [[NSMutableArray alloc] initWithCapacity:count];
     for (SMTLBinding *binding in _bindings) {
         MTLArgument *argument = [[MTLArgument alloc] initWithBinding:binding];

@@ -74,7 +74,16 @@ void Translator::erase_address_spaces_and_attributes() {
             for (const Attribute &attribute : attributes_in({i, past})) {
                 keep = keep || is_standard(attribute.name) || attribute.name.ends_with("::");
             }
-            if (!keep) erase_range({i, past});
+            // As a comment the index of a member stays, for types.cpp to find.
+            constexpr Index shortest = std::string_view("[[id(0)]]").size() - 1;
+            if (past - i >= shortest && tokens_[i + 2].is("id")) {
+                tokens_[i].replace("/*");
+                tokens_[i + 1].replace("");
+                tokens_[past - 2].replace("");
+                tokens_[past - 1].replace("*/");
+            } else if (!keep) {
+                erase_range({i, past});
+            }
             i = past - 1;
             continue;
         }

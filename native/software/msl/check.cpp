@@ -83,6 +83,8 @@ void describe_members(Json &json, const smtl_type *type) {
         json.string(member.name);
         json.key("offset");
         json.number(member.offset);
+        json.key("index");
+        json.number(member.argument_index);
         json.key("type");
         json.string(data_type_name(member.type->data_type));
         json.key("size");
@@ -92,7 +94,7 @@ void describe_members(Json &json, const smtl_type *type) {
     json.close(']');
 }
 
-void describe_kernels(Json &json, const smtl_library *library) {
+void describe_kernels(Json &json, smtl_library *library) {
     json.key("kernels");
     json.open('[');
     for (std::size_t i = 0; library && i < library->reflection.kernels.size(); ++i) {
@@ -119,7 +121,7 @@ void describe_kernels(Json &json, const smtl_library *library) {
             json.number(argument.type_size);
             json.key("conditional");
             json.boolean(argument.conditional);
-            describe_members(json, argument.pointee);
+            describe_members(json, argument.kind == SMTL_ARGUMENT_BUFFER ? smtl_library_pointee(library, &argument) : nullptr);
             json.close('}');
         }
         json.close(']');

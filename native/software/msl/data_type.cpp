@@ -39,6 +39,9 @@ const Family *family_of(std::uint32_t data_type) {
 }  // namespace
 
 std::string data_type_name(std::uint32_t data_type) {
+    if (data_type == struct_data_type) return "struct";
+    if (data_type == array_data_type) return "array";
+    if (data_type == pointer_data_type) return "pointer";
     const Family *family = family_of(data_type);
     if (!family) return "MTLDataType " + std::to_string(data_type);
     const std::uint32_t components = data_type - family->scalar + 1;

@@ -1,4 +1,4 @@
-// MTLDataType: the types that function constants can have.
+// MTLDataType: the types of function constants and of what is in buffers.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,8 @@
 #include "msl.h"
 
 namespace smtl::msl {
+
+constexpr std::uint32_t struct_data_type = 1, array_data_type = 2, pointer_data_type = 60;
 
 // As Metal spells it.
 std::string data_type_name(std::uint32_t data_type);

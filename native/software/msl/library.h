@@ -11,6 +11,7 @@
 #include "msl.h"
 #include "reflection.h"
 #include "toolchain.h"
+#include "types.h"
 
 namespace smtl::msl {
 
@@ -44,6 +45,7 @@ struct smtl_library {
     smtl::msl::Reflection reflection;
     std::vector<std::vector<smtl_argument>> arguments;  // of each kernel; they point into `reflection`
     std::vector<smtl_function_constant> constants;
+    smtl::msl::TypeTable types;
 
     // The folder with the precompiled source and its reflection, from the cache or compiled now; empty with `errors`.
     std::string entry(const smtl::msl::Translation *translation, std::string &errors) const;

@@ -72,11 +72,14 @@ typedef struct {
     size_t type_size; /* of the pointed-to type where it is known, else 0 */
     bool conditional; /* present only where a function constant says so */
     bool used; /* true until machine code tells otherwise: a pipeline knows, a library does not */
-    const smtl_type *pointee; /* NULL where it is not known */
 } smtl_argument;
 
 /* The buffer and threadgroup arguments of a kernel; the array lives as long as the library. SIZE_MAX: no such function. */
 size_t smtl_library_arguments(smtl_library *library, const char *function, const smtl_argument **arguments);
+
+/* The type that a buffer argument refers to; NULL where it is not known. It lives as long as the library. The first question
+ * about a structure runs the compiler. */
+const smtl_type *smtl_library_pointee(smtl_library *library, const smtl_argument *argument);
 
 /* What [[max_total_threads_per_threadgroup(n)]] of a kernel says; 0 where it says nothing. */
 uint32_t smtl_library_max_total_threads(const smtl_library *library, const char *function);
@@ -124,7 +127,7 @@ bool smtl_lint(const char *source, size_t length, const smtl_compile_options *op
  *   {"succeeded": bool,
  *    "kernels": [{"name", "max_total_threads_per_threadgroup",
  *                 "arguments": [{"index", "name", "type", "kind": "buffer" or "threadgroup", "access": "read" or "read_write",
- *                                "size", "conditional", "members": [{"name", "offset", "type", "size"}]}]}],
+ *                                "size", "conditional", "members": [{"name", "offset", "index", "type", "size"}]}]}],
  *    "function_constants": [{"name", "index", "type", "required"}],
  *    "diagnostics": [{"file", "line", "column", "severity": "error", "warning" or "note", "message", "source", "caret"}]}
  *

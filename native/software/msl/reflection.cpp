@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::string_view section_name = "smtl_reflection";
 
-// The bytes of a section of a 64-bit object file of this machine's byte order.
+}  // namespace
+
 std::string_view find_section(std::string_view object, std::string_view name) {
     Elf64_Ehdr header;
     if (!read_at(object, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return {};
@@ -29,8 +30,6 @@ std::string_view find_section(std::string_view object, std::string_view name) {
     }
     return {};
 }
-
-}  // namespace
 
 std::string reflection_source(const Translation &translation) {
     std::string text = "#include <msl/reflection.h>\n";

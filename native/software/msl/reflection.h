@@ -32,6 +32,9 @@ struct Reflection {
     std::string warnings;
 };
 
+// The bytes of a section of a 64-bit object file of this machine's byte order; empty where there is none.
+std::string_view find_section(std::string_view object, std::string_view name);
+
 // A translation unit whose object file, compiled on top of the library's own code, holds all facts in one section.
 std::string reflection_source(const Translation &translation);
 

@@ -145,6 +145,69 @@ static void test_descriptors(void)
     [pipeline release];
 }
 
+/* Encoders made from the function itself, and what reflection says of the structure. */
+static void test_function(void)
+{
+    NSError *error = nil;
+    id<MTLLibrary> library = [device newLibraryWithSource:arguments_source options:nil error:&error];
+    id<MTLFunction> function = [library newFunctionWithName:@"scatter"];
+    MTLAutoreleasedArgument argument = nil;
+    id<MTLArgumentEncoder> outer = [function newArgumentEncoderWithBufferIndex:0 reflection:&argument];
+    CHECK([outer encodedLength] == sizeof(outer_arguments) && [outer alignment] == 8);
+    CHECK([[argument name] isEqual:@"outer"] && [argument bufferDataType] == MTLDataTypeStruct);
+    id<MTLArgumentEncoder> inner = [outer newArgumentEncoderForBufferAtIndex:1];
+    CHECK([inner encodedLength] == sizeof(inner_arguments));
+    CHECK([outer newArgumentEncoderForBufferAtIndex:0] == nil);
+
+    id<MTLBuffer> targets[5];
+    for (int i = 0; i < 5; i++) {
+        targets[i] = make_ints(8, -1, 0);
+    }
+    id<MTLBuffer> inner_buffer = [device newBufferWithLength:[inner encodedLength] options:0];
+    id<MTLBuffer> outer_buffer = [device newBufferWithLength:[outer encodedLength] options:0];
+    [inner setArgumentBuffer:inner_buffer offset:0];
+    [inner setBuffer:targets[1] offset:0 atIndex:0];
+    *(int *)[inner constantDataAtIndex:1] = 7;
+    [outer setArgumentBuffer:outer_buffer offset:0];
+    [outer setBuffer:targets[0] offset:0 atIndex:0];
+    [outer setBuffer:inner_buffer offset:0 atIndex:1];
+    *(float *)[outer constantDataAtIndex:2] = 2.0f;
+    for (NSUInteger i = 0; i < 3; i++) {
+        [outer setBuffer:targets[2 + i] offset:0 atIndex:3 + i];
+    }
+    id<MTLComputePipelineState> pipeline = make_pipeline(library, @"scatter");
+    check_scatter(pipeline, outer_buffer, targets);
+
+    MTLStructType *structure = [argument bufferStructType];
+    CHECK([[structure members] count] == 4);
+    MTLStructMember *many = [structure memberByName:@"many"];
+    CHECK([many dataType] == MTLDataTypeArray && [many argumentIndex] == 3 && [many offset] == 24);
+    CHECK([[many arrayType] arrayLength] == 3 && [[many arrayType] stride] == 8);
+    CHECK([[many arrayType] elementType] == MTLDataTypePointer);
+    MTLPointerType *nested = [[structure memberByName:@"inner"] pointerType];
+    CHECK([nested elementIsArgumentBuffer] && [nested access] == MTLBindingAccessReadOnly);
+    CHECK([[[nested elementStructType] memberByName:@"amount"] dataType] == MTLDataTypeInt);
+    CHECK([[[structure memberByName:@"first"] pointerType] access] == MTLBindingAccessReadWrite);
+    CHECK([[structure memberByName:@"scale"] dataType] == MTLDataTypeFloat && [structure memberByName:@"none"] == nil);
+    id<MTLBufferBinding> binding =
+        (id<MTLBufferBinding>)[[[library reflectionForFunctionWithName:@"scatter"] bindings] objectAtIndex:0];
+    id<MTLArgumentEncoder> bound = [device newArgumentEncoderWithBufferBinding:binding];
+    CHECK([bound encodedLength] == [outer encodedLength]);
+    CHECK_RAISES("takes no buffer at index 1", [function newArgumentEncoderWithBufferIndex:1]);
+
+    [bound release];
+    for (int i = 0; i < 5; i++) {
+        [targets[i] release];
+    }
+    [pipeline release];
+    [inner_buffer release];
+    [outer_buffer release];
+    [inner release];
+    [outer release];
+    [function release];
+    [library release];
+}
+
 /* Sizes and alignments that differ by type. */
 static void test_layout(void)
 {
@@ -172,6 +235,7 @@ int main(void)
         queue = [device newCommandQueue];
         RUN(test_by_hand);
         RUN(test_descriptors);
+        RUN(test_function);
         RUN(test_layout);
         [queue release];
     }

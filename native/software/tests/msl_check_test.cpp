@@ -47,6 +47,26 @@ template [[host_name("add_half")]] kernel void add<half>(device const half *, de
     CHECK(says(instance, R"("name":"n","type":"constant uint &",)"));
 }
 
+void test_members() {
+    const std::string json = check_source(head + R"(constant constexpr uint first = 4;
+struct Inner { float3 at; Inner device *next; };
+typedef struct {
+    device const half *values [[id(first + 1)]];
+    array<device float *, 3> many [[id(8)]];
+    uint sizes[2], count;
+    Inner inner [[id(20), maybe_unused]];
+} Arguments;
+struct Methods { int x; int twice() const constant { return x * 2; } };
+kernel void k(constant Arguments &arguments, constant Methods &methods) { arguments.many[0][0] = arguments.values[methods.twice()]; }
+)");
+    CHECK(says(json, R"("name":"arguments","type":"constant Arguments &",)"));
+    CHECK(says(json, R"("members":[{"name":"values","offset":0,"index":5,"type":"pointer","size":8},{"name":"many","offset":8,"index":8,"type":"array","size":24},)"));
+    CHECK(says(json, R"({"name":"sizes","offset":32,"index":11,"type":"array","size":8},{"name":"count","offset":40,"index":13,"type":"uint","size":4},)"));
+    CHECK(says(json, R"({"name":"inner","offset":48,"index":20,"type":"struct","size":32}]})"));
+    // What has more than members is not looked into.
+    CHECK(says(json, R"("name":"methods","type":"constant Methods &","kind":"buffer","access":"read","size":4,"conditional":false,"members":[]})"));
+}
+
 void test_diagnostics() {
     const std::string wrong = check_source("kernel void k(device float *a) {\n\ta[0] = \"\xff\";\n}\n");
     CHECK(says(wrong, R"({"succeeded":false,"kernels":[],"function_constants":[],"diagnostics":[{"file":"shader.metal","line":2,)"));
@@ -79,6 +99,7 @@ void test_odd_bytes() {
 
 int main() {
     test_kernels();
+    test_members();
     test_diagnostics();
     test_odd_bytes();
     return check::report("msl_check_test");
