@@ -103,6 +103,8 @@ fn kernels_are_listed_with_their_arguments() {
         "index           name       type                 access       bytes",
         "buffer(1)       out        device float *       read, write  4",
         "buffer(0)       shape      constant Shape &     read         8",
+        ".rows uint at 0 4",
+        ".scale float at 4 4",
         "buffer(2)       extra      device const half *  read         2      if a function constant says so",
         "threadgroup(0)  scratch    threadgroup float *  read, write  4",
         "kernel nothing",
@@ -159,6 +161,13 @@ fn json_has_everything() {
         );
     }
     assert_eq!(argument("shape")["type"], "constant Shape &");
+    assert_eq!(
+        argument("shape")["members"],
+        serde_json::json!([
+            {"name": "rows", "offset": 0, "index": 0, "type": "uint", "size": 4},
+            {"name": "scale", "offset": 4, "index": 1, "type": "float", "size": 4},
+        ])
+    );
     assert_eq!(
         good["function_constants"],
         serde_json::json!([{"name": "twice", "index": 3, "type": "bool", "required": true}])

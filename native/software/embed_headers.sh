@@ -1,6 +1,7 @@
 #!/bin/sh
 # Writes the C source that carries the shading language's headers in the library, so that kernels compile wherever a program
-# runs: $1 is the folder of the headers, $2 the output (left alone where nothing changed), $3 the clang to name.
+# runs: $1 is the folder of the headers, beside which the translator's sources lie, $2 the output (left alone where nothing
+# changed), $3 the clang to name.
 set -eu
 new=$2.new
 headers=$(cd "$1" && find . -type f | sed 's|^\./||' | LC_ALL=C sort)
@@ -22,5 +23,7 @@ headers=$(cd "$1" && find . -type f | sed 's|^\./||' | LC_ALL=C sort)
     echo '};'
     echo "const size_t smtl_embedded_header_count = $number;"
     echo "const char smtl_embedded_clang[] = \"$3\";"
+    digest=$(cat "$1"/../*.cpp "$1"/../*.h | sha256sum)
+    echo "const char smtl_embedded_translator[] = \"${digest%% *}\";"
 } > "$new"
 if cmp -s "$new" "$2"; then rm "$new"; else mv "$new" "$2"; fi

@@ -70,17 +70,17 @@ void Translator::erase_address_spaces_and_attributes() {
     for (Index i = 0; i < end; ++i) {
         if (opens_attribute(i)) {
             const Index past = skip_group(i, end);
-            bool keep = false;
+            bool keep = false, indexed = false;
             for (const Attribute &attribute : attributes_in({i, past})) {
                 keep = keep || is_standard(attribute.name) || attribute.name.ends_with("::");
+                indexed = indexed || attribute.name == "id";
             }
-            // As a comment the index of a member stays, for types.cpp to find.
-            constexpr Index shortest = std::string_view("[[id(0)]]").size() - 1;
-            if (past - i >= shortest && tokens_[i + 2].is("id")) {
-                tokens_[i].replace("/*");
-                tokens_[i + 1].replace("");
-                tokens_[past - 2].replace("");
-                tokens_[past - 1].replace("*/");
+            // The index of a member stays for types.cpp to find: as a comment, or where clang reads the list and passes over it.
+            if (indexed && !keep) {
+                tokens_[i].replace("/");
+                tokens_[i + 1].replace("*");
+                tokens_[past - 2].replace("*");
+                tokens_[past - 1].replace("/");
             } else if (!keep) {
                 erase_range({i, past});
             }

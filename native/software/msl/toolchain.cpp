@@ -197,7 +197,7 @@ Toolchain find_toolchain() {
     toolchain.linker = split_command(facts.link_command);
     toolchain.optimization = optimization_level();
     Hash hash;
-    hash.add(facts.macros);
+    hash.add(smtl_embedded_translator).add(facts.macros);
     for (const std::string &word : toolchain.linker) hash.add(word);
     for (const smtl_math_mode mode : {SMTL_MATH_SAFE, SMTL_MATH_FAST}) {
         for (const bool sanitize : {false, true}) {

@@ -21,7 +21,7 @@ struct Dialect {
 
 struct Toolchain {
     std::string clang;        // path of the program; empty: none found
-    std::string fingerprint;  // of its version, the processor and our headers
+    std::string fingerprint;  // of its version, the processor, our headers and the translator
     std::string headers;      // folder of the unpacked headers
     std::string optimization; // -O0 to -O3
     std::vector<std::string> linker;  // the command that makes a shared object, with the two names below in place of files

@@ -55,17 +55,24 @@ bool is_word_of_a_type(const Token &token) {
     return token.is_identifier() && !token.is("const") && !token.is("struct") && !token.is("volatile");
 }
 
-// The expression of [[id(...)]], which is a comment now, before a token.
+// What `id(...)` says in a list of attributes; empty where it is not there.
+std::string index_among(const Tokens &attributes, Index begin, Index end) {
+    for (Index i = begin; i + 1 < end; i = opens(attributes[i]) ? past_group(attributes, i) : i + 1) {
+        if (!attributes[i].is("id") || !attributes[i + 1].is("(")) continue;
+        const Index past = past_group(attributes, i + 1);
+        if (past > end) return {};
+        return std::string(attributes[i + 1].text.data(), attributes[past - 1].text.data() + 1);
+    }
+    return {};
+}
+
+// In the comment before a token that a list of attributes has become.
 std::string index_before(const Token &token) {
-    constexpr std::string_view start = "/*id", stop = "*/";
-    const std::size_t begin = token.leading.find(start);
+    const std::size_t begin = token.leading.find("/*");
     if (begin == std::string_view::npos) return {};
-    std::string_view text = token.leading.substr(begin + start.size());
-    text = text.substr(0, text.find(stop));
-    // Other attributes may follow it.
-    const Tokens inside = tokenize(text);
-    const std::string_view last = inside[past_group(inside, 0) - 1].text;
-    return std::string(text.substr(0, static_cast<std::size_t>(last.data() + last.size() - text.data())));
+    const std::string_view text = token.leading.substr(begin + 2);
+    const Tokens inside = tokenize(text.substr(0, text.find("*/")));
+    return index_among(inside, 0, inside.size() - 1);
 }
 
 // `int *a, b[2]` up to the token at `end`: nothing for what is not a plain member.
@@ -83,7 +90,10 @@ std::optional<std::vector<Member>> read_statement(const Tokens &tokens, Index be
         if (std::string found = index_before(token); !found.empty()) index = std::move(found);
         if (token.is("(") || token.is(":") || token.is("static") || token.is("using") || token.is("typedef") || token.is("{")) return std::nullopt;
         if (token.is("[")) {
-            i = past_group(tokens, i) - 1;
+            const Index past = past_group(tokens, i);
+            std::string found = tokens[i + 1].is("[") ? index_among(tokens, i + 2, past - 2) : "";
+            if (!found.empty()) index = std::move(found);
+            i = past - 1;
             continue;
         }
         depth += token.is("<");

@@ -55,6 +55,8 @@ typedef struct {
     array<device float *, 3> many [[id(8)]];
     uint sizes[2], count;
     Inner inner [[id(20), maybe_unused]];
+    [[maybe_unused, id(int(22))]] float one, two [[maybe_unused]];
+    float three [[raster_order_group(1), id((31))]];
 } Arguments;
 struct Methods { int x; int twice() const constant { return x * 2; } };
 kernel void k(constant Arguments &arguments, constant Methods &methods) { arguments.many[0][0] = arguments.values[methods.twice()]; }
@@ -62,7 +64,9 @@ kernel void k(constant Arguments &arguments, constant Methods &methods) { argume
     CHECK(says(json, R"("name":"arguments","type":"constant Arguments &",)"));
     CHECK(says(json, R"("members":[{"name":"values","offset":0,"index":5,"type":"pointer","size":8},{"name":"many","offset":8,"index":8,"type":"array","size":24},)"));
     CHECK(says(json, R"({"name":"sizes","offset":32,"index":11,"type":"array","size":8},{"name":"count","offset":40,"index":13,"type":"uint","size":4},)"));
-    CHECK(says(json, R"({"name":"inner","offset":48,"index":20,"type":"struct","size":32}]})"));
+    CHECK(says(json, R"({"name":"inner","offset":48,"index":20,"type":"struct","size":32},)"));
+    CHECK(says(json, R"({"name":"one","offset":80,"index":22,"type":"float","size":4},{"name":"two","offset":84,"index":23,"type":"float","size":4},)"));
+    CHECK(says(json, R"({"name":"three","offset":88,"index":31,"type":"float","size":4}]})"));
     // What has more than members is not looked into.
     CHECK(says(json, R"("name":"methods","type":"constant Methods &","kind":"buffer","access":"read","size":4,"conditional":false,"members":[]})"));
 }
