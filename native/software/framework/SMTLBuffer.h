@@ -1,26 +1,17 @@
 #ifndef SMTL_BUFFER_H
 #define SMTL_BUFFER_H
 
-#import "SMTLDevice.h"
 #include "SMTLMemory.h"
+#import "SMTLResource.h"
 #import <Metal/MTLBuffer.h>
 
 @class SMTLHeap;
 
-/* Resource options that this device does not know raise; the rest come back normalised (default hazard tracking resolved
- * as Metal resolves it: tracked for a resource of its own, untracked in a heap). */
-MTLResourceOptions SMTLResolveOptions(const char *where, MTLResourceOptions options, bool in_heap);
-MTLStorageMode SMTLStorageModeOf(MTLResourceOptions options);
-MTLCPUCacheMode SMTLCacheModeOf(MTLResourceOptions options);
-MTLHazardTrackingMode SMTLHazardTrackingModeOf(MTLResourceOptions options);
-
-@interface SMTLBuffer : SMTLObject <MTLBuffer> {
+@interface SMTLBuffer : SMTLResource <MTLBuffer> {
 @public
-    SMTLDevice *_device;
     NSUInteger _length;
     uint8_t *_device_bytes; /* what kernels and blits see */
     uint8_t *_cpu_bytes;    /* what contents returns: another copy for managed storage, NULL for private */
-    MTLResourceOptions _options;
     /* Serial number of the last command buffer that retained this buffer: saves it from retaining once per use. */
     uint64_t _retained_by;
     smtl_memory _memory;         /* owned: the device's bytes, or nothing */

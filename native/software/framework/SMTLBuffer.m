@@ -20,41 +20,6 @@
 
 @end
 
-MTLStorageMode SMTLStorageModeOf(MTLResourceOptions options)
-{
-    return (MTLStorageMode)((options & MTLResourceStorageModeMask) >> MTLResourceStorageModeShift);
-}
-
-MTLCPUCacheMode SMTLCacheModeOf(MTLResourceOptions options)
-{
-    return (MTLCPUCacheMode)((options & MTLResourceCPUCacheModeMask) >> MTLResourceCPUCacheModeShift);
-}
-
-MTLHazardTrackingMode SMTLHazardTrackingModeOf(MTLResourceOptions options)
-{
-    return (MTLHazardTrackingMode)((options & MTLResourceHazardTrackingModeMask) >>
-                                   MTLResourceHazardTrackingModeShift);
-}
-
-MTLResourceOptions SMTLResolveOptions(const char *where, MTLResourceOptions options, bool in_heap)
-{
-    const NSUInteger known =
-        MTLResourceCPUCacheModeMask | MTLResourceStorageModeMask | MTLResourceHazardTrackingModeMask;
-    SMTL_REQUIRE((options & ~known) == 0, where, @"unknown resource options 0x%lx", (unsigned long)options);
-    NSUInteger cache_mode = options & MTLResourceCPUCacheModeMask;
-    SMTL_REQUIRE(cache_mode <= MTLResourceCPUCacheModeWriteCombined, where, @"unknown CPU cache mode %lu",
-                 (unsigned long)cache_mode);
-    SMTL_REQUIRE(SMTLStorageModeOf(options) <= MTLStorageModePrivate, where,
-                 @"storage mode %lu is not one of a buffer's (shared, managed, private)",
-                 (unsigned long)SMTLStorageModeOf(options));
-    NSUInteger tracking = options & MTLResourceHazardTrackingModeMask;
-    SMTL_REQUIRE(tracking <= MTLResourceHazardTrackingModeTracked, where, @"unknown hazard tracking mode");
-    if (tracking == MTLResourceHazardTrackingModeDefault) {
-        options |= in_heap ? MTLResourceHazardTrackingModeUntracked : MTLResourceHazardTrackingModeTracked;
-    }
-    return options;
-}
-
 SMTLBuffer *SMTLCheckBuffer(const char *where, id<MTLBuffer> buffer, SMTLDevice *device)
 {
     SMTL_REQUIRE(buffer != nil, where, @"buffer must not be nil");
@@ -290,31 +255,6 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
     return (MTLGPUAddress)(uintptr_t)_device_bytes;
 }
 
-- (id<MTLDevice>)device
-{
-    return _device;
-}
-
-- (MTLResourceOptions)resourceOptions
-{
-    return _options;
-}
-
-- (MTLCPUCacheMode)cpuCacheMode
-{
-    return SMTLCacheModeOf(_options);
-}
-
-- (MTLStorageMode)storageMode
-{
-    return SMTLStorageModeOf(_options);
-}
-
-- (MTLHazardTrackingMode)hazardTrackingMode
-{
-    return SMTLHazardTrackingModeOf(_options);
-}
-
 - (NSUInteger)allocatedSize
 {
     if (_heap != nil) {
@@ -333,13 +273,6 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
 - (NSUInteger)heapOffset
 {
     return _heap_offset;
-}
-
-/* Nothing is ever purged: the state stays as it is. */
-- (MTLPurgeableState)setPurgeableState:(MTLPurgeableState)state
-{
-    (void)state;
-    return MTLPurgeableStateNonVolatile;
 }
 
 - (void)makeAliasable

@@ -1,25 +1,12 @@
 #ifndef SMTL_COMMAND_BUFFER_H
 #define SMTL_COMMAND_BUFFER_H
 
+#import "SMTLCommandBufferLists.h"
 #import "SMTLCommandQueue.h"
 #include "SMTLCompletion.h"
 #import "SMTLEncoderInfo.h"
 
 @class SMTLCommandEncoder;
-
-/* The objects that a command buffer keeps alive until it has finished. */
-typedef struct {
-    id *objects;
-    NSUInteger count;
-    NSUInteger capacity;
-} smtl_retained;
-
-/* Blocks to call with the command buffer, in the order added. */
-typedef struct {
-    MTLCommandBufferHandler *blocks;
-    NSUInteger count;
-    NSUInteger capacity;
-} smtl_handlers;
 
 typedef struct {
     smtl_work work; /* first: a pointer to it is a pointer to the whole */

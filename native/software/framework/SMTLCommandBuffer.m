@@ -1,6 +1,5 @@
 #import "SMTLCommandBuffer.h"
 
-#include "SMTLBlocks.h"
 #import "SMTLBlitEncoder.h"
 #import "SMTLCommandBufferExecution.h"
 #import "SMTLCommandBufferOrder.h"
@@ -10,24 +9,8 @@
 #include "SMTLFault.h"
 #import "SMTLPassDescriptors.h"
 #import "SMTLResidencySet.h"
-#include <stdlib.h>
 
 static uint64_t last_serial;
-
-/* `array` with room for one more element. */
-static void *grow(void *array, NSUInteger count, NSUInteger *capacity, size_t element)
-{
-    if (count < *capacity) {
-        return array;
-    }
-    NSUInteger larger = *capacity == 0 ? 16 : *capacity * 2;
-    void *grown = realloc(array, larger * element);
-    if (grown == NULL) {
-        [NSException raise:NSMallocException format:@"no memory for a command buffer's list of %lu", larger];
-    }
-    *capacity = larger;
-    return grown;
-}
 
 void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
 {
@@ -73,8 +56,6 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
         smtl_queue_core_free_slot(core);
     }
     [self releaseWork];
-    free(_completedHandlers.blocks);
-    free(_scheduledHandlers.blocks);
     [_encoderInfos release];
     [_error release];
     if (_completion != NULL) {
@@ -86,28 +67,15 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
 
 - (void)keep:(id)object
 {
-    _retained.objects = grow(_retained.objects, _retained.count, &_retained.capacity, sizeof(id));
-    _retained.objects[_retained.count++] = [object retain];
-}
-
-static void release_handlers(smtl_handlers *handlers)
-{
-    for (NSUInteger i = 0; i < handlers->count; i++) {
-        Block_release(handlers->blocks[i]);
-    }
-    handlers->count = 0;
+    SMTLRetainedAdd(&_retained, object);
 }
 
 - (void)releaseWork
 {
-    for (NSUInteger i = 0; i < _retained.count; i++) {
-        [_retained.objects[i] release];
-    }
-    free(_retained.objects);
-    _retained = (smtl_retained){0};
+    SMTLRetainedClear(&_retained);
     smtl_stream_clear(&_stream);
-    release_handlers(&_scheduledHandlers);
-    release_handlers(&_completedHandlers);
+    SMTLHandlersClear(&_scheduledHandlers);
+    SMTLHandlersClear(&_completedHandlers);
 }
 
 /* --- Order in the queue ------------------------------------------------------------------------------------------- */
@@ -171,8 +139,7 @@ static void release_handlers(smtl_handlers *handlers)
     SMTL_REQUIRE(block != NULL, where, @"block must not be nil");
     SMTL_REQUIRE([self status] < MTLCommandBufferStatusCommitted, where,
                  @"the command buffer is committed: handlers must be added before");
-    handlers->blocks = grow(handlers->blocks, handlers->count, &handlers->capacity, sizeof *handlers->blocks);
-    handlers->blocks[handlers->count++] = SMTLCopyBlock(block);
+    SMTLHandlersAdd(handlers, block);
 }
 
 - (void)addScheduledHandler:(MTLCommandBufferHandler)block

@@ -1,10 +1,8 @@
 #import "SMTLCommandBufferExecution.h"
 
-#include "SMTLBlocks.h"
 #include "SMTLCounts.h"
 #import "SMTLError.h"
 #include "SMTLExecutor.h"
-#include <stdlib.h>
 #include <time.h>
 
 static CFTimeInterval now(void)
@@ -22,20 +20,6 @@ static void store_time(CFTimeInterval *slot, CFTimeInterval time)
 static SMTLCommandBuffer *buffer_of(smtl_work *work)
 {
     return ((smtl_command_buffer_work *)work)->buffer;
-}
-
-static void call_handlers(const smtl_handlers *handlers, SMTLCommandBuffer *buffer)
-{
-    for (NSUInteger i = 0; i < handlers->count; i++) {
-        @autoreleasepool {
-            @try {
-                handlers->blocks[i](buffer);
-            } @catch (id exception) {
-                /* The other handlers and the waiters must not suffer for it. */
-                NSLog(@"software Metal: uncaught exception in a command buffer's handler: %@", exception);
-            }
-        }
-    }
 }
 
 static void run_finish(smtl_work *work)
@@ -76,7 +60,7 @@ static NSString *describe(NSUInteger code, NSString *detail)
 
 - (void)callScheduledHandlers
 {
-    call_handlers(&_scheduledHandlers, self);
+    SMTLHandlersCall(&_scheduledHandlers, self);
 }
 
 /* States which encoders had finished when the execution ended, as far as the caller asked for that. */
@@ -172,7 +156,7 @@ static NSString *describe(NSUInteger code, NSString *detail)
     if (_completedHandlers.count > 0) {
         [self observeEnd];
     }
-    call_handlers(&_completedHandlers, self);
+    SMTLHandlersCall(&_completedHandlers, self);
     /* Drained before the waiters wake: what they count then is really gone. */
     @autoreleasepool {
         [self releaseWork];

@@ -35,7 +35,12 @@
 
 @end
 
+/* Subclasses answer the rest of the protocol. */
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wprotocol"
+#pragma clang diagnostic ignored "-Wobjc-protocol-property-synthesis"
 @implementation SMTLDeviceModel
+#pragma clang diagnostic pop
 
 /* The names of Apple's architectures carry the generation of the GPU, which engines read: an A14 or M1 for family 7. */
 static NSString *architecture_name(void)

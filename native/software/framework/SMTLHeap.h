@@ -1,8 +1,8 @@
 #ifndef SMTL_HEAP_H
 #define SMTL_HEAP_H
 
-#import "SMTLDevice.h"
 #include "SMTLMemory.h"
+#import "SMTLResource.h"
 #import <Metal/MTLHeap.h>
 #include <pthread.h>
 
@@ -14,13 +14,10 @@ typedef struct smtl_heap_block {
     bool used;
 } smtl_heap_block;
 
-@interface SMTLHeap : SMTLObject <MTLHeap> {
-@public
-    SMTLDevice *_device;
+@interface SMTLHeap : SMTLResource <MTLHeap> {
 @protected
     NSUInteger _size;
     MTLHeapType _type;
-    MTLResourceOptions _options;
     smtl_memory _memory;
     pthread_mutex_t _mutex;
     smtl_heap_block *_blocks; /* automatic heaps only */

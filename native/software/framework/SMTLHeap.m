@@ -250,36 +250,4 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset)
     return _type;
 }
 
-- (id<MTLDevice>)device
-{
-    return _device;
-}
-
-- (MTLResourceOptions)resourceOptions
-{
-    return _options;
-}
-
-- (MTLStorageMode)storageMode
-{
-    return SMTLStorageModeOf(_options);
-}
-
-- (MTLCPUCacheMode)cpuCacheMode
-{
-    return SMTLCacheModeOf(_options);
-}
-
-- (MTLHazardTrackingMode)hazardTrackingMode
-{
-    return SMTLHazardTrackingModeOf(_options);
-}
-
-/* Nothing is ever purged: the state stays as it is. */
-- (MTLPurgeableState)setPurgeableState:(MTLPurgeableState)state
-{
-    (void)state;
-    return MTLPurgeableStateNonVolatile;
-}
-
 @end

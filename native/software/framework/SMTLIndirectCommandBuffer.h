@@ -4,7 +4,7 @@
 
 #include "../engine/engine.h"
 #import "SMTLComputePipeline.h"
-#import "SMTLDevice.h"
+#import "SMTLResource.h"
 #import <Metal/MTLIndirectCommandBuffer.h>
 
 @class SMTLBuffer;
@@ -21,9 +21,8 @@ typedef struct {
     uint32_t threads_per_threadgroup[3];
 } smtl_indirect_command;
 
-@interface SMTLIndirectCommandBuffer : SMTLObject <MTLIndirectCommandBuffer> {
+@interface SMTLIndirectCommandBuffer : SMTLResource <MTLIndirectCommandBuffer> {
 @public
-    SMTLDevice *_device;
     NSUInteger _count;
     smtl_indirect_command *_commands;
     MTLIndirectCommandType _types;
@@ -32,8 +31,6 @@ typedef struct {
     NSUInteger _maxBuffers;
     NSUInteger _maxThreadgroupMemories;
     uint64_t _retained_by;
-@protected
-    MTLResourceOptions _options;
 }
 /* nil where memory runs out or a fault is injected. */
 - (instancetype)initWithDevice:(SMTLDevice *)device

@@ -164,34 +164,9 @@ static void retain_command(const smtl_indirect_command *command)
     return identifier;
 }
 
-- (id<MTLDevice>)device
-{
-    return _device;
-}
-
 - (NSUInteger)allocatedSize
 {
     return _count * sizeof *_commands;
-}
-
-- (MTLResourceOptions)resourceOptions
-{
-    return _options;
-}
-
-- (MTLStorageMode)storageMode
-{
-    return SMTLStorageModeOf(_options);
-}
-
-- (MTLCPUCacheMode)cpuCacheMode
-{
-    return SMTLCacheModeOf(_options);
-}
-
-- (MTLHazardTrackingMode)hazardTrackingMode
-{
-    return SMTLHazardTrackingModeOf(_options);
 }
 
 - (id<MTLHeap>)heap
@@ -202,12 +177,6 @@ static void retain_command(const smtl_indirect_command *command)
 - (NSUInteger)heapOffset
 {
     return 0;
-}
-
-- (MTLPurgeableState)setPurgeableState:(MTLPurgeableState)state
-{
-    (void)state;
-    return MTLPurgeableStateNonVolatile;
 }
 
 - (void)makeAliasable

@@ -19,6 +19,10 @@ static MTLBindingAccess access_of(smtl_access access)
 
 @interface MTLType (SMTL)
 - (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth;
+@property (readonly) MTLDataType elementType;
+- (MTLStructType *)elementStructType;
+- (MTLArrayType *)elementArrayType;
+- (MTLPointerType *)elementPointerType;
 @end
 
 @interface MTLStructMember (SMTL)
@@ -31,10 +35,37 @@ static MTLBindingAccess access_of(smtl_access access)
 
 - (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth
 {
-    (void)depth;
     self = [super init];
     _dataType = (MTLDataType)type->data_type;
+    /* A structure can hold itself only behind a pointer. */
+    _element = [reflect(type->element, _dataType == MTLDataTypePointer ? depth + 1 : depth) retain];
     return self;
+}
+
+- (void)dealloc
+{
+    [_element release];
+    [super dealloc];
+}
+
+- (MTLDataType)elementType
+{
+    return [_element dataType];
+}
+
+- (MTLStructType *)elementStructType
+{
+    return as_class(_element, [MTLStructType class]);
+}
+
+- (MTLArrayType *)elementArrayType
+{
+    return as_class(_element, [MTLArrayType class]);
+}
+
+- (MTLPointerType *)elementPointerType
+{
+    return as_class(_element, [MTLPointerType class]);
 }
 
 @end
@@ -119,8 +150,12 @@ static MTLBindingAccess access_of(smtl_access access)
 
 @end
 
+/* Of elements MTLType answers for both. */
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wincomplete-implementation"
 @implementation MTLArrayType
 
+@dynamic elementType;
 @synthesize arrayLength = _arrayLength;
 @synthesize stride = _stride;
 @synthesize argumentIndexStride = _argumentIndexStride;
@@ -128,7 +163,6 @@ static MTLBindingAccess access_of(smtl_access access)
 - (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth
 {
     self = [super initWithType:type depth:depth];
-    _element = [reflect(type->element, depth) retain];
     _arrayLength = type->length;
     _stride = type->stride;
     const NSUInteger members = [[[self elementStructType] members] count];
@@ -136,36 +170,11 @@ static MTLBindingAccess access_of(smtl_access access)
     return self;
 }
 
-- (void)dealloc
-{
-    [_element release];
-    [super dealloc];
-}
-
-- (MTLDataType)elementType
-{
-    return [_element dataType];
-}
-
-- (MTLStructType *)elementStructType
-{
-    return as_class(_element, [MTLStructType class]);
-}
-
-- (MTLArrayType *)elementArrayType
-{
-    return as_class(_element, [MTLArrayType class]);
-}
-
-- (MTLPointerType *)elementPointerType
-{
-    return as_class(_element, [MTLPointerType class]);
-}
-
 @end
 
 @implementation MTLPointerType
 
+@dynamic elementType;
 @synthesize access = _access;
 @synthesize alignment = _alignment;
 @synthesize dataSize = _dataSize;
@@ -173,22 +182,10 @@ static MTLBindingAccess access_of(smtl_access access)
 - (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth
 {
     self = [super initWithType:type depth:depth];
-    _element = [reflect(type->element, depth + 1) retain];
     _access = access_of(type->access);
     _alignment = type->element == NULL ? 0 : type->element->alignment;
     _dataSize = type->element == NULL ? 0 : type->element->size;
     return self;
-}
-
-- (void)dealloc
-{
-    [_element release];
-    [super dealloc];
-}
-
-- (MTLDataType)elementType
-{
-    return [_element dataType];
 }
 
 /* A structure with a pointer in it can only have been filled in as one. */
@@ -202,17 +199,8 @@ static MTLBindingAccess access_of(smtl_access access)
     return NO;
 }
 
-- (MTLStructType *)elementStructType
-{
-    return as_class(_element, [MTLStructType class]);
-}
-
-- (MTLArrayType *)elementArrayType
-{
-    return as_class(_element, [MTLArrayType class]);
-}
-
 @end
+#pragma clang diagnostic pop
 
 static MTLType *reflect(const smtl_type *type, unsigned depth)
 {

@@ -50,6 +50,21 @@ public:
         }
         text_ += '"';
     }
+    // A key and its value.
+    void field(std::string_view name, std::string_view value) {
+        key(name);
+        string(value);
+    }
+    void field(std::string_view name, const char *value) { field(name, std::string_view(value)); }
+    void field(std::string_view name, bool value) {
+        key(name);
+        boolean(value);
+    }
+    void field(std::string_view name, std::uint64_t value) {
+        key(name);
+        number(value);
+    }
+    void field(std::string_view name, std::uint32_t value) { field(name, std::uint64_t{value}); }
     const std::string &text() const { return text_; }
 
 private:
@@ -79,16 +94,11 @@ void describe_members(Json &json, const smtl_type *type) {
     for (std::size_t i = 0; type && i < type->member_count; ++i) {
         const smtl_member &member = type->members[i];
         json.open('{');
-        json.key("name");
-        json.string(member.name);
-        json.key("offset");
-        json.number(member.offset);
-        json.key("index");
-        json.number(member.argument_index);
-        json.key("type");
-        json.string(data_type_name(member.type->data_type));
-        json.key("size");
-        json.number(member.type->size);
+        json.field("name", member.name);
+        json.field("offset", member.offset);
+        json.field("index", member.argument_index);
+        json.field("type", data_type_name(member.type->data_type));
+        json.field("size", member.type->size);
         json.close('}');
     }
     json.close(']');
@@ -99,28 +109,19 @@ void describe_kernels(Json &json, smtl_library *library) {
     json.open('[');
     for (std::size_t i = 0; library && i < library->reflection.kernels.size(); ++i) {
         json.open('{');
-        json.key("name");
-        json.string(library->reflection.kernels[i].name);
-        json.key("max_total_threads_per_threadgroup");
-        json.number(library->reflection.thread_limits[i]);
+        json.field("name", library->reflection.kernels[i].name);
+        json.field("max_total_threads_per_threadgroup", library->reflection.thread_limits[i]);
         json.key("arguments");
         json.open('[');
         for (const smtl_argument &argument : library->arguments[i]) {
             json.open('{');
-            json.key("index");
-            json.number(argument.index);
-            json.key("name");
-            json.string(argument.name);
-            json.key("type");
-            json.string(argument.type);
-            json.key("kind");
-            json.string(argument.kind == SMTL_ARGUMENT_BUFFER ? "buffer" : "threadgroup");
-            json.key("access");
-            json.string(argument.access == SMTL_ACCESS_READ_ONLY ? "read" : "read_write");
-            json.key("size");
-            json.number(argument.type_size);
-            json.key("conditional");
-            json.boolean(argument.conditional);
+            json.field("index", argument.index);
+            json.field("name", argument.name);
+            json.field("type", argument.type);
+            json.field("kind", argument.kind == SMTL_ARGUMENT_BUFFER ? "buffer" : "threadgroup");
+            json.field("access", argument.access == SMTL_ACCESS_READ_ONLY ? "read" : "read_write");
+            json.field("size", argument.type_size);
+            json.field("conditional", argument.conditional);
             describe_members(json, argument.kind == SMTL_ARGUMENT_BUFFER ? smtl_library_pointee(library, &argument) : nullptr);
             json.close('}');
         }
@@ -136,14 +137,10 @@ void describe_constants(Json &json, const smtl_library *library) {
     for (std::size_t i = 0; library && i < library->constants.size(); ++i) {
         const smtl_function_constant &constant = library->constants[i];
         json.open('{');
-        json.key("name");
-        json.string(constant.name);
-        json.key("index");
-        json.number(constant.index);
-        json.key("type");
-        json.string(data_type_name(constant.data_type));
-        json.key("required");
-        json.boolean(constant.required);
+        json.field("name", constant.name);
+        json.field("index", constant.index);
+        json.field("type", data_type_name(constant.data_type));
+        json.field("required", constant.required);
         json.close('}');
     }
     json.close(']');
@@ -154,20 +151,13 @@ void describe_diagnostics(Json &json, const Diagnostics &diagnostics) {
     json.open('[');
     for (const Diagnostic &diagnostic : diagnostics) {
         json.open('{');
-        json.key("file");
-        json.string(diagnostic.file);
-        json.key("line");
-        json.number(diagnostic.line);
-        json.key("column");
-        json.number(diagnostic.column);
-        json.key("severity");
-        json.string(diagnostic.severity == Severity::none ? "note" : severity_name(diagnostic.severity));
-        json.key("message");
-        json.string(diagnostic.message);
-        json.key("source");
-        json.string(diagnostic.quoted);
-        json.key("caret");
-        json.number(diagnostic.column);
+        json.field("file", diagnostic.file);
+        json.field("line", diagnostic.line);
+        json.field("column", diagnostic.column);
+        json.field("severity", diagnostic.severity == Severity::none ? "note" : severity_name(diagnostic.severity));
+        json.field("message", diagnostic.message);
+        json.field("source", diagnostic.quoted);
+        json.field("caret", diagnostic.column);
         json.close('}');
     }
     json.close(']');
@@ -190,8 +180,7 @@ std::string check(std::string_view source, const Options &options, bool strict) 
     }
     Json json;
     json.open('{');
-    json.key("succeeded");
-    json.boolean(succeeded);
+    json.field("succeeded", succeeded);
     describe_kernels(json, library.get());
     describe_constants(json, library.get());
     describe_diagnostics(json, diagnostics);

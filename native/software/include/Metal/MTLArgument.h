@@ -37,6 +37,7 @@ typedef MTLBindingAccess MTLArgumentAccess;
 MTL_EXPORT
 @interface MTLType : NSObject {
     MTLDataType _dataType;
+    MTLType *_element; /* of an array or a pointer */
 }
 @property (readonly) MTLDataType dataType;
 @end
@@ -68,7 +69,6 @@ MTL_EXPORT
 
 MTL_EXPORT
 @interface MTLArrayType : MTLType {
-    MTLType *_element;
     NSUInteger _arrayLength;
     NSUInteger _stride;
     NSUInteger _argumentIndexStride;
@@ -84,7 +84,6 @@ MTL_EXPORT
 
 MTL_EXPORT
 @interface MTLPointerType : MTLType {
-    MTLType *_element;
     MTLBindingAccess _access;
     NSUInteger _alignment;
     NSUInteger _dataSize;
