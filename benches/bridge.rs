@@ -2,13 +2,14 @@
 
 use std::ffi::CString;
 use std::os::raw::c_char;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use criterion::Criterion;
 use metal_bridge::{
     Buffer, CommandQueue, CompileOptions, ComputePipeline, Device, DispatchType, Result, Size,
     StorageMode,
 };
+use metal_bridge_benches::opening::open;
 use metal_bridge_benches::table::{self, Row};
 
 const OURS: &str = "metal-bridge";
@@ -132,17 +133,7 @@ fn compare(
 }
 
 fn main() {
-    let start = SystemTime::now();
-    let mut c = Criterion::default()
-        .output_directory(&table::output_directory())
-        .configure_from_args();
-    let metal = match Metal::new() {
-        Ok(metal) => metal,
-        Err(error) => {
-            eprintln!("bridge: {error}");
-            std::process::exit(1);
-        }
-    };
+    let (start, mut c, metal) = open("bridge", Metal::new());
     let source = CString::new(SOURCE).expect("no zero byte in the source");
     let function = CString::new(FUNCTION).expect("no zero byte in the name");
     // SAFETY: two strings that end in a zero byte.

@@ -3,7 +3,7 @@
 //! One row is decoding: the figure is the bandwidth of the weights. Many rows are prefill: the figure is the arithmetic.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use criterion::Criterion;
 use half::f16;
@@ -13,6 +13,7 @@ use metal_bridge_benches::contenders::{
     candle_activations, candle_product, candle_q8_0, gemm_product,
 };
 use metal_bridge_benches::data;
+use metal_bridge_benches::opening::open;
 use metal_bridge_benches::table::{self, Row};
 
 const OURS: &str = "metal-bridge";
@@ -173,17 +174,7 @@ fn product(c: &mut Criterion, metal: &Metal, format: Format, [n, k]: [usize; 2],
 }
 
 fn main() {
-    let start = SystemTime::now();
-    let mut c = Criterion::default()
-        .output_directory(&table::output_directory())
-        .configure_from_args();
-    let metal = match Metal::new() {
-        Ok(metal) => metal,
-        Err(error) => {
-            eprintln!("matmul: {error}");
-            std::process::exit(1);
-        }
-    };
+    let (start, mut c, metal) = open("matmul", Metal::new());
     let mut rows = Vec::new();
     for format in [Format::Q8_0, Format::F16, Format::F32] {
         for shape in SHAPES {

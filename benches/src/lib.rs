@@ -3,5 +3,6 @@
 pub mod beside;
 pub mod contenders;
 pub mod data;
+pub mod opening;
 pub mod rounds;
 pub mod table;

@@ -136,8 +136,8 @@ impl Ops {
             )
         } else {
             let columns = if m <= 32 { 32 } else { 64 };
-            let kernel = KernelName::new(Shader::Matmul, matmul_name(weight.kind(), columns))
-                .with(accumulate);
+            let name = Names::of(weight.kind()).matmul[usize::from(columns > 32)];
+            let kernel = KernelName::new(Shader::Matmul, name).with(accumulate);
             let groups = Size::new(n.div_ceil(MATMUL_TILE_ROWS), m.div_ceil(columns), 1);
             (
                 kernel,
@@ -165,14 +165,14 @@ impl Ops {
 
     /// The kernel for few rows of activations, the lanes of its threadgroups, and the rows of weights that these work on.
     fn matvec(&self, kind: WeightType, columns: usize) -> (KernelName, usize, usize) {
-        if let (LaneExecution::InTurn, Some(name)) = (self.lanes, matvec_blocks_name(kind, columns))
-        {
-            let kernel = KernelName::new(Shader::MatvecBlocks, name);
+        let (names, width) = (Names::of(kind), usize::from(columns > 1));
+        if let (LaneExecution::InTurn, Some(blocks)) = (self.lanes, names.matvec_blocks) {
+            let kernel = KernelName::new(Shader::MatvecBlocks, blocks[width]);
             let rows = MATVEC_BLOCKS_LANES * MATVEC_ROWS_PER_LANE;
             return (kernel, MATVEC_BLOCKS_LANES, rows);
         }
         let tuning = MatvecTuning::of(self.lanes);
-        let kernel = KernelName::new(Shader::Matvec, matvec_name(kind, columns))
+        let kernel = KernelName::new(Shader::Matvec, names.matvec[width])
             .with(Constant::Uint(0, tuning.lanes_per_row as u32));
         let lanes = tuning.simdgroups * SIMD_WIDTH;
         let rows = lanes / tuning.lanes_per_row * MATVEC_ROWS_PER_LANE;
@@ -180,39 +180,39 @@ impl Ops {
     }
 }
 
-fn matvec_name(kind: WeightType, columns: usize) -> &'static str {
-    match (kind, columns) {
-        (WeightType::F32, 1) => "matvec_f32_1",
-        (WeightType::F32, _) => "matvec_f32_4",
-        (WeightType::F16, 1) => "matvec_f16_1",
-        (WeightType::F16, _) => "matvec_f16_4",
-        (WeightType::Q8_0, 1) => "matvec_q8_0_1",
-        (WeightType::Q8_0, _) => "matvec_q8_0_4",
-        (WeightType::Q4_0, 1) => "matvec_q4_0_1",
-        (WeightType::Q4_0, _) => "matvec_q4_0_4",
-    }
+/// The kernels of a format of weights.
+struct Names {
+    /// `matvec`, for one row of activations and for four at a time.
+    matvec: [&'static str; 2],
+    /// The same of `matvec_blocks`, which only formats whose weights come in blocks have.
+    matvec_blocks: Option<[&'static str; 2]>,
+    /// `matmul`, for tiles of 32 and of 64 rows of activations.
+    matmul: [&'static str; 2],
 }
 
-/// Only formats whose weights come in blocks have these kernels.
-fn matvec_blocks_name(kind: WeightType, columns: usize) -> Option<&'static str> {
-    match (kind, columns) {
-        (WeightType::Q8_0, 1) => Some("matvec_blocks_q8_0_1"),
-        (WeightType::Q8_0, _) => Some("matvec_blocks_q8_0_4"),
-        (WeightType::Q4_0, 1) => Some("matvec_blocks_q4_0_1"),
-        (WeightType::Q4_0, _) => Some("matvec_blocks_q4_0_4"),
-        (WeightType::F32 | WeightType::F16, _) => None,
-    }
-}
-
-fn matmul_name(kind: WeightType, columns: usize) -> &'static str {
-    match (kind, columns) {
-        (WeightType::F32, 32) => "matmul_f32_32",
-        (WeightType::F32, _) => "matmul_f32_64",
-        (WeightType::F16, 32) => "matmul_f16_32",
-        (WeightType::F16, _) => "matmul_f16_64",
-        (WeightType::Q8_0, 32) => "matmul_q8_0_32",
-        (WeightType::Q8_0, _) => "matmul_q8_0_64",
-        (WeightType::Q4_0, 32) => "matmul_q4_0_32",
-        (WeightType::Q4_0, _) => "matmul_q4_0_64",
+impl Names {
+    fn of(kind: WeightType) -> &'static Names {
+        match kind {
+            WeightType::F32 => &Names {
+                matvec: ["matvec_f32_1", "matvec_f32_4"],
+                matvec_blocks: None,
+                matmul: ["matmul_f32_32", "matmul_f32_64"],
+            },
+            WeightType::F16 => &Names {
+                matvec: ["matvec_f16_1", "matvec_f16_4"],
+                matvec_blocks: None,
+                matmul: ["matmul_f16_32", "matmul_f16_64"],
+            },
+            WeightType::Q8_0 => &Names {
+                matvec: ["matvec_q8_0_1", "matvec_q8_0_4"],
+                matvec_blocks: Some(["matvec_blocks_q8_0_1", "matvec_blocks_q8_0_4"]),
+                matmul: ["matmul_q8_0_32", "matmul_q8_0_64"],
+            },
+            WeightType::Q4_0 => &Names {
+                matvec: ["matvec_q4_0_1", "matvec_q4_0_4"],
+                matvec_blocks: Some(["matvec_blocks_q4_0_1", "matvec_blocks_q4_0_4"]),
+                matmul: ["matmul_q4_0_32", "matmul_q4_0_64"],
+            },
+        }
     }
 }

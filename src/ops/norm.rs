@@ -16,6 +16,17 @@ struct Arguments {
     epsilon: f32,
 }
 
+/// What a norm reads and writes.
+struct Rows<'a> {
+    x: View<'a>,
+    weight: View<'a>,
+    y: View<'a>,
+    /// Added to x before.
+    residual: Option<View<'a>>,
+    rows: usize,
+    columns: usize,
+}
+
 impl Ops {
     /// `y = x / sqrt(mean(x^2) + epsilon) * weight` for each row (Zhang and Sennrich 2019, arXiv:1910.07467): `x` and `y` are
     /// `[rows, columns]`, `weight` is `[columns]`, all f32. `y` may be `x`. Kernel `rms_norm`.
@@ -36,18 +47,15 @@ impl Ops {
         epsilon: f32,
     ) -> Result<()> {
         const FUNCTION: &str = "Ops::rms_norm";
-        let bytes = bytes4(FUNCTION, "x", &[rows, columns])?;
-        let operands = [
-            Operand::read("x", x.into(), bytes, 4),
-            Operand::read(
-                "weight",
-                weight.into(),
-                bytes4(FUNCTION, "weight", &[columns])?,
-                4,
-            ),
-            Operand::write("y", y.into(), bytes, 4).in_place(),
-        ];
-        self.norm(encoder, FUNCTION, &operands, rows, columns, epsilon)
+        let rows = Rows {
+            x: x.into(),
+            weight: weight.into(),
+            y: y.into(),
+            residual: None,
+            rows,
+            columns,
+        };
+        self.norm(encoder, FUNCTION, &rows, epsilon)
     }
 
     /// `x += residual`, then `y = rms_norm(x)`, in one dispatch: `residual` has the shape of `x`. Kernel `rms_norm` with its
@@ -69,31 +77,45 @@ impl Ops {
         epsilon: f32,
     ) -> Result<()> {
         const FUNCTION: &str = "Ops::add_rms_norm";
-        let bytes = bytes4(FUNCTION, "x", &[rows, columns])?;
-        let operands = [
-            Operand::write("x", x.into(), bytes, 4),
-            Operand::read(
-                "weight",
-                weight.into(),
-                bytes4(FUNCTION, "weight", &[columns])?,
-                4,
-            ),
-            Operand::write("y", y.into(), bytes, 4),
-            Operand::read("residual", residual.into(), bytes, 4),
-        ];
-        self.norm(encoder, FUNCTION, &operands, rows, columns, epsilon)
+        let rows = Rows {
+            x: x.into(),
+            weight: weight.into(),
+            y: y.into(),
+            residual: Some(residual.into()),
+            rows,
+            columns,
+        };
+        self.norm(encoder, FUNCTION, &rows, epsilon)
     }
 
-    /// The operands are x, weight, y and, where there is one, the residual.
     fn norm(
         &self,
         encoder: &mut ComputeEncoder<'_>,
         function: &'static str,
-        operands: &[Operand<'_>],
-        rows: usize,
-        columns: usize,
+        operands: &Rows<'_>,
         epsilon: f32,
     ) -> Result<()> {
+        let Rows {
+            x,
+            weight,
+            y,
+            residual,
+            rows,
+            columns,
+        } = *operands;
+        let bytes = bytes4(function, "x", &[rows, columns])?;
+        let weight = Operand::read("weight", weight, bytes4(function, "weight", &[columns])?, 4);
+        let y = Operand::write("y", y, bytes, 4);
+        // With a residual x is written too, so that y has to lie apart from it.
+        let operands: &[Operand<'_>] = match residual {
+            None => &[Operand::read("x", x, bytes, 4), weight, y.in_place()],
+            Some(residual) => &[
+                Operand::write("x", x, bytes, 4),
+                weight,
+                y,
+                Operand::read("residual", residual, bytes, 4),
+            ],
+        };
         if columns == 0 || !(epsilon >= 0.0 && epsilon.is_finite()) {
             let message = format!("{columns} columns and an epsilon of {epsilon}");
             return Err(Error::InvalidArgument(Failure::new(function, message)));
@@ -101,7 +123,7 @@ impl Ops {
         if rows == 0 {
             return Ok(());
         }
-        let add_residual = Constant::Bool(0, operands.len() == 4);
+        let add_residual = Constant::Bool(0, residual.is_some());
         let pipeline = self
             .kernels
             .pipeline(KernelName::new(Shader::Norm, "rms_norm").with(add_residual))?;

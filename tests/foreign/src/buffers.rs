@@ -58,6 +58,11 @@ impl Output {
         })
     }
 
+    /// How many elements it has room for.
+    pub fn count(&self) -> usize {
+        self.bytes / self.kind.size()
+    }
+
     /// The bytes that are there now; an error where one around them has changed.
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
         let all = self
@@ -79,6 +84,7 @@ impl Output {
 }
 
 /// An argument of a kernel, at the index of its place.
+#[derive(Clone)]
 pub enum Arg<'a> {
     /// Read by the kernel.
     In(&'a Input),

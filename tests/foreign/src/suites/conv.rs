@@ -1,7 +1,7 @@
 //! `conv.metal`: patches of images as rows and back, scaling, pooling, transposed convolutions. Tensors are batches of
 //! channels, the input a view with gaps.
 
-use crate::buffers::{Arg, size, sizes, value};
+use crate::buffers::{Arg, Output, size, sizes, value};
 use crate::check::{Approx, approx, exact};
 use crate::layout::{contiguous, count, extent, gather, indices};
 use crate::rig::{File, Grid};
@@ -148,32 +148,37 @@ fn each(shape: &[usize], element: impl Fn(&[usize]) -> Approx) -> Vec<Approx> {
         .collect()
 }
 
+/// A thread for each element of the output, from numbers and a view.
+fn launch(
+    file: &File,
+    kernel: &str,
+    numbers: &[usize],
+    tensor: &Tensor,
+    output: &Output,
+) -> Result<(), String> {
+    let input = file.input_at(output.kind, 3, &tensor.stored);
+    let mut arguments: Vec<Arg<'_>> = numbers.iter().map(|number| size(*number)).collect();
+    arguments.extend([sizes(&tensor.shape), sizes(&tensor.strides)]);
+    arguments.extend([Arg::In(&input), Arg::Out(output)]);
+    let threads = Grid::Linear(output.count());
+    file.launch(kernel, &[], &arguments, threads)
+}
+
 /// Signals: batches of channels of samples; `im2col1d` gives batches of positions of channels of windows.
 fn rows_of_signals(file: &File, kind: Type, window: Window) {
     let kernel = format!("im2col1d_{}", kind.name());
     let tensor = Tensor::new(file, kind, 1, &[2, 3, 17], 1.0..99.0);
     let shape = [2, window.positions(17), 3, window.length];
-    let (input, output) = (
-        file.input_at(kind, 3, &tensor.stored),
-        file.output(kind, count(&shape)),
-    );
-    let mut arguments: Vec<Arg<'_>> = [
+    let numbers = [
         count(&shape),
         shape[1],
         window.length,
         window.stride,
         window.padding,
         window.dilation,
-    ]
-    .map(size)
-    .into();
-    arguments.extend([
-        sizes(&tensor.shape),
-        sizes(&tensor.strides),
-        Arg::In(&input),
-        Arg::Out(&output),
-    ]);
-    let launched = file.launch(&kernel, &[], &arguments, Grid::Linear(count(&shape)));
+    ];
+    let output = file.output(kind, count(&shape));
+    let launched = launch(file, &kernel, &numbers, &tensor, &output);
     let expected = each(&shape, |i| {
         exact(tensor.at(&[i[0] as i64, i[2] as i64, window.place(i[1], i[3])]))
     });
@@ -195,12 +200,8 @@ fn rows_of_images(file: &File, kind: Type, window: Window) {
         window.length,
         wide.length,
     ];
-    let (input, output) = (
-        file.input_at(kind, 3, &tensor.stored),
-        file.output(kind, count(&shape)),
-    );
     let [_, down, across, ..] = shape;
-    let mut arguments: Vec<Arg<'_>> = [
+    let numbers = [
         count(&shape),
         down,
         across,
@@ -209,16 +210,9 @@ fn rows_of_images(file: &File, kind: Type, window: Window) {
         window.stride,
         window.padding,
         window.dilation,
-    ]
-    .map(size)
-    .into();
-    arguments.extend([
-        sizes(&tensor.shape),
-        sizes(&tensor.strides),
-        Arg::In(&input),
-        Arg::Out(&output),
-    ]);
-    let launched = file.launch(&kernel, &[], &arguments, Grid::Linear(count(&shape)));
+    ];
+    let output = file.output(kind, count(&shape));
+    let launched = launch(file, &kernel, &numbers, &tensor, &output);
     let expected = each(&shape, |i| {
         let (y, x) = (window.place(i[1], i[4]), wide.place(i[2], i[5]));
         exact(tensor.at(&[i[0] as i64, i[3] as i64, y, x]))
@@ -511,14 +505,9 @@ fn pools(file: &File, kind: Type, window: (usize, usize), stride: (usize, usize)
     });
     for (name, expected) in [("max_pool2d", largest), ("avg_pool2d", average)] {
         let kernel = format!("{name}_{}", kind.name());
-        let (input, output) = (
-            file.input_at(kind, 3, &image.stored),
-            file.output(kind, count(&shape)),
-        );
-        let mut arguments: Vec<Arg<'_>> = [window.0, window.1, stride.0, stride.1].map(size).into();
-        arguments.extend([sizes(&image.shape), sizes(&image.strides)]);
-        arguments.extend([Arg::In(&input), Arg::Out(&output)]);
-        let launched = file.launch(&kernel, &[], &arguments, Grid::Linear(count(&shape)));
+        let numbers = [window.0, window.1, stride.0, stride.1];
+        let output = file.output(kind, count(&shape));
+        let launched = launch(file, &kernel, &numbers, &image, &output);
         file.check(
             &kernel,
             &format!("{window:?} by {stride:?}"),

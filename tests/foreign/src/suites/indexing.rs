@@ -2,7 +2,7 @@
 
 use crate::buffers::{Arg, size, sizes, value};
 use crate::check::{Approx, approx, exact};
-use crate::layout::{contiguous, count, extent, gather};
+use crate::layout::{contiguous, extent, gather};
 use crate::rig::{File, Grid};
 use crate::types::Type;
 use crate::types::Type::{Bf16, F16, F32, I64, U8, U32};
@@ -56,15 +56,29 @@ pub fn run(file: &File) {
         }
     }
     for (prefix, adds) in [("s", false), ("sa", true)] {
-        for (kernel, ids, elements) in kernels(file, prefix) {
-            for shape in SHAPES {
-                scatter(file, &kernel, ids, elements, adds, shape);
+        for (kernel, ids_kind, kind) in kernels(file, prefix) {
+            for (left, chosen, right, length) in SHAPES {
+                Moves {
+                    file,
+                    kernel: &kernel,
+                    ids_kind,
+                    kind,
+                    shape: (left, length, right, chosen),
+                }
+                .scatter(adds);
             }
         }
     }
-    for (kernel, ids, elements) in kernels(file, "ia") {
+    for (kernel, ids_kind, kind) in kernels(file, "ia") {
         for shape in SHAPES {
-            index_add(file, &kernel, ids, elements, shape);
+            Moves {
+                file,
+                kernel: &kernel,
+                ids_kind,
+                kind,
+                shape,
+            }
+            .index_add();
         }
     }
 }
@@ -204,106 +218,74 @@ fn sums(kind: Type, start: &[f64], additions: &[(usize, f64)]) -> Vec<Approx> {
     sums
 }
 
-/// One index an element: `output[l, ids[l, i, r], r] = input[l, i, r]`, the last one wins; or `+=`.
-fn scatter(
-    file: &File,
-    kernel: &str,
+/// Elements that go where indices say.
+struct Moves<'a> {
+    file: &'a File,
+    kernel: &'a str,
     ids_kind: Type,
     kind: Type,
-    adds: bool,
-    (left, chosen, right, length): (usize, usize, usize, usize),
-) {
-    let values = file.values(kind, 1, left * chosen * right, 1.0..99.0);
-    let before = file.values(kind, 2, left * length * right, 1.0..9.0);
-    let ids = ids(file, ids_kind, values.len(), length);
-    let (input, indices) = (
-        file.input_at(kind, 3, &values),
-        file.input_at(ids_kind, 1, &ids),
-    );
-    let output = file.output_holding(kind, &before);
-    let threads = left * right;
-    let arguments = [
-        size(threads),
-        size(left),
-        size(chosen),
-        size(right),
-        size(length),
-        Arg::In(&input),
-        Arg::In(&indices),
-        Arg::Out(&output),
-    ];
-    let launched = file.launch(kernel, &[], &arguments, Grid::Linear(threads));
-    let written = ids
-        .iter()
-        .enumerate()
-        .filter(|(_, id)| **id != nothing(ids_kind));
-    let written: Vec<_> = written
-        .map(|(place, id)| {
-            let (l, r) = (place / (chosen * right), place % right);
-            ((l * length + *id as usize) * right + r, values[place])
-        })
-        .collect();
-    let case = format!("{chosen} to {length}, {left} before and {right} behind");
-    if adds {
-        file.check(
-            kernel,
-            &case,
-            launched,
-            &output,
-            &sums(kind, &before, &written),
-        );
-    } else {
-        let mut expected = before;
-        for (place, value) in written {
-            expected[place] = value;
-        }
-        file.check_exact(kernel, &case, launched, &output, &expected);
-    }
+    /// Dimensions before, at and behind the one that is indexed, and how many indices there are for it.
+    shape: (usize, usize, usize, usize),
 }
 
-/// Whole slices: `output[l, ids[i], r] += input[l, i, r]`.
-fn index_add(
-    file: &File,
-    kernel: &str,
-    ids_kind: Type,
-    kind: Type,
-    (left, length, right, chosen): (usize, usize, usize, usize),
-) {
-    let values = file.values(kind, 1, count(&[left, chosen, right]), 1.0..99.0);
-    let before = file.values(kind, 2, count(&[left, length, right]), 1.0..9.0);
-    let ids = ids(file, ids_kind, chosen, length);
-    let (input, indices) = (
-        file.input_at(kind, 3, &values),
-        file.input_at(ids_kind, 1, &ids),
-    );
-    let output = file.output_holding(kind, &before);
-    let threads = left * right;
-    let arguments = [
-        size(threads),
-        size(left),
-        size(chosen),
-        size(right),
-        size(length),
-        size(chosen),
-        Arg::In(&input),
-        Arg::In(&indices),
-        Arg::Out(&output),
-    ];
-    let launched = file.launch(kernel, &[], &arguments, Grid::Linear(threads));
-    let mut additions = Vec::new();
-    for (place, addition) in values.iter().enumerate() {
-        let (l, r) = (place / (chosen * right), place % right);
-        let id = ids[place / right % chosen];
-        if id != nothing(ids_kind) {
-            additions.push(((l * length + id as usize) * right + r, *addition));
-        }
+impl Moves<'_> {
+    /// One index an element: `output[l, ids[l, i, r], r] = input[l, i, r]`, the last one wins; or `+=`.
+    fn scatter(&self, adds: bool) {
+        let (left, _, right, chosen) = self.shape;
+        self.run(left * chosen * right, &[], adds, |place| place);
     }
-    let case = format!("{chosen} to {length}, {left} before and {right} behind");
-    file.check(
-        kernel,
-        &case,
-        launched,
-        &output,
-        &sums(kind, &before, &additions),
-    );
+
+    /// Whole slices: `output[l, ids[i], r] += input[l, i, r]`.
+    fn index_add(&self) {
+        let (_, _, right, chosen) = self.shape;
+        let numbers = [size(chosen)];
+        self.run(chosen, &numbers, true, |place| place / right % chosen);
+    }
+
+    /// `id_count` indices, of which an element takes the one at `id_of` its place; `numbers` come behind the dimensions.
+    fn run(
+        &self,
+        id_count: usize,
+        numbers: &[Arg<'_>],
+        adds: bool,
+        id_of: impl Fn(usize) -> usize,
+    ) {
+        let (left, length, right, chosen) = self.shape;
+        let values = self
+            .file
+            .values(self.kind, 1, left * chosen * right, 1.0..99.0);
+        let before = self
+            .file
+            .values(self.kind, 2, left * length * right, 1.0..9.0);
+        let ids = ids(self.file, self.ids_kind, id_count, length);
+        let input = self.file.input_at(self.kind, 3, &values);
+        let indices = self.file.input_at(self.ids_kind, 1, &ids);
+        let output = self.file.output_holding(self.kind, &before);
+        let threads = left * right;
+        let mut arguments: Vec<Arg<'_>> = [threads, left, chosen, right, length].map(size).into();
+        arguments.extend(numbers.iter().cloned());
+        arguments.extend([Arg::In(&input), Arg::In(&indices), Arg::Out(&output)]);
+        let launched = self
+            .file
+            .launch(self.kernel, &[], &arguments, Grid::Linear(threads));
+        let place_of = |(place, value): (usize, &f64)| {
+            let (l, r) = (place / (chosen * right), place % right);
+            let id = ids[id_of(place)];
+            (id != nothing(self.ids_kind)).then(|| ((l * length + id as usize) * right + r, *value))
+        };
+        let moved: Vec<_> = values.iter().enumerate().filter_map(place_of).collect();
+        let case = format!("{chosen} to {length}, {left} before and {right} behind");
+        let expected = match adds {
+            true => sums(self.kind, &before, &moved),
+            false => {
+                let mut written: Vec<Approx> = before.iter().map(|value| exact(*value)).collect();
+                for (place, value) in moved {
+                    written[place] = exact(value);
+                }
+                written
+            }
+        };
+        self.file
+            .check(self.kernel, &case, launched, &output, &expected);
+    }
 }

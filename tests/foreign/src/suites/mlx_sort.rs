@@ -1,6 +1,6 @@
 //! `mlx_sort.metal`: merge sort, of rows that one threadgroup holds and of longer ones in three kinds of steps.
 
-use crate::buffers::{Arg, value};
+use crate::buffers::{Arg, Output, value};
 use crate::rig::{File, groups};
 use crate::suites::sort::is_order;
 use crate::types::Type;
@@ -36,10 +36,10 @@ pub fn run(file: &File) {
                     rows,
                     columns,
                 };
-                sort.values();
-                sort.order();
-                sort.values_of_a_view();
-                sort.order_of_a_view();
+                for layout in [Layout::Rows, Layout::Columns] {
+                    sort.values(layout);
+                    sort.order(layout);
+                }
             }
         }
         let threads = sizes[sizes.len() - 1];
@@ -52,6 +52,25 @@ pub fn run(file: &File) {
                 columns,
             }
             .in_blocks();
+        }
+    }
+}
+
+/// Where the elements of a row lie in the input.
+#[derive(Clone, Copy)]
+enum Layout {
+    /// Behind each other.
+    Rows,
+    /// As columns of a matrix, which the kernel finds by a shape and strides.
+    Columns,
+}
+
+impl Layout {
+    /// The kernels' names begin so.
+    fn prefix(self) -> &'static str {
+        match self {
+            Layout::Rows => "c",
+            Layout::Columns => "nc",
         }
     }
 }
@@ -89,93 +108,57 @@ impl Rows<'_> {
         sorted
     }
 
-    /// One threadgroup a row, rows behind each other.
-    fn values(&self) {
-        let kernel = self.kernel("c_block_sort", name(self.kind));
+    /// The values of each row, one threadgroup a row.
+    fn values(&self, layout: Layout) {
+        let kernel = self.kernel(&format!("{}_block_sort", layout.prefix()), name(self.kind));
         let values = self.random();
-        let input = self.file.input_at(self.kind, 3, &values);
         let output = self.file.output(self.kind, values.len());
-        let arguments = self.contiguous_arguments(Arg::In(&input), Arg::Out(&output));
-        let grid = groups((1, self.rows, 1), (self.threads, 1, 1));
-        let launched = self.file.launch(&kernel, &[], &arguments, grid);
+        let launched = self.launch(&kernel, layout, &values, &output);
         let sorted = self.sorted(&values);
         self.file
             .check_exact(&kernel, &self.case(), launched, &output, &sorted);
     }
 
-    fn order(&self) {
-        let kernel = self.kernel("carg_block_sort", "uint32");
+    /// Where the values of each row stand in order.
+    fn order(&self, layout: Layout) {
+        let kernel = self.kernel(&format!("{}arg_block_sort", layout.prefix()), "uint32");
         let values = self.random();
-        let input = self.file.input_at(self.kind, 3, &values);
         let output = self.file.output(Type::U32, values.len());
-        let arguments = self.contiguous_arguments(Arg::In(&input), Arg::Out(&output));
-        let grid = groups((1, self.rows, 1), (self.threads, 1, 1));
         let outcome = self
-            .file
-            .launch(&kernel, &[], &arguments, grid)
+            .launch(&kernel, layout, &values, &output)
             .and_then(|()| is_order(&output, self.kind, &values, self.columns, true));
         self.file.note(&kernel, &self.case(), outcome);
     }
 
-    fn contiguous_arguments<'b>(&self, input: Arg<'b>, output: Arg<'b>) -> [Arg<'b>; 7] {
-        let columns = self.columns as i32;
-        [
-            input,
-            output,
-            value(columns),
-            value(1i32),
-            value(1i32),
-            value(columns),
-            value(columns),
-        ]
-    }
-
-    /// Columns of a matrix, which the kernel finds by a shape and strides.
-    fn values_of_a_view(&self) {
-        let kernel = self.kernel("nc_block_sort", name(self.kind));
-        let values = self.random();
-        let input = self.file.input(self.kind, &self.transposed(&values));
-        let output = self.file.output(self.kind, values.len());
-        let arguments = self.view_arguments(Arg::In(&input), Arg::Out(&output));
+    fn launch(
+        &self,
+        kernel: &str,
+        layout: Layout,
+        values: &[f64],
+        output: &Output,
+    ) -> Result<(), String> {
+        let (rows, columns) = (self.rows as i32, self.columns as i32);
+        let input = match layout {
+            Layout::Rows => self.file.input_at(self.kind, 3, values),
+            Layout::Columns => self.file.input(self.kind, &self.transposed(values)),
+        };
+        let mut arguments = vec![Arg::In(&input), Arg::Out(output), value(columns)];
+        match layout {
+            // Steps within a row of input and output, and from row to row.
+            Layout::Rows => arguments.extend([1, 1, columns, columns].map(value)),
+            // The same within a row, then the shape and the strides of what is left.
+            Layout::Columns => {
+                arguments.extend([rows, 1, 1, rows].map(value));
+                arguments.extend([1i64, i64::from(columns)].map(value));
+            }
+        }
         let grid = groups((1, self.rows, 1), (self.threads, 1, 1));
-        let launched = self.file.launch(&kernel, &[], &arguments, grid);
-        let sorted = self.sorted(&values);
-        self.file
-            .check_exact(&kernel, &self.case(), launched, &output, &sorted);
-    }
-
-    fn order_of_a_view(&self) {
-        let kernel = self.kernel("ncarg_block_sort", "uint32");
-        let values = self.random();
-        let input = self.file.input(self.kind, &self.transposed(&values));
-        let output = self.file.output(Type::U32, values.len());
-        let arguments = self.view_arguments(Arg::In(&input), Arg::Out(&output));
-        let grid = groups((1, self.rows, 1), (self.threads, 1, 1));
-        let outcome = self
-            .file
-            .launch(&kernel, &[], &arguments, grid)
-            .and_then(|()| is_order(&output, self.kind, &values, self.columns, true));
-        self.file.note(&kernel, &self.case(), outcome);
+        self.file.launch(kernel, &[], &arguments, grid)
     }
 
     fn transposed(&self, values: &[f64]) -> Vec<f64> {
         let column = |column| (0..self.rows).map(move |row| values[row * self.columns + column]);
         (0..self.columns).flat_map(column).collect()
-    }
-
-    fn view_arguments<'b>(&self, input: Arg<'b>, output: Arg<'b>) -> [Arg<'b>; 9] {
-        let (rows, columns) = (self.rows as i32, self.columns as i32);
-        [
-            input,
-            output,
-            value(columns),
-            value(rows),
-            value(1i32),
-            value(1i32),
-            value(rows),
-            value(1i64),
-            value(i64::from(columns)),
-        ]
     }
 
     /// Sorts blocks, then merges runs of blocks, twice as many each time; the last merge has the result.
@@ -212,17 +195,12 @@ impl Rows<'_> {
         while merged / 2 < blocks {
             let to = pair();
             let last = [value(columns), value(merged as i32), value(blocks as i32)];
-            let [columns, tiles, count] = &last;
-            let copy = |argument: &Arg<'_>| match argument {
-                Arg::Bytes(bytes) => Arg::Bytes(bytes.clone()),
-                _ => Arg::Nothing,
-            };
             let mut arguments = vec![
                 Arg::Out(&partitions),
                 Arg::Made(&from.0),
                 Arg::Made(&from.1),
             ];
-            arguments.extend([copy(columns), copy(tiles), copy(count)]);
+            arguments.extend(last.clone());
             let grid = groups((1, self.rows, 1), (blocks + 1, 1, 1));
             outcome = outcome.and_then(|()| file.launch(&partition, &[], &arguments, grid));
             let mut arguments = vec![
