@@ -25,6 +25,9 @@ typedef struct {
 
 const smtl_config *smtl_config_get(void);
 
+/* Reads an unsigned number, decimal or with 0x, at the start of `text`; what follows it, or NULL where there is none. */
+const char *smtl_read_number(const char *text, uint64_t *number);
+
 /* The unsigned number in environment variable `name`, or `fallback` where it is unset or not a number. */
 uint64_t smtl_environment_number(const char *name, uint64_t fallback);
 

@@ -10,16 +10,24 @@
 static smtl_config config;
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
 
+const char *smtl_read_number(const char *text, uint64_t *number)
+{
+    if (*text < '0' || *text > '9') {
+        return NULL;
+    }
+    const bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    char *end = NULL;
+    errno = 0;
+    *number = strtoull(text, &end, hexadecimal ? 16 : 10);
+    return errno != 0 ? NULL : end;
+}
+
 uint64_t smtl_environment_number(const char *name, uint64_t fallback)
 {
     const char *text = getenv(name);
-    if (text == NULL || *text < '0' || *text > '9') {
-        return fallback;
-    }
-    char *end = NULL;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 0);
-    return errno != 0 || *end != '\0' ? fallback : value;
+    uint64_t value = 0;
+    const char *rest = text == NULL ? NULL : smtl_read_number(text, &value);
+    return rest == NULL || *rest != '\0' ? fallback : value;
 }
 
 static void load_config(void)

@@ -38,7 +38,7 @@
 /* Subclasses answer the rest of the protocol. */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wprotocol"
-#pragma clang diagnostic ignored "-Wobjc-protocol-property-synthesis"
+#pragma clang diagnostic ignored "-Wobjc-property-implementation"
 @implementation SMTLDeviceModel
 #pragma clang diagnostic pop
 

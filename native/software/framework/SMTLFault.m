@@ -17,17 +17,26 @@ static bool device_lost;
 
 static pthread_once_t environment_once = PTHREAD_ONCE_INIT;
 
+/* Of the form n or n:code; anything else arms nothing. */
+static void load_command_buffer_fault(const char *text)
+{
+    uint64_t nth = 0, code = MTLCommandBufferErrorInternal;
+    const char *rest = text == NULL ? NULL : smtl_read_number(text, &nth);
+    if (rest != NULL && *rest == ':') {
+        rest = smtl_read_number(rest + 1, &code);
+    }
+    if (rest != NULL && *rest == '\0' && code != 0) {
+        command_buffer_countdown = nth;
+        command_buffer_code = code;
+    }
+}
+
 static void load_environment(void)
 {
     allocation_countdown = smtl_environment_number("SOFTWARE_METAL_FAIL_ALLOCATION", 0);
     compile_countdown = smtl_environment_number("SOFTWARE_METAL_FAIL_COMPILE", 0);
     device_countdown = smtl_environment_number("SOFTWARE_METAL_LOSE_DEVICE", 0);
-    const char *text = getenv("SOFTWARE_METAL_FAIL_COMMAND_BUFFER");
-    if (text != NULL) {
-        char *end = NULL;
-        command_buffer_countdown = strtoull(text, &end, 10);
-        command_buffer_code = *end == ':' ? strtoull(end + 1, NULL, 10) : MTLCommandBufferErrorInternal;
-    }
+    load_command_buffer_fault(getenv("SOFTWARE_METAL_FAIL_COMMAND_BUFFER"));
 }
 
 /* Counts one event; true exactly once, for the event that brings the countdown to zero. */

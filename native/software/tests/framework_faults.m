@@ -1,33 +1,142 @@
-/* Injected faults, and what they leave behind: everything usable. */
-#include "framework_test.h"
-#include <stdlib.h>
+/* Injected faults, armed by a call or by the environment of a process, and what they leave behind: everything usable. */
+#include "framework_kernels.h"
+#include <spawn.h>
+#include <sys/wait.h>
 
-static id<MTLDevice> device;
-
-static id<MTLCommandBuffer> run_empty(id<MTLCommandQueue> queue)
+static id<MTLCommandBuffer> run_empty(id<MTLCommandQueue> on)
 {
-    id<MTLCommandBuffer> buffer = [queue commandBuffer];
+    id<MTLCommandBuffer> buffer = [on commandBuffer];
     [buffer commit];
     [buffer waitUntilCompleted];
     return buffer;
 }
 
-/* Runs first: the environment has armed the second allocation and the third command buffer. */
-static void test_environment(void)
+/* From a source to a result, with a heap: nothing that a fault has struck is the worse for it. */
+static void check_everything_works(void)
+{
+    id<MTLLibrary> library = make_library();
+    id<MTLComputePipelineState> pipeline = make_pipeline(library, @"add");
+    MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
+    [descriptor setStorageMode:MTLStorageModeShared];
+    [descriptor setSize:4096];
+    id<MTLHeap> heap = [device newHeapWithDescriptor:descriptor];
+    id<MTLBuffer> values = [heap newBufferWithLength:4096 options:MTLResourceStorageModeShared];
+    CHECK(values != nil);
+    memset([values contents], 0, 4096);
+    int five = 5;
+    id<MTLCommandBuffer> buffer = run(^(id<MTLComputeCommandEncoder> encoder) {
+      [encoder setComputePipelineState:pipeline];
+      [encoder setBuffer:values offset:0 atIndex:0];
+      [encoder setBytes:&five length:sizeof five atIndex:1];
+      [encoder dispatchThreads:MTLSizeMake(1024, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
+    });
+    CHECK([buffer status] == MTLCommandBufferStatusCompleted && [buffer error] == nil && are_ints(values, 5, 0));
+    [values release];
+    [heap release];
+    [pipeline release];
+    [library release];
+}
+
+/* --- Armed by the environment ------------------------------------------------------------------------------------- */
+
+static void environment_allocation(void)
 {
     id<MTLBuffer> first = [device newBufferWithLength:16 options:0];
     CHECK(first != nil && [device newBufferWithLength:16 options:0] == nil);
+    CHECK([device currentAllocatedSize] == [first allocatedSize]);
     id<MTLBuffer> third = [device newBufferWithLength:16 options:0];
     CHECK(third != nil);
-    id<MTLCommandQueue> queue = [device newCommandQueue];
-    CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
-    CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
-    CHECK([[run_empty(queue) error] code] == MTLCommandBufferErrorOutOfMemory);
-    CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
-    [queue release];
     [first release];
     [third release];
 }
+
+static void environment_command_buffer(void)
+{
+    CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
+    CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
+    CHECK([[run_empty(queue) error] code] == MTLCommandBufferErrorOutOfMemory);
+}
+
+static void environment_command_buffer_without_code(void)
+{
+    CHECK([[run_empty(queue) error] code] == MTLCommandBufferErrorInternal);
+}
+
+/* The library is compiled, the pipeline is not; no other time is it refused. */
+static void environment_compile(void)
+{
+    id<MTLLibrary> library = make_library();
+    id<MTLFunction> function = [library newFunctionWithName:@"add"];
+    NSError *error = nil;
+    CHECK([device newComputePipelineStateWithFunction:function error:&error] == nil);
+    CHECK([[error domain] isEqual:MTLLibraryErrorDomain] && [error code] == MTLLibraryErrorCompileFailure);
+    CHECK([[error localizedDescription] isEqual:@"add: injected fault"]);
+    id<MTLComputePipelineState> pipeline = [device newComputePipelineStateWithFunction:function error:&error];
+    CHECK(pipeline != nil && error == nil);
+    [pipeline release];
+    [function release];
+    [library release];
+}
+
+static void environment_device(void)
+{
+    CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
+    for (int i = 0; i < 3; i++) {
+        CHECK([[run_empty(queue) error] code] == MTLCommandBufferErrorDeviceRemoved);
+        CHECK([device newBufferWithLength:16 options:0] == nil);
+    }
+    smtl_fault_reset();
+}
+
+static void environment_nonsense(void)
+{
+    CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
+    id<MTLBuffer> buffer = [device newBufferWithLength:16 options:0];
+    CHECK(buffer != nil);
+    [buffer release];
+}
+
+static const struct {
+    const char *setting; /* what the process finds in its environment */
+    void (*test)(void);
+} environments[] = {
+    {"SOFTWARE_METAL_FAIL_ALLOCATION=2", environment_allocation},
+    {"SOFTWARE_METAL_FAIL_COMMAND_BUFFER=3:8", environment_command_buffer},
+    {"SOFTWARE_METAL_FAIL_COMMAND_BUFFER=0x3:0x8", environment_command_buffer},
+    {"SOFTWARE_METAL_FAIL_COMMAND_BUFFER=1", environment_command_buffer_without_code},
+    {"SOFTWARE_METAL_FAIL_COMPILE=2", environment_compile},
+    {"SOFTWARE_METAL_LOSE_DEVICE=2", environment_device},
+    {"SOFTWARE_METAL_FAIL_COMMAND_BUFFER=1:x", environment_nonsense},
+    {"SOFTWARE_METAL_FAIL_COMMAND_BUFFER=1:", environment_nonsense},
+    {"SOFTWARE_METAL_FAIL_COMMAND_BUFFER=-1", environment_nonsense},
+    {"SOFTWARE_METAL_FAIL_ALLOCATION=one", environment_nonsense},
+};
+enum { ENVIRONMENTS = sizeof environments / sizeof environments[0] };
+
+extern char **environ;
+
+/* This program again, in that environment and with its number as an argument: whether all went well there. */
+static BOOL passes_in(int number)
+{
+    char argument[16];
+    snprintf(argument, sizeof argument, "%d", number);
+    char program[] = "/proc/self/exe";
+    char *arguments[] = {program, argument, NULL};
+    size_t count = 0;
+    while (environ[count] != NULL) {
+        count++;
+    }
+    char **settings = calloc(count + 2, sizeof *settings);
+    memcpy(settings, environ, count * sizeof *settings);
+    settings[count] = (char *)environments[number].setting;
+    pid_t child = 0;
+    int status = -1;
+    const BOOL started = posix_spawn(&child, program, NULL, NULL, arguments, settings) == 0;
+    free(settings);
+    return started && waitpid(child, &status, 0) == child && status == 0;
+}
+
+/* --- Armed by calls ----------------------------------------------------------------------------------------------- */
 
 static void test_allocation(void)
 {
@@ -45,7 +154,6 @@ static void test_allocation(void)
 
 static void test_command_buffer(void)
 {
-    id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLBuffer> target = [device newBufferWithLength:4 options:0];
     smtl_fault_fail_command_buffer(2, MTLCommandBufferErrorTimeout);
     CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
@@ -76,12 +184,10 @@ static void test_command_buffer(void)
     CHECK([[info debugSignposts] isEqual:[NSArray arrayWithObject:@"here"]]);
     CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
     [target release];
-    [queue release];
 }
 
 static void test_device_lost(void)
 {
-    id<MTLCommandQueue> queue = [device newCommandQueue];
     smtl_fault_lose_device(2);
     CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
     CHECK([[run_empty(queue) error] code] == MTLCommandBufferErrorDeviceRemoved);
@@ -92,7 +198,34 @@ static void test_device_lost(void)
     id<MTLBuffer> buffer = [device newBufferWithLength:16 options:0];
     CHECK(buffer != nil);
     [buffer release];
-    [queue release];
+}
+
+/* Whatever takes memory: a heap, a buffer in one, which then has room for another, a list of commands. */
+static void test_other_allocations(void)
+{
+    MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
+    [descriptor setSize:1 << 16];
+    smtl_fault_fail_allocation(1);
+    CHECK([device newHeapWithDescriptor:descriptor] == nil && [device currentAllocatedSize] == 0);
+    id<MTLHeap> heap = [device newHeapWithDescriptor:descriptor];
+    smtl_fault_fail_allocation(1);
+    CHECK([heap newBufferWithLength:1 << 16 options:MTLResourceStorageModePrivate] == nil && [heap usedSize] == 0);
+    id<MTLBuffer> buffer = [heap newBufferWithLength:1 << 16 options:MTLResourceStorageModePrivate];
+    CHECK(buffer != nil && [heap usedSize] == 1 << 16);
+    MTLIndirectCommandBufferDescriptor *commands = [[[MTLIndirectCommandBufferDescriptor alloc] init] autorelease];
+    [commands setCommandTypes:MTLIndirectCommandTypeConcurrentDispatch];
+    smtl_fault_fail_allocation(1);
+    CHECK([device newIndirectCommandBufferWithDescriptor:commands maxCommandCount:4 options:0] == nil);
+    /* A deallocator is for memory that a buffer has taken over. */
+    __block int calls = 0;
+    static int memory[4];
+    smtl_fault_fail_allocation(1);
+    CHECK([device newBufferWithBytesNoCopy:memory length:sizeof memory options:0 deallocator:^(void *pointer, NSUInteger length) {
+      calls += pointer == memory && length > 0;
+    }] == nil);
+    CHECK(calls == 0);
+    [buffer release];
+    [heap release];
 }
 
 static void test_compile(void)
@@ -104,19 +237,48 @@ static void test_compile(void)
     CHECK([[error localizedDescription] isEqual:@"injected fault"]);
     smtl_fault_fail_compile(1);
     CHECK([device newLibraryWithSource:@"" options:nil error:NULL] == nil);
+    dispatch_semaphore_t done = dispatch_semaphore_create(0);
+    smtl_fault_fail_compile(1);
+    [device newLibraryWithSource:@""
+                         options:nil
+               completionHandler:^(id<MTLLibrary> library, NSError *problem) {
+                 CHECK(library == nil && [problem code] == MTLLibraryErrorCompileFailure);
+                 dispatch_semaphore_signal(done);
+               }];
+    CHECK(dispatch_semaphore_wait(done, dispatch_time(DISPATCH_TIME_NOW, 60 * (int64_t)NSEC_PER_SEC)) == 0);
+    dispatch_release(done);
 }
 
-int main(void)
+static int run_tests(int count, const char **arguments)
 {
-    setenv("SOFTWARE_METAL_FAIL_ALLOCATION", "2", 1);
-    setenv("SOFTWARE_METAL_FAIL_COMMAND_BUFFER", "3:8", 1);
+    if (count > 1) {
+        RUN(environments[atoi(arguments[1])].test);
+        RUN(check_everything_works);
+        return checks_failed == 0 ? 0 : 1;
+    }
+    for (int i = 0; i < ENVIRONMENTS; i++) {
+        if (!passes_in(i)) {
+            fprintf(stderr, "with %s:\n", environments[i].setting);
+            CHECK(false);
+        }
+    }
+    RUN(test_allocation);
+    RUN(test_other_allocations);
+    RUN(test_command_buffer);
+    RUN(test_device_lost);
+    RUN(test_compile);
+    RUN(check_everything_works);
+    return checks_report();
+}
+
+int main(int count, const char **arguments)
+{
+    int status;
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
-        RUN(test_environment);
-        RUN(test_allocation);
-        RUN(test_command_buffer);
-        RUN(test_device_lost);
-        RUN(test_compile);
+        queue = [device newCommandQueue];
+        status = run_tests(count, arguments);
+        [queue release];
     }
-    return checks_report();
+    return status;
 }
