@@ -9,7 +9,7 @@ namespace smtl::msl {
 // `1.5h` and `1.5bf` are numbers of Metal alone, and `1.5` is a float: Metal has no double.
 void Translator::edit_literals() {
     for (Token &token : tokens_) {
-        if (token.kind != TokenKind::number || token.text.size() < 2) continue;
+        if (token.erased || token.kind != TokenKind::number || token.text.size() < 2) continue;
         const std::string_view text = token.text;
         const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
         if (!hexadecimal && (text.ends_with("h") || text.ends_with("H")) && text.find_first_not_of("0123456789") == text.size() - 1) {
@@ -44,6 +44,7 @@ void Translator::edit_casts() {
     if (!bfloat) return;
     const Index end = tokens_.size() - 1;
     for (Index i = 0; i + 2 < tokens_.size(); ++i) {
+        if (tokens_[i].erased) continue;
         if (tokens_[i].is("static_cast") && tokens_[i + 1].is("<")) {
             const auto past = skip_angles(i + 1, end);
             if (!past || !tokens_[*past].is("(") || tokens_[*past + 1].is("{")) continue;

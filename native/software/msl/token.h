@@ -18,6 +18,8 @@ struct Token {
     // What is written in place of the text.
     std::string replacement;
     bool replaced = false;
+    // Gone for good: later edits leave it alone.
+    bool erased = false;
     // Written directly after the token (or its replacement).
     std::string appended;
 
@@ -33,6 +35,7 @@ struct Token {
         std::string blank(text);
         for (char &c : blank) c = c == '\n' ? '\n' : ' ';
         replace(std::move(blank));
+        erased = true;
     }
 };
 

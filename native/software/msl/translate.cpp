@@ -227,6 +227,7 @@ Index Translator::walk_declaration(Index begin, Index end, ScopeKind kind) {
         const Index past = skip_to_semicolon(declaration.head_end, end);
         // `X() = default;`, and the declarations of members, which unlike those of functions cannot be repeated.
         if (in_type) (void)erase_if_duplicate(declaration, {declaration.head_end, past});
+        if (checking_) edit_constant_variable(declaration, past, kind);
         return past;
     }
     if (declaration.class_key != 0 || tokens_[begin].is("struct") || tokens_[begin].is("enum")) return walk_type(declaration, end, kind);

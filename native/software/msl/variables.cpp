@@ -87,7 +87,9 @@ void Translator::edit_constant_variable(const Declaration &declaration, Index en
         if (expanded.size() <= longest) derived_constants_[std::string(tokens_[declaration.head_end - 1].text)] = std::move(expanded);
     }
     if (checking_) {
-        const bool typed = declaration.head_end > declaration.begin + 1 && declaration.name_end == declaration.head_end;
+        // `constant T c(1, 2);`: no function gives back a value in an address space.
+        const bool constructed = declaration.parameters && constant < declaration.name_begin && tokens_[declaration.head_end].is(";");
+        const bool typed = declaration.head_end > declaration.begin + 1 && (declaration.name_end == declaration.head_end || constructed);
         if (constant != end && typed) tokens_[constant].replace("__constant");
         if (constant == end && typed) check_program_variable(declaration, kind);
         return;

@@ -270,6 +270,70 @@ kernel void k(device float *a, ushort i [[thread_index_in_simdgroup]]) {
     }
 }
 
+// Names of Apple's compiler behind its standard library's, which sources call where they overload that; logging; uniform values.
+void test_names_of_the_compiler() {
+    const std::vector<float> found = results_of(R"(
+#include <metal_logging>
+#include <metal_uniform>
+constant os_log logger("test", "names");
+namespace metal {
+METAL_FUNC bfloat fmax3(bfloat x, bfloat y, bfloat z) {
+    return static_cast<bfloat>(__metal_fmax3(static_cast<float>(x), static_cast<float>(y), static_cast<float>(z), __METAL_MAYBE_FAST_MATH__));
+}
+METAL_FUNC bfloat frexp(bfloat x, thread int &exponent) { return static_cast<bfloat>(__metal_frexp(static_cast<float>(x), &exponent)); }
+METAL_FUNC bfloat simd_sum(bfloat x) { return static_cast<bfloat>(2 * __metal_simd_sum(static_cast<float>(x))); }
+METAL_FUNC bfloat simd_xor(bfloat x) { return static_cast<bfloat>(__metal_simd_xor(static_cast<float>(x))); }
+METAL_FUNC bfloat simd_shuffle_up(bfloat x, ushort delta) { return as_type<bfloat>(__metal_simd_shuffle_up(as_type<ushort>(x), delta)); }
+}
+template <typename T> constexpr constant bool is_word = _disjunction<is_same<T, int>, is_same<T, uint>>::value;
+kernel void k(device float *a, uint i [[thread_position_in_grid]]) {
+    const uint lane = __metal_get_thread_index_in_simdgroup(ushort());
+    logger.log_debug("thread %u", i);
+    os_log_default.log_with_type(OS_LOG_TYPE_ERROR, "lane %u of %d", lane, 32);
+    const float sum = simd_sum(bfloat(1)), bits = simd_xor(bfloat(lane)), before = simd_shuffle_up(bfloat(lane), 1);
+    const uniform<int> width = make_uniform(int(__metal_get_simdgroup_size(ushort())));
+    int exponent;
+    const float fraction = frexp(bfloat(6), exponent);
+    if (i != 37) return;
+    a[0] = fmax3(bfloat(1), bfloat(3), bfloat(2));
+    a[1] = __metal_fma(2.0f, 3.0f, 1.0f) + __metal_sqrt(16.0f, __METAL_PRECISE_MATH__) + __metal_pow(2.0f, 3.0f, false);
+    a[2] = fraction;
+    a[3] = exponent;
+    a[4] = sum;
+    a[5] = bits;
+    a[6] = before;
+    a[7] = lane + 100 * width;
+    a[8] = is_word<uint> + 2 * is_word<float> + 4 * _conjunction<is_same<int, int>, _negation<is_same<int, uint>>>::value;
+}
+)", 9, 64);
+    expect("names of the compiler", found, {3, 7 + 4 + 8, 0.75f, 3, 64, 0, 4, 5 + 3200, 5});
+}
+
+// Members that are there once for each address space, with casts and literals in them: one of them stays.
+void test_members_for_each_space() {
+    const std::vector<float> found = results_of(R"(
+typedef bfloat bfloat16_t;
+template <typename T> struct number {
+    T value;
+    template <typename U, typename = typename enable_if<is_convertible_v<U, T>>::type>
+    constexpr number(U x) thread : value(static_cast<T>(x) + static_cast<T>(0.5)) {}
+    template <typename U, typename = typename enable_if<is_convertible_v<U, T>>::type>
+    constexpr number(U x) threadgroup : value(static_cast<T>(x) + static_cast<T>(0.5)) {}
+    template <typename U, typename = typename enable_if<is_convertible_v<U, T>>::type>
+    constexpr number(U x) device : value(static_cast<T>(x) + static_cast<T>(0.5)) {}
+    template <typename U> constexpr operator U() const thread { return static_cast<U>(value) * (U)2.0; }
+    template <typename U> constexpr operator U() const device { return static_cast<U>(value) * (U)2.0; }
+};
+kernel void k(device float *a) {
+    number<float> x(3);
+    a[0] = x;
+    number<bfloat16_t> y(1);
+    a[1] = float(bfloat16_t(y));
+}
+)", 2);
+    expect("members for each space", found, {7, 3});
+}
+
 }  // namespace
 
 int main() {
@@ -280,5 +344,7 @@ int main() {
     test_names_of_the_library();
     test_fast_limits();
     test_quad_filling();
+    test_names_of_the_compiler();
+    test_members_for_each_space();
     return check::report("msl_language_test");
 }

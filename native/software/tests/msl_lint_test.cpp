@@ -106,6 +106,19 @@ template [[host_name("work_half")]] kernel void work<half, 4>(device half *, con
 )");
 }
 
+// Constants that a constructor makes, and what <metal_logging> and Apple's compiler offer.
+void test_constructed_constants() {
+    accepted(R"(
+#include <metal_logging>
+struct pair { int a, b; constexpr pair(int x, int y) constant : a(x), b(y) {} int sum() const constant { return a + b; } };
+constant pair numbers(3, 4);
+constant os_log logger("test", "strict");
+kernel void k(device float *a [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    logger.log_error("%u", i);
+    a[i] = numbers.sum() + __metal_sqrt(4.0f, __METAL_MAYBE_FAST_MATH__) + __metal_get_thread_index_in_simdgroup(ushort());
+})");
+}
+
 void test_bfloat_casts() {
     accepted("#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device half *h, device bfloat *b, constant half *c) {\n half x = half(b[0]);\n"
              " bfloat y = bfloat(x);\n b[1] = (bfloat)x;\n h[0] = (half)y + static_cast<half>(b[2]);\n b[3] = bfloat(c[0]);\n}\n");
@@ -146,6 +159,7 @@ void test_rejected() {
 
 int main() {
     test_accepted();
+    test_constructed_constants();
     test_bfloat_casts();
     test_rejected();
     return check::report("msl_lint_test");

@@ -9,13 +9,16 @@
 #define half _Float16
 
 #include "array.h"
+#include "builtins.h"
 #include "geometric.h"
 #include "integer.h"
 #include "kernel.h"
 #include "limits.h"
+#include "logging.h"
 #include "matrix.h"
 #include "pack.h"
 #include "relational.h"
+#include "uniform.h"
 
 // None of these converts into another. The two that OpenCL derives from its global memory do convert, as every space but
 // OpenCL's constant one, into a reference that names no space, such as that of a copy constructor or of `this`: objects in

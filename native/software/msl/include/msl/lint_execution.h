@@ -139,3 +139,14 @@ SMTL_ATOMICS(device)
 SMTL_ATOMICS(threadgroup)
 
 }  // namespace metal
+
+template <class T>
+T __metal_get_thread_index_in_simdgroup(T);
+template <class T>
+T __metal_get_simdgroup_size(T);
+template <class T>
+T __metal_simd_and(T);
+template <class T>
+T __metal_simd_or(T);
+template <class T>
+T __metal_simd_xor(T);

@@ -3,13 +3,16 @@
 #pragma once
 
 #include "array.h"
+#include "builtins.h"
 #include "geometric.h"
 #include "integer.h"
 #include "kernel.h"
 #include "limits.h"
+#include "logging.h"
 #include "matrix.h"
 #include "pack.h"
 #include "relational.h"
+#include "uniform.h"
 
 #include <smtl/entry.h>
 #include <smtl/execution.h>

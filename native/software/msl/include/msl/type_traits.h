@@ -313,7 +313,14 @@ SMTL_FUNCTION void swap(T &a, T &b) {
     b = saved;
 }
 
-// Also a name of Apple's that sources use: what the simdgroup functions of the language take.
+// Names of Apple's that sources use.
+template <class... Traits>
+struct _conjunction : bool_constant<(Traits::value && ...)> {};
+template <class... Traits>
+struct _disjunction : bool_constant<(Traits::value || ...)> {};
+template <class Trait>
+struct _negation : bool_constant<!Trait::value> {};
+// What the simdgroup functions of the language take.
 template <class T>
 struct __is_valid_simdgroup_type : bool_constant<is_arithmetic_v<T> && sizeof(T) <= 4 && !is_same_v<T, bool>> {};
 

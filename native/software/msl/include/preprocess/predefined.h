@@ -104,4 +104,55 @@
 #define M_SQRT2_BF bfloat(M_SQRT2_F)
 #define M_SQRT1_2_BF bfloat(M_SQRT1_2_F)
 
+// The compiler's built-in functions under the names that Apple's gives them. Kernels call these where they add overloads to the
+// standard library's functions. Most of those of lanes are macros, so that a call's place stays its own; the others are
+// functions (msl/builtins.h, smtl/simd.h).
+#define __METAL_FAST_MATH__ true
+#define __METAL_PRECISE_MATH__ false
+#define __METAL_MAYBE_FAST_MATH__ true
+#define __metal_simd_sum metal::simd_sum
+#define __metal_simd_product metal::simd_product
+#define __metal_simd_min metal::simd_min
+#define __metal_simd_max metal::simd_max
+#define __metal_simd_prefix_inclusive_sum metal::simd_prefix_inclusive_sum
+#define __metal_simd_prefix_exclusive_sum metal::simd_prefix_exclusive_sum
+#define __metal_simd_prefix_inclusive_product metal::simd_prefix_inclusive_product
+#define __metal_simd_prefix_exclusive_product metal::simd_prefix_exclusive_product
+#define __metal_simd_broadcast_first metal::simd_broadcast_first
+#define __metal_simd_broadcast metal::simd_broadcast
+#define __metal_simd_shuffle metal::simd_shuffle
+#define __metal_simd_shuffle_xor metal::simd_shuffle_xor
+#define __metal_simd_shuffle_up metal::simd_shuffle_up
+#define __metal_simd_shuffle_down metal::simd_shuffle_down
+#define __metal_simd_shuffle_rotate_up metal::simd_shuffle_rotate_up
+#define __metal_simd_shuffle_rotate_down metal::simd_shuffle_rotate_down
+#define __metal_simd_shuffle_and_fill_up metal::simd_shuffle_and_fill_up
+#define __metal_simd_shuffle_and_fill_down metal::simd_shuffle_and_fill_down
+#define __metal_simd_ballot metal::simd_ballot
+#define __metal_simd_any metal::simd_any
+#define __metal_simd_all metal::simd_all
+#define __metal_simd_is_first metal::simd_is_first
+#define __metal_quad_sum metal::quad_sum
+#define __metal_quad_product metal::quad_product
+#define __metal_quad_min metal::quad_min
+#define __metal_quad_max metal::quad_max
+#define __metal_quad_prefix_inclusive_sum metal::quad_prefix_inclusive_sum
+#define __metal_quad_prefix_exclusive_sum metal::quad_prefix_exclusive_sum
+#define __metal_quad_prefix_inclusive_product metal::quad_prefix_inclusive_product
+#define __metal_quad_prefix_exclusive_product metal::quad_prefix_exclusive_product
+#define __metal_quad_broadcast_first metal::quad_broadcast_first
+#define __metal_quad_broadcast metal::quad_broadcast
+#define __metal_quad_shuffle metal::quad_shuffle
+#define __metal_quad_shuffle_xor metal::quad_shuffle_xor
+#define __metal_quad_shuffle_up metal::quad_shuffle_up
+#define __metal_quad_shuffle_down metal::quad_shuffle_down
+#define __metal_quad_shuffle_rotate_up metal::quad_shuffle_rotate_up
+#define __metal_quad_shuffle_rotate_down metal::quad_shuffle_rotate_down
+#define __metal_quad_shuffle_and_fill_up metal::quad_shuffle_and_fill_up
+#define __metal_quad_shuffle_and_fill_down metal::quad_shuffle_and_fill_down
+#define __metal_quad_ballot metal::quad_ballot
+#define __metal_quad_any metal::quad_any
+#define __metal_quad_all metal::quad_all
+#define __metal_quad_is_first metal::quad_is_first
+
 #define assert(condition) ((void)0)
