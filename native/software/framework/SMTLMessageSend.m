@@ -66,7 +66,9 @@ struct slot *objc_slot_lookup_super(struct objc_super *super, SEL selector)
             "1:\n" ifNil "ret\n"                                                                                              \
             ".cfi_endproc\n.size " name ", .-" name "\n")
 SMTL_SEND("objc_msgSend", "%rdi", "%rsi", "xor %eax, %eax\nxor %edx, %edx\npxor %xmm0, %xmm0\npxor %xmm1, %xmm1\n");
-SMTL_SEND("objc_msgSend_fpret", "%rdi", "%rsi", "fldz\n");
+/* For long double, and metal-cpp sends it for double and float as well. The floating-point stack is empty at a call, so that it
+ * may be emptied: zeros that such callers leave there must not pile up. */
+SMTL_SEND("objc_msgSend_fpret", "%rdi", "%rsi", "pxor %xmm0, %xmm0\npxor %xmm1, %xmm1\nemms\nfldz\n");
 /* The result's address comes first; the caller has cleared what lies there. */
 SMTL_SEND("objc_msgSend_stret", "%rsi", "%rdx", "mov %rdi, %rax\n");
 #elif defined(__aarch64__)

@@ -2,6 +2,7 @@
 #ifndef SMTL_MTLDEFINES_H
 #define SMTL_MTLDEFINES_H
 
+#import <CoreFoundation/CoreFoundation.h>
 #import <Foundation/Foundation.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,8 +13,5 @@
 #else
 #define MTL_EXTERN extern MTL_EXPORT
 #endif
-
-/* Core Foundation's name for a time in seconds; GNUstep base does not have it. */
-typedef double CFTimeInterval;
 
 #endif

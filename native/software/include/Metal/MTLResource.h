@@ -3,6 +3,7 @@
 
 #import <Metal/MTLAllocation.h>
 #import <Metal/MTLTypes.h>
+#include <mach/mach.h>
 
 NS_ASSUME_NONNULL_BEGIN
 

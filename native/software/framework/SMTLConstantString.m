@@ -1,0 +1,79 @@
+/* CoreFoundation's constant strings, which clang emits for __builtin___CFStringMakeConstantString in every language: CFSTR, and
+ * MTLSTR of metal-cpp. They are strings of Foundation too. */
+#import <CoreFoundation/CoreFoundation.h>
+#import <Foundation/Foundation.h>
+
+/* The compiler's layout: flags tell what the characters are. */
+@interface SMTLConstantString : NSString {
+    int _flags;
+    const void *_characters;
+    long _length;
+}
+@end
+
+#define FLAG_UTF16 0x10
+
+@implementation SMTLConstantString
+
+- (NSUInteger)length
+{
+    return (NSUInteger)_length;
+}
+
+- (unichar)characterAtIndex:(NSUInteger)index
+{
+    if (index >= (NSUInteger)_length) {
+        [NSException raise:NSRangeException format:@"character %lu of a string of %ld", (unsigned long)index, _length];
+    }
+    return _flags & FLAG_UTF16 ? ((const unichar *)_characters)[index] : ((const unsigned char *)_characters)[index];
+}
+
+/* Part of the program. */
+- (id)retain
+{
+    return self;
+}
+
+- (oneway void)release
+{
+}
+
+- (id)autorelease
+{
+    return self;
+}
+
+- (NSUInteger)retainCount
+{
+    return NSUIntegerMax;
+}
+
+- (id)copyWithZone:(NSZone *)zone
+{
+    (void)zone;
+    return self;
+}
+
+@end
+
+/* A constant string's first word is this symbol's address: that of the class. */
+__asm__(".globl __CFConstantStringClassReference\n"
+        ".set __CFConstantStringClassReference, _OBJC_CLASS_SMTLConstantString\n");
+
+CFStringRef __CFStringMakeConstantString(const char *characters)
+{
+    static NSMutableSet *strings;
+    @autoreleasepool {
+        NSString *string = [NSString stringWithUTF8String:characters];
+        if (string == nil) {
+            return NULL;
+        }
+        @synchronized([SMTLConstantString class]) {
+            if (strings == nil) {
+                strings = [NSMutableSet new];
+            }
+            [strings addObject:string];
+            return (CFStringRef)[strings member:string];
+        }
+    }
+}
