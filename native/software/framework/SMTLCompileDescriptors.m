@@ -57,6 +57,7 @@
 {
     self = [super init];
     _mathMode = MTLMathModeFast;
+    _languageVersion = MTLLanguageVersion3_2; /* the newest of which all is here */
     return self;
 }
 

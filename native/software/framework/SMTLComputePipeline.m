@@ -74,6 +74,9 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
     _supportsIndirect = [descriptor supportIndirectCommandBuffers];
     _shaderValidation = [descriptor shaderValidation];
     _requiredThreads = [descriptor requiredThreadsPerThreadgroup];
+    if (_requiredThreads.width == 0) {
+        _requiredThreads = function->_library->_requiredThreads;
+    }
     [self setLabel:[descriptor label]];
     char *log = NULL;
     _kernel = load_kernel(function, &log);

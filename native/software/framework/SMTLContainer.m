@@ -143,7 +143,9 @@ NSString *SMTLReadContainer(NSData *data, NSData **source, MTLCompileOptions **o
                                           (unsigned long long)source_length, from.left];
     }
     *options = [[[MTLCompileOptions alloc] init] autorelease];
-    [*options setLanguageVersion:(MTLLanguageVersion)language];
+    if (language != 0) {
+        [*options setLanguageVersion:(MTLLanguageVersion)language];
+    }
     [*options setMathMode:(MTLMathMode)math_mode];
     [*options setPreprocessorMacros:macros];
     *source = [NSData dataWithBytes:from.bytes length:from.left];

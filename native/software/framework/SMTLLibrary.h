@@ -8,7 +8,8 @@
 @public
     SMTLDevice *_device;
     smtl_library *_library;
-    NSUInteger _maxThreads; /* of a threadgroup, as the compile options limit it */
+    NSUInteger _maxThreads;   /* of a threadgroup, as the compile options limit it */
+    MTLSize _requiredThreads; /* the same; zeros where they require nothing */
 @protected
     MTLLibraryType _type;
     NSString *_installName;

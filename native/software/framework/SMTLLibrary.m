@@ -41,8 +41,27 @@ static smtl_macro *copy_macros(NSDictionary *dictionary, size_t *count)
     return macros;
 }
 
+/* What the options ask for that there is not; nil for nothing. */
+static NSString *what_is_unsupported(MTLCompileOptions *options)
+{
+    if ([options libraryType] != MTLLibraryTypeExecutable || [[options libraries] count] > 0) {
+        return @"dynamic libraries are not supported: the device answers NO to supportsDynamicLibraries";
+    }
+    const NSUInteger version = [options languageVersion], minor = version & 0xffff;
+    static const NSUInteger last_minors[] = {0, 2, 4, 2, 0};
+    const NSUInteger major = version >> 16;
+    if (major == 0 || major >= sizeof last_minors / sizeof last_minors[0] || minor > last_minors[major]) {
+        return [NSString stringWithFormat:@"language version %lu.%lu is not supported", (unsigned long)major,
+                                          (unsigned long)minor];
+    }
+    return nil;
+}
+
 static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **log)
 {
+    SMTL_REQUIRE([options mathMode] >= MTLMathModeSafe && [options mathMode] <= MTLMathModeFast,
+                 "-[MTLDevice newLibraryWithSource:options:error:]", @"unknown math mode %ld",
+                 (long)[options mathMode]);
     if (smtl_fault_strikes_compile()) {
         *log = strdup("injected fault");
         return NULL;
@@ -72,6 +91,12 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
 {
     self = [super init];
     MTLCompileOptions *settings = options == nil ? [[[MTLCompileOptions alloc] init] autorelease] : options;
+    NSString *unsupported = what_is_unsupported(settings);
+    if (unsupported != nil) {
+        SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorUnsupported, unsupported));
+        [self release];
+        return nil;
+    }
     char *log = NULL;
     _device = device;
     _type = [settings libraryType];
@@ -79,6 +104,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
     NSUInteger limit = [settings maxTotalThreadsPerThreadgroup];
     _maxThreads =
         limit == 0 || limit > SMTL_MAX_THREADS_PER_THREADGROUP ? SMTL_MAX_THREADS_PER_THREADGROUP : limit;
+    _requiredThreads = [settings requiredThreadsPerThreadgroup];
     @try {
         _library = compile(source, settings, &log);
     } @catch (NSException *exception) {

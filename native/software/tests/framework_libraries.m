@@ -93,6 +93,71 @@ static void test_constants(void)
     [library release];
 }
 
+static void check_refused(MTLCompileOptions *options, NSString *says)
+{
+    NSError *error = nil;
+    CHECK([device newLibraryWithSource:@"kernel void f() {}" options:options error:&error] == nil);
+    CHECK([[error domain] isEqual:MTLLibraryErrorDomain] && [error code] == MTLLibraryErrorUnsupported);
+    CHECK([[error localizedDescription] rangeOfString:says].location != NSNotFound);
+}
+
+/* What cannot be done is refused, and what can is. */
+static void test_options(void)
+{
+    MTLCompileOptions *options = [[[MTLCompileOptions alloc] init] autorelease];
+    CHECK([options languageVersion] == MTLLanguageVersion3_2 && [options mathMode] == MTLMathModeFast);
+    [options setLibraryType:MTLLibraryTypeDynamic];
+    check_refused(options, @"supportsDynamicLibraries");
+    [options setLibraryType:MTLLibraryTypeExecutable];
+    [options setLibraries:[NSArray arrayWithObject:@"a library"]];
+    check_refused(options, @"supportsDynamicLibraries");
+    [options setLibraries:[NSArray array]];
+    const NSUInteger unknown[] = {(1 << 16) + 3, (2 << 16) + 5, (3 << 16) + 3, 5 << 16, 7};
+    for (int i = 0; i < 5; i++) {
+        [options setLanguageVersion:(MTLLanguageVersion)unknown[i]];
+        check_refused(options, [NSString stringWithFormat:@"%lu.%lu", (unsigned long)unknown[i] >> 16,
+                                                          (unsigned long)unknown[i] & 0xffff]);
+    }
+    [options setLanguageVersion:MTLLanguageVersion2_4];
+    [options setMathMode:(MTLMathMode)3];
+    CHECK_RAISES("unknown math mode 3", [device newLibraryWithSource:@"" options:options error:NULL]);
+    [options setMathMode:MTLMathModeRelaxed];
+
+    /* A function that is nowhere is an error of the pipelines that call it, whether or not it may be missing. */
+    NSString *text = @"#if __METAL_VERSION__ != 240\n#error not the version asked for\n#endif\n"
+                     @"float elsewhere(float x);\nkernel void calls(device float *a) { a[0] = elsewhere(a[0]); }\n"
+                     @"kernel void sized(device float *a) { a[0] = 1; }\n";
+    for (int allowed = 0; allowed < 2; allowed++) {
+        NSError *error = nil;
+        [options setAllowReferencingUndefinedSymbols:allowed != 0];
+        id<MTLLibrary> library = [device newLibraryWithSource:text options:options error:&error];
+        CHECK(library != nil && error == nil);
+        id<MTLFunction> function = [library newFunctionWithName:@"calls"];
+        CHECK([device newComputePipelineStateWithFunction:function error:&error] == nil);
+        CHECK([[error localizedDescription] rangeOfString:@"elsewhere"].location != NSNotFound);
+        [function release];
+        [library release];
+    }
+
+    [options setMaxTotalThreadsPerThreadgroup:64];
+    [options setRequiredThreadsPerThreadgroup:MTLSizeMake(8, 4, 1)];
+    id<MTLLibrary> library = [device newLibraryWithSource:text options:options error:NULL];
+    id<MTLComputePipelineState> pipeline = make_pipeline(library, @"sized");
+    CHECK([pipeline maxTotalThreadsPerThreadgroup] == 64 && [pipeline requiredThreadsPerThreadgroup].height == 4);
+    id<MTLBuffer> values = make_ints(1, 0, 0);
+    run(^(id<MTLComputeCommandEncoder> encoder) {
+      [encoder setComputePipelineState:pipeline];
+      [encoder setBuffer:values offset:0 atIndex:0];
+      CHECK_RAISES("requires, {8, 4, 1}", [encoder dispatchThreadgroups:MTLSizeMake(1, 1, 1)
+                                                  threadsPerThreadgroup:MTLSizeMake(32, 1, 1)]);
+      [encoder dispatchThreadgroups:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(8, 4, 1)];
+    });
+    CHECK(*(const float *)[values contents] == 1);
+    [values release];
+    [pipeline release];
+    [library release];
+}
+
 /* The software Metal's own library files. */
 static void test_container(void)
 {
@@ -147,6 +212,7 @@ int main(void)
         RUN(test_compile_error);
         RUN(test_asynchronous);
         RUN(test_constants);
+        RUN(test_options);
         RUN(test_container);
         [queue release];
     }
