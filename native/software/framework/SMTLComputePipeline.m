@@ -119,8 +119,11 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
         if (index < SMTL_MAX_BUFFER_ARGUMENTS && (smtl_kernel_argument_mask(_kernel, threadgroup) >> index & 1)) {
             smtl_argument *taken = &_arguments[_argumentCount++];
             *taken = declared[i];
-            taken->used = smtl_kernel_used_mask(_kernel, threadgroup) >> index & 1;
-            smtl_kernel_name_argument(_kernel, threadgroup, index, declared[i].name);
+            const uint32_t elements = (uint32_t)((UINT64_C(1) << taken->array_length) - 1);
+            taken->used = (smtl_kernel_used_mask(_kernel, threadgroup) >> index & elements) != 0;
+            for (uint32_t k = 0; k < taken->array_length; k++) {
+                smtl_kernel_name_argument(_kernel, threadgroup, index + k, taken->name);
+            }
         }
     }
     return _arguments != NULL;

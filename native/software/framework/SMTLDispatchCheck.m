@@ -30,6 +30,17 @@ void SMTLRequireThreadgroup(const char *where, MTLSize group, NSUInteger limit)
                  (unsigned long)limit);
 }
 
+/* Of the buffers that an argument takes. An array takes several, of which hosts may leave out what the kernel does not touch:
+ * zero where none is there. */
+static size_t shortest(const size_t *lengths, const smtl_argument *argument)
+{
+    size_t length = 0;
+    for (uint32_t i = argument->index; i < argument->index + argument->array_length; i++) {
+        length = length == 0 || (lengths[i] > 0 && lengths[i] < length) ? lengths[i] : length;
+    }
+    return length;
+}
+
 static void require_arguments(const char *where, const SMTLComputePipeline *pipeline, const size_t *lengths,
                               const uint32_t *threadgroup_lengths)
 {
@@ -37,7 +48,7 @@ static void require_arguments(const char *where, const SMTLComputePipeline *pipe
     for (size_t i = 0; i < pipeline->_argumentCount; i++) {
         const smtl_argument *argument = &pipeline->_arguments[i];
         bool buffer = argument->kind == SMTL_ARGUMENT_BUFFER;
-        size_t length = buffer ? lengths[argument->index] : threadgroup_lengths[argument->index];
+        size_t length = buffer ? shortest(lengths, argument) : threadgroup_lengths[argument->index];
         threadgroup_memory += buffer ? 0 : length;
         /* Kernels share signatures, and hosts leave out the threadgroup memory that the one at hand does not touch, which
          * its machine code cannot always tell. One that does touch it faults. */

@@ -12,6 +12,7 @@
     NSUInteger _size;
     BOOL _used;
 @public
+    NSUInteger _arrayLength;
     const smtl_type *_type_of_data;
     SMTLLibrary *_library; /* retained: it keeps that type */
 }
@@ -39,6 +40,7 @@
     _access = argument->access == SMTL_ACCESS_READ_ONLY ? MTLBindingAccessReadOnly : MTLBindingAccessReadWrite;
     _index = argument->index;
     _size = argument->type_size;
+    _arrayLength = argument->array_length;
     _used = argument->used;
     _type_of_data = smtl_library_pointee(library->_library, argument);
     _library = [library retain];
@@ -186,10 +188,9 @@ static NSUInteger alignment_of(NSUInteger size)
     return [(SMTLBinding *)_binding threadgroupMemoryDataSize];
 }
 
-/* Only textures and samplers come in arrays. */
 - (NSUInteger)arrayLength
 {
-    return 1;
+    return ((SMTLBinding *)_binding)->_arrayLength;
 }
 
 @end

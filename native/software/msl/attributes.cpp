@@ -10,13 +10,6 @@ namespace {
 constexpr std::array<std::string_view, 8> standard_attributes = {
     "maybe_unused", "nodiscard", "noreturn", "fallthrough", "deprecated", "likely", "unlikely", "no_unique_address"};
 
-bool is_standard(std::string_view name) {
-    for (std::string_view standard : standard_attributes) {
-        if (name == standard) return true;
-    }
-    return false;
-}
-
 AddressSpace address_space_named(std::string_view text) {
     if (text == "device") return AddressSpace::device;
     if (text == "constant") return AddressSpace::constant;
@@ -26,6 +19,13 @@ AddressSpace address_space_named(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_standard_attribute(std::string_view name) {
+    for (std::string_view standard : standard_attributes) {
+        if (name == standard) return true;
+    }
+    return name.ends_with("::");
+}
 
 std::vector<Attribute> Translator::attributes_in(Range range) const {
     std::vector<Attribute> attributes;
@@ -72,7 +72,7 @@ void Translator::erase_address_spaces_and_attributes() {
             const Index past = skip_group(i, end);
             bool keep = false, indexed = false;
             for (const Attribute &attribute : attributes_in({i, past})) {
-                keep = keep || is_standard(attribute.name) || attribute.name.ends_with("::");
+                keep = keep || is_standard_attribute(attribute.name);
                 indexed = indexed || attribute.name == "id";
             }
             // The index of a member stays for types.cpp to find: as a comment, or where clang reads the list and passes over it.

@@ -5,6 +5,25 @@
 
 namespace smtl::msl {
 
+// Clang's own complaint about what is open at the end speaks of a line that is not the user's.
+std::optional<Problem> Translator::find_open_bracket() const {
+    const auto problem = [&](Index at, const std::string &what) {
+        return Problem{locate(source_, tokens_, at), "'" + std::string(tokens_[at].text) + "' " + what};
+    };
+    std::vector<Index> open;
+    for (Index i = 0; i < tokens_.size(); ++i) {
+        const std::string_view text = tokens_[i].text;
+        if (text == "(" || text == "[" || text == "{") open.push_back(i);
+        if (text != ")" && text != "]" && text != "}") continue;
+        const std::string_view partner = text == ")" ? "(" : text == "]" ? "[" : "{";
+        if (open.empty()) return problem(i, "closes nothing");
+        if (tokens_[open.back()].text != partner) return problem(open.back(), "is not closed before '" + std::string(text) + "'");
+        open.pop_back();
+    }
+    if (open.empty()) return std::nullopt;
+    return problem(open.back(), "is never closed");
+}
+
 Index Translator::skip_group(Index open, Index end) const {
     std::size_t depth = 0;
     for (Index i = open; i < end; ++i) {
@@ -99,11 +118,11 @@ std::string Translator::qualified(std::string_view name) const {
     return text;
 }
 
-void Translator::problem(Index at, std::string message) {
+void Translator::problem(Index at, std::string message) { report(locate(source_, tokens_, at), std::move(message)); }
+
+void Translator::report(SourceLocation location, std::string message) {
     constexpr std::size_t most = 64;
-    if (result_.problems.size() >= most) return;
-    SourceLocation location = locate(tokens_, at);
-    result_.problems.push_back({std::move(location.file), location.line, std::move(message)});
+    if (result_.problems.size() < most) result_.problems.push_back({std::move(location), std::move(message)});
 }
 
 void Translator::erase_range(Range range) {

@@ -105,6 +105,26 @@ void split_severity(std::string_view text, Diagnostic &diagnostic) {
     diagnostic.message = text.starts_with(" ") ? text.substr(1) : text;
 }
 
+// What Metal has and this does not: whoever uses it is told why clang knows nothing of it.
+bool is_beyond_compute(std::string_view name) {
+    constexpr std::array<std::string_view, 20> names = {
+        "sampler", "imageblock", "imageblock_layout_explicit", "visible_function_table", "intersection_function_table", "intersector", "intersection_query",
+        "intersection_result", "ray", "raytracing", "acceleration_structure", "primitive_acceleration_structure", "instance_acceleration_structure", "tensor",
+        "command_buffer", "compute_command", "render_command", "mesh", "interpolant", "os_log_default"};
+    constexpr std::array<std::string_view, 9> prefixes = {"texture1d", "texture2d", "texture3d", "texturecube", "texture_buffer", "depth2d", "depthcube", "tensor_", "os_log"};
+    return std::find(names.begin(), names.end(), name) != names.end() ||
+           std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+void explain_missing_name(Diagnostic &diagnostic) {
+    for (std::string_view complaint : {"unknown type name '", "no template named '", "use of undeclared identifier '", "no type named '", "no member named '"}) {
+        if (!diagnostic.message.starts_with(complaint)) continue;
+        const std::string_view rest = std::string_view(diagnostic.message).substr(complaint.size());
+        if (is_beyond_compute(rest.substr(0, rest.find('\'')))) diagnostic.message += ": textures, samplers, ray tracing, tensors, tables of functions and logs are not supported";
+        return;
+    }
+}
+
 }  // namespace
 
 const char *severity_name(Severity severity) {
@@ -123,7 +143,11 @@ const char *severity_name(Severity severity) {
 
 Diagnostics read_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled, const std::string &name) {
     constexpr std::string_view library = "metal_stdlib/";
-    const std::string text = replace_all(errors, Toolchain::shared().headers + "/", library);
+    std::string text = replace_all(errors, Toolchain::shared().headers + "/", library);
+    // A compiler that crashes tells its whole story.
+    if (const std::size_t crash = text.find("PLEASE submit a bug report"); crash != std::string::npos) {
+        text.replace(crash, std::string::npos, "error: the compiler itself failed on this source\n");
+    }
     Diagnostics result;
     for (std::size_t p = 0; p < text.size();) {
         const std::size_t newline = std::min(text.find('\n', p), text.size());
@@ -134,6 +158,8 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         if (line.starts_with(library) && line.find(": note: ") != std::string::npos) continue;
         const bool trail = line.starts_with("In file included from ");
         const Message message = trail ? Message() : parse(line);
+        // What stands around the source, and no user has written.
+        if (message.location.file == "<stdin>") continue;
         Diagnostic diagnostic;
         if (message.location.line == 0) {
             split_severity(trail ? line : " " + line, diagnostic);
@@ -143,6 +169,7 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         diagnostic.file = message.location.file;
         diagnostic.line = message.location.line;
         split_severity(message.text, diagnostic);
+        explain_missing_name(diagnostic);
         diagnostic.quoted = std::string(line_of(source, name, message.location));
         if (diagnostic.quoted.empty() && message.location.file != name) diagnostic.quoted = line_of_file(message.location);
         if (diagnostic.quoted.empty()) {

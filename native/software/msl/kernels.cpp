@@ -55,10 +55,13 @@ KernelParameter Translator::read_parameter(Range range, bool report) {
             parameter.kind = ParameterKind::attribute;
             parameter.attribute = attribute.name;
             located = true;
-        } else if (report && (attribute.name == "texture" || attribute.name == "sampler" || attribute.name == "stage_in")) {
+        } else if (report && !is_standard_attribute(attribute.name)) {
             problem(attribute.at, "[[" + attribute.name + "]] parameters of kernels are not supported");
             located = true;
         }
+    }
+    if (report && parameter.kind == ParameterKind::attribute && !parameter.condition.empty()) {
+        problem(range.begin, "[[function_constant]] belongs to arguments that the host sets, which [[" + parameter.attribute + "]] is not");
     }
     // The declared name: the last identifier outside brackets and attributes; what stands before it is the type.
     // `T (&name)[8]` has it in parentheses.
@@ -79,6 +82,7 @@ KernelParameter Translator::read_parameter(Range range, bool report) {
         }
         if (tokens_[i].is("<")) {
             if (const auto past = skip_angles(i, range.end)) {
+                indirect = indirect || tokens_[i - 1].is("array");
                 i = *past;
                 continue;
             }
@@ -105,7 +109,11 @@ KernelParameter Translator::read_parameter(Range range, bool report) {
         parameter.type += tokens_[i].text;
         ++i;
     }
-    if (name < range.end) parameter.name = std::string(tokens_[name].text);
+    parameter.token = range.begin;
+    if (name < range.end) {
+        parameter.name = std::string(tokens_[name].text);
+        parameter.token = name;
+    }
     if (!located) {
         const bool memory = parameter.space == AddressSpace::threadgroup;
         parameter.kind = memory ? ParameterKind::threadgroup_memory : ParameterKind::buffer;
@@ -151,7 +159,7 @@ std::string Translator::describe_indices(const std::vector<KernelParameter> &par
         if (parameter.kind == ParameterKind::attribute) {
             text += "0";
         } else if (!parameter.index_expression.empty()) {
-            text += "(" + parameter.index_expression + ")";
+            text += "static_cast<unsigned>(" + parameter.index_expression + ")";
         } else {
             text += "::smtl::automatic_index(" + std::to_string(automatic[kind]++) + taken[kind] + ")";
         }
@@ -187,9 +195,36 @@ std::string Translator::register_kernel(Index at, std::string name, const std::s
     return text;
 }
 
+// `device float *p[4]` takes four buffers, where a parameter of C++ would be a pointer to pointers: it becomes an array that is
+// a value.
+void Translator::edit_buffer_arrays(Range parameters) {
+    for (const Range &part : split_commas(parameters)) {
+        Index begin = part.begin;
+        while (begin < part.end && opens_attribute(begin)) begin = skip_group(begin, part.end);
+        Index star = part.end, bounds = part.end;
+        for (Index i = begin; i < part.end && !tokens_[i].is("(") && !tokens_[i].is("="); ++i) {
+            if (tokens_[i].is("<")) i = skip_angles(i, part.end).value_or(i + 1) - 1;
+            if (tokens_[i].is("*")) star = i;
+            if (tokens_[i].is("[")) {
+                if (!opens_attribute(i) && bounds == part.end) bounds = i;
+                i = skip_group(i, part.end) - 1;
+            }
+        }
+        if (star == part.end || bounds == part.end) continue;
+        const Index past = skip_group(bounds, part.end);
+        const Token &first = tokens_[begin];
+        tokens_[begin].replace("::metal::array<" + (first.replaced ? first.replacement : std::string(first.text)));
+        tokens_[star].replace("*, " + written({bounds + 1, past - 1}) + ">");
+        erase_range({bounds, past});
+    }
+}
+
 void Translator::add_kernel_definition(const Declaration &declaration, Index body_end) {
     const Range name_range{declaration.name_begin, declaration.name_end};
     const std::string name = spelling(name_range);
+    bool returns_nothing = false;
+    for (Index i = declaration.begin; i < declaration.name_begin; ++i) returns_nothing = returns_nothing || tokens_[i].is("void");
+    if (!returns_nothing) problem(declaration.name_begin, "a kernel returns nothing: its type is 'void'");
     std::vector<KernelParameter> parameters = read_parameters(*declaration.parameters, true);
     if (declaration.template_parameters && !declaration.template_parameters->empty()) {
         Template pattern{std::move(parameters), {}, 0};

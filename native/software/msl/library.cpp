@@ -8,6 +8,7 @@
 
 #include "cache.h"
 #include "file.h"
+#include "halves.h"
 #include "hash.h"
 #include "../sanitizer/sanitizer.h"
 #include "process.h"
@@ -22,21 +23,27 @@ constexpr const char *reflection_name = "/reflection";
 
 // Everything that the source defines stays inside the shared object, and what a kernel does not use is not generated.
 std::string wrap(const std::string &translated) {
-    return "#pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)\n" + translated +
-           "\n#pragma clang attribute pop\n";
+    return "#pragma clang attribute smtl.push(__attribute__((internal_linkage)), apply_to = function)\n" + translated +
+           "\n#pragma clang attribute smtl.pop\n";
 }
 
-bool precompile(const Toolchain &toolchain, const std::string &translated, const Dialect &dialect, const std::string &folder, std::string &errors) {
+bool precompile(const Toolchain &toolchain, const std::string &translated, const Dialect &dialect, bool may_mix, const std::string &folder, std::string &errors) {
     const std::string standard = toolchain.standard_library(dialect, errors);
     const std::string input = folder + "/input";
     if (standard.empty() || !write_file(input, wrap(translated))) return false;
     std::vector<std::string> arguments = toolchain.compile_arguments(dialect);
     arguments.insert(arguments.end(), {"-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates", "-include-pch", standard, "-x",
                                        "c++-header", "-o", folder + precompiled_name, "-"});
-    const ProcessResult result = run_process(arguments, input, folder);
-    errors = result.errors;
+    ProcessBounds bounds;
+    if (may_mix) {
+        arguments.emplace_back(mixed_halves_warning);
+        bounds.error_bytes = std::size_t{1} << 26;  // of which most goes
+    }
+    const ProcessResult result = run_process(arguments, input, folder, bounds);
+    MixedHalves halves = find_mixed_halves(result.errors);
+    errors = std::move(halves.messages);
     (void)unlink(input.c_str());
-    return result.succeeded;
+    return result.succeeded && !halves.found;
 }
 
 bool reflect(const Toolchain &toolchain, const Translation &translation, const Dialect &dialect, const std::string &folder, std::string &errors) {
@@ -56,6 +63,10 @@ bool reflect(const Toolchain &toolchain, const Translation &translation, const D
         errors = result.errors.empty() ? "the library's reflection cannot be read" : result.errors;
         return false;
     }
+    if (const std::vector<Problem> misplaced = find_misplaced_arguments(translation, *reflection); !misplaced.empty()) {
+        errors = list_problems(misplaced);
+        return false;
+    }
     reflection->warnings = warnings;
     return write_file(folder + reflection_name, serialize(*reflection));
 }
@@ -73,10 +84,11 @@ Reflection undetermined(const Translation &translation) {
 
 }  // namespace
 
-std::string list_problems(const Translation &translation) {
+std::string list_problems(const std::vector<Problem> &problems) {
     std::string text;
-    for (const Problem &problem : translation.problems) {
-        text += problem.file + ":" + std::to_string(problem.line) + ": error: " + problem.message + "\n";
+    for (const Problem &problem : problems) {
+        const SourceLocation &place = problem.location;
+        text += place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) + ": error: " + problem.message + "\n";
     }
     return text;
 }
@@ -94,7 +106,7 @@ std::unique_ptr<smtl_library> compile(std::string_view source, const Options &op
     if (!preprocessed) return nullptr;
     const Translation translation = translate(*preprocessed);
     if (!translation.problems.empty()) {
-        diagnostics = read_diagnostics(list_problems(translation), source, source, options.name);
+        diagnostics = read_diagnostics(list_problems(translation.problems), source, *preprocessed, options.name);
         return nullptr;
     }
     const auto say = [&](const std::string &text) {
@@ -125,7 +137,7 @@ std::string smtl_library::entry(const smtl::msl::Translation *translation, std::
     using namespace smtl::msl;
     const Toolchain &toolchain = Toolchain::shared();
     return Cache::shared().entry(key, [&](const std::string &folder) {
-        if (!precompile(toolchain, translated, dialect, folder, errors)) return false;
+        if (!precompile(toolchain, translated, dialect, translation && may_mix_halves(*translation), folder, errors)) return false;
         if (translation) return reflect(toolchain, *translation, dialect, folder, errors);
         (void)unlink((folder + "/errors").c_str());
         return write_file(folder + reflection_name, serialize(reflection));
@@ -147,6 +159,7 @@ void smtl_library::describe() {
             argument.access = facts.read_only ? SMTL_ACCESS_READ_ONLY : SMTL_ACCESS_READ_WRITE;
             argument.index = facts.index;
             argument.type_size = facts.type_size;
+            argument.array_length = facts.length;
             argument.conditional = !parameter.condition.empty();
             argument.used = true;
             list.push_back(argument);

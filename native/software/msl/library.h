@@ -32,8 +32,8 @@ std::unique_ptr<smtl_library> compile(std::string_view source, const Options &op
 // Checks more strictly than `compile`; false on errors.
 bool lint(std::string_view source, const Options &options, Diagnostics &diagnostics);
 
-// What a translation found wrong, as a compiler says it.
-std::string list_problems(const Translation &translation);
+// What was found wrong, as a compiler says it.
+std::string list_problems(const std::vector<Problem> &problems);
 
 }  // namespace smtl::msl
 

@@ -110,7 +110,7 @@ bool lint(std::string_view source, const Options &options, Diagnostics &diagnost
     const ProcessResult result = run_process(arguments, input, folder.path());
     std::size_t errors = 0;
     const std::string messages = select_messages(result.errors, compiles, errors);
-    diagnostics = read_diagnostics(list_problems(translation), source, source, options.name);
+    diagnostics = read_diagnostics(list_problems(translation.problems), source, *preprocessed, options.name);
     for (Diagnostic &diagnostic : read_diagnostics(messages, source, translation.text, options.name)) diagnostics.push_back(std::move(diagnostic));
     return translation.problems.empty() && errors == 0 && result.started;
 }

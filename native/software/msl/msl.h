@@ -70,6 +70,7 @@ typedef struct {
     smtl_access access; /* constant and const pointers are read only */
     uint32_t index;
     size_t type_size; /* of the pointed-to type where it is known, else 0 */
+    uint32_t array_length; /* of an array of buffers, which takes as many indices; 1 for others */
     bool conditional; /* present only where a function constant says so */
     bool used; /* true until machine code tells otherwise: a pipeline knows, a library does not */
 } smtl_argument;

@@ -1,11 +1,13 @@
 // Options, and the preprocessor's run.
 #include <algorithm>
+#include <filesystem>
 #include <unistd.h>
 
 #include "cache.h"
 #include "file.h"
 #include "library.h"
 #include "process.h"
+#include "token.h"
 #include "toolchain.h"
 
 namespace smtl::msl {
@@ -14,7 +16,34 @@ namespace {
 // The newest language version whose library is here.
 constexpr unsigned newest_version = (3u << 16) + 2;
 
-std::string quoted(std::string_view text) {
+// Text with its macros expanded is long before it is hard.
+constexpr ProcessBounds preprocessor_bounds = {.processor_seconds = 60, .seconds = 60, .address_space = std::uint64_t{4} << 30, .file_bytes = std::uint64_t{1} << 28};
+
+// Devices and the like, which a source includes and the preprocessor takes for empty; false where there are none.
+bool name_odd_files(std::string_view preprocessed, std::string_view source, const Options &options, Diagnostics &diagnostics) {
+    std::string errors;
+    SourceLocation location{options.name, 1, 0};
+    for (std::size_t p = 0; p < preprocessed.size();) {
+        const std::size_t newline = std::min(preprocessed.find('\n', p), preprocessed.size());
+        const std::string_view line = preprocessed.substr(p, newline - p);
+        p = newline + 1;
+        SourceLocation entered = location;
+        if (!line.starts_with("# ") || !read_line_marker(line, entered)) {
+            ++location.line;
+            continue;
+        }
+        std::error_code error;
+        const auto status = std::filesystem::status(entered.file, error);
+        if (line.ends_with("\" 1") && std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+            errors += location.file + ":" + std::to_string(location.line) + ": error: '" + entered.file + "' is no file to include\n";
+        }
+        location = entered;
+    }
+    for (Diagnostic &diagnostic : read_diagnostics(errors, source, source, options.name)) diagnostics.push_back(std::move(diagnostic));
+    return !errors.empty();
+}
+
+std::string string_literal(std::string_view text) {
     std::string result = "\"";
     for (char c : text) {
         if (c == '"' || c == '\\') result += '\\';
@@ -52,7 +81,7 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
     TemporaryFolder folder(Cache::shared().root());
     const std::string input = folder.path() + "/source";
     const std::string output = folder.path() + "/preprocessed";
-    std::string text = "#line 1 " + quoted(options.name) + "\n";
+    std::string text = "#line 1 " + string_literal(options.name) + "\n";
     text += source;
     text += '\n';
     if (!folder.made() || !write_file(input, text)) {
@@ -78,10 +107,11 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
         arguments.push_back(path);
     }
     arguments.insert(arguments.end(), {"-o", output, "-"});
-    const ProcessResult result = run_process(arguments, input, folder.path());
+    const ProcessResult result = run_process(arguments, input, folder.path(), preprocessor_bounds);
     diagnostics = read_diagnostics(result.errors, source, source, options.name);
     std::optional<std::string> preprocessed;
     if (result.succeeded) preprocessed = read_file(output);
+    if (preprocessed && name_odd_files(*preprocessed, source, options, diagnostics)) return std::nullopt;
     if (!preprocessed && diagnostics.empty()) diagnostics.push_back(general_error("the preprocessor failed"));
     return preprocessed;
 }

@@ -1,12 +1,16 @@
 #include "process.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,11 +20,6 @@ extern char **environ;
 
 namespace smtl::msl {
 namespace {
-
-// Generous for any real kernel; an end to what a source could ask of the compiler.
-constexpr rlim_t processor_seconds = 600;
-constexpr rlim_t address_space = rlim_t{16} << 30;
-constexpr std::size_t error_bytes = std::size_t{1} << 20;
 
 class SpawnSettings {
 public:
@@ -53,9 +52,33 @@ void limit(pid_t process, __rlimit_resource resource, rlim_t value) {
     (void)prlimit(process, resource, &bound, nullptr);
 }
 
+// Ends the process when its time is over; whether it had to. Kernels that know no descriptors of processes wait for ever.
+bool end_in_time(pid_t process, std::uint64_t seconds) {
+    const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+    if (descriptor < 0) return false;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+    int ready = 0;
+    for (auto left = end - std::chrono::steady_clock::now(); ready <= 0 && left.count() > 0; left = end - std::chrono::steady_clock::now()) {
+        pollfd wanted{descriptor, POLLIN, 0};
+        const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(left).count() + 1;
+        ready = poll(&wanted, 1, static_cast<int>(std::min<std::int64_t>(milliseconds, 1 << 20)));
+        if (ready < 0 && errno != EINTR) break;
+    }
+    (void)close(descriptor);
+    if (ready != 0) return false;
+    (void)kill(process, SIGKILL);
+    return true;
+}
+
+std::string describe_signal(int signal) {
+    if (signal == SIGXCPU) return "took too much processor time";
+    if (signal == SIGXFSZ) return "wrote too much";
+    return "was ended by signal " + std::to_string(signal);
+}
+
 }  // namespace
 
-ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input, const std::string &folder) {
+ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input, const std::string &folder, const ProcessBounds &bounds) {
     ProcessResult result;
     const std::string errors_path = folder + "/errors";
 
@@ -96,23 +119,25 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
         return result;
     }
     result.started = true;
-    limit(process, RLIMIT_CPU, processor_seconds);
-    limit(process, RLIMIT_AS, address_space);
+    limit(process, RLIMIT_CPU, bounds.processor_seconds);
+    limit(process, RLIMIT_AS, bounds.address_space);
+    limit(process, RLIMIT_FSIZE, bounds.file_bytes);
     limit(process, RLIMIT_CORE, 0);
+    const bool too_slow = end_in_time(process, bounds.seconds);
 
     int status = 0;
     pid_t waited;
     do {
         waited = waitpid(process, &status, 0);
     } while (waited < 0 && errno == EINTR);
-    result.errors = read_file(errors_path, error_bytes).value_or("");
+    result.errors = read_file(errors_path, bounds.error_bytes).value_or("");
     if (waited < 0) {
         // The host ignores SIGCHLD, so the kernel kept no status: what the program left behind must tell.
         result.succeeded = result.errors.find("error:") == std::string::npos;
     } else if (WIFEXITED(status)) {
         result.succeeded = WEXITSTATUS(status) == 0;
     } else if (WIFSIGNALED(status)) {
-        result.errors += arguments[0] + ": ended by signal " + std::to_string(WTERMSIG(status)) + "\n";
+        result.errors += "error: " + arguments[0] + (too_slow ? " took too long" : " " + describe_signal(WTERMSIG(status))) + "\n";
     }
     return result;
 }

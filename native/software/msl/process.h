@@ -1,6 +1,8 @@
 // Runs a program to its end, without a shell.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,9 +14,17 @@ struct ProcessResult {
     std::string errors;      // what it wrote on standard error, or why it could not be run
 };
 
+// What a program may take: generous for any real kernel, an end to what a source could ask of the compiler.
+struct ProcessBounds {
+    std::uint64_t processor_seconds = 600;
+    std::uint64_t seconds = 1800;  // of the clock: a named pipe that a source includes may never be written to
+    std::uint64_t address_space = std::uint64_t{16} << 30;
+    std::uint64_t file_bytes = std::uint64_t{4} << 30;  // of each file that it writes
+    std::size_t error_bytes = std::size_t{1} << 20;     // that are read of what it says
+};
+
 // Standard input is read from the file `input`, standard output discarded, standard error collected in a file of `folder`,
-// which is also where the program is told to make temporary files. The program cannot take more than a bounded amount of
-// processor time and memory.
-ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input, const std::string &folder);
+// which is also where the program is told to make temporary files. It is ended where it goes beyond its bounds.
+ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input, const std::string &folder, const ProcessBounds &bounds = {});
 
 }  // namespace smtl::msl

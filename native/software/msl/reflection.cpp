@@ -104,6 +104,7 @@ std::string serialize(const Reflection &reflection) {
             writer.text(parameter.condition);
             writer.number(facts.index);
             writer.number(facts.read_only);
+            writer.number(facts.length);
             writer.number(facts.type_size);
         }
     }
@@ -148,6 +149,7 @@ std::optional<Reflection> deserialize(std::string_view bytes) {
             parameter.condition = reader.text();
             facts.index = static_cast<std::uint32_t>(reader.number());
             facts.read_only = static_cast<std::uint32_t>(reader.number());
+            facts.length = static_cast<std::uint32_t>(reader.number());
             facts.type_size = reader.number();
         }
     }

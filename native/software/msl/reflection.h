@@ -11,10 +11,15 @@
 
 namespace smtl::msl {
 
+// What a parameter's type can be filled with.
+enum class ParameterCategory : std::uint32_t { neither, memory, integers };
+
 // What the compiler found out about one parameter.
 struct ParameterFacts {
     std::uint32_t index = 0;
     std::uint32_t read_only = 0;
+    std::uint32_t length = 1;  // of an array of buffers, which takes as many indices
+    ParameterCategory category = ParameterCategory::neither;
     std::uint64_t type_size = 0;
 };
 
@@ -37,6 +42,9 @@ std::string_view find_section(std::string_view object, std::string_view name);
 
 // A translation unit whose object file, compiled on top of the library's own code, holds all facts in one section.
 std::string reflection_source(const Translation &translation);
+
+// What a host could not bind: indices out of bounds or given twice, types that take no memory or no position.
+std::vector<Problem> find_misplaced_arguments(const Translation &translation, const Reflection &reflection);
 
 // Reads them back; nothing where the object file is not as expected.
 std::optional<Reflection> read_reflection(const Translation &translation, std::string_view object);

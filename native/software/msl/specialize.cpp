@@ -56,6 +56,17 @@ std::string describe_constant(const FunctionConstant &constant, std::uint32_t in
     return "function constant '" + constant.name + "' (index " + std::to_string(index) + ")";
 }
 
+// Before the message of an assertion of ours, which is all that anybody wants to read of it.
+constexpr std::string_view assertion_mark = "smtl: ";
+
+std::string explain(const std::string &errors) {
+    if (const std::size_t mark = errors.find(assertion_mark); mark != std::string::npos) {
+        const std::size_t begin = mark + assertion_mark.size();
+        return errors.substr(begin, errors.find_first_of("\"\n", begin) - begin) + "\n";
+    }
+    return present(read_diagnostics(errors, {}, {}, {}));
+}
+
 class Specialization {
 public:
     Specialization(const smtl_library &library, std::size_t kernel, const smtl_constant_value *values, std::size_t count)
@@ -67,6 +78,7 @@ public:
         std::string text = "#include <smtl/entry.h>\n#include <msl/runtime.h>\n";
         if (library_.dialect.sanitize) text += "#include <smtl/sanitize.h>\n";
         if (!define_constants(text) || !define_presence(text)) return {};
+        refuse_shared_indices(text);
         const Kernel &kernel = library_.reflection.kernels[kernel_];
         text += "SMTL_ENTRY(" + string_literal(kernel.name) + ", (*::" + kernel.identifier + ")";
         for (std::size_t i = 0; i < kernel.parameters.size(); ++i) text += ", " + descriptor(i);
@@ -132,6 +144,31 @@ private:
         return true;
     }
 
+    // Arguments that function constants choose between may have one index, where no two of them are there.
+    void refuse_shared_indices(std::string &text) const {
+        const Kernel &kernel = library_.reflection.kernels[kernel_];
+        const std::vector<ParameterFacts> &facts = library_.reflection.parameters[kernel_];
+        for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+            for (std::size_t j = 0; j < i; ++j) {
+                const KernelParameter &first = kernel.parameters[j], &second = kernel.parameters[i];
+                const bool placed = first.kind == second.kind && first.kind != ParameterKind::attribute;
+                const bool apart = facts[i].index >= facts[j].index + facts[j].length || facts[j].index >= facts[i].index + facts[i].length;
+                if (!placed || apart) continue;
+                text += "static_assert(!(" + presence(j) + " && " + presence(i) + "), \"" + std::string(assertion_mark) + "arguments '" + first.name + "' and '" +
+                        second.name + "' have the same index\");\n";
+            }
+        }
+    }
+
+    // What says whether an argument is there.
+    std::string presence(std::size_t i) const {
+        const Kernel &kernel = library_.reflection.kernels[kernel_];
+        if (kernel.parameters[i].condition.empty()) return "true";
+        std::string scope = kernel.identifier;
+        scope.erase(scope.rfind("smtl_kernel_"));
+        return "::" + scope + "smtl_present_" + std::to_string(i);
+    }
+
     std::string descriptor(std::size_t i) const {
         const Kernel &kernel = library_.reflection.kernels[kernel_];
         const KernelParameter &parameter = kernel.parameters[i];
@@ -143,11 +180,7 @@ private:
             text = "smtl::constant_argument<";
         }
         text += std::to_string(library_.reflection.parameters[kernel_][i].index);
-        if (!parameter.condition.empty()) {
-            std::string scope = kernel.identifier;
-            scope.erase(scope.rfind("smtl_kernel_"));
-            text += ", ::" + scope + "smtl_present_" + std::to_string(i);
-        }
+        if (!parameter.condition.empty()) text += ", " + presence(i);
         return text + ">";
     }
 
@@ -219,7 +252,7 @@ std::string specialize(const smtl_library &library, const char *function, const 
     });
     if (!entry.empty()) return entry + code_file;
     if (const auto unset = specialization.unset_constants(errors); !unset.empty()) log = specialization.describe_unset(*unset.begin());
-    if (log.empty()) log = errors.empty() ? "the kernel cannot be written to " + Cache::shared().root() + "\n" : errors;
+    if (log.empty()) log = errors.empty() ? "the kernel cannot be written to " + Cache::shared().root() + "\n" : explain(errors);
     return {};
 }
 

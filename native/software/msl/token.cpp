@@ -179,10 +179,10 @@ bool read_line_marker(std::string_view directive, SourceLocation &location) {
     return true;
 }
 
-SourceLocation locate(const std::vector<Token> &tokens, std::size_t index) {
-    SourceLocation location{"program_source", 1};
+SourceLocation locate(std::string_view source, const std::vector<Token> &tokens, std::size_t index, std::size_t offset) {
+    SourceLocation location{"program_source", 1, 0};
     for (std::size_t i = 0; i <= index && i < tokens.size(); ++i) {
-        const std::string_view leading = tokens[i].leading;
+        const std::string_view leading = tokens[i].leading.substr(0, i == index ? offset : std::string_view::npos);
         for (std::size_t p = 0; p < leading.size();) {
             const std::size_t newline = leading.find('\n', p);
             const std::string_view line = leading.substr(p, newline == std::string_view::npos ? newline : newline - p);
@@ -194,6 +194,12 @@ SourceLocation locate(const std::vector<Token> &tokens, std::size_t index) {
         if (i == index) break;
         for (char c : tokens[i].text) location.line += c == '\n';
     }
+    if (index >= tokens.size()) return location;
+    // Texts refer to the source always, what leads to them until it is edited.
+    const auto start = static_cast<std::size_t>(tokens[index].text.data() - source.data());
+    const std::size_t place = offset == std::string_view::npos ? start : start - tokens[index].leading.size() + offset;
+    const std::size_t newline = source.substr(0, place).rfind('\n');
+    location.column = place - (newline == std::string_view::npos ? 0 : newline + 1) + 1;
     return location;
 }
 

@@ -46,13 +46,16 @@ std::vector<Token> tokenize(std::string_view source);
 // The text with all edits applied.
 std::string write(const std::vector<Token> &tokens);
 
-// Where a token stands for the user: file and line after the line markers before it.
+// Where a token stands for the user: file and line after the line markers before it, and the column on the preprocessed line,
+// from 1; 0: not known.
 struct SourceLocation {
     std::string file;
     unsigned long line = 0;
+    std::size_t column = 0;
 };
 // Reads `# 12 "file"` or `#line 12 "file"` as the location of the next line; false for other directives.
 bool read_line_marker(std::string_view directive, SourceLocation &location);
-SourceLocation locate(const std::vector<Token> &tokens, std::size_t index);
+// With `offset`, where that byte of what leads to the token stands.
+SourceLocation locate(std::string_view source, const std::vector<Token> &tokens, std::size_t index, std::size_t offset = std::string_view::npos);
 
 }  // namespace smtl::msl

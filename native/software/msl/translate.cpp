@@ -1,7 +1,5 @@
 // The walk over scopes and declarations. It understands as much C++ as tells functions, types, variables and templates
 // apart; whatever it does not recognise is left for clang to judge.
-#include <algorithm>
-
 #include "translator.h"
 
 namespace smtl::msl {
@@ -34,7 +32,11 @@ Translation Translator::run() {
         check_recursion();
     }
     edit_pragmas();
+    reject_stray_kernels();
     for (const Token &token : tokens_) result_.thread_elements = result_.thread_elements || token.is("thread_elements");
+    // What else was found then follows from it.
+    if (std::optional<Problem> problem = find_open_bracket()) result_.problems = {std::move(*problem)};
+    result_.source = source_;
     result_.text = write(tokens_);
     return std::move(result_);
 }
@@ -211,6 +213,14 @@ Index Translator::walk_declaration(Index begin, Index end, ScopeKind kind) {
     }
     if (checking_ && in_type && declaration.parameters) qualify_member(declaration);
     if (checking_ && declaration.parameters) check_parameters(declaration);
+    if (kind != ScopeKind::type && (tokens_[begin].is("vertex") || tokens_[begin].is("fragment"))) {
+        problem(begin, "'" + std::string(tokens_[begin].text) + "' functions are not supported: kernels alone are executed");
+        tokens_[begin].erase();
+    }
+    if (declaration.kernel && !declaration.parameters && !declaration.explicit_instantiation) {
+        problem(begin, "'kernel' belongs to a function");
+    }
+    if (declaration.kernel && declaration.parameters) edit_buffer_arrays(*declaration.parameters);
     if (declaration.kernel) {
         for (Index i = begin; i < declaration.head_end; ++i) {
             if (tokens_[i].is("kernel")) tokens_[i].erase();
@@ -266,28 +276,10 @@ Index Translator::walk_variable(const Declaration &declaration, Index end, Scope
     return past;
 }
 
-// #pragma METAL speaks to Apple's compiler: the math mode is taken from it, and it goes.
-void Translator::edit_pragmas() {
-    constexpr std::string_view opening = "#pragma METAL";
-    for (Token &token : tokens_) {
-        const std::size_t at = token.leading.find(opening);
-        if (at == std::string_view::npos) continue;
-        std::string leading;
-        for (std::size_t p = 0; p < token.leading.size();) {
-            const std::size_t newline = std::min(token.leading.find('\n', p), token.leading.size());
-            const std::string_view line = token.leading.substr(p, newline - p);
-            if (line.starts_with(opening)) {
-                const bool mode = line.find("math_mode") != std::string_view::npos;
-                const bool strict = line.find("safe") != std::string_view::npos || line.find("relaxed") != std::string_view::npos;
-                result_.math_mode_safe = result_.math_mode_safe || (mode && strict);
-            } else {
-                leading += line;
-            }
-            if (newline < token.leading.size()) leading += '\n';
-            p = newline + 1;
-        }
-        kept_text_.push_back(std::move(leading));
-        token.leading = kept_text_.back();
+// What no declaration has taken.
+void Translator::reject_stray_kernels() {
+    for (Index i = 0; i < tokens_.size(); ++i) {
+        if (tokens_[i].is("kernel") && !tokens_[i].replaced) problem(i, "'kernel' belongs to a function of a namespace");
     }
 }
 

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "token.h"
+
 namespace smtl::msl {
 
 enum class AddressSpace { none, device, constant, thread, threadgroup };
@@ -20,6 +22,7 @@ struct KernelParameter {
     std::string attribute;         // for ParameterKind::attribute: Metal's spelling
     std::string index_expression;  // for the others; empty: Metal numbers it
     std::string condition;         // [[function_constant(...)]]: present only where this is true, in terms of function constants
+    std::size_t token = 0;         // of the preprocessed source, for messages
 };
 
 struct Kernel {
@@ -40,12 +43,12 @@ struct FunctionConstant {
 };
 
 struct Problem {
-    std::string file;
-    unsigned long line = 0;
+    SourceLocation location;
     std::string message;
 };
 
 struct Translation {
+    std::string_view source;  // what was translated; it outlives this
     std::string text;
     std::vector<Kernel> kernels;
     std::vector<FunctionConstant> constants;

@@ -46,9 +46,12 @@ struct Attribute {
     Index at = 0;
 };
 
+// One that stays for clang to honour.
+bool is_standard_attribute(std::string_view name);
+
 class Translator {
 public:
-    Translator(std::string_view source, Purpose purpose) : tokens_(tokenize(source)), checking_(purpose == Purpose::check) {}
+    Translator(std::string_view source, Purpose purpose) : source_(source), tokens_(tokenize(source)), checking_(purpose == Purpose::check) {}
     Translation run();
 
 private:
@@ -61,12 +64,16 @@ private:
     Index walk_function(const Declaration &declaration, Index end, ScopeKind kind);
     Index walk_type(const Declaration &declaration, Index end, ScopeKind kind);
     Index walk_variable(const Declaration &declaration, Index end, ScopeKind kind);
-    void edit_pragmas();
+    void reject_stray_kernels();
     void edit_literals();
     void edit_casts();
     bool is_functional_cast(Index name, Index end) const;
     Index skip_operand(Index begin, Index end) const;
     void reject_double();
+
+    // pragmas.cpp
+    void edit_pragmas();
+    std::string replace_pragma(std::string_view text, Index token, std::size_t offset);
 
     // strict.cpp: what only Purpose::check does.
     void qualify_member(const Declaration &declaration);
@@ -80,6 +87,7 @@ private:
     void check_recursion();
 
     // brackets.cpp: navigation.
+    std::optional<Problem> find_open_bracket() const;         // or one that closes nothing
     Index skip_group(Index open, Index end) const;            // past the bracket that closes `open`
     std::optional<Index> skip_angles(Index open, Index end) const;  // past the `>` that closes `<`
     Index skip_to_semicolon(Index begin, Index end) const;    // past it
@@ -97,6 +105,7 @@ private:
     void add_kernel_instantiation(const Declaration &declaration, Index semicolon);
     std::vector<KernelParameter> read_parameters(Range parameters, bool report);
     KernelParameter read_parameter(Range range, bool report);
+    void edit_buffer_arrays(Range parameters);
     std::string describe_indices(const std::vector<KernelParameter> &parameters) const;
     std::string register_kernel(Index at, std::string name, const std::string &address, std::vector<KernelParameter> parameters,
                                 const std::string &thread_limit);
@@ -116,6 +125,7 @@ private:
 
     std::string qualified(std::string_view name) const;
     void problem(Index at, std::string message);
+    void report(SourceLocation location, std::string message);
     void erase_range(Range range);
 
     struct Definition {
@@ -133,6 +143,7 @@ private:
         std::size_t needed_arguments;  // of that one
     };
 
+    std::string_view source_;
     std::vector<Token> tokens_;
     const bool checking_;
     std::vector<std::string> scope_;  // names of the enclosing namespaces and types

@@ -209,6 +209,37 @@ static void test_function(void)
 }
 
 /* Sizes and alignments that differ by type. */
+/* Pointers in an array take an index each, of which a host may leave out those that the kernel does not touch. */
+static void test_array(void)
+{
+    NSError *error = nil;
+    NSString *text = @"using namespace metal;\n"
+                      "kernel void spread(device int *to[3] [[buffer(2)]], uint i [[thread_position_in_grid]]) {\n"
+                      "    to[0][i] = 1; to[2][i] = int(i); }\n";
+    id<MTLLibrary> library = [device newLibraryWithSource:text options:nil error:&error];
+    id<MTLFunction> function = [library newFunctionWithName:@"spread"];
+    MTLComputePipelineReflection *reflection = nil;
+    id<MTLComputePipelineState> pipeline = [device newComputePipelineStateWithFunction:function
+                                                                               options:MTLPipelineOptionArgumentInfo
+                                                                            reflection:&reflection
+                                                                                 error:&error];
+    CHECK(pipeline != nil && [[reflection arguments] count] == 1);
+    CHECK([[[reflection arguments] objectAtIndex:0] arrayLength] == 3 && [[[reflection arguments] objectAtIndex:0] index] == 2);
+    id<MTLBuffer> first = make_ints(4, -1, 0), last = make_ints(4, -1, 0);
+    id<MTLCommandBuffer> done = run(^(id<MTLComputeCommandEncoder> encoder) {
+      [encoder setComputePipelineState:pipeline];
+      [encoder setBuffer:first offset:0 atIndex:2];
+      [encoder setBuffer:last offset:0 atIndex:4];
+      [encoder dispatchThreads:MTLSizeMake(4, 1, 1) threadsPerThreadgroup:MTLSizeMake(4, 1, 1)];
+    });
+    CHECK([done status] == MTLCommandBufferStatusCompleted && are_ints(first, 1, 0) && are_ints(last, 0, 1));
+    [first release];
+    [last release];
+    [pipeline release];
+    [function release];
+    [library release];
+}
+
 static void test_layout(void)
 {
     NSArray *all = [NSArray arrayWithObjects:descriptor(MTLDataTypeChar, 0, 0), descriptor(MTLDataTypeFloat3, 1, 0),
@@ -236,6 +267,7 @@ int main(void)
         RUN(test_by_hand);
         RUN(test_descriptors);
         RUN(test_function);
+        RUN(test_array);
         RUN(test_layout);
         [queue release];
     }

@@ -40,7 +40,7 @@ kernel void k(device float *a) {
     half h = 0.5h;
     pair p = {h, {b, c}};
     thread pair *q = &p;
-    a[0] = add<half>(b) + add<bfloat>(h) + add<float>(b);
+    a[0] = float(add<half>(b)) + add<bfloat>(h) + add<float>(b);
     a[1] = -(half)q->b[1] + (float)half(b) * float((bfloat)p.get());
     a[2] = (half)b * (half)-c + half_type(b);
     a[3] = float(bfloat16_t(h) + bfloat16_t(1));

@@ -1,78 +1,13 @@
-// Libraries: what is found in a source, function constants, threadgroup memory, errors with their lines, odd input.
-#include <cstdint>
-#include <cstdlib>
+// Libraries: what is found in a source, function constants, threadgroup memory, known sources, options.
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "check.h"
-#include "engine/engine.h"
-#include "metal_program.h"
-#include "msl/msl.h"
+#include "compiled_source.h"
 
 namespace {
-
-struct compiled {
-    smtl_library *library = nullptr;
-    std::string log;
-
-    explicit compiled(const std::string &source, const smtl_compile_options *options = nullptr) {
-        char *text = nullptr;
-        library = smtl_library_compile(source.data(), source.size(), options, &text);
-        if (text) log = text;
-        std::free(text);
-    }
-    compiled(const compiled &) = delete;
-    compiled &operator=(const compiled &) = delete;
-    ~compiled() { smtl_library_release(library); }
-
-    std::vector<std::string> names() const {
-        std::vector<std::string> found;
-        for (size_t i = 0; library && i < smtl_library_function_count(library); ++i) found.emplace_back(smtl_library_function_name(library, i));
-        return found;
-    }
-    bool says(const std::string &text) const {
-        if (log.find(text) != std::string::npos) return true;
-        std::fprintf(stderr, "not found: %s\nin: %s\n", text.c_str(), log.c_str());
-        return false;
-    }
-    std::string specialize(const char *function, const std::vector<smtl_constant_value> &values, std::string *error = nullptr) const {
-        char *text = nullptr;
-        char *path = smtl_library_specialize(library, function, values.data(), values.size(), &text);
-        const std::string result = path ? path : "";
-        if (error && text) *error = text;
-        std::free(path);
-        std::free(text);
-        return result;
-    }
-};
-
-smtl_constant_value constant(uint32_t index, uint32_t type, int64_t value) {
-    smtl_constant_value result{nullptr, index, type, {}};
-    std::memcpy(result.bytes, &value, sizeof value);
-    return result;
-}
-constexpr uint32_t type_float = 3, type_int = 29, type_bool = 53, type_short = 37;
-
-// Runs a kernel over `threads` threads, one threadgroup.
-std::string run(const std::string &path, std::vector<std::vector<float> *> buffers, uint32_t threads, uint32_t memory = 0) {
-    char *error = nullptr;
-    smtl_kernel *kernel = smtl_kernel_load(path.c_str(), "smtl_entry", &error);
-    std::string message = error ? error : "";
-    std::free(error);
-    if (!kernel) return "not loaded: " + message;
-    dispatch launch(kernel);
-    for (uint32_t i = 0; i < buffers.size(); ++i) {
-        if (buffers[i]) launch.buffer(i, *buffers[i]);
-    }
-    if (memory) launch.threadgroup_memory(0, memory);
-    message = launch.run({threads, 1, 1}, {threads, 1, 1});
-    smtl_kernel_release(kernel);
-    return message;
-}
-
-const std::string head = "#include <metal_stdlib>\nusing namespace metal;\n";
 
 void test_names() {
     const compiled library(head + R"(
@@ -108,40 +43,6 @@ struct S { int kernel_count; };
     CHECK(run(library.specialize("hidden", {}), {&a}, 1).empty() && a[0] == 5);
     std::string error;
     CHECK(library.specialize("never", {}, &error).empty() && error.find("'never'") != std::string::npos);
-}
-
-void test_arguments() {
-    const compiled library(head + R"(
-struct Args { int n; float4 scale; };
-constant constexpr int slot = 4;
-enum { last_slot = 9 };
-kernel void k(device float *a [[buffer(slot)]], device const half4 *b, constant Args &args [[buffer(last_slot - 2)]],
-              threadgroup float *shared [[threadgroup(1)]], threadgroup int *more, constant float (&table)[8],
-              uint3 gid [[thread_position_in_grid]], ushort lane [[thread_index_in_simdgroup]]) { a[0] = table[0]; }
-)");
-    if (!CHECK(library.library != nullptr)) return;
-    const smtl_argument *arguments = nullptr;
-    if (!CHECK(smtl_library_arguments(library.library, "k", &arguments) == 6)) return;
-    struct {
-        const char *name;
-        smtl_argument_kind kind;
-        smtl_access access;
-        uint32_t index;
-        size_t size;
-    } wanted[] = {
-        {"a", SMTL_ARGUMENT_BUFFER, SMTL_ACCESS_READ_WRITE, 4, 4},
-        {"b", SMTL_ARGUMENT_BUFFER, SMTL_ACCESS_READ_ONLY, 0, 8},
-        {"args", SMTL_ARGUMENT_BUFFER, SMTL_ACCESS_READ_ONLY, 7, 32},
-        {"shared", SMTL_ARGUMENT_THREADGROUP_MEMORY, SMTL_ACCESS_READ_WRITE, 1, 4},
-        {"more", SMTL_ARGUMENT_THREADGROUP_MEMORY, SMTL_ACCESS_READ_WRITE, 0, 4},
-        {"table", SMTL_ARGUMENT_BUFFER, SMTL_ACCESS_READ_ONLY, 1, 32},
-    };
-    for (size_t i = 0; i < 6; ++i) {
-        if (!CHECK(std::string(arguments[i].name) == wanted[i].name && arguments[i].kind == wanted[i].kind)) std::fprintf(stderr, "%s\n", arguments[i].name);
-        CHECK(arguments[i].access == wanted[i].access && arguments[i].index == wanted[i].index && arguments[i].type_size == wanted[i].size);
-        CHECK(!arguments[i].conditional);
-    }
-    CHECK(smtl_library_arguments(library.library, "nothing", &arguments) == SIZE_MAX);
 }
 
 void test_function_constants() {
@@ -271,37 +172,7 @@ kernel void k(device float *a [[buffer(0)]], constant float *b [[buffer(1)]]) {
     std::vector<float> a = {0, 1}, b = {2};
     CHECK(run(library.specialize("k", {}), {&a, &b}, 1).empty() && a[0] == 1 + 2 + 4 + 8 + 5 + 1 + 0.5f);
     const compiled different(head + "float f(device float *p) { return p[0]; }\nfloat f(threadgroup float *p) { return p[1]; }\n");
-    CHECK(different.library == nullptr && different.says("program_source:4: error: this overload differs"));
-}
-
-// Structures and arrays of pointers in constant memory: the pointers are addresses, as a buffer's gpuAddress gives them.
-void test_argument_buffers() {
-    const std::string source = head + R"(struct Bindings {
-    device float *out [[id(0)]];
-    constant float *in [[id(1)]];
-    array<device const float *, 2> more;
-    int count;
-};
-kernel void k(constant Bindings &bindings [[buffer(0)]], constant array<device float *, 1> &list [[buffer(1)]], uint i [[thread_position_in_grid]]) {
-    if (int(i) < bindings.count) bindings.out[i] = bindings.in[i] + bindings.more[1][i] + list[0][0];
-}
-)";
-    const compiled drawing(source + "kernel void drawn(texture2d<float> image [[texture(0)]]) {}\n");
-    CHECK(drawing.library == nullptr && drawing.says("program_source:12: error: [[texture]]"));
-    const compiled library(source);
-    struct {
-        float *out, *in, *more[2];
-        int count;
-    } bindings;
-    std::vector<float> out(4), in = {1, 2, 3, 4}, more = {10, 20, 30, 40}, one = {0.5f};
-    bindings = {out.data(), in.data(), {nullptr, more.data()}, 3};
-    float *list[] = {one.data()};
-    char *error = nullptr;
-    smtl_kernel *kernel = smtl_kernel_load(library.specialize("k", {}).c_str(), "smtl_entry", &error);
-    if (!CHECK(kernel != nullptr)) return;
-    CHECK(dispatch(kernel).constant(0, bindings).constant(1, list).run({4, 1, 1}, {4, 1, 1}).empty());
-    CHECK(out == std::vector<float>{11.5f, 22.5f, 33.5f, 0});
-    smtl_kernel_release(kernel);
+    CHECK(different.library == nullptr && different.says("program_source:4:1: error: this overload differs"));
 }
 
 void test_thread_limits() {
@@ -388,86 +259,15 @@ kernel void k(device float *a) { a[0] = EMPTY TWICE(VALUE) + M_PI_F; a[1] = INFI
     CHECK(run(pragma.specialize("k", {}), {&cancelled}, 1).empty() && cancelled[0] == 0);
 }
 
-void test_errors() {
-    const compiled syntax(head + "\n\nkernel void k(device float *a [[buffer(0)]]) {\n    a[0]   =  undefined_name;\n    float4 v = int4(1);\n}\n");
-    CHECK(syntax.library == nullptr && syntax.says("program_source:6:15: error: use of undeclared identifier 'undefined_name'"));
-    CHECK(syntax.says("    a[0]   =  undefined_name;\n              ^\n") && syntax.says("program_source:7:12: error:"));
-    const compiled instantiation(head + "template <typename T> kernel void k(device T *a) {\n  a->missing = 1;\n}\ntemplate [[host_name(\"k\")]] kernel void k<float>(device float *);\n");
-    CHECK(instantiation.library == nullptr && instantiation.says("program_source:4:4: error:"));
-    const compiled moved("#line 100 \"shader.metal\"\nint f() { return x; }\n#line 7\nint g() { return y; }\n");
-    CHECK(moved.library == nullptr && moved.says("shader.metal:100:18: error") && moved.says("shader.metal:7:18: error"));
-    const compiled macro("#define BAD(x) x.nothing\nkernel void k(device float *a) {\n a[0] = BAD(a);\n}\n");
-    CHECK(macro.library == nullptr && macro.says("program_source:3:"));
-    const compiled directive("\n#error stop here\n");
-    CHECK(directive.library == nullptr && directive.says("program_source:2:2: error: stop here"));
-    const compiled include("#include \"nowhere.h\"\n");
-    CHECK(include.library == nullptr && include.says("program_source:1:10: ") && include.says("nowhere.h"));
-    const compiled parameter("\nkernel void k(device float *a, uint i) { a[i] = 1; }\n");
-    CHECK(parameter.library == nullptr && parameter.says("program_source:2: error: kernel parameter 'i'"));
-    const compiled mismatch(head + "template <typename T> kernel void k(device T *a) { a[0] = 1; }\ntemplate [[host_name(\"k\")]] kernel void k<float>(device int *);\n");
-    CHECK(mismatch.library == nullptr && mismatch.says("program_source:4:"));
-    const compiled unknown(head + "template [[host_name(\"k\")]] kernel void nowhere<float>(device int *);\n");
-    CHECK(unknown.library == nullptr && unknown.says("program_source:3: error:"));
-    const compiled same_name(head + "[[host_name(\"k\")]] kernel void a(device float *x) { x[0] = 1; }\n[[host_name(\"k\")]] kernel void b(device float *x) { x[0] = 2; }\n");
-    CHECK(same_name.library == nullptr && same_name.says("program_source:4: error: a kernel of the name 'k'"));
-    const compiled twice("double f() { return 1; }\n");
-    CHECK(twice.library == nullptr && twice.says("program_source:1: error: 'double'"));
-    const compiled constant_store("kernel void k(constant float *a) { a[0] = 1; }\n");
-    CHECK(constant_store.library == nullptr && constant_store.says("program_source:1:"));
-    const compiled host_header("#include <stdio.h>\n");
-    CHECK(host_header.library == nullptr && host_header.says("stdio.h"));
-    const compiled warning(head + "kernel void k(device float *a) {\n  int x = 3;\n  x == 4;\n  a[0] = x;\n}\n");
-    CHECK(warning.library != nullptr && warning.says("program_source:5:5: warning:"));
-}
-
-void test_odd_sources() {
-    const compiled empty("");
-    CHECK(empty.library != nullptr && empty.names().empty());
-    std::string every_byte;
-    for (int c = 0; c < 256; ++c) every_byte += char(c);
-    // Nested, repeated and self-referring constructs take neither the stack nor time without end.
-    std::string nested, angles, doubling = "constant int c0 = 1;\n";
-    for (int i = 0; i < 20000; ++i) nested += "namespace a { ";
-    for (int i = 0; i < 50000; ++i) angles += "a<";
-    for (int i = 1; i < 60; ++i) {
-        const std::string before = "c" + std::to_string(i - 1);
-        doubling += "constant int c" + std::to_string(i) + " = (" + before + " + " + before + ") % 1000;\n";
-    }
-    const compiled doubled(doubling);
-    CHECK(doubled.library != nullptr);
-    for (const std::string &source : {nested, angles, every_byte, std::string("\"unclosed\nkernel"), std::string("/* unclosed"), std::string("kernel void k("),
-                                      std::string("template <typename T kernel void f<"), std::string("R\"x(never closed"), std::string(100, '('),
-                                      std::string(1000, '{'), std::string("[[["), std::string("kernel"), std::string("constant"), std::string("namespace"),
-                                      std::string("operator"), std::string("template"), std::string("struct {"), std::string("enum :"), std::string("\xef\xbb\xbf garbage \xff\xfe"),
-                                      std::string("threadgroup"), std::string("#pragma METAL"), std::string("static_cast<"), std::string("[[kernel]]"),
-                                      std::string("kernel void k([[buffer(]]) {}"), std::string("is_function_constant_defined("), std::string("extern \"C\" {")}) {
-        const compiled odd(source);
-        CHECK(odd.library != nullptr || !odd.log.empty());
-    }
-    // Not what a source says about itself, but what it does, goes into names of symbols and files.
-    const compiled hostile(head + "[[host_name(\"../\\\"; $(x) `y`\")]] kernel void k(device float *a) { a[0] = 6; }\n");
-    if (CHECK(hostile.library != nullptr && hostile.names().size() == 1)) {
-        std::vector<float> a(1);
-        CHECK(run(hostile.specialize(hostile.names()[0].c_str(), {}), {&a}, 1).empty() && a[0] == 6);
-    }
-    const std::string nul = head + std::string("kernel void k(device float *a) { a[0] = 7;\0 }\n", 46);
-    const compiled with_nul(nul);
-    CHECK(with_nul.library != nullptr);
-}
-
 }  // namespace
 
 int main() {
     test_names();
-    test_arguments();
     test_function_constants();
     test_threadgroup_memory();
     test_address_space_overloads();
-    test_argument_buffers();
     test_thread_limits();
     test_known_sources();
     test_options();
-    test_errors();
-    test_odd_sources();
     return check::report("msl_library_test");
 }

@@ -6,9 +6,19 @@
 
 namespace smtl {
 
+// What a parameter can be filled with: anything else is 0.
+enum parameter_category : unsigned { of_memory = 1, of_integers = 2 };
+
+template <class T>
+struct is_integers : metal::is_integral<T> {};
+template <class T, int N>
+struct is_integers<metal::vec<T, N>> : metal::is_integral<T> {};
+
 struct parameter_facts {
     unsigned index;
     unsigned read_only;
+    unsigned length; /* of an array of buffers, which takes as many indices */
+    unsigned category;
     unsigned long type_size;
 };
 
@@ -31,7 +41,14 @@ constexpr parameter_facts facts_of(unsigned index) {
     constexpr bool indirect = metal::is_reference_v<T> || metal::is_pointer_v<T>;
     // The pointers of an array of buffers, given by reference, are what is read.
     using target = metal::conditional_t<metal::is_reference_v<T>, metal::remove_reference_t<T>, referred>;
-    return {index, !indirect || metal::is_const_v<target>, complete_size<metal::remove_cv_t<target>>::value};
+    if constexpr (buffer_array<T>::length > 0) {
+        parameter_facts facts = facts_of<typename buffer_array<T>::element>(index);
+        facts.length = buffer_array<T>::length;
+        return facts;
+    } else {
+        constexpr unsigned category = indirect ? of_memory : is_integers<metal::remove_cv_t<T>>::value ? of_integers : 0;
+        return {index, !indirect || metal::is_const_v<target>, 1, category, complete_size<metal::remove_cv_t<target>>::value};
+    }
 }
 
 template <unsigned N>

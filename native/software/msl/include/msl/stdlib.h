@@ -2,6 +2,7 @@
 // Metal's headers a source includes; see preprocess/ for these.
 #pragma once
 
+#include "arguments.h"
 #include "array.h"
 #include "builtins.h"
 #include "geometric.h"

@@ -129,6 +129,20 @@ template <class Parameter, class Name> struct bound_attribute {
 /* Larger constants stay where they are, and all of them where accesses are checked against the buffer. */
 constexpr size_t constant_copy_limit = SMTL_SANITIZE ? 0 : 256;
 
+/* An array of buffers takes as many indices as it has elements; zero for everything else. */
+template <class Parameter> struct buffer_array {
+    static constexpr unsigned length = 0;
+};
+template <class Parameter> struct buffer_array<const Parameter> : buffer_array<Parameter> {};
+
+template <unsigned... I> struct indices {};
+template <class, unsigned... I> using index_list = indices<I...>;
+
+template <class Parameter> struct bound_array {
+    Parameter array;
+    SMTL_INLINE const Parameter &get(const group &, const thread &) { return array; }
+};
+
 template <class Parameter> constexpr size_t required_size() {
     if constexpr (is_reference<Parameter>::value)
         return sizeof(typename remove_reference<Parameter>::type);
@@ -159,11 +173,22 @@ template <uint32_t Index, bool Present = true> struct buffer_argument {
     static constexpr bool supplied = Present;
     template <class Parameter>
     static constexpr smtl_parameter parameter = {SMTL_PARAMETER_BUFFER, Index, required_size<Parameter>()};
-    static SMTL_INLINE void *address(const smtl_core *core) {
-        return used<SMTL_PARAMETER_BUFFER, Index>(core->buffers[Index]);
+    template <uint32_t Element = 0> static SMTL_INLINE void *address(const smtl_core *core) {
+        if constexpr (Present)
+            return used<SMTL_PARAMETER_BUFFER, Index + Element>(core->buffers[Index + Element]);
+        else
+            return nullptr;
+    }
+    template <class Parameter, unsigned... I>
+    static SMTL_INLINE bound_array<Parameter> bind_array(const smtl_core *core, indices<I...>) {
+        return {{{(typename buffer_array<Parameter>::element)address<I>(core)...}}};
     }
     template <class Parameter> static SMTL_INLINE auto bind(const smtl_core *core) {
-        return bind_memory<Parameter>(Present ? address(core) : nullptr);
+        constexpr unsigned length = buffer_array<Parameter>::length;
+        if constexpr (length > 0)
+            return bind_array<Parameter>(core, __make_integer_seq<index_list, unsigned, length>{});
+        else
+            return bind_memory<Parameter>(address(core));
     }
 };
 
@@ -284,15 +309,20 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
 /* The parameters that the launch supplies, in order; the count may be zero, which C++ arrays cannot express. */
 template <class... Parameter> struct parameter_list {
     template <class... Descriptor> struct of {
-        static constexpr uint32_t count = (0u + ... + (Descriptor::supplied ? 1u : 0u));
+        template <class P> static constexpr uint32_t elements = buffer_array<P>::length == 0 ? 1 : buffer_array<P>::length;
+        static constexpr uint32_t count = (0u + ... + (Descriptor::supplied ? elements<Parameter> : 0u));
         smtl_parameter items[count == 0 ? 1 : count] = {};
         constexpr of() {
             uint32_t next = 0;
             (append<Parameter, Descriptor>(next), ...);
         }
         template <class P, class D> constexpr void append(uint32_t &next) {
-            if constexpr (D::supplied)
-                items[next++] = D::template parameter<P>;
+            if constexpr (D::supplied) {
+                for (uint32_t i = 0; i < elements<P>; ++i) {
+                    items[next] = D::template parameter<P>;
+                    items[next++].index += i;
+                }
+            }
         }
     };
 };

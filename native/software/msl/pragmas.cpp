@@ -1,0 +1,70 @@
+// `#pragma METAL` speaks to Apple's compiler: what it says of arithmetic is said to clang, and it goes.
+#include <algorithm>
+
+#include "translator.h"
+
+namespace smtl::msl {
+namespace {
+
+constexpr std::string_view opening = "#pragma METAL";
+
+// `fp name(value)`, with what is wrong where it is not that.
+struct Setting {
+    std::string_view name, value;
+    std::string problem;
+};
+
+Setting read_setting(const std::vector<Token> &words) {
+    Setting setting;
+    const auto is = [&](std::size_t i, std::string_view text) { return i < words.size() && words[i].is(text); };
+    if (words.size() > 1) setting.name = words[1].text;
+    if (words.size() > 3) setting.value = words[3].text;
+    const bool formed = is(2, "(") && is(4, ")");
+    const bool mode = setting.name == "math_mode", contract = setting.name == "contract";
+    if (mode && !(formed && (setting.value == "safe" || setting.value == "relaxed" || setting.value == "fast"))) {
+        setting.problem = "expected 'math_mode(safe)', 'math_mode(relaxed)' or 'math_mode(fast)'";
+    } else if (contract && !(formed && (setting.value == "off" || setting.value == "on" || setting.value == "fast"))) {
+        setting.problem = "expected 'contract(off)', 'contract(on)' or 'contract(fast)'";
+    }
+    return setting;
+}
+
+}  // namespace
+
+void Translator::edit_pragmas() {
+    for (Index i = 0; i < tokens_.size(); ++i) {
+        Token &token = tokens_[i];
+        if (token.leading.find(opening) == std::string_view::npos) continue;
+        std::string leading;
+        for (std::size_t p = 0; p < token.leading.size();) {
+            const std::size_t newline = std::min(token.leading.find('\n', p), token.leading.size());
+            const std::string_view line = token.leading.substr(p, newline - p);
+            if (line.starts_with(opening)) {
+                leading += replace_pragma(line.substr(opening.size()), i, p);
+            } else {
+                leading += line;
+            }
+            if (newline < token.leading.size()) leading += '\n';
+            p = newline + 1;
+        }
+        kept_text_.push_back(std::move(leading));
+        token.leading = kept_text_.back();
+    }
+}
+
+// What clang reads in its place: nothing, as a rule. It stands `offset` bytes into what leads to the token.
+std::string Translator::replace_pragma(std::string_view text, Index token, std::size_t offset) {
+    const std::vector<Token> words = tokenize(text);
+    if (!words.front().is("fp")) return {};
+    const Setting setting = read_setting(words);
+    if (!setting.problem.empty()) {
+        report(locate(source_, tokens_, token, offset), setting.problem);
+    } else if (setting.name == "math_mode") {
+        result_.math_mode_safe = result_.math_mode_safe || setting.value != "fast";
+    } else if (setting.name == "contract") {
+        return "#pragma clang fp contract(" + std::string(setting.value) + ")";
+    }
+    return {};
+}
+
+}  // namespace smtl::msl

@@ -1,0 +1,150 @@
+// Arguments of kernels: their indices, by buffer, by structure and as arrays.
+#include <string>
+
+#include "check.h"
+#include "compiled_source.h"
+
+namespace {
+
+void test_arguments() {
+    const compiled library(head + R"(
+struct Args { int n; float4 scale; };
+constant constexpr int slot = 4;
+enum { last_slot = 9 };
+kernel void k(device float *a [[buffer(slot)]], device const half4 *b, constant Args &args [[buffer(last_slot - 2)]],
+              threadgroup float *shared [[threadgroup(1)]], threadgroup int *more, constant float (&table)[8],
+              uint3 gid [[thread_position_in_grid]], ushort lane [[thread_index_in_simdgroup]]) { a[0] = table[0]; }
+)");
+    if (!CHECK(library.library != nullptr)) return;
+    const smtl_argument *arguments = nullptr;
+    if (!CHECK(smtl_library_arguments(library.library, "k", &arguments) == 6)) return;
+    struct {
+        const char *name;
+        smtl_argument_kind kind;
+        smtl_access access;
+        uint32_t index;
+        size_t size;
+    } wanted[] = {
+        {"a", SMTL_ARGUMENT_BUFFER, SMTL_ACCESS_READ_WRITE, 4, 4},
+        {"b", SMTL_ARGUMENT_BUFFER, SMTL_ACCESS_READ_ONLY, 0, 8},
+        {"args", SMTL_ARGUMENT_BUFFER, SMTL_ACCESS_READ_ONLY, 7, 32},
+        {"shared", SMTL_ARGUMENT_THREADGROUP_MEMORY, SMTL_ACCESS_READ_WRITE, 1, 4},
+        {"more", SMTL_ARGUMENT_THREADGROUP_MEMORY, SMTL_ACCESS_READ_WRITE, 0, 4},
+        {"table", SMTL_ARGUMENT_BUFFER, SMTL_ACCESS_READ_ONLY, 1, 32},
+    };
+    for (size_t i = 0; i < 6; ++i) {
+        if (!CHECK(std::string(arguments[i].name) == wanted[i].name && arguments[i].kind == wanted[i].kind)) std::fprintf(stderr, "%s\n", arguments[i].name);
+        CHECK(arguments[i].access == wanted[i].access && arguments[i].index == wanted[i].index && arguments[i].type_size == wanted[i].size);
+        CHECK(!arguments[i].conditional);
+    }
+    CHECK(smtl_library_arguments(library.library, "nothing", &arguments) == SIZE_MAX);
+}
+
+// Structures and arrays of pointers in constant memory: the pointers are addresses, as a buffer's gpuAddress gives them.
+void test_argument_buffers() {
+    const std::string source = head + R"(struct Bindings {
+    device float *out [[id(0)]];
+    constant float *in [[id(1)]];
+    array<device const float *, 2> more;
+    int count;
+};
+kernel void k(constant Bindings &bindings [[buffer(0)]], constant array<device float *, 1> &list [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    if (int(i) < bindings.count) bindings.out[i] = bindings.in[i] + bindings.more[1][i] + list[0][0];
+}
+)";
+    const compiled drawing(source + "kernel void drawn(texture2d<float> image [[texture(0)]]) {}\n");
+    CHECK(drawing.library == nullptr && drawing.says("program_source:12:44: error: [[texture]]"));
+    const compiled library(source);
+    struct {
+        float *out, *in, *more[2];
+        int count;
+    } bindings;
+    std::vector<float> out(4), in = {1, 2, 3, 4}, more = {10, 20, 30, 40}, one = {0.5f};
+    bindings = {out.data(), in.data(), {nullptr, more.data()}, 3};
+    float *list[] = {one.data()};
+    char *error = nullptr;
+    smtl_kernel *kernel = smtl_kernel_load(library.specialize("k", {}).c_str(), "smtl_entry", &error);
+    if (!CHECK(kernel != nullptr)) return;
+    CHECK(dispatch(kernel).constant(0, bindings).constant(1, list).run({4, 1, 1}, {4, 1, 1}).empty());
+    CHECK(out == std::vector<float>{11.5f, 22.5f, 33.5f, 0});
+    smtl_kernel_release(kernel);
+}
+
+// An array of buffers takes as many indices as it has elements.
+void test_arrays_of_buffers() {
+    const compiled library(head + R"(
+constant bool with_more [[function_constant(0)]];
+kernel void pointers(device float *p[3] [[buffer(1)]], device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) { o[i] = p[i][0]; p[i][1] = i; }
+kernel void values(const array<device const float *, 3> p [[buffer(1)]], device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) { o[i] = 2 * p[i][0]; }
+template <typename T, int N> kernel void pattern(constant T *p[N] [[buffer(1)]], device T *o [[buffer(0)]], uint i [[thread_position_in_grid]]) { o[i] = 3 * p[i][0]; }
+template [[host_name("written")]] kernel void pattern<float, 3>(constant float *p[3], device float *, uint);
+template [[host_name("deduced")]] kernel decltype(pattern<float, 3>) pattern<float, 3>;
+kernel void sometimes(array<device float *, 3> p [[buffer(1), function_constant(with_more)]], device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    o[i] = with_more ? p[i][0] : -1;
+}
+)");
+    if (!CHECK(library.library != nullptr)) std::fprintf(stderr, "%s\n", library.log.c_str());
+    for (const auto &[name, factor] : {std::pair("pointers", 1.f), std::pair("values", 2.f), std::pair("written", 3.f), std::pair("deduced", 3.f)}) {
+        std::vector<float> o(3), a = {1, 0}, b = {2, 0}, c = {3, 0};
+        const std::string error = run(library.specialize(name, {}), {&o, &a, &b, &c}, 3);
+        if (!CHECK(error.empty() && o == std::vector<float>{factor, 2 * factor, 3 * factor})) std::fprintf(stderr, "%s: %s\n", name, error.c_str());
+        CHECK(c[1] == (std::string(name) == "pointers" ? 2 : 0));
+        std::vector<float> *two = nullptr;
+        const std::string missing = run(library.specialize(name, {}), {&o, &a, two, &c}, 3);
+        CHECK(!missing.empty());
+    }
+    std::vector<float> o(3), a = {1}, b = {2}, c = {3};
+    CHECK(run(library.specialize("sometimes", {constant(0, type_bool, 1)}), {&o, &a, &b, &c}, 3).empty() && o[2] == 3);
+    CHECK(run(library.specialize("sometimes", {constant(0, type_bool, 0)}), {&o}, 3).empty() && o[2] == -1);
+    const smtl_argument *arguments = nullptr;
+    CHECK(smtl_library_arguments(library.library, "values", &arguments) == 2);
+    CHECK(arguments[0].index == 1 && arguments[0].array_length == 3 && arguments[0].access == SMTL_ACCESS_READ_ONLY && arguments[0].type_size == 4);
+    CHECK(arguments[1].index == 0 && arguments[1].array_length == 1);
+    CHECK(smtl_library_arguments(library.library, "pointers", &arguments) == 2 && arguments[0].array_length == 3 && arguments[0].access == SMTL_ACCESS_READ_WRITE);
+}
+
+void test_indices() {
+    const auto wrong = [](const std::string &source, const std::vector<const char *> &wanted) {
+        const compiled broken(head + source);
+        CHECK(broken.library == nullptr);
+        for (const char *text : wanted) CHECK(broken.says(text));
+    };
+    wrong("kernel void k(device float *x [[buffer(99)]], device float *y [[buffer(0)]],\n  device float *z [[buffer(0)]]) {}\n",
+          {"program_source:3:29: error: [[buffer(99)]] of 'x' is out of bounds: indices end at 30", "program_source:4:17: error: [[buffer(0)]] of 'z' is taken by 'y'"});
+    wrong("kernel void k(threadgroup float *x [[threadgroup(31)]],\n threadgroup float *y [[threadgroup(2)]],\n threadgroup float *z [[threadgroup(1 + 1)]]) {}\n",
+          {"program_source:3:34: error: [[threadgroup(31)]] of 'x' is out of bounds", "program_source:5:21: error: [[threadgroup(2)]] of 'z' is taken by 'y'"});
+    wrong("kernel void k(device float *x [[buffer(-1)]]) {}\n", {"program_source:3:29: error: [[buffer(-1)]] of 'x'"});
+    wrong("kernel void k(device float *x[4] [[buffer(28)]]) {}\n", {"[[buffer(31)]] of 'x' is out of bounds"});
+    wrong("kernel void k(device float *x[4] [[buffer(0)]],\n device float *y [[buffer(3)]]) {}\n", {"program_source:4:16: error: [[buffer(3)]] of 'y' is taken by 'x'"});
+    wrong("kernel void k(float x [[buffer(0)]]) {}\n", {"program_source:3:21: error: [[buffer(0)]] belongs to a pointer or reference, which 'x' of type 'float' is not"});
+    wrong("kernel void k(device float *x, float i [[thread_position_in_grid]]) { x[0] = i; }\n",
+          {"program_source:3:38: error: [[thread_position_in_grid]] gives integers, which 'i' of type 'float' does not take"});
+    wrong("template <typename T> kernel void k(device T *x [[buffer(31)]]) {}\ntemplate [[host_name(\"a\")]] kernel void k<float>(device float *);\n"
+          "template [[host_name(\"b\")]] kernel void k<int>(device int *);\n", {"program_source:3:47: error: [[buffer(31)]] of 'x'"});
+    // Function constants choose between arguments of one index, and only of one.
+    const compiled choice(head + R"(
+constant bool first [[function_constant(0)]];
+constant bool second [[function_constant(1)]];
+kernel void k(device float *x [[buffer(0), function_constant(first)]], device int *y [[buffer(0), function_constant(second)]], device float *z [[buffer(30)]]) {
+    if (first) x[0] = 1;
+    if (second) y[0] = 0x40000000;
+}
+)");
+    if (!CHECK(choice.library != nullptr)) std::fprintf(stderr, "%s\n", choice.log.c_str());
+    std::vector<float> a(1);
+    CHECK(run(choice.specialize("k", {constant(0, type_bool, 0), constant(1, type_bool, 1)}), {&a}, 1).empty() && a[0] == 2);
+    CHECK(run(choice.specialize("k", {constant(0, type_bool, 1), constant(1, type_bool, 0)}), {&a}, 1).empty() && a[0] == 1);
+    std::string error;
+    CHECK(choice.specialize("k", {constant(0, type_bool, 1), constant(1, type_bool, 1)}, &error).empty());
+    CHECK(error == "arguments 'x' and 'y' have the same index\n");
+}
+
+}  // namespace
+
+int main() {
+    test_arguments();
+    test_argument_buffers();
+    test_arrays_of_buffers();
+    test_indices();
+    return check::report("msl_arguments_test");
+}

@@ -1,0 +1,146 @@
+// Errors with their lines, and sources that are none of Metal.
+#include <string>
+
+#include "check.h"
+#include "compiled_source.h"
+
+namespace {
+
+void test_errors() {
+    const compiled syntax(head + "\n\nkernel void k(device float *a [[buffer(0)]]) {\n    a[0]   =  undefined_name;\n    float4 v = int4(1);\n}\n");
+    CHECK(syntax.library == nullptr && syntax.says("program_source:6:15: error: use of undeclared identifier 'undefined_name'"));
+    CHECK(syntax.says("    a[0]   =  undefined_name;\n              ^\n") && syntax.says("program_source:7:12: error:"));
+    const compiled instantiation(head + "template <typename T> kernel void k(device T *a) {\n  a->missing = 1;\n}\ntemplate [[host_name(\"k\")]] kernel void k<float>(device float *);\n");
+    CHECK(instantiation.library == nullptr && instantiation.says("program_source:4:4: error:"));
+    const compiled moved("#line 100 \"shader.metal\"\nint f() { return x; }\n#line 7\nint g() { return y; }\n");
+    CHECK(moved.library == nullptr && moved.says("shader.metal:100:18: error") && moved.says("shader.metal:7:18: error"));
+    const compiled macro("#define BAD(x) x.nothing\nkernel void k(device float *a) {\n a[0] = BAD(a);\n}\n");
+    CHECK(macro.library == nullptr && macro.says("program_source:3:"));
+    const compiled directive("\n#error stop here\n");
+    CHECK(directive.library == nullptr && directive.says("program_source:2:2: error: stop here"));
+    const compiled include("#include \"nowhere.h\"\n");
+    CHECK(include.library == nullptr && include.says("program_source:1:10: ") && include.says("nowhere.h"));
+    const compiled parameter("\nkernel void k(device float *a, uint i) { a[i] = 1; }\n");
+    CHECK(parameter.library == nullptr && parameter.says("program_source:2:32: error: kernel parameter 'i'"));
+    const compiled mismatch(head + "template <typename T> kernel void k(device T *a) { a[0] = 1; }\ntemplate [[host_name(\"k\")]] kernel void k<float>(device int *);\n");
+    CHECK(mismatch.library == nullptr && mismatch.says("program_source:4:"));
+    const compiled unknown(head + "template [[host_name(\"k\")]] kernel void nowhere<float>(device int *);\n");
+    CHECK(unknown.library == nullptr && unknown.says("program_source:3:41: error:"));
+    const compiled same_name(head + "[[host_name(\"k\")]] kernel void a(device float *x) { x[0] = 1; }\n[[host_name(\"k\")]] kernel void b(device float *x) { x[0] = 2; }\n");
+    CHECK(same_name.library == nullptr && same_name.says("program_source:4:32: error: a kernel of the name 'k'"));
+    const compiled twice("double f() { return 1; }\n");
+    CHECK(twice.library == nullptr && twice.says("program_source:1:1: error: 'double'"));
+    const compiled constant_store("kernel void k(constant float *a) { a[0] = 1; }\n");
+    CHECK(constant_store.library == nullptr && constant_store.says("program_source:1:"));
+    const compiled host_header("#include <stdio.h>\n");
+    CHECK(host_header.library == nullptr && host_header.says("stdio.h"));
+    const compiled warning(head + "kernel void k(device float *a) {\n  int x = 3;\n  x == 4;\n  a[0] = x;\n}\n");
+    CHECK(warning.library != nullptr && warning.says("program_source:5:5: warning:"));
+}
+
+void test_odd_sources() {
+    const compiled empty("");
+    CHECK(empty.library != nullptr && empty.names().empty());
+    std::string every_byte;
+    for (int c = 0; c < 256; ++c) every_byte += char(c);
+    // Nested, repeated and self-referring constructs take neither the stack nor time without end.
+    std::string nested, angles, doubling = "constant int c0 = 1;\n";
+    for (int i = 0; i < 20000; ++i) nested += "namespace a { ";
+    for (int i = 0; i < 50000; ++i) angles += "a<";
+    for (int i = 1; i < 60; ++i) {
+        const std::string before = "c" + std::to_string(i - 1);
+        doubling += "constant int c" + std::to_string(i) + " = (" + before + " + " + before + ") % 1000;\n";
+    }
+    const compiled doubled(doubling);
+    CHECK(doubled.library != nullptr);
+    for (const std::string &source : {nested, angles, every_byte, std::string("\"unclosed\nkernel"), std::string("/* unclosed"), std::string("kernel void k("),
+                                      std::string("template <typename T kernel void f<"), std::string("R\"x(never closed"), std::string(100, '('),
+                                      std::string(1000, '{'), std::string("[[["), std::string("kernel"), std::string("constant"), std::string("namespace"),
+                                      std::string("operator"), std::string("template"), std::string("struct {"), std::string("enum :"), std::string("\xef\xbb\xbf garbage \xff\xfe"),
+                                      std::string("threadgroup"), std::string("#pragma METAL"), std::string("static_cast<"), std::string("[[kernel]]"),
+                                      std::string("kernel void k([[buffer(]]) {}"), std::string("is_function_constant_defined("), std::string("extern \"C\" {")}) {
+        const compiled odd(source);
+        CHECK(odd.library != nullptr || !odd.log.empty());
+    }
+    // Not what a source says about itself, but what it does, goes into names of symbols and files.
+    const compiled hostile(head + "[[host_name(\"../\\\"; $(x) `y`\")]] kernel void k(device float *a) { a[0] = 6; }\n");
+    if (CHECK(hostile.library != nullptr && hostile.names().size() == 1)) {
+        std::vector<float> a(1);
+        CHECK(run(hostile.specialize(hostile.names()[0].c_str(), {}), {&a}, 1).empty() && a[0] == 6);
+    }
+    const std::string nul = head + std::string("kernel void k(device float *a) { a[0] = 7;\0 }\n", 46);
+    const compiled with_nul(nul);
+    CHECK(with_nul.library != nullptr);
+}
+
+// Each is an error of the user's own, said in the user's terms.
+void test_broken_sources() {
+    const auto wrong = [](const std::string &source, const std::string &wanted) {
+        const compiled broken(source);
+        CHECK(broken.library == nullptr && broken.says(wanted));
+        CHECK(broken.log.find("attribute push") == std::string::npos && broken.log.find("smtl") == std::string::npos && broken.log.find("<stdin>") == std::string::npos);
+    };
+    wrong("kernel", "program_source:1:1: error: 'kernel' belongs to a function");
+    wrong("int x;\nkernel int y;", "program_source:2:1: error: 'kernel' belongs to a function");
+    wrong("[[kernel]]", "error: 'kernel' belongs to a function");
+    wrong("void f() { kernel int y; }", "program_source:1:12: error: 'kernel' belongs to a function");
+    wrong("[[", "program_source:1:2: error: '[' is never closed");
+    wrong("kernel void k(device float *x) {\n  x[0] = 1;\n", "program_source:1:32: error: '{' is never closed");
+    wrong("kernel void k(device float *x [[buffer(0)]) { x[0] = 1; }\n", "program_source:1:31: error: '[' is not closed before ')'");
+    wrong("}\n", "program_source:1:1: error: '}' closes nothing");
+    wrong("kernel void k(device float *x) { x[0] = 1; }\nint y", "program_source:2:6: error: expected ';'");
+    wrong("\n#pragma METAL fp math_mode(\n", "program_source:2:1: error: expected 'math_mode(safe)'");
+    wrong("#pragma METAL fp contract(maybe)\n", "program_source:1:1: error: expected 'contract(off)'");
+    wrong("vertex float4 v() { return float4(0); }\n", "program_source:1:1: error: 'vertex' functions are not supported");
+    wrong("kernel int k(device int *x) { return x[0]; }\n", "program_source:1:12: error: a kernel returns nothing");
+    wrong("kernel void k(device int *x, int c [[user(name)]]) { x[0] = c; }\n", "program_source:1:38: error: [[user]] parameters of kernels are not supported");
+    wrong("kernel void k(device int *x [[bufer(1)]]) { x[0] = 1; }\n", "program_source:1:31: error: [[bufer]] parameters of kernels are not supported");
+    wrong("struct S { int i; };\nkernel void k(device int *x, S s [[stage_in]]) { x[0] = s.i; }\n", "program_source:2:36: error: [[stage_in]]");
+    wrong("constant bool f [[function_constant(0)]];\nkernel void k(device int *x, uint i [[thread_position_in_grid, function_constant(f)]]) { x[i] = 1; }\n",
+          "program_source:2:30: error: [[function_constant]] belongs to arguments that the host sets");
+    const compiled unknown_pragma("#pragma METAL internals : enable\n#pragma METAL fp future(mode)\n");
+    CHECK(unknown_pragma.library != nullptr);
+}
+
+void test_includes() {
+    const compiled device("#include <metal_stdlib>\n#include \"/dev/zero\"\n");
+    CHECK(device.library == nullptr && device.says("program_source:2: error: '/dev/zero' is no file to include"));
+    const compiled folder("#include \"/tmp\"\n");
+    CHECK(folder.library == nullptr && folder.says("program_source:1:"));
+    // Every header that Metal has is there; what is in those of graphics is not.
+    std::string headers;
+    for (const char *name : {"array", "atomic", "command_buffer", "common", "compute", "config", "curves", "extended_vector", "geometric", "graphics", "imageblocks",
+                             "initializer_list", "integer", "interpolate", "limits", "logging", "math", "matrix", "mesh", "numeric", "pack", "packed_vector", "quadgroup",
+                             "raytracing", "relational", "simdgroup", "simdgroup_matrix", "stdlib", "tensor", "tessellation", "texture", "type_traits", "types", "uniform",
+                             "utility", "visible_function_table"}) {
+        headers += std::string("#include <metal_") + name + ">\n";
+    }
+    const compiled all(headers + "kernel void k(device float *x) { x[0] = 1; }\n");
+    CHECK(all.library != nullptr && all.names().size() == 1);
+    const compiled texture(head + "float f(texture2d<float> t, sampler s) { return 0; }\n");
+    CHECK(texture.library == nullptr && texture.says("program_source:3:9: error: ") && texture.says("'texture2d': textures, samplers") && texture.says("'sampler': textures"));
+}
+
+// Clang takes it, computes nonsense and crashes over the machine code.
+void test_mixed_halves() {
+    const compiled mixed(head + "kernel void k(device half *h, device bfloat *b, device float *o) {\n  o[0] = h[0] + b[0];\n  h[0] *= b[0];\n  o[1] = h[0] + 1.0f;\n}\n"
+                                "template <class T, class U> bool less(T a, U b) {\n  return a < b;\n}\nkernel void l(device half *h, device bfloat *b) { h[0] = less(h[0], b[0]); }\n");
+    CHECK(mixed.library == nullptr);
+    for (const char *place : {":4:", ":5:", ":9:"}) CHECK(mixed.says("program_source" + std::string(place)));
+    CHECK(mixed.says("half and bfloat do not meet in arithmetic") && mixed.log.find("program_source:6:") == std::string::npos);
+    const compiled apart(head + "kernel void k(device half *h, device bfloat *b, device float *o) { o[0] = float(h[0]) + float(b[0]); h[0] = half(b[0]) + h[0]; o[1] = h[0] + 1.0f; }\n");
+    CHECK(apart.library != nullptr && apart.log.empty());
+    std::vector<float> h = {1}, b = {2}, o(2);
+    CHECK(run(apart.specialize("k", {}), {&h, &b, &o}, 1).empty());
+}
+
+}  // namespace
+
+int main() {
+    test_errors();
+    test_odd_sources();
+    test_broken_sources();
+    test_includes();
+    test_mixed_halves();
+    return check::report("msl_errors_test");
+}
