@@ -169,10 +169,9 @@ std::string check(std::string_view source, const Options &options, bool strict) 
     Diagnostics diagnostics;
     const std::unique_ptr<smtl_library> library = compile(source, options, diagnostics);
     bool succeeded = library != nullptr;
-    // What does not compile need not be looked at more closely.
-    if (library && strict) {
+    if (strict) {
         Diagnostics complaints;
-        succeeded = lint(source, options, complaints);
+        succeeded = lint(source, options, complaints) && succeeded;
         for (Diagnostic &complaint : complaints) {
             const bool known = std::any_of(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic &other) { return same(other, complaint); });
             if (!known) diagnostics.push_back(std::move(complaint));

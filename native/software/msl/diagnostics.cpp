@@ -107,11 +107,11 @@ void split_severity(std::string_view text, Diagnostic &diagnostic) {
 
 // What Metal has and this does not: whoever uses it is told why clang knows nothing of it.
 bool is_beyond_compute(std::string_view name) {
-    constexpr std::array<std::string_view, 20> names = {
+    constexpr std::array<std::string_view, 19> names = {
         "sampler", "imageblock", "imageblock_layout_explicit", "visible_function_table", "intersection_function_table", "intersector", "intersection_query",
         "intersection_result", "ray", "raytracing", "acceleration_structure", "primitive_acceleration_structure", "instance_acceleration_structure", "tensor",
-        "command_buffer", "compute_command", "render_command", "mesh", "interpolant", "os_log_default"};
-    constexpr std::array<std::string_view, 9> prefixes = {"texture1d", "texture2d", "texture3d", "texturecube", "texture_buffer", "depth2d", "depthcube", "tensor_", "os_log"};
+        "command_buffer", "compute_command", "render_command", "mesh", "interpolant"};
+    constexpr std::array<std::string_view, 8> prefixes = {"texture1d", "texture2d", "texture3d", "texturecube", "texture_buffer", "depth2d", "depthcube", "tensor_"};
     return std::find(names.begin(), names.end(), name) != names.end() ||
            std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
@@ -120,7 +120,7 @@ void explain_missing_name(Diagnostic &diagnostic) {
     for (std::string_view complaint : {"unknown type name '", "no template named '", "use of undeclared identifier '", "no type named '", "no member named '"}) {
         if (!diagnostic.message.starts_with(complaint)) continue;
         const std::string_view rest = std::string_view(diagnostic.message).substr(complaint.size());
-        if (is_beyond_compute(rest.substr(0, rest.find('\'')))) diagnostic.message += ": textures, samplers, ray tracing, tensors, tables of functions and logs are not supported";
+        if (is_beyond_compute(rest.substr(0, rest.find('\'')))) diagnostic.message += ": textures, samplers, ray tracing, tensors and tables of functions are not supported";
         return;
     }
 }

@@ -52,6 +52,9 @@ bool speaks_of_spaces(const std::string &line) {
     return false;
 }
 
+// What the translation has said already, in Metal's terms.
+bool repeats_ours(const std::string &line) { return line.find("with exceptions disabled") != std::string::npos; }
+
 struct Complaint {
     std::string text;
     bool error = false;
@@ -59,12 +62,13 @@ struct Complaint {
     bool about_spaces = false;
 };
 
-// The messages that are the source's own fault, and how many errors are among them.
-std::string select_messages(const std::string &messages, bool compiles, std::size_t &errors) {
+// The messages that are the source's own fault, and how many errors are among them: where clang has judged all else already,
+// those about address spaces.
+std::string select_messages(const std::string &messages, bool judged, std::size_t &errors) {
     std::string kept;
     Complaint complaint;
     const auto finish = [&] {
-        if ((complaint.about_spaces || !compiles) && !complaint.unjustified) {
+        if ((complaint.about_spaces || !judged) && !complaint.unjustified) {
             errors += complaint.error;
             kept += complaint.text;
         }
@@ -80,7 +84,7 @@ std::string select_messages(const std::string &messages, bool compiles, std::siz
         if (!note) finish();
         complaint.error = complaint.error || error;
         complaint.about_spaces = complaint.about_spaces || speaks_of_spaces(line);
-        complaint.unjustified = complaint.unjustified || compares_same_types(line) || blames_our_spaces(line);
+        complaint.unjustified = complaint.unjustified || compares_same_types(line) || blames_our_spaces(line) || repeats_ours(line);
         complaint.text += line + "\n";
     }
     finish();
@@ -90,9 +94,13 @@ std::string select_messages(const std::string &messages, bool compiles, std::siz
 }  // namespace
 
 bool lint(std::string_view source, const Options &options, Diagnostics &diagnostics) {
-    const bool compiles = compile(source, options, diagnostics) != nullptr;
+    Diagnostics ordinary;
+    const bool compiles = compile(source, options, ordinary) != nullptr;
     const std::optional<std::string> preprocessed = preprocess(source, options, diagnostics);
     if (!preprocessed) return false;
+    // Clang has seen what the ordinary translation had no objection to.
+    const bool judged = compiles || translate(*preprocessed).problems.empty();
+    diagnostics = judged && !compiles ? std::move(ordinary) : Diagnostics();
     const Translation translation = translate(*preprocessed, Purpose::check);
     const Toolchain &toolchain = Toolchain::shared();
     TemporaryFolder folder(Cache::shared().root());
@@ -109,10 +117,11 @@ bool lint(std::string_view source, const Options &options, Diagnostics &diagnost
     };
     const ProcessResult result = run_process(arguments, input, folder.path());
     std::size_t errors = 0;
-    const std::string messages = select_messages(result.errors, compiles, errors);
-    diagnostics = read_diagnostics(list_problems(translation.problems), source, *preprocessed, options.name);
-    for (Diagnostic &diagnostic : read_diagnostics(messages, source, translation.text, options.name)) diagnostics.push_back(std::move(diagnostic));
-    return translation.problems.empty() && errors == 0 && result.started;
+    const std::string messages = select_messages(result.errors, judged, errors);
+    const auto say = [&](const Diagnostics &more) { diagnostics.insert(diagnostics.end(), more.begin(), more.end()); };
+    say(read_diagnostics(list_problems(translation.problems), source, *preprocessed, options.name));
+    say(read_diagnostics(messages, source, translation.text, options.name));
+    return (compiles || !judged) && translation.problems.empty() && errors == 0 && result.started;
 }
 
 }  // namespace smtl::msl

@@ -84,6 +84,22 @@ void test_diagnostics() {
     CHECK(says(strict, R"({"succeeded":false,"kernels":[{"name":"k",)") && says(strict, R"("line":2,)") && says(strict, "explicit address space"));
 }
 
+// Whatever finds it, one run says all that is wrong.
+void test_strict() {
+    const std::string source = "int counter;\nint fact(int n) { return n < 2 ? 1 : n * fact(n - 1); }\nstruct V { virtual int f() { return 1; } };\nkernel void k(device int *x) {\n"
+                               "  double d = 1;\n  int *p = x;\n  if (d > 2) throw 1;\n  x[0] = missing;\n}\n";
+    const std::string all = check_source(source, true);
+    CHECK(says(all, R"({"succeeded":false,)"));
+    for (const char *wanted : {"belong to the constant address space: 'counter'", "'fact' calls itself", "'virtual' is not supported", "'double' is not supported",
+                               "explicit address space", "'throw' is not supported", "undeclared identifier 'missing'"}) {
+        const std::size_t found = all.find(wanted);
+        CHECK(found != std::string::npos && all.find(wanted, found + 1) == std::string::npos);
+    }
+    // What clang finds in either stage.
+    const std::string both = check_source(head + "float f(thread float *p) { return p[0]; }\nkernel void k(device float *x) {\n  x[0] = f(x);\n  x[1] = missing;\n}\n", true);
+    CHECK(says(both, R"("line":5,)") && says(both, R"("line":6,)") && says(both, "undeclared identifier 'missing'"));
+}
+
 void test_odd_bytes() {
     CHECK(says(check_source(""), R"({"succeeded":true,"kernels":[],)"));
     char *text = smtl_check(nullptr, 0, nullptr, true);
@@ -105,6 +121,7 @@ int main() {
     test_kernels();
     test_members();
     test_diagnostics();
+    test_strict();
     test_odd_bytes();
     return check::report("msl_check_test");
 }
