@@ -105,7 +105,8 @@ fn in_child(test: &str, variables: &[(&str, &str)], key: &str) -> String {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success(),
-        "{text}{}",
+        "{}\n{text}{}",
+        output.status,
         String::from_utf8_lossy(&output.stderr)
     );
     let found = text.lines().find_map(|line| line.split_once(key));

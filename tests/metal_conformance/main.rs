@@ -88,7 +88,15 @@ fn each_kind_of_disagreement_is_seen() {
 fn headers_stand_alone() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("native/software/include");
     let mut count = 0;
-    for part in ["Metal", "SoftwareMetal", "dispatch", "os", "simd", "sys", "."] {
+    for part in [
+        "Metal",
+        "SoftwareMetal",
+        "dispatch",
+        "os",
+        "simd",
+        "sys",
+        ".",
+    ] {
         for entry in std::fs::read_dir(folder.join(part)).expect("a folder of headers") {
             let path = entry.expect("an entry").path();
             if path.extension().is_some_and(|extension| extension == "h") {

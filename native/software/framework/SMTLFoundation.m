@@ -1,6 +1,9 @@
 /* GCC's runtime initialises a class at its first message, holding a lock of its own; Foundation's +initialize methods take
  * Foundation's locks, which other threads hold while they send first messages. Two threads that meet there wait for each
- * other for ever. What the software Metal's threads use is therefore initialised by one thread, before there are others. */
+ * other for ever. Foundation also fills variables of its own at first use with no lock at all: +[NSAutoreleasePool new],
+ * which every thread calls when it ends, stores the two methods that it goes on to call one after the other, so that of
+ * two threads that end first together one may call nothing. What the software Metal's threads use is therefore
+ * initialised by one thread, before there are others. */
 #include "SMTLFoundation.h"
 
 #import <Foundation/Foundation.h>
@@ -19,5 +22,7 @@ void SMTLInitialiseFoundation(void)
         [[NSSet setWithObject:text] anyObject];
         [[NSNotificationCenter defaultCenter] self];
         [[NSThread currentThread] threadDictionary];
+        /* Sent and not written as @autoreleasepool, which is +alloc and -init. */
+        [[NSAutoreleasePool new] drain];
     }
 }
