@@ -4,6 +4,8 @@
 //! tests, and for what only the software Metal has). Without a Metal (no feature `software`, not Apple) the crate builds
 //! with no native toolchain and every `Device` constructor returns `Error::NoDevice`.
 
+#[path = "build/bridge_kernels.rs"]
+mod bridge_kernels;
 #[path = "build/objects.rs"]
 mod objects;
 #[path = "build/settings.rs"]
@@ -70,12 +72,12 @@ fn build_for_apple(root: &Path) -> Result<(), String> {
         objective_c: words("-fno-objc-arc -fblocks -fobjc-exceptions"),
         cxx: Vec::new(),
     };
+    let generated = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("generated");
+    bridge_kernels::embed(&root.join("native"), &generated)?;
     let mut objects = Objects::new(None);
-    objects.add(
-        &root.join("native/bridge"),
-        &flags,
-        std::slice::from_ref(&include),
-    )?;
+    for folder in [&root.join("native/bridge"), &generated] {
+        objects.add(folder, &flags, std::slice::from_ref(&include))?;
+    }
     objects.archive("metal_bridge_native")?;
     // CoreGraphics: without it MTLCreateSystemDefaultDevice() finds no device in a command-line program.
     for framework in ["Metal", "Foundation", "CoreGraphics"] {
@@ -149,6 +151,7 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
 
     let generated = out.join("generated");
     shading_headers::embed(&software, &generated, &toolchain.clang)?;
+    bridge_kernels::embed(&native, &generated)?;
 
     let mut objects = Objects::new(Some(&toolchain.clang));
     for folder in [&native.join("bridge"), &software, &generated] {

@@ -41,6 +41,9 @@ pub enum Error {
     /// Metal or the host could not allocate.
     #[error("out of memory: {0}")]
     OutOfMemory(Box<Failure>),
+    /// More than the budget, or the limit, of a pool of memory allows beside what is in use.
+    #[error("over budget: {0}")]
+    OverBudget(Box<Failure>),
     /// A library or pipeline did not compile: the message is the compiler's log, with the source's own line numbers.
     #[error("compilation failed: {0}")]
     Compile(Box<Failure>),
@@ -157,6 +160,7 @@ impl Error {
             | Error::ReadOnly(failure)
             | Error::NotVisible(failure)
             | Error::InvalidState(failure)
+            | Error::OverBudget(failure)
             | Error::Unsupported(failure)
             | Error::Internal(failure) => Some(failure),
             Error::NoDevice | Error::NoSuchDevice { .. } | Error::Io { .. } => None,
@@ -208,6 +212,7 @@ impl Error {
             sys::MTB_TIMEOUT => Error::Timeout(failure),
             sys::MTB_INVALID_STATE => Error::InvalidState(failure),
             sys::MTB_UNSUPPORTED => Error::Unsupported(failure),
+            sys::MTB_OVER_BUDGET => Error::OverBudget(failure),
             _ => Error::Internal(failure),
         }
     }

@@ -21,6 +21,8 @@ pub enum ObjectKind {
     ConstantValues,
     ComputePipeline,
     SharedEvent,
+    Memory,
+    Transfer,
 }
 
 impl ObjectKind {
@@ -38,6 +40,8 @@ impl ObjectKind {
         ObjectKind::ConstantValues,
         ObjectKind::ComputePipeline,
         ObjectKind::SharedEvent,
+        ObjectKind::Memory,
+        ObjectKind::Transfer,
     ];
 
     fn to_sys(self) -> sys::mtb_handle_kind {
@@ -54,6 +58,8 @@ impl ObjectKind {
             ObjectKind::ConstantValues => sys::MTB_HANDLE_CONSTANT_VALUES,
             ObjectKind::ComputePipeline => sys::MTB_HANDLE_PIPELINE,
             ObjectKind::SharedEvent => sys::MTB_HANDLE_EVENT,
+            ObjectKind::Memory => sys::MTB_HANDLE_MEMORY,
+            ObjectKind::Transfer => sys::MTB_HANDLE_TRANSFER,
         }
     }
 
@@ -72,6 +78,8 @@ impl ObjectKind {
             ObjectKind::ConstantValues => "constant values",
             ObjectKind::ComputePipeline => "compute pipeline",
             ObjectKind::SharedEvent => "shared event",
+            ObjectKind::Memory => "memory",
+            ObjectKind::Transfer => "transfer",
         }
     }
 
@@ -89,6 +97,8 @@ impl ObjectKind {
             ObjectKind::ConstantValues => "constant values",
             ObjectKind::ComputePipeline => "compute pipelines",
             ObjectKind::SharedEvent => "shared events",
+            ObjectKind::Memory => "memories",
+            ObjectKind::Transfer => "transfers",
         }
     }
 }

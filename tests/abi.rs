@@ -1,7 +1,7 @@
-//! `native/include/metal_bridge.h` and `src/sys.rs` declare the same interface: every function with the names and types
+//! The headers in `native/include/` and `src/sys/` declare the same interface: every function with the names and types
 //! of its parameters, every structure field by field, every callback type, every constant.
 //!
-//! The header is read by clang (its syntax tree as JSON), the mirror by `syn`; both become an [`Interface`], in which
+//! The headers are read by clang (its syntax tree as JSON), the mirror by `syn`; both become an [`Interface`], in which
 //! types are written as Rust writes them.
 #![cfg(metal_backend)]
 
@@ -12,8 +12,14 @@ use metal_bridge_test_support::run_clang;
 use quote::ToTokens;
 use serde_json::Value;
 
-const HEADER: &str = include_str!("../native/include/metal_bridge.h");
-const MIRROR: &str = include_str!("../src/sys.rs");
+/// As one text: the include of the first in the second adds nothing any more.
+const HEADER: &str = concat!(
+    include_str!("../native/include/metal_bridge.h"),
+    include_str!("../native/include/metal_bridge_memory.h")
+);
+const INCLUDE: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/native/include");
+const MIRROR: &str = include_str!("../src/sys/mod.rs");
+const MEMORY_MIRROR: &str = include_str!("../src/sys/memory.rs");
 
 /// Name and type of fields or parameters, in order.
 type Members = Vec<(String, String)>;
@@ -73,7 +79,10 @@ impl Interface {
 // ------------------------------------------------------------------------------------------- the header, by clang
 
 fn read_c(arguments: &[&str], source: &str) -> Vec<u8> {
-    run_clang(&[&["-std=c17", "-x", "c"], arguments].concat(), source)
+    run_clang(
+        &[&["-std=c17", "-x", "c", INCLUDE], arguments].concat(),
+        source,
+    )
 }
 
 /// The names of the header's own macros that stand for a value.
@@ -203,6 +212,9 @@ fn read_callback(interface: &mut Interface, node: &Value, name: String) {
 
 /// C's spelling of a type in Rust's.
 fn rust_type(spelling: &str) -> String {
+    if let Some((element, length)) = spelling.trim_end_matches(']').split_once('[') {
+        return format!("[{} ; {length}]", rust_type(element));
+    }
     let spaced = spelling.replace('*', " * ");
     let mut result = String::new();
     let mut is_const = false;
@@ -255,9 +267,9 @@ impl syn::parse::Parse for Functions {
 }
 
 fn read_mirror(mirror: &str) -> Interface {
+    let files = [mirror, MEMORY_MIRROR].map(|text| syn::parse_file(text).expect("Rust"));
     let mut interface = Interface::default();
-    let file = syn::parse_file(mirror).expect("sys.rs is Rust");
-    for item in &file.items {
+    for item in files.iter().flat_map(|file| &file.items) {
         match item {
             syn::Item::Const(constant) => {
                 let value = (value(&constant.expr), text(&constant.ty));
@@ -359,8 +371,8 @@ fn header_and_mirror_agree() {
         "{} constants",
         header.constants.len()
     );
-    assert!(header.structures.len() >= 7 && header.opaque.len() == 12);
-    assert!(header.callbacks.len() == 4 && header.enumerations.len() >= 12);
+    assert!(header.structures.len() >= 7 && header.opaque.len() == 14);
+    assert!(header.callbacks.len() == 5 && header.enumerations.len() >= 12);
     let differences = header.differences(&mirror);
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

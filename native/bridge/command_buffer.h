@@ -23,6 +23,7 @@ struct mtb_command_buffer {
     mtbi_handle handle;
     mtb_queue *queue;
     MTBI_OBJECT(MTLCommandBuffer) metal;
+    mtbi_room_kind room;
     bool is_enqueued;
     bool is_encoding;
     /* Metal raised an exception at something that the caller had been told was encoded. */
@@ -32,6 +33,8 @@ struct mtb_command_buffer {
     /* In the order in which they were added. */
     mtbi_callback *callbacks;
     mtbi_signal *signals;
+    /* NULL, or an earlier part of the same transfer, whose failure is this one's too. It has completed by then. */
+    mtb_command_buffer *earlier;
     /* Set, and announced, once the callbacks have run. */
     pthread_mutex_t mutex;
     pthread_cond_t completion;
@@ -42,6 +45,9 @@ struct mtb_command_buffer {
 mtb_status mtbi_command_buffer_check_open(const mtb_command_buffer *command_buffer, mtb_error **error,
                                           const char *function);
 
+/* Makes a command buffer in room that the caller has taken, and that goes back with it or at once on failure. */
+mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_room_kind room, mtb_references references,
+                                             mtb_error **error, const char *function);
 /* Adds to the end of `callbacks`. */
 mtb_status mtbi_command_buffer_add_callback(mtb_command_buffer *command_buffer, mtbi_callback callback,
                                             mtb_error **error, const char *function);

@@ -5,10 +5,36 @@
 #import "guard.h"
 #import "text.h"
 
+mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_room_kind room, mtb_references references,
+                                             mtb_error **error, const char *function)
+{
+    mtb_command_buffer *command_buffer =
+        mtbi_handle_create(MTB_HANDLE_COMMAND_BUFFER, sizeof *command_buffer, error, function);
+    if (!command_buffer) {
+        mtbi_queue_give_room(queue, room);
+        return NULL;
+    }
+    MTBI_ENTER
+    pthread_mutex_init(&command_buffer->mutex, NULL);
+    pthread_cond_init(&command_buffer->completion, NULL);
+    command_buffer->queue = mtb_queue_retain(queue);
+    command_buffer->room = room;
+    id<MTLCommandBuffer> metal = references == MTB_REFERENCES_RETAINED
+                                     ? [queue->metal commandBuffer]
+                                     : [queue->metal commandBufferWithUnretainedReferences];
+    command_buffer->metal = [metal retain];
+    if (!command_buffer->metal) {
+        mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "Metal could not make a command buffer");
+        mtb_command_buffer_release(command_buffer);
+        return NULL;
+    }
+    return command_buffer;
+    MTBI_LEAVE((mtb_command_buffer_release(command_buffer), mtbi_fail_with_exception(error, function, exception), NULL))
+}
+
 mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references references, uint64_t timeout_ns,
                                               mtb_error **error)
 {
-    mtb_command_buffer *command_buffer = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
     if (GIVEN(queue))
@@ -17,29 +43,13 @@ mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references r
         FAIL(error, MTB_INVALID_ARGUMENT, "there are no references of kind %u", (unsigned)references);
         return NULL;
     }
-    if (!mtbi_queue_take_room(queue, timeout_ns)) {
-        FAIL(error, MTB_TIMEOUT, "all %zu command buffers of the queue are in use", queue->limit);
+    if (!mtbi_queue_take_room(queue, MTBI_ROOM_CALLERS, 1, timeout_ns)) {
+        FAIL(error, MTB_TIMEOUT, "all %zu command buffers of the queue are in use",
+             queue->rooms[MTBI_ROOM_CALLERS].limit);
         return NULL;
     }
-    command_buffer = mtbi_handle_create(MTB_HANDLE_COMMAND_BUFFER, sizeof *command_buffer, error, __func__);
-    if (!command_buffer) {
-        mtbi_queue_give_room(queue);
-        return NULL;
-    }
-    pthread_mutex_init(&command_buffer->mutex, NULL);
-    pthread_cond_init(&command_buffer->completion, NULL);
-    command_buffer->queue = mtb_queue_retain(queue);
-    id<MTLCommandBuffer> metal = references == MTB_REFERENCES_RETAINED
-                                     ? [queue->metal commandBuffer]
-                                     : [queue->metal commandBufferWithUnretainedReferences];
-    command_buffer->metal = [metal retain];
-    if (!command_buffer->metal) {
-        FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a command buffer");
-        mtb_command_buffer_release(command_buffer);
-        return NULL;
-    }
-    return command_buffer;
-    MTBI_LEAVE((mtb_command_buffer_release(command_buffer), mtbi_fail_with_exception(error, __func__, exception), NULL))
+    return mtbi_command_buffer_make(queue, MTBI_ROOM_CALLERS, references, error, __func__);
+    MTBI_LEAVE((mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
 
 /* One that was committed holds a reference to itself until it has completed, so here it either has or never will. */
@@ -47,6 +57,7 @@ void mtbi_command_buffer_destroy(mtb_command_buffer *command_buffer)
 {
     MTBI_ENTER
     mtbi_command_buffer_forget(command_buffer);
+    mtb_command_buffer_release(command_buffer->earlier);
     [command_buffer->metal release];
     mtbi_command_buffer_leave_queue(command_buffer);
     mtb_queue_release(command_buffer->queue);
@@ -112,13 +123,24 @@ static mtb_times times(id<MTLCommandBuffer> metal)
     };
 }
 
-/* MTB_OK, or the error that the command buffer has completed with. */
+/* MTB_OK, or the error that the command buffer, or an earlier part of its transfer, has completed with. */
 static mtb_status outcome(const mtb_command_buffer *command_buffer, mtb_error **error, const char *function)
 {
+    if (command_buffer->earlier)
+        REQUIRE(outcome(command_buffer->earlier, error, function));
     if ([command_buffer->metal status] != MTLCommandBufferStatusError)
         return MTB_OK;
     return mtbi_fail_with_nserror(error, function, MTB_COMMAND_BUFFER_FAILED, [command_buffer->metal error],
                                   "the command buffer failed, and Metal does not say why");
+}
+
+static mtb_command_buffer_status status(const mtb_command_buffer *command_buffer)
+{
+    mtb_command_buffer_status own = (mtb_command_buffer_status)[command_buffer->metal status];
+    if (own == MTB_COMMAND_BUFFER_COMPLETED && command_buffer->earlier
+        && status(command_buffer->earlier) == MTB_COMMAND_BUFFER_ERROR)
+        return MTB_COMMAND_BUFFER_ERROR;
+    return own;
 }
 
 /* Metal does not signal the events of a command buffer that failed. */
@@ -136,7 +158,7 @@ static void run_callbacks(const mtb_command_buffer *command_buffer)
     mtb_error *problem = NULL;
     outcome(command_buffer, &problem, "mtb_command_buffer_commit");
     mtb_completion completion = {
-        .status = (mtb_command_buffer_status)[command_buffer->metal status],
+        .status = status(command_buffer),
         .error = problem,
         .times = times(command_buffer->metal),
     };
@@ -178,6 +200,7 @@ mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_err
         complete(command_buffer);
     }];
     atomic_store(&command_buffer->is_committed, true);
+    atomic_fetch_add(&command_buffer->queue->running, 1);
     [command_buffer->metal commit];
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
@@ -216,7 +239,7 @@ mtb_status mtb_command_buffer_wait_timeout(mtb_command_buffer *command_buffer, u
 mtb_command_buffer_status mtb_command_buffer_get_status(const mtb_command_buffer *command_buffer)
 {
     MTBI_ENTER
-    return command_buffer ? (mtb_command_buffer_status)[command_buffer->metal status] : MTB_COMMAND_BUFFER_NOT_ENQUEUED;
+    return command_buffer ? status(command_buffer) : MTB_COMMAND_BUFFER_NOT_ENQUEUED;
     MTBI_LEAVE(MTB_COMMAND_BUFFER_NOT_ENQUEUED)
 }
 

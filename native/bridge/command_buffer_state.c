@@ -61,11 +61,12 @@ void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer)
 void mtbi_command_buffer_leave_queue(mtb_command_buffer *command_buffer)
 {
     if (!atomic_exchange(&command_buffer->has_left_queue, true))
-        mtbi_queue_give_room(command_buffer->queue);
+        mtbi_queue_give_room(command_buffer->queue, command_buffer->room);
 }
 
 void mtbi_command_buffer_announce(mtb_command_buffer *command_buffer)
 {
+    atomic_fetch_sub(&command_buffer->queue->running, 1);
     pthread_mutex_lock(&command_buffer->mutex);
     command_buffer->has_completed = true;
     /* Inside the lock: whoever is woken may release the last reference of its own, but this thread's caller still has

@@ -53,6 +53,8 @@ const char *mtb_status_name(mtb_status status)
         return "Objective-C exception";
     case MTB_INTERNAL:
         return "internal error";
+    case MTB_OVER_BUDGET:
+        return "over budget";
     }
     return "unknown status";
 }

@@ -21,6 +21,15 @@ static inline void mtbi_error_clear(mtb_error **error)
         *error = NULL;
 }
 
+/* Forgets an error, for another try. */
+static inline void mtbi_error_drop(mtb_error **error)
+{
+    if (error) {
+        mtb_error_release(*error);
+        *error = NULL;
+    }
+}
+
 /* In a function of the ABI: blames it. */
 #define FAIL(error, status, ...) mtbi_fail(error, __func__, status, __VA_ARGS__)
 

@@ -21,6 +21,8 @@ static const char *const kind_names[MTB_HANDLE_KIND_COUNT] = {
     [MTB_HANDLE_CONSTANT_VALUES] = "constant values",
     [MTB_HANDLE_PIPELINE] = "pipeline",
     [MTB_HANDLE_EVENT] = "event",
+    [MTB_HANDLE_MEMORY] = "memory",
+    [MTB_HANDLE_TRANSFER] = "transfer",
 };
 
 uint32_t mtb_abi_version(void)
@@ -113,6 +115,7 @@ DEFINE_RETAIN(function)
 DEFINE_RETAIN(constant_values)
 DEFINE_RETAIN(pipeline)
 DEFINE_RETAIN(event)
+DEFINE_RETAIN(memory)
 
 DEFINE_RELEASE(device)
 DEFINE_RELEASE(buffer)
@@ -125,3 +128,5 @@ DEFINE_RELEASE(function)
 DEFINE_RELEASE(constant_values)
 DEFINE_RELEASE(pipeline)
 DEFINE_RELEASE(event)
+DEFINE_RELEASE(memory)
+DEFINE_RELEASE(transfer)

@@ -6,7 +6,7 @@
 #ifndef MTBI_HANDLES_H
 #define MTBI_HANDLES_H
 
-#include "metal_bridge.h"
+#include "metal_bridge_memory.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -56,15 +56,35 @@ struct mtb_buffer {
     _Atomic uint64_t keeper;
 };
 
+/* Room for command buffers that have neither completed nor been discarded. */
+typedef struct mtbi_room {
+    size_t taken;
+    size_t limit;
+} mtbi_room;
+
+typedef enum mtbi_room_kind {
+    /* Command buffers that a caller makes and may hold for as long as it likes. */
+    MTBI_ROOM_CALLERS,
+    /* Those of transfers and host functions, which are committed by the call that makes them. */
+    MTBI_ROOM_TRANSFERS,
+    MTBI_ROOM_KINDS
+} mtbi_room_kind;
+
 struct mtb_queue {
     mtbi_handle handle;
     mtb_device *device;
     MTBI_OBJECT(MTLCommandQueue) metal;
-    /* Command buffers that have neither completed nor been discarded, and their limit. */
     pthread_mutex_t mutex;
     pthread_cond_t has_room;
-    size_t uncompleted;
-    size_t limit;
+    mtbi_room rooms[MTBI_ROOM_KINDS];
+    /* Command buffers that were committed and whose callbacks have not all returned. */
+    _Atomic uint64_t running;
+    /* Transfers among them whose last step is the CPU's. */
+    _Atomic uint64_t legs;
+    /* Orders host functions, and what the queue waits for until they have returned. Made at the first use. */
+    pthread_mutex_t host_mutex;
+    mtb_event *host_event;
+    uint64_t host_value;
 };
 
 /* Shared events work across devices, so no device is kept to check against. */
@@ -123,12 +143,14 @@ void mtbi_function_destroy(mtb_function *function);
 void mtbi_constant_values_destroy(mtb_constant_values *values);
 void mtbi_pipeline_destroy(mtb_pipeline *pipeline);
 void mtbi_event_destroy(mtb_event *event);
+void mtbi_memory_destroy(mtb_memory *memory);
+void mtbi_transfer_destroy(mtb_transfer *transfer);
 
 /* Signals from the CPU, unless the event has a larger value, which is returned. Inside a guard. */
 uint64_t mtbi_event_raise(mtb_event *event, uint64_t value);
 
-/* A queue's room for command buffers. */
-bool mtbi_queue_take_room(mtb_queue *queue, uint64_t timeout_ns);
-void mtbi_queue_give_room(mtb_queue *queue);
+/* A queue's room for command buffers: `count` at once, so that nobody waits for the rest of what it needs. */
+bool mtbi_queue_take_room(mtb_queue *queue, mtbi_room_kind kind, size_t count, uint64_t timeout_ns);
+void mtbi_queue_give_room(mtb_queue *queue, mtbi_room_kind kind);
 
 #endif

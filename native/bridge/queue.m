@@ -8,6 +8,8 @@
 static const size_t default_limit = 64;
 /* Metal documents no bound. This one catches a count that can only be a mistake. */
 static const size_t largest_limit = 1 << 16;
+/* Room for transfers, however small the caller's queue: Metal itself does not care. */
+static const size_t transfer_limit = 64;
 
 mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error)
 {
@@ -26,11 +28,14 @@ mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_
         return NULL;
     pthread_mutex_init(&queue->mutex, NULL);
     pthread_cond_init(&queue->has_room, NULL);
+    pthread_mutex_init(&queue->host_mutex, NULL);
     queue->device = mtb_device_retain(device);
-    queue->limit = max_command_buffers ? max_command_buffers : default_limit;
-    queue->metal = [device->metal newCommandQueueWithMaxCommandBufferCount:queue->limit];
+    size_t limit = max_command_buffers ? max_command_buffers : default_limit;
+    queue->rooms[MTBI_ROOM_CALLERS].limit = limit;
+    queue->rooms[MTBI_ROOM_TRANSFERS].limit = transfer_limit;
+    queue->metal = [device->metal newCommandQueueWithMaxCommandBufferCount:limit + transfer_limit];
     if (!queue->metal) {
-        FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a queue of %zu command buffers", queue->limit);
+        FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a queue of %zu command buffers", limit);
         mtb_queue_release(queue);
         return NULL;
     }
@@ -42,6 +47,8 @@ void mtbi_queue_destroy(mtb_queue *queue)
 {
     MTBI_ENTER
     [queue->metal release];
+    mtb_event_release(queue->host_event);
+    pthread_mutex_destroy(&queue->host_mutex);
     mtb_device_release(queue->device);
     pthread_cond_destroy(&queue->has_room);
     pthread_mutex_destroy(&queue->mutex);

@@ -1,30 +1,33 @@
 /* The room that a queue has for command buffers. Metal blocks for ever where a queue is full, also when all of its
  * command buffers are in the hands of the one thread that asks for another: so the bridge counts for itself, and waits
- * with a timeout. */
+ * with a timeout. Transfers have room of their own: whoever holds command buffers that it has not committed does not keep
+ * a transfer from being committed. */
 #include "clock.h"
 #include "handles.h"
 
-bool mtbi_queue_take_room(mtb_queue *queue, uint64_t timeout_ns)
+bool mtbi_queue_take_room(mtb_queue *queue, mtbi_room_kind kind, size_t count, uint64_t timeout_ns)
 {
+    mtbi_room *room = &queue->rooms[kind];
     uint64_t deadline = 0;
     pthread_mutex_lock(&queue->mutex);
-    while (queue->uncompleted >= queue->limit) {
+    while (room->taken + count > room->limit) {
         if (deadline == 0)
             deadline = mtbi_deadline(timeout_ns);
         if (!mtbi_condition_wait(&queue->has_room, &queue->mutex, deadline))
             break;
     }
-    bool has_room = queue->uncompleted < queue->limit;
+    bool has_room = room->taken + count <= room->limit;
     if (has_room)
-        queue->uncompleted++;
+        room->taken += count;
     pthread_mutex_unlock(&queue->mutex);
     return has_room;
 }
 
-void mtbi_queue_give_room(mtb_queue *queue)
+void mtbi_queue_give_room(mtb_queue *queue, mtbi_room_kind kind)
 {
     pthread_mutex_lock(&queue->mutex);
-    queue->uncompleted--;
-    pthread_cond_signal(&queue->has_room);
+    queue->rooms[kind].taken--;
+    /* Not only one: those who wait need room of different kinds and in different numbers. */
+    pthread_cond_broadcast(&queue->has_room);
     pthread_mutex_unlock(&queue->mutex);
 }

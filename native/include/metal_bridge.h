@@ -83,11 +83,13 @@ typedef enum mtb_handle_kind {
     MTB_HANDLE_FUNCTION = 8,
     MTB_HANDLE_CONSTANT_VALUES = 9,
     MTB_HANDLE_PIPELINE = 10,
-    MTB_HANDLE_EVENT = 11
+    MTB_HANDLE_EVENT = 11,
+    MTB_HANDLE_MEMORY = 12,
+    MTB_HANDLE_TRANSFER = 13
 } mtb_handle_kind;
 
 /* The number of kinds: every kind is smaller. */
-#define MTB_HANDLE_KIND_COUNT 12u
+#define MTB_HANDLE_KIND_COUNT 14u
 
 /* Handles of a kind that exist now, and that have ever been made: for leak tests and monitoring. A committed command
  * buffer, with its queue and the events that it signals, exists until it has completed. Zero for an unknown kind. */
@@ -132,7 +134,9 @@ typedef enum mtb_status {
     /* Metal raised an Objective-C exception; the message has its name and reason. */
     MTB_EXCEPTION = 14,
     /* Metal failed in a way that it did not explain. */
-    MTB_INTERNAL = 15
+    MTB_INTERNAL = 15,
+    /* More than the budget of an mtb_memory or the limit of an arena allows beside what is in use. */
+    MTB_OVER_BUDGET = 16
 } mtb_status;
 
 /* A short description of a status; never NULL. */
@@ -412,7 +416,7 @@ bool mtb_pipeline_get_argument(const mtb_pipeline *pipeline, size_t position, mt
 /* --------------------------------------------------------------------------------- queues, command buffers */
 
 /* newCommandQueueWithMaxCommandBufferCount:; zero is Metal's default of 64 command buffers that have not completed.
- * MTB_OUT_OF_RANGE over 65536. */
+ * MTB_OUT_OF_RANGE over 65536. The bridge's own command buffers (metal_bridge_memory.h) have room beside them. */
 mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error);
 mtb_queue *mtb_queue_retain(mtb_queue *queue);
 void mtb_queue_release(mtb_queue *queue);

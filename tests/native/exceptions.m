@@ -55,7 +55,7 @@ static void calls_report_exceptions(mtb_device *device, mtb_queue *queue)
     /* Getters have nothing to report with. */
     WITHOUT_METAL(device->metal, CHECK(mtb_device_current_allocated_size(device) == 0));
     /* The failed calls took nothing away: neither the queue's room nor the device. */
-    CHECK(queue->uncompleted == 0);
+    CHECK(queue->rooms[MTBI_ROOM_CALLERS].taken == 0);
     mtb_buffer *buffer = mtb_buffer_create(device, 64, MTB_STORAGE_SHARED, &error);
     CHECK(buffer && !error);
     mtb_buffer_release(buffer);
@@ -82,7 +82,7 @@ static void lost_dispatches_spoil_the_command_buffer(mtb_device *device, mtb_que
     mtb_error_release(error);
     mtb_compute_encoder_release(encoder);
     mtb_command_buffer_release(command_buffer);
-    CHECK(queue->uncompleted == 0);
+    CHECK(queue->rooms[MTBI_ROOM_CALLERS].taken == 0);
     mtb_buffer_release(buffer);
     mtb_pipeline_release(pipeline);
     mtb_function_release(function);

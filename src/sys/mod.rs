@@ -1,5 +1,5 @@
-//! The `extern "C"` mirror of `native/include/metal_bridge.h`, one to one: the only place that declares the
-//! bridge's functions. `tests/abi.rs` compares the two, declaration by declaration. What each function does, and which
+//! The `extern "C"` mirror of `native/include/metal_bridge.h`, one to one: with [`memory`] (`metal_bridge_memory.h`) the
+//! only place that declares the bridge's functions. `tests/abi.rs` compares the two, declaration by declaration. What each function does, and which
 //! thread may call it, stands in the header.
 //!
 //! Without a Metal to link (no Apple host, and no feature `software`) the functions exist, so that the crate
@@ -16,7 +16,7 @@ pub const MTB_ABI_VERSION: u32 = 1;
 pub const MTB_FOREVER: u64 = u64::MAX;
 pub const MTB_MAX_BINDINGS: u32 = 31;
 pub const MTB_MAX_INLINE_BYTES: u32 = 4096;
-pub const MTB_HANDLE_KIND_COUNT: u32 = 12;
+pub const MTB_HANDLE_KIND_COUNT: u32 = 14;
 
 /// Declares types that only the bridge knows the inside of. Neither `Send`, `Sync` nor `Unpin`: the safe layer
 /// says for each handle what Metal allows.
@@ -60,6 +60,8 @@ pub const MTB_HANDLE_FUNCTION: mtb_handle_kind = 8;
 pub const MTB_HANDLE_CONSTANT_VALUES: mtb_handle_kind = 9;
 pub const MTB_HANDLE_PIPELINE: mtb_handle_kind = 10;
 pub const MTB_HANDLE_EVENT: mtb_handle_kind = 11;
+pub const MTB_HANDLE_MEMORY: mtb_handle_kind = 12;
+pub const MTB_HANDLE_TRANSFER: mtb_handle_kind = 13;
 
 pub type mtb_status = u32;
 pub const MTB_OK: mtb_status = 0;
@@ -78,6 +80,7 @@ pub const MTB_INVALID_STATE: mtb_status = 12;
 pub const MTB_UNSUPPORTED: mtb_status = 13;
 pub const MTB_EXCEPTION: mtb_status = 14;
 pub const MTB_INTERNAL: mtb_status = 15;
+pub const MTB_OVER_BUDGET: mtb_status = 16;
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -651,3 +654,8 @@ abi! {
         error: *mut *mut mtb_error,
     ) -> mtb_status;
 }
+
+mod memory;
+// The mirror is complete, whatever the safe layer uses of it.
+#[allow(unused_imports)]
+pub use memory::*;

@@ -1,0 +1,136 @@
+/* Transfers on their way: committed in the queue's order, and completed by the bridge before the caller hears of it. */
+#include "transfer.h"
+
+#include "../checks.h"
+#include "../command_buffer.h"
+#include "../clock.h"
+
+/* Divides the GPU's time by the bytes of each kind. */
+static void count(mtbi_record *record, const mtb_times *times)
+{
+    uint64_t total = 0;
+    double gpu_ns = (times->gpu_end - times->gpu_start) * 1e9;
+    for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++)
+        total += record->sums[i].bytes;
+    for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++) {
+        mtb_transfer_statistics *sum = &record->sums[i];
+        if (sum->bytes > 0)
+            sum->nanoseconds += (uint64_t)(gpu_ns * (double)sum->bytes / (double)total);
+    }
+    mtbi_memory_count(record->memory, record->sums);
+}
+
+/* The first callback of a transfer's command buffer: it completes for others once this has returned. */
+static void complete(const mtb_completion *completion, void *context)
+{
+    mtbi_record *record = context;
+    if (completion->status == MTB_COMMAND_BUFFER_COMPLETED) {
+        for (size_t i = 0; i < record->leg_count; i++) {
+            uint64_t start = mtbi_now();
+            mtbi_perform(&record->legs[i]);
+            record->sums[record->legs[i].kind].nanoseconds += mtbi_now() - start;
+        }
+        count(record, &completion->times);
+    }
+    mtbi_record_let_go(record);
+}
+
+static void free_record(void *context)
+{
+    mtbi_record_free(context);
+}
+
+/* A command buffer with all of `record`, which it takes over, also on failure. */
+static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, mtb_error **error, const char *function)
+{
+    mtb_command_buffer *command_buffer = NULL;
+    if (mtbi_record_plan(record, queue, error, function) == MTB_OK) {
+        mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_FOREVER);
+        /* The record keeps alive what is used. */
+        command_buffer = mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error,
+                                                  function);
+    }
+    if (command_buffer && mtbi_record_encode(record, command_buffer, error) == MTB_OK
+        && mtb_command_buffer_add_completed_callback(command_buffer, complete, record, free_record, error) == MTB_OK)
+        return command_buffer;
+    mtb_command_buffer_release(command_buffer);
+    mtbi_record_free(record);
+    return NULL;
+}
+
+static mtb_command_buffer *commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
+                                  mtb_context_destructor destructor, mtb_error **error, const char *function)
+{
+    mtbi_record *record = transfer->record;
+    if (!record)
+        record = mtbi_record_create(transfer->memory, error, function);
+    transfer->record = NULL;
+    mtb_command_buffer *command_buffer = record ? encode(transfer->queue, record, error, function) : NULL;
+    if (!command_buffer)
+        return NULL;
+    if (callback && mtb_command_buffer_add_completed_callback(command_buffer, callback, context, destructor, error)) {
+        mtb_command_buffer_release(command_buffer);
+        return NULL;
+    }
+    if (mtb_command_buffer_commit(command_buffer, error)) {
+        mtb_command_buffer_release(command_buffer);
+        return NULL;
+    }
+    atomic_fetch_add_explicit(&transfer->memory->command_buffers, 1, memory_order_relaxed);
+    return command_buffer;
+}
+
+mtb_command_buffer *mtb_transfer_commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
+                                        mtb_context_destructor destructor, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    if (GIVEN(transfer))
+        return NULL;
+    return commit(transfer, callback, context, destructor, error, __func__);
+}
+
+/* Waits for all that was committed to the queue. */
+static mtb_status wait_for_queue(mtb_queue *queue, mtb_error **error, const char *function)
+{
+    if (atomic_load(&queue->running) == 0)
+        return MTB_OK;
+    mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_FOREVER);
+    mtb_command_buffer *last =
+        mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error, function);
+    if (!last)
+        return MTB_OUT_OF_MEMORY;
+    mtb_status status = mtb_command_buffer_commit(last, error);
+    if (status == MTB_OK)
+        status = mtb_command_buffer_wait(last, error);
+    mtb_command_buffer_release(last);
+    return status;
+}
+
+static mtb_status run_on_cpu(mtb_transfer *transfer, mtb_error **error, const char *function)
+{
+    mtbi_record *record = transfer->record;
+    transfer->record = NULL;
+    mtb_status status = wait_for_queue(transfer->queue, error, function);
+    if (status == MTB_OK)
+        status = mtbi_record_run_on_cpu(record, error);
+    if (status == MTB_OK)
+        count(record, &(mtb_times){0});
+    mtbi_record_free(record);
+    return status;
+}
+
+mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    REQUIRE(GIVEN(transfer));
+    if (transfer->record && mtbi_record_is_for_cpu(transfer->record))
+        return run_on_cpu(transfer, error, __func__);
+    mtb_error *own = NULL, **problem = error ? error : &own;
+    mtb_command_buffer *command_buffer = commit(transfer, NULL, NULL, NULL, problem, __func__);
+    if (command_buffer)
+        mtb_command_buffer_wait(command_buffer, problem);
+    mtb_status status = command_buffer || *problem ? mtb_error_status(*problem) : MTB_OUT_OF_MEMORY;
+    mtb_command_buffer_release(command_buffer);
+    mtb_error_release(own);
+    return status;
+}

@@ -1,0 +1,171 @@
+/* From a record to commands: blits, and kernels for what blits cannot do. */
+#include "transfer.h"
+
+#include "../checks.h"
+#include "../command_buffer.h"
+#include "transfer_kernels.h"
+
+/* Blits move words. */
+enum { WORD = 4, THREADS = 64 };
+/* Rows that are blits of their own: more are one dispatch. */
+static const size_t most_blit_rows = 16;
+/* Bytes that a kernel moves, ends and all, rather than that a blit moves them without the ends. */
+static const size_t smallest_split = 4096;
+
+/* The encoder that is open: one of the two, or neither. */
+typedef struct commands {
+    mtb_memory *memory;
+    mtb_command_buffer *command_buffer;
+    mtb_blit_encoder *blit;
+    mtb_compute_encoder *compute;
+} commands;
+
+static mtb_status end_encoder(commands *to, mtb_error **error)
+{
+    mtb_status status = MTB_OK;
+    if (to->blit)
+        status = mtb_blit_encoder_end(to->blit, error);
+    if (to->compute)
+        status = mtb_compute_encoder_end(to->compute, error);
+    mtb_blit_encoder_release(to->blit);
+    mtb_compute_encoder_release(to->compute);
+    to->blit = NULL;
+    to->compute = NULL;
+    return status;
+}
+
+static mtb_status use_blit(commands *to, mtb_error **error)
+{
+    if (to->blit)
+        return MTB_OK;
+    REQUIRE(end_encoder(to, error));
+    to->blit = mtb_blit_encoder_create(to->command_buffer, error);
+    return to->blit ? MTB_OK : MTB_OUT_OF_MEMORY;
+}
+
+static mtb_status use_compute(commands *to, mtb_error **error)
+{
+    if (to->compute)
+        return MTB_OK;
+    REQUIRE(end_encoder(to, error));
+    to->compute = mtb_compute_encoder_create(to->command_buffer, MTB_DISPATCH_SERIAL, error);
+    return to->compute ? MTB_OK : MTB_OUT_OF_MEMORY;
+}
+
+static mtb_status dispatch(commands *to, mtbi_kernel kernel, const mtbi_operation *operation, mtb_error **error)
+{
+    size_t unit = kernel == MTBI_KERNEL_FILL_WORDS ? WORD : 1;
+    mtbi_rows rows = {
+        .source_pitch = operation->source.pitch,
+        .destination_pitch = operation->destination.pitch / unit,
+        .width = operation->width / unit,
+        .height = (uint32_t)operation->height,
+    };
+    for (size_t i = 0; i < sizeof operation->pattern; i++)
+        rows.pattern |= (uint32_t)operation->pattern[i] << (8 * i);
+    mtb_pipeline *pipeline = mtbi_memory_kernel(to->memory, kernel, error);
+    if (!pipeline)
+        return MTB_COMPILE_FAILED;
+    REQUIRE(use_compute(to, error));
+    REQUIRE(mtb_compute_encoder_set_pipeline(to->compute, pipeline, error));
+    if (operation->action == MTBI_COPY)
+        REQUIRE(mtb_compute_encoder_set_buffer(to->compute, operation->source.buffer, operation->source.offset, 0,
+                                               error));
+    REQUIRE(mtb_compute_encoder_set_buffer(to->compute, operation->destination.buffer, operation->destination.offset, 1,
+                                           error));
+    REQUIRE(mtb_compute_encoder_set_bytes(to->compute, &rows, sizeof rows, 2, error));
+    size_t threads = (rows.width + MTBI_KERNEL_UNIT - 1) / MTBI_KERNEL_UNIT;
+    size_t width = threads < THREADS ? threads : THREADS;
+    mtb_size groups = {(threads + width - 1) / width, operation->height, 1}, group = {width, 1, 1};
+    return mtb_compute_encoder_dispatch_threadgroups(to->compute, groups, group, error);
+}
+
+static mtb_status blit(commands *to, const mtbi_operation *row, size_t skipped, size_t width, mtb_error **error)
+{
+    REQUIRE(use_blit(to, error));
+    size_t offset = row->destination.offset + skipped;
+    if (row->action == MTBI_COPY)
+        return mtb_blit_encoder_copy(to->blit, row->source.buffer, row->source.offset + skipped,
+                                     row->destination.buffer, offset, width, error);
+    return mtb_blit_encoder_fill(to->blit, row->destination.buffer, offset, width, row->pattern[0], error);
+}
+
+/* The bytes of a row from `begin` on, by a kernel. */
+static mtb_status dispatch_part(commands *to, mtbi_kernel kernel, mtbi_operation row, size_t begin, size_t width,
+                                mtb_error **error)
+{
+    if (width == 0)
+        return MTB_OK;
+    row.source.offset += begin;
+    row.destination.offset += begin;
+    row.width = width;
+    return dispatch(to, kernel, &row, error);
+}
+
+static mtb_status encode_row(commands *to, const mtbi_operation *row, mtb_error **error)
+{
+    bool is_copy = row->action == MTBI_COPY;
+    mtbi_kernel kernel = is_copy ? MTBI_KERNEL_COPY_ROWS : MTBI_KERNEL_FILL_ROWS;
+    size_t offset = row->destination.offset;
+    bool can_blit = is_copy ? row->source.offset % WORD == offset % WORD : row->is_uniform;
+    size_t head = (WORD - offset % WORD) % WORD;
+    size_t tail = row->width > head ? (row->width - head) % WORD : 0;
+    if (can_blit && head + tail == 0)
+        return blit(to, row, 0, row->width, error);
+    if (!can_blit || row->width < smallest_split)
+        return dispatch(to, kernel, row, error);
+    REQUIRE(blit(to, row, head, row->width - head - tail, error));
+    REQUIRE(dispatch_part(to, kernel, *row, 0, head, error));
+    return dispatch_part(to, kernel, *row, row->width - tail, tail, error);
+}
+
+static mtb_status encode_fill_of_words(commands *to, const mtbi_operation *fill, mtb_error **error)
+{
+    bool is_words = fill->destination.offset % WORD == 0 && fill->destination.pitch % WORD == 0
+                    && fill->width % WORD == 0;
+    return dispatch(to, is_words ? MTBI_KERNEL_FILL_WORDS : MTBI_KERNEL_FILL_ROWS, fill, error);
+}
+
+static mtb_status encode(commands *to, const mtbi_operation *operation, mtb_error **error)
+{
+    bool is_copy = operation->action == MTBI_COPY;
+    if (!is_copy && !operation->is_uniform)
+        return encode_fill_of_words(to, operation, error);
+    if (operation->height > most_blit_rows)
+        return dispatch(to, is_copy ? MTBI_KERNEL_COPY_ROWS : MTBI_KERNEL_FILL_ROWS, operation, error);
+    mtbi_operation row = *operation;
+    row.height = 1;
+    for (size_t i = 0; i < operation->height; i++) {
+        REQUIRE(encode_row(to, &row, error));
+        row.source.offset += operation->source.pitch;
+        row.destination.offset += operation->destination.pitch;
+    }
+    return MTB_OK;
+}
+
+/* The CPU's copies of managed buffers follow. */
+static mtb_status synchronize(commands *to, const mtbi_record *record, mtb_error **error)
+{
+    const mtb_buffer *last = NULL;
+    for (size_t i = 0; i < record->operation_count; i++) {
+        mtb_buffer *buffer = record->operations[i].destination.buffer;
+        if (buffer == last || buffer->mode != MTB_STORAGE_MANAGED)
+            continue;
+        REQUIRE(use_blit(to, error));
+        REQUIRE(mtb_blit_encoder_synchronize(to->blit, buffer, error));
+        last = buffer;
+    }
+    return MTB_OK;
+}
+
+mtb_status mtbi_record_encode(const mtbi_record *record, mtb_command_buffer *command_buffer, mtb_error **error)
+{
+    commands to = {.memory = record->memory, .command_buffer = command_buffer};
+    mtb_status status = MTB_OK;
+    for (size_t i = 0; i < record->operation_count && status == MTB_OK; i++)
+        status = encode(&to, &record->operations[i], error);
+    if (status == MTB_OK)
+        status = synchronize(&to, record, error);
+    mtb_status ended = end_encoder(&to, status == MTB_OK ? error : NULL);
+    return status ? status : ended;
+}

@@ -1,0 +1,90 @@
+/* A transfer: the copies and fills on record, and what becomes of them when they are committed. */
+#ifndef MTBI_TRANSFER_H
+#define MTBI_TRANSFER_H
+
+#include "memory.h"
+
+typedef enum mtbi_action {
+    MTBI_COPY,
+    MTBI_FILL
+} mtbi_action;
+
+/* One copy or fill. On record, either side of a copy may be host memory; before it is encoded, what the GPU does is
+ * between buffers, and what is left for the CPU is a leg. */
+typedef struct mtbi_operation {
+    mtbi_action action;
+    mtb_transfer_kind kind;
+    mtb_place source;
+    mtb_place destination;
+    size_t width;
+    size_t height;
+    /* Of a fill: repeated to four bytes, and whether all four are equal. */
+    uint8_t pattern[4];
+    bool is_uniform;
+} mtbi_operation;
+
+/* Everything that one command buffer of transfers needs until it has completed. */
+typedef struct mtbi_record {
+    mtb_memory *memory;
+    mtbi_operation *operations;
+    size_t operation_count;
+    size_t operation_capacity;
+    /* What is left to the CPU once the GPU has done its part, all of it between host memory. */
+    mtbi_operation *legs;
+    size_t leg_count;
+    size_t leg_capacity;
+    /* The queue that counts the record among those with legs. */
+    mtb_queue *queue;
+    /* Buffers that are used, with a reference each, and those that wrap host memory. */
+    mtb_buffer **buffers;
+    size_t buffer_count;
+    size_t buffer_capacity;
+    /* The first block is the one that bytes are being put into, from `block_used` on. */
+    mtbi_block *blocks;
+    size_t block_used;
+    mtb_transfer_statistics sums[MTB_TRANSFER_KIND_COUNT];
+} mtbi_record;
+
+struct mtb_transfer {
+    mtbi_handle handle;
+    mtb_memory *memory;
+    mtb_queue *queue;
+    /* NULL while nothing is on record. */
+    mtbi_record *record;
+};
+
+mtbi_record *mtbi_record_create(mtb_memory *memory, mtb_error **error, const char *function);
+/* Gives the blocks back and releases the buffers: nobody uses them any more. */
+void mtbi_record_let_go(mtbi_record *record);
+void mtbi_record_free(mtbi_record *record);
+mtb_status mtbi_record_add(mtbi_record *record, const mtbi_operation *operation, mtb_error **error,
+                           const char *function);
+mtb_status mtbi_record_add_leg(mtbi_record *record, const mtbi_operation *leg, mtb_error **error,
+                               const char *function);
+/* Keeps the buffer until the record lets go. */
+mtb_status mtbi_record_use(mtbi_record *record, mtb_buffer *buffer, mtb_error **error, const char *function);
+/* The same with the caller's reference, which is released on failure. */
+mtb_status mtbi_record_keep(mtbi_record *record, mtb_buffer *buffer, mtb_error **error, const char *function);
+
+/* Room in a staging block for `height` rows of `width` bytes. The rows have the same place within a word as those that
+ * begin at `offset` and are `pitch` bytes apart, so that blits can move all but their ends. Returns where. */
+mtb_status mtbi_record_stage(mtbi_record *record, size_t offset, size_t pitch, size_t width, size_t height,
+                             mtb_place *staged, mtb_error **error, const char *function);
+/* Has the operation read its host memory now. */
+mtb_status mtbi_record_stage_source(mtbi_record *record, mtbi_operation *operation, mtb_error **error,
+                                    const char *function);
+/* Leaves no host memory in the operations: that becomes staging with legs, or buffers that wrap it. The record is next to be
+ * committed to `queue`. */
+mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **error, const char *function);
+/* Encodes all operations. */
+mtb_status mtbi_record_encode(const mtbi_record *record, mtb_command_buffer *command_buffer, mtb_error **error);
+
+/* Where the CPU sees the place; NULL where it does not. */
+uint8_t *mtbi_place_address(const mtb_place *place);
+/* Copies or fills on the calling thread, where the CPU sees both places. */
+void mtbi_perform(const mtbi_operation *operation);
+/* Whether the CPU sees all that is on record as the GPU does. */
+bool mtbi_record_is_for_cpu(const mtbi_record *record);
+mtb_status mtbi_record_run_on_cpu(mtbi_record *record, mtb_error **error);
+
+#endif

@@ -1,0 +1,158 @@
+/* Memory: ordered transfers between host memory and buffers of every storage mode.
+ *
+ * The conventions of metal_bridge.h hold here: handles, errors, strings, threads, callbacks. Any thread may use a
+ * memory at the same time as others; a transfer on record belongs to one thread.
+ *
+ * Order
+ *   A transfer starts after all that was committed to its queue before it, and all that is committed to the queue later
+ *   starts after it. Work of other queues is ordered by events, as always. The calling thread waits in the synchronous
+ *   form only, and where the queue has more than 64 transfers and host functions that have not completed.
+ *
+ *   In the asynchronous form the GPU moves the bytes. Where it cannot write to the host memory itself, the CPU takes the
+ *   last step, before the command buffer completes: whoever reads that memory waits for the command buffer, or reads it
+ *   in a host function or a callback of the same queue.
+ *
+ * Sizes and offsets are bytes, of any value: what Metal's blits cannot do (they move multiples of 4) a kernel does.
+ */
+#ifndef METAL_BRIDGE_MEMORY_H
+#define METAL_BRIDGE_MEMORY_H
+
+#include "metal_bridge.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct mtb_memory mtb_memory;     /* staging and kernels for transfers of a device */
+typedef struct mtb_transfer mtb_transfer; /* copies and fills on record for one command buffer */
+
+/* ------------------------------------------------------------------------------------------------- memory */
+
+/* Zeroes are the defaults. */
+typedef struct mtb_memory_options {
+    /* Bytes of staging: 64 MiB by default. What transfers need beyond it at once is not kept for the next. */
+    uint64_t staging_limit;
+    /* What is kept and has not been used for so long is given back: 5 s by default, MTB_FOREVER never. */
+    uint64_t idle_ns;
+} mtb_memory_options;
+
+/* `options` may be NULL. */
+mtb_memory *mtb_memory_create(mtb_device *device, const mtb_memory_options *options, mtb_error **error);
+mtb_memory *mtb_memory_retain(mtb_memory *memory);
+/* What is in use lives on until it is released. */
+void mtb_memory_release(mtb_memory *memory);
+
+/* Gives back what is kept and was not used in the last `idle_ns` nanoseconds: 0 is all of it. Returns the bytes. */
+uint64_t mtb_memory_trim(mtb_memory *memory, uint64_t idle_ns);
+
+/* ----------------------------------------------------------------------------------------------- transfers */
+
+/* Where bytes are: in a buffer, from `offset` on, or at an address of the host where `buffer` is NULL. */
+typedef struct mtb_place {
+    mtb_buffer *buffer;
+    size_t offset;
+    void *bytes;
+    /* Bytes from the start of a row to the start of the next; not looked at where there is one row. */
+    size_t pitch;
+} mtb_place;
+
+/* What a copy may assume of the host memory that it reads. (What it writes must stay valid until it has completed.) */
+typedef enum mtb_host_memory {
+    /* Read before the call returns, by way of staging. */
+    MTB_HOST_COPIED = 0,
+    /* Valid and unchanged until the transfer has completed: large copies then need no staging. */
+    MTB_HOST_BORROWED = 1
+} mtb_host_memory;
+
+/* The transfers of one command buffer, in the order in which they are added; those that touch are one for Metal. */
+mtb_transfer *mtb_transfer_create(mtb_memory *memory, mtb_queue *queue, mtb_error **error);
+/* What was added and not committed does not happen. */
+void mtb_transfer_release(mtb_transfer *transfer);
+/* Adds a copy of `height` rows of `width` bytes. Source and destination may each be host memory or a buffer of any
+ * storage mode. MTB_OUT_OF_RANGE where a row does not fit, MTB_INVALID_ARGUMENT for a pitch smaller than the width and
+ * for source and destination that overlap. A failed call adds nothing. Nothing to copy (width or height zero) is no
+ * error. */
+mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place destination, size_t width,
+                             size_t height, mtb_host_memory host, mtb_error **error);
+/* Adds a fill of `height` rows of `width` bytes with the `pattern_size` bytes (1, 2 or 4) at `pattern`; the width is a
+ * multiple of them. */
+mtb_status mtb_transfer_fill(mtb_transfer *transfer, mtb_place destination, size_t width, size_t height,
+                             const void *pattern, size_t pattern_size, mtb_error **error);
+/* Commits what was added, and empties the record (on failure too). `callback` and `destructor` as in
+ * mtb_command_buffer_add_completed_callback; both may be NULL, and on failure neither is called. The command buffer that
+ * is returned completes when the bytes are where they belong. Once the callback is called, or a wait has returned, the
+ * transfer touches neither buffers nor host memory any more, whether it has failed or not. */
+mtb_command_buffer *mtb_transfer_commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
+                                        mtb_context_destructor destructor, mtb_error **error);
+/* The same, and waits, whether it fails or not. Where the CPU sees source and destination (host memory, shared buffers), this thread copies, once
+ * what was committed to the queue before has completed: for shared to shared that is a memcpy. Host memory is best given
+ * as MTB_HOST_BORROWED here. */
+mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error);
+
+typedef void (*mtb_host_function)(void *context);
+/* Calls `function` on a thread of Metal's after all that was committed to the queue before, and has what is committed later
+ * wait for its return. What callbacks must not do it must not do either. If the GPU fails, it is not called. The command
+ * buffer completes after it, and `callback` is then called as mtb_command_buffer_add_completed_callback says, with the same
+ * context. `callback` and `destructor` may be NULL; where this call fails, none of the three is called. */
+mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_function function,
+                                                 mtb_completion_callback callback, void *context,
+                                                 mtb_context_destructor destructor, mtb_error **error);
+
+/* ---------------------------------------------------------------------------------------------- statistics */
+
+typedef enum mtb_transfer_kind {
+    MTB_TRANSFER_HOST_TO_SHARED = 0,
+    MTB_TRANSFER_HOST_TO_MANAGED = 1,
+    MTB_TRANSFER_HOST_TO_PRIVATE = 2,
+    MTB_TRANSFER_SHARED_TO_HOST = 3,
+    MTB_TRANSFER_MANAGED_TO_HOST = 4,
+    MTB_TRANSFER_PRIVATE_TO_HOST = 5,
+    MTB_TRANSFER_HOST_TO_HOST = 6,
+    MTB_TRANSFER_BUFFER_TO_BUFFER = 7,
+    MTB_TRANSFER_FILL = 8
+} mtb_transfer_kind;
+#define MTB_TRANSFER_KIND_COUNT 9u
+
+/* The kind's name, such as "host to private"; never NULL. */
+const char *mtb_transfer_kind_name(mtb_transfer_kind kind);
+
+/* Of the transfers that have completed without an error. */
+typedef struct mtb_transfer_statistics {
+    uint64_t count;
+    uint64_t bytes;
+    /* From the start of the copying to its end, by the GPU's times and the CPU's clock. Copies of one command buffer share
+     * its time by their bytes. */
+    uint64_t nanoseconds;
+} mtb_transfer_statistics;
+
+typedef struct mtb_pool_statistics {
+    uint64_t hits;
+    uint64_t misses;
+    /* Given back to Metal: idle, over the limit, or under pressure. */
+    uint64_t trimmed;
+    uint64_t bytes_in_use;
+    uint64_t bytes_kept;
+    /* The most that was ever held, in use and kept. */
+    uint64_t high_water_bytes;
+    uint64_t objects_in_use;
+    uint64_t objects_kept;
+} mtb_pool_statistics;
+
+typedef struct mtb_memory_statistics {
+    mtb_transfer_statistics transfers[MTB_TRANSFER_KIND_COUNT];
+    mtb_pool_statistics staging;
+    /* Command buffers committed for transfers. */
+    uint64_t command_buffers;
+} mtb_memory_statistics;
+
+/* All zero for a NULL memory. */
+void mtb_memory_get_statistics(const mtb_memory *memory, mtb_memory_statistics *statistics);
+/* Counts and times begin again at zero, and high-water marks at what is held; what is in use and kept is not changed. */
+void mtb_memory_reset_statistics(mtb_memory *memory);
+/* The statistics as a table for people, live handles included. The caller's to free. NULL where there is no memory. */
+char *mtb_memory_copy_report(const mtb_memory *memory);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

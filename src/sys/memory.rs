@@ -1,0 +1,135 @@
+//! The mirror of `native/include/metal_bridge_memory.h`.
+
+use super::*;
+
+pub const MTB_TRANSFER_KIND_COUNT: u32 = 9;
+
+opaque! {
+    mtb_memory
+    mtb_transfer
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct mtb_memory_options {
+    pub staging_limit: u64,
+    pub idle_ns: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct mtb_place {
+    pub buffer: *mut mtb_buffer,
+    pub offset: usize,
+    pub bytes: *mut c_void,
+    pub pitch: usize,
+}
+
+pub type mtb_host_memory = u32;
+pub const MTB_HOST_COPIED: mtb_host_memory = 0;
+pub const MTB_HOST_BORROWED: mtb_host_memory = 1;
+
+pub type mtb_host_function = Option<unsafe extern "C" fn(context: *mut c_void)>;
+
+pub type mtb_transfer_kind = u32;
+pub const MTB_TRANSFER_HOST_TO_SHARED: mtb_transfer_kind = 0;
+pub const MTB_TRANSFER_HOST_TO_MANAGED: mtb_transfer_kind = 1;
+pub const MTB_TRANSFER_HOST_TO_PRIVATE: mtb_transfer_kind = 2;
+pub const MTB_TRANSFER_SHARED_TO_HOST: mtb_transfer_kind = 3;
+pub const MTB_TRANSFER_MANAGED_TO_HOST: mtb_transfer_kind = 4;
+pub const MTB_TRANSFER_PRIVATE_TO_HOST: mtb_transfer_kind = 5;
+pub const MTB_TRANSFER_HOST_TO_HOST: mtb_transfer_kind = 6;
+pub const MTB_TRANSFER_BUFFER_TO_BUFFER: mtb_transfer_kind = 7;
+pub const MTB_TRANSFER_FILL: mtb_transfer_kind = 8;
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct mtb_transfer_statistics {
+    pub count: u64,
+    pub bytes: u64,
+    pub nanoseconds: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct mtb_pool_statistics {
+    pub hits: u64,
+    pub misses: u64,
+    pub trimmed: u64,
+    pub bytes_in_use: u64,
+    pub bytes_kept: u64,
+    pub high_water_bytes: u64,
+    pub objects_in_use: u64,
+    pub objects_kept: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct mtb_memory_statistics {
+    pub transfers: [mtb_transfer_statistics; 9],
+    pub staging: mtb_pool_statistics,
+    pub command_buffers: u64,
+}
+
+abi! {
+    pub fn mtb_memory_create(
+        device: *mut mtb_device,
+        options: *const mtb_memory_options,
+        error: *mut *mut mtb_error,
+    ) -> *mut mtb_memory;
+    pub fn mtb_memory_retain(memory: *mut mtb_memory) -> *mut mtb_memory;
+    pub fn mtb_memory_release(memory: *mut mtb_memory);
+    pub fn mtb_memory_trim(memory: *mut mtb_memory, idle_ns: u64) -> u64;
+
+    pub fn mtb_transfer_create(
+        memory: *mut mtb_memory,
+        queue: *mut mtb_queue,
+        error: *mut *mut mtb_error,
+    ) -> *mut mtb_transfer;
+    pub fn mtb_transfer_release(transfer: *mut mtb_transfer);
+    pub fn mtb_transfer_copy(
+        transfer: *mut mtb_transfer,
+        source: mtb_place,
+        destination: mtb_place,
+        width: usize,
+        height: usize,
+        host: mtb_host_memory,
+        error: *mut *mut mtb_error,
+    ) -> mtb_status;
+    pub fn mtb_transfer_fill(
+        transfer: *mut mtb_transfer,
+        destination: mtb_place,
+        width: usize,
+        height: usize,
+        pattern: *const c_void,
+        pattern_size: usize,
+        error: *mut *mut mtb_error,
+    ) -> mtb_status;
+    pub fn mtb_transfer_commit(
+        transfer: *mut mtb_transfer,
+        callback: mtb_completion_callback,
+        context: *mut c_void,
+        destructor: mtb_context_destructor,
+        error: *mut *mut mtb_error,
+    ) -> *mut mtb_command_buffer;
+    pub fn mtb_transfer_run(
+        transfer: *mut mtb_transfer,
+        error: *mut *mut mtb_error,
+    ) -> mtb_status;
+    pub fn mtb_queue_call_host_function(
+        queue: *mut mtb_queue,
+        function: mtb_host_function,
+        callback: mtb_completion_callback,
+        context: *mut c_void,
+        destructor: mtb_context_destructor,
+        error: *mut *mut mtb_error,
+    ) -> *mut mtb_command_buffer;
+
+    pub fn mtb_transfer_kind_name(kind: mtb_transfer_kind) -> *const c_char;
+    pub fn mtb_memory_get_statistics(
+        memory: *const mtb_memory,
+        statistics: *mut mtb_memory_statistics,
+    );
+    pub fn mtb_memory_reset_statistics(memory: *mut mtb_memory);
+    pub fn mtb_memory_copy_report(memory: *const mtb_memory) -> *mut c_char;
+}
