@@ -105,14 +105,19 @@ bool running_dispatch::in_order(const access &earlier, const access &now, space 
         return true;
     if (earlier.run >= first_run_)
         return is_published(earlier);
-    const size_t dispatch = history::shared().index_of(earlier.run);
-    if (dispatch != last_compared_) {
-        const smtl_moment &then = history::shared().at(dispatch).moment;
+    return comes_after_dispatch_of(earlier.run, tracked);
+}
+
+/* Most memory was last touched by few threadgroups of earlier dispatches: what was found for one is kept. */
+bool running_dispatch::comes_after_dispatch_of(uint32_t run, bool tracked) {
+    known_order &known = known_orders_[run % known_orders_.size()];
+    if (known.run != run) {
+        const smtl_moment &then = history::shared().at(history::shared().index_of(run)).moment;
+        known.run = run;
         for (const bool with_tracking : {false, true})
-            last_order_[with_tracking] = comes_after(dispatch_.moment, then, with_tracking);
-        last_compared_ = dispatch;
+            known.after[with_tracking] = comes_after(dispatch_.moment, then, with_tracking);
     }
-    return last_order_[tracked];
+    return known.after[tracked];
 }
 
 /* Another threadgroup of the dispatch has made the access visible, and this one has seen so: it has read an atomic that the

@@ -3,6 +3,7 @@
 #ifndef SMTL_SANITIZER_RUNNING_H
 #define SMTL_SANITIZER_RUNNING_H
 
+#include <array>
 #include <cstdint>
 #include <mutex>
 #include <set>
@@ -88,6 +89,7 @@ class running_dispatch {
     const access *conflict(const cell &state, const access &now, space where, bool tracked);
     void record(cell &state, const access &now, space where, bool tracked);
     bool in_order(const access &earlier, const access &now, space where, bool tracked);
+    bool comes_after_dispatch_of(uint32_t run, bool tracked);
     bool is_published(const access &earlier) const;
     void exchange_through(uintptr_t location, uint32_t how, const access &now);
     /* A write in conflict with another one that may yet turn out to write what is there already. */
@@ -138,8 +140,12 @@ class running_dispatch {
     uint32_t group_fence_ = 0;     /* the same of barriers, for all threads */
     std::vector<std::pair<uintptr_t, std::vector<publication>>> published_;
     std::vector<uintptr_t> acquired_; /* atomics that this threadgroup has read */
-    size_t last_compared_ = SIZE_MAX; /* dispatch, and whether this one comes after it: tracked, untracked */
-    bool last_order_[2] = {};
+    /* Whether this dispatch comes after that of an earlier threadgroup: by whether the memory is tracked. */
+    struct known_order {
+        uint32_t run = 0;
+        bool after[2] = {};
+    };
+    std::array<known_order, 512> known_orders_;
 
     std::vector<pending_write> pending_;
 
