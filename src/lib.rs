@@ -124,6 +124,8 @@
 //!
 //! 6. Tell a story: see [`llama`].
 //!
+//! 7. Find out what is wrong with a kernel, on the software Metal: see [`sanitizer`].
+//!
 //! # Safety
 //!
 //! Safe code cannot race with the GPU, read freed memory or run off a buffer: [`Buffer`] says how CPU access is kept apart
@@ -164,6 +166,7 @@ mod no_copy;
 pub mod ops;
 mod pipeline;
 mod queue;
+pub mod sanitizer;
 #[cfg(software_metal)]
 pub mod software;
 mod statistics;

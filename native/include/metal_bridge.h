@@ -606,6 +606,84 @@ mtb_status mtb_event_wait(mtb_event *event, uint64_t value, uint64_t timeout_ns,
 mtb_status mtb_event_notify(mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
                             mtb_context_destructor destructor, mtb_error **error);
 
+/* --------------------------------------------------------------------------------- reports of the sanitizer */
+
+/* The software Metal checks kernels where the environment variable SOFTWARE_METAL_SANITIZE says so. Apple's Metal does not
+ * through this API: there no check is on, and there are no reports. */
+
+typedef enum mtb_sanitizer_check {
+    /* Accesses outside of the object that the address was made from. */
+    MTB_SANITIZE_BOUNDS = 1,
+    /* Accesses to one place by threads in no order, one of them writing. */
+    MTB_SANITIZE_RACE = 2,
+    /* Reads of what nothing has written. */
+    MTB_SANITIZE_UNINITIALIZED = 4
+} mtb_sanitizer_check;
+
+/* The checks that are on, each a bit of mtb_sanitizer_check. */
+uint32_t mtb_sanitizer_checks(void);
+
+typedef enum mtb_report_kind {
+    MTB_REPORT_BOUNDS = 0,
+    MTB_REPORT_RACE = 1,
+    MTB_REPORT_UNINITIALIZED = 2,
+    /* Not all threads of a threadgroup come to the same barrier. */
+    MTB_REPORT_BARRIER = 3,
+    /* A thread waits in a loop for what cannot happen. */
+    MTB_REPORT_DEADLOCK = 4
+} mtb_report_kind;
+
+/* One thread's access to memory, or its way into a barrier. */
+typedef struct mtb_reported_access {
+    const char *kernel;
+    /* The function that contains the line; "" where it is not known. */
+    const char *function;
+    /* As the source or its #line names it; "" where it is not known. */
+    const char *file;
+    /* From 1; zero where it is not known. */
+    uint32_t line;
+    bool is_write;
+    bool is_atomic;
+    /* All lanes of the SIMD-group together load or store a matrix; the positions are those of its first thread. */
+    bool is_whole_simdgroup;
+    /* Bytes. */
+    uint64_t size;
+    mtb_size thread_position_in_grid;
+    mtb_size threadgroup_position_in_grid;
+    mtb_size thread_position_in_threadgroup;
+} mtb_reported_access;
+
+/* All strings are those of the report, and never NULL. */
+typedef struct mtb_report {
+    mtb_report_kind kind;
+    /* What was done to what, in one line. */
+    const char *summary;
+    /* All of it, for people, in several lines. */
+    const char *text;
+    mtb_reported_access access;
+    /* The earlier access that this one is in conflict with, if any. */
+    bool has_earlier;
+    mtb_reported_access earlier;
+    /* The buffer's label, or the name of the kernel's argument or variable; "" for no object. */
+    const char *object;
+    /* Its binding index in this dispatch; -1 for none. */
+    int64_t argument_index;
+    /* Of the access from the object's start, in bytes. */
+    int64_t offset;
+    /* Of the object, in bytes. */
+    uint64_t length;
+    /* How often it was found on these lines. */
+    uint64_t occurrences;
+} mtb_report;
+
+/* Reports so far: one for each kind and pair of lines. */
+size_t mtb_report_count(void);
+/* A copy of the report at `index`, the caller's to free; NULL past the end and where there is no memory. */
+mtb_report *mtb_report_copy(size_t index);
+void mtb_report_free(mtb_report *report);
+/* Forgets all reports. */
+void mtb_reports_clear(void);
+
 #ifdef __cplusplus
 }
 #endif

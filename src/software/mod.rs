@@ -1,4 +1,5 @@
 //! What the software Metal offers beyond Metal's interface, in builds that are linked with it: checks of sources.
+//! What its sanitizer finds is in [`sanitizer`](crate::sanitizer), which every build has.
 
 mod source_check;
 mod sys;

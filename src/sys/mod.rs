@@ -261,6 +261,50 @@ pub const MTB_USAGE_READ_WRITE: mtb_usage = 3;
 
 pub type mtb_event_callback = Option<unsafe extern "C" fn(value: u64, context: *mut c_void)>;
 
+pub type mtb_sanitizer_check = u32;
+pub const MTB_SANITIZE_BOUNDS: mtb_sanitizer_check = 1;
+pub const MTB_SANITIZE_RACE: mtb_sanitizer_check = 2;
+pub const MTB_SANITIZE_UNINITIALIZED: mtb_sanitizer_check = 4;
+
+pub type mtb_report_kind = u32;
+pub const MTB_REPORT_BOUNDS: mtb_report_kind = 0;
+pub const MTB_REPORT_RACE: mtb_report_kind = 1;
+pub const MTB_REPORT_UNINITIALIZED: mtb_report_kind = 2;
+pub const MTB_REPORT_BARRIER: mtb_report_kind = 3;
+pub const MTB_REPORT_DEADLOCK: mtb_report_kind = 4;
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct mtb_reported_access {
+    pub kernel: *const c_char,
+    pub function: *const c_char,
+    pub file: *const c_char,
+    pub line: u32,
+    pub is_write: bool,
+    pub is_atomic: bool,
+    pub is_whole_simdgroup: bool,
+    pub size: u64,
+    pub thread_position_in_grid: mtb_size,
+    pub threadgroup_position_in_grid: mtb_size,
+    pub thread_position_in_threadgroup: mtb_size,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct mtb_report {
+    pub kind: mtb_report_kind,
+    pub summary: *const c_char,
+    pub text: *const c_char,
+    pub access: mtb_reported_access,
+    pub has_earlier: bool,
+    pub earlier: mtb_reported_access,
+    pub object: *const c_char,
+    pub argument_index: i64,
+    pub offset: i64,
+    pub length: u64,
+    pub occurrences: u64,
+}
+
 /// Declares the functions as foreign where there is a Metal to link, and as unreachable ones elsewhere.
 macro_rules! abi {
     ($(pub fn $name:ident($($parameter:ident: $type:ty),* $(,)?) $(-> $result:ty)?;)*) => {
@@ -653,6 +697,12 @@ abi! {
         destructor: mtb_context_destructor,
         error: *mut *mut mtb_error,
     ) -> mtb_status;
+
+    pub fn mtb_sanitizer_checks() -> u32;
+    pub fn mtb_report_count() -> usize;
+    pub fn mtb_report_copy(index: usize) -> *mut mtb_report;
+    pub fn mtb_report_free(report: *mut mtb_report);
+    pub fn mtb_reports_clear();
 }
 
 mod memory;

@@ -7,13 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../include/SoftwareMetal/SoftwareMetal.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* SOFTWARE_METAL_SANITIZE: a list of bounds, race, uninit and all, with commas. Read once, at the first use. */
-enum { SMTL_SANITIZE_BOUNDS = 1, SMTL_SANITIZE_RACE = 2, SMTL_SANITIZE_UNINIT = 4 };
-uint32_t smtl_sanitizer_checks(void);
 static inline bool smtl_sanitizer_enabled(void) { return smtl_sanitizer_checks() != 0; }
 
 /* Where the state of a kernel's stack is kept: at this plus an eighth of the address. Compiled into the kernels. */

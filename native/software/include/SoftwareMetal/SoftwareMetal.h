@@ -84,6 +84,11 @@ void *smtl_container_create(const char *source, size_t source_length, const smtl
 
 /* --- Reports of the sanitizer (SOFTWARE_METAL_SANITIZE) ----------------------------------------------------------------- */
 
+/* SOFTWARE_METAL_SANITIZE: a list of bounds, race, uninit and all, with commas. Read once, at the first use. */
+enum { SMTL_SANITIZE_BOUNDS = 1, SMTL_SANITIZE_RACE = 2, SMTL_SANITIZE_UNINIT = 4 };
+/* The checks that are on. */
+uint32_t smtl_sanitizer_checks(void);
+
 typedef enum {
     SMTL_REPORT_BOUNDS,
     SMTL_REPORT_RACE,
@@ -112,7 +117,8 @@ typedef struct {
 /* Strings are never NULL. */
 typedef struct {
     smtl_report_kind kind;
-    const char *text; /* all of it, for people */
+    const char *text;    /* all of it, for people: several lines */
+    const char *summary; /* what was done to what, in one line */
     smtl_report_access access;
     bool has_other;
     smtl_report_access other; /* the earlier one that it is in conflict with */
