@@ -2,6 +2,7 @@
 #include "SMTLWorker.h"
 
 #import <Foundation/Foundation.h>
+#include <objc/thr.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -16,6 +17,13 @@ struct smtl_worker {
     bool released;
     char name[NAME_CAPACITY];
 };
+
+/* GCC's runtime counts the threads that it is told of. As long as it knows of one alone, it frees dispatch tables that it
+ * has replaced at once, while other threads may be reading them; GNUstep tells it of none. */
+__attribute__((constructor)) static void tell_runtime_of_threads(void)
+{
+    objc_thread_add();
+}
 
 static smtl_work *next_work(smtl_worker *worker)
 {
