@@ -159,12 +159,11 @@ pub fn checks() -> Checks {
 /// How many reports there are: one for each kind and pair of lines, since the process began or they were cleared. What a
 /// command buffer gives rise to is there once it has completed.
 pub fn report_count() -> usize {
-    // SAFETY: takes nothing and may be called from any thread.
-    if cfg!(metal_backend) {
-        unsafe { sys::mtb_report_count() }
-    } else {
-        0
+    if !cfg!(metal_backend) {
+        return 0;
     }
+    // SAFETY: takes nothing and may be called from any thread.
+    unsafe { sys::mtb_report_count() }
 }
 
 /// Copies of the reports, the oldest first.

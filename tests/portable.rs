@@ -1,5 +1,7 @@
 //! What holds with and without a Metal behind the crate.
 
+#[cfg(not(metal_backend))]
+use metal_bridge::sanitizer;
 use metal_bridge::{Device, Error, is_available, page_size};
 
 #[test]
@@ -11,6 +13,12 @@ fn without_a_metal_there_is_no_device() {
     assert!(matches!(Device::at(0), Err(Error::NoDevice)));
     assert!(matches!(Device::all(), Err(Error::NoDevice)));
     assert_eq!(Device::live_objects().total(), 0);
+    assert!(!sanitizer::checks().any());
+    assert_eq!(
+        (sanitizer::report_count(), sanitizer::reports().len()),
+        (0, 0)
+    );
+    sanitizer::clear_reports();
 }
 
 #[test]
