@@ -158,8 +158,7 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         if (line.starts_with(library) && line.find(": note: ") != std::string::npos) continue;
         const bool trail = line.starts_with("In file included from ");
         const Message message = trail ? Message() : parse(line);
-        // What stands around the source, and no user has written.
-        if (message.location.file == "<stdin>") continue;
+        if (message.location.file == surroundings_name) continue;
         Diagnostic diagnostic;
         if (message.location.line == 0) {
             split_severity(trail ? line : " " + line, diagnostic);

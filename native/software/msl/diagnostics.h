@@ -9,6 +9,10 @@
 namespace smtl::msl {
 
 enum class Severity { none, error, warning, note };
+// What stands around the source, as the compiler is told to call it: nothing of it reaches a user.
+inline constexpr const char *surroundings = "#line 1 \"<surroundings>\"\n";
+inline constexpr std::string_view surroundings_name = "<surroundings>";
+
 const char *severity_name(Severity severity);
 
 struct Diagnostic {

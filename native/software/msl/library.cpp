@@ -23,7 +23,8 @@ constexpr const char *reflection_name = "/reflection";
 
 // Everything that the source defines stays inside the shared object, and what a kernel does not use is not generated.
 std::string wrap(const std::string &translated) {
-    return "#pragma clang attribute smtl.push(__attribute__((internal_linkage)), apply_to = function)\n" + translated +
+    // What is behind the source keeps its place: the compiler finds there what the source lacks.
+    return std::string(surroundings) + "#pragma clang attribute smtl.push(__attribute__((internal_linkage)), apply_to = function)\n" + translated +
            "\n#pragma clang attribute smtl.pop\n";
 }
 
@@ -122,6 +123,7 @@ std::unique_ptr<smtl_library> compile(std::string_view source, const Options &op
     if (!entry.empty()) reflection = deserialize(read_file(entry + reflection_name).value_or(""));
     if (!reflection) {
         say(errors.empty() ? "error: the compiled library cannot be written to " + Cache::shared().root() : errors);
+        if (diagnostics.empty()) diagnostics.push_back(general_error("the source does not compile"));
         return nullptr;
     }
     library->reflection = std::move(*reflection);

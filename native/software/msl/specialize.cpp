@@ -75,7 +75,7 @@ public:
     // The translation unit; empty with `error` where a value does not fit. Constants in `zero` that have no value are zero.
     std::string source(const std::set<std::size_t> &zero = {}) {
         zero_ = zero;
-        std::string text = "#include <smtl/entry.h>\n#include <msl/runtime.h>\n";
+        std::string text = std::string(surroundings) + "#include <smtl/entry.h>\n#include <msl/runtime.h>\n";
         if (library_.dialect.sanitize) text += "#include <smtl/sanitize.h>\n";
         if (!define_constants(text) || !define_presence(text)) return {};
         refuse_shared_indices(text);

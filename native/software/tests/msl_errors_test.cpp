@@ -98,6 +98,11 @@ void test_broken_sources() {
     wrong("struct S { int i; };\nkernel void k(device int *x, S s [[stage_in]]) { x[0] = s.i; }\n", "program_source:2:36: error: [[stage_in]]");
     wrong("constant bool f [[function_constant(0)]];\nkernel void k(device int *x, uint i [[thread_position_in_grid, function_constant(f)]]) { x[i] = 1; }\n",
           "program_source:2:30: error: [[function_constant]] belongs to arguments that the host sets");
+    // Whatever the user calls it.
+    smtl_compile_options named{};
+    named.name = "<stdin>";
+    const compiled input("int f() { return x; }\nint y", &named);
+    CHECK(input.library == nullptr && input.says("<stdin>:1:18: error") && input.says("<stdin>:2:6: error") && input.log.find("pragma") == std::string::npos);
     const compiled unknown_pragma("#pragma METAL internals : enable\n#pragma METAL fp future(mode)\n");
     CHECK(unknown_pragma.library != nullptr);
 }
