@@ -200,6 +200,7 @@ pub fn check_source(source: &[u8], options: &CheckOptions) -> Result<SourceCheck
         } else {
             name.as_ptr()
         },
+        enable_logging: false,
     };
     // SAFETY: the pointers are those of vectors and strings that live to the end of this function, with their lengths.
     let text = unsafe {

@@ -24,6 +24,7 @@ pub struct smtl_compile_options {
     pub include_paths: *const *const c_char,
     pub include_path_count: usize,
     pub name: *const c_char,
+    pub enable_logging: bool,
 }
 
 unsafe extern "C" {

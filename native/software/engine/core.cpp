@@ -47,6 +47,7 @@ void core::bind_launch(smtl::launch &launch) {
     chunk_next = chunk_end = threadgroups_run = 0;
     fault_signal = 0;
     buffers = launch.dispatch->buffers;
+    log = launch.dispatch->log;
     copy_extent(dispatch_threadgroup_size, launch.threadgroup);
     copy_extent(threadgroups, launch.threadgroups);
     copy_extent(grid_size, launch.grid);

@@ -45,6 +45,8 @@ typedef struct {
     /* The grid in threads: need not be a multiple of the threadgroup (dispatchThreads). */
     uint32_t threads_per_grid[3];
     uint32_t threads_per_threadgroup[3];
+    /* Where what the kernel logs goes; NULL: it is dropped. */
+    struct smtl_log_buffer *log;
     /* For the sanitizer. A bit for each index where the buffer is bytes that the command buffer holds itself: */
     uint32_t inline_bytes;
     /* and what the dispatch is ordered by. */

@@ -7,6 +7,7 @@
 #import "SMTLEncoderInfo.h"
 
 @class SMTLCommandEncoder;
+@class SMTLLogState;
 
 typedef struct {
     smtl_work work; /* first: a pointer to it is a pointer to the whole */
@@ -35,6 +36,8 @@ typedef struct {
     smtl_handlers _completedHandlers;
     NSMutableArray *_encoderInfos; /* with MTLCommandBufferErrorOptionEncoderExecutionStatus */
     smtl_completion *_completion;
+    SMTLLogState *_logState; /* retained; nil where nobody wants what kernels log */
+    struct smtl_log_buffer *_log;
     uint64_t _fault; /* an injected MTLCommandBufferError */
     NSError *_error;
     /* For the sanitizer: what is done for certain when it is committed, and where in the queue it ended. */
@@ -45,7 +48,8 @@ typedef struct {
 /* Takes over one of the queue's slots; nil, and the slot given back, when memory runs out. */
 - (instancetype)initWithQueue:(SMTLCommandQueue *)queue
            retainedReferences:(BOOL)retained
-                 errorOptions:(MTLCommandBufferErrorOption)options;
+                 errorOptions:(MTLCommandBufferErrorOption)options
+                     logState:(SMTLLogState *)logState;
 /* For encoders: the one that is open ends, or goes without having ended. */
 - (void)encoderEnded;
 - (void)encoderLost:(SMTLCommandEncoder *)encoder;

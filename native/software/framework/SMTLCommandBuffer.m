@@ -7,6 +7,7 @@
 #import "SMTLError.h"
 #import "SMTLEvent.h"
 #include "SMTLFault.h"
+#import "SMTLLogState.h"
 #import "SMTLPassDescriptors.h"
 #import "SMTLResidencySet.h"
 
@@ -29,6 +30,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
 - (instancetype)initWithQueue:(SMTLCommandQueue *)queue
            retainedReferences:(BOOL)retained
                  errorOptions:(MTLCommandBufferErrorOption)options
+                     logState:(SMTLLogState *)logState
 {
     self = [super init];
     _queue = [queue retain];
@@ -36,6 +38,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
     _stream.pool = &queue->_core->chunks;
     _retainedReferences = retained;
     _errorOptions = options;
+    _logState = [logState retain];
     _serial = __atomic_add_fetch(&last_serial, 1, __ATOMIC_RELAXED);
     if (options & MTLCommandBufferErrorOptionEncoderExecutionStatus) {
         _encoderInfos = [[NSMutableArray alloc] init];
@@ -58,6 +61,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
     [self releaseWork];
     [_encoderInfos release];
     [_error release];
+    [_logState release];
     if (_completion != NULL) {
         smtl_completion_release(_completion);
     }
@@ -312,7 +316,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
     return [self status] < MTLCommandBufferStatusCompleted ? nil : [[_error retain] autorelease];
 }
 
-/* Kernels do not log. */
+/* What Metal's validation of shaders finds, of which there is none here; what kernels log goes to log states. */
 - (id<MTLLogContainer>)logs
 {
     return (id<MTLLogContainer>)[NSArray array];

@@ -3,6 +3,7 @@
 #include "SMTLCounts.h"
 #import "SMTLError.h"
 #include "SMTLExecutor.h"
+#import "SMTLLogState.h"
 #include <time.h>
 
 static CFTimeInterval now(void)
@@ -87,6 +88,10 @@ static NSString *describe(NSUInteger code, NSString *detail)
 - (void)executeCommands
 {
     smtl_execution execution = {.order = _queue->_core->order, .turn = &_queue->_core->turn};
+    if (_logState != nil) {
+        _log = smtl_log_create(_logState->_bufferSize);
+        execution.log = _log;
+    }
     smtl_turn_begin(execution.turn);
     if (execution.order != NULL) {
         smtl_order_begin_command_buffer(execution.order, _known);
@@ -114,7 +119,7 @@ static NSString *describe(NSUInteger code, NSString *detail)
 - (void)execute
 {
     smtl_queue_core *core = _queue->_core;
-    bool handled = _scheduledHandlers.count + _completedHandlers.count > 0;
+    bool handled = _scheduledHandlers.count + _completedHandlers.count > 0 || _logState != nil;
     smtl_worker *handler_thread = handled ? smtl_queue_core_completion_worker(core) : NULL;
     store_time(&_kernelStartTime, now());
     __atomic_store_n(&_status, MTLCommandBufferStatusScheduled, __ATOMIC_RELEASE);
@@ -153,6 +158,11 @@ static NSString *describe(NSUInteger code, NSString *detail)
     smtl_completion_retain(completion);
     smtl_queue_core_free_slot(core);
     smtl_completion_enter_handlers(completion);
+    if (_log != NULL) {
+        [_logState deliver:_log];
+        smtl_log_free(_log);
+        _log = NULL;
+    }
     if (_completedHandlers.count > 0) {
         [self observeEnd];
     }

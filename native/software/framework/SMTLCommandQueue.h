@@ -9,6 +9,7 @@
 #import <Metal/MTLCommandQueue.h>
 
 @class SMTLCommandBuffer;
+@class SMTLLogState;
 
 /* The queue's part that its threads use. It outlives the queue object where a thread drops the last reference to that. */
 typedef struct {
@@ -39,9 +40,12 @@ smtl_worker *smtl_queue_core_completion_worker(smtl_queue_core *core);
     smtl_queue_core *_core;
 @protected
     NSMutableSet *_residencySets;
+    SMTLLogState *_logState; /* of command buffers without one of their own; retained */
 }
-/* nil where the system gives no thread. */
-- (instancetype)initWithDevice:(SMTLDevice *)device maxCommandBufferCount:(NSUInteger)count;
+/* nil where the system gives no thread. `logState` may be nil. */
+- (instancetype)initWithDevice:(SMTLDevice *)device
+         maxCommandBufferCount:(NSUInteger)count
+                      logState:(SMTLLogState *)logState;
 @end
 
 #endif

@@ -2,6 +2,7 @@
 
 #import "SMTLCommandBuffer.h"
 #import "SMTLError.h"
+#import "SMTLLogState.h"
 #import "SMTLResidencySet.h"
 #include <stdlib.h>
 
@@ -86,10 +87,13 @@ static smtl_queue_core *make_core(NSUInteger slots)
     return SMTL_OBJECT_COMMAND_QUEUE;
 }
 
-- (instancetype)initWithDevice:(SMTLDevice *)device maxCommandBufferCount:(NSUInteger)count
+- (instancetype)initWithDevice:(SMTLDevice *)device
+         maxCommandBufferCount:(NSUInteger)count
+                      logState:(SMTLLogState *)logState
 {
     self = [super init];
     _device = device;
+    _logState = [(logState == nil ? SMTLEnvironmentLogState() : logState) retain];
     _core = make_core(count);
     if (_core == NULL) {
         [self release];
@@ -104,30 +108,37 @@ static smtl_queue_core *make_core(NSUInteger slots)
         smtl_queue_core_release(_core);
     }
     [_residencySets release];
+    [_logState release];
     [super dealloc];
 }
 
-- (id<MTLCommandBuffer>)commandBufferRetaining:(BOOL)retained errorOptions:(MTLCommandBufferErrorOption)options
+- (id<MTLCommandBuffer>)commandBufferRetaining:(BOOL)retained
+                                  errorOptions:(MTLCommandBufferErrorOption)options
+                                      logState:(id<MTLLogState>)logState
 {
     take_slot(_core);
-    return [[[SMTLCommandBuffer alloc] initWithQueue:self retainedReferences:retained errorOptions:options]
-        autorelease];
+    return [[[SMTLCommandBuffer alloc] initWithQueue:self
+                                  retainedReferences:retained
+                                        errorOptions:options
+                                            logState:logState == nil ? _logState : (SMTLLogState *)logState] autorelease];
 }
 
 - (id<MTLCommandBuffer>)commandBuffer
 {
-    return [self commandBufferRetaining:YES errorOptions:MTLCommandBufferErrorOptionNone];
+    return [self commandBufferRetaining:YES errorOptions:MTLCommandBufferErrorOptionNone logState:nil];
 }
 
 - (id<MTLCommandBuffer>)commandBufferWithUnretainedReferences
 {
-    return [self commandBufferRetaining:NO errorOptions:MTLCommandBufferErrorOptionNone];
+    return [self commandBufferRetaining:NO errorOptions:MTLCommandBufferErrorOptionNone logState:nil];
 }
 
 - (id<MTLCommandBuffer>)commandBufferWithDescriptor:(MTLCommandBufferDescriptor *)descriptor
 {
     SMTL_REQUIRE(descriptor != nil, "-[MTLCommandQueue commandBufferWithDescriptor:]", @"descriptor must not be nil");
-    return [self commandBufferRetaining:[descriptor retainedReferences] errorOptions:[descriptor errorOptions]];
+    return [self commandBufferRetaining:[descriptor retainedReferences]
+                           errorOptions:[descriptor errorOptions]
+                               logState:[descriptor logState]];
 }
 
 - (id<MTLDevice>)device

@@ -28,6 +28,7 @@ static const char *const class_names[SMTL_OBJECT_CLASS_COUNT] = {
     [SMTL_OBJECT_INDIRECT_COMMAND_BUFFER] = "indirect command buffer",
     [SMTL_OBJECT_INDIRECT_COMMAND] = "indirect command",
     [SMTL_OBJECT_REFLECTION] = "reflection",
+    [SMTL_OBJECT_LOG_STATE] = "log state",
     [SMTL_OBJECT_DISPATCH] = "dispatch object",
     [SMTL_OBJECT_RELEASE_MARKER] = "release marker",
 };

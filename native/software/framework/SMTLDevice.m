@@ -11,15 +11,14 @@
 #import "SMTLEvent.h"
 #import "SMTLHeap.h"
 #import "SMTLIndirectCommandBuffer.h"
+#import "SMTLLogState.h"
 #import "SMTLReflection.h"
 #import "SMTLResidencySet.h"
 #include "SMTLRuntime.h"
 #import <Metal/MTLDynamicLibrary.h>
-#import <Metal/MTLLogState.h>
 #include <pthread.h>
 
 NSErrorDomain const MTLDynamicLibraryDomain = @"MTLDynamicLibraryDomain";
-NSErrorDomain const MTLLogStateErrorDomain = @"MTLLogStateErrorDomain";
 
 #define DEFAULT_COMMAND_BUFFERS 64
 
@@ -88,15 +87,22 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void)
 
 - (id<MTLCommandQueue>)newCommandQueueWithMaxCommandBufferCount:(NSUInteger)maxCommandBufferCount
 {
-    SMTL_REQUIRE(maxCommandBufferCount > 0, "-[MTLDevice newCommandQueueWithMaxCommandBufferCount:]",
-                 @"maxCommandBufferCount must not be 0");
-    return [[SMTLCommandQueue alloc] initWithDevice:self maxCommandBufferCount:maxCommandBufferCount];
+    return [self newCommandQueueWithCount:maxCommandBufferCount logState:nil];
 }
 
 - (id<MTLCommandQueue>)newCommandQueueWithDescriptor:(MTLCommandQueueDescriptor *)descriptor
 {
     SMTL_REQUIRE(descriptor != nil, "-[MTLDevice newCommandQueueWithDescriptor:]", @"descriptor must not be nil");
-    return [self newCommandQueueWithMaxCommandBufferCount:[descriptor maxCommandBufferCount]];
+    return [self newCommandQueueWithCount:[descriptor maxCommandBufferCount] logState:[descriptor logState]];
+}
+
+- (id<MTLCommandQueue>)newCommandQueueWithCount:(NSUInteger)count logState:(id<MTLLogState>)logState
+{
+    SMTL_REQUIRE(count > 0, "-[MTLDevice newCommandQueueWithMaxCommandBufferCount:]",
+                 @"maxCommandBufferCount must not be 0");
+    return [[SMTLCommandQueue alloc] initWithDevice:self
+                              maxCommandBufferCount:count
+                                           logState:(SMTLLogState *)logState];
 }
 
 - (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options
@@ -165,6 +171,12 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void)
 {
     SMTLStoreError(error, nil);
     return [[SMTLResidencySet alloc] initWithDevice:self descriptor:descriptor];
+}
+
+- (id<MTLLogState>)newLogStateWithDescriptor:(MTLLogStateDescriptor *)descriptor error:(NSError **)error
+{
+    SMTL_REQUIRE(descriptor != nil, "-[MTLDevice newLogStateWithDescriptor:error:]", @"descriptor must not be nil");
+    return [[SMTLLogState alloc] initWithLevel:[descriptor level] bufferSize:[descriptor bufferSize] error:error];
 }
 
 /* --- Arguments and commands that outlive an encoder --------------------------------------------------------------- */
@@ -254,14 +266,6 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void)
 {
     (void)url;
     return [self refuseDynamicLibrary:error];
-}
-
-- (id<MTLLogState>)newLogStateWithDescriptor:(MTLLogStateDescriptor *)descriptor error:(NSError **)error
-{
-    (void)descriptor;
-    SMTLStoreError(error, SMTLMakeError(MTLLogStateErrorDomain, MTLLogStateErrorInvalid,
-                                        @"the software Metal's kernels cannot log"));
-    return nil;
 }
 
 - (id<MTLFunctionHandle>)functionHandleWithFunction:(id<MTLFunction>)function

@@ -11,6 +11,7 @@ typedef struct {
     NSUInteger error_code;  /* an MTLCommandBufferError; 0 for success */
     char *error_message;    /* malloc'd, or NULL */
     smtl_order *order;      /* for the sanitizer; NULL while it is off */
+    struct smtl_log_buffer *log; /* what kernels log goes there; NULL: nowhere */
 } smtl_execution;
 
 void smtl_execute(const smtl_stream *stream, smtl_execution *execution);

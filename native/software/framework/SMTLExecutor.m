@@ -110,6 +110,7 @@ static bool run_or_postpone(smtl_replay *replay, smtl_dispatch *dispatch)
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) {
         return true;
     }
+    dispatch->log = replay->execution->log;
     if (replay->execution->order != NULL) {
         dispatch->moment = smtl_order_dispatch(replay->execution->order);
     }

@@ -78,6 +78,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
         .macro_count = macro_count,
         .language_version = (uint32_t)[options languageVersion],
         .math_mode = modes[[options mathMode]],
+        .enable_logging = [options enableLogging],
     };
     smtl_library *library = smtl_library_compile([source bytes], [source length], &compile_options, log);
     free(macros);

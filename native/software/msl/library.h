@@ -21,6 +21,7 @@ struct Options {
     std::string name = "program_source";
     unsigned language_version = 0;
     smtl_math_mode math_mode = SMTL_MATH_FAST;
+    bool enable_logging = false;
 };
 Options read_options(const smtl_compile_options *options);
 

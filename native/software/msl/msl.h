@@ -28,6 +28,7 @@ typedef struct {
     const char *const *include_paths; /* where #include "..." looks; may be NULL */
     size_t include_path_count;
     const char *name; /* what diagnostics call the source; NULL: "program_source" */
+    bool enable_logging; /* what kernels log goes where the dispatch says */
 } smtl_compile_options;
 
 /* Compiles `source` (any bytes). NULL on error. `*log` gets a malloc'd text: the errors, or the warnings of a success,

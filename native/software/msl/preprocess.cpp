@@ -69,6 +69,7 @@ Options read_options(const smtl_compile_options *options) {
     if (options->name && *options->name) read.name = options->name;
     if (options->language_version != 0) read.language_version = options->language_version;
     read.math_mode = options->math_mode;
+    read.enable_logging = options->enable_logging;
     return read;
 }
 

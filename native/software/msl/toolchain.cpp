@@ -201,7 +201,7 @@ Toolchain find_toolchain() {
     for (const std::string &word : toolchain.linker) hash.add(word);
     for (const smtl_math_mode mode : {SMTL_MATH_SAFE, SMTL_MATH_FAST}) {
         for (const bool sanitize : {false, true}) {
-            for (const std::string &word : toolchain.compile_arguments({mode, false, sanitize})) hash.add(word);
+            for (const std::string &word : toolchain.compile_arguments({mode, false, sanitize, false})) hash.add(word);
         }
     }
     toolchain.fingerprint = hash.digest();
@@ -253,6 +253,7 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-Xclang", "-ffloat16-excess-precision=none",
         // Kernels meet our standard library only.
         "-nostdlibinc", "-nostdinc++", "-isystem", headers, std::string("-DSMTL_USES_THREAD_ELEMENTS=") + (dialect.thread_elements ? "1" : "0"),
+        std::string("-DSMTL_LOGGING=") + (dialect.logging ? "1" : "0"),
         "-fno-math-errno", "-fno-trapping-math",
         "-fno-color-diagnostics", "-fno-caret-diagnostics", "-fno-diagnostics-show-option", "-ftemplate-backtrace-limit=4",
         "-Wno-unknown-attributes", "-Wno-ignored-attributes", "-Wno-duplicate-decl-specifier", "-Wno-undefined-internal",

@@ -15,8 +15,10 @@ struct Dialect {
     bool thread_elements = false;
     // Instrumented for the sanitizer: every access to memory is a call.
     bool sanitize = false;
+    // Messages of kernels are written; others are spared the code.
+    bool logging = false;
 
-    std::string name() const { return std::string(math_mode == SMTL_MATH_SAFE ? "safe" : "fast") + (thread_elements ? "-elements" : "") + (sanitize ? "-sanitized" : ""); }
+    std::string name() const { return std::string(math_mode == SMTL_MATH_SAFE ? "safe" : "fast") + (thread_elements ? "-elements" : "") + (sanitize ? "-sanitized" : "") + (logging ? "-logging" : ""); }
 };
 
 struct Toolchain {

@@ -80,9 +80,6 @@ static void test_absent(void)
     id<MTLLibrary> library = make_library();
     CHECK([device newDynamicLibrary:library error:&error] == nil && [error code] == MTLDynamicLibraryErrorUnsupported);
     CHECK([[error domain] isEqual:MTLDynamicLibraryDomain]);
-    MTLLogStateDescriptor *logging = [[[MTLLogStateDescriptor alloc] init] autorelease];
-    CHECK([device newLogStateWithDescriptor:logging error:&error] == nil);
-    CHECK([[error domain] isEqual:MTLLogStateErrorDomain]);
     id<MTLFunction> function = [library newFunctionWithName:@"add"];
     CHECK([device functionHandleWithFunction:function] == nil);
     MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];

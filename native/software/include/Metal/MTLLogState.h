@@ -1,4 +1,4 @@
-/* Messages from kernels: the software Metal does not support them, and says so when a log state is to be made. */
+/* Messages from kernels: whatever <metal_logging> logs in libraries compiled with enableLogging. */
 #ifndef SMTL_MTLLOGSTATE_H
 #define SMTL_MTLLOGSTATE_H
 

@@ -50,6 +50,7 @@ typedef enum {
     SMTL_OBJECT_INDIRECT_COMMAND_BUFFER,
     SMTL_OBJECT_INDIRECT_COMMAND,
     SMTL_OBJECT_REFLECTION,
+    SMTL_OBJECT_LOG_STATE,
     SMTL_OBJECT_DISPATCH,
     /* Small internal objects that a buffer's dealloc autoreleases, as Metal's does. */
     SMTL_OBJECT_RELEASE_MARKER,

@@ -1,8 +1,12 @@
-// <metal_logging>: messages from kernels. A device writes them where a program has asked for logging and has a log state to
-// receive them; the software Metal makes no log states, so that every message is one that nobody asked for, and is dropped.
+// <metal_logging>: messages from kernels. They are written where the program has asked for logging when it compiled the source, and
+// has a log state to receive them.
 #pragma once
 
 #include "common.h"
+
+#if SMTL_LOGGING
+#include <smtl/log.h>
+#endif
 
 namespace metal {
 
@@ -14,6 +18,16 @@ enum os_log_type : uchar {
     OS_LOG_TYPE_FAULT = 0x11,
 };
 
+#if SMTL_LOGGING
+struct os_log {
+    constexpr os_log() : subsystem_(""), category_("") {}
+    constexpr os_log(const char *subsystem, const char *category) : subsystem_(subsystem), category_(category) {}
+
+    template <class... Arguments>
+    SMTL_FUNCTION void log_with_type(os_log_type type, const char *format, Arguments... arguments) const {
+        smtl::log(type, subsystem_, category_, format, arguments...);
+    }
+#else
 // The strings are of whatever type literals have: `constant char *` in Metal.
 struct os_log {
     os_log() = default;
@@ -22,16 +36,33 @@ struct os_log {
 
     template <class String, class... Arguments>
     void log_with_type(os_log_type, String, Arguments...) const {}
+#endif
     template <class String, class... Arguments>
-    void log(String, Arguments...) const {}
+    void log(String format, Arguments... arguments) const {
+        log_with_type(OS_LOG_TYPE_DEFAULT, format, arguments...);
+    }
     template <class String, class... Arguments>
-    void log_debug(String, Arguments...) const {}
+    void log_debug(String format, Arguments... arguments) const {
+        log_with_type(OS_LOG_TYPE_DEBUG, format, arguments...);
+    }
     template <class String, class... Arguments>
-    void log_info(String, Arguments...) const {}
+    void log_info(String format, Arguments... arguments) const {
+        log_with_type(OS_LOG_TYPE_INFO, format, arguments...);
+    }
     template <class String, class... Arguments>
-    void log_error(String, Arguments...) const {}
+    void log_error(String format, Arguments... arguments) const {
+        log_with_type(OS_LOG_TYPE_ERROR, format, arguments...);
+    }
     template <class String, class... Arguments>
-    void log_fault(String, Arguments...) const {}
+    void log_fault(String format, Arguments... arguments) const {
+        log_with_type(OS_LOG_TYPE_FAULT, format, arguments...);
+    }
+
+#if SMTL_LOGGING
+private:
+    const char *subsystem_;
+    const char *category_;
+#endif
 };
 
 inline constexpr os_log os_log_default{};

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SMTL_ABI_VERSION 2u
+#define SMTL_ABI_VERSION 3u
 
 /* Arenas are this large and aligned to it; the core lies at the start of its arena. */
 #define SMTL_ARENA_SIZE (uintptr_t(1) << 28)
@@ -59,6 +59,31 @@ struct smtl_sanitizer {
     void (*simdgroup_barrier)(smtl_core *core, uint32_t memory);
 };
 
+/* A message of a kernel: subsystem, category and format, and values of up to four components. */
+enum { SMTL_LOG_TEXTS = 3, SMTL_LOG_COMPONENTS = 4 };
+enum smtl_log_kind : uint8_t { SMTL_LOG_SIGNED, SMTL_LOG_UNSIGNED, SMTL_LOG_FLOAT };
+struct smtl_log_value {
+    smtl_log_kind kind;
+    uint8_t size; /* of a component in the kernel, in bytes */
+    uint8_t components;
+    uint64_t bits[SMTL_LOG_COMPONENTS]; /* integers extended as their type is, floating-point numbers as doubles */
+};
+/* Values and texts follow it. */
+struct smtl_log_record {
+    uint64_t size; /* of all of it: a multiple of 8 */
+    uint32_t complete;
+    uint32_t type; /* as os_log_type */
+    uint32_t value_count;
+    uint32_t text_sizes[SMTL_LOG_TEXTS];
+};
+/* Messages of all kernels of a command buffer, one behind the other. */
+struct smtl_log_buffer {
+    uint64_t capacity; /* of `bytes` */
+    uint64_t used;     /* more than the capacity where messages were dropped */
+    uint64_t dropped;
+    unsigned char bytes[];
+};
+
 /* The constants of an instrumented kernel, as clang's instrumentation lists them: eight words each. */
 struct smtl_sanitized_globals {
     const uintptr_t *entries;
@@ -90,6 +115,7 @@ struct smtl_core {
     uint32_t grid_size[3]; /* in threads */
 
     smtl_sanitizer sanitizer; /* of instrumented kernels */
+    smtl_log_buffer *log;     /* NULL: nobody wants messages */
 
     void *const *buffers; /* SMTL_BUFFER_SLOTS addresses */
     void *threadgroup_memory[SMTL_BUFFER_SLOTS];
