@@ -71,6 +71,8 @@ mtb_status mtb_blit_encoder_copy(mtb_blit_encoder *encoder, mtb_buffer *source, 
     if (source->metal == destination->metal && distance < size)
         return FAIL(error, MTB_INVALID_ARGUMENT, "the ranges at offsets %zu and %zu of one buffer overlap (%zu bytes)",
                     source_offset, destination_offset, size);
+    REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, source, error, __func__));
+    REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, destination, error, __func__));
     [(id<MTLBlitCommandEncoder>)encoder->base.metal copyFromBuffer:source->metal
                                                       sourceOffset:source_offset
                                                           toBuffer:destination->metal
@@ -90,6 +92,7 @@ mtb_status mtb_blit_encoder_fill(mtb_blit_encoder *encoder, mtb_buffer *buffer, 
     REQUIRE(mtbi_check_range(offset, length, buffer->length, "buffer", error, __func__));
     REQUIRE(mtbi_check_multiple(offset, blit_unit, "offset", error, __func__));
     REQUIRE(mtbi_check_multiple(length, blit_unit, "length", error, __func__));
+    REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, buffer, error, __func__));
     [(id<MTLBlitCommandEncoder>)encoder->base.metal fillBuffer:buffer->metal
                                                          range:NSMakeRange(offset, length)
                                                          value:value];
@@ -105,6 +108,7 @@ mtb_status mtb_blit_encoder_synchronize(mtb_blit_encoder *encoder, mtb_buffer *b
     REQUIRE(check_buffer(encoder, buffer, "buffer", error, __func__));
     if (buffer->mode == MTB_STORAGE_PRIVATE)
         return FAIL(error, MTB_INVALID_ARGUMENT, "the CPU does not see a private buffer: copy it to another");
+    REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, buffer, error, __func__));
     if (buffer->mode == MTB_STORAGE_MANAGED)
         [(id<MTLBlitCommandEncoder>)encoder->base.metal synchronizeResource:buffer->metal];
     return MTB_OK;

@@ -153,6 +153,16 @@ mtb_buffer *mtb_buffer_create_no_copy(mtb_device *device, void *bytes, size_t le
 void mtbi_buffer_destroy(mtb_buffer *buffer)
 {
     MTBI_ENTER
+    if (buffer->home)
+        buffer->home->take_back(buffer->home, buffer);
+    else
+        mtbi_buffer_free(buffer);
+    MTBI_LEAVE()
+}
+
+void mtbi_buffer_free(mtb_buffer *buffer)
+{
+    MTBI_ENTER
     [buffer->metal release];
     mtb_device_release(buffer->device);
     mtbi_handle_free(&buffer->handle);
@@ -177,6 +187,7 @@ mtb_status mtb_buffer_set_label(mtb_buffer *buffer, const char *label, mtb_error
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(buffer));
+    buffer->is_labelled = true;
     return mtbi_set_label(buffer->metal, label, error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }

@@ -33,6 +33,10 @@ struct mtb_command_buffer {
     /* In the order in which they were added. */
     mtbi_callback *callbacks;
     mtbi_signal *signals;
+    /* Buffers of pools, a reference each, until it has completed. */
+    mtb_buffer **kept;
+    size_t kept_count;
+    size_t kept_capacity;
     /* NULL, or an earlier part of the same transfer, whose failure is this one's too. It has completed by then. */
     mtb_command_buffer *earlier;
     /* Set, and announced, once the callbacks have run. */
@@ -53,7 +57,10 @@ mtb_status mtbi_command_buffer_add_callback(mtb_command_buffer *command_buffer, 
                                             mtb_error **error, const char *function);
 mtb_status mtbi_command_buffer_add_signal(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,
                                           mtb_error **error, const char *function);
-/* Drops callbacks (with their contexts) and signals. */
+/* Keeps a buffer alive that comes from a pool; does nothing for others. */
+mtb_status mtbi_command_buffer_keep(mtb_command_buffer *command_buffer, mtb_buffer *buffer, mtb_error **error,
+                                    const char *function);
+/* Drops what is kept, callbacks (with their contexts) and signals. */
 void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer);
 /* Gives the queue back the room that the command buffer takes. Only the first call acts. */
 void mtbi_command_buffer_leave_queue(mtb_command_buffer *command_buffer);

@@ -41,8 +41,31 @@ mtb_status mtbi_command_buffer_add_signal(mtb_command_buffer *command_buffer, mt
     return MTB_OK;
 }
 
+mtb_status mtbi_command_buffer_keep(mtb_command_buffer *command_buffer, mtb_buffer *buffer, mtb_error **error,
+                                    const char *function)
+{
+    size_t count = command_buffer->kept_count;
+    if (!buffer->home || (count > 0 && command_buffer->kept[count - 1] == buffer))
+        return MTB_OK;
+    if (count == command_buffer->kept_capacity) {
+        size_t capacity = count ? 2 * count : 16;
+        mtb_buffer **grown = realloc(command_buffer->kept, capacity * sizeof(mtb_buffer *));
+        if (!grown)
+            return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for %zu buffers of pools", capacity);
+        command_buffer->kept = grown;
+        command_buffer->kept_capacity = capacity;
+    }
+    command_buffer->kept[command_buffer->kept_count++] = mtb_buffer_retain(buffer);
+    return MTB_OK;
+}
+
 void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer)
 {
+    for (size_t i = 0; i < command_buffer->kept_count; i++)
+        mtb_buffer_release(command_buffer->kept[i]);
+    free(command_buffer->kept);
+    command_buffer->kept = NULL;
+    command_buffer->kept_count = command_buffer->kept_capacity = 0;
     while (command_buffer->callbacks) {
         mtbi_callback *callback = command_buffer->callbacks;
         command_buffer->callbacks = callback->next;

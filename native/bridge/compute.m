@@ -173,6 +173,7 @@ mtb_status mtb_compute_encoder_use_buffer(mtb_compute_encoder *encoder, mtb_buff
     if (usage != MTB_USAGE_READ && usage != MTB_USAGE_WRITE && usage != MTB_USAGE_READ_WRITE)
         return FAIL(error, MTB_INVALID_ARGUMENT, "there is no usage %u", (unsigned)usage);
     REQUIRE(mtbi_compute_encoder_flush(encoder, error, __func__));
+    REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, buffer, error, __func__));
     [(id<MTLComputeCommandEncoder>)encoder->base.metal useResource:buffer->metal usage:(MTLResourceUsage)usage];
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))

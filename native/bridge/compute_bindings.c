@@ -39,6 +39,8 @@ static mtb_status keep(mtb_compute_encoder *encoder, mtbi_handle *handle, _Atomi
 {
     if (atomic_load_explicit(keeper, memory_order_relaxed) == encoder->serial)
         return MTB_OK;
+    if (handle->kind == MTB_HANDLE_BUFFER)
+        REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, (mtb_buffer *)handle, error, function));
     if (encoder->kept_count == encoder->kept_capacity) {
         size_t capacity = encoder->kept_capacity ? 2 * encoder->kept_capacity : 32;
         mtbi_handle **grown = realloc(encoder->kept, capacity * sizeof *grown);

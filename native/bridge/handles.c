@@ -80,6 +80,11 @@ void mtbi_handle_free(mtbi_handle *handle)
     free(handle);
 }
 
+void mtbi_handle_revive(mtbi_handle *handle)
+{
+    atomic_store_explicit(&handle->references, 1, memory_order_relaxed);
+}
+
 static void add_reference(mtbi_handle *handle)
 {
     atomic_fetch_add_explicit(&handle->references, 1, memory_order_relaxed);

@@ -32,6 +32,8 @@ typedef struct mtbi_handle {
 void *mtbi_handle_create(mtb_handle_kind kind, size_t size, mtb_error **error, const char *function);
 /* Frees the memory of a handle whose parts have been released. */
 void mtbi_handle_free(mtbi_handle *handle);
+/* Gives a handle that a pool has kept without a reference its first again. */
+void mtbi_handle_revive(mtbi_handle *handle);
 /* Adjusts the live count of a kind: for handles that are not made by mtbi_handle_create. */
 void mtbi_handle_count_made(mtb_handle_kind kind);
 void mtbi_handle_count_freed(mtb_handle_kind kind);
@@ -44,16 +46,30 @@ struct mtb_device {
     bool has_nonuniform_threadgroups;
 };
 
+/* Where an object of a pool goes when its last reference is gone. */
+typedef struct mtbi_home {
+    void (*take_back)(struct mtbi_home *home, void *handle);
+} mtbi_home;
+
 struct mtb_buffer {
     mtbi_handle handle;
     mtb_device *device;
     MTBI_OBJECT(MTLBuffer) metal;
+    /* Less than Metal's buffer has where that comes from a pool. */
     size_t length;
     void *contents;
     uint64_t gpu_address;
     mtb_storage_mode mode;
     /* The compute encoder that last kept it alive: see compute_bindings.c. */
     _Atomic uint64_t keeper;
+    /* NULL for a buffer that is no pool's. A command buffer keeps those of pools alive until it has completed, so that none
+     * is handed out again while work uses it. */
+    mtbi_home *home;
+    /* For the pool: what it has of the same size, Metal's length, and when it came back. */
+    mtb_buffer *next;
+    size_t capacity;
+    uint64_t last_used;
+    bool is_labelled;
 };
 
 /* Room for command buffers that have neither completed nor been discarded. */
@@ -85,6 +101,11 @@ struct mtb_queue {
     pthread_mutex_t host_mutex;
     mtb_event *host_event;
     uint64_t host_value;
+    /* As a buffer's. A queue that was changed for its user is not handed to another. */
+    mtbi_home *home;
+    mtb_queue *next;
+    uint64_t last_used;
+    bool is_changed;
 };
 
 /* Shared events work across devices, so no device is kept to check against. */
@@ -134,7 +155,10 @@ struct mtb_pipeline {
 /* What releases the last reference: one for each counted kind, called by the release functions in handles.c. */
 void mtbi_device_destroy(mtb_device *device);
 void mtbi_buffer_destroy(mtb_buffer *buffer);
+/* Without asking the home. */
+void mtbi_buffer_free(mtb_buffer *buffer);
 void mtbi_queue_destroy(mtb_queue *queue);
+void mtbi_queue_free(mtb_queue *queue);
 void mtbi_command_buffer_destroy(mtb_command_buffer *command_buffer);
 void mtbi_compute_encoder_destroy(mtb_compute_encoder *encoder);
 void mtbi_blit_encoder_destroy(mtb_blit_encoder *encoder);

@@ -46,6 +46,16 @@ mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_
 void mtbi_queue_destroy(mtb_queue *queue)
 {
     MTBI_ENTER
+    if (queue->home)
+        queue->home->take_back(queue->home, queue);
+    else
+        mtbi_queue_free(queue);
+    MTBI_LEAVE()
+}
+
+void mtbi_queue_free(mtb_queue *queue)
+{
+    MTBI_ENTER
     [queue->metal release];
     mtb_event_release(queue->host_event);
     pthread_mutex_destroy(&queue->host_mutex);
@@ -61,6 +71,7 @@ mtb_status mtb_queue_set_label(mtb_queue *queue, const char *label, mtb_error **
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(queue));
+    queue->is_changed = true;
     return mtbi_set_label(queue->metal, label, error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }

@@ -1,4 +1,4 @@
-/* Memory: ordered transfers between host memory and buffers of every storage mode.
+/* Memory: ordered transfers between host memory and buffers of every storage mode, and buffers from a pool with a budget.
  *
  * The conventions of metal_bridge.h hold here: handles, errors, strings, threads, callbacks. Any thread may use a
  * memory at the same time as others; a transfer on record belongs to one thread.
@@ -23,15 +23,21 @@
 extern "C" {
 #endif
 
-typedef struct mtb_memory mtb_memory;     /* staging and kernels for transfers of a device */
+typedef struct mtb_memory mtb_memory;     /* pools of a device, with a budget and statistics */
 typedef struct mtb_transfer mtb_transfer; /* copies and fills on record for one command buffer */
 
 /* ------------------------------------------------------------------------------------------------- memory */
 
 /* Zeroes are the defaults. */
 typedef struct mtb_memory_options {
-    /* Bytes of staging: 64 MiB by default. What transfers need beyond it at once is not kept for the next. */
+    /* The most bytes that Metal may have allocated for this memory, in use and kept: the device's
+     * recommended_max_working_set_size by default. */
+    uint64_t budget;
+    /* Bytes of staging, in use and kept: 64 MiB by default. What transfers need beyond it at once is not kept for the
+     * next; it counts against the budget, as all staging does. */
     uint64_t staging_limit;
+    /* Bytes of released buffers that are kept for the next allocation: a quarter of the budget by default. */
+    uint64_t cache_limit;
     /* What is kept and has not been used for so long is given back: 5 s by default, MTB_FOREVER never. */
     uint64_t idle_ns;
 } mtb_memory_options;
@@ -42,7 +48,13 @@ mtb_memory *mtb_memory_retain(mtb_memory *memory);
 /* What is in use lives on until it is released. */
 void mtb_memory_release(mtb_memory *memory);
 
-/* Gives back what is kept and was not used in the last `idle_ns` nanoseconds: 0 is all of it. Returns the bytes. */
+/* A buffer of `length` bytes whose contents are unspecified, from the cache where one of up to twice the length is kept
+ * there. Once its last reference is gone, and every command buffer that it was used in has completed, the cache has it back.
+ * MTB_OVER_BUDGET where it does not fit beside what is in use, even with nothing kept. */
+mtb_buffer *mtb_memory_allocate(mtb_memory *memory, size_t length, mtb_storage_mode mode, mtb_error **error);
+/* A queue for the caller alone, from the memory's pool of those that it, or others before it, have released. */
+mtb_queue *mtb_memory_acquire_queue(mtb_memory *memory, mtb_error **error);
+/* Gives back to Metal what is kept and was not used in the last `idle_ns` nanoseconds: 0 is all of it. Returns the bytes. */
 uint64_t mtb_memory_trim(mtb_memory *memory, uint64_t idle_ns);
 
 /* ----------------------------------------------------------------------------------------------- transfers */
@@ -141,6 +153,11 @@ typedef struct mtb_pool_statistics {
 typedef struct mtb_memory_statistics {
     mtb_transfer_statistics transfers[MTB_TRANSFER_KIND_COUNT];
     mtb_pool_statistics staging;
+    mtb_pool_statistics buffers;
+    mtb_pool_statistics queues;
+    /* Bytes that Metal has allocated for this memory, and the most that it may. */
+    uint64_t held;
+    uint64_t budget;
     /* Command buffers committed for transfers. */
     uint64_t command_buffers;
 } mtb_memory_statistics;

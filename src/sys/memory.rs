@@ -12,7 +12,9 @@ opaque! {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct mtb_memory_options {
+    pub budget: u64,
     pub staging_limit: u64,
+    pub cache_limit: u64,
     pub idle_ns: u64,
 }
 
@@ -68,6 +70,10 @@ pub struct mtb_pool_statistics {
 pub struct mtb_memory_statistics {
     pub transfers: [mtb_transfer_statistics; 9],
     pub staging: mtb_pool_statistics,
+    pub buffers: mtb_pool_statistics,
+    pub queues: mtb_pool_statistics,
+    pub held: u64,
+    pub budget: u64,
     pub command_buffers: u64,
 }
 
@@ -79,6 +85,16 @@ abi! {
     ) -> *mut mtb_memory;
     pub fn mtb_memory_retain(memory: *mut mtb_memory) -> *mut mtb_memory;
     pub fn mtb_memory_release(memory: *mut mtb_memory);
+    pub fn mtb_memory_allocate(
+        memory: *mut mtb_memory,
+        length: usize,
+        mode: mtb_storage_mode,
+        error: *mut *mut mtb_error,
+    ) -> *mut mtb_buffer;
+    pub fn mtb_memory_acquire_queue(
+        memory: *mut mtb_memory,
+        error: *mut *mut mtb_error,
+    ) -> *mut mtb_queue;
     pub fn mtb_memory_trim(memory: *mut mtb_memory, idle_ns: u64) -> u64;
 
     pub fn mtb_transfer_create(

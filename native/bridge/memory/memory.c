@@ -1,15 +1,78 @@
-/* Memories: what they are made with, and what becomes of it. Plain C: Metal is reached through the C ABI. */
+/* Memories: what they are made with, their budget, and what they let go of. */
 #include "memory.h"
 
 #include "../checks.h"
+#include "../clock.h"
+
+#include <stddef.h>
 
 /* What is used where the caller asks for nothing else. */
 static const uint64_t default_staging_limit = 64 << 20;
 static const uint64_t default_idle_ns = 5 * UINT64_C(1000000000);
+/* Of the budget. */
+static const uint64_t default_cache_part = 4;
 
 static uint64_t or_default(uint64_t value, uint64_t otherwise)
 {
     return value ? value : otherwise;
+}
+
+static uint64_t trim(mtb_memory *memory, uint64_t before)
+{
+    uint64_t freed = mtbi_pool_trim(&memory->staging, before);
+    for (size_t mode = 0; mode < MTBI_STORAGE_MODES; mode++)
+        freed += mtbi_pool_trim(&memory->buffers[mode], before);
+    mtbi_queue_pool_trim(&memory->queues, before);
+    return freed;
+}
+
+static bool keeps_anything(mtb_memory *memory)
+{
+    pthread_mutex_lock(&memory->mutex);
+    uint64_t kept = memory->staging_statistics.objects_kept + memory->buffer_statistics.objects_kept
+                    + memory->queues.statistics.objects_kept;
+    pthread_mutex_unlock(&memory->mutex);
+    return kept > 0;
+}
+
+static uint64_t idle_time_ago(const mtb_memory *memory, uint64_t now)
+{
+    return now > memory->idle_ns ? now - memory->idle_ns : 0;
+}
+
+/* Twice in the idle time: what is let go of has been idle for that, and for half as long again at most. */
+static uint64_t next_look(const mtb_memory *memory)
+{
+    return mtbi_deadline(memory->idle_ns / 2);
+}
+
+static uint64_t trim_idle(mtbi_chore *chore)
+{
+    mtb_memory *memory = (mtb_memory *)((char *)chore - offsetof(mtb_memory, chore));
+    atomic_store(&memory->is_expecting, false);
+    trim(memory, idle_time_ago(memory, mtbi_now()));
+    if (!keeps_anything(memory))
+        return UINT64_MAX;
+    atomic_store(&memory->is_expecting, true);
+    return next_look(memory);
+}
+
+void mtbi_memory_expect_idle(mtb_memory *memory)
+{
+    if (memory->idle_ns == MTB_FOREVER || atomic_exchange(&memory->is_expecting, true))
+        return;
+    if (!mtbi_keeper_expect(&memory->chore, next_look(memory)))
+        atomic_store(&memory->is_expecting, false);
+}
+
+static void set_up_pool(mtbi_pool *pool, mtb_memory *memory, mtb_storage_mode mode, uint64_t limit,
+                        mtb_pool_statistics *statistics)
+{
+    pool->home.take_back = mtbi_pool_take_back;
+    pool->memory = memory;
+    pool->mode = mode;
+    pool->limit = limit;
+    pool->statistics = statistics;
 }
 
 mtb_memory *mtb_memory_create(mtb_device *device, const mtb_memory_options *options, mtb_error **error)
@@ -25,13 +88,25 @@ mtb_memory *mtb_memory_create(mtb_device *device, const mtb_memory_options *opti
     pthread_mutex_init(&memory->kernel_mutex, NULL);
     memory->device = mtb_device_retain(device);
     memory->idle_ns = or_default(asked.idle_ns, default_idle_ns);
-    memory->staging.limit = or_default(asked.staging_limit, default_staging_limit);
+    memory->budget =
+        or_default(asked.budget, or_default(device->info.recommended_max_working_set_size, UINT64_MAX));
+    memory->chore.run = trim_idle;
+    set_up_pool(&memory->staging, memory, MTB_STORAGE_SHARED, or_default(asked.staging_limit, default_staging_limit),
+                &memory->staging_statistics);
+    memory->staging.counts_what_is_used = true;
+    for (size_t mode = 0; mode < MTBI_STORAGE_MODES; mode++)
+        set_up_pool(&memory->buffers[mode], memory, (mtb_storage_mode)mode,
+                    or_default(asked.cache_limit, memory->budget / default_cache_part), &memory->buffer_statistics);
+    memory->queues.home.take_back = mtbi_queue_pool_take_back;
+    memory->queues.memory = memory;
     return memory;
 }
 
+/* Nothing of it is in use any more: that would have kept it alive. */
 void mtbi_memory_destroy(mtb_memory *memory)
 {
-    mtbi_staging_trim(memory, 0);
+    mtbi_keeper_forget(&memory->chore);
+    trim(memory, UINT64_MAX);
     for (size_t i = 0; i < MTBI_KERNEL_COUNT; i++)
         mtb_pipeline_release(memory->kernels[i]);
     mtb_device_release(memory->device);
@@ -42,5 +117,54 @@ void mtbi_memory_destroy(mtb_memory *memory)
 
 uint64_t mtb_memory_trim(mtb_memory *memory, uint64_t idle_ns)
 {
-    return memory ? mtbi_staging_trim(memory, idle_ns) : 0;
+    uint64_t now = mtbi_now();
+    if (!memory || idle_ns > now)
+        return 0;
+    return trim(memory, idle_ns == 0 ? UINT64_MAX : now - idle_ns);
+}
+
+/* Whether the bytes fit beside what is held. */
+static bool try_to_reserve(mtb_memory *memory, uint64_t bytes, uint64_t *held)
+{
+    pthread_mutex_lock(&memory->mutex);
+    *held = memory->held;
+    bool fits = memory->held <= memory->budget && bytes <= memory->budget - memory->held;
+    if (fits)
+        memory->held += bytes;
+    pthread_mutex_unlock(&memory->mutex);
+    return fits;
+}
+
+mtb_status mtbi_memory_reserve(mtb_memory *memory, uint64_t bytes, mtb_error **error, const char *function)
+{
+    uint64_t held;
+    if (try_to_reserve(memory, bytes, &held))
+        return MTB_OK;
+    if (bytes <= memory->budget && mtb_memory_trim(memory, 0) > 0 && try_to_reserve(memory, bytes, &held))
+        return MTB_OK;
+    return mtbi_fail(error, function, MTB_OVER_BUDGET, "%llu bytes beside %llu in use, where the budget is %llu",
+                     (unsigned long long)bytes, (unsigned long long)held, (unsigned long long)memory->budget);
+}
+
+void mtbi_memory_unreserve(mtb_memory *memory, uint64_t bytes)
+{
+    pthread_mutex_lock(&memory->mutex);
+    memory->held -= bytes;
+    pthread_mutex_unlock(&memory->mutex);
+}
+
+mtb_buffer *mtb_memory_allocate(mtb_memory *memory, size_t length, mtb_storage_mode mode, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    if (GIVEN(memory))
+        return NULL;
+    if ((uint32_t)mode >= MTBI_STORAGE_MODES) {
+        FAIL(error, MTB_INVALID_ARGUMENT, "there is no storage mode %u", (unsigned)mode);
+        return NULL;
+    }
+    if (length == 0) {
+        FAIL(error, MTB_INVALID_ARGUMENT, "a buffer of no bytes");
+        return NULL;
+    }
+    return mtbi_pool_take(&memory->buffers[mode], length, error, __func__);
 }

@@ -31,9 +31,9 @@ void mtbi_record_let_go(mtbi_record *record)
         atomic_fetch_sub(&record->queue->legs, 1);
     record->queue = NULL;
     while (record->blocks) {
-        mtbi_block *block = record->blocks;
+        mtb_buffer *block = record->blocks;
         record->blocks = block->next;
-        mtbi_staging_give(record->memory, block);
+        mtb_buffer_release(block);
     }
 }
 
@@ -109,13 +109,14 @@ static mtb_status reserve(mtbi_record *record, size_t phase, size_t size, size_t
                           const char *function)
 {
     size_t begin = (record->block_used + WORD - 1) / WORD * WORD + phase;
-    if (!record->blocks || begin > record->blocks->size || size > record->blocks->size - begin) {
+    if (!record->blocks || begin > record->blocks->length || size > record->blocks->length - begin) {
         size_t wanted = size + phase;
         if (record->blocks && wanted < next_block_size)
             wanted = next_block_size;
-        mtbi_block *block = mtbi_staging_take(record->memory, wanted, error, function);
+        mtb_buffer *block = mtbi_pool_take(&record->memory->staging, wanted, error, function);
         if (!block)
             return MTB_OUT_OF_MEMORY;
+        block->length = block->capacity;
         block->next = record->blocks;
         record->blocks = block;
         begin = phase;
@@ -135,9 +136,9 @@ mtb_status mtbi_record_stage(mtbi_record *record, size_t offset, size_t pitch, s
                          width);
     REQUIRE(reserve(record, offset % WORD, step * (height - 1) + width, &begin, error, function));
     *staged = (mtb_place){
-        .buffer = record->blocks->buffer,
+        .buffer = record->blocks,
         .offset = begin,
-        .bytes = record->blocks->contents + begin,
+        .bytes = (uint8_t *)record->blocks->contents + begin,
         .pitch = step,
     };
     return MTB_OK;

@@ -60,6 +60,9 @@ char *mtb_memory_copy_report(const mtb_memory *memory)
     add(&report, "%-18s %12s %10s %10s %16s %16s %16s %8s %8s\n", "pools", "hits", "misses", "trimmed", "bytes in use",
         "bytes kept", "high water", "in use", "kept");
     add_pool(&report, "staging", &statistics.staging);
+    add_pool(&report, "buffers", &statistics.buffers);
+    add_pool(&report, "queues", &statistics.queues);
+    add(&report, "%-18s %12" PRIu64 " of %" PRIu64 "\n", "bytes held", statistics.held, statistics.budget);
     add(&report, "live handles\n");
     for (unsigned i = 0; i < MTB_HANDLE_KIND_COUNT; i++) {
         uint64_t live = mtb_live_handles((mtb_handle_kind)i);

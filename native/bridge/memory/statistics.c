@@ -41,7 +41,11 @@ void mtb_memory_get_statistics(const mtb_memory *memory, mtb_memory_statistics *
     pthread_mutex_lock(mutex);
     for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++)
         statistics->transfers[i] = memory->transfers[i];
-    statistics->staging = memory->staging.statistics;
+    statistics->staging = memory->staging_statistics;
+    statistics->buffers = memory->buffer_statistics;
+    statistics->queues = memory->queues.statistics;
+    statistics->held = memory->held;
+    statistics->budget = memory->budget;
     statistics->command_buffers = memory->command_buffers;
     pthread_mutex_unlock(mutex);
 }
@@ -59,7 +63,9 @@ void mtb_memory_reset_statistics(mtb_memory *memory)
     pthread_mutex_lock(&memory->mutex);
     for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++)
         memory->transfers[i] = (mtb_transfer_statistics){0};
-    reset_pool(&memory->staging.statistics);
+    reset_pool(&memory->staging_statistics);
+    reset_pool(&memory->buffer_statistics);
+    reset_pool(&memory->queues.statistics);
     memory->command_buffers = 0;
     pthread_mutex_unlock(&memory->mutex);
 }

@@ -39,8 +39,8 @@ typedef struct mtbi_record {
     mtb_buffer **buffers;
     size_t buffer_count;
     size_t buffer_capacity;
-    /* The first block is the one that bytes are being put into, from `block_used` on. */
-    mtbi_block *blocks;
+    /* Staging blocks. The first is the one that bytes are being put into, from `block_used` on. */
+    mtb_buffer *blocks;
     size_t block_used;
     mtb_transfer_statistics sums[MTB_TRANSFER_KIND_COUNT];
 } mtbi_record;
