@@ -207,18 +207,24 @@ SMTL_ALWAYS_INLINE open_exchange &core::find_exchange(simdgroup &group, uint32_t
 
 /* No lane of the simdgroup can run: the lanes that wait at one site go on. Where they diverged it is the next site in
  * source order after the last one (in a circle, because of loops), so that lanes inside of a branch go first and
- * the others wait for them where the branches join. */
+ * the others wait for them where the branches join. Lanes that only keep step, the hindmost of them, go before all
+ * others, and leave no trace in that order: which lanes meet in a function of Metal's does not depend on them. */
 void core::complete_exchange(simdgroup &group) {
     open_exchange *const all = exchanges[&group - simdgroups];
+    const auto turn = [&](uint32_t i) {
+        const uint32_t site = all[group.open[i]].site;
+        return site & SMTL_STEP_SITE ? site ^ SMTL_STEP_SITE : (site - group.last_site - 1) | SMTL_STEP_SITE;
+    };
     uint32_t chosen = 0;
     for (uint32_t i = 1; i < group.open_count; ++i)
-        if (all[group.open[i]].site - group.last_site - 1 < all[group.open[chosen]].site - group.last_site - 1)
+        if (turn(i) < turn(chosen))
             chosen = i;
     const uint32_t index = group.open[chosen];
     group.open[chosen] = group.open[--group.open_count];
     group.free |= uint64_t(1) << group.completed;
     group.completed = index;
-    group.last_site = all[index].site;
+    if (!(all[index].site & SMTL_STEP_SITE))
+        group.last_site = all[index].site;
     group.ready |= all[index].active;
 }
 

@@ -251,6 +251,7 @@ Index Translator::walk_function(const Declaration &declaration, Index end, Scope
     if ((!checking_ || kind == ScopeKind::type) && erase_if_duplicate(declaration, {declaration.head_end, past})) return past;
     edit_block_variables(open + 1, past - 1);
     if (checking_) note_function(declaration, {open, past});
+    if (!checking_) keep_lanes_in_step(declaration, {open, past});
     if (declaration.kernel) add_kernel_definition(declaration, past - 1);
     return past;
 }

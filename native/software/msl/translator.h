@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -119,6 +120,10 @@ private:
     std::pair<Index, std::string> constant_query(Index begin, Index end) const;
     std::string expand_constants(Range range) const;
 
+    // lockstep.cpp
+    class Lockstep;
+    void keep_lanes_in_step(const Declaration &declaration, Range body);
+
     // overloads.cpp: definitions that differ in address spaces alone.
     bool erase_if_duplicate(const Declaration &declaration, Range body);
     std::string overload_key(const Declaration &declaration, bool with_spaces) const;
@@ -151,6 +156,7 @@ private:
     std::map<std::string, std::vector<Template>> templates_;  // kernel templates by unqualified name
     std::map<std::string, std::string> derived_constants_;    // initialisers of constants, with such constants replaced
     std::map<std::string, FunctionBody, std::less<>> functions_;  // by unqualified name
+    std::set<std::string_view, std::less<>> meeting_functions_;   // that make lanes wait for each other
     std::deque<std::string> kept_text_;  // what token texts that were rewritten refer to
     std::map<std::string, std::string> addresses_;  // of the kernels by name, as written
     Translation result_;

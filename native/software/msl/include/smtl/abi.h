@@ -24,6 +24,9 @@
 #define SMTL_EXCHANGE_VALUE_SIZE 32u
 #define SMTL_EXCHANGE_RESULT_SIZE (SMTL_SIMDGROUP_WIDTH * SMTL_EXCHANGE_VALUE_SIZE)
 
+/* In the site of an exchange: it is no function of Metal's, but keeps lanes in step; see lockstep.h. */
+#define SMTL_STEP_SITE 0x80000000u
+
 /* A meeting of the lanes of one simdgroup at one place of the program. */
 struct smtl_exchange {
     uint32_t active;   /* the lanes that took part */
@@ -102,6 +105,7 @@ struct smtl_core {
     void (*enter_finished)(); /* the fiber has nothing left to do; never continues it */
 
     uint32_t thread; /* the running thread's index in its threadgroup; of kernels that block */
+    uint32_t keeps_step; /* lanes wait for each other where code counts on it, though Metal does not say so */
     /* The exchange that the running thread has come from; valid until it blocks again. */
     smtl_exchange *exchange;
 

@@ -90,8 +90,9 @@ SMTL_INLINE uint32_t current_lane() { return current_thread() % SMTL_SIMDGROUP_W
 /* Hands the processor to the engine until it picks this thread again; `Entry` is the offset in the core of where to. A
  * jump, and back by a jump: threads leave and go on in other orders than calls and returns would pair up, and a
  * mispredicted return costs more than all the rest of a switch. */
-template <size_t Entry> SMTL_INLINE void enter(smtl_core *core, uint32_t site, const void *value, uint32_t size) {
-    smtl_context *self = &core->contexts[current_thread()];
+template <size_t Entry>
+SMTL_INLINE void enter(smtl_core *core, uint32_t thread, uint32_t site, const void *value, uint32_t size) {
+    smtl_context *self = &core->contexts[thread];
 #if defined(__aarch64__)
     register smtl_core *x0 asm("x0") = core;
     register uint32_t x1 asm("x1") = site;
@@ -119,6 +120,10 @@ template <size_t Entry> SMTL_INLINE void enter(smtl_core *core, uint32_t site, c
                  : [entry] "i"(Entry)
                  : SMTL_CLOBBERS);
 #endif
+}
+
+template <size_t Entry> SMTL_INLINE void enter(smtl_core *core, uint32_t site, const void *value, uint32_t size) {
+    enter<Entry>(core, current_thread(), site, value, size);
 }
 
 /* The same for a thread that has ended. */
