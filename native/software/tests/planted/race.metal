@@ -54,6 +54,19 @@ kernel void reduction(device int *a [[buffer(0)]], device int *b [[buffer(1)]], 
     if (i == 0) b[g] = right[0] + wrong[0];
 }
 
+kernel void lanes_in_step(device int *a [[buffer(0)]], device int *b [[buffer(1)]], threadgroup int *shared [[threadgroup(0)]],
+                          uint i [[thread_position_in_threadgroup]], uint g [[thread_position_in_grid]]) {
+    shared[i] = a[g];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const int first = shared[i / 32 * 32];
+    if (i % 32 == 0) shared[i] = first + 1; // BUG
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    const int second = shared[i / 32 * 32];
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    if (i % 32 == 0) shared[i] = second + 1;
+    b[g] = first + second;
+}
+
 kernel void reused(device int *a [[buffer(0)]], device int *b [[buffer(1)]], uint i [[thread_position_in_threadgroup]],
                    uint g [[thread_position_in_grid]]) {
     threadgroup int value;

@@ -1,0 +1,68 @@
+// Where the translation makes lanes wait for each other: where they count on their pace, and nowhere else, since it costs time.
+#include <string>
+
+#include "check.h"
+#include "msl/translate.h"
+
+namespace {
+
+// Kernels that are called `k`, of these parameters and this body.
+constexpr const char *parameters =
+    "kernel void k(device float *out [[buffer(0)]], device const float *in [[buffer(1)]], threadgroup float *s [[threadgroup(0)]],"
+    " uint lane [[thread_index_in_simdgroup]], uint group [[simdgroup_index_in_threadgroup]], uint i [[thread_position_in_grid]],"
+    " uint3 local [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) ";
+
+unsigned waits_in(const std::string &source) {
+    const std::string text = smtl::msl::translate(source).text;
+    unsigned count = 0;
+    for (const char *call : {"::smtl::in_step", "::smtl::keep_step"}) {
+        for (std::size_t at = text.find(call); at != std::string::npos; at = text.find(call, at + 1)) ++count;
+    }
+    return count;
+}
+
+void expect(bool waits, const char *what, const std::string &source) {
+    const unsigned count = waits_in(source);
+    if (!CHECK((count != 0) == waits)) std::fprintf(stderr, "%s: %u waits\n", what, count);
+}
+
+void right(const char *what, const char *body, const std::string &before = "") { expect(false, what, before + parameters + "{" + body + "}"); }
+void racy(const char *what, const char *body, const std::string &before = "") { expect(true, what, before + parameters + "{" + body + "}"); }
+
+constexpr const char *barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);";
+
+}  // namespace
+
+int main() {
+    right("a sum's result", "float sum = simd_sum(in[i]); if (lane == 0) out[group] = sum;");
+    right("a sum across simdgroups",
+          "float sum = simd_sum(in[i]); if (lane == 0) s[group] = sum; threadgroup_barrier(mem_flags::mem_threadgroup);"
+          "sum = simd_sum(lane < n / 32 ? s[lane] : 0); if (i == 0) out[0] = sum;");
+    right("tiles", "for (uint k = 0; k < n; k += 32) { s[lane] = in[k]; s[lane + 32] = in[k + 1];"
+                   "threadgroup_barrier(mem_flags::mem_threadgroup); for (uint j = 0; j < 32; ++j) sum += s[j] * s[32 + j];"
+                   "threadgroup_barrier(mem_flags::mem_threadgroup); } out[i] = sum;");
+    right("a lane's own elements", "for (uint j = lane; j < n; j += 32) s[j] = in[j]; for (uint j = lane; j < n; j += 32) { s[j] = exp(s[j]); s[j] *= 2; out[j] = s[j]; }");
+    right("a lane's own row", "device float *row = out + i * 8; for (uint j = 1; j < 8; ++j) row[j] = row[j] + in[j];");
+    right("a comparison and exchange",
+          "for (uint j = n / 2; j > 0; j /= 2) { uint other = local.x ^ j; if (other > local.x) { if (s[local.x] > s[other]) {"
+          " float x = s[local.x]; s[local.x] = s[other]; s[other] = x; } } threadgroup_barrier(mem_flags::mem_threadgroup); }");
+    right("what one lane does alone", "if (lane == 0) { s[0] = 1; for (uint j = 1; j < n; ++j) s[j] = s[j - 1] + in[j]; } simdgroup_barrier(mem_flags::mem_none); out[i] = s[lane];");
+    right("pointers in an array", "device const float *rows[4]; for (uint j = 0; j < 4; ++j) rows[j] = in + j * n; out[i] = rows[0][i] + rows[1][i];");
+    right("members", "threadgroup pair *p = (threadgroup pair *)s; p->a = 1; out[i] = p->b[lane];", "struct pair { float a; float b[32]; };");
+    right("a function that has a barrier", "s[lane] = in[i]; share(s); out[i] = s[31 - lane];",
+          std::string("void share(threadgroup float *s) { ") + barrier + " }");
+    right("atomics", "threadgroup atomic_int *c = (threadgroup atomic_int *)s; if (lane == 0) atomic_store_explicit(c, 0, memory_order_relaxed);"
+                     "atomic_fetch_add_explicit(&c[0], 1, memory_order_relaxed);");
+
+    racy("one lane after all have read", "float x = s[0]; if (lane == 0) s[0] = x + 1; out[i] = x;");
+    racy("all after one lane", "if (lane == 31) s[0] = in[i]; out[i] = s[0];");
+    racy("the other branch's end", "float x = s[1]; if (group > 0) { if (lane != 3) out[i] = x; else s[1] = 2; }");
+    racy("the loop's next round", "for (uint j = 0; j < n; ++j) { float x = s[j]; out[i] += x; s[j + lane] = x; }");
+    racy("neighbours", "s[lane] = in[i]; out[i] = s[lane ^ 1];");
+    racy("vector components", "threadgroup float4 *v = (threadgroup float4 *)s; float x = v[0].y; if (lane == 0) v[0].y = x + 1;");
+    racy("references", "threadgroup float &total = s[3]; float x = total; if (lane == 0) total = x * 2; out[i] = x;");
+    racy("a function of the lane", "out[i] = f<float>(s, lane);",
+         "template <class T> T f(threadgroup T *p, uint l) { T x = p[0]; if (l == 0) { p[0] = x + 1; } return x; }");
+    racy("only one of two simdgroup barriers", "float x = s[0]; if (group == 0) simdgroup_barrier(mem_flags::mem_none); if (lane == 0) s[0] = x + 1;");
+    return check::report("msl_lockstep_test");
+}
