@@ -1,7 +1,10 @@
 #include "toolchain.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <deque>
+#include <mutex>
 #include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -233,7 +236,16 @@ void instrument(std::vector<std::string> &arguments, const std::string &headers)
 }  // namespace
 
 const Toolchain &Toolchain::shared() {
-    static const Toolchain toolchain = find_toolchain();
+    static std::atomic<const Toolchain *> found{nullptr};
+    if (const Toolchain *known = found.load(std::memory_order_acquire)) return *known;
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    if (const Toolchain *known = found.load(std::memory_order_acquire)) return *known;
+    // What is missing now may be there when it is asked for again: a compiler, or room on the disk. Those that were not found
+    // stay for whoever holds them.
+    static std::deque<Toolchain> tried;
+    const Toolchain &toolchain = tried.emplace_back(find_toolchain());
+    if (toolchain.problem.empty()) found.store(&toolchain, std::memory_order_release);
     return toolchain;
 }
 

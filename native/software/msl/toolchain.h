@@ -33,7 +33,7 @@ struct Toolchain {
     static constexpr const char *link_input = "\1input.o";
     static constexpr const char *link_output = "\1output";
 
-    // Found on first use.
+    // Found on first use, and looked for again as long as it cannot be used.
     static const Toolchain &shared();
 
     // Arguments that every compilation of translated code shares.

@@ -173,7 +173,9 @@ static void test_container(void)
     [library release];
     dispatch_release(data);
 
-    NSString *path = [NSTemporaryDirectory() stringByAppendingPathComponent:@"software-metal-test.metallib"];
+    char name[] = "/tmp/software-metal-library-XXXXXX";
+    close(mkstemp(name));
+    NSString *path = [NSString stringWithUTF8String:name];
     [[NSData dataWithBytes:bytes length:size] writeToFile:path atomically:NO];
     library = [device newLibraryWithURL:[NSURL fileURLWithPath:path] error:&error];
     CHECK([[library functionNames] count] == 7);

@@ -150,9 +150,40 @@ void test_full_disk(const fs::path &folder) {
         setrlimit(RLIMIT_FSIZE, &before);
         return written;
     };
-    std::signal(SIGXFSZ, SIG_IGN);
     CHECK(cache.entry("key", fails).empty() && cache.find("key").empty() && count_temporary(cache.root()) == 0);
     CHECK(!cache.entry("key", [](const std::string &path) { return smtl::msl::write_file(path + "/data", "x"); }).empty());
+}
+
+// The same from the first source of a process on, and for what is asked of a library that it has already.
+void test_sources_on_full_disk() {
+    const std::string source = fresh_source(4000), other = fresh_source(4001);
+    rlimit before;
+    getrlimit(RLIMIT_FSIZE, &before);
+    rlimit none = before;
+    none.rlim_cur = 16;
+    char *log = nullptr;
+    setrlimit(RLIMIT_FSIZE, &none);
+    CHECK(smtl_library_compile(source.data(), source.size(), nullptr, &log) == nullptr);
+    setrlimit(RLIMIT_FSIZE, &before);
+    CHECK(log && std::strlen(log) > 0);
+    std::free(log);
+    smtl_library *library = smtl_library_compile(source.data(), source.size(), nullptr, nullptr);
+    CHECK(library != nullptr);
+    setrlimit(RLIMIT_FSIZE, &none);
+    log = nullptr;
+    CHECK(smtl_library_specialize(library, "k", nullptr, 0, &log) == nullptr);
+    CHECK(log && std::strlen(log) > 0);
+    std::free(log);
+    log = nullptr;
+    CHECK(smtl_library_compile(other.data(), other.size(), nullptr, &log) == nullptr);
+    CHECK(log && std::string(log).find("cannot be written to") != std::string::npos);
+    std::free(log);
+    setrlimit(RLIMIT_FSIZE, &before);
+    char *path = smtl_library_specialize(library, "k", nullptr, 0, nullptr);
+    CHECK(path != nullptr && fs::exists(path));
+    std::free(path);
+    smtl_library_release(library);
+    CHECK(!compile(other).empty() && count_temporary(Cache::shared().root()) == 0);
 }
 
 void test_unusable_folders(const fs::path &folder) {
@@ -220,6 +251,8 @@ int main() {
     std::string folder = "/tmp/metal-bridge-cache-test-XXXXXX";
     if (!mkdtemp(folder.data())) return 1;
     setenv("SOFTWARE_METAL_CACHE", (folder + "/cache").c_str(), 1);
+    std::signal(SIGXFSZ, SIG_IGN);
+    test_sources_on_full_disk();
     test_hash();
     test_entries(folder);
     test_pruning(folder);
