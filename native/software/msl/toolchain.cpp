@@ -174,6 +174,13 @@ Toolchain find_toolchain() {
         toolchain.problem = "no folder for compiled kernels can be written to: set SOFTWARE_METAL_CACHE";
         return toolchain;
     }
+    // What a full disk does to the compiler is hard to tell from a compiler that is of no use.
+    constexpr std::size_t block = 4096;
+    const TemporaryFolder trial(Cache::shared().root());
+    if (!trial.made() || !write_file(trial.path() + "/block", std::string(block, ' '))) {
+        toolchain.problem = "compiled kernels cannot be written to " + Cache::shared().root() + ": is the disk full?";
+        return toolchain;
+    }
     std::string errors;
     CompilerFacts facts;
     for (const std::string &clang : candidates()) {
