@@ -1,20 +1,18 @@
 //! [`CommandBuffer`]: work on record, before it is committed.
 
-use std::ffi::c_void;
 use std::fmt;
-use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::access::Access;
 use crate::blit::BlitEncoder;
-use crate::buffer::{Buffer, BufferInner};
+use crate::buffer::Buffer;
 use crate::compute::{ComputeEncoder, DispatchType};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::SharedEvent;
 use crate::handle::{Handle, c_string, check, create, take_string};
 use crate::queue::CommandQueue;
+use crate::recording::Recording;
 use crate::submission::{
     Completed, Completion, Handler, Submission, completion_callback, release_completion,
 };
@@ -33,42 +31,14 @@ pub struct CommandBuffer {
     queue: CommandQueue,
 }
 
-/// The buffers that a command buffer on record uses; they are given free where it is dropped without a commit.
-struct Recording {
-    number: u64,
-    uses: Vec<Use>,
-}
-
-/// One use of a buffer by a command buffer, which keeps the buffer alive.
-pub(crate) struct Use {
-    pub(crate) buffer: Arc<BufferInner>,
-    pub(crate) access: Access,
-}
-
-impl Drop for Recording {
-    fn drop(&mut self) {
-        for used in self.uses.drain(..) {
-            used.buffer.tracker().discard(used.access);
-        }
-    }
-}
-
-/// Numbers command buffers for the trackers; zero is none.
-static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
-
 impl CommandBuffer {
     pub(crate) fn new(
         handle: Handle<sys::mtb_command_buffer>,
         queue: &CommandQueue,
     ) -> CommandBuffer {
-        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
-        let recording = Recording {
-            number,
-            uses: Vec::with_capacity(queue.usual_uses()),
-        };
         CommandBuffer {
             handle,
-            recording,
+            recording: Recording::new(queue.usual_uses()),
             handlers: Vec::new(),
             queue: queue.clone(),
         }
@@ -96,20 +66,7 @@ impl CommandBuffer {
         buffer: &Buffer,
         access: Access,
     ) -> Result<()> {
-        let tracker = buffer.inner().tracker();
-        if tracker.is_recorded_by(self.recording.number, access) {
-            return Ok(());
-        }
-        if access == Access::Write {
-            buffer.check_writable(function)?;
-        }
-        let recorded = tracker.record(self.recording.number, access);
-        recorded.map_err(|conflict| buffer.conflict(function, conflict))?;
-        self.recording.uses.push(Use {
-            buffer: buffer.inner().clone(),
-            access,
-        });
-        Ok(())
+        self.recording.record(function, buffer, access)
     }
 
     /// Begins to record dispatches (`computeCommandEncoderWithDispatchType:`).
@@ -219,16 +176,12 @@ impl CommandBuffer {
     pub fn commit(self) -> Result<Submission> {
         let CommandBuffer {
             handle,
-            mut recording,
+            recording,
             handlers,
             queue,
         } = self;
-        let uses = mem::take(&mut recording.uses);
-        queue.remember_uses(uses.len());
-        for used in &uses {
-            used.buffer.tracker().start(used.access);
-        }
-        let completion = Arc::new(Completion::new(uses, handlers));
+        queue.remember_uses(recording.len());
+        let completion = Arc::new(Completion::new(recording.start(), handlers));
         if let Err(error) = commit(&handle, &completion) {
             // After an exception nobody knows whether the work runs: its completion gives the buffers free then, or the
             // end of the command buffer. Otherwise nothing was handed over.
@@ -242,9 +195,7 @@ impl CommandBuffer {
 }
 
 fn commit(handle: &Handle<sys::mtb_command_buffer>, completion: &Arc<Completion>) -> Result<()> {
-    let context = Arc::into_raw(completion.clone())
-        .cast_mut()
-        .cast::<c_void>();
+    let context = completion.clone().into_context();
     // SAFETY: the command buffer is live, and the context is a reference that `release_completion` gives back.
     let added = unsafe {
         check(|error| {
@@ -274,7 +225,7 @@ impl fmt::Debug for CommandBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CommandBuffer")
             .field("label", &self.label())
-            .field("uses", &self.recording.uses.len())
+            .field("uses", &self.recording.len())
             .finish()
     }
 }

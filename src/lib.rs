@@ -160,12 +160,14 @@ mod device;
 mod error;
 mod event;
 mod handle;
+mod lent_owner;
 mod library;
 pub mod llama;
 mod no_copy;
 pub mod ops;
 mod pipeline;
 mod queue;
+mod recording;
 pub mod sanitizer;
 #[cfg(software_metal)]
 pub mod software;

@@ -11,6 +11,7 @@ use crate::callback::contain_panic;
 use crate::device::Device;
 use crate::error::{Error, Failure, Result};
 use crate::handle::create;
+use crate::lent_owner::LentOwner;
 use crate::sys;
 
 /// Bytes of a page of virtual memory, the unit of no-copy buffers: 16384 on Apple silicon, 4096 on most others.
@@ -41,12 +42,10 @@ impl Device {
     where
         O: AsMut<[u8]> + Send + 'static,
     {
-        // Raw from here on: a `Box` that moves would end the loan of its bytes.
-        let owner = Box::into_raw(Box::new(owner));
-        // SAFETY: `owner` is live, ours alone, and never touched again until it is dropped: its bytes stay borrowed.
-        let bytes = unsafe { (*owner).as_mut() };
+        let owner = LentOwner::new(owner);
+        // SAFETY: `owner` is ours alone, and never touched again until it is dropped: its bytes stay borrowed.
+        let bytes = unsafe { (*owner.as_ptr()).as_mut() };
         let (pointer, length) = (bytes.as_mut_ptr(), bytes.len());
-        let release = RawOwner(owner);
         // SAFETY: the bytes are exclusively borrowed from the owner until it is dropped.
         unsafe {
             self.no_copy(
@@ -55,7 +54,7 @@ impl Device {
                 length,
                 storage_mode,
                 CpuAccess::ReadWrite,
-                Box::new(release),
+                Box::new(owner),
             )
         }
     }
@@ -161,19 +160,6 @@ impl Device {
                 Err(error)
             }
         }
-    }
-}
-
-/// An owner whose bytes are on loan for as long as it lives.
-struct RawOwner<O>(*mut O);
-
-// SAFETY: it is the owner, which may be sent.
-unsafe impl<O: Send> Send for RawOwner<O> {}
-
-impl<O> Drop for RawOwner<O> {
-    fn drop(&mut self) {
-        // SAFETY: made by `Box::into_raw`, and dropped once, here.
-        drop(unsafe { Box::from_raw(self.0) });
     }
 }
 

@@ -57,18 +57,25 @@ impl Device {
     fn command_queue(&self, count: usize) -> Result<CommandQueue> {
         // SAFETY: returns an owned queue, or NULL and an owned error.
         let handle = unsafe { create(|error| sys::mtb_queue_create(self.as_ptr(), count, error)) }?;
-        let inner = QueueInner {
-            handle,
-            device: self.clone(),
-            usual_uses: AtomicUsize::new(0),
-        };
-        Ok(CommandQueue {
-            inner: Arc::new(inner),
-        })
+        Ok(CommandQueue::new(handle, self))
     }
 }
 
 impl CommandQueue {
+    pub(crate) fn new(handle: Handle<sys::mtb_queue>, device: &Device) -> CommandQueue {
+        CommandQueue {
+            inner: Arc::new(QueueInner {
+                handle,
+                device: device.clone(),
+                usual_uses: AtomicUsize::new(0),
+            }),
+        }
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut sys::mtb_queue {
+        self.inner.handle.as_ptr()
+    }
+
     /// The device that the queue belongs to.
     pub fn device(&self) -> &Device {
         &self.inner.device
@@ -96,7 +103,7 @@ impl CommandQueue {
     }
 
     fn make_command_buffer(&self, timeout: u64) -> Result<CommandBuffer> {
-        let (queue, references) = (self.inner.handle.as_ptr(), sys::MTB_REFERENCES_RETAINED);
+        let (queue, references) = (self.as_ptr(), sys::MTB_REFERENCES_RETAINED);
         // SAFETY: returns an owned command buffer, or NULL and an owned error.
         let handle = unsafe {
             create(|error| sys::mtb_command_buffer_create(queue, references, timeout, error))
@@ -112,17 +119,13 @@ impl CommandQueue {
     pub fn set_label(&self, label: &str) -> Result<()> {
         let label = c_string("CommandQueue::set_label", "the label", label)?;
         // SAFETY: both are live; the label is copied.
-        unsafe {
-            check(|error| {
-                sys::mtb_queue_set_label(self.inner.handle.as_ptr(), label.as_ptr(), error)
-            })
-        }
+        unsafe { check(|error| sys::mtb_queue_set_label(self.as_ptr(), label.as_ptr(), error)) }
     }
 
     /// The label, if there is one.
     pub fn label(&self) -> Option<String> {
         // SAFETY: the queue is live, and the string is ours.
-        unsafe { take_string(sys::mtb_queue_copy_label(self.inner.handle.as_ptr())) }
+        unsafe { take_string(sys::mtb_queue_copy_label(self.as_ptr())) }
     }
 
     pub(crate) fn usual_uses(&self) -> usize {

@@ -11,10 +11,10 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use crate::callback::contain_panic;
-use crate::command::Use;
 use crate::error::{Error, Result};
 use crate::handle::{Handle, check, nanoseconds};
 use crate::queue::CommandQueue;
+use crate::recording::RunningUses;
 use crate::sys;
 
 /// Work that was handed to the GPU: a committed `MTLCommandBuffer`.
@@ -92,7 +92,7 @@ pub(crate) struct Completion {
 
 struct State {
     stage: Stage,
-    uses: Vec<Use>,
+    uses: RunningUses,
     handlers: Vec<Handler>,
     waker: Option<Waker>,
 }
@@ -106,7 +106,7 @@ enum Stage {
 }
 
 impl Completion {
-    pub(crate) fn new(uses: Vec<Use>, handlers: Vec<Handler>) -> Completion {
+    pub(crate) fn new(uses: RunningUses, handlers: Vec<Handler>) -> Completion {
         Completion {
             state: Mutex::new(State {
                 stage: Stage::Running,
@@ -117,6 +117,11 @@ impl Completion {
         }
     }
 
+    /// A reference to it as the context of [`completion_callback`], which [`release_completion`] gives back.
+    pub(crate) fn into_context(self: Arc<Self>) -> *mut c_void {
+        Arc::into_raw(self).cast_mut().cast()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // No code of the caller's runs under the lock, so nothing panics there.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -125,13 +130,13 @@ impl Completion {
     /// Gives the buffers free of a command buffer that will not run.
     pub(crate) fn abandon(&self) {
         let uses = mem::take(&mut self.lock().uses);
-        finish(uses);
+        uses.finish();
     }
 
     fn complete(&self, completed: Completed) {
         // First the buffers, so that whoever learns of the completion can access them.
         let uses = mem::take(&mut self.lock().uses);
-        finish(uses);
+        uses.finish();
         let mut handlers = {
             let mut state = self.lock();
             state.stage = Stage::Handling(thread::current().id(), completed.clone());
@@ -170,14 +175,6 @@ impl Drop for Completion {
     /// What is left here belongs to a command buffer that will never run.
     fn drop(&mut self) {
         self.abandon();
-    }
-}
-
-fn finish(uses: Vec<Use>) {
-    for used in uses {
-        used.buffer.tracker().finish(used.access);
-        // The last reference to a buffer may go here, and an owner of its memory with it.
-        contain_panic(|| drop(used));
     }
 }
 

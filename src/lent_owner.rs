@@ -1,0 +1,27 @@
+//! [`LentOwner`]: a value whose bytes are in Metal's hands.
+
+/// A value whose bytes are on loan, by address, for as long as this lives. It neither moves nor is touched until then.
+///
+/// Raw inside: a `Box` that moves would end the loan of its bytes.
+pub(crate) struct LentOwner<O>(*mut O);
+
+// SAFETY: it is the owner, which may be sent.
+unsafe impl<O: Send> Send for LentOwner<O> {}
+
+impl<O> LentOwner<O> {
+    pub(crate) fn new(owner: O) -> LentOwner<O> {
+        LentOwner(Box::into_raw(Box::new(owner)))
+    }
+
+    /// Where the owner is: live as long as this is.
+    pub(crate) fn as_ptr(&self) -> *mut O {
+        self.0
+    }
+}
+
+impl<O> Drop for LentOwner<O> {
+    fn drop(&mut self) {
+        // SAFETY: made by `Box::into_raw`, and dropped once, here.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}

@@ -1,0 +1,97 @@
+//! [`Recording`]: the buffers that work on record uses, as their trackers know them.
+
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::access::Access;
+use crate::buffer::{Buffer, BufferInner};
+use crate::callback::contain_panic;
+use crate::error::Result;
+
+/// The buffers that a command buffer on record uses; they are given free where it is dropped without a commit.
+pub(crate) struct Recording {
+    number: u64,
+    uses: Vec<Use>,
+}
+
+/// One use of a buffer by a command buffer, which keeps the buffer alive.
+struct Use {
+    buffer: Arc<BufferInner>,
+    access: Access,
+}
+
+/// Numbers command buffers for the trackers; zero is none.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+
+impl Recording {
+    /// A recording with room for `capacity` uses.
+    pub(crate) fn new(capacity: usize) -> Recording {
+        Recording {
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+            uses: Vec::with_capacity(capacity),
+        }
+    }
+
+    /// Uses so far, where the same one may count more than once.
+    pub(crate) fn len(&self) -> usize {
+        self.uses.len()
+    }
+
+    /// Notes that the work on record accesses `buffer`, from now until it has completed.
+    #[inline]
+    pub(crate) fn record(
+        &mut self,
+        function: &'static str,
+        buffer: &Buffer,
+        access: Access,
+    ) -> Result<()> {
+        let tracker = buffer.inner().tracker();
+        if tracker.is_recorded_by(self.number, access) {
+            return Ok(());
+        }
+        if access == Access::Write {
+            buffer.check_writable(function)?;
+        }
+        let recorded = tracker.record(self.number, access);
+        recorded.map_err(|conflict| buffer.conflict(function, conflict))?;
+        self.uses.push(Use {
+            buffer: buffer.inner().clone(),
+            access,
+        });
+        Ok(())
+    }
+
+    /// The work is about to be handed over: from here on its buffers are in use until [`RunningUses::finish`].
+    pub(crate) fn start(mut self) -> RunningUses {
+        let uses = mem::take(&mut self.uses);
+        for used in &uses {
+            used.buffer.tracker().start(used.access);
+        }
+        RunningUses(uses)
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        for used in self.uses.drain(..) {
+            used.buffer.tracker().discard(used.access);
+        }
+    }
+}
+
+/// The buffers that work in the hands of the GPU uses.
+#[derive(Default)]
+#[must_use = "dropping it leaves the buffers in use for ever"]
+pub(crate) struct RunningUses(Vec<Use>);
+
+impl RunningUses {
+    /// The work has ended, or will never run: gives its buffers free.
+    pub(crate) fn finish(self) {
+        for used in self.0 {
+            used.buffer.tracker().finish(used.access);
+            // The last reference to a buffer may go here, and an owner of its memory with it.
+            contain_panic(|| drop(used));
+        }
+    }
+}
