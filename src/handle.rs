@@ -58,12 +58,15 @@ objects! {
     mtb_constant_values: mtb_constant_values_release,
     mtb_pipeline: mtb_pipeline_release,
     mtb_event: mtb_event_release,
+    mtb_memory: mtb_memory_release,
+    mtb_transfer: mtb_transfer_release,
 }
 
 macro_rules! shareable {
     ($($object:ident)*) => {
         $(
-            // SAFETY: metal_bridge.h, "Threads": objects of this kind may be used from any thread, at the same time.
+            // SAFETY: metal_bridge.h, "Threads", and metal_bridge_memory.h: objects of this kind may be used from any
+            // thread, at the same time.
             unsafe impl Send for Handle<sys::$object> {}
             // SAFETY: as above.
             unsafe impl Sync for Handle<sys::$object> {}
@@ -71,8 +74,9 @@ macro_rules! shareable {
     };
 }
 
-// Not command buffers, encoders and constant values: one thread at a time, and Metal wants them where they began.
-shareable! { mtb_device mtb_buffer mtb_queue mtb_library mtb_function mtb_pipeline mtb_event }
+// Not command buffers, encoders, transfers and constant values: one thread at a time, and Metal wants them where they
+// began.
+shareable! { mtb_device mtb_buffer mtb_queue mtb_library mtb_function mtb_pipeline mtb_event mtb_memory }
 
 /// Makes a call that returns a handle.
 ///

@@ -17,6 +17,14 @@ impl<O> LentOwner<O> {
     pub(crate) fn as_ptr(&self) -> *mut O {
         self.0
     }
+
+    /// Ends the loan.
+    pub(crate) fn into_inner(self) -> O {
+        let owner = self.0;
+        std::mem::forget(self);
+        // SAFETY: made by `Box::into_raw`, and taken back once: `self` is not dropped.
+        *unsafe { Box::from_raw(owner) }
+    }
 }
 
 impl<O> Drop for LentOwner<O> {

@@ -163,6 +163,7 @@ mod handle;
 mod lent_owner;
 mod library;
 pub mod llama;
+pub mod memory;
 mod no_copy;
 pub mod ops;
 mod pipeline;

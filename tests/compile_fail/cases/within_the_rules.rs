@@ -1,5 +1,8 @@
 //! What the other cases do, done right.
 
+use std::sync::Arc;
+
+use metal_bridge::memory::{Download, Memory, TransferQueue};
 use metal_bridge::{Buffer, CommandQueue, ComputePipeline, Device, DispatchType, Result, Submission};
 
 fn encode(queue: &CommandQueue, pipeline: &ComputePipeline, buffer: &Buffer) -> Result<Submission> {
@@ -17,9 +20,27 @@ fn encode(queue: &CommandQueue, pipeline: &ComputePipeline, buffer: &Buffer) -> 
     commands.commit()
 }
 
+fn transfer(transfers: &TransferQueue, buffer: &Buffer, values: Arc<[f32]>) -> Result<Vec<f32>> {
+    let mut room = vec![0.0f32; 4];
+    let mut batch = transfers.batch()?;
+    batch.upload(&[1.0f32; 4], buffer, 0)?;
+    batch.download(buffer, 0, &mut room)?;
+    batch.run()?;
+    room[0] = 2.0;
+    let mut batch = transfers.batch()?;
+    // Borrowed for ever.
+    batch.upload(&[1u8, 2, 3, 4], buffer, 0)?;
+    batch.upload_owned(values, buffer, 0)?;
+    let download = batch.download_into(buffer, 0, room)?;
+    batch.commit()?;
+    transfers.command_queue().call_host_function(|| {})?;
+    download.wait()
+}
+
 fn shared<T: Send + Sync>() {}
 
 fn main() {
     shared::<(Device, CommandQueue, Buffer, ComputePipeline, Submission)>();
-    let _ = encode;
+    shared::<(Memory, TransferQueue, Download<Vec<f32>>)>();
+    let _ = (encode, transfer);
 }

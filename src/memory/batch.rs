@@ -1,0 +1,308 @@
+//! [`Batch`]: transfers on record for one command buffer.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use super::host_memory::HostMemories;
+use super::place::{Place, Rectangle};
+use super::queue::TransferQueue;
+use crate::access::Access;
+use crate::buffer::Buffer;
+use crate::error::{Error, Failure, Result};
+use crate::handle::{Handle, check, create};
+use crate::recording::Recording;
+use crate::submission::{Completion, Submission, completion_callback, release_completion};
+use crate::sys;
+
+/// Transfers on record for one command buffer, in the order in which they are added; copies whose ranges touch become
+/// one.
+///
+/// [`run`](Batch::run) commits and waits; [`commit`](Batch::commit) does not wait, so it is for batches that borrow no
+/// host memory: what they read and write there, they own. Dropping a batch discards it.
+///
+/// ```
+/// use metal_bridge::memory::Memory;
+/// use metal_bridge::{Device, StorageMode};
+///
+/// # if !metal_bridge::is_available() { return Ok(()); }
+/// let device = Device::system_default()?;
+/// let memory = Memory::new(&device)?;
+/// let transfers = memory.transfer_queue(&device.new_command_queue()?)?;
+/// let a = device.new_buffer(64, StorageMode::Private)?;
+/// let b = device.new_buffer(64, StorageMode::Managed)?;
+///
+/// let mut batch = transfers.batch()?;
+/// batch.upload_owned(vec![1u32, 2, 3, 4], &a, 0)?;
+/// batch.fill(&a, 16..64, 7u32)?;
+/// batch.copy(&a, 8, &b, 0, 16)?;
+/// let values = batch.download_owned::<u32>(&b, 0, 4)?;
+/// batch.commit()?;
+/// assert_eq!(values.wait()?, [3, 4, 7, 7]);
+/// # Ok::<(), metal_bridge::Error>(())
+/// ```
+pub struct Batch<'h> {
+    // Released first: it knows addresses of the host memory, which goes after it.
+    handle: Handle<sys::mtb_transfer>,
+    recording: Recording,
+    pub(super) host_memories: HostMemories,
+    queue: TransferQueue,
+    host_memory_is: PhantomData<&'h mut [u8]>,
+}
+
+/// Uses that a batch begins with room for: source and destination.
+const USUAL_USES: usize = 2;
+
+impl<'h> Batch<'h> {
+    pub(super) fn new(queue: &TransferQueue) -> Result<Batch<'h>> {
+        let (memory, commands) = (queue.memory().as_ptr(), queue.command_queue().as_ptr());
+        // SAFETY: returns an owned transfer, or NULL and an owned error.
+        let handle = unsafe { create(|error| sys::mtb_transfer_create(memory, commands, error)) }?;
+        Ok(Batch {
+            handle,
+            recording: Recording::new(USUAL_USES),
+            host_memories: HostMemories::default(),
+            queue: queue.clone(),
+            host_memory_is: PhantomData,
+        })
+    }
+
+    /// Adds a copy of `size` bytes between buffers, each of any storage mode.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InUse`] while a guard conflicts, [`Error::ReadOnly`] for the destination, [`Error::OutOfRange`],
+    /// [`Error::InvalidArgument`] for an overlap, [`Error::OutOfMemory`]. The batch stays as it was.
+    pub fn copy(
+        &mut self,
+        source: &Buffer,
+        source_offset: usize,
+        destination: &Buffer,
+        destination_offset: usize,
+        size: usize,
+    ) -> Result<()> {
+        let source = Place::Buffer(source, Rectangle::row(source_offset, size));
+        let destination = Place::Buffer(destination, Rectangle::row(destination_offset, size));
+        // SAFETY: no host memory is involved.
+        unsafe { self.add_copy("Batch::copy", source, destination, sys::MTB_HOST_COPIED) }
+    }
+
+    /// Adds a copy of rows of `source`, which begin at `offset` and are `pitch` bytes apart, to those of `destination`
+    /// at `rectangle`.
+    ///
+    /// # Errors
+    ///
+    /// As [`copy`](Batch::copy), and [`Error::InvalidArgument`] for a pitch smaller than the width.
+    pub fn copy_2d(
+        &mut self,
+        source: &Buffer,
+        offset: usize,
+        pitch: usize,
+        destination: &Buffer,
+        rectangle: Rectangle,
+    ) -> Result<()> {
+        let rows = Rectangle {
+            offset,
+            pitch,
+            ..rectangle
+        };
+        let (source, destination) = (
+            Place::Buffer(source, rows),
+            Place::Buffer(destination, rectangle),
+        );
+        // SAFETY: no host memory is involved.
+        unsafe { self.add_copy("Batch::copy_2d", source, destination, sys::MTB_HOST_COPIED) }
+    }
+
+    /// Adds a fill of the bytes of `range` with `value`, again and again: a type of 1, 2 or 4 bytes, and a range of a
+    /// whole number of them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InUse`] while a guard for CPU access lives, [`Error::ReadOnly`], [`Error::OutOfRange`],
+    /// [`Error::Misaligned`] for a part of a value, [`Error::OutOfMemory`]. The batch stays as it was.
+    pub fn fill<T: Pod>(&mut self, buffer: &Buffer, range: Range<usize>, value: T) -> Result<()> {
+        const FUNCTION: &str = "Batch::fill";
+        let Some(length) = range.end.checked_sub(range.start) else {
+            let message = format!("{range:?} ends before it begins");
+            return Err(Error::OutOfRange(Failure::new(FUNCTION, message)));
+        };
+        self.fill_rows(FUNCTION, buffer, Rectangle::row(range.start, length), value)
+    }
+
+    /// [`fill`](Batch::fill) of rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`fill`](Batch::fill).
+    pub fn fill_2d<T: Pod>(
+        &mut self,
+        buffer: &Buffer,
+        rectangle: Rectangle,
+        value: T,
+    ) -> Result<()> {
+        self.fill_rows("Batch::fill_2d", buffer, rectangle, value)
+    }
+
+    fn fill_rows<T: Pod>(
+        &mut self,
+        function: &'static str,
+        buffer: &Buffer,
+        rectangle: Rectangle,
+        value: T,
+    ) -> Result<()> {
+        const {
+            assert!(
+                matches!(size_of::<T>(), 1 | 2 | 4),
+                "a fill takes a value of 1, 2 or 4 bytes"
+            )
+        };
+        let place = Place::Buffer(buffer, rectangle);
+        place.check(function)?;
+        if rectangle.is_empty() {
+            return Ok(());
+        }
+        self.recording.record(function, buffer, Access::Write)?;
+        let pattern: *const T = &value;
+        // SAFETY: the transfer and the buffer are live, and the pattern is copied.
+        unsafe {
+            check(|error| {
+                sys::mtb_transfer_fill(
+                    self.handle.as_ptr(),
+                    place.to_sys(),
+                    rectangle.width,
+                    rectangle.height,
+                    pattern.cast(),
+                    size_of::<T>(),
+                    error,
+                )
+            })
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Host memory of `source` and `destination` is valid until the batch has completed or is dropped: to read, and to
+    /// write for nobody else. That of a copied source has to be valid for the call only.
+    pub(super) unsafe fn add_copy(
+        &mut self,
+        function: &'static str,
+        source: Place<'_>,
+        destination: Place<'_>,
+        host: sys::mtb_host_memory,
+    ) -> Result<()> {
+        source.check(function)?;
+        destination.check(function)?;
+        let Rectangle { width, height, .. } = destination.rectangle();
+        if destination.rectangle().is_empty() {
+            return Ok(());
+        }
+        for (place, access) in [(source, Access::Read), (destination, Access::Write)] {
+            if let Some(buffer) = place.buffer() {
+                self.recording.record(function, buffer, access)?;
+            }
+        }
+        // SAFETY: the transfer and the buffers are live, and the host memory is as the caller promises.
+        unsafe {
+            check(|error| {
+                sys::mtb_transfer_copy(
+                    self.handle.as_ptr(),
+                    source.to_sys(),
+                    destination.to_sys(),
+                    width,
+                    height,
+                    host,
+                    error,
+                )
+            })
+        }
+    }
+
+    /// Hands the transfers over and waits for them. Where the CPU sees source and destination, this thread copies, once
+    /// what was committed to the queue before has completed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::CommandBuffer`] if the GPU failed, [`Error::OutOfMemory`].
+    pub fn run(self) -> Result<()> {
+        let Batch {
+            handle,
+            recording,
+            host_memories,
+            ..
+        } = self;
+        let uses = recording.start();
+        host_memories.start();
+        // SAFETY: the transfer is live. When the call returns, well or not, nothing touches the buffers and the host
+        // memory for it any more.
+        let result = unsafe { check(|error| sys::mtb_transfer_run(handle.as_ptr(), error)) };
+        drop(handle);
+        uses.finish();
+        host_memories.finish(&result);
+        result
+    }
+}
+
+impl Batch<'static> {
+    /// Hands the transfers over, and returns at once. Nothing has to be kept.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`], [`Error::Internal`]. The transfers are discarded then.
+    pub fn commit(self) -> Result<Submission> {
+        let Batch {
+            handle,
+            recording,
+            host_memories,
+            queue,
+            ..
+        } = self;
+        let completion = Arc::new(Completion::new(recording.start(), Vec::new()));
+        let context = completion.clone().into_context();
+        // SAFETY: the transfer is live, and the context is a reference that `release_completion` gives back. It keeps
+        // buffers and host memory until the callback, which comes when nothing touches them for the transfer any more.
+        let committed = unsafe {
+            create(|error| {
+                sys::mtb_transfer_commit(
+                    handle.as_ptr(),
+                    Some(completion_callback as _),
+                    context,
+                    Some(release_completion as _),
+                    error,
+                )
+            })
+        };
+        drop(handle);
+        match committed {
+            Ok(handle) => {
+                let commands = queue.command_queue().clone();
+                let submission = Submission::new(handle, completion, commands);
+                host_memories.start();
+                host_memories.finish_with(&submission);
+                Ok(submission)
+            }
+            // After an exception nobody knows whether the work runs: buffers and host memory stay with it for ever
+            // then.
+            Err(error @ Error::Internal(_)) => {
+                host_memories.leak(&error);
+                Err(error)
+            }
+            Err(error) => {
+                // SAFETY: the call failed, so the reference is still ours and the destructor is not called.
+                unsafe { release_completion(context) };
+                Err(error)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Batch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch")
+            .field("uses", &self.recording.len())
+            .finish()
+    }
+}

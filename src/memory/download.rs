@@ -1,0 +1,231 @@
+//! [`Download`]: values on their way from a buffer.
+
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use super::host_memory::{Destination, HostMemory};
+use crate::error::{Error, Failure, Result};
+
+/// Values on their way from a buffer, which come when the transfer has completed: a [`Future`] of them, for any
+/// executor.
+///
+/// Dropping or leaking it leaves the transfer running, which owns the memory that it writes.
+pub struct Download<V> {
+    slot: Arc<Slot<V>>,
+}
+
+struct Slot<V> {
+    state: Mutex<State<V>>,
+    changed: Condvar,
+}
+
+struct State<V> {
+    stage: Stage<V>,
+    waker: Option<Waker>,
+    handler: Option<Handler<V>>,
+}
+
+type Handler<V> = Box<dyn FnOnce(Result<V>) + Send>;
+
+enum Stage<V> {
+    /// In a batch that is not committed.
+    Recorded,
+    Running,
+    Ended(Result<V>),
+    Taken,
+}
+
+impl<V> Slot<V> {
+    fn lock(&self) -> MutexGuard<'_, State<V>> {
+        // No code of the caller's runs under the lock, so nothing panics there.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self, result: Result<V>) {
+        let mut state = self.lock();
+        if let Some(handler) = state.handler.take() {
+            state.stage = Stage::Taken;
+            drop(state);
+            return handler(result);
+        }
+        state.stage = Stage::Ended(result);
+        let waker = state.waker.take();
+        drop(state);
+        self.changed.notify_all();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl<V> State<V> {
+    /// The values or the error, once and when they are there.
+    fn take(&mut self) -> Option<Result<V>> {
+        match mem::replace(&mut self.stage, Stage::Taken) {
+            Stage::Ended(result) => Some(result),
+            other => {
+                self.stage = other;
+                None
+            }
+        }
+    }
+}
+
+impl<V> Download<V> {
+    /// Waits until the values are there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::CommandBuffer`] if the GPU failed, [`Error::InvalidState`] where the batch that the download belongs to
+    /// is not committed, or was dropped.
+    pub fn wait(self) -> Result<V> {
+        self.wait_until(None)
+    }
+
+    /// [`wait`](Download::wait) no longer than `timeout`. The values come once: later calls give
+    /// [`Error::InvalidState`].
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Download::wait), and [`Error::Timeout`]: the download goes on then.
+    pub fn wait_timeout(&mut self, timeout: Duration) -> Result<V> {
+        self.wait_until(Instant::now().checked_add(timeout))
+    }
+
+    fn wait_until(&self, deadline: Option<Instant>) -> Result<V> {
+        const FUNCTION: &str = "Download::wait";
+        let invalid = |why| Err(Error::InvalidState(Failure::new(FUNCTION, why)));
+        let mut state = self.slot.lock();
+        loop {
+            if let Some(result) = state.take() {
+                return result;
+            }
+            match state.stage {
+                Stage::Recorded => return invalid("the batch is not committed"),
+                Stage::Taken => return invalid("the values have been taken"),
+                Stage::Running | Stage::Ended(_) => {}
+            }
+            let changed = &self.slot.changed;
+            state = match deadline {
+                None => changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        let why = "the download has not completed";
+                        return Err(Error::Timeout(Failure::new(FUNCTION, why)));
+                    }
+                    let waited = changed.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Whether the download has ended, well or not.
+    pub fn is_completed(&self) -> bool {
+        matches!(self.slot.lock().stage, Stage::Ended(_) | Stage::Taken)
+    }
+
+    /// Calls `handler` with the values once they are there: on a thread of Metal's, or at once on this one if they are
+    /// already. What it must not wait for is said at [`Submission::on_completed`](crate::Submission::on_completed).
+    pub fn on_completed(self, handler: impl FnOnce(Result<V>) + Send + 'static) {
+        let mut state = self.slot.lock();
+        match state.take() {
+            Some(result) => {
+                drop(state);
+                handler(result);
+            }
+            None => state.handler = Some(Box::new(handler)),
+        }
+    }
+}
+
+impl<V> Future for Download<V> {
+    type Output = Result<V>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<V>> {
+        // The old waker is dropped, and the new one cloned, outside of the lock: both may be code of the caller's.
+        let waker = context.waker().clone();
+        let mut state = self.slot.lock();
+        if let Some(result) = state.take() {
+            return Poll::Ready(result);
+        }
+        let old = state.waker.replace(waker);
+        drop(state);
+        drop(old);
+        Poll::Pending
+    }
+}
+
+impl<V> fmt::Debug for Download<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Download")
+            .field("is_completed", &self.is_completed())
+            .finish()
+    }
+}
+
+/// The transfer's side of a download: the memory that is written, and where the values go.
+pub(super) struct Receiver<D: Destination> {
+    /// `None` once it has ended.
+    parts: Option<(D, Arc<Slot<D::Values>>)>,
+}
+
+impl<D: Destination> Receiver<D> {
+    pub(super) fn new(destination: D) -> (Receiver<D>, Download<D::Values>) {
+        let slot = Arc::new(Slot {
+            state: Mutex::new(State {
+                stage: Stage::Recorded,
+                waker: None,
+                handler: None,
+            }),
+            changed: Condvar::new(),
+        });
+        let receiver = Receiver {
+            parts: Some((destination, slot.clone())),
+        };
+        (receiver, Download { slot })
+    }
+}
+
+impl<D: Destination> HostMemory for Receiver<D> {
+    fn start(&self) {
+        if let Some((_, slot)) = &self.parts {
+            slot.lock().stage = Stage::Running;
+        }
+    }
+
+    fn finish(mut self: Box<Self>, result: &Result<()>) {
+        if let Some((destination, slot)) = self.parts.take() {
+            // SAFETY: a transfer that ended without an error has written all that it was to write.
+            slot.end(
+                result
+                    .clone()
+                    .map(|()| unsafe { destination.into_values() }),
+            );
+        }
+    }
+
+    fn leak(mut self: Box<Self>, error: &Error) {
+        if let Some((destination, slot)) = self.parts.take() {
+            mem::forget(destination);
+            slot.end(Err(error.clone()));
+        }
+    }
+}
+
+impl<D: Destination> Drop for Receiver<D> {
+    /// A batch that will never run: nobody waits for it for ever.
+    fn drop(&mut self) {
+        if let Some((destination, slot)) = self.parts.take() {
+            drop(destination);
+            let why = "the batch was not committed";
+            slot.end(Err(Error::InvalidState(Failure::new("Batch::drop", why))));
+        }
+    }
+}

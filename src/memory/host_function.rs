@@ -1,0 +1,92 @@
+//! Host functions: the CPU's turn in a queue's order.
+
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::callback::contain_panic;
+use crate::error::{Error, Result};
+use crate::handle::create;
+use crate::queue::CommandQueue;
+use crate::recording::RunningUses;
+use crate::submission::{Completion, Submission, completion_callback};
+use crate::sys;
+
+impl CommandQueue {
+    /// Calls `function`, on a thread of the bridge's, after all that was committed to the queue before, and has what is
+    /// committed later wait for its return. The calling thread does not wait.
+    ///
+    /// The function must not wait for work of the same queue: that waits for it. A panic of it ends there. It is
+    /// dropped uncalled where the queue's earlier work fails in a way that leaves it no turn.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`].
+    pub fn call_host_function(
+        &self,
+        function: impl FnOnce() + Send + 'static,
+    ) -> Result<Submission> {
+        let completion = Arc::new(Completion::new(RunningUses::default(), Vec::new()));
+        let call = Box::new(HostCall {
+            function: Mutex::new(Some(Box::new(function))),
+            completion: completion.clone(),
+        });
+        let context = Box::into_raw(call);
+        // SAFETY: the queue is live, and the context is one that the three functions take.
+        let committed = unsafe {
+            create(|error| {
+                sys::mtb_queue_call_host_function(
+                    self.as_ptr(),
+                    Some(call_function as _),
+                    Some(complete_call as _),
+                    context.cast(),
+                    Some(release_call as _),
+                    error,
+                )
+            })
+        };
+        match committed {
+            Ok(handle) => Ok(Submission::new(handle, completion, self.clone())),
+            Err(error) => {
+                // After an exception nobody knows whether the call comes: its context stays then.
+                if !matches!(error, Error::Internal(_)) {
+                    // SAFETY: the call failed, so the context is still ours.
+                    drop(unsafe { Box::from_raw(context) });
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The context of a host function: the function, taken by its call, and what its submission waits for.
+struct HostCall {
+    function: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    completion: Arc<Completion>,
+}
+
+unsafe extern "C" fn call_function(context: *mut c_void) {
+    // SAFETY: the context is a host call, which lives until the destructor.
+    let call = unsafe { &*context.cast::<HostCall>() };
+    let function = call
+        .function
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    if let Some(function) = function {
+        contain_panic(function);
+    }
+}
+
+unsafe extern "C" fn complete_call(completion: *const sys::mtb_completion, context: *mut c_void) {
+    // SAFETY: the context is a host call, which holds a reference to its completion; the bridge lends the other.
+    unsafe {
+        let call = &*context.cast::<HostCall>();
+        completion_callback(completion, Arc::as_ptr(&call.completion).cast_mut().cast());
+    }
+}
+
+unsafe extern "C" fn release_call(context: *mut c_void) {
+    // SAFETY: the context is a boxed host call, which the bridge gives back once.
+    let call = unsafe { Box::from_raw(context.cast::<HostCall>()) };
+    contain_panic(|| drop(call));
+}

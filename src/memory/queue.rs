@@ -1,0 +1,285 @@
+//! [`TransferQueue`]: transfers in the order of a queue.
+
+use std::fmt;
+use std::ops::Range;
+
+use bytemuck::Pod;
+
+use super::Memory;
+use super::batch::Batch;
+use super::download::Download;
+use super::place::Rectangle;
+use crate::buffer::Buffer;
+use crate::error::Result;
+use crate::queue::CommandQueue;
+use crate::submission::Submission;
+
+/// Transfers in the order of a [`CommandQueue`], by way of a [`Memory`]. Clones share both.
+///
+/// Each call is a [`Batch`] of one. The synchronous forms wait for the queue's earlier work: they must not be called
+/// where that waits for the caller, as in a completion handler of the same queue.
+#[derive(Clone)]
+pub struct TransferQueue {
+    memory: Memory,
+    queue: CommandQueue,
+}
+
+impl TransferQueue {
+    /// Both belong to one device.
+    pub(super) fn new(memory: Memory, queue: CommandQueue) -> TransferQueue {
+        TransferQueue { memory, queue }
+    }
+
+    /// What the transfers go by way of.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// The queue whose order the transfers keep.
+    pub fn command_queue(&self) -> &CommandQueue {
+        &self.queue
+    }
+
+    /// Begins to record transfers for one command buffer.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn batch<'h>(&self) -> Result<Batch<'h>> {
+        Batch::new(self)
+    }
+
+    /// Copies `values` to the byte at `offset` of `buffer`, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::upload`] and [`Batch::run`].
+    pub fn upload<T: Pod>(&self, values: &[T], buffer: &Buffer, offset: usize) -> Result<()> {
+        let mut batch = self.batch()?;
+        batch.upload(values, buffer, offset)?;
+        batch.run()
+    }
+
+    /// Copies rows of `values`, `pitch` bytes apart, to the rows of `buffer` at `rectangle`, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::upload_2d`] and [`Batch::run`].
+    pub fn upload_2d<T: Pod>(
+        &self,
+        values: &[T],
+        pitch: usize,
+        buffer: &Buffer,
+        rectangle: Rectangle,
+    ) -> Result<()> {
+        let mut batch = self.batch()?;
+        batch.upload_2d(values, pitch, buffer, rectangle)?;
+        batch.run()
+    }
+
+    /// Copies `values` to the byte at `offset` of `buffer`, without a wait. The transfer owns them until it has
+    /// completed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::upload_owned`] and [`Batch::commit`].
+    pub fn upload_async<T: Pod, O>(
+        &self,
+        values: O,
+        buffer: &Buffer,
+        offset: usize,
+    ) -> Result<Submission>
+    where
+        O: AsRef<[T]> + Send + 'static,
+    {
+        let mut batch = self.batch()?;
+        batch.upload_owned(values, buffer, offset)?;
+        batch.commit()
+    }
+
+    /// Copies `values` to the byte at `offset` of `buffer`, without a wait. The values are copied at the call.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::upload_staged`] and [`Batch::commit`].
+    pub fn upload_staged<T: Pod>(
+        &self,
+        values: &[T],
+        buffer: &Buffer,
+        offset: usize,
+    ) -> Result<Submission> {
+        let mut batch = self.batch()?;
+        batch.upload_staged(values, buffer, offset)?;
+        batch.commit()
+    }
+
+    /// Copies from the byte at `offset` of `buffer` to `values`, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::download`] and [`Batch::run`].
+    pub fn download<T: Pod>(&self, buffer: &Buffer, offset: usize, values: &mut [T]) -> Result<()> {
+        let mut batch = self.batch()?;
+        batch.download(buffer, offset, values)?;
+        batch.run()
+    }
+
+    /// Copies the rows of `buffer` at `rectangle` to rows of `values`, `pitch` bytes apart, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::download_2d`] and [`Batch::run`].
+    pub fn download_2d<T: Pod>(
+        &self,
+        buffer: &Buffer,
+        rectangle: Rectangle,
+        values: &mut [T],
+        pitch: usize,
+    ) -> Result<()> {
+        let mut batch = self.batch()?;
+        batch.download_2d(buffer, rectangle, values, pitch)?;
+        batch.run()
+    }
+
+    /// Copies `count` values from the byte at `offset` of `buffer`, without a wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::download_owned`] and [`Batch::commit`].
+    pub fn download_async<T: Pod + Send>(
+        &self,
+        buffer: &Buffer,
+        offset: usize,
+        count: usize,
+    ) -> Result<Download<Vec<T>>> {
+        let mut batch = self.batch()?;
+        let download = batch.download_owned(buffer, offset, count)?;
+        batch.commit()?;
+        Ok(download)
+    }
+
+    /// Copies from the byte at `offset` of `buffer` to all of `values`, without a wait. They come back with the
+    /// [`Download`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::download_into`] and [`Batch::commit`].
+    pub fn download_into<T: Pod, O>(
+        &self,
+        buffer: &Buffer,
+        offset: usize,
+        values: O,
+    ) -> Result<Download<O>>
+    where
+        O: AsMut<[T]> + Send + 'static,
+    {
+        let mut batch = self.batch()?;
+        let download = batch.download_into(buffer, offset, values)?;
+        batch.commit()?;
+        Ok(download)
+    }
+
+    /// Copies `size` bytes between buffers, each of any storage mode, and waits. Between shared buffers this thread
+    /// copies them, once the GPU is done with the queue's earlier work.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::copy`] and [`Batch::run`].
+    pub fn copy(
+        &self,
+        source: &Buffer,
+        source_offset: usize,
+        destination: &Buffer,
+        destination_offset: usize,
+        size: usize,
+    ) -> Result<()> {
+        let mut batch = self.batch()?;
+        batch.copy(source, source_offset, destination, destination_offset, size)?;
+        batch.run()
+    }
+
+    /// [`copy`](TransferQueue::copy) without a wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::copy`] and [`Batch::commit`].
+    pub fn copy_async(
+        &self,
+        source: &Buffer,
+        source_offset: usize,
+        destination: &Buffer,
+        destination_offset: usize,
+        size: usize,
+    ) -> Result<Submission> {
+        let mut batch = self.batch()?;
+        batch.copy(source, source_offset, destination, destination_offset, size)?;
+        batch.commit()
+    }
+
+    /// Copies rows of `source`, which begin at `offset` and are `pitch` bytes apart, to those of `destination` at
+    /// `rectangle`, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::copy_2d`] and [`Batch::run`].
+    pub fn copy_2d(
+        &self,
+        source: &Buffer,
+        offset: usize,
+        pitch: usize,
+        destination: &Buffer,
+        rectangle: Rectangle,
+    ) -> Result<()> {
+        let mut batch = self.batch()?;
+        batch.copy_2d(source, offset, pitch, destination, rectangle)?;
+        batch.run()
+    }
+
+    /// Fills the bytes of `range` with `value`, again and again, and waits: a type of 1, 2 or 4 bytes, and a range of a
+    /// whole number of them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::fill`] and [`Batch::run`].
+    pub fn fill<T: Pod>(&self, buffer: &Buffer, range: Range<usize>, value: T) -> Result<()> {
+        let mut batch = self.batch()?;
+        batch.fill(buffer, range, value)?;
+        batch.run()
+    }
+
+    /// [`fill`](TransferQueue::fill) without a wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::fill`] and [`Batch::commit`].
+    pub fn fill_async<T: Pod>(
+        &self,
+        buffer: &Buffer,
+        range: Range<usize>,
+        value: T,
+    ) -> Result<Submission> {
+        let mut batch = self.batch()?;
+        batch.fill(buffer, range, value)?;
+        batch.commit()
+    }
+
+    /// Fills the rows of `buffer` at `rectangle` with `value`, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::fill_2d`] and [`Batch::run`].
+    pub fn fill_2d<T: Pod>(&self, buffer: &Buffer, rectangle: Rectangle, value: T) -> Result<()> {
+        let mut batch = self.batch()?;
+        batch.fill_2d(buffer, rectangle, value)?;
+        batch.run()
+    }
+}
+
+impl fmt::Debug for TransferQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransferQueue")
+            .field("memory", &self.memory)
+            .field("queue", &self.queue)
+            .finish()
+    }
+}

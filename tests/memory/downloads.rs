@@ -1,0 +1,211 @@
+//! What comes back from a buffer: waited for, awaited, called back, leaked, dropped.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::mpsc;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+use metal_bridge_test_support::block_on;
+
+use crate::*;
+
+const LENGTH: usize = 10_000;
+
+/// Transfers, a private buffer, and what is in it.
+fn filled() -> (TransferQueue, Buffer, Vec<u8>) {
+    let (transfers, source) = (transfers(), buffer(LENGTH, StorageMode::Private));
+    let bytes = pattern(LENGTH, 1);
+    transfers.upload(&bytes, &source, 0).unwrap();
+    (transfers, source, bytes)
+}
+
+#[test]
+fn a_download_is_a_future() {
+    let (transfers, source, bytes) = filled();
+    let gate = hold(transfers.command_queue());
+    let mut download = pin!(transfers.download_async::<u8>(&source, 0, LENGTH).unwrap());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(download.as_mut().poll(&mut context).is_pending());
+    assert!(!download.is_completed());
+    let opener = thread::spawn(move || {
+        thread::sleep(SHORT);
+        gate.set_signaled_value(1).unwrap();
+    });
+    assert!(block_on(download.as_mut()).unwrap() == bytes);
+    opener.join().unwrap();
+    // The values come once.
+    assert!(download.is_completed());
+    assert!(matches!(
+        download.as_mut().poll(&mut context),
+        Poll::Pending
+    ));
+}
+
+#[test]
+fn a_download_can_be_waited_for_in_parts() {
+    let (transfers, source, bytes) = filled();
+    let gate = hold(transfers.command_queue());
+    let mut download = transfers.download_async::<u8>(&source, 0, LENGTH).unwrap();
+    assert_error(
+        download.wait_timeout(SHORT),
+        |e| matches!(e, Error::Timeout(_)),
+        "not completed",
+    );
+    gate.set_signaled_value(1).unwrap();
+    assert!(download.wait_timeout(LONG).unwrap() == bytes);
+    assert_error(
+        download.wait_timeout(LONG),
+        |e| matches!(e, Error::InvalidState(_)),
+        "have been taken",
+    );
+}
+
+#[test]
+fn a_download_calls_back_before_and_after_its_end() {
+    let (transfers, source, bytes) = filled();
+    let (sender, receiver) = mpsc::channel();
+    let gate = hold(transfers.command_queue());
+    let download = transfers.download_async::<u8>(&source, 0, LENGTH).unwrap();
+    let other = sender.clone();
+    download.on_completed(move |values| other.send((values, thread::current().id())).unwrap());
+    gate.set_signaled_value(1).unwrap();
+    let (values, thread) = receiver.recv_timeout(LONG).unwrap();
+    assert!(values.unwrap() == bytes);
+    assert_ne!(thread, thread::current().id());
+
+    let mut download = transfers
+        .download_into::<u8, _>(&source, 0, vec![0; 8])
+        .unwrap();
+    while !download.is_completed() {
+        thread::yield_now();
+    }
+    download.on_completed(move |values| sender.send((values, thread::current().id())).unwrap());
+    let (values, thread) = receiver.try_recv().unwrap();
+    assert_eq!(values.unwrap(), bytes[..8]);
+    assert_eq!(thread, thread::current().id());
+    // A panic of a handler on Metal's thread ends there.
+    let gate = hold(transfers.command_queue());
+    download = transfers
+        .download_into::<u8, _>(&source, 0, vec![0; 8])
+        .unwrap();
+    download.on_completed(|_| panic!("expected: the test's handler panics"));
+    gate.set_signaled_value(1).unwrap();
+    assert_eq!(
+        transfers
+            .download_async::<u8>(&source, 8, 8)
+            .unwrap()
+            .wait()
+            .unwrap(),
+        bytes[8..16]
+    );
+}
+
+#[test]
+fn typed_values_of_any_owner_come_back() {
+    let (transfers, target) = (transfers(), buffer(64, StorageMode::Private));
+    let values = [1.5f32, -2.0, 1e30];
+    transfers.upload(&values, &target, 3).unwrap();
+    assert_eq!(
+        transfers
+            .download_async::<f32>(&target, 3, 3)
+            .unwrap()
+            .wait()
+            .unwrap(),
+        values
+    );
+    let boxed: Box<[f32]> = Box::new([0.0; 2]);
+    let download = transfers
+        .download_into::<f32, _>(&target, 7, boxed)
+        .unwrap();
+    assert_eq!(*download.wait().unwrap(), values[1..]);
+    // An array lies in the owner itself.
+    let download = transfers
+        .download_into::<f32, _>(&target, 3, [0.0f32; 3])
+        .unwrap();
+    assert_eq!(download.wait().unwrap(), values);
+    transfers
+        .upload_async::<u16, _>([1u16, 2, 3, 4], &target, 0)
+        .unwrap();
+    let download = transfers.download_async::<u64>(&target, 0, 1).unwrap();
+    assert_eq!(download.wait().unwrap(), [0x0004_0003_0002_0001]);
+}
+
+#[test]
+fn a_leaked_or_dropped_download_harms_nobody() {
+    let (transfers, source, bytes) = filled();
+    let gate = hold(transfers.command_queue());
+    std::mem::forget(transfers.download_async::<u8>(&source, 0, LENGTH).unwrap());
+    drop(transfers.download_async::<u8>(&source, 0, LENGTH).unwrap());
+    let room = vec![0u8; LENGTH];
+    std::mem::forget(transfers.download_into::<u8, _>(&source, 0, room).unwrap());
+    let last = transfers.download_async::<u8>(&source, 0, LENGTH).unwrap();
+    gate.set_signaled_value(1).unwrap();
+    assert!(last.wait().unwrap() == bytes);
+}
+
+#[test]
+fn a_batch_that_is_dropped_ends_its_downloads() {
+    let (transfers, source, bytes) = filled();
+    let mut batch = transfers.batch().unwrap();
+    let mut download = batch.download_owned::<u8>(&source, 0, LENGTH).unwrap();
+    assert_error(
+        download.wait_timeout(LONG),
+        |e| matches!(e, Error::InvalidState(_)),
+        "is not committed",
+    );
+    drop(batch);
+    assert_error(
+        block_on(&mut download),
+        |e| matches!(e, Error::InvalidState(_)),
+        "was not committed",
+    );
+    // A leaked one keeps what it has: nobody waits for it.
+    let mut batch = transfers.batch().unwrap();
+    let leaked = batch.download_owned::<u8>(&source, 0, LENGTH).unwrap();
+    std::mem::forget(batch);
+    assert_error(
+        leaked.wait(),
+        |e| matches!(e, Error::InvalidState(_)),
+        "is not committed",
+    );
+    assert!(contents(&transfers, &source) == bytes);
+}
+
+#[test]
+fn uploads_let_go_of_what_they_owned_at_their_end() {
+    struct Owner(Vec<u8>, mpsc::Sender<()>);
+    impl AsRef<[u8]> for Owner {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    impl Drop for Owner {
+        fn drop(&mut self) {
+            self.1.send(()).unwrap();
+        }
+    }
+    let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
+    let (sender, receiver) = mpsc::channel();
+    let gate = hold(transfers.command_queue());
+    let submission = transfers
+        .upload_async(Owner(pattern(LENGTH, 3), sender.clone()), &target, 0)
+        .unwrap();
+    assert!(receiver.recv_timeout(SHORT).is_err());
+    gate.set_signaled_value(1).unwrap();
+    submission.wait().unwrap();
+    receiver.try_recv().unwrap();
+    assert!(contents(&transfers, &target) == pattern(LENGTH, 3));
+    // One that is refused, and one of a batch that is dropped.
+    transfers
+        .upload_async(Owner(pattern(LENGTH, 3), sender.clone()), &target, 1)
+        .unwrap_err();
+    receiver.try_recv().unwrap();
+    let mut batch = transfers.batch().unwrap();
+    batch
+        .upload_owned(Owner(pattern(LENGTH, 3), sender), &target, 0)
+        .unwrap();
+    assert!(receiver.try_recv().is_err());
+    drop(batch);
+    receiver.try_recv().unwrap();
+}

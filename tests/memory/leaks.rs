@@ -1,0 +1,105 @@
+//! Nothing is left behind: objects of the bridge, Objective-C objects, and new ones for each transfer.
+
+use metal_bridge::{LiveObjects, ObjectKind};
+use metal_bridge_test_support::{
+    SLACK, count_objects, in_child, print_live_objects, settled_objects,
+};
+
+use crate::*;
+
+/// Every form of transfer, with an odd length.
+fn transfer_everything(transfers: &TransferQueue, buffers: &[Buffer], values: &[u8]) {
+    let length = values.len();
+    for target in buffers {
+        transfers.upload(values, target, 1).unwrap();
+        transfers.upload_async(values.to_vec(), target, 2).unwrap();
+        transfers.upload_staged(values, target, 3).unwrap();
+        transfers.fill_async(target, 0..4, 7u8).unwrap();
+        for source in buffers.iter().filter(|source| !source.is_same(target)) {
+            transfers.copy_async(source, 1, target, 2, length).unwrap();
+        }
+        let download = transfers.download_async::<u8>(target, 3, length).unwrap();
+        drop(transfers.download_async::<u8>(target, 3, length).unwrap());
+        let mut batch = transfers.batch().unwrap();
+        batch.upload_owned(values.to_vec(), target, 0).unwrap();
+        let never = batch.download_owned::<u8>(target, 0, length).unwrap();
+        drop(batch);
+        assert!(never.wait().is_err());
+        download.wait().unwrap();
+        transfers.command_queue().call_host_function(|| {}).unwrap();
+    }
+    transfers.batch().unwrap().run().unwrap();
+}
+
+fn buffers(length: usize) -> Vec<Buffer> {
+    MODES.map(|mode| buffer(length, mode)).to_vec()
+}
+
+#[test]
+fn transfers_leave_nothing_behind() {
+    in_child("leaks::transfers_leave_nothing_behind", || {
+        count_objects();
+        let round = || {
+            let transfers = transfers();
+            for length in [100, 100_000] {
+                transfer_everything(&transfers, &buffers(length + 8), &pattern(length, 1));
+            }
+        };
+        round();
+        let handles = settled_handles();
+        let objects = settled_objects(i64::MIN);
+        for _ in 0..5 {
+            round();
+        }
+        let after = settled_objects(objects + SLACK);
+        if after > objects + SLACK {
+            print_live_objects();
+        }
+        assert!(after <= objects + SLACK, "{objects} objects became {after}");
+        assert!(settled_handles().same_live(&handles), "{handles:?}");
+    });
+}
+
+/// Counts of the bridge's objects, once its threads have let go of what has completed.
+fn settled_handles() -> LiveObjects {
+    let mut before = Device::live_objects();
+    loop {
+        std::thread::sleep(SHORT);
+        let now = Device::live_objects();
+        if now == before {
+            return now;
+        }
+        before = now;
+    }
+}
+
+/// Once the pools are warm, transfers make command buffers and nothing else of the bridge's.
+#[test]
+fn a_steady_stream_makes_nothing_new() {
+    in_child("leaks::a_steady_stream_makes_nothing_new", || {
+        let (transfers, buffers, values) = (transfers(), buffers(100_008), pattern(100_000, 1));
+        for _ in 0..5 {
+            transfer_everything(&transfers, &buffers, &values);
+        }
+        let before = Device::live_objects();
+        let (allocated, statistics) = (
+            device().current_allocated_size(),
+            transfers.memory().statistics(),
+        );
+        for _ in 0..20 {
+            transfer_everything(&transfers, &buffers, &values);
+        }
+        let after = Device::live_objects();
+        for kind in [
+            ObjectKind::Buffer,
+            ObjectKind::CommandQueue,
+            ObjectKind::SharedEvent,
+        ] {
+            assert_eq!(after.made(kind), before.made(kind), "{kind:?}");
+        }
+        assert_eq!(device().current_allocated_size(), allocated);
+        let staging = transfers.memory().statistics().staging;
+        assert_eq!(staging.misses, statistics.staging.misses);
+        assert!(staging.hits > statistics.staging.hits);
+    });
+}
