@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 
 #include "context.h"
 #include "faults.h"
 #include "sanitizer.h"
-#include "settings.h"
 #include "watchdog.h"
 
 namespace smtl {
@@ -159,47 +157,6 @@ const smtl_context *core::abandon_kernel(int signal_number, const void *address)
 void core::abandon_kernel() {
     current->fail(SMTL_FAILURE_ACCESS, current->checks->error());
     smtl_continue(abandon_kernel(SIGTRAP, nullptr));
-}
-
-smtl_failure core::fault_kind() const {
-    switch (fault_signal) {
-    case SIGSEGV:
-    case SIGBUS:
-        return stacks.in_guard(fault_address) ? SMTL_FAILURE_STACK : SMTL_FAILURE_ACCESS;
-    case watchdog_signal:
-        return SMTL_FAILURE_TIMEOUT;
-    default:
-        return SMTL_FAILURE_TRAP;
-    }
-}
-
-std::string core::describe_fault() const {
-    std::string text = "kernel '" + std::string(current->kernel->image->name) + "' ";
-    switch (fault_signal) {
-    case SIGSEGV:
-    case SIGBUS:
-        if (stacks.in_guard(fault_address))
-            text += "used more stack than the " + std::to_string(stacks.size()) + " bytes that a thread has";
-        else
-            text += "accessed invalid memory at " + describe_address(*current->dispatch, fault_address);
-        break;
-    case watchdog_signal: {
-        char seconds[32];
-        std::snprintf(seconds, sizeof seconds, "%g", current_settings().timeout);
-        text += std::string("ran longer than the ") + seconds + " s of SOFTWARE_METAL_TIMEOUT";
-        break;
-    }
-    case SIGFPE:
-        text += "divided an integer by zero";
-        break;
-    default:
-        text += "executed a trap";
-    }
-    text += ", in threadgroup (" + std::to_string(threadgroup_position[0]) + ", " +
-            std::to_string(threadgroup_position[1]) + ", " + std::to_string(threadgroup_position[2]) + ")";
-    if (blocks)
-        text += ", thread " + std::to_string(thread);
-    return text;
 }
 
 } // namespace smtl

@@ -26,6 +26,10 @@ constexpr size_t threadgroup_memory_alignment = 128;
  * results of the one before have been read. */
 constexpr uint32_t exchanges_per_simdgroup = simd_width + 1;
 
+/* Lanes that talk while others of their simdgroup wait for them in a threadgroup barrier come to it themselves, or never:
+ * no kernel says so much before. */
+constexpr uint32_t most_meetings = 1 << 22;
+
 struct open_exchange : smtl_exchange {
     uint32_t site;
 };
@@ -36,6 +40,7 @@ struct alignas(128) simdgroup {
     uint32_t at_barrier; /* lanes that wait in a threadgroup barrier */
     uint32_t open_count; /* exchanges in which lanes wait */
     uint32_t last_site;  /* of the exchange that completed last */
+    uint32_t meetings;   /* exchanges that completed while other lanes waited in a threadgroup barrier, the same one */
     uint32_t completed;  /* index of that exchange */
     uint64_t free;       /* exchanges that are neither open nor `completed` */
     uint8_t open[simd_width];
@@ -75,6 +80,10 @@ struct core : smtl_core {
     void reset_threads();
     smtl_failure fault_kind() const;
     std::string describe_fault() const;
+    std::string describe_threadgroup() const;
+    std::string describe_waiting() const;
+    /* The last exchange of the simdgroup was one too many. */
+    [[noreturn]] __attribute__((noinline)) void fail_deadlock(const simdgroup &group);
 
     bool prepare_checks(std::string &problem);
     void release_barrier();
@@ -97,6 +106,7 @@ struct core : smtl_core {
     const smtl_context *native_context();
 
     uint32_t thread_count, alive, waiting_at_barrier;
+    uint32_t barrier_site; /* where the last thread came to a barrier */
     uint32_t simdgroup_count;
     uint32_t running_stack; /* of the thread that starts or has ended; that of others is in `stack_of` */
     bool blocks, shuffle;

@@ -58,6 +58,7 @@ void core::reset_threads() {
         group.at_barrier = 0;
         group.open_count = 0;
         group.last_site = 0;
+        group.meetings = 0;
         group.completed = 0;
         group.free = ((uint64_t(1) << exchanges_per_simdgroup) - 1) & ~uint64_t(1);
     }
@@ -151,6 +152,7 @@ void core::release_barrier() {
     for (uint32_t s = 0; s < simdgroup_count; ++s) {
         simdgroups[s].ready |= simdgroups[s].at_barrier;
         simdgroups[s].at_barrier = 0;
+        simdgroups[s].meetings = 0;
     }
 }
 
@@ -169,6 +171,7 @@ SMTL_ALWAYS_INLINE const smtl_context *core::barrier(uint32_t site, uint32_t mem
     if (__builtin_expect(!successor_takes_over(group), false))
         return barrier_in_general(site, memory);
     ++waiting_at_barrier;
+    barrier_site = site;
     group.at_barrier |= lane_bit(thread);
     return pass_on(group);
 }
@@ -176,6 +179,7 @@ SMTL_ALWAYS_INLINE const smtl_context *core::barrier(uint32_t site, uint32_t mem
 const smtl_context *core::barrier_in_general(uint32_t site, uint32_t memory) {
     if (__builtin_expect(current->checks != nullptr, false))
         current->checks->arrive(site, memory, contexts[thread].instruction);
+    barrier_site = site;
     if (++waiting_at_barrier == alive) {
         release_barrier();
         uint32_t s = 0;
@@ -226,6 +230,8 @@ void core::complete_exchange(simdgroup &group) {
     if (!(all[index].site & SMTL_STEP_SITE))
         group.last_site = all[index].site;
     group.ready |= all[index].active;
+    if (__builtin_expect(group.at_barrier != 0, false) && ++group.meetings == most_meetings)
+        fail_deadlock(group);
 }
 
 SMTL_ALWAYS_INLINE void core::join(open_exchange &meeting, const void *value, uint32_t size) {

@@ -1,5 +1,7 @@
 /* Kernels that go wrong: the dispatch fails with a message, and everything stays usable. */
+#include <chrono>
 #include <csignal>
+#include <string>
 #include <thread>
 
 #include <sys/mman.h>
@@ -36,6 +38,22 @@ kernel void spin(device atomic_uint *x [[buffer(0)]], uint i [[thread_position_i
             ;
     threadgroup_barrier(mem_flags::mem_device);
     atomic_store_explicit(&x[0], 1u, memory_order_relaxed);
+}
+kernel void wait_apart(device uint *x [[buffer(0)]], constant uint &patience [[buffer(1)]], uint i [[thread_index_in_threadgroup]]) {
+    uint rounds = 0;
+    if (i % 32 < 3)
+        while (simd_sum(1u) < 32 && rounds < patience)
+            ++rounds;
+    threadgroup_barrier(mem_flags::mem_device);
+    x[i] = rounds;
+}
+kernel void barriers_apart(device uint *x [[buffer(0)]], constant uint &patience [[buffer(1)]], uint i [[thread_index_in_threadgroup]]) {
+    uint rounds = 0;
+    if (i % 2 == 0)
+        for (; rounds < patience; ++rounds)
+            simdgroup_barrier(mem_flags::mem_device);
+    threadgroup_barrier(mem_flags::mem_device);
+    x[i] = rounds;
 }
 kernel void increment(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {
     threadgroup_barrier(mem_flags::mem_device);
@@ -136,6 +154,25 @@ void host_faults() {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == seen_by_host);
 }
 
+/* Lanes that wait in different ways for each other: those that can go on do, however long it takes them, but not for ever. */
+void waiting_apart(metal_program &program) {
+    for (const char *name : {"wait_apart", "barriers_apart"}) {
+        std::vector<uint32_t> x(64);
+        uint32_t patience = 1000;
+        CHECK(dispatch(program.kernel(name)).buffer(0, x).constant(1, patience).run({64}, {64}).empty());
+        CHECK(x[0] == patience && x[2] == patience && x[33] == (std::string(name) == "wait_apart" ? patience : 0) && x[63] == 0);
+        patience = ~0u;
+        const std::string apart = std::string(name) == "wait_apart" ? "29 threads wait" : "16 threads wait";
+        const auto begun = std::chrono::steady_clock::now();
+        dispatch forever(program.kernel(name));
+        CHECK(mentions(forever.buffer(0, x).constant(1, patience).run({64}, {64}),
+                       {name, "deadlock", "threadgroup (0, 0, 0)", apart.c_str(), "at threadgroup_barrier in line", "SIMD-group functions"}));
+        CHECK(forever.failure == SMTL_FAILURE_TIMEOUT);
+        CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(30));
+        still_works(program);
+    }
+}
+
 /* A thread that waits for one which cannot run. In a process of its own: the engine reads the setting once. */
 void endless() {
     const pid_t child = fork();
@@ -144,7 +181,7 @@ void endless() {
         metal_program program(source);
         std::vector<uint32_t> x(1);
         for (int round = 0; round < 3; ++round) {
-            CHECK(mentions(dispatch(program.kernel("spin")).buffer(0, x).run({64 * 8}, {64}), {"spin", "0.25 s", "thread 5"}));
+            CHECK(mentions(dispatch(program.kernel("spin")).buffer(0, x).run({64 * 8}, {64}), {"spin", "0.25 s", "thread 5", "5 threads wait at threadgroup_barrier in line"}));
             still_works(program);
         }
         _exit(check::failed == 0 ? 0 : 1);
@@ -164,6 +201,7 @@ int main() {
     memory(program);
     arithmetic(program);
     stack(program);
+    waiting_apart(program);
     from_many_threads(program);
     host_faults();
     return check::report("engine_faults_test");
