@@ -70,13 +70,17 @@ fn build_for_apple(root: &Path) -> Result<(), String> {
         native: [words(&native), sanitizer_flags()].concat(),
         c: words("-std=gnu17"),
         objective_c: words("-fno-objc-arc -fblocks -fobjc-exceptions"),
-        cxx: Vec::new(),
+        cxx: words("-std=c++17"),
     };
     let generated = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("generated");
     bridge_kernels::embed(&root.join("native"), &generated)?;
     let mut objects = Objects::new(None);
     for folder in [&root.join("native/bridge"), &generated] {
         objects.add(folder, &flags, std::slice::from_ref(&include))?;
+    }
+    if is_cuda_runtime_wanted() {
+        objects.add(&root.join("native/cuda"), &flags, &[])?;
+        println!("cargo::rustc-link-lib=c++");
     }
     objects.archive("metal_bridge_native")?;
     // CoreGraphics: without it MTLCreateSystemDefaultDevice() finds no device in a command-line program.
@@ -157,6 +161,9 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
     for folder in [&native.join("bridge"), &software, &generated] {
         objects.add(folder, &flags, &includes)?;
     }
+    if is_cuda_runtime_wanted() {
+        objects.add(&native.join("cuda"), &flags, &includes)?;
+    }
     objects.archive("metal_bridge_native")?;
 
     for folder in &toolchain.library_folders {
@@ -169,6 +176,10 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
     let exported = [dialect, settings.words("NATIVE_FLAGS")].concat();
     export_metadata(&toolchain.clang.display().to_string(), &exported, &includes);
     Ok(())
+}
+
+fn is_cuda_runtime_wanted() -> bool {
+    env::var_os("CARGO_FEATURE_CUDA_RUNTIME").is_some()
 }
 
 /// What a crate that depends on this one needs to compile Objective-C beside it: `DEP_METAL_BRIDGE_CLANG`, `_FLAGS` and

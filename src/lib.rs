@@ -156,6 +156,8 @@ mod command;
 mod compute;
 mod constants;
 mod contents;
+#[cfg(feature = "cuda-runtime")]
+pub mod cuda;
 mod device;
 mod error;
 mod event;

@@ -99,3 +99,10 @@ uint64_t mtb_device_current_allocated_size(const mtb_device *device)
     return device ? [device->metal currentAllocatedSize] : 0;
     MTBI_LEAVE(0)
 }
+
+uint64_t mtb_device_peer_group_id(const mtb_device *device)
+{
+    MTBI_ENTER
+    return device ? [device->metal peerGroupID] : 0;
+    MTBI_LEAVE(0)
+}

@@ -8,8 +8,8 @@
 static const size_t default_limit = 64;
 /* Metal documents no bound. This one catches a count that can only be a mistake. */
 static const size_t largest_limit = 1 << 16;
-/* Room for transfers, however small the caller's queue: Metal itself does not care. */
-static const size_t transfer_limit = 64;
+/* Room for transfers is that of the caller's own command buffers, but no less than this. */
+static const size_t least_transfers = 64;
 
 mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error)
 {
@@ -32,8 +32,9 @@ mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_
     queue->device = mtb_device_retain(device);
     size_t limit = max_command_buffers ? max_command_buffers : default_limit;
     queue->rooms[MTBI_ROOM_CALLERS].limit = limit;
-    queue->rooms[MTBI_ROOM_TRANSFERS].limit = transfer_limit;
-    queue->metal = [device->metal newCommandQueueWithMaxCommandBufferCount:limit + transfer_limit];
+    size_t transfers = limit > least_transfers ? limit : least_transfers;
+    queue->rooms[MTBI_ROOM_TRANSFERS].limit = transfers;
+    queue->metal = [device->metal newCommandQueueWithMaxCommandBufferCount:limit + transfers];
     if (!queue->metal) {
         FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a queue of %zu command buffers", limit);
         mtb_queue_release(queue);

@@ -216,6 +216,8 @@ void mtb_device_get_info(const mtb_device *device, mtb_device_info *info);
 bool mtb_device_supports_family(const mtb_device *device, int64_t family);
 /* Bytes that this process now has allocated on the device. */
 uint64_t mtb_device_current_allocated_size(const mtb_device *device);
+/* peerGroupID: devices of one group, where it is not zero, use each other's buffers through remote views. */
+uint64_t mtb_device_peer_group_id(const mtb_device *device);
 
 /* ------------------------------------------------------------------------------------------------ buffers */
 

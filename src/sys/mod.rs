@@ -349,6 +349,7 @@ abi! {
     pub fn mtb_device_get_info(device: *const mtb_device, info: *mut mtb_device_info);
     pub fn mtb_device_supports_family(device: *const mtb_device, family: i64) -> bool;
     pub fn mtb_device_current_allocated_size(device: *const mtb_device) -> u64;
+    pub fn mtb_device_peer_group_id(device: *const mtb_device) -> u64;
 
     pub fn mtb_buffer_create(
         device: *mut mtb_device,

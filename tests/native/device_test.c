@@ -67,6 +67,7 @@ static void null_handles_have_harmless_getters(void)
     mtb_device_get_info(shared.device, NULL);
     CHECK(!mtb_device_supports_family(NULL, MTB_FAMILY_COMMON1));
     CHECK(mtb_device_current_allocated_size(NULL) == 0);
+    CHECK(mtb_device_peer_group_id(NULL) == 0);
     CHECK(mtb_buffer_length(NULL) == 0 && mtb_buffer_contents(NULL) == NULL && mtb_buffer_copy_label(NULL) == NULL);
     CHECK(mtb_buffer_gpu_address(NULL) == 0 && mtb_buffer_device_id(NULL) == 0);
     CHECK(mtb_library_function_count(NULL) == 0 && mtb_library_function_name(NULL, 0) == NULL);

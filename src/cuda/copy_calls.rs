@@ -1,0 +1,329 @@
+//! Calls: copies.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use super::calls::calls;
+use super::codes::*;
+use super::devices::{Context, Device};
+use super::failure::{Failed, Outcome, require};
+use super::handles::{DefaultStream, stream};
+use super::pointers::Memory;
+use super::stream::Stream;
+use super::transfer::Transfer;
+use super::types::*;
+use crate::sys;
+
+calls! {
+    /// Copies in the default stream. Waits for the end, except between two places of device memory.
+    cudaMemcpy, cudaMemcpy_ptds = memcpy(
+        destination: *mut c_void,
+        source: *const c_void,
+        count: usize,
+        kind: cudaMemcpyKind,
+    );
+    /// Copies in a stream. Waits only where the host's side is pageable and is written, and between host memories.
+    cudaMemcpyAsync, cudaMemcpyAsync_ptsz = memcpy_async(
+        destination: *mut c_void,
+        source: *const c_void,
+        count: usize,
+        kind: cudaMemcpyKind,
+        stream: cudaStream_t,
+    );
+    /// Copies rows.
+    cudaMemcpy2D, cudaMemcpy2D_ptds = memcpy_2d(
+        destination: *mut c_void,
+        destination_pitch: usize,
+        source: *const c_void,
+        source_pitch: usize,
+        width: usize,
+        height: usize,
+        kind: cudaMemcpyKind,
+    );
+    /// Copies rows in a stream.
+    cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz = memcpy_2d_async(
+        destination: *mut c_void,
+        destination_pitch: usize,
+        source: *const c_void,
+        source_pitch: usize,
+        width: usize,
+        height: usize,
+        kind: cudaMemcpyKind,
+        stream: cudaStream_t,
+    );
+    /// Copies between devices, in the default stream of the current one.
+    cudaMemcpyPeer, cudaMemcpyPeer_ptds = memcpy_peer(
+        destination: *mut c_void,
+        destination_device: c_int,
+        source: *const c_void,
+        source_device: c_int,
+        count: usize,
+    );
+    /// Copies between devices in a stream.
+    cudaMemcpyPeerAsync, cudaMemcpyPeerAsync_ptsz = memcpy_peer_async(
+        destination: *mut c_void,
+        destination_device: c_int,
+        source: *const c_void,
+        source_device: c_int,
+        count: usize,
+        stream: cudaStream_t,
+    );
+}
+
+/// Rows of bytes, and the pitches of both sides.
+struct Rows {
+    width: usize,
+    height: usize,
+    source_pitch: usize,
+    destination_pitch: usize,
+}
+
+impl Rows {
+    fn flat(count: usize) -> Rows {
+        Rows {
+            width: count,
+            height: 1,
+            source_pitch: count,
+            destination_pitch: count,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.width == 0 || self.height == 0
+    }
+}
+
+/// Bytes from the first of the first row to the last of the last one.
+pub(super) fn extent(pitch: usize, width: usize, height: usize) -> Outcome<usize> {
+    let extent = pitch
+        .checked_mul(height - 1)
+        .and_then(|bytes| bytes.checked_add(width));
+    extent.ok_or_else(|| {
+        let message =
+            format!("{height} rows {pitch} bytes apart are more than there are addresses");
+        Failed::new(cudaErrorInvalidValue, message)
+    })
+}
+
+/// Whether the two sides fit the direction.
+fn check_direction(source: &Memory, destination: &Memory, kind: cudaMemcpyKind) -> Outcome {
+    // Pinned memory is mapped for the devices, at the same address. Managed memory is both.
+    let fits = |memory: &Memory, on_host: bool| {
+        if on_host {
+            !memory.is_device()
+        } else {
+            !memory.is_pageable()
+        }
+    };
+    let (from_host, to_host) = match kind {
+        cudaMemcpyHostToHost => (true, true),
+        cudaMemcpyHostToDevice => (true, false),
+        cudaMemcpyDeviceToHost => (false, true),
+        cudaMemcpyDeviceToDevice => (false, false),
+        _ => return Ok(()),
+    };
+    require(
+        fits(source, from_host) && fits(destination, to_host),
+        cudaErrorInvalidValue,
+        || "the pointers do not fit the direction of the copy".to_owned(),
+    )
+}
+
+/// Copies in `stream`; `waits` says whether the call is one of the synchronous ones.
+///
+/// # Safety
+///
+/// Host memory is valid: until the call returns where that waits for the copy, or the copy is done.
+unsafe fn copy(
+    stream: &Arc<Stream>,
+    (source, destination): (*const c_void, *mut c_void),
+    rows: &Rows,
+    kind: cudaMemcpyKind,
+    waits: bool,
+) -> Outcome {
+    require(
+        kind <= cudaMemcpyDefault,
+        cudaErrorInvalidMemcpyDirection,
+        || format!("there is no direction {kind}"),
+    )?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let is_pitched = rows.height > 1;
+    let pitches = rows.source_pitch.min(rows.destination_pitch);
+    require(
+        !is_pitched || pitches >= rows.width,
+        cudaErrorInvalidPitchValue,
+        || format!("a pitch of {pitches} bytes for rows of {}", rows.width),
+    )?;
+    let side = |pointer, pitch| Memory::at(pointer, extent(pitch, rows.width, rows.height)?);
+    let source = side(source, rows.source_pitch)?;
+    let destination = side(destination, rows.destination_pitch)?;
+    check_direction(&source, &destination, kind)?;
+
+    let context = &stream.context;
+    let places = (
+        source.place(context, rows.source_pitch)?,
+        destination.place(context, rows.destination_pitch)?,
+    );
+    let runs = if waits {
+        !(source.is_device() && destination.is_device())
+    } else {
+        // CUDA's documentation: to pageable memory, and between host memories.
+        destination.is_pageable() || (source.is_host() && destination.is_host())
+    };
+    // The source may be gone when the call has returned.
+    let host = if runs {
+        sys::MTB_HOST_BORROWED
+    } else {
+        sys::MTB_HOST_COPIED
+    };
+    let transfer = Transfer::new(stream)?;
+    // SAFETY: the caller's promise. Pageable memory that is written to is waited for.
+    unsafe { transfer.copy(places.0, places.1, (rows.width, rows.height), host) }?;
+    if runs {
+        transfer.run()
+    } else {
+        transfer.commit().map(drop)
+    }
+}
+
+unsafe fn memcpy(
+    default: DefaultStream,
+    destination: *mut c_void,
+    source: *const c_void,
+    count: usize,
+    kind: cudaMemcpyKind,
+) -> Outcome {
+    let stream = stream(default, std::ptr::null_mut())?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        copy(
+            &stream,
+            (source, destination),
+            &Rows::flat(count),
+            kind,
+            true,
+        )
+    }
+}
+
+unsafe fn memcpy_async(
+    default: DefaultStream,
+    destination: *mut c_void,
+    source: *const c_void,
+    count: usize,
+    kind: cudaMemcpyKind,
+    handle: cudaStream_t,
+) -> Outcome {
+    let stream = stream(default, handle)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        copy(
+            &stream,
+            (source, destination),
+            &Rows::flat(count),
+            kind,
+            false,
+        )
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "CUDA's")]
+unsafe fn memcpy_2d(
+    default: DefaultStream,
+    destination: *mut c_void,
+    destination_pitch: usize,
+    source: *const c_void,
+    source_pitch: usize,
+    width: usize,
+    height: usize,
+    kind: cudaMemcpyKind,
+) -> Outcome {
+    let stream = stream(default, std::ptr::null_mut())?;
+    let rows = Rows {
+        width,
+        height,
+        source_pitch,
+        destination_pitch,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { copy(&stream, (source, destination), &rows, kind, true) }
+}
+
+#[expect(clippy::too_many_arguments, reason = "CUDA's")]
+unsafe fn memcpy_2d_async(
+    default: DefaultStream,
+    destination: *mut c_void,
+    destination_pitch: usize,
+    source: *const c_void,
+    source_pitch: usize,
+    width: usize,
+    height: usize,
+    kind: cudaMemcpyKind,
+    handle: cudaStream_t,
+) -> Outcome {
+    let stream = stream(default, handle)?;
+    let rows = Rows {
+        width,
+        height,
+        source_pitch,
+        destination_pitch,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { copy(&stream, (source, destination), &rows, kind, false) }
+}
+
+/// Checks that `count` bytes from `pointer` on are memory of this device.
+fn check_owner(pointer: *const c_void, count: usize, device: c_int) -> Outcome {
+    let device = Device::at(device)?;
+    if count == 0 {
+        return Ok(());
+    }
+    let is_owner = match Memory::at(pointer, count)? {
+        // Memory of the host is every device's.
+        Memory::Known(allocation, _) => {
+            allocation.is_on_host() || allocation.context.device.index == device.index
+        }
+        Memory::Pageable(_) => false,
+    };
+    require(is_owner, cudaErrorInvalidValue, || {
+        format!(
+            "{count} bytes at {pointer:p} are not of device {}",
+            device.index
+        )
+    })
+}
+
+unsafe fn memcpy_peer(
+    default: DefaultStream,
+    destination: *mut c_void,
+    destination_device: c_int,
+    source: *const c_void,
+    source_device: c_int,
+    count: usize,
+) -> Outcome {
+    Context::current()?;
+    check_owner(destination, count, destination_device)?;
+    check_owner(source, count, source_device)?;
+    let kind = cudaMemcpyDeviceToDevice;
+    // SAFETY: the caller's promise.
+    unsafe { memcpy(default, destination, source, count, kind) }
+}
+
+unsafe fn memcpy_peer_async(
+    default: DefaultStream,
+    destination: *mut c_void,
+    destination_device: c_int,
+    source: *const c_void,
+    source_device: c_int,
+    count: usize,
+    handle: cudaStream_t,
+) -> Outcome {
+    Context::current()?;
+    check_owner(destination, count, destination_device)?;
+    check_owner(source, count, source_device)?;
+    let kind = cudaMemcpyDeviceToDevice;
+    // SAFETY: the caller's promise.
+    unsafe { memcpy_async(default, destination, source, count, kind, handle) }
+}

@@ -1,0 +1,235 @@
+//! The process's devices, each thread's current one, and what a device has from its first use until it is reset.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use super::codes::*;
+use super::commands::Sticky;
+use super::failure::{Failed, Outcome};
+use super::stream::{Role, Stream};
+use crate::error::text;
+use crate::handle::{Handle, create};
+use crate::sys;
+
+/// A device of the system, for as long as the process lives.
+pub(super) struct Device {
+    pub(super) index: i32,
+    pub(super) handle: Handle<sys::mtb_device>,
+    pub(super) name: String,
+    pub(super) limits: sys::mtb_device_info,
+    context: Mutex<Option<Arc<Context>>>,
+    /// The devices whose memory this one may use.
+    pub(super) peers: Mutex<BTreeSet<i32>>,
+}
+
+// SAFETY: the only pointer in it, the name in `limits`, is not used: `name` is the copy.
+unsafe impl Send for Device {}
+// SAFETY: as above.
+unsafe impl Sync for Device {}
+
+/// What a device has from its first use until it is reset.
+pub(super) struct Context {
+    pub(super) device: &'static Device,
+    pub(super) memory: Handle<sys::mtb_memory>,
+    pub(super) sticky: Sticky,
+    legacy: Mutex<Option<Arc<Stream>>>,
+    streams: Mutex<Streams>,
+}
+
+#[derive(Default)]
+struct Streams {
+    all: Vec<Weak<Stream>>,
+    /// Destroyed with work pending: kept until that is done.
+    retired: Vec<Arc<Stream>>,
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+static DEVICES: OnceLock<Vec<Device>> = OnceLock::new();
+
+thread_local! {
+    static CURRENT: Cell<i32> = const { Cell::new(0) };
+}
+
+/// All devices; empty without a Metal.
+pub(super) fn all() -> &'static [Device] {
+    DEVICES.get_or_init(find)
+}
+
+fn find() -> Vec<Device> {
+    if !cfg!(metal_backend) {
+        return Vec::new();
+    }
+    // SAFETY: takes nothing and may be called from any thread.
+    let count = unsafe { sys::mtb_device_count() };
+    let mut handles: Vec<_> = (0..count)
+        // SAFETY: returns an owned device, or NULL and an owned error.
+        .filter_map(|index| unsafe { create(|error| sys::mtb_device_create_at(index, error)) }.ok())
+        .collect();
+    if handles.is_empty() {
+        // SAFETY: as above.
+        handles.extend(unsafe { create(|error| sys::mtb_device_create_default(error)) });
+    }
+    let numbered = (0..).zip(handles);
+    numbered
+        .map(|(index, handle)| Device::new(index, handle))
+        .collect()
+}
+
+impl Device {
+    fn new(index: i32, handle: Handle<sys::mtb_device>) -> Device {
+        let mut info = MaybeUninit::<sys::mtb_device_info>::uninit();
+        // SAFETY: the device is live; the call fills the structure, whose name lives as long as the device.
+        let (limits, name) = unsafe {
+            sys::mtb_device_get_info(handle.as_ptr(), info.as_mut_ptr());
+            let info = info.assume_init();
+            (info, text(info.name))
+        };
+        Device {
+            index,
+            handle,
+            name,
+            limits,
+            context: Mutex::default(),
+            peers: Mutex::default(),
+        }
+    }
+
+    /// The device of this number.
+    pub(super) fn at(index: i32) -> Outcome<&'static Device> {
+        let devices = all();
+        if devices.is_empty() {
+            return Err(cudaErrorNoDevice.into());
+        }
+        let found = usize::try_from(index).ok().and_then(|i| devices.get(i));
+        found.ok_or_else(|| {
+            let message = format!("device {index}, where there are {}", devices.len());
+            Failed::new(cudaErrorInvalidDevice, message)
+        })
+    }
+
+    /// The calling thread's device.
+    pub(super) fn current() -> Outcome<&'static Device> {
+        Device::at(CURRENT.get())
+    }
+
+    pub(super) fn make_current(&self) {
+        CURRENT.set(self.index);
+    }
+
+    /// What the device has, made at its first use. Fails with what the device's earlier work failed with.
+    pub(super) fn context(&'static self) -> Outcome<Arc<Context>> {
+        let mut slot = lock(&self.context);
+        let context = match &*slot {
+            Some(context) => context.clone(),
+            None => slot.insert(Context::new(self)?).clone(),
+        };
+        context.sticky.check()?;
+        Ok(context)
+    }
+
+    /// What the device has, where it has been used, failed or not.
+    pub(super) fn context_in_use(&self) -> Option<Arc<Context>> {
+        lock(&self.context).clone()
+    }
+
+    /// Forgets what the device has; the next use makes it anew.
+    pub(super) fn take_context(&self) -> Option<Arc<Context>> {
+        lock(&self.context).take()
+    }
+
+    /// The failure of the device's earlier work, if there is one.
+    pub(super) fn failure(&self) -> cudaError_t {
+        lock(&self.context)
+            .as_ref()
+            .map_or(cudaSuccess, |context| context.sticky.get())
+    }
+
+    /// Bytes that the process has allocated on the device.
+    pub(super) fn allocated(&self) -> u64 {
+        // SAFETY: the device is live.
+        unsafe { sys::mtb_device_current_allocated_size(self.handle.as_ptr()) }
+    }
+}
+
+impl Context {
+    /// The context of the calling thread's device.
+    pub(super) fn current() -> Outcome<Arc<Context>> {
+        Device::current()?.context()
+    }
+
+    fn new(device: &'static Device) -> Outcome<Arc<Context>> {
+        // SAFETY: the device is live; the call returns an owned memory, or NULL and an owned error.
+        let memory = unsafe {
+            create(|error| sys::mtb_memory_create(device.handle.as_ptr(), ptr::null(), error))
+        }?;
+        let context = Arc::new(Context {
+            device,
+            memory,
+            sticky: Sticky::default(),
+            legacy: Mutex::default(),
+            streams: Mutex::default(),
+        });
+        let legacy = Stream::new(&context, Role::Legacy, 0)?;
+        *lock(&context.legacy) = Some(legacy);
+        Ok(context)
+    }
+
+    /// The legacy default stream.
+    pub(super) fn legacy(&self) -> Outcome<Arc<Stream>> {
+        let legacy = lock(&self.legacy).clone();
+        legacy.ok_or_else(|| cudaErrorContextIsDestroyed.into())
+    }
+
+    pub(super) fn add_stream(&self, stream: &Arc<Stream>) {
+        let mut streams = lock(&self.streams);
+        streams.all.retain(|known| known.strong_count() > 0);
+        streams.all.push(Arc::downgrade(stream));
+    }
+
+    /// Every stream that has not been destroyed, or has work pending.
+    pub(super) fn streams(&self) -> Vec<Arc<Stream>> {
+        let streams = lock(&self.streams);
+        streams.all.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Keeps a destroyed stream until its work is done.
+    pub(super) fn retire(&self, stream: Arc<Stream>) {
+        let mut streams = lock(&self.streams);
+        let (done, pending) = std::mem::take(&mut streams.retired)
+            .into_iter()
+            .chain([stream])
+            .partition(|stream| stream.is_idle());
+        streams.retired = pending;
+        drop(streams);
+        let _: Vec<Arc<Stream>> = done;
+    }
+
+    /// Waits for all work of the device.
+    pub(super) fn synchronize(&self) -> Outcome {
+        for stream in self.streams() {
+            stream.wait()?;
+        }
+        let retired = std::mem::take(&mut lock(&self.streams).retired);
+        for stream in retired {
+            self.retire(stream);
+        }
+        self.sticky.check()
+    }
+
+    /// Waits for all work and lets the default stream go: streams hold the context, and it holds that one.
+    pub(super) fn destroy(&self) -> Outcome {
+        // What failed is forgotten with the context.
+        for stream in self.streams() {
+            stream.wait()?;
+        }
+        lock(&self.streams).retired.clear();
+        *lock(&self.legacy) = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! What fails inside a call, and the border of every call: panics are contained, errors noted for the thread.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use super::codes::*;
+use crate::error::{Error, Failure};
+
+/// A code for the caller, and the particulars for `cudaMetalGetLastErrorMessage`.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) code: cudaError_t,
+    message: Option<String>,
+}
+
+pub(super) type Outcome<T = ()> = Result<T, Failed>;
+
+impl From<cudaError_t> for Failed {
+    fn from(code: cudaError_t) -> Failed {
+        Failed {
+            code,
+            message: None,
+        }
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Failed {
+        Failed {
+            code: code_of(&error),
+            message: Some(error.to_string()),
+        }
+    }
+}
+
+impl Failed {
+    pub(super) fn new(code: cudaError_t, message: impl Into<String>) -> Failed {
+        Failed {
+            code,
+            message: Some(message.into()),
+        }
+    }
+}
+
+/// `Err(code)` with a message, made only where `holds` is false.
+pub(super) fn require(holds: bool, code: cudaError_t, message: impl FnOnce() -> String) -> Outcome {
+    if holds {
+        return Ok(());
+    }
+    Err(Failed::new(code, message()))
+}
+
+fn code_of(error: &Error) -> cudaError_t {
+    match error {
+        Error::NoDevice => cudaErrorNoDevice,
+        Error::NoSuchDevice { .. } => cudaErrorInvalidDevice,
+        Error::InvalidArgument(_)
+        | Error::OutOfRange(_)
+        | Error::Misaligned(_)
+        | Error::WrongDevice(_)
+        | Error::MissingArgument(_) => cudaErrorInvalidValue,
+        Error::OutOfMemory(_) | Error::OverBudget(_) => cudaErrorMemoryAllocation,
+        Error::Compile(_) => cudaErrorInvalidSource,
+        Error::NotFound(_) => cudaErrorSymbolNotFound,
+        Error::CommandBuffer(failure) => code_of_command_buffer(failure),
+        Error::Unsupported(_) => cudaErrorNotSupported,
+        _ => cudaErrorUnknown,
+    }
+}
+
+/// By `MTLCommandBufferError`.
+fn code_of_command_buffer(failure: &Failure) -> cudaError_t {
+    match failure.code() {
+        2 => cudaErrorLaunchTimeout,
+        3 => cudaErrorIllegalAddress,
+        4 | 11 => cudaErrorDevicesUnavailable,
+        7 => cudaErrorNotPermitted,
+        8 => cudaErrorMemoryAllocation,
+        12 => cudaErrorHardwareStackError,
+        _ => cudaErrorLaunchFailure,
+    }
+}
+
+thread_local! {
+    static LAST: Cell<cudaError_t> = const { Cell::new(cudaSuccess) };
+    static MESSAGE: RefCell<Option<CString>> = const { RefCell::new(None) };
+    static IN_HOST_FUNCTION: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The thread's last error.
+pub(super) fn last() -> cudaError_t {
+    LAST.get()
+}
+
+pub(super) fn forget_last() {
+    LAST.set(cudaSuccess);
+}
+
+/// The message of the thread's last error; NULL where it has none. It lives until the thread's next error.
+pub(super) fn last_message() -> *const c_char {
+    MESSAGE.with_borrow(|message| message.as_ref().map_or(ptr::null(), |m| m.as_ptr()))
+}
+
+fn note(failed: Failed) -> cudaError_t {
+    LAST.set(failed.code);
+    let message = failed.message.map(|text| {
+        // A NUL ends a message for C in any case.
+        let text = text.split('\0').next().unwrap_or_default();
+        CString::new(text).unwrap_or_default()
+    });
+    MESSAGE.set(message);
+    failed.code
+}
+
+/// Runs the body of a call: what every function of the API does first and last.
+pub(super) fn call(body: impl FnOnce() -> Outcome) -> cudaError_t {
+    if IN_HOST_FUNCTION.get() {
+        return note(Failed::new(
+            cudaErrorNotPermitted,
+            "host functions and callbacks of streams must not call CUDA",
+        ));
+    }
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => cudaSuccess,
+        Ok(Err(failed)) => note(failed),
+        Err(payload) => {
+            // A payload may panic when it is dropped.
+            std::mem::forget(payload);
+            note(Failed::new(cudaErrorUnknown, "a panic inside the runtime"))
+        }
+    }
+}
+
+/// Runs a host function, inside which every call of the API fails with `cudaErrorNotPermitted`.
+pub(super) fn as_host_function(body: impl FnOnce()) {
+    IN_HOST_FUNCTION.set(true);
+    body();
+    IN_HOST_FUNCTION.set(false);
+}

@@ -1,0 +1,145 @@
+//! Calls: fills.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use super::calls::calls;
+use super::codes::*;
+use super::copy_calls::extent;
+use super::failure::{Outcome, require};
+use super::handles::{DefaultStream, stream};
+use super::pointers::Memory;
+use super::transfer::Transfer;
+use super::types::*;
+
+calls! {
+    /// Fills with the low byte of `value`, in the default stream. Waits where the memory is pinned or managed.
+    cudaMemset, cudaMemset_ptds = memset(pointer: *mut c_void, value: c_int, count: usize);
+    /// Fills in a stream. No thread waits.
+    cudaMemsetAsync, cudaMemsetAsync_ptsz = memset_async(
+        pointer: *mut c_void,
+        value: c_int,
+        count: usize,
+        stream: cudaStream_t,
+    );
+    /// Fills rows.
+    cudaMemset2D, cudaMemset2D_ptds = memset_2d(
+        pointer: *mut c_void,
+        pitch: usize,
+        value: c_int,
+        width: usize,
+        height: usize,
+    );
+    /// Fills rows in a stream.
+    cudaMemset2DAsync, cudaMemset2DAsync_ptsz = memset_2d_async(
+        pointer: *mut c_void,
+        pitch: usize,
+        value: c_int,
+        width: usize,
+        height: usize,
+        stream: cudaStream_t,
+    );
+}
+
+struct Fill {
+    pointer: *mut c_void,
+    pitch: usize,
+    value: c_int,
+    width: usize,
+    height: usize,
+}
+
+impl Fill {
+    fn flat(pointer: *mut c_void, value: c_int, count: usize) -> Fill {
+        Fill {
+            pointer,
+            pitch: count,
+            value,
+            width: count,
+            height: 1,
+        }
+    }
+
+    /// `waits` says whether the call is one of the synchronous ones.
+    fn enqueue(&self, default: DefaultStream, handle: cudaStream_t, waits: bool) -> Outcome {
+        let stream = stream(default, handle)?;
+        if self.width == 0 || self.height == 0 {
+            return Ok(());
+        }
+        require(
+            self.height == 1 || self.pitch >= self.width,
+            cudaErrorInvalidPitchValue,
+            || format!("a pitch of {} bytes for rows of {}", self.pitch, self.width),
+        )?;
+        let memory = Memory::at(self.pointer, extent(self.pitch, self.width, self.height)?)?;
+        require(!memory.is_pageable(), cudaErrorInvalidValue, || {
+            format!("{:p} is in no memory of the runtime's", self.pointer)
+        })?;
+        let transfer = Transfer::new(&stream)?;
+        let place = memory.place(&stream.context, self.pitch)?;
+        // As memset takes it.
+        let value = self.value as u8;
+        transfer.fill(place, (self.width, self.height), value)?;
+        let committed = transfer.commit()?;
+        if waits && !memory.is_device() {
+            committed.wait()?;
+        }
+        stream.context.sticky.check()
+    }
+}
+
+unsafe fn memset(
+    default: DefaultStream,
+    pointer: *mut c_void,
+    value: c_int,
+    count: usize,
+) -> Outcome {
+    Fill::flat(pointer, value, count).enqueue(default, ptr::null_mut(), true)
+}
+
+unsafe fn memset_async(
+    default: DefaultStream,
+    pointer: *mut c_void,
+    value: c_int,
+    count: usize,
+    handle: cudaStream_t,
+) -> Outcome {
+    Fill::flat(pointer, value, count).enqueue(default, handle, false)
+}
+
+unsafe fn memset_2d(
+    default: DefaultStream,
+    pointer: *mut c_void,
+    pitch: usize,
+    value: c_int,
+    width: usize,
+    height: usize,
+) -> Outcome {
+    let fill = Fill {
+        pointer,
+        pitch,
+        value,
+        width,
+        height,
+    };
+    fill.enqueue(default, ptr::null_mut(), true)
+}
+
+unsafe fn memset_2d_async(
+    default: DefaultStream,
+    pointer: *mut c_void,
+    pitch: usize,
+    value: c_int,
+    width: usize,
+    height: usize,
+    handle: cudaStream_t,
+) -> Outcome {
+    let fill = Fill {
+        pointer,
+        pitch,
+        value,
+        width,
+        height,
+    };
+    fill.enqueue(default, handle, false)
+}

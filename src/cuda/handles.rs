@@ -1,0 +1,71 @@
+//! From the handles of a call to the streams behind them.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::devices::{Context, Device};
+use super::failure::Outcome;
+use super::registry::Registry;
+use super::stream::{Role, Stream};
+use super::types::*;
+
+pub(super) static STREAMS: Registry<Stream> = Registry::new("stream");
+
+/// What the stream 0 is in a call: by its name, and so by what the caller was compiled with.
+#[derive(Clone, Copy)]
+pub(super) enum DefaultStream {
+    Legacy,
+    PerThread,
+}
+
+/// A thread's own streams, by device.
+#[derive(Default)]
+struct ThreadStreams(RefCell<HashMap<i32, Arc<Stream>>>);
+
+thread_local! {
+    static OWN: ThreadStreams = ThreadStreams::default();
+}
+
+impl Drop for ThreadStreams {
+    fn drop(&mut self) {
+        for stream in self.0.take().into_values() {
+            stream.context.clone().retire(stream);
+        }
+    }
+}
+
+/// The calling thread's default stream on its device.
+fn per_thread(context: &Arc<Context>) -> Outcome<Arc<Stream>> {
+    OWN.with(|own| {
+        let mut streams = own.0.borrow_mut();
+        match streams.get(&context.device.index) {
+            Some(stream) if Arc::ptr_eq(&stream.context, context) => Ok(stream.clone()),
+            // None yet, or one from before the device was reset.
+            _ => {
+                let stream = Stream::new(context, Role::Blocking(context.legacy()?), 0)?;
+                streams.insert(context.device.index, stream.clone());
+                Ok(stream)
+            }
+        }
+    })
+}
+
+/// The stream that a call means.
+pub(super) fn stream(default: DefaultStream, handle: cudaStream_t) -> Outcome<Arc<Stream>> {
+    let default = match (handle.addr(), default) {
+        (0, default) => default,
+        (cudaStreamLegacy, _) => DefaultStream::Legacy,
+        (cudaStreamPerThread, _) => DefaultStream::PerThread,
+        _ => {
+            let stream = STREAMS.get(handle)?;
+            stream.context.sticky.check()?;
+            return Ok(stream);
+        }
+    };
+    let context = Device::current()?.context()?;
+    match default {
+        DefaultStream::Legacy => context.legacy(),
+        DefaultStream::PerThread => per_thread(&context),
+    }
+}

@@ -1,0 +1,169 @@
+//! Calls: host functions and callbacks of streams.
+
+use std::ffi::{c_uint, c_void};
+use std::sync::Arc;
+
+use super::calls::calls;
+use super::codes::*;
+use super::commands::{Committed, Fate};
+use super::failure::{Failed, Outcome, as_host_function, require};
+use super::handles::{DefaultStream, stream};
+use super::stream::Stream;
+use super::types::*;
+use crate::callback::contain_panic;
+use crate::error::Error;
+use crate::handle::create;
+use crate::sys;
+
+calls! {
+    /// Has the stream call a function after its earlier work and before its later work. Where the device's work has failed
+    /// it is not called.
+    cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz = launch(
+        stream: cudaStream_t,
+        function: cudaHostFn_t,
+        user_data: *mut c_void,
+    );
+    /// Has the stream call a function with the state of the device's work, failed or not.
+    cudaStreamAddCallback, cudaStreamAddCallback_ptsz = add_callback(
+        stream: cudaStream_t,
+        callback: cudaStreamCallback_t,
+        user_data: *mut c_void,
+        flags: c_uint,
+    );
+}
+
+/// What a stream is to call.
+enum Function {
+    Host(unsafe extern "C-unwind" fn(*mut c_void)),
+    Callback(
+        unsafe extern "C-unwind" fn(cudaStream_t, cudaError_t, *mut c_void),
+        cudaStream_t,
+    ),
+}
+
+struct HostCall {
+    function: Function,
+    user_data: *mut c_void,
+    /// The work just before.
+    earlier: Option<Arc<Committed>>,
+    fate: Arc<Fate>,
+}
+
+impl HostCall {
+    fn call(&self) {
+        // Done by now; this waits for the note of its failure. Where the wait fails there is no such note to be had.
+        if let Some(earlier) = &self.earlier {
+            _ = earlier.wait();
+        }
+        let state = self.fate.device_failure();
+        match self.function {
+            Function::Host(_) if state != cudaSuccess => {}
+            // SAFETY: the program's own function, with the data that it gave for it.
+            Function::Host(function) => unsafe { function(self.user_data) },
+            // SAFETY: as above.
+            Function::Callback(function, stream) => unsafe {
+                function(stream, state, self.user_data);
+            },
+        }
+    }
+}
+
+#[cfg(metal_backend)]
+unsafe extern "C-unwind" {
+    /// Calls `function`, and keeps C++ exceptions from leaving it; native/cuda/contained.cpp.
+    fn mtb_cuda_call_contained(
+        function: unsafe extern "C-unwind" fn(*mut c_void),
+        context: *mut c_void,
+    );
+}
+
+#[cfg(not(metal_backend))]
+unsafe fn mtb_cuda_call_contained(_: unsafe extern "C-unwind" fn(*mut c_void), _: *mut c_void) {
+    unreachable!("there is no Metal in this build, so no stream")
+}
+
+unsafe extern "C-unwind" fn call_function(context: *mut c_void) {
+    // SAFETY: the context is a host call, which lives until the destructor.
+    unsafe { &*context.cast::<HostCall>() }.call();
+}
+
+unsafe extern "C" fn run(context: *mut c_void) {
+    as_host_function(|| {
+        // A panic of Rust's leaves the C++ below and ends here.
+        // SAFETY: the context is what `call_function` takes.
+        contain_panic(|| unsafe { mtb_cuda_call_contained(call_function, context) });
+    });
+}
+
+unsafe extern "C" fn end(completion: *const sys::mtb_completion, context: *mut c_void) {
+    // SAFETY: the bridge lends both for the call; the context is a host call.
+    unsafe { (*context.cast::<HostCall>()).fate.end(completion) };
+}
+
+unsafe extern "C" fn release(context: *mut c_void) {
+    // SAFETY: the context is a boxed host call, given back once.
+    drop(unsafe { Box::from_raw(context.cast::<HostCall>()) });
+}
+
+fn enqueue(stream: &Stream, function: Function, user_data: *mut c_void) -> Outcome {
+    stream.enqueue(|earlier| {
+        let fate = Fate::new(&stream.context.sticky);
+        let call = HostCall {
+            function,
+            user_data,
+            earlier: earlier.cloned(),
+            fate: fate.clone(),
+        };
+        let context: *mut c_void = Box::into_raw(Box::new(call)).cast();
+        // SAFETY: the queue is live, and the context is one that all three functions take; the call returns an owned
+        // command buffer, or NULL and an owned error.
+        let committed = unsafe {
+            create(|error| {
+                sys::mtb_queue_call_host_function(
+                    stream.queue().as_ptr(),
+                    Some(run),
+                    Some(end),
+                    context,
+                    Some(release),
+                    error,
+                )
+            })
+        };
+        if let Err(error) = &committed
+            // After an exception nobody knows whether the call comes: its context stays then.
+            && !matches!(error, Error::Internal(_))
+        {
+            // SAFETY: the call failed, so the context is still ours.
+            unsafe { release(context) };
+        }
+        Ok(Committed::new(committed?, fate))
+    })
+}
+
+unsafe fn launch(
+    default: DefaultStream,
+    handle: cudaStream_t,
+    function: cudaHostFn_t,
+    user_data: *mut c_void,
+) -> Outcome {
+    let stream = stream(default, handle)?;
+    let function =
+        function.ok_or_else(|| Failed::new(cudaErrorInvalidValue, "the function is NULL"))?;
+    enqueue(&stream, Function::Host(function), user_data)
+}
+
+unsafe fn add_callback(
+    default: DefaultStream,
+    handle: cudaStream_t,
+    callback: cudaStreamCallback_t,
+    user_data: *mut c_void,
+    flags: c_uint,
+) -> Outcome {
+    require(flags == 0, cudaErrorInvalidValue, || {
+        format!("there are no flags {flags:#x} for callbacks")
+    })?;
+    let stream = stream(default, handle)?;
+    let callback =
+        callback.ok_or_else(|| Failed::new(cudaErrorInvalidValue, "the callback is NULL"))?;
+    enqueue(&stream, Function::Callback(callback, handle), user_data)
+}

@@ -1,0 +1,305 @@
+//! [`Stream`]: a queue, and the order between it and the legacy default stream.
+//!
+//! Work is ordered by the GPU: a stream that another one has to wait for commits a command buffer that signals its
+//! timeline (a *marker*), and the other one commits a command buffer that waits for that value. A wait is only ever
+//! encoded for a marker that has been committed, so waits cannot form a circle. Locks of streams are taken in one order:
+//! the legacy stream's before another one's.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::commands::{Committed, commit};
+use super::devices::{Context, lock};
+use super::failure::Outcome;
+use crate::handle::{Handle, check, create};
+use crate::sys;
+
+/// Command buffers that a stream's queue has room for, and transfers as many. Before it is full, [`Stream::throttle`]
+/// waits.
+const ROOM: usize = 4096;
+/// Every so many pieces of work one is kept, to be waited for where too many are pending.
+const STRIDE: u64 = 256;
+/// So many of them may be pending, and one more and the pieces around: half of the room, as a piece of work takes up to two
+/// command buffers of a kind.
+const STRIDES: usize = ROOM / 2 / STRIDE as usize - 2;
+
+pub(super) type Timeline = Arc<Handle<sys::mtb_event>>;
+
+/// A point of a stream: reached when all that was committed to it before is done.
+#[derive(Clone)]
+pub(super) struct Marker {
+    pub(super) timeline: Timeline,
+    pub(super) value: u64,
+    pub(super) commands: Arc<Committed>,
+}
+
+/// How a stream and the legacy default stream wait for each other.
+pub(super) enum Role {
+    /// The legacy default stream itself, which waits for all blocking streams.
+    Legacy,
+    /// Waits for the legacy default stream.
+    Blocking(Arc<Stream>),
+    NonBlocking,
+}
+
+/// How far a stream is: so many pieces of work, and the marker after them where they are not done.
+struct Point {
+    work: u64,
+    marker: Option<Marker>,
+}
+
+pub(super) struct Stream {
+    pub(super) context: Arc<Context>,
+    pub(super) flags: u32,
+    role: Role,
+    queue: Handle<sys::mtb_queue>,
+    timeline: Timeline,
+    /// Pieces of work that were ever committed.
+    work: AtomicU64,
+    /// How many of them the legacy stream waits for.
+    seen_by_legacy: AtomicU64,
+    /// How many pieces of the legacy stream's this one waits for.
+    legacy_seen: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    last: Option<Arc<Committed>>,
+    /// The newest marker, and after how many pieces of work it stands.
+    marker: Option<(u64, Marker)>,
+    value: u64,
+    held: VecDeque<Arc<Committed>>,
+}
+
+impl Stream {
+    pub(super) fn new(context: &Arc<Context>, role: Role, flags: u32) -> Outcome<Arc<Stream>> {
+        let device = context.device.handle.as_ptr();
+        // SAFETY: the device is live; each call returns an owned handle, or NULL and an owned error.
+        let (queue, timeline) = unsafe {
+            (
+                create(|error| sys::mtb_queue_create(device, ROOM, error))?,
+                create(|error| sys::mtb_event_create(device, error))?,
+            )
+        };
+        let stream = Arc::new(Stream {
+            context: context.clone(),
+            flags,
+            role,
+            queue,
+            timeline: Arc::new(timeline),
+            work: AtomicU64::new(0),
+            seen_by_legacy: AtomicU64::new(0),
+            legacy_seen: AtomicU64::new(0),
+            state: Mutex::default(),
+        });
+        context.add_stream(&stream);
+        Ok(stream)
+    }
+
+    pub(super) fn queue(&self) -> &Handle<sys::mtb_queue> {
+        &self.queue
+    }
+
+    /// Commits one piece of work, after what it has to be ordered after. `work` is told what stands just before it.
+    pub(super) fn enqueue(
+        &self,
+        work: impl FnOnce(Option<&Arc<Committed>>) -> Outcome<Arc<Committed>>,
+    ) -> Outcome {
+        let mut state = self.begin()?;
+        let commands = work(state.last.as_ref())?;
+        self.note(&mut state, commands);
+        Ok(())
+    }
+
+    /// Commits waits for what the next piece of work has to be ordered after, and gives the stream's lock.
+    fn begin(&self) -> Outcome<MutexGuard<'_, State>> {
+        self.throttle()?;
+        match &self.role {
+            Role::Legacy => self.begin_after_blocking(),
+            Role::Blocking(legacy) => self.begin_after_legacy(legacy),
+            Role::NonBlocking => Ok(lock(&self.state)),
+        }
+    }
+
+    fn begin_after_legacy(&self, legacy: &Stream) -> Outcome<MutexGuard<'_, State>> {
+        // Before this stream's lock. Another thread that gets the lock first waits for the same marker, or a later one.
+        let point = legacy.point_after(self.legacy_seen.load(Ordering::Acquire))?;
+        let mut state = lock(&self.state);
+        if let Some(point) = point.filter(|p| p.work > self.legacy_seen.load(Ordering::Acquire)) {
+            if let Some(marker) = point.marker {
+                state.last = Some(self.commit_waits(&[marker])?);
+            }
+            self.legacy_seen.store(point.work, Ordering::Release);
+        }
+        Ok(state)
+    }
+
+    fn begin_after_blocking(&self) -> Outcome<MutexGuard<'_, State>> {
+        let mut state = lock(&self.state);
+        let mut seen = Vec::new();
+        let mut markers = Vec::new();
+        for stream in self.context.streams() {
+            if !matches!(stream.role, Role::Blocking(_)) {
+                continue;
+            }
+            let point = stream.point_after(stream.seen_by_legacy.load(Ordering::Acquire))?;
+            if let Some(Point { work, marker }) = point {
+                markers.extend(marker);
+                seen.push((stream, work));
+            }
+        }
+        if !markers.is_empty() {
+            state.last = Some(self.commit_waits(&markers)?);
+        }
+        for (stream, work) in seen {
+            stream.seen_by_legacy.store(work, Ordering::Release);
+        }
+        Ok(state)
+    }
+
+    fn commit_waits(&self, markers: &[Marker]) -> Outcome<Arc<Committed>> {
+        commit(&self.queue, &self.context.sticky, |commands| {
+            markers.iter().try_for_each(|marker| {
+                let (event, value) = (marker.timeline.as_ptr(), marker.value);
+                // SAFETY: all are live, and the command buffer is being recorded by this thread.
+                unsafe {
+                    check(|error| {
+                        sys::mtb_command_buffer_encode_wait(commands, event, value, error)
+                    })
+                }
+            })
+        })
+    }
+
+    fn note(&self, state: &mut State, commands: Arc<Committed>) {
+        let number = self.work.fetch_add(1, Ordering::AcqRel);
+        if number % STRIDE == 0 {
+            state.held.push_back(commands.clone());
+        }
+        state.last = Some(commands);
+    }
+
+    /// Waits while so much is pending that the queue might run out of room: not with the lock, which others need.
+    fn throttle(&self) -> Outcome {
+        let oldest = {
+            let mut state = lock(&self.state);
+            if state.held.len() <= STRIDES {
+                return Ok(());
+            }
+            state.held.pop_front()
+        };
+        oldest.map_or(Ok(()), |commands| commands.wait())
+    }
+
+    /// The present point, where there is work beyond the first `seen` pieces.
+    fn point_after(&self, seen: u64) -> Outcome<Option<Point>> {
+        if self.work.load(Ordering::Acquire) == seen {
+            return Ok(None);
+        }
+        let mut state = lock(&self.state);
+        let work = self.work.load(Ordering::Acquire);
+        let marker = match &state.last {
+            Some(last) if !last.is_done() => Some(self.marker(&mut state)?),
+            _ => None,
+        };
+        Ok(Some(Point { work, marker }))
+    }
+
+    /// The marker after all work so far.
+    fn marker(&self, state: &mut State) -> Outcome<Marker> {
+        let work = self.work.load(Ordering::Acquire);
+        match &state.marker {
+            Some((after, marker)) if *after == work => Ok(marker.clone()),
+            _ => self.new_marker(state),
+        }
+    }
+
+    fn new_marker(&self, state: &mut State) -> Outcome<Marker> {
+        let value = state.value + 1;
+        let commands = commit(&self.queue, &self.context.sticky, |commands| {
+            let event = self.timeline.as_ptr();
+            // SAFETY: both are live, and the command buffer is being recorded by this thread.
+            unsafe {
+                check(|error| sys::mtb_command_buffer_encode_signal(commands, event, value, error))
+            }
+        })?;
+        state.value = value;
+        state.last = Some(commands.clone());
+        let marker = Marker {
+            timeline: self.timeline.clone(),
+            value,
+            commands,
+        };
+        state.marker = Some((self.work.load(Ordering::Acquire), marker.clone()));
+        Ok(marker)
+    }
+
+    /// The stream's present point, for an event. One that keeps the time needs a point of its own.
+    pub(super) fn record(&self, keeps_time: bool) -> Outcome<Marker> {
+        let mut state = self.begin()?;
+        if keeps_time {
+            self.new_marker(&mut state)
+        } else {
+            self.marker(&mut state)
+        }
+    }
+
+    /// Has later work wait for `marker`.
+    pub(super) fn wait_for(&self, marker: &Marker) -> Outcome {
+        if marker.commands.is_done() {
+            return Ok(());
+        }
+        self.enqueue(|_| self.commit_waits(std::slice::from_ref(marker)))
+    }
+
+    /// Whether all work is done, that which the legacy stream would wait for included.
+    pub(super) fn is_idle(&self) -> bool {
+        let own = || {
+            let state = lock(&self.state);
+            state.last.as_ref().is_none_or(|last| last.is_done())
+        };
+        if !own() {
+            return false;
+        }
+        let waits_for = match self.role {
+            Role::Legacy => self.context.streams(),
+            Role::Blocking(_) | Role::NonBlocking => Vec::new(),
+        };
+        waits_for
+            .iter()
+            .filter(|stream| matches!(stream.role, Role::Blocking(_)))
+            .all(|stream| stream.is_idle())
+    }
+
+    /// Waits until all work of the stream is done, without its lock.
+    pub(super) fn wait(&self) -> Outcome {
+        let last = match self.role {
+            Role::Legacy => self.begin()?.last.clone(),
+            Role::Blocking(_) | Role::NonBlocking => lock(&self.state).last.clone(),
+        };
+        last.map_or(Ok(()), |commands| commands.wait())
+    }
+
+    /// Waits, and says whether the device's work has failed.
+    pub(super) fn synchronize(&self) -> Outcome {
+        self.wait()?;
+        self.context.sticky.check()
+    }
+
+    /// Has what is committed next ordered, for work that is not committed under the stream's lock.
+    pub(super) fn order(&self) -> Outcome {
+        self.begin().map(drop)
+    }
+
+    /// Another stream of the same device.
+    pub(super) fn sibling(context: &Arc<Context>, flags: u32) -> Outcome<Arc<Stream>> {
+        let role = if flags == super::types::cudaStreamNonBlocking {
+            Role::NonBlocking
+        } else {
+            Role::Blocking(context.legacy()?)
+        };
+        Stream::new(context, role, flags)
+    }
+}

@@ -1,0 +1,112 @@
+//! One transfer of a stream: recorded, then committed in the stream's order, or run while the caller waits.
+
+use std::ptr;
+use std::sync::Arc;
+
+use super::commands::{Committed, Fate, end, release_fate};
+use super::failure::{Failed, Outcome};
+use super::stream::Stream;
+use crate::error::{Error, Result};
+use crate::handle::{Handle, check, create};
+use crate::sys;
+
+pub(super) struct Transfer<'a> {
+    stream: &'a Stream,
+    record: Handle<sys::mtb_transfer>,
+}
+
+impl<'a> Transfer<'a> {
+    pub(super) fn new(stream: &'a Stream) -> Outcome<Transfer<'a>> {
+        let (memory, queue) = (stream.context.memory.as_ptr(), stream.queue().as_ptr());
+        // SAFETY: both are live; the call returns an owned record, or NULL and an owned error.
+        let record = unsafe { create(|error| sys::mtb_transfer_create(memory, queue, error)) }?;
+        Ok(Transfer { stream, record })
+    }
+
+    /// # Safety
+    ///
+    /// Host memory among the two is valid as `host` says, and that of the destination until the transfer has completed.
+    pub(super) unsafe fn copy(
+        &self,
+        source: sys::mtb_place,
+        destination: sys::mtb_place,
+        (width, height): (usize, usize),
+        host: sys::mtb_host_memory,
+    ) -> Outcome {
+        let record = self.record.as_ptr();
+        // SAFETY: the record is this thread's, the buffers are live, and for the host memory the caller answers.
+        Ok(unsafe {
+            check(|error| {
+                sys::mtb_transfer_copy(record, source, destination, width, height, host, error)
+            })
+        }?)
+    }
+
+    pub(super) fn fill(
+        &self,
+        destination: sys::mtb_place,
+        (width, height): (usize, usize),
+        value: u8,
+    ) -> Outcome {
+        let pattern = ptr::from_ref(&value).cast();
+        let record = self.record.as_ptr();
+        // SAFETY: the record is this thread's, the buffer is live, and the pattern has the one byte.
+        Ok(unsafe {
+            check(|error| {
+                sys::mtb_transfer_fill(record, destination, width, height, pattern, 1, error)
+            })
+        }?)
+    }
+
+    /// Commits it after the stream's work. No thread waits.
+    pub(super) fn commit(self) -> Outcome<Arc<Committed>> {
+        let mut committed = None;
+        self.stream.enqueue(|_| {
+            let commands = self.commit_now()?;
+            committed = Some(commands.clone());
+            Ok(commands)
+        })?;
+        Ok(committed.expect("what was enqueued was committed"))
+    }
+
+    fn commit_now(&self) -> Result<Arc<Committed>> {
+        let fate = Fate::new(&self.stream.context.sticky);
+        let context = fate.to_context();
+        // SAFETY: the record is this thread's, and the context is one that both functions take; the call returns an owned
+        // command buffer, or NULL and an owned error.
+        let committed = unsafe {
+            create(|error| {
+                sys::mtb_transfer_commit(
+                    self.record.as_ptr(),
+                    Some(end),
+                    context,
+                    Some(release_fate),
+                    error,
+                )
+            })
+        };
+        if let Err(error) = &committed
+            // After an exception nobody knows whether the callback comes: its context stays then.
+            && !matches!(error, Error::Internal(_))
+        {
+            // SAFETY: the call failed, so the context is still ours.
+            unsafe { release_fate(context) };
+        }
+        Ok(Committed::new(committed?, fate))
+    }
+
+    /// Runs it after the stream's work, and waits.
+    pub(super) fn run(self) -> Outcome {
+        self.stream.order()?;
+        let record = self.record.as_ptr();
+        // SAFETY: the record is this thread's.
+        let result = unsafe { check(|error| sys::mtb_transfer_run(record, error)) };
+        if let Err(error @ Error::CommandBuffer(_)) = result {
+            let failed = Failed::from(error);
+            self.stream.context.sticky.set(failed.code);
+            return Err(failed);
+        }
+        result?;
+        self.stream.context.sticky.check()
+    }
+}
