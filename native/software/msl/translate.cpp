@@ -25,6 +25,7 @@ Translation Translator::run() {
     walk_scope(0, tokens_.size() - 1, ScopeKind::file_or_namespace);
     edit_constant_queries();
     edit_literals();
+    edit_component_assignments();
     edit_casts();
     reject_double();
     if (checking_) {

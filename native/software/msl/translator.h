@@ -70,6 +70,9 @@ private:
     void edit_casts();
     bool is_functional_cast(Index name, Index end) const;
     Index skip_operand(Index begin, Index end) const;
+    void edit_component_assignments();
+    Index component_begin(Index assignment) const;
+    Index assigned_end(Index begin, Index end) const;
     void reject_double();
 
     // pragmas.cpp

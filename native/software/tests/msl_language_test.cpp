@@ -334,6 +334,37 @@ kernel void k(device float *a) {
     expect("members for each space", found, {7, 3});
 }
 
+// Components that are assigned to in templates, beside an operator of the source's own for the same assignment.
+void test_assigned_components() {
+    const std::vector<float> found = results_of(R"(
+template <typename T> struct complex { T re, im; };
+template <typename T> thread complex<T> &operator+=(thread complex<T> &a, complex<T> b) { a.re += b.re; a.im += b.im; return a; }
+template <typename T> thread complex<T> &operator<<=(thread complex<T> &a, int n) { a.re *= n; return a; }
+template <typename T> struct places { vec<T, 2> at[2]; };
+template <typename T> vec<T, 2> place(T x) { return {x, x + T(1)}; }
+template <typename T> T walk(T step) {
+    auto here = place<T>(step);
+    auto all = places<T>{{here, here}};
+    thread auto *pointer = &all;
+    int n = 0;
+    for (int i = 0; i < 3; ++i, here.y += 2) here.x += step * metal::max<T>(n += 1, 0), here.y <<= 1;
+    if (n > 2) all.at[n - 2].x += all.at[0].y += step; else here.x += 1000;
+    pointer->at[n - 3].y += n > 2 ? step : T(0);
+    place<T>(step).x;
+    complex<T> c = {1, 2};
+    c += complex<T>{3, 4};
+    c <<= 2;
+    return here.x + 100 * here.y + 10000 * (all.at[1].x + all.at[0].y) + T(c.re * 1000000);
+}
+kernel void k(device float *a) {
+    a[0] = walk<int>(1);
+    a[1] = walk<long>(2);
+}
+)", 2);
+    // here: x = step + step (1 + 2 + 3), y = (((step + 1) * 2 + 2) * 2 + 2) * 2 + 2
+    expect("components", found, {7 + 100 * 30 + 10000 * (4 + 4) + 8e6f, 14 + 100 * 38 + 10000 * (7 + 7) + 8e6f});
+}
+
 }  // namespace
 
 int main() {
@@ -346,5 +377,6 @@ int main() {
     test_quad_filling();
     test_names_of_the_compiler();
     test_members_for_each_space();
+    test_assigned_components();
     return check::report("msl_language_test");
 }

@@ -1,4 +1,5 @@
-// Swizzles as properties: `v.zyx` calls a getter or a setter and takes no room. Expanded inside metal::vec.
+// Swizzles as properties: `v.zyx` calls a getter or a setter and takes no room. A setter's result is
+// the value of the assignment. Expanded inside metal::vec.
 #pragma once
 
 #define SMTL_PROPERTY(type, getter, setter, name) __declspec(property(get = getter, put = setter)) type name
@@ -12,14 +13,16 @@
 #define SMTL_PUT1(a)                                                                                 \
     if (!__builtin_is_constant_evaluated()) {                                                        \
         reinterpret_cast<T *>(&native)[detail::component_numbers<size>().a] = value;                 \
-        return;                                                                                      \
+        return value;                                                                                \
     }
 #define SMTL_GET_ALL(n, name)                                                                        \
     if (!__builtin_is_constant_evaluated())                                                          \
     return vec<T, n>(from_native, detail::gather<T, n, size>(native, detail::component_numbers<size>().name))
 #define SMTL_PUT_ALL(n, name)                                                                        \
-    if (!__builtin_is_constant_evaluated())                                                          \
-    return detail::scatter<T, n, size>(native, detail::component_numbers<size>().name, value.native)
+    if (!__builtin_is_constant_evaluated()) {                                                        \
+        detail::scatter<T, n, size>(native, detail::component_numbers<size>().name, value.native);   \
+        return value;                                                                                \
+    }
 #else
 #define SMTL_GET1(a)
 #define SMTL_PUT1(a)
@@ -29,14 +32,14 @@
 
 #define SMTL_SWIZZLE1(a, A)                                                               \
     SMTL_FUNCTION constexpr T get_##a() const { SMTL_GET1(a); return T(native.a); }       \
-    SMTL_FUNCTION constexpr void put_##a(T value) & { SMTL_PUT1(a); native.a = value; }   \
+    SMTL_FUNCTION constexpr T put_##a(T value) & { SMTL_PUT1(a); native.a = value; return value; } \
     SMTL_PROPERTY(T, get_##a, put_##a, a);                                                \
     SMTL_PROPERTY(T, get_##a, put_##a, A);
 
 // A setter with a component twice does not compile where it is used.
 #define SMTL_SWIZZLE_OF(n, name, alternative)                                                                              \
     SMTL_FUNCTION constexpr vec<T, n> get_##name() const { SMTL_GET_ALL(n, name); return vec<T, n>(from_native, native.name); } \
-    SMTL_FUNCTION constexpr void put_##name(vec<T, n> value) & { SMTL_PUT_ALL(n, name); native.name = value.native; }      \
+    SMTL_FUNCTION constexpr vec<T, n> put_##name(vec<T, n> value) & { SMTL_PUT_ALL(n, name); native.name = value.native; return value; } \
     __declspec(property(get = get_##name, put = put_##name)) vec<T, n> name;                                               \
     __declspec(property(get = get_##name, put = put_##name)) vec<T, n> alternative;
 

@@ -190,8 +190,6 @@ struct is_function : bool_constant<__is_function(T)> {};
 template <class T>
 struct is_scalar : bool_constant<is_arithmetic<T>::value || __is_enum(T) || is_pointer<T>::value> {};
 template <class T>
-struct is_empty : bool_constant<__is_empty(T)> {};
-template <class T>
 struct is_trivial : bool_constant<__is_trivial(T)> {};
 template <class T>
 struct is_trivially_copyable : bool_constant<__is_trivially_copyable(T)> {};
@@ -250,8 +248,6 @@ template <class T>
 constexpr bool is_function_v = is_function<T>::value;
 template <class T>
 constexpr bool is_scalar_v = is_scalar<T>::value;
-template <class T>
-constexpr bool is_empty_v = is_empty<T>::value;
 template <class T>
 constexpr bool is_trivial_v = is_trivial<T>::value;
 template <class T>
