@@ -1,5 +1,6 @@
 // Kernel functions, kernel templates and their explicit instantiations.
 #include <array>
+#include <cstdint>
 
 #include "translator.h"
 
@@ -227,17 +228,22 @@ void Translator::add_kernel_definition(const Declaration &declaration, Index bod
     if (!returns_nothing) problem(declaration.name_begin, "a kernel returns nothing: its type is 'void'");
     std::vector<KernelParameter> parameters = read_parameters(*declaration.parameters, true);
     if (declaration.template_parameters && !declaration.template_parameters->empty()) {
-        Template pattern{std::move(parameters), {}, 0};
+        Template pattern;
+        pattern.parameters = std::move(parameters);
+        for (const Range &part : split_commas(*declaration.template_parameters)) {
+            bool given = false, pack = false;
+            for (Index i = part.begin; i < part.end; ++i) {
+                given = given || tokens_[i].is("=");
+                pack = pack || tokens_[i].is("...");
+            }
+            pattern.needed_arguments += !given && !pack;
+            if (pattern.most_arguments != SIZE_MAX) pattern.most_arguments = pack ? SIZE_MAX : pattern.most_arguments + 1;
+        }
         if (!declaration.thread_limit.empty() && !checking_) {
             // The limit may depend on what the kernel is instantiated with.
             pattern.thread_limit = "smtl_template_limit_" + std::to_string(body_end);
             tokens_[body_end].appended += " template <" + written(*declaration.template_parameters) + "> [[maybe_unused]] constexpr unsigned " +
                                           pattern.thread_limit + " = (" + spelling(declaration.thread_limit) + ");";
-            for (const Range &part : split_commas(*declaration.template_parameters)) {
-                bool given = false;
-                for (Index i = part.begin; i < part.end; ++i) given = given || tokens_[i].is("=") || tokens_[i].is("...");
-                pattern.needed_arguments += !given;
-            }
         }
         templates_[name].push_back(std::move(pattern));
         return;
@@ -280,16 +286,23 @@ void Translator::add_kernel_instantiation(const Declaration &declaration, Index 
         erase_range({declaration.begin, semicolon});
         return;
     }
+    // Of overloaded templates, the last one that takes as many arguments of both kinds; function arguments may stand for
+    // template arguments.
     const Template *pattern = nullptr;
+    const std::size_t count = split_commas(arguments).size();
+    bool exact = false;
     for (const Template &candidate : found->second) {
-        if (!declaration.parameters || candidate.parameters.size() == given.size()) pattern = &candidate;
+        if (declaration.parameters && candidate.parameters.size() != given.size()) continue;
+        const bool takes = count >= candidate.needed_arguments && count <= candidate.most_arguments;
+        if (takes || !exact) pattern = &candidate;
+        exact = exact || takes;
     }
     std::vector<KernelParameter> parameters = pattern ? pattern->parameters : given;
     for (std::size_t i = 0; i < given.size() && i < parameters.size(); ++i) {
         if (!given[i].type.empty()) parameters[i].type = given[i].type;
     }
     std::string thread_limit = spelling(declaration.thread_limit);
-    if (thread_limit.empty() && pattern && !pattern->thread_limit.empty() && split_commas(arguments).size() >= pattern->needed_arguments) {
+    if (thread_limit.empty() && pattern && !pattern->thread_limit.empty() && count >= pattern->needed_arguments) {
         const std::size_t colons = name.rfind("::", name.find('<'));
         thread_limit = (colons == std::string::npos ? "" : name.substr(0, colons + 2)) + pattern->thread_limit + "<" + written(arguments) + ">";
     }

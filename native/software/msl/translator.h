@@ -147,8 +147,10 @@ private:
     };
     struct Template {
         std::vector<KernelParameter> parameters;
-        std::string thread_limit;      // the name of a variable template, as long as the kernel's own parameters
-        std::size_t needed_arguments;  // of that one
+        std::string thread_limit;  // the name of a variable template, as long as the kernel's own parameters
+        // Template arguments, without and with those that have defaults.
+        std::size_t needed_arguments = 0;
+        std::size_t most_arguments = 0;
     };
 
     std::string_view source_;

@@ -187,10 +187,19 @@ template <typename T> [[max_total_threads_per_threadgroup(sizeof(T) * 8)]] kerne
 }
 template [[host_name("bytes")]] kernel void inner::g<float>(device float *);
 kernel void free(device float *a) { a[0] = 1; }
+template <typename T, typename M, int N> [[kernel, max_total_threads_per_threadgroup(N * 32)]] void h(device T *a, device M *m) { a[0] = m[0]; }
+template <typename T, int N> [[kernel, max_total_threads_per_threadgroup(N * 64)]] void h(device T *a) { a[0] = N; }
+template <int... N> [[kernel, max_total_threads_per_threadgroup(32 * (N + ...))]] void sums(device float *a) { a[0] = (N + ...); }
+template [[host_name("with_mask")]] [[kernel]] decltype(h<float, bool, 3>) h<float, bool, 3>;
+template [[host_name("no_mask")]] [[kernel]] decltype(h<float, 3>) h<float, 3>;
+template [[host_name("summed")]] [[kernel]] decltype(sums<1, 2, 3>) sums<1, 2, 3>;
 )");
     if (!CHECK(library.library != nullptr)) std::fprintf(stderr, "%s\n", library.log.c_str());
     const auto limit = [&](const char *name) { return smtl_library_max_total_threads(library.library, name); };
     CHECK(limit("plain") == 256 && limit("two") == 64 && limit("four") == 128 && limit("bytes") == 32 && limit("free") == 0);
+    CHECK(limit("with_mask") == 96 && limit("no_mask") == 192 && limit("summed") == 192);
+    const smtl_argument *arguments = nullptr;
+    CHECK(smtl_library_arguments(library.library, "with_mask", &arguments) == 2);
     CHECK(limit("nothing") == 0 && smtl_library_max_total_threads(nullptr, "plain") == 0);
 }
 

@@ -38,9 +38,6 @@ struct conditional<false, T, F> {
 template <bool Condition, class T, class F>
 using conditional_t = typename conditional<Condition, T, F>::type;
 
-template <class...>
-using void_t = void;
-
 template <class T>
 struct type_identity {
     using type = T;
