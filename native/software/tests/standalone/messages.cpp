@@ -15,6 +15,10 @@
 #include <string>
 
 extern "C" void *MTLCreateSystemDefaultDevice();
+// As bindings of other languages declare them.
+extern "C" void *objc_retain(void *object);
+extern "C" void objc_release(void *object);
+extern "C" void *objc_retainAutorelease(void *object);
 
 namespace {
 
@@ -124,6 +128,8 @@ unsigned long scale(void *device, unsigned long count, float factor) {
 int main() try {
     void *const pool = send<void *>(send<void *>(pool_class, alloc), init);
     const Owned device(MTLCreateSystemDefaultDevice());
+    objc_release(objc_retain(objc_retainAutorelease(device)));
+    require(dlsym(RTLD_DEFAULT, "object_getClass") != nullptr, "an object's class by a call");
     const auto threads = send<Size>(device, "maxThreadsPerThreadgroup");
     require(threads.width >= 64 && threads.depth >= 1, "a structure as a result");
     require(scale(device, 1000, 2.5f) == 1000, "wrong values");
