@@ -64,7 +64,8 @@ AddressSpace Translator::address_space_of(Range range) const {
 }
 
 // `constant` becomes `const`, so that writing through it stays an error; the other spaces leave no trace. A source that is
-// checked keeps them all: see lint.h for what they are there.
+// checked keeps them all, see lint.h for what they are there; one whose functions depend on them keeps those that are not the
+// thread's own, which is where everything is that names no space: see spaces.h.
 void Translator::erase_address_spaces_and_attributes() {
     const Index end = tokens_.size();
     for (Index i = 0; i < end; ++i) {
@@ -94,9 +95,19 @@ void Translator::erase_address_spaces_and_attributes() {
             break;
         case AddressSpace::constant: {
             const bool doubled = (i > 0 && tokens_[i - 1].is("const")) || (i + 1 < end && tokens_[i + 1].is("const"));
-            token.replace(doubled ? "        " : "const   ");
+            token.replace(distinct_ ? "SMTL_CONSTANT" : doubled ? "        " : "const   ");
             break;
         }
+        case AddressSpace::device:
+            token.replace(distinct_ ? "SMTL_DEVICE" : "      ");
+            break;
+        case AddressSpace::threadgroup:
+            if (distinct_) {
+                token.replace("SMTL_THREADGROUP");
+                break;
+            }
+            token.erase();
+            break;
         default:
             token.erase();
         }

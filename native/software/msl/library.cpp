@@ -114,7 +114,7 @@ std::unique_ptr<smtl_library> compile(std::string_view source, const Options &op
         for (Diagnostic &diagnostic : read_diagnostics(text, source, translation.text, options.name)) diagnostics.push_back(std::move(diagnostic));
     };
     auto library = std::make_unique<smtl_library>();
-    library->dialect = {translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode, translation.thread_elements, smtl_sanitizer_enabled(), options.enable_logging};
+    library->dialect = {translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode, translation.thread_elements, smtl_sanitizer_enabled(), options.enable_logging, translation.address_spaces};
     library->translated = translation.text;
     library->key = "library-" + Hash().add(Toolchain::shared().fingerprint).add(library->dialect.name()).add(translation.text).add(serialize(undetermined(translation))).digest();
     std::string errors;

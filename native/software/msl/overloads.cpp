@@ -1,19 +1,20 @@
 // Functions and specialisations that differ in address spaces alone are one and the same once these are erased. Where their
-// bodies say the same too, the first one serves all; where they do not, nothing could choose between them any more.
+// bodies say the same too, the first one serves all; where they do not, the whole source keeps its address spaces.
 #include "translator.h"
 
 namespace smtl::msl {
 
-// Checking, only what stands behind the parameters of a member is erased; the spaces of the parameters tell apart.
+// With address spaces kept, only what stands behind the parameters of a member is erased; the spaces of the parameters tell apart.
 //
 // The head of a declaration without parameter names, attributes and (unless asked for) address spaces.
 std::string Translator::overload_key(const Declaration &declaration, bool with_spaces) const {
     std::string key;
-    bool spaces_count = with_spaces || checking_;
+    bool spaces_count = with_spaces || keeps_spaces();
     const auto add = [&](Index i) {
         const Token &token = tokens_[i];
         const bool space = token.is("device") || token.is("constant") || token.is("thread") || token.is("threadgroup");
         if (token.is("inline") || token.is("static") || token.is("constexpr")) return;
+        if (space && !token.is("constant") && token.replaced && !with_spaces && token.replacement.find_first_not_of(' ') == std::string::npos) return;  // gone with that of the object
         if (space && spaces_count) {
             key += '@';
             key += token.text;
@@ -103,8 +104,9 @@ bool Translator::erase_if_duplicate(const Declaration &declaration, Range body) 
     for (const Definition &definition : known) {
         if (definition.spaces == spaces) return false;  // a true redefinition: clang's to report
         if (definition.body != text) {
-            problem(declaration.begin, "this overload differs from another one in address spaces and in its body, and nothing tells "
-                                       "them apart where address spaces are erased");
+            // Members are told apart by their parameters alone: clang has no spaces for the object that they belong to.
+            if (keeps_spaces()) problem(declaration.begin, "this member differs from another one in the address space of its object and in its body, which is not supported");
+            depends_on_spaces_ = true;
             return false;
         }
         erase_range({declaration.begin, body.end});

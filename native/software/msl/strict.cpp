@@ -29,12 +29,51 @@ bool is_one_of(std::string_view text, const std::array<std::string_view, N> &lis
 
 }  // namespace
 
-// Members serve objects in every address space, as those of our library do: `float get() const device` loses the space.
+// Members serve objects in every address space, as those of our library do: `float get() const device` loses the space. Executed,
+// so does the type that refers to the object itself, in `device S &operator+=(S other) device`.
 void Translator::qualify_member(const Declaration &declaration) {
+    bool placed = false;
     for (Index i = declaration.parameters->end; i < declaration.head_end; ++i) {
         if (!names_space(tokens_[i])) continue;
         const bool readable = tokens_[i].is("constant") && !declaration.constructor && !tokens_[i - 1].is("const");
         tokens_[i].replace(readable ? "const" : "");
+        placed = true;
+    }
+    if (!placed || checking_) return;
+    bool itself = false;
+    for (Index i = declaration.begin; i < declaration.name_begin; ++i) itself = itself || scope_.back().starts_with(tokens_[i].text);
+    for (Index i = declaration.begin; itself && i < declaration.name_begin; ++i) {
+        if (names_space(tokens_[i])) tokens_[i].replace(tokens_[i].is("constant") ? "const" : "");
+    }
+}
+
+// `constant uint n`: a parameter that is a value lies in no space but the thread's. `threadgroup float a[4]` is a pointer, which
+// clang takes only where it is written as one.
+void Translator::qualify_parameters(Range parameters) {
+    for (const Range &part : split_commas(parameters)) {
+        Index space = part.end, bounds = part.end;
+        bool value = true;
+        for (Index i = part.begin; i < part.end && !tokens_[i].is("="); ++i) {
+            if (opens_attribute(i)) {
+                i = skip_group(i, part.end) - 1;
+            } else if (tokens_[i].is("<")) {
+                i = skip_angles(i, part.end).value_or(i + 1) - 1;
+            } else if (tokens_[i].is("[")) {
+                if (bounds == part.end) bounds = i;
+                i = skip_group(i, part.end) - 1;
+            } else if (names_space(tokens_[i]) && space == part.end) {
+                space = i;
+            } else if (tokens_[i].is("*") || tokens_[i].is("&")) {
+                value = false;
+            }
+        }
+        if (!value || space == part.end) continue;
+        if (bounds == part.end) {
+            tokens_[space].replace(tokens_[space].is("constant") ? "const" : "");
+        } else if (tokens_[bounds - 1].is_identifier()) {
+            tokens_[bounds - 1].replace("(*" + std::string(tokens_[bounds - 1].text) + ")");
+            erase_range({bounds, skip_group(bounds, part.end)});
+        }
     }
 }
 

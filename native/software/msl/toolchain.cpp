@@ -240,6 +240,16 @@ void instrument(std::vector<std::string> &arguments, const std::string &headers)
     }
 }
 
+// Clang compiles as if for a device of SYCL, and names types as this machine does.
+void keep_spaces(std::vector<std::string> &arguments) {
+#if defined(__aarch64__)
+    constexpr const char *machine = "aarch64-linux-gnu";
+#else
+    constexpr const char *machine = "x86_64-linux-gnu";
+#endif
+    for (const char *argument : {"-fsycl-is-device", "-aux-triple", machine}) arguments.insert(arguments.end(), {"-Xclang", argument});
+}
+
 }  // namespace
 
 const Toolchain &Toolchain::shared() {
@@ -280,6 +290,8 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-Wno-ignored-pragmas", "-Wno-unknown-pragmas", "-Wno-pragma-once-outside-header", "-Wno-unused-function",
         "-Wno-ignored-optimization-argument", "-Wno-c99-extensions", "-Wno-pragma-clang-attribute",
     };
+    arguments.emplace_back(std::string("-DSMTL_ADDRESS_SPACES=") + (dialect.address_spaces ? "1" : "0"));
+    if (dialect.address_spaces) keep_spaces(arguments);
     if (prefers_widest_registers) arguments.emplace_back("-mprefer-vector-width=512");
     if (dialect.sanitize) instrument(arguments, headers);
     if (dialect.math_mode == SMTL_MATH_SAFE) {

@@ -17,8 +17,13 @@ struct Dialect {
     bool sanitize = false;
     // Messages of kernels are written; others are spared the code.
     bool logging = false;
+    // Pointers carry their address spaces; see spaces.h.
+    bool address_spaces = false;
 
-    std::string name() const { return std::string(math_mode == SMTL_MATH_SAFE ? "safe" : "fast") + (thread_elements ? "-elements" : "") + (sanitize ? "-sanitized" : "") + (logging ? "-logging" : ""); }
+    std::string name() const {
+        return std::string(math_mode == SMTL_MATH_SAFE ? "safe" : "fast") + (thread_elements ? "-elements" : "") + (sanitize ? "-sanitized" : "") +
+               (logging ? "-logging" : "") + (address_spaces ? "-spaces" : "");
+    }
 };
 
 struct Toolchain {

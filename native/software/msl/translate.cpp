@@ -18,7 +18,11 @@ constexpr std::size_t deepest_nesting = 256;
 
 }  // namespace
 
-Translation translate(std::string_view preprocessed, Purpose purpose) { return Translator(preprocessed, purpose).run(); }
+Translation translate(std::string_view preprocessed, Purpose purpose) {
+    Translator erased(preprocessed, purpose, false);
+    Translation translation = erased.run();
+    return erased.depends_on_spaces() ? Translator(preprocessed, purpose, true).run() : std::move(translation);
+}
 
 Translation Translator::run() {
     erase_address_spaces_and_attributes();
@@ -38,6 +42,7 @@ Translation Translator::run() {
     // What else was found then follows from it.
     if (std::optional<Problem> problem = find_open_bracket()) result_.problems = {std::move(*problem)};
     result_.source = source_;
+    result_.address_spaces = distinct_;
     result_.text = write(tokens_);
     return std::move(result_);
 }
@@ -212,7 +217,8 @@ Index Translator::walk_declaration(Index begin, Index end, ScopeKind kind) {
             if (tokens_[i].is("constant")) tokens_[i].erase();
         }
     }
-    if (checking_ && in_type && declaration.parameters) qualify_member(declaration);
+    if (keeps_spaces() && in_type && declaration.parameters) qualify_member(declaration);
+    if (distinct_ && declaration.parameters) qualify_parameters(*declaration.parameters);
     if (checking_ && declaration.parameters) check_parameters(declaration);
     if (kind != ScopeKind::type && (tokens_[begin].is("vertex") || tokens_[begin].is("fragment"))) {
         problem(begin, "'" + std::string(tokens_[begin].text) + "' functions are not supported: kernels alone are executed");
@@ -249,7 +255,7 @@ Index Translator::walk_function(const Declaration &declaration, Index end, Scope
     const Index open = body_begin(declaration, end);
     if (open >= end) return skip_to_semicolon(declaration.head_end, end);
     const Index past = skip_group(open, end);
-    if ((!checking_ || kind == ScopeKind::type) && erase_if_duplicate(declaration, {declaration.head_end, past})) return past;
+    if ((!keeps_spaces() || kind == ScopeKind::type) && erase_if_duplicate(declaration, {declaration.head_end, past})) return past;
     edit_block_variables(open + 1, past - 1);
     if (checking_) note_function(declaration, {open, past});
     if (!checking_) keep_lanes_in_step(declaration, {open, past});
@@ -262,7 +268,7 @@ Index Translator::walk_type(const Declaration &declaration, Index end, ScopeKind
     while (open < end && !tokens_[open].is("{") && !tokens_[open].is(";")) ++open;  // past the bases
     if (open >= end || tokens_[open].is(";")) return skip_to_semicolon(declaration.begin, end);
     const Index past = skip_group(open, end);
-    if (!checking_ && erase_if_duplicate(declaration, {open, past})) return skip_to_semicolon(past, end);
+    if (!keeps_spaces() && erase_if_duplicate(declaration, {open, past})) return skip_to_semicolon(past, end);
     const Index key = declaration.class_key != 0 ? declaration.class_key : declaration.begin;
     if (!tokens_[key].is("enum")) {
         scope_.push_back(spelling({key + 1, declaration.head_end}));

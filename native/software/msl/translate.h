@@ -55,10 +55,11 @@ struct Translation {
     std::vector<Problem> problems;
     bool math_mode_safe = false;  // #pragma METAL fp math_mode(safe) or relaxed was seen
     bool thread_elements = false;  // simdgroup_matrix::thread_elements occurs
+    bool address_spaces = false;   // they are in the text, since functions differ in nothing else
 };
 
-// What the translation is for: to be executed, with address spaces erased, or to be checked as strictly as Apple's compiler
-// does, in clang's C++ for OpenCL, which has address spaces.
+// What the translation is for: to be executed, or to be checked as strictly as Apple's compiler does, in clang's C++ for
+// OpenCL, which has address spaces. What is executed has none, as long as nothing in the source depends on them.
 enum class Purpose { execute, check };
 
 Translation translate(std::string_view preprocessed, Purpose purpose = Purpose::execute);

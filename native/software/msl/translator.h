@@ -52,8 +52,11 @@ bool is_standard_attribute(std::string_view name);
 
 class Translator {
 public:
-    Translator(std::string_view source, Purpose purpose) : source_(source), tokens_(tokenize(source)), checking_(purpose == Purpose::check) {}
+    // Executed, spaces are erased unless they are `distinct`; checked, they never are.
+    Translator(std::string_view source, Purpose purpose, bool distinct) : source_(source), tokens_(tokenize(source)), checking_(purpose == Purpose::check), distinct_(distinct) {}
     Translation run();
+    // What erased spaces would take from the source: functions that differ in them and in what they do.
+    bool depends_on_spaces() const { return depends_on_spaces_; }
 
 private:
     // translate.cpp: the walk over scopes and declarations.
@@ -81,6 +84,7 @@ private:
 
     // strict.cpp: what only Purpose::check does.
     void qualify_member(const Declaration &declaration);
+    void qualify_parameters(Range parameters);
     void declare_threadgroup_variable(Index threadgroup, Index end);
     void note_function(const Declaration &declaration, Range body);
     void check_parameters(const Declaration &declaration);
@@ -98,6 +102,8 @@ private:
     bool opens_attribute(Index i) const;
     std::vector<Range> split_commas(Range range) const;
     std::string spelling(Range range) const;                  // of the original tokens, single blanks between them
+
+    bool keeps_spaces() const { return checking_ || distinct_; }
 
     // attributes.cpp: `[[...]]` and address spaces.
     void erase_address_spaces_and_attributes();
@@ -156,6 +162,8 @@ private:
     std::string_view source_;
     std::vector<Token> tokens_;
     const bool checking_;
+    const bool distinct_;
+    bool depends_on_spaces_ = false;
     std::vector<std::string> scope_;  // names of the enclosing namespaces and types
     std::map<std::string, std::vector<Definition>> definitions_;
     std::map<std::string, std::vector<Template>> templates_;  // kernel templates by unqualified name

@@ -54,7 +54,8 @@ void Translator::edit_block_variables(Index begin, Index end) {
         if (object && checking_) {
             declare_threadgroup_variable(i, end);
         } else if (object) {
-            tokens_[i].replace(already_static ? "SMTL_THREADGROUP_STORAGE" : "static SMTL_THREADGROUP_STORAGE");
+            const std::string storage = already_static ? "SMTL_THREADGROUP_STORAGE" : "static SMTL_THREADGROUP_STORAGE";
+            tokens_[i].replace(storage + (distinct_ ? " SMTL_THREADGROUP" : ""));
         }
     }
 }
@@ -94,7 +95,7 @@ void Translator::edit_constant_variable(const Declaration &declaration, Index en
         if (constant == end && typed) check_program_variable(declaration, kind);
         return;
     }
-    if (kind == ScopeKind::type && constant != end && initialised && !constexpr_written) tokens_[constant].replace("constexpr");
+    if (kind == ScopeKind::type && constant != end && initialised && !constexpr_written) tokens_[constant].replace(distinct_ ? "constexpr SMTL_CONSTANT" : "constexpr");
 }
 
 // `constant bool flag [[function_constant(3)]];` becomes a declaration; code generation for one kernel defines it.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "scalar.h"
+#include "spaces.h"
 
 namespace metal {
 
@@ -85,9 +86,21 @@ template <class T>
 struct add_lvalue_reference : type_identity<T &> {};
 template <class T>
 struct add_rvalue_reference : type_identity<T &&> {};
-// Address spaces leave no trace in types.
+// Address spaces leave no trace in types, unless a source depends on them.
 template <class T>
 struct remove_addrspace : type_identity<T> {};
+#if SMTL_ADDRESS_SPACES
+template <class T>
+struct remove_addrspace<SMTL_DEVICE T> : type_identity<T> {};
+template <class T>
+struct remove_addrspace<const SMTL_DEVICE T> : type_identity<const T> {};
+template <class T>
+struct remove_addrspace<SMTL_THREADGROUP T> : type_identity<T> {};
+template <class T>
+struct remove_addrspace<const SMTL_THREADGROUP T> : type_identity<const T> {};
+template <class T>
+struct remove_addrspace<SMTL_CONSTANT T> : type_identity<const T> {};
+#endif
 template <class T>
 struct decay {
     using bare = typename remove_reference<T>::type;

@@ -30,7 +30,7 @@ struct member_shape {
     static constexpr unsigned long length = array_shape<T>::length;
     static constexpr bool pointer = metal::is_pointer_v<element> || metal::is_reference_v<element>;
     using target = metal::remove_pointer_t<metal::remove_reference_t<element>>;
-    using base = metal::remove_cv_t<target>;
+    using base = metal::remove_cv_t<metal::remove_addrspace_t<target>>;
 };
 
 }  // namespace smtl

@@ -272,13 +272,13 @@ SMTL_INLINE simdgroup_matrix<T, Columns, Rows> make_diagonal_simdgroup_matrix(T 
 }
 
 template <class T>
-SMTL_INLINE void simdgroup_load(simdgroup_matrix<T, 8, 8> &d, const T *src, uint64_t elements_per_row = 8,
+SMTL_INLINE void simdgroup_load(simdgroup_matrix<T, 8, 8> &d, const smtl::not_deduced<T> *src, uint64_t elements_per_row = 8,
                                 smtl::matrix_origin matrix_origin = 0, bool transpose_matrix = false) {
     smtl::matrix_access::load(d, src, elements_per_row, matrix_origin, transpose_matrix);
 }
 
 template <class T>
-SMTL_INLINE void simdgroup_store(const simdgroup_matrix<T, 8, 8> &a, T *dst, uint64_t elements_per_row = 8,
+SMTL_INLINE void simdgroup_store(const simdgroup_matrix<T, 8, 8> &a, smtl::not_deduced<T> *dst, uint64_t elements_per_row = 8,
                                  smtl::matrix_origin matrix_origin = 0, bool transpose_matrix = false) {
     smtl::matrix_access::store(a, dst, elements_per_row, matrix_origin, transpose_matrix);
 }
