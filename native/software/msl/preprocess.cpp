@@ -1,6 +1,8 @@
 // Options, and the preprocessor's run.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <unistd.h>
 
 #include "cache.h"
@@ -52,12 +54,16 @@ std::string string_literal(std::string_view text) {
     return result + '"';
 }
 
-}  // namespace
+// SOFTWARE_METAL_INCLUDE: folders, with colons between them, where every source's #include "..." looks after all others.
+void add_include_paths_of_environment(std::vector<std::string> &paths) {
+    const char *text = std::getenv("SOFTWARE_METAL_INCLUDE");
+    std::istringstream all(text ? text : "");
+    for (std::string path; std::getline(all, path, ':');) {
+        if (!path.empty()) paths.push_back(path);
+    }
+}
 
-Options read_options(const smtl_compile_options *options) {
-    Options read;
-    read.language_version = newest_version;
-    if (!options) return read;
+void read_given_options(const smtl_compile_options *options, Options &read) {
     for (std::size_t i = 0; i < options->macro_count; ++i) {
         const smtl_macro &macro = options->macros[i];
         if (!macro.name || !*macro.name) continue;
@@ -70,6 +76,15 @@ Options read_options(const smtl_compile_options *options) {
     if (options->language_version != 0) read.language_version = options->language_version;
     read.math_mode = options->math_mode;
     read.enable_logging = options->enable_logging;
+}
+
+}  // namespace
+
+Options read_options(const smtl_compile_options *options) {
+    Options read;
+    read.language_version = newest_version;
+    if (options) read_given_options(options, read);
+    add_include_paths_of_environment(read.include_paths);
     return read;
 }
 

@@ -15,15 +15,15 @@ pub struct Totals {
 }
 
 impl Totals {
-    pub fn add(&mut self, check: &SourceCheck) {
+    pub fn add(&mut self, diagnostics: &[Diagnostic], succeeded: bool) {
         let count = |severity| {
-            let all = check.diagnostics.iter();
+            let all = diagnostics.iter();
             all.filter(|diagnostic| diagnostic.severity == severity)
                 .count()
         };
         self.errors += count(Severity::Error);
         self.warnings += count(Severity::Warning);
-        self.failures += usize::from(!check.succeeded);
+        self.failures += usize::from(!succeeded);
     }
 
     pub fn failed(&self) -> bool {
@@ -70,11 +70,10 @@ pub fn unreadable(error: &io::Error) -> SourceCheck {
 pub fn print(
     out: &mut impl Write,
     name: &str,
-    check: &SourceCheck,
+    diagnostics: &[Diagnostic],
     style: Style,
 ) -> io::Result<()> {
-    check
-        .diagnostics
+    diagnostics
         .iter()
         .try_for_each(|diagnostic| print_one(out, name, diagnostic, style))
 }

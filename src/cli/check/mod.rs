@@ -2,6 +2,7 @@
 
 mod color;
 mod diagnostics;
+mod sanitize;
 mod table;
 
 use std::fs;
@@ -14,6 +15,7 @@ use serde::Serialize;
 
 use self::color::{ColorChoice, Style};
 use self::diagnostics::Totals;
+use self::sanitize::{Outcome, Sanitizer};
 use super::failure::Failure;
 
 #[derive(clap::Args)]
@@ -49,6 +51,9 @@ pub struct Arguments {
     /// Colour diagnostics
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     color: ColorChoice,
+
+    #[command(flatten)]
+    sanitize: Sanitizer,
 }
 
 /// One file, as JSON has it.
@@ -57,24 +62,61 @@ struct Report {
     file: String,
     #[serde(flatten)]
     check: SourceCheck,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sanitizer: Option<Outcome>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.sanitize.sanitize {
+        let [path] = &arguments.files[..] else {
+            return Err(Failure::new("--sanitize takes one file at a time"));
+        };
+        sanitize::prepare(&arguments.include_paths(path))?;
+    }
     let style = Style::for_stderr(arguments.color);
     let mut totals = Totals::default();
     let mut reports = Vec::new();
     for path in &arguments.files {
         let name = display_name(path);
-        let check = match read(path) {
-            Ok(source) => check_source(&source, &arguments.options(path, &name))?,
-            Err(error) => diagnostics::unreadable(&error),
+        let source = read(path);
+        let options = arguments.options(path, &name);
+        let check = match &source {
+            Ok(source) => check_source(source, &options)?,
+            Err(error) => diagnostics::unreadable(error),
         };
-        totals.add(&check);
+        totals.add(&check.diagnostics, check.succeeded);
         if !arguments.json {
-            diagnostics::print(&mut io::stderr().lock(), &name, &check, style)?;
+            diagnostics::print(&mut io::stderr().lock(), &name, &check.diagnostics, style)?;
             table::print(&mut io::stdout().lock(), &name, &check)?;
         }
-        reports.push(Report { file: name, check });
+        let sanitizer = match source {
+            Ok(source) if check.succeeded && arguments.sanitize.sanitize => {
+                let outcome = sanitize::run(
+                    &arguments.sanitize,
+                    &name,
+                    &source,
+                    &options.compile,
+                    &check,
+                )?;
+                totals.add(&outcome.diagnostics, !outcome.failed());
+                if !arguments.json {
+                    diagnostics::print(
+                        &mut io::stderr().lock(),
+                        &name,
+                        &outcome.diagnostics,
+                        style,
+                    )?;
+                    outcome.print(&mut io::stdout().lock())?;
+                }
+                Some(outcome)
+            }
+            _ => None,
+        };
+        reports.push(Report {
+            file: name,
+            check,
+            sanitizer,
+        });
     }
     if arguments.json {
         let mut out = io::stdout().lock();
@@ -90,7 +132,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
-    fn options(&self, path: &Path, name: &str) -> CheckOptions {
+    /// The folder of the source, then those that were asked for.
+    fn include_paths(&self, path: &Path) -> Vec<PathBuf> {
         let own = path.parent().filter(|_| !is_standard_input(path));
         let own = own.map(|folder| {
             if folder.as_os_str().is_empty() {
@@ -99,6 +142,12 @@ impl Arguments {
                 folder.to_owned()
             }
         });
+        own.into_iter()
+            .chain(self.include.iter().cloned())
+            .collect()
+    }
+
+    fn options(&self, path: &Path, name: &str) -> CheckOptions {
         let mut compile = CompileOptions::new();
         compile.macros.clone_from(&self.define);
         compile.language_version = self.std;
@@ -108,10 +157,7 @@ impl Arguments {
         CheckOptions {
             name: name.to_owned(),
             compile,
-            include_paths: own
-                .into_iter()
-                .chain(self.include.iter().cloned())
-                .collect(),
+            include_paths: self.include_paths(path),
             strict: self.strict,
         }
     }

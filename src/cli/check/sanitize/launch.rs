@@ -1,0 +1,150 @@
+//! One launch of a kernel, with arguments from the command line.
+
+use std::fs;
+
+use metal_bridge::software::Kernel;
+use metal_bridge::{ComputePipeline, DispatchType, Size, StorageMode};
+
+use super::values::bytes_of;
+use crate::cli::failure::Failure;
+
+#[derive(clap::Args)]
+pub struct Launch {
+    /// Launch that many threads
+    #[arg(long, value_name = "X[,Y[,Z]]", requires_all = ["sanitize", "threadgroup"], value_parser = parse_size)]
+    grid: Option<Size>,
+
+    /// In threadgroups of that many
+    #[arg(long, value_name = "X[,Y[,Z]]", requires = "grid", value_parser = parse_size)]
+    threadgroup: Option<Size>,
+
+    /// The kernel to launch; needed where there are several
+    #[arg(long, value_name = "NAME", requires = "grid")]
+    kernel: Option<String>,
+
+    /// Bind a buffer: BYTES that nothing has written, zeros:BYTES, TYPE:VALUE,... (uint:1,2,3) or @FILE
+    #[arg(long, value_name = "INDEX=CONTENTS", requires = "grid", value_parser = parse_buffer)]
+    buffer: Vec<(usize, Contents)>,
+
+    /// Give an argument threadgroup memory
+    #[arg(long, value_name = "INDEX=BYTES", requires = "grid", value_parser = parse_threadgroup_memory)]
+    threadgroup_memory: Vec<(usize, usize)>,
+}
+
+/// What a buffer has in it.
+#[derive(Clone)]
+enum Contents {
+    /// So many bytes that nothing has written.
+    Unwritten(usize),
+    Written(Vec<u8>),
+}
+
+impl Launch {
+    /// The kernel to launch, if any is.
+    pub fn kernel<'a>(&self, kernels: &'a [Kernel]) -> Result<Option<&'a Kernel>, Failure> {
+        if self.grid.is_none() {
+            return Ok(None);
+        }
+        let names = || {
+            let names: Vec<_> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+            names.join(", ")
+        };
+        match (&self.kernel, kernels) {
+            (None, [only]) => Ok(Some(only)),
+            (None, []) => Err(Failure::new("there is no kernel to launch")),
+            (None, _) => Err(Failure::new(format!(
+                "--kernel has to name one of {}",
+                names()
+            ))),
+            (Some(name), _) => match kernels.iter().find(|kernel| kernel.name == *name) {
+                Some(kernel) => Ok(Some(kernel)),
+                None => Err(Failure::new(format!(
+                    "there is no kernel '{name}' beside {}",
+                    names()
+                ))),
+            },
+        }
+    }
+
+    /// Launches the kernel once, and waits for it.
+    pub fn run(&self, pipeline: &ComputePipeline) -> metal_bridge::Result<()> {
+        let (Some(grid), Some(threadgroup)) = (self.grid, self.threadgroup) else {
+            return Ok(());
+        };
+        let device = pipeline.device();
+        let queue = device.new_command_queue()?;
+        let mut commands = queue.command_buffer()?;
+        let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
+        encoder.set_compute_pipeline_state(pipeline)?;
+        for (index, contents) in &self.buffer {
+            let buffer = match contents {
+                Contents::Unwritten(length) => device.new_buffer(*length, StorageMode::Shared)?,
+                Contents::Written(bytes) => {
+                    device.new_buffer_with_data(bytes, StorageMode::Shared)?
+                }
+            };
+            encoder.set_buffer(&buffer, 0, *index)?;
+        }
+        for (index, length) in &self.threadgroup_memory {
+            encoder.set_threadgroup_memory_length(*length, *index)?;
+        }
+        // SAFETY: nothing but the buffers made here is the kernel's to touch, and the checks catch what leaves them. Where
+        // the user has chosen other checks, what the kernel does to this process is the user's to answer for.
+        unsafe { encoder.dispatch_threads(grid, threadgroup)? };
+        encoder.end_encoding()?;
+        commands.commit()?.wait()
+    }
+}
+
+fn parse_size(text: &str) -> Result<Size, String> {
+    let wrong = || format!("\"{text}\" is not one to three numbers with commas, none of them 0");
+    let numbers: Result<Vec<usize>, _> = text.split(',').map(str::parse).collect();
+    match numbers.map_err(|_| wrong())?[..] {
+        [0, ..] | [_, 0, ..] | [_, _, 0] => Err(wrong()),
+        [width] => Ok(Size::new(width, 1, 1)),
+        [width, height] => Ok(Size::new(width, height, 1)),
+        [width, height, depth] => Ok(Size::new(width, height, depth)),
+        _ => Err(wrong()),
+    }
+}
+
+/// What stands behind `INDEX=`.
+fn parse_indexed(text: &str) -> Result<(usize, &str), String> {
+    let (index, rest) = text
+        .split_once('=')
+        .ok_or_else(|| format!("\"{text}\" has no INDEX= before it"))?;
+    let index = index.parse();
+    Ok((
+        index.map_err(|_| format!("\"{text}\" does not begin with an index"))?,
+        rest,
+    ))
+}
+
+fn parse_length(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err(format!("\"{text}\" is no number of bytes")),
+        Ok(length) => Ok(length),
+    }
+}
+
+fn parse_buffer(text: &str) -> Result<(usize, Contents), String> {
+    let (index, contents) = parse_indexed(text)?;
+    let bytes = if let Some(path) = contents.strip_prefix('@') {
+        fs::read(path).map_err(|error| format!("{path}: {error}"))?
+    } else {
+        match contents.split_once(':') {
+            None => return Ok((index, Contents::Unwritten(parse_length(contents)?))),
+            Some(("zeros", length)) => vec![0; parse_length(length)?],
+            Some((name, values)) => bytes_of(name, values)?,
+        }
+    };
+    if bytes.is_empty() {
+        return Err(format!("\"{contents}\" is empty, and no buffer is"));
+    }
+    Ok((index, Contents::Written(bytes)))
+}
+
+fn parse_threadgroup_memory(text: &str) -> Result<(usize, usize), String> {
+    let (index, length) = parse_indexed(text)?;
+    Ok((index, parse_length(length)?))
+}
