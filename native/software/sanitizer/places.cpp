@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../msl/diagnostics.h"
 
 extern char **environ;
 
@@ -51,7 +52,7 @@ std::string name_in_program(const std::string &file) {
         return file == "??" ? "" : file;
     const std::string relative = file.substr(std::min(file.size(), headers + sizeof "/headers-" + digest_length));
     const bool is_library = relative.starts_with("smtl/") || relative.starts_with("msl/") || relative == "-" ||
-                            relative == "<stdin>";
+                            relative == msl::surroundings_name;
     return is_library ? "" : relative;
 }
 
