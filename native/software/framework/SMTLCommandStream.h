@@ -41,6 +41,7 @@ typedef enum {
     SMTL_OP_WAIT_FENCE,
     SMTL_OP_SIGNAL_EVENT,
     SMTL_OP_WAIT_EVENT,
+    SMTL_OP_FAIL, /* ends the command buffer */
 } smtl_op;
 
 typedef struct {
@@ -76,6 +77,11 @@ typedef struct {
     uint32_t threads_per_grid[3];
     uint32_t threads_per_threadgroup[3];
 } smtl_record_dispatch;
+
+typedef struct {
+    smtl_record record;
+    char reason[]; /* with a zero at its end */
+} smtl_record_fail;
 
 typedef struct {
     smtl_record record;

@@ -2,12 +2,14 @@
 
 #import "SMTLBuffer.h"
 #import "SMTLComputePipeline.h"
+#include "SMTLConfig.h"
 #import "SMTLDispatchCheck.h"
 #import "SMTLError.h"
 #import "SMTLIndirectCommandBuffer.h"
 #include <string.h>
 
 #define MAX_INLINE_BYTES 4096u
+#define MAX_REASON 1000u
 
 @implementation SMTLComputeEncoder
 
@@ -115,12 +117,33 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
 
 /* --- Dispatches --------------------------------------------------------------------------------------------------- */
 
-/* Checks a dispatch and stores its threadgroup size. */
-static void prepare(SMTLComputeEncoder *encoder, const char *where, MTLSize group, uint32_t stored[3])
+/* What cannot be dispatched ends the command buffer when its turn comes, as it does where Metal checks nothing beforehand;
+ * other exceptions, and with Metal's own checks this one too, go on to the caller. */
+static void record_failure(SMTLComputeEncoder *encoder, NSException *problem)
+{
+    if (![[problem name] isEqual:SMTLValidationException] || smtl_config_get()->debug_layer) {
+        @throw problem;
+    }
+    const char *reason = [[problem reason] UTF8String];
+    const size_t length = strnlen(reason, MAX_REASON);
+    smtl_record_fail *command =
+        smtl_stream_append(&encoder->_buffer->_stream, SMTL_OP_FAIL, 0, sizeof *command + length + 1);
+    memcpy(command->reason, reason, length);
+    command->reason[length] = '\0';
+}
+
+/* Checks a dispatch and stores its threadgroup size; false where its failure is recorded. */
+static bool prepare(SMTLComputeEncoder *encoder, const char *where, MTLSize group, uint32_t stored[3])
 {
     SMTL_REQUIRE_ENCODING(encoder, where);
-    SMTLRequireDispatch(where, encoder->_pipeline, group, encoder->_lengths, encoder->_threadgroupLengths);
+    @try {
+        SMTLRequireDispatch(where, encoder->_pipeline, group, encoder->_lengths, encoder->_threadgroupLengths);
+    } @catch (NSException *problem) {
+        record_failure(encoder, problem);
+        return false;
+    }
     SMTLStoreSize(group, stored);
+    return true;
 }
 
 /* Records a dispatch of groups.x * scale.x by ... threads. */
@@ -128,8 +151,15 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
 {
     uint32_t threads_per_threadgroup[3];
     uint32_t threads_per_grid[3];
-    prepare(encoder, where, group, threads_per_threadgroup);
-    SMTLStoreGrid(where, count, scale, threads_per_grid);
+    if (!prepare(encoder, where, group, threads_per_threadgroup)) {
+        return;
+    }
+    @try {
+        SMTLStoreGrid(where, count, scale, threads_per_grid);
+    } @catch (NSException *problem) {
+        record_failure(encoder, problem);
+        return;
+    }
     smtl_record_dispatch *command =
         smtl_stream_append(&encoder->_buffer->_stream, SMTL_OP_DISPATCH, 0, sizeof *command);
     memcpy(command->threads_per_grid, threads_per_grid, sizeof threads_per_grid);
@@ -156,7 +186,9 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
     SMTLBuffer *buffer = SMTLCheckBuffer(where, indirectBuffer, _device);
     SMTLRequireIndirectArguments(where, buffer, indirectBufferOffset, sizeof(MTLDispatchThreadgroupsIndirectArguments));
     uint32_t threads_per_threadgroup[3];
-    prepare(self, where, threadsPerThreadgroup, threads_per_threadgroup);
+    if (!prepare(self, where, threadsPerThreadgroup, threads_per_threadgroup)) {
+        return;
+    }
     smtl_record_dispatch_indirect *command =
         smtl_stream_append(&_buffer->_stream, SMTL_OP_DISPATCH_INDIRECT, 0, sizeof *command);
     command->threadgroups_per_grid = (const uint32_t *)(buffer->_device_bytes + indirectBufferOffset);

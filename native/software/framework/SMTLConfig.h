@@ -14,6 +14,7 @@ typedef struct {
     uint32_t apple_family;    /* SOFTWARE_METAL_FAMILY: the highest Apple family supported */
     bool poison;              /* SOFTWARE_METAL_POISON: fresh memory is filled with 0xff instead of zero */
     bool guard;               /* SOFTWARE_METAL_GUARD: buffers end where no memory is, so that overruns fault */
+    bool debug_layer; /* MTL_DEBUG_LAYER: a dispatch that cannot be raises, instead of ending its command buffer */
     bool strict;              /* SOFTWARE_METAL_STRICT: no-copy buffers must be page-aligned as on Apple's systems */
     bool shuffle; /* SOFTWARE_METAL_SHUFFLE: what Metal leaves unordered runs in an order that depends on the seed */
     uint64_t shuffle_seed;

@@ -46,6 +46,7 @@ static void load_config(void)
     config.shuffle_seed = smtl_environment_number("SOFTWARE_METAL_SHUFFLE", 0);
     config.shuffle = smtl_environment_number("SOFTWARE_METAL_SHUFFLE", ~config.shuffle_seed) == config.shuffle_seed;
     config.guard = smtl_environment_number("SOFTWARE_METAL_GUARD", 0) != 0;
+    config.debug_layer = smtl_environment_number("MTL_DEBUG_LAYER", 0) != 0;
     config.strict = smtl_environment_number("SOFTWARE_METAL_STRICT", 0) != 0;
     /* The proportions that Apple's systems report for unified memory. */
     uint64_t half = memory / 2 / page * page;

@@ -291,6 +291,9 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
         }
         return true;
     }
+    case SMTL_OP_FAIL:
+        return flush(replay) && fail(replay->execution, MTLCommandBufferErrorInvalidResource,
+                                     strdup(((const smtl_record_fail *)record)->reason));
     }
     return fail(replay->execution, MTLCommandBufferErrorInternal, strdup("the command stream is damaged"));
 }

@@ -91,8 +91,62 @@ static void test_trap(void)
     check_failure(@"trap", 0, MTLCommandBufferErrorInternal, @"trap");
 }
 
-/* What Metal's validation layer stops a program for is an exception, and leaves the encoder as it was. */
+static void check_launch(MTLSize group, NSString *says, void (^bind)(id<MTLComputeCommandEncoder> encoder))
+{
+    id<MTLBuffer> before = make_ints(64, 0, 0), after = make_ints(64, 0, 0);
+    id<MTLComputePipelineState> fine = make_pipeline(library, @"fine");
+    const MTLSize size = MTLSizeMake(64, 1, 1);
+    id<MTLCommandBuffer> ended = run(^(id<MTLComputeCommandEncoder> encoder) {
+      [encoder setComputePipelineState:fine];
+      [encoder setBuffer:before offset:0 atIndex:0];
+      [encoder dispatchThreads:size threadsPerThreadgroup:size];
+      [encoder setBuffer:nil offset:0 atIndex:0];
+      bind(encoder);
+      [encoder dispatchThreads:size threadsPerThreadgroup:group];
+      [encoder setBuffer:after offset:0 atIndex:0];
+      [encoder dispatchThreads:size threadsPerThreadgroup:size];
+    });
+    NSError *error = [ended error];
+    CHECK([ended status] == MTLCommandBufferStatusError && [[error domain] isEqual:MTLCommandBufferErrorDomain]);
+    CHECK([error code] == MTLCommandBufferErrorInvalidResource);
+    CHECK([[error localizedDescription] rangeOfString:says].location != NSNotFound);
+    /* What came before it has run, what came after it has not, and the queue goes on. */
+    CHECK(are_ints(before, 0, 1) && are_ints(after, 0, 0));
+    CHECK([run(^(id<MTLComputeCommandEncoder> encoder) {
+            [encoder setComputePipelineState:fine];
+            [encoder setBuffer:after offset:0 atIndex:0];
+            [encoder dispatchThreads:size threadsPerThreadgroup:size];
+          }) status] == MTLCommandBufferStatusCompleted);
+    CHECK(are_ints(after, 0, 1));
+    [fine release];
+    [before release];
+    [after release];
+}
+
+/* A launch that cannot be ends its command buffer. */
 static void test_launches(void)
+{
+    id<MTLBuffer> values = make_ints(64, 0, 0);
+    void (^with_argument)(id<MTLComputeCommandEncoder>) = ^(id<MTLComputeCommandEncoder> encoder) {
+      [encoder setBuffer:values offset:0 atIndex:0];
+    };
+    check_launch(MTLSizeMake(32, 1, 1), @"missing buffer binding at index 0", ^(id<MTLComputeCommandEncoder> encoder) {
+      (void)encoder;
+    });
+    check_launch(MTLSizeMake(1025, 1, 1), @"more than the pipeline's 1024 threads", with_argument);
+    check_launch(MTLSizeMake(32, 32, 2), @"more than the pipeline's 1024 threads", with_argument);
+    check_launch(MTLSizeMake(0, 1, 1), @"must have no zero", with_argument);
+    const MTLSize group = MTLSizeMake(32, 1, 1);
+    id<MTLCommandBuffer> ended = run(^(id<MTLComputeCommandEncoder> encoder) {
+      [encoder dispatchThreadgroupsWithIndirectBuffer:values indirectBufferOffset:0 threadsPerThreadgroup:group];
+    });
+    CHECK([[[ended error] localizedDescription] rangeOfString:@"no compute pipeline state"].location != NSNotFound);
+    CHECK(are_ints(values, 0, 0));
+    [values release];
+}
+
+/* What no launch comes of is an exception, and leaves everything as it was. */
+static void test_misuse(void)
 {
     id<MTLComputePipelineState> fine = make_pipeline(library, @"fine");
     id<MTLBuffer> values = make_ints(64, 0, 0);
@@ -100,13 +154,8 @@ static void test_launches(void)
     id nothing = nil;
     const void *nowhere = NULL;
     id<MTLCommandBuffer> done = run(^(id<MTLComputeCommandEncoder> encoder) {
-      CHECK_RAISES("no compute pipeline state", [encoder dispatchThreads:group threadsPerThreadgroup:group]);
       [encoder setComputePipelineState:fine];
-      CHECK_RAISES("missing buffer binding at index 0", [encoder dispatchThreads:group threadsPerThreadgroup:group]);
       [encoder setBuffer:values offset:0 atIndex:0];
-      CHECK_RAISES("more than the pipeline's 1024 threads",
-                   [encoder dispatchThreads:group threadsPerThreadgroup:MTLSizeMake(1025, 1, 1)]);
-      CHECK_RAISES("must have no zero", [encoder dispatchThreads:group threadsPerThreadgroup:MTLSizeMake(0, 1, 1)]);
       CHECK_RAISES("must not be nil", [encoder setComputePipelineState:nothing]);
       CHECK_RAISES("there must be bytes", [encoder setBytes:nowhere length:4 atIndex:0]);
       CHECK_RAISES("must be <= 4096", [encoder setBytes:[values contents] length:5000 atIndex:0]);
@@ -157,6 +206,7 @@ int main(void)
         RUN(test_stack);
         RUN(test_trap);
         RUN(test_launches);
+        RUN(test_misuse);
         [library release];
         [queue release];
     }

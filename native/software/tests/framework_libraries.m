@@ -207,6 +207,7 @@ static void test_container(void)
 
 int main(void)
 {
+    setenv("MTL_DEBUG_LAYER", "1", 1);
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
         queue = [device newCommandQueue];
