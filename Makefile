@@ -9,7 +9,7 @@ SOFTWARE_METAL = $(MAKE) -C native/software PREFIX="$(abspath $(PREFIX))" BUILD=
 SOFTWARE_METAL_BUILD = $(abspath $(or $(CARGO_TARGET_DIR),target))/software-metal
 
 .PHONY: help demo test check lint doc native sanitize portable standalone install-software-metal uninstall-software-metal \
-        shuffle foreign foreign-ggml bench stress setup setup-check clean
+        shuffle foreign foreign-ggml foreign-mlx foreign-candle bench stress setup setup-check clean
 
 help: ## lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,12 @@ foreign: setup ## compiles, runs and checks the Metal kernels of a package that 
 
 foreign-ggml: setup-check ## ggml's own Metal backend, unchanged, against its CPU backend (not in CI: builds ggml, some 10 minutes)
 	$(MAKE) -C tests/foreign_ggml run
+
+foreign-mlx: setup-check ## MLX's kernels through metal-cpp, compiled, executed and compared (not in CI: fetches a wheel, some 10 minutes)
+	$(MAKE) -C tests/foreign_mlx run
+
+foreign-candle: setup-check ## candle's own host code and its tests, in Rust over objc2 (not in CI: some 5 minutes)
+	tests/foreign_candle/run "$(or $(BUILD),/tmp/metal-bridge-foreign-candle)"
 
 bench: setup ## the benchmark tables of docs/performance.md
 	cargo bench
