@@ -23,6 +23,8 @@ pub enum ObjectKind {
     SharedEvent,
     Memory,
     Transfer,
+    Arena,
+    ResidencySet,
 }
 
 impl ObjectKind {
@@ -42,6 +44,8 @@ impl ObjectKind {
         ObjectKind::SharedEvent,
         ObjectKind::Memory,
         ObjectKind::Transfer,
+        ObjectKind::Arena,
+        ObjectKind::ResidencySet,
     ];
 
     fn to_sys(self) -> sys::mtb_handle_kind {
@@ -60,6 +64,8 @@ impl ObjectKind {
             ObjectKind::SharedEvent => sys::MTB_HANDLE_EVENT,
             ObjectKind::Memory => sys::MTB_HANDLE_MEMORY,
             ObjectKind::Transfer => sys::MTB_HANDLE_TRANSFER,
+            ObjectKind::Arena => sys::MTB_HANDLE_ARENA,
+            ObjectKind::ResidencySet => sys::MTB_HANDLE_RESIDENCY_SET,
         }
     }
 
@@ -80,6 +86,8 @@ impl ObjectKind {
             ObjectKind::SharedEvent => "shared event",
             ObjectKind::Memory => "memory",
             ObjectKind::Transfer => "transfer",
+            ObjectKind::Arena => "arena",
+            ObjectKind::ResidencySet => "residency set",
         }
     }
 
@@ -99,6 +107,8 @@ impl ObjectKind {
             ObjectKind::SharedEvent => "shared events",
             ObjectKind::Memory => "memories",
             ObjectKind::Transfer => "transfers",
+            ObjectKind::Arena => "arenas",
+            ObjectKind::ResidencySet => "residency sets",
         }
     }
 }

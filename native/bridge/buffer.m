@@ -61,6 +61,17 @@ static mtb_buffer *finish(mtb_buffer *buffer, id<MTLBuffer> metal, mtb_error **e
     return buffer;
 }
 
+mtb_buffer *mtbi_buffer_wrap(mtb_device *device, id<MTLBuffer> metal, size_t length, mtb_storage_mode mode,
+                             mtb_error **error, const char *function)
+{
+    mtb_buffer *buffer = start(device, length, mode, error, function);
+    if (!buffer) {
+        [metal release];
+        return NULL;
+    }
+    return finish(buffer, metal, error, function);
+}
+
 mtb_buffer *mtb_buffer_create(mtb_device *device, size_t length, mtb_storage_mode mode, mtb_error **error)
 {
     mtb_buffer *buffer = NULL;

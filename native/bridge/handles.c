@@ -23,6 +23,8 @@ static const char *const kind_names[MTB_HANDLE_KIND_COUNT] = {
     [MTB_HANDLE_EVENT] = "event",
     [MTB_HANDLE_MEMORY] = "memory",
     [MTB_HANDLE_TRANSFER] = "transfer",
+    [MTB_HANDLE_ARENA] = "arena",
+    [MTB_HANDLE_RESIDENCY_SET] = "residency set",
 };
 
 uint32_t mtb_abi_version(void)
@@ -121,6 +123,8 @@ DEFINE_RETAIN(constant_values)
 DEFINE_RETAIN(pipeline)
 DEFINE_RETAIN(event)
 DEFINE_RETAIN(memory)
+DEFINE_RETAIN(arena)
+DEFINE_RETAIN(residency_set)
 
 DEFINE_RELEASE(device)
 DEFINE_RELEASE(buffer)
@@ -135,3 +139,5 @@ DEFINE_RELEASE(pipeline)
 DEFINE_RELEASE(event)
 DEFINE_RELEASE(memory)
 DEFINE_RELEASE(transfer)
+DEFINE_RELEASE(arena)
+DEFINE_RELEASE(residency_set)

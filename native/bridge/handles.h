@@ -70,6 +70,8 @@ struct mtb_buffer {
     size_t capacity;
     uint64_t last_used;
     bool is_labelled;
+    /* For the arena: the heap that it is in. */
+    void *place;
 };
 
 /* Room for command buffers that have neither completed nor been discarded. */
@@ -169,6 +171,14 @@ void mtbi_pipeline_destroy(mtb_pipeline *pipeline);
 void mtbi_event_destroy(mtb_event *event);
 void mtbi_memory_destroy(mtb_memory *memory);
 void mtbi_transfer_destroy(mtb_transfer *transfer);
+void mtbi_arena_destroy(mtb_arena *arena);
+void mtbi_residency_set_destroy(mtb_residency_set *set);
+
+#ifdef __OBJC__
+/* A handle for the +1 `metal`, which is released on failure. */
+mtb_buffer *mtbi_buffer_wrap(mtb_device *device, id<MTLBuffer> metal, size_t length, mtb_storage_mode mode,
+                             mtb_error **error, const char *function);
+#endif
 
 /* Signals from the CPU, unless the event has a larger value, which is returned. Inside a guard. */
 uint64_t mtbi_event_raise(mtb_event *event, uint64_t value);

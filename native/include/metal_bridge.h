@@ -85,11 +85,13 @@ typedef enum mtb_handle_kind {
     MTB_HANDLE_PIPELINE = 10,
     MTB_HANDLE_EVENT = 11,
     MTB_HANDLE_MEMORY = 12,
-    MTB_HANDLE_TRANSFER = 13
+    MTB_HANDLE_TRANSFER = 13,
+    MTB_HANDLE_ARENA = 14,
+    MTB_HANDLE_RESIDENCY_SET = 15
 } mtb_handle_kind;
 
 /* The number of kinds: every kind is smaller. */
-#define MTB_HANDLE_KIND_COUNT 14u
+#define MTB_HANDLE_KIND_COUNT 16u
 
 /* Handles of a kind that exist now, and that have ever been made: for leak tests and monitoring. A committed command
  * buffer, with its queue and the events that it signals, exists until it has completed. Zero for an unknown kind. */

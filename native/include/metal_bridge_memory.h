@@ -1,7 +1,8 @@
-/* Memory: ordered transfers between host memory and buffers of every storage mode, and buffers from a pool with a budget.
+/* Memory: ordered transfers between host memory and buffers of every storage mode, buffers from pools and heaps
+ * under a budget, and residency.
  *
  * The conventions of metal_bridge.h hold here: handles, errors, strings, threads, callbacks. Any thread may use a
- * memory at the same time as others; a transfer on record belongs to one thread.
+ * memory, an arena or a residency set at the same time as others; a transfer on record belongs to one thread.
  *
  * Order
  *   A transfer starts after all that was committed to its queue before it, and all that is committed to the queue later
@@ -25,6 +26,8 @@ extern "C" {
 
 typedef struct mtb_memory mtb_memory;     /* pools of a device, with a budget and statistics */
 typedef struct mtb_transfer mtb_transfer; /* copies and fills on record for one command buffer */
+typedef struct mtb_arena mtb_arena;       /* scratch buffers in MTLHeaps */
+typedef struct mtb_residency_set mtb_residency_set; /* MTLResidencySet */
 
 /* ------------------------------------------------------------------------------------------------- memory */
 
@@ -168,6 +171,48 @@ void mtb_memory_get_statistics(const mtb_memory *memory, mtb_memory_statistics *
 void mtb_memory_reset_statistics(mtb_memory *memory);
 /* The statistics as a table for people, live handles included. The caller's to free. NULL where there is no memory. */
 char *mtb_memory_copy_report(const mtb_memory *memory);
+
+/* -------------------------------------------------------------------------------------------------- arenas */
+
+/* Scratch buffers of one storage mode (shared or private), suballocated from MTLHeaps that grow with the need, by `block_bytes`
+ * at a time (0: 16 MiB), up to `limit` bytes (0: the memory's budget, against which they count). */
+mtb_arena *mtb_arena_create(mtb_memory *memory, mtb_storage_mode mode, size_t block_bytes, size_t limit,
+                            mtb_error **error);
+mtb_arena *mtb_arena_retain(mtb_arena *arena);
+/* Its buffers live on until they are released. */
+void mtb_arena_release(mtb_arena *arena);
+/* newBufferWithLength:options: of a heap. The buffer's place is free again once its last reference is gone and every
+ * command buffer that it was used in has completed. MTB_OVER_BUDGET past the limit. */
+mtb_buffer *mtb_arena_allocate(mtb_arena *arena, size_t length, mtb_error **error);
+/* Gives heaps with nothing in them back to Metal, as mtb_memory_trim does. Returns the bytes. */
+uint64_t mtb_arena_trim(mtb_arena *arena);
+/* Misses are the buffers that needed a new heap. What is kept is the heaps' free room, and as objects the heaps with nothing
+ * in them. */
+void mtb_arena_get_statistics(const mtb_arena *arena, mtb_pool_statistics *statistics);
+
+/* --------------------------------------------------------------------------------------------- residency sets */
+
+/* Whether the system has residency sets (macOS 15). */
+bool mtb_device_supports_residency_sets(const mtb_device *device);
+/* newResidencySetWithDescriptor:error:. MTB_UNSUPPORTED where there are none. */
+mtb_residency_set *mtb_residency_set_create(mtb_device *device, mtb_error **error);
+mtb_residency_set *mtb_residency_set_retain(mtb_residency_set *set);
+void mtb_residency_set_release(mtb_residency_set *set);
+/* addAllocation: and removeAllocation:; they take effect at the next commit. The set keeps its buffers alive.
+ * MTB_NOT_FOUND for a buffer that is to be removed and is not there. */
+mtb_status mtb_residency_set_add_buffer(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error);
+mtb_status mtb_residency_set_remove_buffer(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error);
+mtb_status mtb_residency_set_commit(mtb_residency_set *set, mtb_error **error);
+/* requestResidency, and again every half second for the next `keep_alive_ns` nanoseconds (0: only once, MTB_FOREVER: until the
+ * end or the release): systems let idle sets go, and decoding slows down until they are back. */
+mtb_status mtb_residency_set_request(mtb_residency_set *set, uint64_t keep_alive_ns, mtb_error **error);
+/* endResidency, and no more requests. */
+mtb_status mtb_residency_set_end(mtb_residency_set *set, mtb_error **error);
+/* addResidencySet: and removeResidencySet: of the queue: its command buffers have the set's buffers resident. */
+mtb_status mtb_queue_add_residency_set(mtb_queue *queue, mtb_residency_set *set, mtb_error **error);
+mtb_status mtb_queue_remove_residency_set(mtb_queue *queue, mtb_residency_set *set, mtb_error **error);
+/* allocatedSize: bytes of what has been committed to the set. */
+uint64_t mtb_residency_set_allocated_size(const mtb_residency_set *set);
 
 #ifdef __cplusplus
 }

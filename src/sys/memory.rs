@@ -7,6 +7,8 @@ pub const MTB_TRANSFER_KIND_COUNT: u32 = 9;
 opaque! {
     mtb_memory
     mtb_transfer
+    mtb_arena
+    mtb_residency_set
 }
 
 #[repr(C)]
@@ -148,4 +150,63 @@ abi! {
     );
     pub fn mtb_memory_reset_statistics(memory: *mut mtb_memory);
     pub fn mtb_memory_copy_report(memory: *const mtb_memory) -> *mut c_char;
+
+    pub fn mtb_arena_create(
+        memory: *mut mtb_memory,
+        mode: mtb_storage_mode,
+        block_bytes: usize,
+        limit: usize,
+        error: *mut *mut mtb_error,
+    ) -> *mut mtb_arena;
+    pub fn mtb_arena_retain(arena: *mut mtb_arena) -> *mut mtb_arena;
+    pub fn mtb_arena_release(arena: *mut mtb_arena);
+    pub fn mtb_arena_allocate(
+        arena: *mut mtb_arena,
+        length: usize,
+        error: *mut *mut mtb_error,
+    ) -> *mut mtb_buffer;
+    pub fn mtb_arena_trim(arena: *mut mtb_arena) -> u64;
+    pub fn mtb_arena_get_statistics(arena: *const mtb_arena, statistics: *mut mtb_pool_statistics);
+
+    pub fn mtb_device_supports_residency_sets(device: *const mtb_device) -> bool;
+    pub fn mtb_residency_set_create(
+        device: *mut mtb_device,
+        error: *mut *mut mtb_error,
+    ) -> *mut mtb_residency_set;
+    pub fn mtb_residency_set_retain(set: *mut mtb_residency_set) -> *mut mtb_residency_set;
+    pub fn mtb_residency_set_release(set: *mut mtb_residency_set);
+    pub fn mtb_residency_set_add_buffer(
+        set: *mut mtb_residency_set,
+        buffer: *mut mtb_buffer,
+        error: *mut *mut mtb_error,
+    ) -> mtb_status;
+    pub fn mtb_residency_set_remove_buffer(
+        set: *mut mtb_residency_set,
+        buffer: *mut mtb_buffer,
+        error: *mut *mut mtb_error,
+    ) -> mtb_status;
+    pub fn mtb_residency_set_commit(
+        set: *mut mtb_residency_set,
+        error: *mut *mut mtb_error,
+    ) -> mtb_status;
+    pub fn mtb_residency_set_request(
+        set: *mut mtb_residency_set,
+        keep_alive_ns: u64,
+        error: *mut *mut mtb_error,
+    ) -> mtb_status;
+    pub fn mtb_residency_set_end(
+        set: *mut mtb_residency_set,
+        error: *mut *mut mtb_error,
+    ) -> mtb_status;
+    pub fn mtb_queue_add_residency_set(
+        queue: *mut mtb_queue,
+        set: *mut mtb_residency_set,
+        error: *mut *mut mtb_error,
+    ) -> mtb_status;
+    pub fn mtb_queue_remove_residency_set(
+        queue: *mut mtb_queue,
+        set: *mut mtb_residency_set,
+        error: *mut *mut mtb_error,
+    ) -> mtb_status;
+    pub fn mtb_residency_set_allocated_size(set: *const mtb_residency_set) -> u64;
 }

@@ -16,7 +16,7 @@ pub const MTB_ABI_VERSION: u32 = 1;
 pub const MTB_FOREVER: u64 = u64::MAX;
 pub const MTB_MAX_BINDINGS: u32 = 31;
 pub const MTB_MAX_INLINE_BYTES: u32 = 4096;
-pub const MTB_HANDLE_KIND_COUNT: u32 = 14;
+pub const MTB_HANDLE_KIND_COUNT: u32 = 16;
 
 /// Declares types that only the bridge knows the inside of. Neither `Send`, `Sync` nor `Unpin`: the safe layer
 /// says for each handle what Metal allows.
@@ -62,6 +62,8 @@ pub const MTB_HANDLE_PIPELINE: mtb_handle_kind = 10;
 pub const MTB_HANDLE_EVENT: mtb_handle_kind = 11;
 pub const MTB_HANDLE_MEMORY: mtb_handle_kind = 12;
 pub const MTB_HANDLE_TRANSFER: mtb_handle_kind = 13;
+pub const MTB_HANDLE_ARENA: mtb_handle_kind = 14;
+pub const MTB_HANDLE_RESIDENCY_SET: mtb_handle_kind = 15;
 
 pub type mtb_status = u32;
 pub const MTB_OK: mtb_status = 0;

@@ -23,7 +23,10 @@ static uint64_t trim(mtb_memory *memory, uint64_t before)
     for (size_t mode = 0; mode < MTBI_STORAGE_MODES; mode++)
         freed += mtbi_pool_trim(&memory->buffers[mode], before);
     mtbi_queue_pool_trim(&memory->queues, before);
-    return freed;
+    pthread_mutex_lock(&memory->mutex);
+    mtbi_heap *heaps = mtbi_arenas_detach(memory, before);
+    pthread_mutex_unlock(&memory->mutex);
+    return freed + mtbi_heaps_free(memory, heaps);
 }
 
 static bool keeps_anything(mtb_memory *memory)
@@ -31,6 +34,8 @@ static bool keeps_anything(mtb_memory *memory)
     pthread_mutex_lock(&memory->mutex);
     uint64_t kept = memory->staging_statistics.objects_kept + memory->buffer_statistics.objects_kept
                     + memory->queues.statistics.objects_kept;
+    for (const mtb_arena *arena = memory->arenas; arena; arena = arena->next)
+        kept += arena->statistics.objects_kept;
     pthread_mutex_unlock(&memory->mutex);
     return kept > 0;
 }

@@ -2,6 +2,7 @@
 #ifndef MTBI_MEMORY_H
 #define MTBI_MEMORY_H
 
+#include "arena.h"
 #include "keeper.h"
 #include "pool.h"
 #include "queue_pool.h"
@@ -29,6 +30,7 @@ struct mtb_memory {
     mtbi_pool buffers[MTBI_STORAGE_MODES];
     mtb_pool_statistics buffer_statistics;
     mtbi_queue_pool queues;
+    mtb_arena *arenas;
     mtb_transfer_statistics transfers[MTB_TRANSFER_KIND_COUNT];
     _Atomic uint64_t command_buffers;
     /* Looks for what is idle, while `is_expecting`. */

@@ -1,0 +1,276 @@
+/* Residency sets, and the requests that keep them resident. */
+#import "../checks.h"
+#import "../clock.h"
+#import "../guard.h"
+#import "keeper.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+/* Systems let sets go that were idle for about a second. */
+static const uint64_t request_period_ns = 500000000;
+
+struct mtb_residency_set {
+    mtbi_handle handle;
+    mtb_device *device;
+    MTBI_OBJECT(MTLResidencySet) metal;
+    pthread_mutex_t mutex;
+    /* A reference to each, until a commit has taken it out of the set. */
+    struct member {
+        mtb_buffer *buffer;
+        bool is_removed;
+    } *members;
+    size_t count;
+    size_t capacity;
+    /* Requests again until then. */
+    mtbi_chore chore;
+    uint64_t until;
+};
+
+bool mtb_device_supports_residency_sets(const mtb_device *device)
+{
+    MTBI_ENTER
+    return device && [device->metal respondsToSelector:@selector(newResidencySetWithDescriptor:error:)];
+    MTBI_LEAVE(false)
+}
+
+static void request(mtb_residency_set *set)
+{
+    MTBI_ENTER
+    if (@available(macOS 15.0, *))
+        [set->metal requestResidency];
+    MTBI_LEAVE()
+}
+
+static uint64_t request_again(mtbi_chore *chore)
+{
+    mtb_residency_set *set = (mtb_residency_set *)((char *)chore - offsetof(mtb_residency_set, chore));
+    pthread_mutex_lock(&set->mutex);
+    bool is_over = mtbi_time_left(set->until) == 0;
+    if (!is_over)
+        request(set);
+    pthread_mutex_unlock(&set->mutex);
+    return is_over ? UINT64_MAX : mtbi_deadline(request_period_ns);
+}
+
+mtb_residency_set *mtb_residency_set_create(mtb_device *device, mtb_error **error)
+{
+    mtb_residency_set *set = NULL;
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    if (GIVEN(device))
+        return NULL;
+    if (!mtb_device_supports_residency_sets(device)) {
+        FAIL(error, MTB_UNSUPPORTED, "this system has no residency sets: macOS 15 has");
+        return NULL;
+    }
+    set = mtbi_handle_create(MTB_HANDLE_RESIDENCY_SET, sizeof *set, error, __func__);
+    if (!set)
+        return NULL;
+    pthread_mutex_init(&set->mutex, NULL);
+    set->device = mtb_device_retain(device);
+    set->chore.run = request_again;
+    if (@available(macOS 15.0, *)) {
+        MTLResidencySetDescriptor *descriptor = [[[MTLResidencySetDescriptor alloc] init] autorelease];
+        NSError *problem = nil;
+        set->metal = [device->metal newResidencySetWithDescriptor:descriptor error:&problem];
+        if (!set->metal) {
+            mtbi_fail_with_nserror(error, __func__, MTB_OUT_OF_MEMORY, problem, "Metal could not make a residency set");
+            mtb_residency_set_release(set);
+            return NULL;
+        }
+    }
+    return set;
+    MTBI_LEAVE((mtb_residency_set_release(set), mtbi_fail_with_exception(error, __func__, exception), NULL))
+}
+
+void mtbi_residency_set_destroy(mtb_residency_set *set)
+{
+    MTBI_ENTER
+    mtbi_keeper_forget(&set->chore);
+    [set->metal release];
+    for (size_t i = 0; i < set->count; i++)
+        mtb_buffer_release(set->members[i].buffer);
+    free(set->members);
+    mtb_device_release(set->device);
+    pthread_mutex_destroy(&set->mutex);
+    mtbi_handle_free(&set->handle);
+    MTBI_LEAVE()
+}
+
+static struct member *find(mtb_residency_set *set, const mtb_buffer *buffer)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->members[i].buffer == buffer)
+            return &set->members[i];
+    return NULL;
+}
+
+/* Under the set's mutex. */
+static mtb_status add(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error, const char *function)
+{
+    struct member *member = find(set, buffer);
+    if (!member && set->count == set->capacity) {
+        size_t capacity = set->capacity ? 2 * set->capacity : 16;
+        struct member *grown = realloc(set->members, capacity * sizeof *grown);
+        if (!grown)
+            return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for a set of %zu buffers", capacity);
+        set->members = grown;
+        set->capacity = capacity;
+    }
+    if (@available(macOS 15.0, *))
+        [set->metal addAllocation:buffer->metal];
+    if (!member) {
+        member = &set->members[set->count++];
+        member->buffer = mtb_buffer_retain(buffer);
+    }
+    member->is_removed = false;
+    return MTB_OK;
+}
+
+mtb_status mtb_residency_set_add_buffer(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(set));
+    REQUIRE(GIVEN(buffer));
+    REQUIRE(mtbi_check_device(set->device, buffer->device, "buffer", error, __func__));
+    mtb_status status = MTB_INTERNAL;
+    pthread_mutex_lock(&set->mutex);
+    @try {
+        status = add(set, buffer, error, __func__);
+    }
+    @finally {
+        pthread_mutex_unlock(&set->mutex);
+    }
+    return status;
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
+mtb_status mtb_residency_set_remove_buffer(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(set));
+    REQUIRE(GIVEN(buffer));
+    bool is_member = false;
+    pthread_mutex_lock(&set->mutex);
+    @try {
+        struct member *member = find(set, buffer);
+        is_member = member && !member->is_removed;
+        if (is_member) {
+            if (@available(macOS 15.0, *))
+                [set->metal removeAllocation:buffer->metal];
+            member->is_removed = true;
+        }
+    }
+    @finally {
+        pthread_mutex_unlock(&set->mutex);
+    }
+    if (!is_member)
+        return FAIL(error, MTB_NOT_FOUND, "the buffer is not in the set");
+    return MTB_OK;
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
+/* Under the set's mutex. */
+static void drop_removed(mtb_residency_set *set)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->members[i].is_removed)
+            mtb_buffer_release(set->members[i].buffer);
+        else
+            set->members[kept++] = set->members[i];
+    }
+    set->count = kept;
+}
+
+mtb_status mtb_residency_set_commit(mtb_residency_set *set, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(set));
+    pthread_mutex_lock(&set->mutex);
+    @try {
+        if (@available(macOS 15.0, *))
+            [set->metal commit];
+        drop_removed(set);
+    }
+    @finally {
+        pthread_mutex_unlock(&set->mutex);
+    }
+    return MTB_OK;
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
+mtb_status mtb_residency_set_request(mtb_residency_set *set, uint64_t keep_alive_ns, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(set));
+    request(set);
+    pthread_mutex_lock(&set->mutex);
+    set->until = keep_alive_ns ? mtbi_deadline(keep_alive_ns) : 0;
+    pthread_mutex_unlock(&set->mutex);
+    if (keep_alive_ns && !mtbi_keeper_expect(&set->chore, mtbi_deadline(request_period_ns)))
+        return FAIL(error, MTB_OUT_OF_MEMORY, "no thread to keep the set resident");
+    return MTB_OK;
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
+mtb_status mtb_residency_set_end(mtb_residency_set *set, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(set));
+    /* No request comes after the end: the chore asks under the same lock. */
+    pthread_mutex_lock(&set->mutex);
+    @try {
+        set->until = 0;
+        if (@available(macOS 15.0, *))
+            [set->metal endResidency];
+    }
+    @finally {
+        pthread_mutex_unlock(&set->mutex);
+    }
+    return MTB_OK;
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
+uint64_t mtb_residency_set_allocated_size(const mtb_residency_set *set)
+{
+    MTBI_ENTER
+    if (set) {
+        if (@available(macOS 15.0, *))
+            return [set->metal allocatedSize];
+    }
+    return 0;
+    MTBI_LEAVE(0)
+}
+
+mtb_status mtb_queue_add_residency_set(mtb_queue *queue, mtb_residency_set *set, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(queue));
+    REQUIRE(GIVEN(set));
+    REQUIRE(mtbi_check_device(queue->device, set->device, "residency set", error, __func__));
+    queue->is_changed = true;
+    if (@available(macOS 15.0, *))
+        [queue->metal addResidencySet:set->metal];
+    return MTB_OK;
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
+mtb_status mtb_queue_remove_residency_set(mtb_queue *queue, mtb_residency_set *set, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(queue));
+    REQUIRE(GIVEN(set));
+    if (@available(macOS 15.0, *))
+        [queue->metal removeResidencySet:set->metal];
+    return MTB_OK;
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}

@@ -1,0 +1,167 @@
+/* Arenas and residency sets. */
+#include "memory_support.h"
+
+#include <unistd.h>
+
+enum { BLOCK = 1 << 20 };
+
+static mtb_arena *make_arena(mtb_memory *memory, mtb_storage_mode mode, size_t limit)
+{
+    mtb_arena *arena;
+    MAKE(arena, mtb_arena_create(memory, mode, BLOCK, limit, &error));
+    return arena;
+}
+
+static mtb_buffer *allocate(mtb_arena *arena, size_t length)
+{
+    mtb_buffer *buffer;
+    MAKE(buffer, mtb_arena_allocate(arena, length, &error));
+    CHECK(mtb_buffer_length(buffer) == length);
+    return buffer;
+}
+
+static mtb_pool_statistics statistics_of(mtb_arena *arena)
+{
+    mtb_pool_statistics statistics;
+    mtb_arena_get_statistics(arena, &statistics);
+    return statistics;
+}
+
+static void heaps_are_shared_by_buffers(void)
+{
+    mtb_memory *memory = make_memory();
+    mtb_arena *arena = make_arena(memory, MTB_STORAGE_SHARED, 0);
+    mtb_buffer *buffers[8];
+    for (int i = 0; i < 8; i++) {
+        buffers[i] = allocate(arena, BLOCK / 8);
+        memset(mtb_buffer_contents(buffers[i]), i, BLOCK / 8);
+    }
+    for (int i = 0; i < 8; i++)
+        CHECK(((uint8_t *)mtb_buffer_contents(buffers[i]))[BLOCK / 8 - 1] == i);
+    CHECK(statistics_of(arena).misses == 1 && statistics_of(arena).hits == 7);
+    CHECK(statistics_of(arena).bytes_in_use == BLOCK && statistics_of(arena).bytes_kept == 0);
+    /* The place of one that is gone is taken by the next. */
+    void *place = mtb_buffer_contents(buffers[3]);
+    mtb_buffer_release(buffers[3]);
+    buffers[3] = allocate(arena, BLOCK / 8);
+    CHECK(mtb_buffer_contents(buffers[3]) == place);
+    /* Larger than a block: a heap of its own. */
+    mtb_buffer *large = allocate(arena, 3 * BLOCK);
+    CHECK(statistics_of(arena).misses == 2 && statistics_of(arena).high_water_bytes == 4 * BLOCK);
+    mtb_buffer_release(large);
+    CHECK(mtb_arena_trim(arena) == 3 * BLOCK);
+    for (int i = 0; i < 8; i++)
+        mtb_buffer_release(buffers[i]);
+    CHECK(statistics_of(arena).bytes_in_use == 0 && statistics_of(arena).objects_kept == 1);
+    CHECK(mtb_memory_trim(memory, 0) == BLOCK);
+    CHECK(statistics_of(arena).bytes_kept == 0 && statistics_of(arena).trimmed == 2);
+    mtb_arena_release(arena);
+    mtb_memory_release(memory);
+}
+
+static void limits_hold(void)
+{
+    mtb_memory *memory;
+    mtb_memory_options options = {.budget = 3 * BLOCK};
+    MAKE(memory, mtb_memory_create(shared.device, &options, &error));
+    mtb_arena *bounded = make_arena(memory, MTB_STORAGE_PRIVATE, 2 * BLOCK), *free_one = make_arena(memory, MTB_STORAGE_PRIVATE, 0);
+    mtb_buffer *first = allocate(bounded, BLOCK), *second = allocate(bounded, BLOCK);
+    CHECK_FAILS(mtb_arena_allocate(bounded, 4, &error), MTB_OVER_BUDGET, "limit");
+    mtb_buffer *third = allocate(free_one, BLOCK);
+    CHECK_FAILS(mtb_arena_allocate(free_one, BLOCK, &error), MTB_OVER_BUDGET, "budget");
+    CHECK_FAILS(mtb_memory_allocate(memory, 4, MTB_STORAGE_SHARED, &error), MTB_OVER_BUDGET, "budget");
+    /* A heap with nothing in it makes room for what is asked of the memory. */
+    mtb_buffer_release(first);
+    mtb_buffer *other;
+    MAKE(other, mtb_memory_allocate(memory, BLOCK, MTB_STORAGE_SHARED, &error));
+    mtb_buffer_release(other);
+    mtb_buffer_release(second);
+    mtb_buffer_release(third);
+    CHECK_FAILS(mtb_arena_create(NULL, MTB_STORAGE_SHARED, 0, 0, &error), MTB_INVALID_ARGUMENT, "`memory` is NULL");
+    CHECK_FAILS(mtb_arena_create(memory, MTB_STORAGE_MANAGED, 0, 0, &error), MTB_INVALID_ARGUMENT, "storage mode 1");
+    CHECK_FAILS(mtb_arena_allocate(NULL, 4, &error), MTB_INVALID_ARGUMENT, "`arena` is NULL");
+    CHECK_FAILS(mtb_arena_allocate(bounded, 0, &error), MTB_INVALID_ARGUMENT, "no bytes");
+    CHECK_FAILS(mtb_arena_allocate(bounded, SIZE_MAX, &error), MTB_OUT_OF_RANGE, "largest");
+    CHECK(mtb_arena_trim(NULL) == 0);
+    mtb_arena_release(bounded);
+    mtb_arena_release(free_one);
+    mtb_memory_release(memory);
+}
+
+/* A place is not used again while work that was encoded uses it; buffers outlive the handles of arena and memory. */
+static void places_in_flight_are_not_reused(void)
+{
+    enum { SIZE = BLOCK / 2 };
+    static uint8_t in[SIZE];
+    mtb_memory *memory = make_memory();
+    mtb_arena *arena = make_arena(memory, MTB_STORAGE_SHARED, 0);
+    mtb_event *event;
+    mtb_command_buffer *gate = make_command_buffer();
+    MAKE(event, mtb_event_create(shared.device, &error));
+    CHECK_OK(mtb_command_buffer_encode_wait(gate, event, 1, &error));
+    CHECK_OK(mtb_command_buffer_commit(gate, &error));
+    mtb_buffer *first = allocate(arena, SIZE);
+    void *place = mtb_buffer_contents(first);
+    mtb_transfer *transfer = make_transfer(memory, shared.queue);
+    CHECK_OK(mtb_transfer_copy(transfer, in_host(in), in_buffer(first, 0), SIZE, 1, MTB_HOST_COPIED, &error));
+    mtb_command_buffer *copied = commit(transfer);
+    mtb_buffer_release(first);
+    mtb_buffer *second = allocate(arena, SIZE);
+    CHECK(mtb_buffer_contents(second) != place);
+    CHECK_OK(mtb_event_signal(event, 1, &error));
+    finish(copied);
+    mtb_buffer *third = allocate(arena, SIZE);
+    CHECK(mtb_buffer_contents(third) == place);
+    mtb_transfer_release(transfer);
+    mtb_arena_release(arena);
+    mtb_memory_release(memory);
+    memset(mtb_buffer_contents(third), 1, SIZE);
+    mtb_buffer_release(third);
+    mtb_buffer_release(second);
+    mtb_command_buffer_release(gate);
+    mtb_event_release(event);
+}
+
+static void residency_sets_hold_buffers(void)
+{
+    mtb_residency_set *set;
+    CHECK(mtb_device_supports_residency_sets(shared.device));
+    MAKE(set, mtb_residency_set_create(shared.device, &error));
+    mtb_buffer *a = make_buffer(BLOCK), *b = make_buffer(BLOCK);
+    uint64_t live = mtb_live_handles(MTB_HANDLE_BUFFER);
+    CHECK_OK(mtb_residency_set_add_buffer(set, a, &error));
+    CHECK_OK(mtb_residency_set_add_buffer(set, a, &error));
+    CHECK_OK(mtb_residency_set_add_buffer(set, b, &error));
+    CHECK(mtb_residency_set_allocated_size(set) == 0);
+    CHECK_OK(mtb_residency_set_commit(set, &error));
+    CHECK(mtb_residency_set_allocated_size(set) == 2 * BLOCK);
+    CHECK_OK(mtb_queue_add_residency_set(shared.queue, set, &error));
+    CHECK_OK(mtb_residency_set_request(set, 0, &error));
+    CHECK_OK(mtb_residency_set_request(set, MTB_FOREVER, &error));
+    run(make_command_buffer());
+    CHECK_OK(mtb_residency_set_remove_buffer(set, b, &error));
+    CHECK_FAILS(mtb_residency_set_remove_buffer(set, b, &error), MTB_NOT_FOUND, "not in the set");
+    mtb_buffer_release(b);
+    CHECK(mtb_live_handles(MTB_HANDLE_BUFFER) == live);
+    CHECK_OK(mtb_residency_set_commit(set, &error));
+    CHECK(mtb_live_handles(MTB_HANDLE_BUFFER) == live - 1);
+    CHECK(mtb_residency_set_allocated_size(set) == BLOCK);
+    CHECK_OK(mtb_residency_set_end(set, &error));
+    CHECK_OK(mtb_residency_set_request(set, MTB_FOREVER, &error));
+    CHECK_OK(mtb_queue_remove_residency_set(shared.queue, set, &error));
+    CHECK_FAILS(mtb_residency_set_create(NULL, &error), MTB_INVALID_ARGUMENT, "`device` is NULL");
+    CHECK_FAILS(mtb_residency_set_add_buffer(set, NULL, &error), MTB_INVALID_ARGUMENT, "`buffer` is NULL");
+    CHECK_FAILS(mtb_residency_set_commit(NULL, &error), MTB_INVALID_ARGUMENT, "`set` is NULL");
+    CHECK_FAILS(mtb_queue_add_residency_set(NULL, set, &error), MTB_INVALID_ARGUMENT, "`queue` is NULL");
+    CHECK(mtb_residency_set_allocated_size(NULL) == 0 && !mtb_device_supports_residency_sets(NULL));
+    mtb_residency_set_release(set);
+    mtb_buffer_release(a);
+}
+
+const test memory_arena_tests[] = {
+    {"memory arena: heaps are shared by buffers", heaps_are_shared_by_buffers},
+    {"memory arena: limits hold", limits_hold},
+    {"memory arena: places in flight are not reused", places_in_flight_are_not_reused},
+    {"memory residency: sets hold buffers", residency_sets_hold_buffers},
+    {NULL, NULL},
+};
