@@ -174,6 +174,7 @@ void mtbi_buffer_destroy(mtb_buffer *buffer)
 void mtbi_buffer_free(mtb_buffer *buffer)
 {
     MTBI_ENTER
+    mtb_buffer_release(buffer->view);
     [buffer->metal release];
     mtb_device_release(buffer->device);
     mtbi_handle_free(&buffer->handle);

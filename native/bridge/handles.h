@@ -70,6 +70,8 @@ struct mtb_buffer {
     size_t capacity;
     uint64_t last_used;
     bool is_labelled;
+    /* What a peer device sees this through, made when one first does. See peer_view.m. */
+    mtb_buffer *_Atomic view;
     /* For the arena: the heap that it is in. */
     void *place;
 };

@@ -84,7 +84,9 @@ mtb_transfer *mtb_transfer_create(mtb_memory *memory, mtb_queue *queue, mtb_erro
 /* What was added and not committed does not happen. */
 void mtb_transfer_release(mtb_transfer *transfer);
 /* Adds a copy of `height` rows of `width` bytes. Source and destination may each be host memory or a buffer of any
- * storage mode. MTB_OUT_OF_RANGE where a row does not fit, MTB_INVALID_ARGUMENT for a pitch smaller than the width and
+ * storage mode. One of two buffers may be of another device than the queue: where the devices are peers a private one is
+ * reached through a remote view, others by way of system memory. Work of that device's own queues is ordered by events, as
+ * always; host memory and the buffer of another device make MTB_WRONG_DEVICE. MTB_OUT_OF_RANGE where a row does not fit, MTB_INVALID_ARGUMENT for a pitch smaller than the width and
  * for source and destination that overlap. A failed call adds nothing. Nothing to copy (width or height zero) is no
  * error. */
 mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place destination, size_t width,
@@ -124,9 +126,12 @@ typedef enum mtb_transfer_kind {
     MTB_TRANSFER_PRIVATE_TO_HOST = 5,
     MTB_TRANSFER_HOST_TO_HOST = 6,
     MTB_TRANSFER_BUFFER_TO_BUFFER = 7,
-    MTB_TRANSFER_FILL = 8
+    /* Between devices: through a remote view, and by way of system memory. */
+    MTB_TRANSFER_PEER = 8,
+    MTB_TRANSFER_PEER_STAGED = 9,
+    MTB_TRANSFER_FILL = 10
 } mtb_transfer_kind;
-#define MTB_TRANSFER_KIND_COUNT 9u
+#define MTB_TRANSFER_KIND_COUNT 11u
 
 /* The kind's name, such as "host to private"; never NULL. */
 const char *mtb_transfer_kind_name(mtb_transfer_kind kind);

@@ -19,6 +19,10 @@ pub enum TransferKind {
     PrivateToHost,
     HostToHost,
     BufferToBuffer,
+    /// Between devices, through a remote view.
+    Peer,
+    /// Between devices, by way of system memory.
+    PeerStaged,
     Fill,
 }
 
@@ -35,6 +39,8 @@ impl TransferKind {
         TransferKind::PrivateToHost,
         TransferKind::HostToHost,
         TransferKind::BufferToBuffer,
+        TransferKind::Peer,
+        TransferKind::PeerStaged,
         TransferKind::Fill,
     ];
 
@@ -48,6 +54,8 @@ impl TransferKind {
             TransferKind::PrivateToHost => sys::MTB_TRANSFER_PRIVATE_TO_HOST,
             TransferKind::HostToHost => sys::MTB_TRANSFER_HOST_TO_HOST,
             TransferKind::BufferToBuffer => sys::MTB_TRANSFER_BUFFER_TO_BUFFER,
+            TransferKind::Peer => sys::MTB_TRANSFER_PEER,
+            TransferKind::PeerStaged => sys::MTB_TRANSFER_PEER_STAGED,
             TransferKind::Fill => sys::MTB_TRANSFER_FILL,
         }
     }
@@ -63,6 +71,8 @@ impl TransferKind {
             TransferKind::PrivateToHost => "private to host",
             TransferKind::HostToHost => "host to host",
             TransferKind::BufferToBuffer => "buffer to buffer",
+            TransferKind::Peer => "peer",
+            TransferKind::PeerStaged => "peer, staged",
             TransferKind::Fill => "fill",
         }
     }

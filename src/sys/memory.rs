@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub const MTB_TRANSFER_KIND_COUNT: u32 = 9;
+pub const MTB_TRANSFER_KIND_COUNT: u32 = 11;
 
 opaque! {
     mtb_memory
@@ -44,7 +44,9 @@ pub const MTB_TRANSFER_MANAGED_TO_HOST: mtb_transfer_kind = 4;
 pub const MTB_TRANSFER_PRIVATE_TO_HOST: mtb_transfer_kind = 5;
 pub const MTB_TRANSFER_HOST_TO_HOST: mtb_transfer_kind = 6;
 pub const MTB_TRANSFER_BUFFER_TO_BUFFER: mtb_transfer_kind = 7;
-pub const MTB_TRANSFER_FILL: mtb_transfer_kind = 8;
+pub const MTB_TRANSFER_PEER: mtb_transfer_kind = 8;
+pub const MTB_TRANSFER_PEER_STAGED: mtb_transfer_kind = 9;
+pub const MTB_TRANSFER_FILL: mtb_transfer_kind = 10;
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,7 +72,7 @@ pub struct mtb_pool_statistics {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct mtb_memory_statistics {
-    pub transfers: [mtb_transfer_statistics; 9],
+    pub transfers: [mtb_transfer_statistics; 11],
     pub staging: mtb_pool_statistics,
     pub buffers: mtb_pool_statistics,
     pub queues: mtb_pool_statistics,

@@ -24,6 +24,8 @@ static void count(mtbi_record *record, const mtb_times *times)
 static void complete(const mtb_completion *completion, void *context)
 {
     mtbi_record *record = context;
+    if (completion->status != MTB_COMMAND_BUFFER_COMPLETED)
+        mtbi_crossings_end(record->crossings);
     if (completion->status == MTB_COMMAND_BUFFER_COMPLETED) {
         for (size_t i = 0; i < record->leg_count; i++) {
             uint64_t start = mtbi_now();
@@ -38,6 +40,14 @@ static void complete(const mtb_completion *completion, void *context)
 static void free_record(void *context)
 {
     mtbi_record_free(context);
+}
+
+static bool has_crossings(const mtbi_record *record)
+{
+    for (size_t i = 0; i < record->operation_count; i++)
+        if (mtbi_is_between_devices(record->memory, &record->operations[i]))
+            return true;
+    return false;
 }
 
 /* A command buffer with all of `record`, which it takes over, also on failure. */
@@ -58,24 +68,46 @@ static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, mtb_err
     return NULL;
 }
 
-static mtb_command_buffer *commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
-                                  mtb_context_destructor destructor, mtb_error **error, const char *function)
+static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *record, mtb_completion_callback callback,
+                                             void *context, mtb_context_destructor destructor, mtb_error **error,
+                                             const char *function)
 {
-    mtbi_record *record = transfer->record;
-    if (!record)
-        record = mtbi_record_create(transfer->memory, error, function);
-    transfer->record = NULL;
-    mtb_command_buffer *command_buffer = record ? encode(transfer->queue, record, error, function) : NULL;
+    mtb_command_buffer *command_buffer = encode(queue, record, error, function);
     if (!command_buffer)
         return NULL;
     if (callback && mtb_command_buffer_add_completed_callback(command_buffer, callback, context, destructor, error)) {
         mtb_command_buffer_release(command_buffer);
         return NULL;
     }
-    if (mtb_command_buffer_commit(command_buffer, error)) {
+    if (mtbi_record_commit_crossings(record, error) || mtb_command_buffer_commit(command_buffer, error)) {
+        /* Whoever waits for this command buffer on another device must not wait for ever. */
+        if (queue->host_event)
+            mtb_event_signal(queue->host_event, queue->host_value, NULL);
         mtb_command_buffer_release(command_buffer);
         return NULL;
     }
+    return command_buffer;
+}
+
+static mtb_command_buffer *commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
+                                  mtb_context_destructor destructor, mtb_error **error, const char *function)
+{
+    mtb_queue *queue = transfer->queue;
+    mtbi_record *record = transfer->record;
+    if (!record)
+        record = mtbi_record_create(transfer->memory, error, function);
+    transfer->record = NULL;
+    if (!record)
+        return NULL;
+    bool crosses = has_crossings(record);
+    if (crosses)
+        pthread_mutex_lock(&queue->host_mutex);
+    mtb_command_buffer *command_buffer =
+        encode_and_commit(queue, record, callback, context, destructor, error, function);
+    if (crosses)
+        pthread_mutex_unlock(&queue->host_mutex);
+    if (!command_buffer)
+        return NULL;
     atomic_fetch_add_explicit(&transfer->memory->command_buffers, 1, memory_order_relaxed);
     return command_buffer;
 }

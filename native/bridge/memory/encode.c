@@ -14,7 +14,7 @@ static const size_t smallest_split = 4096;
 
 /* The encoder that is open: one of the two, or neither. */
 typedef struct commands {
-    mtb_memory *memory;
+    mtbi_kernels *kernels;
     mtb_command_buffer *command_buffer;
     mtb_blit_encoder *blit;
     mtb_compute_encoder *compute;
@@ -63,7 +63,7 @@ static mtb_status dispatch(commands *to, mtbi_kernel kernel, const mtbi_operatio
     };
     for (size_t i = 0; i < sizeof operation->pattern; i++)
         rows.pattern |= (uint32_t)operation->pattern[i] << (8 * i);
-    mtb_pipeline *pipeline = mtbi_memory_kernel(to->memory, kernel, error);
+    mtb_pipeline *pipeline = mtbi_kernels_get(to->kernels, kernel, error);
     if (!pipeline)
         return MTB_COMPILE_FAILED;
     REQUIRE(use_compute(to, error));
@@ -143,27 +143,52 @@ static mtb_status encode(commands *to, const mtbi_operation *operation, mtb_erro
     return MTB_OK;
 }
 
+static mtb_status synchronize_one(commands *to, mtb_buffer *buffer, mtb_error **error)
+{
+    REQUIRE(use_blit(to, error));
+    return mtb_blit_encoder_synchronize(to->blit, buffer, error);
+}
+
 /* The CPU's copies of managed buffers follow. */
 static mtb_status synchronize(commands *to, const mtbi_record *record, mtb_error **error)
 {
     const mtb_buffer *last = NULL;
     for (size_t i = 0; i < record->operation_count; i++) {
         mtb_buffer *buffer = record->operations[i].destination.buffer;
-        if (buffer == last || buffer->mode != MTB_STORAGE_MANAGED)
+        if (buffer == last || buffer->mode != MTB_STORAGE_MANAGED || mtbi_is_foreign(record->memory, buffer))
             continue;
-        REQUIRE(use_blit(to, error));
-        REQUIRE(mtb_blit_encoder_synchronize(to->blit, buffer, error));
+        REQUIRE(synchronize_one(to, buffer, error));
         last = buffer;
     }
     return MTB_OK;
 }
 
-mtb_status mtbi_record_encode(const mtbi_record *record, mtb_command_buffer *command_buffer, mtb_error **error)
+mtb_status mtbi_encode_copy(mtbi_kernels *kernels, mtb_command_buffer *command_buffer, const mtbi_operation *copy,
+                            mtb_error **error)
 {
-    commands to = {.memory = record->memory, .command_buffer = command_buffer};
+    commands to = {.kernels = kernels, .command_buffer = command_buffer};
+    mtb_status status = encode(&to, copy, error);
+    if (status == MTB_OK && copy->destination.buffer->mode == MTB_STORAGE_MANAGED)
+        status = synchronize_one(&to, copy->destination.buffer, error);
+    mtb_status ended = end_encoder(&to, status == MTB_OK ? error : NULL);
+    return status ? status : ended;
+}
+
+/* What is between devices goes to and fro between two command buffers. */
+static mtb_status encode_any(commands *to, mtbi_record *record, const mtbi_operation *operation, mtb_error **error)
+{
+    if (!mtbi_is_between_devices(record->memory, operation))
+        return encode(to, operation, error);
+    REQUIRE(end_encoder(to, error));
+    return mtbi_record_cross(record, operation, to->command_buffer, error);
+}
+
+mtb_status mtbi_record_encode(mtbi_record *record, mtb_command_buffer *command_buffer, mtb_error **error)
+{
+    commands to = {.kernels = &record->memory->kernels, .command_buffer = command_buffer};
     mtb_status status = MTB_OK;
     for (size_t i = 0; i < record->operation_count && status == MTB_OK; i++)
-        status = encode(&to, &record->operations[i], error);
+        status = encode_any(&to, record, &record->operations[i], error);
     if (status == MTB_OK)
         status = synchronize(&to, record, error);
     mtb_status ended = end_encoder(&to, status == MTB_OK ? error : NULL);

@@ -90,7 +90,7 @@ mtb_memory *mtb_memory_create(mtb_device *device, const mtb_memory_options *opti
         return NULL;
     mtb_memory_options asked = options ? *options : (mtb_memory_options){0};
     pthread_mutex_init(&memory->mutex, NULL);
-    pthread_mutex_init(&memory->kernel_mutex, NULL);
+    mtbi_kernels_create(&memory->kernels, device);
     memory->device = mtb_device_retain(device);
     memory->idle_ns = or_default(asked.idle_ns, default_idle_ns);
     memory->budget =
@@ -112,10 +112,9 @@ void mtbi_memory_destroy(mtb_memory *memory)
 {
     mtbi_keeper_forget(&memory->chore);
     trim(memory, UINT64_MAX);
-    for (size_t i = 0; i < MTBI_KERNEL_COUNT; i++)
-        mtb_pipeline_release(memory->kernels[i]);
+    mtbi_peers_free(memory->peers);
+    mtbi_kernels_destroy(&memory->kernels);
     mtb_device_release(memory->device);
-    pthread_mutex_destroy(&memory->kernel_mutex);
     pthread_mutex_destroy(&memory->mutex);
     mtbi_handle_free(&memory->handle);
 }

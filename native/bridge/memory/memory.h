@@ -5,15 +5,23 @@
 #include "arena.h"
 #include "keeper.h"
 #include "pool.h"
+#include "peer.h"
 #include "queue_pool.h"
 
-/* Kernels for what blits cannot do; made at the first use. */
 typedef enum mtbi_kernel {
     MTBI_KERNEL_COPY_ROWS,
     MTBI_KERNEL_FILL_ROWS,
     MTBI_KERNEL_FILL_WORDS,
     MTBI_KERNEL_COUNT
 } mtbi_kernel;
+
+/* What a device has for what blits cannot do; compiled at the first use. */
+typedef struct mtbi_kernels {
+    mtb_device *device;
+    /* Apart from other locks, since compiling takes its time. */
+    pthread_mutex_t mutex;
+    mtb_pipeline *pipelines[MTBI_KERNEL_COUNT];
+} mtbi_kernels;
 
 enum { MTBI_STORAGE_MODES = MTB_STORAGE_PRIVATE + 1 };
 
@@ -36,13 +44,15 @@ struct mtb_memory {
     /* Looks for what is idle, while `is_expecting`. */
     mtbi_chore chore;
     atomic_bool is_expecting;
-    /* Apart from the mutex, since compiling takes its time. */
-    pthread_mutex_t kernel_mutex;
-    mtb_pipeline *kernels[MTBI_KERNEL_COUNT];
+    mtbi_kernels kernels;
+    /* What transfers to and from other devices need. Under the mutex. */
+    mtbi_peer *peers;
 };
 
-/* The kernel, which the memory keeps; NULL and why where it cannot be made. */
-mtb_pipeline *mtbi_memory_kernel(mtb_memory *memory, mtbi_kernel kernel, mtb_error **error);
+void mtbi_kernels_create(mtbi_kernels *kernels, mtb_device *device);
+void mtbi_kernels_destroy(mtbi_kernels *kernels);
+/* The kernel, which stays theirs; NULL and why where it cannot be made. */
+mtb_pipeline *mtbi_kernels_get(mtbi_kernels *kernels, mtbi_kernel kernel, mtb_error **error);
 
 /* Bytes of the budget, for an allocation of Metal's. Where there are too few, what is kept is let go of. MTB_OVER_BUDGET where
  * that is not enough. */

@@ -27,6 +27,8 @@ void mtbi_record_let_go(mtbi_record *record)
     for (size_t i = 0; i < record->buffer_count; i++)
         mtb_buffer_release(record->buffers[i]);
     record->buffer_count = 0;
+    mtbi_crossings_free(record->memory, record->crossings);
+    record->crossings = NULL;
     if (record->queue)
         atomic_fetch_sub(&record->queue->legs, 1);
     record->queue = NULL;

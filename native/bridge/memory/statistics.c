@@ -10,6 +10,8 @@ static const char *const kind_names[MTB_TRANSFER_KIND_COUNT] = {
     [MTB_TRANSFER_PRIVATE_TO_HOST] = "private to host",
     [MTB_TRANSFER_HOST_TO_HOST] = "host to host",
     [MTB_TRANSFER_BUFFER_TO_BUFFER] = "buffer to buffer",
+    [MTB_TRANSFER_PEER] = "peer",
+    [MTB_TRANSFER_PEER_STAGED] = "peer, staged",
     [MTB_TRANSFER_FILL] = "fill",
 };
 

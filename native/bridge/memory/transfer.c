@@ -28,8 +28,8 @@ void mtbi_transfer_destroy(mtb_transfer *transfer)
     mtbi_handle_free(&transfer->handle);
 }
 
-static mtb_status check_place(const mtb_transfer *transfer, const mtb_place *place, const char *what, size_t width,
-                              size_t height, mtb_error **error, const char *function)
+static mtb_status check_place(const mtb_place *place, const char *what, size_t width, size_t height, mtb_error **error,
+                              const char *function)
 {
     size_t extent;
     if (!place->buffer)
@@ -44,7 +44,6 @@ static mtb_status check_place(const mtb_transfer *transfer, const mtb_place *pla
                          pitch);
     if (!place->buffer)
         return MTB_OK;
-    REQUIRE(mtbi_check_device(transfer->queue->device, place->buffer->device, what, error, function));
     return mtbi_check_range(place->offset, extent, place->buffer->length, what, error, function);
 }
 
@@ -74,10 +73,12 @@ static bool overlap(const mtb_place *a, const mtb_place *b, size_t width, size_t
     return rows_overlap(a->offset, a->pitch, b->offset, b->pitch, width, height);
 }
 
-static mtb_transfer_kind kind_of(const mtb_place *source, const mtb_place *destination)
+static mtb_transfer_kind kind_of(const mtb_memory *memory, const mtb_place *source, const mtb_place *destination)
 {
     if (source->buffer && destination->buffer)
-        return MTB_TRANSFER_BUFFER_TO_BUFFER;
+        return mtbi_is_foreign(memory, source->buffer) || mtbi_is_foreign(memory, destination->buffer)
+                   ? MTB_TRANSFER_PEER_STAGED
+                   : MTB_TRANSFER_BUFFER_TO_BUFFER;
     if (destination->buffer)
         return MTB_TRANSFER_HOST_TO_SHARED + destination->buffer->mode;
     if (source->buffer)
@@ -137,6 +138,20 @@ static mtb_status add(mtb_transfer *transfer, mtbi_operation *operation, mtb_err
     return MTB_OK;
 }
 
+/* A buffer of another device is for copies from or to a buffer of the queue's. */
+static mtb_status check_devices(const mtb_transfer *transfer, const mtb_place *source, const mtb_place *destination,
+                                mtb_error **error, const char *function)
+{
+    mtb_device *own = transfer->queue->device;
+    if (source->buffer && destination->buffer && !mtbi_is_foreign(transfer->memory, source->buffer))
+        return MTB_OK;
+    if (source->buffer && (!destination->buffer || mtbi_is_foreign(transfer->memory, destination->buffer)))
+        REQUIRE(mtbi_check_device(own, source->buffer->device, "source", error, function));
+    if (destination->buffer && !source->buffer)
+        return mtbi_check_device(own, destination->buffer->device, "destination", error, function);
+    return MTB_OK;
+}
+
 static mtb_status begin(mtb_transfer *transfer, mtb_error **error, const char *function)
 {
     if (!transfer->record)
@@ -153,11 +168,12 @@ mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place
         return FAIL(error, MTB_INVALID_ARGUMENT, "there is no host memory of kind %u", (unsigned)host);
     if (width == 0 || height == 0)
         return MTB_OK;
-    REQUIRE(check_place(transfer, &source, "source", width, height, error, __func__));
-    REQUIRE(check_place(transfer, &destination, "destination", width, height, error, __func__));
+    REQUIRE(check_place(&source, "source", width, height, error, __func__));
+    REQUIRE(check_place(&destination, "destination", width, height, error, __func__));
+    REQUIRE(check_devices(transfer, &source, &destination, error, __func__));
     mtbi_operation operation = {
         .action = MTBI_COPY,
-        .kind = kind_of(&source, &destination),
+        .kind = kind_of(transfer->memory, &source, &destination),
         .source = source,
         .destination = destination,
         .width = width,
@@ -168,6 +184,8 @@ mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place
         return FAIL(error, MTB_INVALID_ARGUMENT, "source and destination overlap (%zu rows of %zu bytes)", height,
                     width);
     REQUIRE(begin(transfer, error, __func__));
+    if (operation.kind == MTB_TRANSFER_PEER_STAGED)
+        REQUIRE(mtbi_record_bring_near(transfer->record, &operation, error, __func__));
     if (!source.buffer && host == MTB_HOST_COPIED) {
         REQUIRE(mtbi_record_stage_source(transfer->record, &operation, error, __func__));
         /* What goes on to host memory is the CPU's from there too. */
@@ -188,7 +206,8 @@ mtb_status mtb_transfer_fill(mtb_transfer *transfer, mtb_place destination, size
     REQUIRE(mtbi_check_multiple(width, pattern_size, "width", error, __func__));
     if (width == 0 || height == 0)
         return MTB_OK;
-    REQUIRE(check_place(transfer, &destination, "destination", width, height, error, __func__));
+    REQUIRE(check_place(&destination, "destination", width, height, error, __func__));
+    REQUIRE(check_devices(transfer, &(mtb_place){0}, &destination, error, __func__));
     mtbi_operation operation = {
         .action = MTBI_FILL,
         .kind = MTB_TRANSFER_FILL,

@@ -42,6 +42,7 @@ typedef struct mtbi_record {
     /* Staging blocks. The first is the one that bytes are being put into, from `block_used` on. */
     mtb_buffer *blocks;
     size_t block_used;
+    mtbi_crossing *crossings;
     mtb_transfer_statistics sums[MTB_TRANSFER_KIND_COUNT];
 } mtbi_record;
 
@@ -77,7 +78,23 @@ mtb_status mtbi_record_stage_source(mtbi_record *record, mtbi_operation *operati
  * committed to `queue`. */
 mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **error, const char *function);
 /* Encodes all operations. */
-mtb_status mtbi_record_encode(const mtbi_record *record, mtb_command_buffer *command_buffer, mtb_error **error);
+mtb_status mtbi_record_encode(mtbi_record *record, mtb_command_buffer *command_buffer, mtb_error **error);
+/* Encodes one copy, for the device that the kernels are of. */
+mtb_status mtbi_encode_copy(mtbi_kernels *kernels, mtb_command_buffer *command_buffer, const mtbi_operation *copy,
+                            mtb_error **error);
+
+/* Whether the buffer is of another device than the memory; whether the copy has such a buffer. */
+bool mtbi_is_foreign(const mtb_memory *memory, const mtb_buffer *buffer);
+bool mtbi_is_between_devices(const mtb_memory *memory, const mtbi_operation *operation);
+/* Has the copy use a view of the other device's buffer, where there can be one. */
+mtb_status mtbi_record_bring_near(mtbi_record *record, mtbi_operation *operation, mtb_error **error,
+                                  const char *function);
+/* Encodes a copy between devices: what is done here into `command_buffer`, and what is done there into one of the record's
+ * own. The queue's host mutex is held from before until both are committed. */
+mtb_status mtbi_record_cross(mtbi_record *record, const mtbi_operation *operation, mtb_command_buffer *command_buffer,
+                             mtb_error **error);
+/* Commits what is done there. */
+mtb_status mtbi_record_commit_crossings(mtbi_record *record, mtb_error **error);
 
 /* Where the CPU sees the place; NULL where it does not. */
 uint8_t *mtbi_place_address(const mtb_place *place);
