@@ -15,6 +15,9 @@ pub struct Arguments {
     /// How long to run; two rounds at least
     #[arg(short, long, value_name = "SECONDS", default_value_t = 60)]
     seconds: u64,
+    /// Transfers from this many threads with one memory, in place of projections
+    #[arg(short, long, value_name = "THREADS")]
+    transfers: Option<usize>,
 }
 
 /// The least time between two lines.
@@ -22,7 +25,14 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let device = arguments.device.open()?;
+    let duration = Duration::from_secs(arguments.seconds);
     let mut out = io::stdout().lock();
+    if let Some(threads) = arguments.transfers {
+        writeln!(out, "transfers of {threads} threads on {}", device.name())?;
+        let report = stress::transfers(&device, threads, duration)?;
+        writeln!(out, "{}", report.statistics)?;
+        return conclude(&mut out, report.rounds, &report.faults);
+    }
     writeln!(out, "Q, K and V projections on {}", device.name())?;
     writeln!(
         out,
@@ -31,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     )?;
     let mut written = Ok(());
     let mut last = None;
-    let report = stress::run(&device, Duration::from_secs(arguments.seconds), |sample| {
+    let report = stress::run(&device, duration, |sample| {
         if last.is_none_or(|last| sample.elapsed >= last + INTERVAL) && written.is_ok() {
             written = print(&mut out, sample);
             last = Some(sample.elapsed);
@@ -39,11 +49,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     })?;
     written?;
     print(&mut out, &report.last)?;
-    if report.faults.is_empty() {
-        writeln!(out, "no growth in {} rounds", report.last.round)?;
+    conclude(&mut out, report.last.round, &report.faults)
+}
+
+fn conclude(out: &mut impl Write, rounds: u64, faults: &[String]) -> Result<(), Failure> {
+    if faults.is_empty() {
+        writeln!(out, "no growth in {rounds} rounds")?;
         return Ok(());
     }
-    Err(Failure::new(report.faults.join("\nmetal-bridge: ")))
+    Err(Failure::new(faults.join("\nmetal-bridge: ")))
 }
 
 fn print(out: &mut impl Write, sample: &Sample) -> io::Result<()> {

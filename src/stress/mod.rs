@@ -1,10 +1,12 @@
 //! The scenario that this crate exists for, run for as long as asked: Q, K and V projections on Q8_0 weights, from
 //! threads that have no autorelease pool, with handles dropped everywhere and at any time.
 //!
-//! `tests/qkv_regression.rs` runs the parts of it one by one; `metal-bridge stress` runs [`run`].
+//! `tests/qkv_regression.rs` runs the parts of it one by one; `metal-bridge stress` runs [`run`]. And [`transfers`] from many
+//! threads, which `metal-bridge stress --transfers` runs.
 
 mod projection;
 mod scenario;
+mod transfers;
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +16,7 @@ use crate::error::{Error, Failure, Result};
 use crate::statistics::LiveObjects;
 
 pub use scenario::{Drops, Runner, Scenario};
+pub use transfers::{TransferReport, transfers};
 
 /// The largest deviation from float64, relative, that 32-bit arithmetic in any order explains.
 pub const MAX_DEVIATION: f64 = 1e-5;

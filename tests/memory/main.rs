@@ -2,10 +2,12 @@
 #![cfg(metal_backend)]
 
 mod downloads;
+mod faults;
 mod host_functions;
 mod leaks;
 mod model;
 mod order;
+mod pools;
 mod refusals;
 mod threads;
 

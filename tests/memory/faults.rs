@@ -1,0 +1,174 @@
+//! What no healthy Metal shows: allocations and command buffers that fail, a device that is lost; each in a process of
+//! its own, since a fault strikes whoever comes next.
+#![cfg(software_metal)]
+
+use std::sync::mpsc;
+
+use metal_bridge::ObjectKind;
+use metal_bridge_test_support::{faults, in_child};
+
+use crate::*;
+
+const LENGTH: usize = 100_000;
+const OUT_OF_MEMORY: u64 = 8;
+
+fn failed(error: &Error) -> bool {
+    matches!(error, Error::CommandBuffer(_))
+}
+
+#[test]
+fn under_pressure_what_is_kept_goes_and_the_allocation_is_tried_again() {
+    in_child(
+        "faults::under_pressure_what_is_kept_goes_and_the_allocation_is_tried_again",
+        || {
+            let memory = memory();
+            drop(memory.allocate(LENGTH, StorageMode::Private).unwrap());
+            faults::fail_allocation(1);
+            let larger = memory.allocate(4 * LENGTH, StorageMode::Private).unwrap();
+            let buffers = memory.statistics().buffers;
+            assert_eq!(
+                (buffers.objects_kept, buffers.trimmed),
+                (0, 1),
+                "{buffers:?}"
+            );
+            drop(larger);
+        },
+    );
+}
+
+#[test]
+fn a_transfer_without_memory_is_an_error_and_the_next_one_works() {
+    in_child(
+        "faults::a_transfer_without_memory_is_an_error_and_the_next_one_works",
+        || {
+            let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
+            let values = pattern(LENGTH, 1);
+            transfers.fill(&target, 0..LENGTH, 0u8).unwrap();
+            // Each allocation in turn fails, for as long as there is one more.
+            for nth in 1..6 {
+                transfers.memory().trim(Duration::ZERO);
+                faults::fail_allocation(nth);
+                match transfers.upload_staged(&values[..3], &target, 1) {
+                    Ok(submission) => submission.wait().unwrap(),
+                    Err(error) => assert!(matches!(error, Error::OutOfMemory(_)), "{error:?}"),
+                }
+                match transfers.download_async::<u8>(&target, 5, 7) {
+                    Ok(download) => assert_eq!(download.wait().unwrap().len(), 7),
+                    Err(error) => assert!(matches!(error, Error::OutOfMemory(_)), "{error:?}"),
+                }
+                faults::reset();
+            }
+            transfers.upload_async(values.clone(), &target, 0).unwrap();
+            assert!(contents(&transfers, &target) == values);
+        },
+    );
+}
+
+#[test]
+fn a_failed_transfer_is_an_error_wherever_one_asks() {
+    in_child(
+        "faults::a_failed_transfer_is_an_error_wherever_one_asks",
+        || {
+            let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
+            let values = pattern(LENGTH, 1);
+            transfers.upload(&values, &target, 0).unwrap();
+            let fail = || faults::fail_command_buffer(1, OUT_OF_MEMORY);
+            let mut room = vec![0; LENGTH];
+
+            fail();
+            assert_error(
+                transfers.upload(&vec![0u8; LENGTH], &target, 0),
+                failed,
+                "the GPU failed",
+            );
+            fail();
+            assert_error(
+                transfers.download(&target, 0, &mut room),
+                failed,
+                "the GPU failed",
+            );
+            fail();
+            let upload = transfers
+                .upload_async(vec![0u8; LENGTH], &target, 0)
+                .unwrap();
+            assert_error(upload.wait(), failed, "the GPU failed");
+            assert_error(
+                metal_bridge_test_support::block_on(upload),
+                failed,
+                "the GPU failed",
+            );
+            fail();
+            let download = transfers.download_async::<u8>(&target, 0, LENGTH).unwrap();
+            assert_error(download.wait(), failed, "the GPU failed");
+            fail();
+            let (sender, receiver) = mpsc::channel();
+            let download = transfers.download_into::<u8, _>(&target, 0, room).unwrap();
+            download.on_completed(move |values| sender.send(values).unwrap());
+            assert_error(
+                receiver.recv_timeout(LONG).unwrap(),
+                failed,
+                "the GPU failed",
+            );
+            // Buffers and memory are free, and the next ones run.
+            target.wait_until_idle(Some(LONG)).unwrap();
+            assert!(contents(&transfers, &target) == values);
+        },
+    );
+}
+
+#[test]
+fn a_failure_before_a_host_function_hangs_nobody() {
+    in_child(
+        "faults::a_failure_before_a_host_function_hangs_nobody",
+        || {
+            let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Shared));
+            transfers.fill(&target, 0..LENGTH, 1u8).unwrap();
+            faults::fail_command_buffer(1, OUT_OF_MEMORY);
+            let (sender, receiver) = mpsc::channel();
+            let called = transfers
+                .command_queue()
+                .call_host_function(move || sender.send(()).unwrap())
+                .unwrap();
+            let after = transfers.download_async::<u8>(&target, 0, LENGTH).unwrap();
+            let ended = called.wait_timeout(LONG);
+            assert!(!matches!(ended, Err(Error::Timeout(_))), "{ended:?}");
+            // Called, or given up: not both, and not neither.
+            assert_eq!(receiver.recv_timeout(LONG).is_ok(), ended.is_ok());
+            assert!(after.wait().unwrap() == vec![1; LENGTH]);
+        },
+    );
+}
+
+#[test]
+fn a_lost_device_ends_transfers_with_errors() {
+    in_child("faults::a_lost_device_ends_transfers_with_errors", || {
+        let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
+        let values = pattern(LENGTH, 1);
+        transfers.upload(&values, &target, 0).unwrap();
+        faults::lose_device(1);
+        assert!(transfers.upload(&values, &target, 0).is_err());
+        for _ in 0..3 {
+            let ended = transfers
+                .fill_async(&target, 0..4, 1u8)
+                .and_then(|fill| fill.wait());
+            assert!(ended.is_err());
+            let ended = transfers
+                .download_async::<u8>(&target, 0, 4)
+                .and_then(|download| download.wait());
+            assert!(ended.is_err());
+        }
+        assert!(
+            transfers
+                .memory()
+                .allocate(1 << 20, StorageMode::Private)
+                .is_err()
+        );
+        faults::reset();
+        assert!(contents(&transfers, &target) == values);
+        drop((transfers, target));
+        let start = std::time::Instant::now();
+        while Device::live_objects().live(ObjectKind::CommandBuffer) > 0 {
+            assert!(start.elapsed() < LONG, "{}", Device::live_objects());
+        }
+    });
+}
