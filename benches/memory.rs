@@ -1,7 +1,7 @@
 //! What transfers cost: beside `memcpy`, one by one and batched, with staging that is kept and that is not, and beside
 //! a kernel that runs meanwhile. Contenders take turns and the best time of each counts.
 //!
-//! `cargo bench --bench memory`.
+//! `cargo bench --bench memory`; `-- small` and the like for a part of it.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -21,10 +21,26 @@ fn main() -> Result<()> {
     let device = Device::system_default()?;
     let memory = Memory::new(&device)?;
     let transfers = memory.transfer_queue(&device.new_command_queue()?)?;
-    against_memcpy(&device, &transfers)?;
-    small_transfers(&device, &transfers)?;
-    staging(&device, &transfers)?;
-    overlap(&device, &memory)?;
+    let chosen = std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with('-'));
+    let wanted = |part: &str| {
+        chosen
+            .as_ref()
+            .is_none_or(|name| part.contains(name.as_str()))
+    };
+    if wanted("memcpy") {
+        against_memcpy(&device, &transfers)?;
+    }
+    if wanted("small") {
+        small_transfers(&device, &transfers)?;
+    }
+    if wanted("staging") {
+        staging(&device, &transfers)?;
+    }
+    if wanted("overlap") {
+        overlap(&device, &memory)?;
+    }
     println!("\n{}", memory.statistics());
     Ok(())
 }
@@ -97,11 +113,10 @@ fn small_transfers(device: &Device, transfers: &TransferQueue) -> Result<()> {
         }
     };
     let in_flight = || {
-        let uploads = (0..COUNT).map(|i| transfers.upload_staged(&values, &buffer, i * 2 * BYTES));
-        uploads
-            .last()
-            .expect("many")
-            .and_then(|last| last.wait())
+        let upload = |i| transfers.upload_staged(&values, &buffer, i * 2 * BYTES);
+        let uploads: Result<Vec<Submission>> = (0..COUNT).map(upload).collect();
+        uploads.expect("uploads")[COUNT - 1]
+            .wait()
             .expect("uploads");
     };
     let batched = || {

@@ -60,6 +60,8 @@ objects! {
     mtb_event: mtb_event_release,
     mtb_memory: mtb_memory_release,
     mtb_transfer: mtb_transfer_release,
+    mtb_arena: mtb_arena_release,
+    mtb_residency_set: mtb_residency_set_release,
 }
 
 macro_rules! shareable {
@@ -76,7 +78,10 @@ macro_rules! shareable {
 
 // Not command buffers, encoders, transfers and constant values: one thread at a time, and Metal wants them where they
 // began.
-shareable! { mtb_device mtb_buffer mtb_queue mtb_library mtb_function mtb_pipeline mtb_event mtb_memory }
+shareable! {
+    mtb_device mtb_buffer mtb_queue mtb_library mtb_function mtb_pipeline mtb_event
+    mtb_memory mtb_arena mtb_residency_set
+}
 
 /// Makes a call that returns a handle.
 ///

@@ -72,6 +72,9 @@ impl<'h> Batch<'h> {
 
     /// Adds a copy of `size` bytes between buffers, each of any storage mode.
     ///
+    /// One of them may belong to another device: where the devices are peers a private one is reached through a remote
+    /// view, others by way of system memory. That device's own queues are ordered by events, as always.
+    ///
     /// # Errors
     ///
     /// [`Error::InUse`] while a guard conflicts, [`Error::ReadOnly`] for the destination, [`Error::OutOfRange`],

@@ -1,4 +1,5 @@
-//! Memory: ordered transfers between the host and buffers of every storage mode, and buffers from a pool with a budget.
+//! Memory: ordered transfers between the host and buffers of every storage mode, buffers from pools and heaps under a
+//! budget, residency.
 //!
 //! A [`Memory`] is what a device's transfers have in common: staging memory, a cache of buffers, queues to use again, a
 //! budget, and [`Statistics`]. A [`TransferQueue`] moves bytes with it, in the order of a [`CommandQueue`].
@@ -46,9 +47,11 @@
 //! # Weights and activations
 //!
 //! An engine that wants its weights in private buffers maps the file ([`Device::new_buffer_with_mmap`]) and copies from
-//! there with a [`Batch`] ([`Batch::copy`]): the GPU reads the pages itself, nothing is staged. Activations come from
-//! [`Memory::allocate`], which gives back what was used a token ago.
+//! there with a [`Batch`] ([`Batch::copy`]): the GPU reads the pages itself, nothing is staged. A [`ResidencySet`]
+//! keeps them at hand through pauses. Activations come from an [`Arena`], or from [`Memory::allocate`], which both give
+//! back what was used a token ago.
 
+mod arena;
 mod batch;
 mod download;
 mod host_function;
@@ -57,6 +60,7 @@ mod host_transfers;
 mod options;
 mod place;
 mod queue;
+mod residency;
 mod statistics;
 
 use std::fmt;
@@ -70,11 +74,13 @@ use crate::handle::{Handle, create, nanoseconds};
 use crate::queue::CommandQueue;
 use crate::sys;
 
+pub use arena::{Arena, ArenaOptions};
 pub use batch::Batch;
 pub use download::Download;
 pub use options::MemoryOptions;
 pub use place::Rectangle;
 pub use queue::TransferQueue;
+pub use residency::ResidencySet;
 pub use statistics::{PoolStatistics, Statistics, TransferKind, TransferStatistics};
 
 /// What the transfers of a device have in common: staging memory, a cache of buffers, queues to use again, a budget,

@@ -135,6 +135,16 @@ impl PoolStatistics {
     };
 }
 
+impl PoolStatistics {
+    /// Of a live arena.
+    pub(super) fn of_arena(arena: *const sys::mtb_arena) -> PoolStatistics {
+        let mut raw = PoolStatistics::ZERO;
+        // SAFETY: the caller's arena is live, and the place is ours.
+        unsafe { sys::mtb_arena_get_statistics(arena, &mut raw) };
+        PoolStatistics::from(raw)
+    }
+}
+
 impl From<sys::mtb_pool_statistics> for PoolStatistics {
     fn from(raw: sys::mtb_pool_statistics) -> PoolStatistics {
         let sys::mtb_pool_statistics {

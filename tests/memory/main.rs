@@ -1,6 +1,7 @@
 //! Memory: transfers against a model, their order, what is pooled, and everything that is to be refused.
 #![cfg(metal_backend)]
 
+mod arenas;
 mod downloads;
 mod faults;
 mod host_functions;

@@ -1,0 +1,171 @@
+//! [`ResidencySet`]: buffers that stay where the GPU has them at hand.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::error::Result;
+use crate::handle::{Handle, check, create, nanoseconds};
+use crate::queue::CommandQueue;
+use crate::sys;
+
+/// Buffers that stay where the GPU has them at hand (`MTLResidencySet`). Clones share it.
+///
+/// Systems let memory go that was idle for a second, and decoding slows down until it is back:
+/// [`request`](ResidencySet::request) keeps a set alive through such pauses.
+///
+/// ```
+/// use std::time::Duration;
+/// use metal_bridge::{Device, StorageMode};
+///
+/// # if !metal_bridge::is_available() { return Ok(()); }
+/// let device = Device::system_default()?;
+/// let weights = device.new_buffer(1 << 20, StorageMode::Private)?;
+/// if device.supports_residency_sets() {
+///     let set = device.new_residency_set()?;
+///     set.add(&weights)?;
+///     set.commit()?;
+///     set.request(Duration::from_secs(180))?;
+/// }
+/// # Ok::<(), metal_bridge::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct ResidencySet {
+    inner: Arc<SetInner>,
+}
+
+struct SetInner {
+    handle: Handle<sys::mtb_residency_set>,
+    device: Device,
+}
+
+impl Device {
+    /// Whether the system has residency sets (macOS 15).
+    pub fn supports_residency_sets(&self) -> bool {
+        // SAFETY: the device is live.
+        unsafe { sys::mtb_device_supports_residency_sets(self.as_ptr()) }
+    }
+
+    /// Makes an empty residency set (`newResidencySetWithDescriptor:error:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`](crate::Error::Unsupported) where the system has none,
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn new_residency_set(&self) -> Result<ResidencySet> {
+        // SAFETY: returns an owned set, or NULL and an owned error.
+        let handle =
+            unsafe { create(|error| sys::mtb_residency_set_create(self.as_ptr(), error)) }?;
+        Ok(ResidencySet {
+            inner: Arc::new(SetInner {
+                handle,
+                device: self.clone(),
+            }),
+        })
+    }
+}
+
+impl ResidencySet {
+    fn as_ptr(&self) -> *mut sys::mtb_residency_set {
+        self.inner.handle.as_ptr()
+    }
+
+    /// The device that the set belongs to.
+    pub fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    /// Adds a buffer, from the next [`commit`](ResidencySet::commit) on (`addAllocation:`). The set keeps it alive.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongDevice`](crate::Error::WrongDevice).
+    pub fn add(&self, buffer: &Buffer) -> Result<()> {
+        let (set, buffer) = (self.as_ptr(), buffer.as_ptr());
+        // SAFETY: both are live.
+        unsafe { check(|error| sys::mtb_residency_set_add_buffer(set, buffer, error)) }
+    }
+
+    /// Takes a buffer out, from the next [`commit`](ResidencySet::commit) on (`removeAllocation:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`](crate::Error::NotFound) where it is not in the set.
+    pub fn remove(&self, buffer: &Buffer) -> Result<()> {
+        let (set, buffer) = (self.as_ptr(), buffer.as_ptr());
+        // SAFETY: both are live.
+        unsafe { check(|error| sys::mtb_residency_set_remove_buffer(set, buffer, error)) }
+    }
+
+    /// Lets what was added and taken out take effect (`commit`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Internal`](crate::Error::Internal).
+    pub fn commit(&self) -> Result<()> {
+        // SAFETY: the set is live.
+        unsafe { check(|error| sys::mtb_residency_set_commit(self.as_ptr(), error)) }
+    }
+
+    /// Makes the set resident now (`requestResidency`), and again every half second until `keep_alive` is over: zero
+    /// for once, `Duration::MAX` until [`end`](ResidencySet::end).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Internal`](crate::Error::Internal).
+    pub fn request(&self, keep_alive: Duration) -> Result<()> {
+        let keep_alive = nanoseconds(keep_alive);
+        // SAFETY: the set is live.
+        unsafe { check(|error| sys::mtb_residency_set_request(self.as_ptr(), keep_alive, error)) }
+    }
+
+    /// Lets the system take the memory where it needs it (`endResidency`), and requests no more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Internal`](crate::Error::Internal).
+    pub fn end(&self) -> Result<()> {
+        // SAFETY: the set is live.
+        unsafe { check(|error| sys::mtb_residency_set_end(self.as_ptr(), error)) }
+    }
+
+    /// Bytes of the set's buffers (`allocatedSize`).
+    pub fn allocated_size(&self) -> u64 {
+        // SAFETY: the set is live.
+        unsafe { sys::mtb_residency_set_allocated_size(self.as_ptr()) }
+    }
+}
+
+impl CommandQueue {
+    /// Has the set's buffers resident for every command buffer of the queue (`addResidencySet:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongDevice`](crate::Error::WrongDevice), [`Error::Unsupported`](crate::Error::Unsupported).
+    pub fn add_residency_set(&self, set: &ResidencySet) -> Result<()> {
+        let (queue, set) = (self.as_ptr(), set.as_ptr());
+        // SAFETY: both are live.
+        unsafe { check(|error| sys::mtb_queue_add_residency_set(queue, set, error)) }
+    }
+
+    /// Undoes [`add_residency_set`](CommandQueue::add_residency_set) (`removeResidencySet:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongDevice`](crate::Error::WrongDevice), [`Error::Unsupported`](crate::Error::Unsupported).
+    pub fn remove_residency_set(&self, set: &ResidencySet) -> Result<()> {
+        let (queue, set) = (self.as_ptr(), set.as_ptr());
+        // SAFETY: both are live.
+        unsafe { check(|error| sys::mtb_queue_remove_residency_set(queue, set, error)) }
+    }
+}
+
+impl fmt::Debug for ResidencySet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResidencySet")
+            .field("allocated_size", &self.allocated_size())
+            .finish()
+    }
+}

@@ -1,0 +1,177 @@
+//! Scratch buffers out of heaps, residency sets, and transfers between devices.
+
+use metal_bridge::ObjectKind;
+use metal_bridge::memory::{ArenaOptions, Memory, MemoryOptions, TransferKind};
+use metal_bridge_test_support::in_child;
+
+use crate::*;
+
+const KIB: usize = 1 << 10;
+
+#[test]
+fn an_arena_uses_its_place_again_once_the_gpu_is_done() {
+    let (memory, queue) = (memory(), queue());
+    let transfers = memory.transfer_queue(&queue).unwrap();
+    let options = ArenaOptions::new()
+        .storage_mode(StorageMode::Shared)
+        .block_bytes(256 * KIB);
+    let arena = memory.new_arena(&options).unwrap();
+    let gate = hold(&queue);
+    let first = arena.allocate(200 * KIB).unwrap();
+    transfers.fill_async(&first, 0..200 * KIB, 1u8).unwrap();
+    drop(first);
+    // The fill is still to come, so this one lies elsewhere.
+    let second = arena.allocate(200 * KIB).unwrap();
+    assert_eq!(arena.statistics().misses, 2);
+    second.write::<u8>().unwrap().fill(2);
+    gate.set_signaled_value(1).unwrap();
+    transfers.batch().unwrap().run().unwrap();
+    assert!(second.read::<u8>().unwrap().iter().all(|byte| *byte == 2));
+    // Token after token in the same place.
+    for _ in 0..20 {
+        let scratch = arena.allocate(200 * KIB).unwrap();
+        transfers.fill(&scratch, 0..scratch.len(), 3u8).unwrap();
+        drop(scratch);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(arena.statistics().misses <= 3, "{:?}", arena.statistics());
+    drop(second);
+}
+
+#[test]
+fn an_arena_ends_at_its_limit_and_at_the_budget() {
+    let over = |e: &Error| matches!(e, Error::OverBudget(_));
+    let budget = MemoryOptions::new().budget(1 << 20);
+    let memory = Memory::with_options(device(), &budget).unwrap();
+    let options = ArenaOptions::new().block_bytes(128 * KIB).limit(256 * KIB);
+    let arena = memory.new_arena(&options).unwrap();
+    assert_eq!(arena.storage_mode(), StorageMode::Private);
+    assert_error(arena.allocate(300 * KIB), over, "");
+    let kept = arena.allocate(100 * KIB).unwrap();
+    let other = memory.allocate(700 * KIB, StorageMode::Private).unwrap();
+    assert_error(
+        memory.allocate(400 * KIB, StorageMode::Private),
+        over,
+        "budget",
+    );
+    drop((kept, other));
+    let start = std::time::Instant::now();
+    while arena.statistics().bytes_in_use > 0 {
+        assert!(start.elapsed() < LONG, "{:?}", arena.statistics());
+    }
+    arena.trim();
+    assert_eq!(arena.statistics().objects_kept, 0);
+    assert_error(
+        memory.new_arena(&ArenaOptions::new().storage_mode(StorageMode::Managed)),
+        |e| matches!(e, Error::InvalidArgument(_) | Error::Unsupported(_)),
+        "",
+    );
+    // A buffer outlives its arena and its memory.
+    let outliving = arena.allocate(KIB).unwrap();
+    drop((arena, memory));
+    let transfers = transfers();
+    transfers.fill(&outliving, 0..KIB, 4u8).unwrap();
+    assert_eq!(contents(&transfers, &outliving), [4; KIB]);
+}
+
+#[test]
+fn a_residency_set_has_its_buffers() {
+    if !device().supports_residency_sets() {
+        assert!(device().new_residency_set().is_err());
+        return;
+    }
+    let (set, queue) = (device().new_residency_set().unwrap(), queue());
+    let weights = buffer(64 * KIB, StorageMode::Private);
+    assert_error(
+        set.remove(&weights),
+        |e| matches!(e, Error::NotFound(_)),
+        "",
+    );
+    set.add(&weights).unwrap();
+    set.commit().unwrap();
+    assert!(set.allocated_size() >= 64 * KIB as u64);
+    set.request(Duration::from_secs(1)).unwrap();
+    queue.add_residency_set(&set).unwrap();
+    let transfers = memory().transfer_queue(&queue).unwrap();
+    transfers.fill(&weights, 0..4, 1u8).unwrap();
+    queue.remove_residency_set(&set).unwrap();
+    set.end().unwrap();
+    set.remove(&weights).unwrap();
+    set.commit().unwrap();
+    assert_eq!(set.allocated_size(), 0);
+    if let Some(other) = other_device() {
+        let foreign = other.new_buffer(KIB, StorageMode::Private).unwrap();
+        assert_error(
+            set.add(&foreign),
+            |e| matches!(e, Error::WrongDevice(_)),
+            "",
+        );
+    }
+}
+
+/// Between devices, from and to every storage mode.
+fn across(expected: TransferKind) {
+    let Some(other) = other_device() else { return };
+    let transfers = transfers();
+    let theirs = Memory::new(other)
+        .unwrap()
+        .transfer_queue(&other.new_command_queue().unwrap())
+        .unwrap();
+    let length = 50_003;
+    for mode in MODES {
+        for other_mode in MODES {
+            let bytes = pattern(length, mode as u32 * 3 + other_mode as u32);
+            let here = buffer(length, mode);
+            let there = other.new_buffer(length, other_mode).unwrap();
+            theirs.upload(&bytes, &there, 0).unwrap();
+            transfers.copy(&there, 1, &here, 2, length - 2).unwrap();
+            assert!(
+                contents(&transfers, &here)[2..] == bytes[1..length - 1],
+                "{mode:?} {other_mode:?}"
+            );
+            transfers.fill(&here, 0..5, 0u8).unwrap();
+            transfers
+                .copy_async(&here, 0, &there, 3, 100)
+                .unwrap()
+                .wait()
+                .unwrap();
+            let back = contents(&theirs, &there);
+            assert!(
+                back[3..8] == [0; 5] && back[103..] == bytes[103..],
+                "{mode:?} {other_mode:?}"
+            );
+        }
+    }
+    let statistics = transfers.memory().statistics();
+    assert!(statistics.transfers(expected).count > 0, "{statistics}");
+    // The tracker of a buffer elsewhere knows of the copy, too.
+    let (here, there) = (
+        buffer(64, StorageMode::Private),
+        other.new_buffer(64, StorageMode::Shared).unwrap(),
+    );
+    let gate = hold(transfers.command_queue());
+    transfers.copy_async(&here, 0, &there, 0, 64).unwrap();
+    assert_error(
+        there.read_timeout::<u8>(SHORT),
+        |e| matches!(e, Error::Timeout(_)),
+        "still used",
+    );
+    gate.set_signaled_value(1).unwrap();
+    there.read::<u8>().unwrap();
+}
+
+#[test]
+fn devices_that_are_no_peers_copy_through_system_memory() {
+    across(TransferKind::PeerStaged);
+}
+
+#[cfg(software_metal)]
+#[test]
+fn peers_copy_through_remote_views() {
+    in_child("arenas::peers_copy_through_remote_views", || {
+        // SAFETY: nothing else runs in this process yet.
+        unsafe { std::env::set_var("SOFTWARE_METAL_PEERS", "1") };
+        across(TransferKind::Peer);
+        assert_eq!(Device::live_objects().live(ObjectKind::Error), 0);
+    });
+}
