@@ -8,8 +8,9 @@ PREFIX ?= /usr/local
 SOFTWARE_METAL = $(MAKE) -C native/software PREFIX="$(abspath $(PREFIX))" BUILD="$(SOFTWARE_METAL_BUILD)"
 SOFTWARE_METAL_BUILD = $(abspath $(or $(CARGO_TARGET_DIR),target))/software-metal
 
-.PHONY: help demo test check lint doc native sanitize portable standalone install-software-metal uninstall-software-metal \
-        shuffle foreign foreign-ggml foreign-mlx foreign-candle bench stress setup setup-check clean
+.PHONY: help demo test check lint doc native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
+        install-software-metal uninstall-software-metal shuffle foreign foreign-ggml foreign-mlx foreign-candle bench stress \
+        setup setup-check clean
 
 help: ## lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +24,7 @@ setup-check:
 demo: setup ## decodes a story with the shipped model
 	cargo run --release --quiet --bin metal-bridge -- generate --model $(MODEL) "$(PROMPT)"
 
-test: check shuffle foreign ## everything that continuous integration runs
+test: check shuffle foreign sanitize-kernels ## everything that continuous integration runs
 	cargo test
 
 check: lint doc portable standalone sanitize ## formatting, lints, documentation, the build without a backend, sanitizers
@@ -44,6 +45,12 @@ native: setup-check ## the native code's own tests
 
 sanitize: setup-check ## the native code and its tests under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
 	scripts/sanitize
+
+sanitize-kernels: setup ## our kernels, and some that nobody here wrote, under the sanitizer for kernels
+	scripts/sanitize-kernels
+
+sanitize-kernels-all: setup ## the same with all of them (not in CI: half an hour)
+	scripts/sanitize-kernels --all
 
 shuffle: setup ## the crate's suite on a software Metal that reorders what Metal leaves unordered and poisons memory
 	scripts/shuffle

@@ -40,12 +40,15 @@ fn sanitized(test: &str, what: impl FnOnce()) -> Option<String> {
     Some(errors)
 }
 
-/// Launches the kernel `planted`, in which line 1 is that of its name, on a buffer of as many zeros as there are threads
-/// and one that nobody has written.
+/// Launches the kernel `planted` with this body from line 2 on.
 fn launch(body: &str) -> Result<(), Error> {
-    let source = format!(
+    launch_source(&format!(
         "kernel void planted(device int *out [[buffer(0)]], device int *fresh [[buffer(1)]], uint i [[thread_position_in_grid]], uint j [[thread_position_in_threadgroup]]) {{\n{body}\n}}\n"
-    );
+    ))
+}
+
+/// Launches the kernel `planted` on a buffer of as many zeros as there are threads and one that nobody has written.
+fn launch_source(source: &str) -> Result<(), Error> {
     let device = Device::system_default()?;
     let library = device.new_library_with_source(
         &format!("#include <metal_stdlib>\nusing namespace metal;\n#line 1\n{source}"),
@@ -139,6 +142,27 @@ fn an_access_out_of_bounds_is_a_report_and_a_page_fault() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn threadgroup_variables_have_the_names_of_the_source() {
+    let test = "threadgroup_variables_have_the_names_of_the_source";
+    sanitized(test, || {
+        launch_source(
+            "template <typename T> kernel void planted(device T *out [[buffer(0)]], uint j [[thread_position_in_threadgroup]]) {
+                 threadgroup T shared[32];
+                 shared[j + 1] = T(j);
+                 threadgroup_barrier(mem_flags::mem_threadgroup);
+                 out[j] = shared[j + 1];
+             }
+             template [[host_name(\"planted\")]] kernel void planted<half>(device half *, uint);",
+        )
+        .unwrap_err();
+        let report = sanitizer::reports().remove(0);
+        assert_eq!((report.kind, report.access.line), (ReportKind::Bounds, 3));
+        assert_eq!((report.object.as_str(), report.length), ("shared", 64));
+        assert_eq!(report.argument_index, None);
+    });
 }
 
 #[test]

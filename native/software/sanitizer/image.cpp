@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include <cxxabi.h>
 #include <elf.h>
@@ -56,6 +57,10 @@ std::string name_of(const char *symbol) {
     const std::string whole = symbol;
     std::string name = whole.substr(0, whole.find('.', 1));
     int status = 0;
+    /* The types half and bfloat, which demanglers of some age do not know. Only what they are parameters of is wanted. */
+    for (const std::string_view type : {"DF16_", "DF16b"})
+        for (size_t at = name.find(type); at != std::string::npos; at = name.find(type, at))
+            name.replace(at, type.size(), "f");
     char *const demangled = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
     if (demangled != nullptr)
         name = demangled;
