@@ -1,4 +1,4 @@
-/* What a dispatch must satisfy, however it is encoded. All of these raise. */
+/* What a dispatch must satisfy, however it is encoded. What is required raises. */
 #ifndef SMTL_DISPATCH_CHECK_H
 #define SMTL_DISPATCH_CHECK_H
 
@@ -9,6 +9,7 @@
 void SMTLRequireArgumentIndex(const char *where, NSUInteger index);
 /* The length of one dynamic threadgroup memory argument. */
 void SMTLRequireThreadgroupMemory(const char *where, NSUInteger length);
+bool SMTLThreadgroupFits(MTLSize group, NSUInteger limit);
 /* From 1 to `limit` threads. */
 void SMTLRequireThreadgroup(const char *where, MTLSize group, NSUInteger limit);
 /* The threadgroup suits the pipeline, every argument that the kernel uses is bound, and what is bound large enough for one value
@@ -21,6 +22,7 @@ void SMTLRequireIndirectArguments(const char *where, const SMTLBuffer *buffer, N
 
 /* Stores count times scale, which must fit. */
 void SMTLStoreGrid(const char *where, MTLSize count, MTLSize scale, uint32_t stored[3]);
+/* What is larger than can be stored becomes the largest number. */
 void SMTLStoreSize(MTLSize size, uint32_t stored[3]);
 
 #endif

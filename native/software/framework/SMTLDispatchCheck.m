@@ -18,14 +18,19 @@ void SMTLRequireThreadgroupMemory(const char *where, NSUInteger length)
                  SMTL_MAX_THREADGROUP_MEMORY);
 }
 
+bool SMTLThreadgroupFits(MTLSize group, NSUInteger limit)
+{
+    return group.width <= limit && group.height <= limit && group.depth <= limit &&
+           group.width * group.height * group.depth <= limit;
+}
+
 void SMTLRequireThreadgroup(const char *where, MTLSize group, NSUInteger limit)
 {
     SMTL_REQUIRE(group.width > 0 && group.height > 0 && group.depth > 0, where,
                  @"threadsPerThreadgroup {%lu, %lu, %lu} must have no zero", (unsigned long)group.width,
                  (unsigned long)group.height, (unsigned long)group.depth);
-    SMTL_REQUIRE(group.width <= limit && group.height <= limit && group.depth <= limit &&
-                     group.width * group.height * group.depth <= limit,
-                 where, @"threadsPerThreadgroup {%lu, %lu, %lu} has more than the pipeline's %lu threads",
+    SMTL_REQUIRE(SMTLThreadgroupFits(group, limit), where,
+                 @"threadsPerThreadgroup {%lu, %lu, %lu} has more than the pipeline's %lu threads",
                  (unsigned long)group.width, (unsigned long)group.height, (unsigned long)group.depth,
                  (unsigned long)limit);
 }
@@ -92,7 +97,7 @@ void SMTLStoreGrid(const char *where, MTLSize count, MTLSize scale, uint32_t sto
     const NSUInteger counts[3] = {count.width, count.height, count.depth};
     const NSUInteger scales[3] = {scale.width, scale.height, scale.depth};
     for (int i = 0; i < 3; i++) {
-        SMTL_REQUIRE(counts[i] <= UINT32_MAX / scales[i], where, @"the grid has more than %u threads in a dimension",
+        SMTL_REQUIRE(scales[i] == 0 || counts[i] <= UINT32_MAX / scales[i], where, @"the grid has more than %u threads in a dimension",
                      UINT32_MAX);
         stored[i] = (uint32_t)(counts[i] * scales[i]);
     }
@@ -100,7 +105,7 @@ void SMTLStoreGrid(const char *where, MTLSize count, MTLSize scale, uint32_t sto
 
 void SMTLStoreSize(MTLSize size, uint32_t stored[3])
 {
-    stored[0] = (uint32_t)size.width;
-    stored[1] = (uint32_t)size.height;
-    stored[2] = (uint32_t)size.depth;
+    stored[0] = (uint32_t)MIN(size.width, UINT32_MAX);
+    stored[1] = (uint32_t)MIN(size.height, UINT32_MAX);
+    stored[2] = (uint32_t)MIN(size.depth, UINT32_MAX);
 }

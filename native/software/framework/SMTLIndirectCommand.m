@@ -1,6 +1,7 @@
 #import "SMTLIndirectCommand.h"
 
 #import "SMTLBuffer.h"
+#include "SMTLConfig.h"
 #import "SMTLDispatchCheck.h"
 #import "SMTLError.h"
 
@@ -72,8 +73,11 @@
 {
     SMTL_REQUIRE((_buffer->_types & type) != 0, where, @"the indirect command buffer is not for this type of command");
     SMTLComputePipeline *pipeline = _command->pipeline;
-    SMTL_REQUIRE(_buffer->_inheritsPipeline || pipeline != nil, where, @"no compute pipeline state is set");
-    SMTLRequireThreadgroup(where, group, pipeline == nil ? SMTL_MAX_THREADS_PER_THREADGROUP : pipeline->_maxThreads);
+    /* Otherwise what the command lacks shows when it executes. */
+    if (smtl_config_get()->debug_layer) {
+        SMTL_REQUIRE(_buffer->_inheritsPipeline || pipeline != nil, where, @"no compute pipeline state is set");
+        SMTLRequireThreadgroup(where, group, pipeline == nil ? SMTL_MAX_THREADS_PER_THREADGROUP : pipeline->_maxThreads);
+    }
     SMTLStoreGrid(where, count, scale, _command->threads_per_grid);
     SMTLStoreSize(group, _command->threads_per_threadgroup);
     _command->dispatches = YES;

@@ -1,6 +1,7 @@
 #import "SMTLIndirectCommandBuffer.h"
 
 #import "SMTLBuffer.h"
+#import "SMTLDispatchCheck.h"
 #import "SMTLError.h"
 #include "SMTLFault.h"
 #import "SMTLIndirectCommand.h"
@@ -41,7 +42,17 @@ const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, 
     memcpy(dispatch->threads_per_grid, command->threads_per_grid, sizeof dispatch->threads_per_grid);
     memcpy(dispatch->threads_per_threadgroup, command->threads_per_threadgroup,
            sizeof dispatch->threads_per_threadgroup);
-    return dispatch->kernel == NULL ? "no compute pipeline state is set" : NULL;
+    if (dispatch->kernel == NULL) {
+        return "no compute pipeline state is set";
+    }
+    const uint32_t *threads = command->threads_per_threadgroup;
+    const NSUInteger limit = command->pipeline == nil ? SMTL_MAX_THREADS_PER_THREADGROUP : command->pipeline->_maxThreads;
+    if (threads[0] == 0 || threads[1] == 0 || threads[2] == 0) {
+        return "threadsPerThreadgroup must have no zero";
+    }
+    return SMTLThreadgroupFits(MTLSizeMake(threads[0], threads[1], threads[2]), limit)
+               ? NULL
+               : "threadsPerThreadgroup has more threads than the pipeline takes";
 }
 
 static void release_command(smtl_indirect_command *command)

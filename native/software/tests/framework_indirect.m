@@ -183,9 +183,7 @@ static void test_misuse(void)
     id<MTLIndirectCommandBuffer> commands = make_commands(describe(), 2);
     id<MTLIndirectComputeCommand> command = [commands indirectComputeCommandAtIndex:1];
     id<MTLBuffer> values = make_ints(1, 0, 0);
-    const MTLSize one = MTLSizeMake(1, 1, 1);
     CHECK_RAISES("not made with supportIndirectCommandBuffers", [command setComputePipelineState:plain]);
-    CHECK_RAISES("no compute pipeline state", [command concurrentDispatchThreads:one threadsPerThreadgroup:one]);
     CHECK_RAISES("maxKernelBufferBindCount", [command setKernelBuffer:values offset:0 atIndex:2]);
     CHECK_RAISES("must be < [buffer length]", [command setKernelBuffer:values offset:4 atIndex:0]);
     CHECK_RAISES("multiple of 16", [command setThreadgroupMemoryLength:10 atIndex:0]);
@@ -202,6 +200,44 @@ static void test_misuse(void)
     [commands release];
     [plain release];
     [library release];
+}
+
+/* What a command lacks shows when it executes, and what comes before and after it is as it should be. */
+static void test_impossible(void)
+{
+    id<MTLComputePipelineState> add = make_indirect_pipeline(@"add");
+    id<MTLBuffer> values = make_ints(8, 0, 0), amount = make_ints(1, 3, 0);
+    const MTLSize eight = MTLSizeMake(8, 1, 1);
+    const MTLSize groups[] = {MTLSizeMake(8, 1, 1), MTLSizeMake(0, 1, 1), MTLSizeMake(1025, 1, 1),
+                              MTLSizeMake(64, 64, 1), MTLSizeMake((1ul << 32) + 1, 1, 1)};
+    NSString *const says[] = {@"no compute pipeline state", @"no zero", @"more threads", @"more threads", @"more threads"};
+    for (int i = 0; i < 5; i++) {
+        id<MTLIndirectCommandBuffer> commands = make_commands(describe(), 2);
+        for (NSUInteger j = 0; j < 2; j++) {
+            id<MTLIndirectComputeCommand> command = [commands indirectComputeCommandAtIndex:j];
+            if (i > 0 || j == 0) {
+                [command setComputePipelineState:add];
+            }
+            [command setBarrier];
+            [command setKernelBuffer:values offset:0 atIndex:0];
+            [command setKernelBuffer:amount offset:0 atIndex:1];
+            [command concurrentDispatchThreads:eight threadsPerThreadgroup:j == 0 ? eight : groups[i]];
+        }
+        memset([values contents], 0, [values length]);
+        NSError *error = [run(^(id<MTLComputeCommandEncoder> encoder) {
+          [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 2)];
+        }) error];
+        CHECK([error code] == MTLCommandBufferErrorInvalidResource && are_ints(values, 3, 0));
+        CHECK([[error localizedDescription] rangeOfString:says[i]].location != NSNotFound);
+        run(^(id<MTLComputeCommandEncoder> encoder) {
+          [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 1)];
+        });
+        CHECK(are_ints(values, 6, 0));
+        [commands release];
+    }
+    [amount release];
+    [values release];
+    [add release];
 }
 
 /* A kernel's grid from a buffer. */
@@ -241,6 +277,7 @@ int main(void)
         RUN(test_blits);
         RUN(test_inheritance);
         RUN(test_misuse);
+        RUN(test_impossible);
         RUN(test_indirect_dispatch);
         [queue release];
     }
