@@ -33,7 +33,7 @@ void Translator::Lockstep::find_shared(Range range, bool parameters) {
                 if (!past) break;
                 j = *past;
                 continue;
-            } else if (token.is("(") && tokens_[j + 1].is("&") && tokens_[j + 2].is_identifier() && tokens_[j + 3].is(")")) {
+            } else if (token.is("(") && j + 3 < range.end && tokens_[j + 1].is("&") && tokens_[j + 2].is_identifier() && tokens_[j + 3].is(")")) {
                 indirect = pointer = reference = true;  // T (&name)[8]
                 name = j + 2;
                 break;
