@@ -2,7 +2,8 @@
 # include this file and link $(LIBRARY), which the software Metal's Makefile makes, with $(CXX) and $(LIBRARY_LDLIBS).
 #
 # SOFTWARE_BUILD: where the library's products go, which several Makefiles may share. SANITIZE: sanitizers, as -fsanitize=
-# takes them. CLANG: the compiler, where the first that is found will not do.
+# takes them; SOFTWARE_SANITIZE: those of the library, where they are not the same. CLANG: the compiler, where the first that
+# is found will not do.
 SOFTWARE := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 include $(SOFTWARE)/flags.mk
 
@@ -28,6 +29,7 @@ endif
 
 CC := $(CLANG)
 CXX := $(CLANG) --driver-mode=g++
+SOFTWARE_SANITIZE ?= $(SANITIZE)
 SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
 # What Objective-C programs of others are compiled with.
 PROGRAM_DIALECT := $(filter-out -fobjc-runtime=%,$(OBJC_DIALECT)) $(PROGRAM_RUNTIME)
@@ -50,5 +52,5 @@ ifneq ($(CURDIR),$(SOFTWARE))
 .PHONY: software-metal
 .PRECIOUS: $(SOFTWARE_BUILD)/lib%.a
 $(SOFTWARE_BUILD)/lib%.a: software-metal
-	@$(MAKE) --no-print-directory -C $(SOFTWARE) BUILD="$(SOFTWARE_BUILD)" SANITIZE="$(SANITIZE)" CLANG="$(CLANG)" $@
+	@$(MAKE) --no-print-directory -C $(SOFTWARE) BUILD="$(SOFTWARE_BUILD)" SANITIZE="$(SOFTWARE_SANITIZE)" CLANG="$(CLANG)" $@
 endif
