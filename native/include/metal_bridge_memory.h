@@ -51,13 +51,14 @@ mtb_memory *mtb_memory_retain(mtb_memory *memory);
 /* What is in use lives on until it is released. */
 void mtb_memory_release(mtb_memory *memory);
 
-/* A buffer of `length` bytes whose contents are unspecified, from the cache where one of up to twice the length is kept
- * there. Once its last reference is gone, and every command buffer that it was used in has completed, the cache has it back.
- * MTB_OVER_BUDGET where it does not fit beside what is in use, even with nothing kept. */
+/* A buffer of `length` bytes whose contents are unspecified, from the cache where one of up to twice the length is
+ * kept there. Once its last reference is gone, and every command buffer that it was used in has completed, the cache
+ * has it back. MTB_OVER_BUDGET where it does not fit beside what is in use, even with nothing kept. */
 mtb_buffer *mtb_memory_allocate(mtb_memory *memory, size_t length, mtb_storage_mode mode, mtb_error **error);
 /* A queue for the caller alone, from the memory's pool of those that it, or others before it, have released. */
 mtb_queue *mtb_memory_acquire_queue(mtb_memory *memory, mtb_error **error);
-/* Gives back to Metal what is kept and was not used in the last `idle_ns` nanoseconds: 0 is all of it. Returns the bytes. */
+/* Gives back to Metal what is kept and was not used in the last `idle_ns` nanoseconds: 0 is all of it. Returns the
+ * bytes. */
 uint64_t mtb_memory_trim(mtb_memory *memory, uint64_t idle_ns);
 
 /* ----------------------------------------------------------------------------------------------- transfers */
@@ -84,11 +85,11 @@ mtb_transfer *mtb_transfer_create(mtb_memory *memory, mtb_queue *queue, mtb_erro
 /* What was added and not committed does not happen. */
 void mtb_transfer_release(mtb_transfer *transfer);
 /* Adds a copy of `height` rows of `width` bytes. Source and destination may each be host memory or a buffer of any
- * storage mode. One of two buffers may be of another device than the queue: where the devices are peers a private one is
- * reached through a remote view, others by way of system memory. Work of that device's own queues is ordered by events, as
- * always; host memory and the buffer of another device make MTB_WRONG_DEVICE. MTB_OUT_OF_RANGE where a row does not fit, MTB_INVALID_ARGUMENT for a pitch smaller than the width and
- * for source and destination that overlap. A failed call adds nothing. Nothing to copy (width or height zero) is no
- * error. */
+ * storage mode. One of two buffers may be of another device than the queue: where the devices are peers a private
+ * one is reached through a remote view, others by way of system memory. Work of that device's own queues is ordered
+ * by events, as always; host memory and the buffer of another device make MTB_WRONG_DEVICE. MTB_OUT_OF_RANGE where a
+ * row does not fit, MTB_INVALID_ARGUMENT for a pitch smaller than the width and for source and destination that
+ * overlap. A failed call adds nothing. Nothing to copy (width or height zero) is no error. */
 mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place destination, size_t width,
                              size_t height, mtb_host_memory host, mtb_error **error);
 /* Adds a fill of `height` rows of `width` bytes with the `pattern_size` bytes (1, 2 or 4) at `pattern`; the width is a
@@ -96,21 +97,22 @@ mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place
 mtb_status mtb_transfer_fill(mtb_transfer *transfer, mtb_place destination, size_t width, size_t height,
                              const void *pattern, size_t pattern_size, mtb_error **error);
 /* Commits what was added, and empties the record (on failure too). `callback` and `destructor` as in
- * mtb_command_buffer_add_completed_callback; both may be NULL, and on failure neither is called. The command buffer that
- * is returned completes when the bytes are where they belong. Once the callback is called, or a wait has returned, the
- * transfer touches neither buffers nor host memory any more, whether it has failed or not. */
+ * mtb_command_buffer_add_completed_callback; both may be NULL, and on failure neither is called. The command buffer
+ * that is returned completes when the bytes are where they belong. Once the callback is called, or a wait has
+ * returned, the transfer touches neither buffers nor host memory any more, whether it has failed or not. */
 mtb_command_buffer *mtb_transfer_commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
                                         mtb_context_destructor destructor, mtb_error **error);
-/* The same, and waits, whether it fails or not. Where the CPU sees source and destination (host memory, shared buffers), this thread copies, once
- * what was committed to the queue before has completed: for shared to shared that is a memcpy. Host memory is best given
- * as MTB_HOST_BORROWED here. */
+/* The same, and waits, whether it fails or not. Where the CPU sees source and destination (host memory, shared
+ * buffers), this thread copies, once what was committed to the queue before has completed: for shared to shared that
+ * is a memcpy. Host memory is best given as MTB_HOST_BORROWED here. */
 mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error);
 
 typedef void (*mtb_host_function)(void *context);
-/* Calls `function` on a thread of Metal's after all that was committed to the queue before, and has what is committed later
- * wait for its return. What callbacks must not do it must not do either. If the GPU fails, it is not called. The command
- * buffer completes after it, and `callback` is then called as mtb_command_buffer_add_completed_callback says, with the same
- * context. `callback` and `destructor` may be NULL; where this call fails, none of the three is called. */
+/* Calls `function` on a thread of Metal's after all that was committed to the queue before, and has what is
+ * committed later wait for its return. What callbacks must not do it must not do either. If the GPU fails, it is not
+ * called. The command buffer completes after it, and `callback` is then called as
+ * mtb_command_buffer_add_completed_callback says, with the same context. `callback` and `destructor` may be NULL;
+ * where this call fails, none of the three is called. */
 mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_function function,
                                                  mtb_completion_callback callback, void *context,
                                                  mtb_context_destructor destructor, mtb_error **error);
@@ -140,8 +142,8 @@ const char *mtb_transfer_kind_name(mtb_transfer_kind kind);
 typedef struct mtb_transfer_statistics {
     uint64_t count;
     uint64_t bytes;
-    /* From the start of the copying to its end, by the GPU's times and the CPU's clock. Copies of one command buffer share
-     * its time by their bytes. */
+    /* From the start of the copying to its end, by the GPU's times and the CPU's clock. Copies of one command buffer
+     * share its time by their bytes. */
     uint64_t nanoseconds;
 } mtb_transfer_statistics;
 
@@ -172,15 +174,16 @@ typedef struct mtb_memory_statistics {
 
 /* All zero for a NULL memory. */
 void mtb_memory_get_statistics(const mtb_memory *memory, mtb_memory_statistics *statistics);
-/* Counts and times begin again at zero, and high-water marks at what is held; what is in use and kept is not changed. */
+/* Counts and times begin again at zero, and high-water marks at what is held; what is in use and kept is not
+ * changed. */
 void mtb_memory_reset_statistics(mtb_memory *memory);
 /* The statistics as a table for people, live handles included. The caller's to free. NULL where there is no memory. */
 char *mtb_memory_copy_report(const mtb_memory *memory);
 
 /* -------------------------------------------------------------------------------------------------- arenas */
 
-/* Scratch buffers of one storage mode (shared or private), suballocated from MTLHeaps that grow with the need, by `block_bytes`
- * at a time (0: 16 MiB), up to `limit` bytes (0: the memory's budget, against which they count). */
+/* Scratch buffers of one storage mode (shared or private), suballocated from MTLHeaps that grow with the need, by
+ * `block_bytes` at a time (0: 16 MiB), up to `limit` bytes (0: the memory's budget, against which they count). */
 mtb_arena *mtb_arena_create(mtb_memory *memory, mtb_storage_mode mode, size_t block_bytes, size_t limit,
                             mtb_error **error);
 mtb_arena *mtb_arena_retain(mtb_arena *arena);
@@ -191,8 +194,8 @@ void mtb_arena_release(mtb_arena *arena);
 mtb_buffer *mtb_arena_allocate(mtb_arena *arena, size_t length, mtb_error **error);
 /* Gives heaps with nothing in them back to Metal, as mtb_memory_trim does. Returns the bytes. */
 uint64_t mtb_arena_trim(mtb_arena *arena);
-/* Misses are the buffers that needed a new heap. What is kept is the heaps' free room, and as objects the heaps with nothing
- * in them. */
+/* Misses are the buffers that needed a new heap. What is kept is the heaps' free room, and as objects the heaps with
+ * nothing in them. */
 void mtb_arena_get_statistics(const mtb_arena *arena, mtb_pool_statistics *statistics);
 
 /* --------------------------------------------------------------------------------------------- residency sets */
@@ -208,8 +211,8 @@ void mtb_residency_set_release(mtb_residency_set *set);
 mtb_status mtb_residency_set_add_buffer(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error);
 mtb_status mtb_residency_set_remove_buffer(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error);
 mtb_status mtb_residency_set_commit(mtb_residency_set *set, mtb_error **error);
-/* requestResidency, and again every half second for the next `keep_alive_ns` nanoseconds (0: only once, MTB_FOREVER: until the
- * end or the release): systems let idle sets go, and decoding slows down until they are back. */
+/* requestResidency, and again every half second for the next `keep_alive_ns` nanoseconds (0: only once, MTB_FOREVER:
+ * until the end or the release): systems let idle sets go, and decoding slows down until they are back. */
 mtb_status mtb_residency_set_request(mtb_residency_set *set, uint64_t keep_alive_ns, mtb_error **error);
 /* endResidency, and no more requests. */
 mtb_status mtb_residency_set_end(mtb_residency_set *set, mtb_error **error);

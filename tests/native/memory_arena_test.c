@@ -64,7 +64,8 @@ static void limits_hold(void)
     mtb_memory *memory;
     mtb_memory_options options = {.budget = 3 * BLOCK};
     MAKE(memory, mtb_memory_create(shared.device, &options, &error));
-    mtb_arena *bounded = make_arena(memory, MTB_STORAGE_PRIVATE, 2 * BLOCK), *free_one = make_arena(memory, MTB_STORAGE_PRIVATE, 0);
+    mtb_arena *bounded = make_arena(memory, MTB_STORAGE_PRIVATE, 2 * BLOCK);
+    mtb_arena *free_one = make_arena(memory, MTB_STORAGE_PRIVATE, 0);
     mtb_buffer *first = allocate(bounded, BLOCK), *second = allocate(bounded, BLOCK);
     CHECK_FAILS(mtb_arena_allocate(bounded, 4, &error), MTB_OVER_BUDGET, "limit");
     mtb_buffer *third = allocate(free_one, BLOCK);

@@ -1,5 +1,5 @@
-/* Transfers and pools where allocations fail and command buffers end with an error: typed errors, nobody hangs, and nothing
- * is left behind. The software Metal does each on demand. */
+/* Transfers and pools where allocations fail and command buffers end with an error: typed errors, nobody hangs, and
+ * nothing is left behind. The software Metal does each on demand. */
 #include "metal_bridge_memory.h"
 
 #include <SoftwareMetal/SoftwareMetal.h>
@@ -130,8 +130,8 @@ static void a_failed_copy_between_devices_says_so(void)
     mtb_device_release(far);
 }
 
-/* One upload, through each allocation that it makes failing in turn: it fails as it should or does without, and the next
- * one works. */
+/* One upload, through each allocation that it makes failing in turn: it fails as it should or does without, and the
+ * next one works. */
 static void failed_allocations_of_pools_are_errors(void)
 {
     enum { SIZE = 1 << 20 };

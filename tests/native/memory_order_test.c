@@ -201,7 +201,8 @@ static void downloads_to_one_place_keep_their_order(void)
         for (size_t length = 64; length <= LARGE; length = length == 64 ? LARGE : length + 1) {
             value++;
             CHECK_OK(mtb_transfer_fill(transfer, in_buffer(hidden, 0), LARGE, 1, &value, 1, &error));
-            CHECK_OK(mtb_transfer_copy(transfer, in_buffer(hidden, 0), in_host(out), length, 1, MTB_HOST_COPIED, &error));
+            CHECK_OK(mtb_transfer_copy(transfer, in_buffer(hidden, 0), in_host(out), length, 1, MTB_HOST_COPIED,
+                                       &error));
             mtb_command_buffer *command_buffer = commit(transfer);
             if (length == LARGE)
                 CHECK_OK(mtb_command_buffer_wait(command_buffer, &error));

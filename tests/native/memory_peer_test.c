@@ -1,5 +1,5 @@
-/* Copies between devices: through a remote view where they are peers (the software Metal's are with SOFTWARE_METAL_PEERS=1), by
- * way of system memory otherwise. */
+/* Copies between devices: through a remote view where they are peers (the software Metal's are with
+ * SOFTWARE_METAL_PEERS=1), by way of system memory otherwise. */
 #include "memory_support.h"
 
 #include <stdlib.h>
@@ -24,8 +24,8 @@ static void there_and_back(mtb_queue *queue, mtb_device *far, mtb_memory *memory
     for (size_t i = 0; i < length; i++)
         in[i] = (uint8_t)next_random(&source);
     CHECK_OK(mtb_transfer_copy(transfer, in_host(in), in_buffer(near, offset), length, 1, MTB_HOST_COPIED, &error));
-    CHECK_OK(mtb_transfer_copy(transfer, in_buffer(near, offset), in_buffer(there, 2 * offset), length, 1, MTB_HOST_COPIED,
-                               &error));
+    CHECK_OK(mtb_transfer_copy(transfer, in_buffer(near, offset), in_buffer(there, 2 * offset), length, 1,
+                               MTB_HOST_COPIED, &error));
     CHECK_OK(mtb_transfer_fill(transfer, in_buffer(near, 0), LENGTH, 1, &zero, 1, &error));
     mtb_command_buffer *sent = commit(transfer);
     CHECK_OK(mtb_transfer_copy(transfer, in_buffer(there, 2 * offset), in_buffer(near, 3), length, 1, MTB_HOST_COPIED,

@@ -241,7 +241,8 @@ static void a_steady_stream_allocates_nothing(void)
         mtb_buffer *hidden = allocate(memory, SIZE - (size_t)round);
         mtb_transfer *transfer = make_transfer(memory, queue);
         size_t length = SIZE - (size_t)round;
-        CHECK_OK(mtb_transfer_copy(transfer, in_host(in), in_buffer(hidden, 1), length - 1, 1, MTB_HOST_COPIED, &error));
+        CHECK_OK(mtb_transfer_copy(transfer, in_host(in), in_buffer(hidden, 1), length - 1, 1, MTB_HOST_COPIED,
+                                   &error));
         CHECK_OK(mtb_transfer_copy(transfer, in_buffer(hidden, 0), in_host(out), length, 1, MTB_HOST_COPIED, &error));
         finish(commit(transfer));
         MAKE(called, mtb_queue_call_host_function(queue, nothing, NULL, NULL, NULL, &error));

@@ -26,8 +26,8 @@ struct mtb_arena {
     mtb_arena *next;
 };
 
-/* Takes heaps with nothing in them, last used before `before`, from all arenas of the memory, or from one. Under the memory's
- * mutex. */
+/* Takes heaps with nothing in them, last used before `before`, from all arenas of the memory, or from one. Under the
+ * memory's mutex. */
 mtbi_heap *mtbi_arena_detach(mtb_arena *arena, uint64_t before);
 mtbi_heap *mtbi_arenas_detach(mtb_memory *memory, uint64_t before);
 /* Gives detached heaps back to Metal. Returns the bytes. */

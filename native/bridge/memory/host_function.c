@@ -1,5 +1,5 @@
-/* Functions of the caller's in a queue's order. Two command buffers: the function is the first one's callback, and the second
- * holds up what is committed later until the function has returned and the CPU signals. */
+/* Functions of the caller's in a queue's order. Two command buffers: the function is the first one's callback, and
+ * the second holds up what is committed later until the function has returned and the CPU signals. */
 #include "../checks.h"
 #include "../command_buffer.h"
 

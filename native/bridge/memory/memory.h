@@ -30,7 +30,8 @@ struct mtb_memory {
     mtb_device *device;
     uint64_t idle_ns;
     pthread_mutex_t mutex;
-    /* Bytes that Metal has allocated for this memory, and the most that it may. Under the mutex, as all of the pools. */
+    /* Bytes that Metal has allocated for this memory, and the most that it may. Under the mutex, as all of the
+     * pools. */
     uint64_t held;
     uint64_t budget;
     mtbi_pool staging;
@@ -54,8 +55,8 @@ void mtbi_kernels_destroy(mtbi_kernels *kernels);
 /* The kernel, which stays theirs; NULL and why where it cannot be made. */
 mtb_pipeline *mtbi_kernels_get(mtbi_kernels *kernels, mtbi_kernel kernel, mtb_error **error);
 
-/* Bytes of the budget, for an allocation of Metal's. Where there are too few, what is kept is let go of. MTB_OVER_BUDGET where
- * that is not enough. */
+/* Bytes of the budget, for an allocation of Metal's. Where there are too few, what is kept is let go of.
+ * MTB_OVER_BUDGET where that is not enough. */
 mtb_status mtbi_memory_reserve(mtb_memory *memory, uint64_t bytes, mtb_error **error, const char *function);
 void mtbi_memory_unreserve(mtb_memory *memory, uint64_t bytes);
 /* Something is kept: sees to it that it is let go of when nobody has used it for the memory's idle time. */

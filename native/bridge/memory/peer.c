@@ -1,5 +1,5 @@
-/* Copies between devices that are no peers. The bytes go through pages that both devices see, a piece at a time: the device
- * that has them copies a piece there and signals, and the other copies it on and signals back. */
+/* Copies between devices that are no peers. The bytes go through pages that both devices see, a piece at a time: the
+ * device that has them copies a piece there and signals, and the other copies it on and signals back. */
 #include "peer.h"
 
 #include "../checks.h"
@@ -42,8 +42,8 @@ static void destroy(mtbi_crossing *crossing)
 
 void mtbi_crossings_end(const mtbi_crossing *crossings)
 {
-    /* Looks again and again rather than waits: this is a callback, and Metal may want its thread for the other's. The bridge has
-     * signalled all that the other waits for. */
+    /* Looks again and again rather than waits: this is a callback, and Metal may want its thread for the other's.
+     * The bridge has signalled all that the other waits for. */
     for (; crossings; crossings = crossings->next)
         while (mtb_command_buffer_get_status(crossings->command_buffer) < MTB_COMMAND_BUFFER_COMPLETED)
             usleep(200);
@@ -102,8 +102,8 @@ static mtb_status fill_in(mtbi_crossing *crossing, mtb_memory *memory, mtb_error
     crossing->size = (piece_size + page - 1) / page * page;
     if (posix_memalign(&crossing->pages, page, crossing->size))
         return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for %zu bytes between devices", crossing->size);
-    crossing->near = mtb_buffer_create_no_copy(memory->device, crossing->pages, crossing->size, MTB_STORAGE_SHARED, NULL,
-                                               NULL, error);
+    crossing->near = mtb_buffer_create_no_copy(memory->device, crossing->pages, crossing->size, MTB_STORAGE_SHARED,
+                                               NULL, NULL, error);
     if (crossing->near)
         crossing->far = mtb_buffer_create_no_copy(far, crossing->pages, crossing->size, MTB_STORAGE_SHARED, NULL, NULL,
                                                   error);

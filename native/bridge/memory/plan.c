@@ -1,5 +1,6 @@
-/* What becomes of host memory before a record is encoded. A large piece is wrapped in a buffer, so that the GPU copies it
- * where it is; the rest goes through staging, which the CPU fills before, or empties after, the GPU has its turn. */
+/* What becomes of host memory before a record is encoded. A large piece is wrapped in a buffer, so that the GPU
+ * copies it where it is; the rest goes through staging, which the CPU fills before, or empties after, the GPU has
+ * its turn. */
 #include "../checks.h"
 #include "transfer.h"
 
@@ -11,8 +12,8 @@ static size_t extent(const mtb_place *place, size_t width, size_t height)
     return height > 1 ? place->pitch * (height - 1) + width : width;
 }
 
-/* Makes the host memory at `place` a buffer of the pages that it is in. False where that does not pay, or Metal does not
- * want these pages. */
+/* Makes the host memory at `place` a buffer of the pages that it is in. False where that does not pay, or Metal does
+ * not want these pages. */
 static bool wrap(mtbi_record *record, mtb_place *place, size_t width, size_t height)
 {
     if (width * height < smallest_wrap)

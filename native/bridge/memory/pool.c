@@ -1,5 +1,5 @@
-/* Pools of buffers. What has been released is kept by its size for the next who needs as much; it goes back to Metal when
- * it has not been used for a while, when too much is kept, or when memory runs short. */
+/* Pools of buffers. What has been released is kept by its size for the next who needs as much; it goes back to Metal
+ * when it has not been used for a while, when too much is kept, or when memory runs short. */
 #include "pool.h"
 
 #include "../checks.h"

@@ -20,8 +20,8 @@ typedef struct mtbi_pool {
     mtb_pool_statistics *statistics;
 } mtbi_pool;
 
-/* A buffer with room for at least `length` bytes and no more than twice as many (256 at least). NULL and why where there is
- * none. It keeps the memory alive, and comes back by itself when its last reference is released. */
+/* A buffer with room for at least `length` bytes and no more than twice as many (256 at least). NULL and why where
+ * there is none. It keeps the memory alive, and comes back by itself when its last reference is released. */
 mtb_buffer *mtbi_pool_take(mtbi_pool *pool, size_t length, mtb_error **error, const char *function);
 /* Lets go of what is kept and was last used before `before`. Returns the bytes. */
 uint64_t mtbi_pool_trim(mtbi_pool *pool, uint64_t before);

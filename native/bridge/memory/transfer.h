@@ -74,8 +74,8 @@ mtb_status mtbi_record_stage(mtbi_record *record, size_t offset, size_t pitch, s
 /* Has the operation read its host memory now. */
 mtb_status mtbi_record_stage_source(mtbi_record *record, mtbi_operation *operation, mtb_error **error,
                                     const char *function);
-/* Leaves no host memory in the operations: that becomes staging with legs, or buffers that wrap it. The record is next to be
- * committed to `queue`. */
+/* Leaves no host memory in the operations: that becomes staging with legs, or buffers that wrap it. The record is
+ * next to be committed to `queue`. */
 mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **error, const char *function);
 /* Encodes all operations. */
 mtb_status mtbi_record_encode(mtbi_record *record, mtb_command_buffer *command_buffer, mtb_error **error);
@@ -89,8 +89,8 @@ bool mtbi_is_between_devices(const mtb_memory *memory, const mtbi_operation *ope
 /* Has the copy use a view of the other device's buffer, where there can be one. */
 mtb_status mtbi_record_bring_near(mtbi_record *record, mtbi_operation *operation, mtb_error **error,
                                   const char *function);
-/* Encodes a copy between devices: what is done here into `command_buffer`, and what is done there into one of the record's
- * own. The queue's host mutex is held from before until both are committed. */
+/* Encodes a copy between devices: what is done here into `command_buffer`, and what is done there into one of the
+ * record's own. The queue's host mutex is held from before until both are committed. */
 mtb_status mtbi_record_cross(mtbi_record *record, const mtbi_operation *operation, mtb_command_buffer *command_buffer,
                              mtb_error **error);
 /* Commits what is done there. */
