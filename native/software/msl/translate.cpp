@@ -31,6 +31,7 @@ Translation Translator::run() {
     edit_literals();
     edit_component_assignments();
     edit_casts();
+    if (distinct_ && !checking_) edit_conditionals();
     reject_double();
     if (checking_) {
         check_tokens();

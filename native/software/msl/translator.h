@@ -71,6 +71,10 @@ private:
     void reject_stray_kernels();
     void edit_literals();
     void edit_casts();
+    // conditionals.cpp
+    void edit_conditionals();
+    Index skip_branch(Index begin, Index end) const;
+
     bool is_functional_cast(Index name, Index end) const;
     Index skip_operand(Index begin, Index end) const;
     void edit_component_assignments();

@@ -139,6 +139,35 @@ kernel void k(device float *x [[buffer(0)]]) {
     CHECK(run(matrix.specialize("k", {}), {&x}, 32).empty() && x[1] == 8 && x[8] == 1 && x[63] == 63);
 }
 
+// Values of different spaces, and of none, meet in conditionals.
+void test_conditionals() {
+    expect(R"(
+struct pair { float a, b; pair() = default; pair(float x, float y) thread : a(x), b(y) {} };
+void nothing() {}
+kernel void k(device float *x [[buffer(0)]], constant float *c [[buffer(1)]]) {
+    threadgroup float4 tile[2];
+    threadgroup pair pairs[2];
+    constant float4 *vc = (constant float4 *)c;
+    device float4 *v = (device float4 *)(x + 4);
+    constant pair *pc = (constant pair *)c;
+    device pair *p = (device pair *)(x + 8);
+    const bool yes = x[0] > 0, no = x[0] < 0;
+    tile[0] = 2;
+    v[0] = no ? float4(1) : yes ? tile[0] : v[0];
+    pairs[0] = yes ? pc[0] : pair(1, 2);
+    p[0] = no ? pair(3, 4) : pairs[0];
+    const pair both = yes ? (no ? p[1] : pairs[0]) : pc[0];
+    p[1] = both;
+    const device float *q = yes ? x : 0;
+    yes ? nothing() : nothing();
+    x[1] = yes ? q[0] : tile[0].x;
+    x[2] = no ? c[0] : x[0] < 2 ? tile[0].y : c[1];
+    x[3] = load(yes ? x : nullptr) + (yes ? through<device float *>(x) + 2 : 0);
+    if (no) v[0] = vc[0];
+}
+)", {1, 1, 2, 6, 2, 2, 2, 2, 5, 6, 5, 6});
+}
+
 void test_errors() {
     const auto wrong = [](const std::string &source, const std::string &wanted) {
         const compiled broken(overloads + source);
@@ -176,6 +205,7 @@ int main() {
     test_calls();
     test_templates();
     test_library();
+    test_conditionals();
     test_errors();
     test_reflection();
     return check::report("msl_spaces_test");

@@ -39,4 +39,25 @@ constexpr unsigned automatic_index(unsigned n, Taken... taken) {
     }
 }
 
+#if SMTL_ADDRESS_SPACES
+// `(operand(), x)` is x, loaded where it lies in an address space; nothing where x is nothing.
+struct operand_mark {};
+constexpr operand_mark operand() { return {}; }
+template <class T>
+constexpr T &&operator,(operand_mark, T &&x) {
+    return static_cast<T &&>(x);
+}
+#define SMTL_LOADED(space)                          \
+    template <class T>                              \
+    constexpr T operator,(operand_mark, space T &x) { \
+        return x;                                   \
+    }
+SMTL_LOADED(SMTL_DEVICE)
+SMTL_LOADED(const SMTL_DEVICE)
+SMTL_LOADED(SMTL_THREADGROUP)
+SMTL_LOADED(const SMTL_THREADGROUP)
+SMTL_LOADED(SMTL_CONSTANT)
+#undef SMTL_LOADED
+#endif
+
 }  // namespace smtl
