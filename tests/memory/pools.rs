@@ -172,9 +172,19 @@ fn queues_come_back() {
     gate.set_signaled_value(1).unwrap();
     transfers.batch().unwrap().run().unwrap();
     drop(transfers);
+    // Command buffers hold their queue until they have completed.
+    let start = std::time::Instant::now();
+    while memory.statistics().queues.objects_in_use > 0 {
+        assert!(start.elapsed() < LONG, "{}", memory.statistics());
+    }
+    let before = memory.statistics().queues;
     let again = memory.acquire_queue().unwrap();
     let queues = memory.statistics().queues;
-    assert!(queues.hits >= 1 && queues.objects_in_use == 1, "{queues:?}");
+    assert_eq!(
+        (queues.hits, queues.misses),
+        (before.hits + 1, before.misses)
+    );
+    assert_eq!(queues.objects_in_use, 1);
     drop(again);
     // A queue outlives the memory that it came from.
     let outliving = memory.acquire_queue().unwrap();
