@@ -189,33 +189,6 @@ static void host_functions_take_their_turn(void)
     mtb_pipeline_release(pipeline);
 }
 
-/* Two host copies of one place: the later one wins, whichever way each goes. */
-static void downloads_to_one_place_keep_their_order(void)
-{
-    enum { LARGE = 1 << 20 };
-    mtb_memory *memory = make_memory();
-    mtb_transfer *transfer = make_transfer(memory, shared.queue);
-    mtb_buffer *hidden = make_buffer_of(LARGE, MTB_STORAGE_PRIVATE);
-    uint8_t *out = malloc(LARGE), value = 0;
-    for (int round = 0; round < 10; round++) {
-        for (size_t length = 64; length <= LARGE; length = length == 64 ? LARGE : length + 1) {
-            value++;
-            CHECK_OK(mtb_transfer_fill(transfer, in_buffer(hidden, 0), LARGE, 1, &value, 1, &error));
-            CHECK_OK(mtb_transfer_copy(transfer, in_buffer(hidden, 0), in_host(out), length, 1, MTB_HOST_COPIED,
-                                       &error));
-            mtb_command_buffer *command_buffer = commit(transfer);
-            if (length == LARGE)
-                CHECK_OK(mtb_command_buffer_wait(command_buffer, &error));
-            mtb_command_buffer_release(command_buffer);
-        }
-        CHECK(out[0] == value && out[LARGE - 1] == value);
-    }
-    free(out);
-    mtb_buffer_release(hidden);
-    mtb_transfer_release(transfer);
-    mtb_memory_release(memory);
-}
-
 /* A transfer waits for work of another queue at an event, and the caller does not. */
 static void events_order_queues(void)
 {
@@ -391,7 +364,6 @@ const test memory_order_tests[] = {
     {"memory: copies and kernels alternate on a managed buffer", order_with_managed},
     {"memory: copies and kernels alternate on a private buffer", order_with_private},
     {"memory: host functions take their turn", host_functions_take_their_turn},
-    {"memory: downloads to one place keep their order", downloads_to_one_place_keep_their_order},
     {"memory: events order queues", events_order_queues},
     {"memory: callbacks may commit", callbacks_may_commit},
     {"memory: handles may go first", handles_may_go_first},
