@@ -15,7 +15,7 @@ namespace {
 // More is no real function.
 constexpr std::size_t deepest = 128;
 constexpr std::size_t most_accesses = 128;
-constexpr Index longest_value = 1 << 12;
+constexpr Index longest_value = 1 << 11;
 
 bool is_increment(const Token &token) { return token.is("++") || token.is("--"); }
 
@@ -186,7 +186,7 @@ void Translator::Lockstep::expression(Range range, Range whole) {
             continue;
         }
         if (Index open = 0; is_call(i, range.end, open) && !shared_.contains(tokens_[i].text)) {
-            const Index past = translator_.skip_group(open, range.end);
+            const Index past = translator_.skip_group(open, std::min(range.end, open + longest_value));
             if (meets(i)) {
                 pending.push_back({.at = past, .meets = true, .write = {}});
             } else {
@@ -222,7 +222,7 @@ Index Translator::Lockstep::place_at(Index i, Range range, Index &name) const {
     Index j = token.is("*") ? i + 1 : i;
     Index past = j;
     while (j < range.end && tokens_[j].is("(")) {
-        past = translator_.skip_group(j, range.end);
+        past = translator_.skip_group(j, std::min(range.end, j + longest_value));
         const bool cast = past < range.end && (tokens_[past].is("(") || tokens_[past].is_identifier());
         if (!cast) break;
         j = past;
@@ -252,18 +252,18 @@ Index Translator::Lockstep::past_postfix(Index i, Index end) const {
     return i;
 }
 
-// Where the right side of an assignment ends.
+// Where the right side of an assignment ends; `begin` where it is too long to be looked at.
 Index Translator::Lockstep::value_end(Index begin, Index end) const {
     std::size_t choices = 0;
-    end = std::min(end, begin + longest_value);
-    for (Index i = begin; i < end;) {
+    const Index limit = std::min(end, begin + longest_value);
+    for (Index i = begin; i < limit;) {
         const Token &token = tokens_[i];
         if (token.is("?")) ++choices;
         if (token.is(":") && choices-- == 0) return i;
         if (token.is(";") || token.is(",") || token.is(")") || token.is("]") || token.is("}")) return i;
-        i = token.is("(") || token.is("[") || token.is("{") ? translator_.skip_group(i, end) : i + 1;
+        i = token.is("(") || token.is("[") || token.is("{") ? translator_.skip_group(i, limit) : i + 1;
     }
-    return end;
+    return limit == end ? end : begin;
 }
 
 void Translator::Lockstep::access(Index name, Range place, Range range, Range whole, std::vector<Pending> &pending) {
