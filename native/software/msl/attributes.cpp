@@ -63,6 +63,17 @@ AddressSpace Translator::address_space_of(Range range) const {
     return AddressSpace::none;
 }
 
+// `coherent device float *`, `device coherent(system) uint *`: who sees a write, which processors keep coherent for everybody.
+// Past the words; `at` where the name is something else.
+Index Translator::past_coherence(Index at, Index end) const {
+    if (!tokens_[at].is("coherent")) return at;
+    const bool scoped = at + 3 < end && tokens_[at + 1].is("(") && tokens_[at + 2].is_identifier() && tokens_[at + 3].is(")");
+    const Index past = scoped ? at + 4 : at + 1;
+    const bool after = at > 0 && address_space_named(tokens_[at - 1].text) != AddressSpace::none;
+    const bool before = past < end && address_space_named(tokens_[past].text) != AddressSpace::none;
+    return after || before ? past : at;
+}
+
 // `constant` becomes `const`, so that writing through it stays an error; the other spaces leave no trace. A source that is
 // checked keeps them all, see lint.h for what they are there; one whose functions depend on them keeps those that are not the
 // thread's own, which is where everything is that names no space: see spaces.h.
@@ -85,6 +96,11 @@ void Translator::erase_address_spaces_and_attributes() {
             } else if (!keep) {
                 erase_range({i, past});
             }
+            i = past - 1;
+            continue;
+        }
+        if (const Index past = past_coherence(i, end); past > i) {
+            erase_range({i, past});
             i = past - 1;
             continue;
         }

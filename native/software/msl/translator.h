@@ -110,6 +110,7 @@ private:
     bool keeps_spaces() const { return checking_ || distinct_; }
 
     // attributes.cpp: `[[...]]` and address spaces.
+    Index past_coherence(Index at, Index end) const;
     void erase_address_spaces_and_attributes();
     std::vector<Attribute> attributes_in(Range range) const;
     AddressSpace address_space_of(Range range) const;

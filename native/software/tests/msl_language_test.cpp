@@ -365,6 +365,27 @@ kernel void k(device float *a) {
     expect("components", found, {7 + 100 * 30 + 10000 * (4 + 4) + 8e6f, 14 + 100 * 38 + 10000 * (7 + 7) + 8e6f});
 }
 
+// Coherence is a word of the type, and a name elsewhere.
+void test_coherence() {
+    const std::vector<float> found = results_of(R"(
+#ifndef __METAL_MEMORY_SCOPE_SYSTEM__
+#error "a source would define metal::thread_scope_system"
+#endif
+struct list { device coherent float *first; };
+void put(volatile coherent(system) device float *to, float value) {
+    to[0] = value;
+    atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_system);
+}
+kernel void k(coherent device float *a [[buffer(0)]]) {
+    float coherent = 2;
+    put(a, 1);
+    list l = {a};
+    l.first[1] = coherent + 1;
+}
+)", 2);
+    expect("coherence", found, {1, 3});
+}
+
 }  // namespace
 
 int main() {
@@ -378,5 +399,6 @@ int main() {
     test_names_of_the_compiler();
     test_members_for_each_space();
     test_assigned_components();
+    test_coherence();
     return check::report("msl_language_test");
 }
