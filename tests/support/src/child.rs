@@ -53,7 +53,12 @@ fn is_child_for(test: &str) -> bool {
 }
 
 /// Runs this program again, for `test`.
-fn run_again(test: &str, arguments: &[&str], leaks: bool) -> ChildOutput {
+fn run_again(
+    test: &str,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+    leaks: bool,
+) -> ChildOutput {
     let program = env::current_exe().expect("a test knows its program");
     let mut command = Command::new(program);
     if leaks {
@@ -62,6 +67,7 @@ fn run_again(test: &str, arguments: &[&str], leaks: bool) -> ChildOutput {
     }
     let output = command
         .args(arguments)
+        .envs(variables.iter().copied())
         .env(CHILD_VARIABLE, test)
         .env("OBJC_DEBUG_MISSING_POOLS", "YES")
         .output()
@@ -76,12 +82,18 @@ fn run_again(test: &str, arguments: &[&str], leaks: bool) -> ChildOutput {
 /// Runs `scenario` in a child process in which the test called `test` is the only one and gets to the same call; fails the
 /// test where the child fails or reports a missing pool.
 pub fn in_child(test: &str, scenario: impl FnOnce()) {
+    in_child_with(test, &[], scenario);
+}
+
+/// The same, with these environment variables in the child.
+pub fn in_child_with(test: &str, variables: &[(&str, &str)], scenario: impl FnOnce()) {
     if is_child_for(test) {
         return scenario();
     }
     let output = run_again(
         test,
         &[test, "--exact", "--nocapture", "--test-threads=1"],
+        variables,
         false,
     );
     output.assert_clean();
@@ -132,7 +144,7 @@ pub fn main(cases: &[Case]) -> ExitCode {
     let mut failed = Vec::new();
     for case in cases.iter().filter(wanted) {
         let start = Instant::now();
-        let output = run_again(case.name, &[], case.leaks);
+        let output = run_again(case.name, &[], &[], case.leaks);
         let passed = panic::catch_unwind(|| (case.check)(&output)).is_ok();
         let seconds = start.elapsed().as_secs_f32();
         println!(

@@ -10,7 +10,7 @@ pub mod faults;
 #[cfg(metal_backend)]
 mod objects;
 
-pub use child::{Case, ChildOutput, in_child, main};
+pub use child::{Case, ChildOutput, in_child, in_child_with, main};
 #[cfg(metal_backend)]
 pub use clang::{objective_c_arguments, run_clang};
 pub use executor::block_on;
