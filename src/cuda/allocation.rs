@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, RwLock};
 
 use super::devices::{Context, lock};
-use super::failure::Outcome;
+use super::failure::{Outcome, allocation_failed};
 use super::pages::Mapping;
 use super::ranges::Ranges;
 use crate::handle::{Handle, create};
@@ -64,11 +64,14 @@ struct Host {
 impl Allocation {
     /// A device's own memory, at addresses that the CPU cannot use.
     pub(super) fn on_device(context: &Arc<Context>, length: usize) -> Outcome<Allocation> {
-        let device = context.device.handle.as_ptr();
-        // SAFETY: the device is live; the call returns an owned buffer, or NULL and an owned error.
+        let memory = context.memory.as_ptr();
+        // SAFETY: the memory is live; the call returns an owned buffer, or NULL and an owned error.
         let buffer = unsafe {
-            create(|error| sys::mtb_buffer_create(device, length, sys::MTB_STORAGE_PRIVATE, error))
-        }?;
+            create(|error| {
+                sys::mtb_memory_allocate(memory, length, sys::MTB_STORAGE_PRIVATE, error)
+            })
+        }
+        .map_err(allocation_failed)?;
         let addresses = Mapping::of_addresses(length)?;
         Ok(Allocation {
             kind: Kind::Device,
@@ -189,7 +192,7 @@ impl Host {
             Err(error) => {
                 // SAFETY: the call failed, so the keeper is still ours.
                 unsafe { let_go(ptr::null_mut(), 0, keeper.cast_mut().cast()) };
-                Err(error.into())
+                Err(allocation_failed(error))
             }
         }
     }

@@ -44,6 +44,15 @@ impl Failed {
     }
 }
 
+/// The failure of an allocation: a size beyond the device's largest buffer is memory that is not there.
+pub(super) fn allocation_failed(error: Error) -> Failed {
+    let code = match &error {
+        Error::OutOfRange(_) => cudaErrorMemoryAllocation,
+        error => code_of(error),
+    };
+    Failed::new(code, error.to_string())
+}
+
 /// `Err(code)` with a message, made only where `holds` is false.
 pub(super) fn require(holds: bool, code: cudaError_t, message: impl FnOnce() -> String) -> Outcome {
     if holds {

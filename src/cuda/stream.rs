@@ -129,7 +129,8 @@ impl Stream {
         let mut state = lock(&self.state);
         if let Some(point) = point.filter(|p| p.work > self.legacy_seen.load(Ordering::Acquire)) {
             if let Some(marker) = point.marker {
-                state.last = Some(self.commit_waits(&[marker])?);
+                let waits = self.commit_waits(&[marker])?;
+                self.note(&mut state, waits);
             }
             self.legacy_seen.store(point.work, Ordering::Release);
         }
@@ -151,7 +152,8 @@ impl Stream {
             }
         }
         if !markers.is_empty() {
-            state.last = Some(self.commit_waits(&markers)?);
+            let waits = self.commit_waits(&markers)?;
+            self.note(&mut state, waits);
         }
         for (stream, work) in seen {
             stream.seen_by_legacy.store(work, Ordering::Release);
@@ -173,6 +175,7 @@ impl Stream {
         })
     }
 
+    /// Counts what was committed, waits too: what is ordered after a stream is ordered after what that waits for.
     fn note(&self, state: &mut State, commands: Arc<Committed>) {
         let number = self.work.fetch_add(1, Ordering::AcqRel);
         if number % STRIDE == 0 {

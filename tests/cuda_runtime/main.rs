@@ -5,7 +5,13 @@
 #![cfg(software_metal)]
 
 mod copies;
+mod devices;
 mod events;
+mod failures;
 mod host_functions;
+mod kernels;
+mod memory;
+mod pointers;
+mod random_programs;
 mod streams;
 mod support;

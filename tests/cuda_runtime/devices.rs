@@ -1,0 +1,178 @@
+//! Devices: numbers, versions, memory, peers, and copies between them.
+
+use std::ptr;
+
+use metal_bridge::cuda::*;
+use metal_bridge_test_support::in_child_with;
+
+use crate::support::*;
+
+const LENGTH: usize = 5000;
+
+#[test]
+fn a_device_tells_its_memory_and_the_versions() {
+    let (mut free, mut total, mut driver, mut runtime, mut device, mut count) = (0, 0, 0, 0, 9, 0);
+    // SAFETY: places for the results.
+    unsafe {
+        ok(cudaGetDeviceCount(&mut count));
+        ok(cudaGetDevice(&mut device));
+        ok(cudaMemGetInfo(&mut free, &mut total));
+        ok(cudaDriverGetVersion(&mut driver));
+        ok(cudaRuntimeGetVersion(&mut runtime));
+        assert_eq!((device, driver), (0, runtime));
+        assert!(free > 0 && free <= total && count >= 1);
+        let bad = cudaErrorInvalidValue;
+        expect(bad, cudaGetDeviceCount(ptr::null_mut()));
+        expect(bad, cudaGetDevice(ptr::null_mut()));
+        expect(bad, cudaMemGetInfo(ptr::null_mut(), &mut total));
+        expect(bad, cudaGetDeviceProperties(ptr::null_mut(), 0));
+        expect(bad, cudaDeviceGetAttribute(ptr::null_mut(), 1, 0));
+        for number in [-1, count, i32::MAX] {
+            expect(cudaErrorInvalidDevice, cudaSetDevice(number));
+            expect(
+                cudaErrorInvalidDevice,
+                cudaDeviceGetAttribute(&mut device, 1, number),
+            );
+            expect(
+                cudaErrorInvalidDevice,
+                cudaDeviceEnablePeerAccess(number, 0),
+            );
+        }
+        expect(cudaErrorInvalidDevice, cudaDeviceEnablePeerAccess(0, 0));
+        expect(
+            cudaErrorPeerAccessNotEnabled,
+            cudaDeviceDisablePeerAccess(0),
+        );
+    }
+}
+
+fn set(device: i32) {
+    // SAFETY: a number, checked by the call.
+    ok(unsafe { cudaSetDevice(device) });
+}
+
+/// Two devices, whether they are peers or not: copies, events between their streams, host memory of both.
+fn use_two_devices(are_peers: bool) {
+    let (first, mine) = (Memory::device(LENGTH), stream(0));
+    let pinned = Memory::pinned(LENGTH);
+    let done = event(0);
+    set(1);
+    let (second, other) = (Memory::device(LENGTH), stream(0));
+    let (mut can, mut allocated) = (
+        9,
+        cudaPointerAttributes {
+            r#type: 9,
+            device: 9,
+            devicePointer: ptr::null_mut(),
+            hostPointer: ptr::null_mut(),
+        },
+    );
+    // SAFETY: memory of that length, handles that are checked, places for results.
+    unsafe {
+        ok(cudaPointerGetAttributes(&mut allocated, second.pointer));
+        assert_eq!(allocated.device, 1);
+        ok(cudaDeviceCanAccessPeer(&mut can, 1, 0));
+        assert_eq!(can, i32::from(are_peers));
+        ok(cudaDeviceCanAccessPeer(&mut can, 1, 1));
+        assert_eq!(can, 0);
+        if are_peers {
+            expect(cudaErrorInvalidValue, cudaDeviceEnablePeerAccess(0, 1));
+            ok(cudaDeviceEnablePeerAccess(0, 0));
+            expect(
+                cudaErrorPeerAccessAlreadyEnabled,
+                cudaDeviceEnablePeerAccess(0, 0),
+            );
+            ok(cudaDeviceDisablePeerAccess(0));
+        } else {
+            expect(
+                cudaErrorPeerAccessUnsupported,
+                cudaDeviceEnablePeerAccess(0, 0),
+            );
+        }
+        expect(
+            cudaErrorPeerAccessNotEnabled,
+            cudaDeviceDisablePeerAccess(0),
+        );
+
+        // A stream of one device waits for one of the other's.
+        expect(cudaErrorInvalidResourceHandle, cudaEventRecord(done, other));
+        set(0);
+        ok(cudaMemsetAsync(first.pointer, 21, LENGTH, mine));
+        ok(cudaEventRecord(done, mine));
+        set(1);
+        ok(cudaStreamWaitEvent(other, done, 0));
+        ok(cudaMemcpyPeerAsync(
+            second.pointer,
+            1,
+            first.pointer,
+            0,
+            LENGTH,
+            other,
+        ));
+        // Host memory is every device's.
+        let kind = cudaMemcpyDeviceToHost;
+        ok(cudaMemcpyAsync(
+            pinned.pointer,
+            second.pointer,
+            LENGTH,
+            kind,
+            other,
+        ));
+        synchronize(other);
+        assert_eq!(pinned.bytes(LENGTH), [21; LENGTH]);
+        ok(cudaMemset(second.pointer, 22, LENGTH));
+        ok(cudaMemcpyPeer(
+            first.at(1),
+            0,
+            second.pointer,
+            1,
+            LENGTH - 1,
+        ));
+        ok(cudaDeviceSynchronize());
+        let bad = cudaErrorInvalidValue;
+        expect(bad, cudaMemcpyPeer(first.pointer, 1, second.pointer, 1, 8));
+        expect(
+            bad,
+            cudaMemcpyPeer(first.pointer, 0, second.pointer, 1, LENGTH + 1),
+        );
+        expect(
+            cudaErrorInvalidDevice,
+            cudaMemcpyPeer(first.pointer, 2, second.pointer, 1, 8),
+        );
+        set(0);
+    }
+    let mut expected = [22; LENGTH];
+    expected[0] = 21;
+    assert_eq!(first.read(0, LENGTH), expected);
+    // What one device has stays when the other one is reset.
+    set(1);
+    // SAFETY: takes nothing.
+    unsafe {
+        ok(cudaDeviceReset());
+        expect(cudaErrorInvalidValue, cudaFree(second.pointer));
+        expect(cudaErrorInvalidResourceHandle, cudaStreamDestroy(other));
+        set(0);
+        ok(cudaStreamDestroy(mine));
+        ok(cudaEventDestroy(done));
+    }
+    assert_eq!(first.read(0, 1), [21]);
+}
+
+#[test]
+fn devices_that_are_no_peers_copy_through_the_host() {
+    let test = "devices::devices_that_are_no_peers_copy_through_the_host";
+    in_child_with(test, &[("SOFTWARE_METAL_DEVICES", "2")], || {
+        use_two_devices(false)
+    });
+}
+
+#[test]
+fn peers_copy_from_each_other() {
+    let variables = [
+        ("SOFTWARE_METAL_DEVICES", "2"),
+        ("SOFTWARE_METAL_PEERS", "1"),
+    ];
+    in_child_with("devices::peers_copy_from_each_other", &variables, || {
+        use_two_devices(true)
+    });
+}

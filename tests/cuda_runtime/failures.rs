@@ -1,0 +1,225 @@
+//! What fails while it runs: kernels that fault, injected faults, devices that are lost; and the reset that mends it.
+//! Each in a process of its own.
+
+use std::ffi::{CStr, c_void};
+use std::ptr;
+
+use metal_bridge::cuda::*;
+use metal_bridge_test_support::{faults, in_child, in_child_with};
+
+use crate::support::*;
+
+const LENGTH: usize = 4096;
+
+const SOURCE: &CStr = cr#"
+#include <metal_stdlib>
+using namespace metal;
+kernel void stray(device int *values [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    values[ulong(i) + (1ul << 40)] = 1;
+}
+kernel void spin(device volatile int *values [[buffer(0)]]) {
+    while (values[0] == 0) {}
+}
+"#;
+
+fn launch(name: &CStr, memory: &Memory, stream: cudaStream_t) {
+    let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
+    let mut values = memory.pointer;
+    let one = dim3 { x: 1, y: 1, z: 1 };
+    // SAFETY: places for the handles, C strings, and an argument that fits the kernel.
+    unsafe {
+        ok(cudaMetalRegisterSource(&mut module, SOURCE.as_ptr()));
+        ok(cudaMetalGetFunction(&mut function, module, name.as_ptr()));
+        let arguments = &mut [ptr::from_mut(&mut values).cast::<c_void>()];
+        ok(cudaLaunchKernel(
+            function,
+            one,
+            one,
+            arguments.as_mut_ptr(),
+            0,
+            stream,
+        ));
+    }
+}
+
+unsafe extern "C-unwind" fn store(_: cudaStream_t, status: cudaError_t, place: *mut c_void) {
+    // SAFETY: the place outlives the stream's work.
+    unsafe { *place.cast::<cudaError_t>() = status };
+}
+
+unsafe extern "C-unwind" fn must_not_be_called(_: *mut c_void) {
+    std::process::abort();
+}
+
+/// A device whose work has failed: every call says so, as often as it is asked, until the reset.
+fn assert_sticky(code: cudaError_t, memory: &Memory, stream: cudaStream_t) {
+    let mut pointer = ptr::null_mut();
+    // SAFETY: calls that fail.
+    unsafe {
+        expect(code, cudaStreamSynchronize(stream));
+        for _ in 0..2 {
+            assert_eq!(cudaPeekAtLastError(), code);
+            assert_eq!(cudaGetLastError(), code);
+        }
+        expect(code, cudaStreamQuery(stream));
+        expect(code, cudaDeviceSynchronize());
+        expect(code, cudaMalloc(&mut pointer, 16));
+        expect(code, cudaFree(memory.pointer));
+        expect(code, cudaMemset(memory.pointer, 0, 16));
+        expect(code, cudaStreamCreate(&mut pointer));
+        assert!(pointer.is_null());
+        // Of the thread and the process, not of the device.
+        ok(cudaSetDevice(0));
+        ok(cudaGetDeviceCount(&mut 0));
+    }
+}
+
+/// The reset forgets the failure with all that the device had, and everything works again.
+fn assert_mended_by_reset(memory: Memory, stream: cudaStream_t) {
+    // SAFETY: handles, which are checked.
+    unsafe {
+        ok(cudaDeviceReset());
+        // The thread's own, of the calls above, which is forgotten now.
+        cudaGetLastError();
+        ok(cudaGetLastError());
+        expect(cudaErrorInvalidValue, cudaFree(memory.pointer));
+        expect(
+            cudaErrorInvalidResourceHandle,
+            cudaStreamSynchronize(stream),
+        );
+        ok(cudaDeviceSynchronize());
+    }
+    std::mem::forget(memory);
+    let memory = Memory::device(LENGTH);
+    memory.write(0, &[3; LENGTH]);
+    assert_eq!(memory.read(0, LENGTH), [3; LENGTH]);
+}
+
+#[test]
+fn a_kernel_that_faults_fails_its_device_until_the_reset() {
+    let test = "failures::a_kernel_that_faults_fails_its_device_until_the_reset";
+    in_child(test, || {
+        let (memory, stream) = (Memory::device(LENGTH), stream(cudaStreamNonBlocking));
+        let mut told = 12345;
+        launch(c"stray", &memory, stream);
+        // SAFETY: functions that take what they are given.
+        unsafe {
+            // Before the failure is known these are accepted; where it has been noticed they are not.
+            let place = ptr::from_mut(&mut told).cast();
+            let added = cudaStreamAddCallback(stream, Some(store), place, 0);
+            let called = cudaLaunchHostFunc(stream, Some(must_not_be_called), ptr::null_mut());
+            for code in [added, called] {
+                assert!(
+                    [cudaSuccess, cudaErrorIllegalAddress].contains(&code),
+                    "{code}"
+                );
+            }
+            cudaStreamSynchronize(stream);
+            assert_eq!(
+                told,
+                if added == cudaSuccess {
+                    cudaErrorIllegalAddress
+                } else {
+                    12345
+                }
+            );
+        }
+        assert_sticky(cudaErrorIllegalAddress, &memory, stream);
+        assert_mended_by_reset(memory, stream);
+    });
+}
+
+#[test]
+fn a_kernel_that_does_not_end_is_a_timeout() {
+    let test = "failures::a_kernel_that_does_not_end_is_a_timeout";
+    in_child_with(test, &[("SOFTWARE_METAL_TIMEOUT", "1")], || {
+        let (memory, stream) = (Memory::device(LENGTH), stream(0));
+        memory.write(0, &[0; LENGTH]);
+        launch(c"spin", &memory, stream);
+        assert_sticky(cudaErrorLaunchTimeout, &memory, stream);
+        assert_mended_by_reset(memory, stream);
+    });
+}
+
+#[test]
+fn a_failed_copy_is_its_callers_and_the_devices() {
+    let test = "failures::a_failed_copy_is_its_callers_and_the_devices";
+    in_child(test, || {
+        let (memory, stream) = (Memory::device(LENGTH), stream(0));
+        let mut bytes = [0u8; LENGTH];
+        // An internal error of Metal's.
+        faults::fail_command_buffer(1, 1);
+        let place = bytes.as_mut_ptr().cast();
+        // SAFETY: the array has the bytes.
+        let code = unsafe { cudaMemcpy(place, memory.pointer, LENGTH, cudaMemcpyDeviceToHost) };
+        expect(cudaErrorLaunchFailure, code);
+        faults::reset();
+        assert_sticky(cudaErrorLaunchFailure, &memory, stream);
+        assert_mended_by_reset(memory, stream);
+    });
+}
+
+#[test]
+fn a_lost_device_says_so_to_who_waits() {
+    let test = "failures::a_lost_device_says_so_to_who_waits";
+    in_child(test, || {
+        let (memory, stream) = (Memory::device(LENGTH), stream(0));
+        faults::lose_device(1);
+        // SAFETY: memory of that length.
+        unsafe {
+            for _ in 0..10 {
+                // Accepted until the loss has been noticed.
+                let code = cudaMemsetAsync(memory.pointer, 1, LENGTH, stream);
+                assert!(
+                    [cudaSuccess, cudaErrorDevicesUnavailable].contains(&code),
+                    "{code}"
+                );
+            }
+        }
+        assert_sticky(cudaErrorDevicesUnavailable, &memory, stream);
+        faults::reset();
+        assert_mended_by_reset(memory, stream);
+    });
+}
+
+/// Every allocation in turn fails once: the call says so, and the next one works.
+#[test]
+fn allocations_that_fail_are_out_of_memory_and_nothing_else() {
+    let test = "failures::allocations_that_fail_are_out_of_memory_and_nothing_else";
+    in_child(test, || {
+        ok(cudaGetLastError());
+        drop(Memory::device(LENGTH));
+        let mut pointer = ptr::null_mut();
+        for kind in [Kind::Device, Kind::Pinned, Kind::Managed] {
+            faults::fail_allocation(1);
+            // More than what is kept for the next allocation.
+            let length = 3 << 20;
+            // SAFETY: a place for the pointer.
+            let code = unsafe {
+                match kind {
+                    Kind::Device => cudaMalloc(&mut pointer, length),
+                    Kind::Pinned => cudaMallocHost(&mut pointer, length),
+                    Kind::Managed => cudaMallocManaged(&mut pointer, length, cudaMemAttachGlobal),
+                }
+            };
+            faults::reset();
+            // Where the allocation was tried again after what was kept had gone, it has worked.
+            if code != cudaSuccess {
+                expect(cudaErrorMemoryAllocation, code);
+                assert!(pointer.is_null());
+                assert_eq!(cudaGetLastError(), cudaErrorMemoryAllocation);
+            }
+            let memory = Memory::new(kind, length);
+            memory.write(length - 1, &[9]);
+            assert_eq!(memory.read(length - 1, 1), [9]);
+            // SAFETY: NULL, or allocated above.
+            unsafe {
+                match kind {
+                    Kind::Pinned => ok(cudaFreeHost(pointer)),
+                    _ => ok(cudaFree(pointer)),
+                }
+            }
+            pointer = ptr::null_mut();
+        }
+    });
+}
