@@ -10,7 +10,8 @@ SOFTWARE_METAL_BUILD = $(abspath $(or $(CARGO_TARGET_DIR),target))/software-meta
 
 .PHONY: help demo test check lint doc native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
         install-software-metal uninstall-software-metal shuffle foreign foreign-ggml foreign-mlx foreign-candle bench stress \
-        setup setup-check clean
+        setup setup-check clean \
+        cuda-programs install-cuda-runtime uninstall-cuda-runtime
 
 help: ## lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +25,7 @@ setup-check:
 demo: setup ## decodes a story with the shipped model
 	cargo run --release --quiet --bin metal-bridge -- generate --model $(MODEL) "$(PROMPT)"
 
-test: check shuffle foreign sanitize-kernels ## everything that continuous integration runs
+test: check shuffle foreign sanitize-kernels cuda-programs ## everything that continuous integration runs
 	cargo test
 
 check: lint doc portable standalone sanitize ## formatting, lints, documentation, the build without a backend, sanitizers
@@ -63,6 +64,15 @@ install-software-metal: ## the software Metal by itself, without Rust: headers, 
 
 uninstall-software-metal: ## removes what install-software-metal put below PREFIX
 	$(SOFTWARE_METAL) uninstall
+
+cuda-programs: setup-check ## C and C++ programs against an installed CUDA runtime, under sanitizers too
+	cudart/tests/run
+
+install-cuda-runtime: setup ## CUDA's runtime API as a library for C and C++: headers, libraries, pkg-config below PREFIX
+	$(MAKE) -C cudart install PREFIX="$(abspath $(PREFIX))"
+
+uninstall-cuda-runtime: ## removes what install-cuda-runtime put below PREFIX
+	$(MAKE) -C cudart uninstall PREFIX="$(abspath $(PREFIX))"
 
 foreign: setup ## compiles, runs and checks the Metal kernels of a package that nobody here wrote
 	cargo run --quiet --package metal-bridge-foreign
