@@ -42,14 +42,6 @@ static void free_record(void *context)
     mtbi_record_free(context);
 }
 
-static bool has_crossings(const mtbi_record *record)
-{
-    for (size_t i = 0; i < record->operation_count; i++)
-        if (mtbi_is_between_devices(record->memory, &record->operations[i]))
-            return true;
-    return false;
-}
-
 /* A command buffer with all of `record`, which it takes over, also on failure. */
 static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, mtb_error **error, const char *function)
 {
@@ -80,9 +72,7 @@ static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *reco
         return NULL;
     }
     if (mtbi_record_commit_crossings(record, error) || mtb_command_buffer_commit(command_buffer, error)) {
-        /* Whoever waits for this command buffer on another device must not wait for ever. */
-        if (queue->host_event)
-            mtb_event_signal(queue->host_event, queue->host_value, NULL);
+        mtbi_record_open_crossings(record);
         mtb_command_buffer_release(command_buffer);
         return NULL;
     }
@@ -92,20 +82,14 @@ static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *reco
 static mtb_command_buffer *commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
                                   mtb_context_destructor destructor, mtb_error **error, const char *function)
 {
-    mtb_queue *queue = transfer->queue;
     mtbi_record *record = transfer->record;
     if (!record)
         record = mtbi_record_create(transfer->memory, error, function);
     transfer->record = NULL;
     if (!record)
         return NULL;
-    bool crosses = has_crossings(record);
-    if (crosses)
-        pthread_mutex_lock(&queue->host_mutex);
     mtb_command_buffer *command_buffer =
-        encode_and_commit(queue, record, callback, context, destructor, error, function);
-    if (crosses)
-        pthread_mutex_unlock(&queue->host_mutex);
+        encode_and_commit(transfer->queue, record, callback, context, destructor, error, function);
     if (!command_buffer)
         return NULL;
     atomic_fetch_add_explicit(&transfer->memory->command_buffers, 1, memory_order_relaxed);

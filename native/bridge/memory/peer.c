@@ -34,6 +34,8 @@ static void destroy(mtbi_crossing *crossing)
 {
     mtb_command_buffer_release(crossing->command_buffer);
     mtb_queue_release(crossing->queue);
+    mtb_event_release(crossing->out);
+    mtb_event_release(crossing->back);
     mtb_buffer_release(crossing->near);
     mtb_buffer_release(crossing->far);
     free(crossing->pages);
@@ -109,7 +111,11 @@ static mtb_status fill_in(mtbi_crossing *crossing, mtb_memory *memory, mtb_error
                                                   error);
     if (crossing->far)
         crossing->queue = mtb_queue_create(far, 0, error);
-    return crossing->queue ? MTB_OK : MTB_OUT_OF_MEMORY;
+    if (crossing->queue)
+        crossing->out = mtb_event_create(memory->device, error);
+    if (crossing->out)
+        crossing->back = mtb_event_create(far, error);
+    return crossing->back ? MTB_OK : MTB_OUT_OF_MEMORY;
 }
 
 static mtbi_crossing *take(mtb_memory *memory, mtb_device *device, mtb_error **error, const char *function)
@@ -143,17 +149,30 @@ typedef struct way {
     mtb_memory *memory;
     mtbi_crossing *crossing;
     mtb_command_buffer *command_buffer;
-    mtb_event *event;
-    uint64_t *value;
     bool is_from_far;
 } way;
 
-/* `first` copies and signals; `second` waits and copies, and signals back before the first goes on. */
+/* Has what is done there wait for what has been encoded here, and the other way round. */
+static mtb_status encode_out(const way *along, mtb_error **error)
+{
+    mtbi_crossing *crossing = along->crossing;
+    uint64_t value = ++crossing->out_value;
+    REQUIRE(mtb_command_buffer_encode_signal(along->command_buffer, crossing->out, value, error));
+    return mtb_command_buffer_encode_wait(crossing->command_buffer, crossing->out, value, error);
+}
+
+static mtb_status encode_back(const way *along, mtb_error **error)
+{
+    mtbi_crossing *crossing = along->crossing;
+    uint64_t value = ++crossing->back_value;
+    REQUIRE(mtb_command_buffer_encode_signal(crossing->command_buffer, crossing->back, value, error));
+    return mtb_command_buffer_encode_wait(along->command_buffer, crossing->back, value, error);
+}
+
 static mtb_status encode_piece(const way *along, mtbi_operation piece, mtb_error **error)
 {
     mtbi_crossing *crossing = along->crossing;
     mtb_command_buffer *near = along->command_buffer, *far = crossing->command_buffer;
-    mtb_command_buffer *first = along->is_from_far ? far : near, *second = along->is_from_far ? near : far;
     mtbi_kernels *near_kernels = &along->memory->kernels, *far_kernels = &crossing->peer->kernels;
     /* In step with the source within a word, so that the first copy is a blit. */
     mtb_place between = {.offset = piece.source.offset % sizeof(uint32_t), .pitch = piece.width};
@@ -163,17 +182,15 @@ static mtb_status encode_piece(const way *along, mtbi_operation piece, mtb_error
     out.source.buffer = along->is_from_far ? crossing->near : crossing->far;
     /* The far side starts after all that was committed to the near queue. */
     if (along->is_from_far) {
-        REQUIRE(mtb_command_buffer_encode_signal(near, along->event, ++*along->value, error));
-        REQUIRE(mtb_command_buffer_encode_wait(far, along->event, *along->value, error));
+        REQUIRE(encode_out(along, error));
+        REQUIRE(mtbi_encode_copy(far_kernels, far, &in, error));
+        REQUIRE(encode_back(along, error));
+        return mtbi_encode_copy(near_kernels, near, &out, error);
     }
-    REQUIRE(mtbi_encode_copy(along->is_from_far ? far_kernels : near_kernels, first, &in, error));
-    REQUIRE(mtb_command_buffer_encode_signal(first, along->event, ++*along->value, error));
-    REQUIRE(mtb_command_buffer_encode_wait(second, along->event, *along->value, error));
-    REQUIRE(mtbi_encode_copy(along->is_from_far ? near_kernels : far_kernels, second, &out, error));
-    if (along->is_from_far)
-        return MTB_OK;
-    REQUIRE(mtb_command_buffer_encode_signal(far, along->event, ++*along->value, error));
-    return mtb_command_buffer_encode_wait(near, along->event, *along->value, error);
+    REQUIRE(mtbi_encode_copy(near_kernels, near, &in, error));
+    REQUIRE(encode_out(along, error));
+    REQUIRE(mtbi_encode_copy(far_kernels, far, &out, error));
+    return encode_back(along, error);
 }
 
 /* Rows in pieces; as many whole rows as fit, or parts of one. */
@@ -196,13 +213,8 @@ static mtb_status encode_pieces(const way *along, const mtbi_operation *copy, mt
 mtb_status mtbi_record_cross(mtbi_record *record, const mtbi_operation *operation, mtb_command_buffer *command_buffer,
                              mtb_error **error)
 {
-    mtb_queue *queue = command_buffer->queue;
     bool is_from_far = mtbi_is_foreign(record->memory, operation->source.buffer);
     mtb_device *far = is_from_far ? operation->source.buffer->device : operation->destination.buffer->device;
-    if (!queue->host_event)
-        queue->host_event = mtb_event_create(queue->device, error);
-    if (!queue->host_event)
-        return MTB_OUT_OF_MEMORY;
     mtbi_crossing *crossing = take(record->memory, far, error, __func__);
     if (!crossing)
         return MTB_OUT_OF_MEMORY;
@@ -218,11 +230,15 @@ mtb_status mtbi_record_cross(mtbi_record *record, const mtbi_operation *operatio
         .memory = record->memory,
         .crossing = crossing,
         .command_buffer = command_buffer,
-        .event = queue->host_event,
-        .value = &queue->host_value,
         .is_from_far = is_from_far,
     };
     return encode_pieces(&along, operation, error);
+}
+
+void mtbi_record_open_crossings(mtbi_record *record)
+{
+    for (mtbi_crossing *crossing = record->crossings; crossing; crossing = crossing->next)
+        mtb_event_signal(crossing->out, crossing->out_value, NULL);
 }
 
 mtb_status mtbi_record_commit_crossings(mtbi_record *record, mtb_error **error)

@@ -18,6 +18,12 @@ typedef struct mtbi_crossing {
     /* Of the peer: nobody else's work is in it, so that it waits for nothing but this. */
     mtb_queue *queue;
     mtb_command_buffer *command_buffer;
+    /* What is signalled here and there, and the last values. An event for each way: a signal that comes late, after one that
+     * the bridge has made for a command buffer that failed, would take a common event back. */
+    mtb_event *out;
+    mtb_event *back;
+    uint64_t out_value;
+    uint64_t back_value;
 } mtbi_crossing;
 
 /* After a failure here: what is done there is no longer waited for by what is done here, so waits for its end. */

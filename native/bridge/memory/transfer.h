@@ -90,9 +90,11 @@ bool mtbi_is_between_devices(const mtb_memory *memory, const mtbi_operation *ope
 mtb_status mtbi_record_bring_near(mtbi_record *record, mtbi_operation *operation, mtb_error **error,
                                   const char *function);
 /* Encodes a copy between devices: what is done here into `command_buffer`, and what is done there into one of the
- * record's own. The queue's host mutex is held from before until both are committed. */
+ * record's own, which is to be committed first. */
 mtb_status mtbi_record_cross(mtbi_record *record, const mtbi_operation *operation, mtb_command_buffer *command_buffer,
                              mtb_error **error);
+/* Where the other side will not be committed: nothing there waits for it. */
+void mtbi_record_open_crossings(mtbi_record *record);
 /* Commits what is done there. */
 mtb_status mtbi_record_commit_crossings(mtbi_record *record, mtb_error **error);
 
