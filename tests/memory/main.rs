@@ -9,6 +9,7 @@ mod leaks;
 mod model;
 mod order;
 mod pools;
+mod program;
 mod refusals;
 mod threads;
 
