@@ -4,7 +4,7 @@
 #include "../checks.h"
 #include "transfer.h"
 
-/* Below this a wrapped buffer costs more than the second copy: measured, see docs/performance.md. */
+/* Below this the second copy, which stays in the caches, is taken to cost less than making a wrapped buffer. */
 static const size_t smallest_wrap = 256 << 10;
 
 static size_t extent(const mtb_place *place, size_t width, size_t height)
