@@ -120,6 +120,41 @@ fn kernels_are_listed_with_their_arguments() {
 }
 
 #[test]
+fn threadgroup_memory_that_kernels_declare_is_told() {
+    let folder = Folder::new();
+    let kernel = |name: &str, floats: usize| {
+        format!(
+            "kernel void {name}(device float *out, uint i [[thread_position_in_grid]]) {{
+                threadgroup float tile[{floats}];
+                tile[i % {floats}] = out[i];
+                threadgroup_barrier(metal::mem_flags::mem_threadgroup);
+                out[i] = tile[(i + 1) % {floats}];
+            }}\n"
+        )
+    };
+    folder.file("sizes.h", "#define UNUSED 1\n");
+    let head = "#include <metal_stdlib>\n#include \"sizes.h\"\n";
+    folder.file("few.metal", head.to_owned() + &kernel("tiled", 64));
+    let line = "declares 256 bytes of threadgroup memory";
+    let checked = folder.check(&["few.metal"]).exits_with(0);
+    assert!(checked.out.contains(line), "{}", checked.out);
+    let checked = folder.check(&["--pipelines", "never", "few.metal"]);
+    assert!(!checked.exits_with(0).out.contains(line));
+
+    let many: String = (1..=17).map(|i| kernel(&format!("k{i}"), i)).collect();
+    folder.file("many.metal", head.to_owned() + &many);
+    let declared = |arguments: &[&str]| {
+        let files = folder.check(arguments).exits_with(0).json();
+        let kernels = files[0]["kernels"].as_array().unwrap().clone();
+        let each = kernels.iter().map(|it| it["threadgroup_memory"].as_u64());
+        each.collect::<Vec<_>>()
+    };
+    assert_eq!(declared(&["--json", "many.metal"]), vec![None; 17]);
+    let all = declared(&["--json", "--pipelines", "always", "many.metal"]);
+    assert_eq!(all, (1..=17).map(|i| Some(4 * i)).collect::<Vec<_>>());
+}
+
+#[test]
 fn json_has_everything() {
     let folder = Folder::new();
     folder.file("good.metal", GOOD);

@@ -44,6 +44,10 @@ pub struct Kernel {
     pub name: String,
     /// As its attribute says; 0 where it has none.
     pub max_total_threads_per_threadgroup: u32,
+    /// Bytes of threadgroup memory that it declares. Only machine code tells, of which [`check_source`] makes none:
+    /// [`ComputePipeline::static_threadgroup_memory_length`](crate::ComputePipeline::static_threadgroup_memory_length).
+    #[serde(default)]
+    pub threadgroup_memory: Option<u64>,
     /// What a launch has to bind.
     pub arguments: Vec<Argument>,
 }

@@ -2,9 +2,11 @@
 
 mod color;
 mod diagnostics;
+mod pipelines;
 mod sanitize;
 mod table;
 
+use std::env;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -15,6 +17,7 @@ use serde::Serialize;
 
 use self::color::{ColorChoice, Style};
 use self::diagnostics::Totals;
+use self::pipelines::Pipelines;
 use self::sanitize::{Outcome, Sanitizer};
 use super::failure::Failure;
 
@@ -44,6 +47,10 @@ pub struct Arguments {
     #[arg(long)]
     safe_math: bool,
 
+    /// Compile each kernel to machine code, as a pipeline does: tells the threadgroup memory that it declares
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pipelines: Pipelines,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -72,6 +79,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             return Err(Failure::new("--sanitize takes one file at a time"));
         };
         sanitize::prepare(&arguments.include_paths(path))?;
+    } else {
+        let folders = arguments.files.iter();
+        let folders: Vec<_> = folders
+            .flat_map(|path| arguments.include_paths(path))
+            .collect();
+        expose(&folders)?;
     }
     let style = Style::for_stderr(arguments.color);
     let mut totals = Totals::default();
@@ -80,10 +93,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let name = display_name(path);
         let source = read(path);
         let options = arguments.options(path, &name);
-        let check = match &source {
+        let mut check = match &source {
             Ok(source) => check_source(source, &options)?,
             Err(error) => diagnostics::unreadable(error),
         };
+        // With the sanitizer's checks, a kernel's memory is not what it declares.
+        let pipelines =
+            !arguments.sanitize.sanitize && arguments.pipelines.wanted(check.kernels.len());
+        if let (Ok(source), true, true) = (&source, check.succeeded, pipelines) {
+            pipelines::make(source, &options.compile, &mut check);
+        }
         totals.add(&check.diagnostics, check.succeeded);
         if !arguments.json {
             diagnostics::print(&mut io::stderr().lock(), &name, &check.diagnostics, style)?;
@@ -161,6 +180,14 @@ impl Arguments {
             strict: self.strict,
         }
     }
+}
+
+/// Has sources that Metal is given find what they include, before anything has used Metal.
+fn expose(include: &[PathBuf]) -> Result<(), Failure> {
+    let include = env::join_paths(include).map_err(|error| Failure::new(format!("-I: {error}")))?;
+    // SAFETY: the program has not started a thread yet.
+    unsafe { env::set_var("SOFTWARE_METAL_INCLUDE", include) };
+    Ok(())
 }
 
 fn is_standard_input(path: &Path) -> bool {

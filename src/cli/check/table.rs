@@ -54,11 +54,18 @@ fn print_kernel(out: &mut impl Write, kernel: &Kernel) -> io::Result<()> {
         threads => format!(" (at most {threads} threads a threadgroup)"),
     };
     writeln!(out, "\n  kernel {}{limit}", kernel.name)?;
-    if kernel.arguments.is_empty() {
-        return Ok(());
+    if !kernel.arguments.is_empty() {
+        print_arguments(out, &kernel.arguments)?;
     }
+    match kernel.threadgroup_memory {
+        None | Some(0) => Ok(()),
+        Some(bytes) => writeln!(out, "    declares {bytes} bytes of threadgroup memory"),
+    }
+}
+
+fn print_arguments(out: &mut impl Write, arguments: &[Argument]) -> io::Result<()> {
     let mut table = Table::new(["index", "name", "type", "access", "bytes", ""]);
-    for argument in &kernel.arguments {
+    for argument in arguments {
         table.rows.push(argument_row(argument));
         for member in &argument.members {
             table.rows.push([

@@ -17,6 +17,7 @@ use serde::Serialize;
 use self::findings::Source;
 use self::launch::Launch;
 use self::values::{Constant, constant_values};
+use crate::cli::check::expose;
 use crate::cli::failure::Failure;
 
 #[derive(clap::Args)]
@@ -81,8 +82,7 @@ pub fn prepare(include: &[PathBuf]) -> Result<(), Failure> {
         // SAFETY: the program has not started a thread yet.
         unsafe { env::set_var(name, value) }
     };
-    let include = env::join_paths(include).map_err(|error| Failure::new(format!("-I: {error}")))?;
-    set("SOFTWARE_METAL_INCLUDE", &include);
+    expose(include)?;
     // They are printed as diagnostics are.
     set("SOFTWARE_METAL_SANITIZE_QUIET", "1".as_ref());
     if env::var_os("SOFTWARE_METAL_SANITIZE").is_none_or(|checks| checks.is_empty()) {
