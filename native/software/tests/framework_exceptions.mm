@@ -132,7 +132,7 @@ static void test_validation()
     id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLCommandBuffer> commands = [queue commandBuffer];
     id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
-    CHECK_RAISES("pipeline", [encoder dispatchThreadgroups:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)]);
+    CHECK_RAISES("no buffer", [encoder setBufferOffset:0 atIndex:3]);
     [encoder endEncoding];
     [commands commit];
     [queue release];
