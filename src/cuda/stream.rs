@@ -266,13 +266,8 @@ impl Stream {
         if !own() {
             return false;
         }
-        let waits_for = match self.role {
-            Role::Legacy => self.context.streams(),
-            Role::Blocking(_) | Role::NonBlocking => Vec::new(),
-        };
-        waits_for
+        self.blocking_streams()
             .iter()
-            .filter(|stream| matches!(stream.role, Role::Blocking(_)))
             .all(|stream| stream.is_idle())
     }
 
@@ -282,7 +277,26 @@ impl Stream {
             Role::Legacy => self.begin()?.last.clone(),
             Role::Blocking(_) | Role::NonBlocking => lock(&self.state).last.clone(),
         };
-        last.map_or(Ok(()), |commands| commands.wait())
+        // The GPU tells this stream of the others' work by events, before their command buffers are seen to be done.
+        let others: Vec<_> = self
+            .blocking_streams()
+            .iter()
+            .filter_map(|stream| lock(&stream.state).last.clone())
+            .collect();
+        others
+            .into_iter()
+            .chain(last)
+            .try_for_each(|commands| commands.wait())
+    }
+
+    /// The streams that this one waits for: all that block, where it is the legacy stream.
+    fn blocking_streams(&self) -> Vec<Arc<Stream>> {
+        let mut streams = match self.role {
+            Role::Legacy => self.context.streams(),
+            Role::Blocking(_) | Role::NonBlocking => Vec::new(),
+        };
+        streams.retain(|stream| matches!(stream.role, Role::Blocking(_)));
+        streams
     }
 
     /// Waits, and says whether the device's work has failed.

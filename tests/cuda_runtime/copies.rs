@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use metal_bridge::cuda::*;
+use metal_bridge_test_support::in_child;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -238,9 +239,15 @@ fn synchronous_copies_and_fills_of_host_memory_wait_for_the_streams_they_are_ord
     }
 }
 
-/// What must be refused, with its code, and nothing written.
+/// What must be refused, with its code, and nothing written. In a process of its own: another test's memory could lie where some
+/// has been freed.
 #[test]
 fn bad_copies_have_their_codes_and_write_nothing() {
+    let test = "copies::bad_copies_have_their_codes_and_write_nothing";
+    in_child(test, refuse_bad_copies);
+}
+
+fn refuse_bad_copies() {
     let (device, pinned) = (Memory::device(LENGTH), Memory::pinned(LENGTH));
     let mut host = vec![7u8; 2 * LENGTH];
     let bytes: *mut c_void = host.as_mut_ptr().cast();

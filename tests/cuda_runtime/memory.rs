@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use metal_bridge::cuda::*;
+use metal_bridge_test_support::in_child;
 
 use crate::support::*;
 
@@ -34,8 +35,14 @@ fn memory_of_no_bytes_is_null_and_null_can_be_freed() {
     }
 }
 
+/// In a process of its own: another test's memory could lie where some has been freed.
 #[test]
 fn only_the_start_of_memory_of_the_right_kind_is_freed_and_once() {
+    let test = "memory::only_the_start_of_memory_of_the_right_kind_is_freed_and_once";
+    in_child(test, refuse_bad_frees);
+}
+
+fn refuse_bad_frees() {
     let (device, pinned, managed) = (
         Memory::device(LENGTH),
         Memory::pinned(LENGTH),
