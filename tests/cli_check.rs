@@ -4,9 +4,9 @@
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use metal_bridge_test_support::Printed;
 use tempfile::TempDir;
 
 const GOOD: &str = "#include <metal_stdlib>
@@ -50,45 +50,16 @@ impl Folder {
         command
     }
 
-    fn check(&self, arguments: &[&str]) -> Checked {
+    fn check(&self, arguments: &[&str]) -> Printed {
         self.command(arguments).output().unwrap().into()
     }
 
-    fn check_stdin(&self, arguments: &[&str], source: &[u8]) -> Checked {
+    fn check_stdin(&self, arguments: &[&str], source: &[u8]) -> Printed {
         let mut command = self.command(arguments);
         let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = streams.stderr(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(source).unwrap();
         child.wait_with_output().unwrap().into()
-    }
-}
-
-struct Checked {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl From<Output> for Checked {
-    fn from(output: Output) -> Checked {
-        Checked {
-            code: output.status.code(),
-            out: String::from_utf8(output.stdout).expect("text is UTF-8"),
-            err: String::from_utf8(output.stderr).expect("text is UTF-8"),
-        }
-    }
-}
-
-impl Checked {
-    #[track_caller]
-    fn exits_with(self, code: i32) -> Checked {
-        assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
-        self
-    }
-
-    #[track_caller]
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
     }
 }
 
@@ -276,7 +247,7 @@ fn colours_are_for_terminals_and_for_who_asks() {
     assert_eq!(folder.check(&["bad.metal"]).err, plain);
     let mut asked = folder.command(&["--color=always", "bad.metal"]);
     assert_eq!(
-        Checked::from(asked.env("NO_COLOR", "1").output().unwrap()).err,
+        Printed::from(asked.env("NO_COLOR", "1").output().unwrap()).err,
         colored
     );
     folder
@@ -415,7 +386,7 @@ fn without_a_compiler_it_says_so() {
     command
         .env("SOFTWARE_METAL_CLANG", "/nonexistent/clang")
         .env("SOFTWARE_METAL_CACHE", caches);
-    let checked = Checked::from(command.output().unwrap()).exits_with(1);
+    let checked = Printed::from(command.output().unwrap()).exits_with(1);
     assert!(
         checked
             .err

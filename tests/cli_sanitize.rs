@@ -4,9 +4,9 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use metal_bridge_test_support::Printed;
 use tempfile::TempDir;
 
 /// One kernel for each kind of bug, and what is right beside it. Lines count.
@@ -71,12 +71,12 @@ impl Folder {
         command
     }
 
-    fn check(&self, arguments: &[&str]) -> Checked {
+    fn check(&self, arguments: &[&str]) -> Printed {
         self.command(arguments).output().unwrap().into()
     }
 
     /// Launches a kernel of the file on 64 threads in threadgroups of 32.
-    fn launch(&self, kernel: &str, arguments: &[&str]) -> Checked {
+    fn launch(&self, kernel: &str, arguments: &[&str]) -> Printed {
         let launch = [
             "--kernel",
             kernel,
@@ -86,44 +86,6 @@ impl Folder {
             "32,1,1",
         ];
         self.check(&[&launch[..], arguments, &["kernels.metal"]].concat())
-    }
-}
-
-struct Checked {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl From<Output> for Checked {
-    fn from(output: Output) -> Checked {
-        Checked {
-            code: output.status.code(),
-            out: String::from_utf8(output.stdout).expect("text is UTF-8"),
-            err: String::from_utf8(output.stderr).expect("text is UTF-8"),
-        }
-    }
-}
-
-impl Checked {
-    #[track_caller]
-    fn exits_with(self, code: i32) -> Checked {
-        assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
-        self
-    }
-
-    #[track_caller]
-    fn says(self, lines: &[&str]) -> Checked {
-        for line in lines {
-            assert!(self.err.contains(line), "{line}\n{}", self.err);
-        }
-        self
-    }
-
-    #[track_caller]
-    fn outcome(&self) -> Value {
-        let files: Value = serde_json::from_str(&self.out).expect("JSON");
-        files[0]["sanitizer"].clone()
     }
 }
 
@@ -275,7 +237,7 @@ fn the_environment_chooses_the_checks() {
         "1=256",
         "kernels.metal",
     ];
-    let with = |checks: &str| -> Checked {
+    let with = |checks: &str| -> Printed {
         let mut command = folder.command(&arguments);
         command
             .env("SOFTWARE_METAL_SANITIZE", checks)
@@ -298,7 +260,7 @@ fn json_has_the_reports() {
         .launch("races", &["--buffer", "0=zeros:256", "--json"])
         .exits_with(1);
     assert_eq!(checked.err, "");
-    let outcome = checked.outcome();
+    let outcome = checked.json()[0]["sanitizer"].clone();
     assert_eq!(
         (&outcome["launched"], &outcome["instrumented"][0]),
         (&"races".into(), &"races".into())
@@ -329,7 +291,10 @@ fn json_has_the_reports() {
             &["--buffer", "0=256", "--constant", "twice=0", "--json"],
         )
         .exits_with(0);
-    assert_eq!(right.outcome()["reports"], serde_json::json!([]));
+    assert_eq!(
+        right.json()[0]["sanitizer"].clone()["reports"],
+        serde_json::json!([])
+    );
     // Without --sanitize nothing is said of it.
     let mut plain = Command::new(env!("CARGO_BIN_EXE_metal-bridge"));
     let output = plain
@@ -337,7 +302,11 @@ fn json_has_the_reports() {
         .current_dir(folder.0.path())
         .output()
         .unwrap();
-    assert!(Checked::from(output).exits_with(0).outcome().is_null());
+    assert!(
+        Printed::from(output).exits_with(0).json()[0]["sanitizer"]
+            .clone()
+            .is_null()
+    );
 }
 
 #[test]
@@ -364,7 +333,7 @@ fn sources_come_from_standard_input_too() {
         .unwrap()
         .write_all(KERNELS.as_bytes())
         .unwrap();
-    let checked = Checked::from(child.wait_with_output().unwrap());
+    let checked = Printed::from(child.wait_with_output().unwrap());
     checked.exits_with(1).says(&[
         "<stdin>:13: error: out of bounds",
         "\n    out[i + STEP] = 1;\n",

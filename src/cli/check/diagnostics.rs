@@ -54,15 +54,20 @@ pub fn unreadable(error: &io::Error) -> SourceCheck {
         succeeded: false,
         kernels: Vec::new(),
         function_constants: Vec::new(),
-        diagnostics: vec![Diagnostic {
-            file: String::new(),
-            line: 0,
-            column: 0,
-            severity: Severity::Error,
-            message: format!("cannot be read: {error}"),
-            source: String::new(),
-            caret: 0,
-        }],
+        diagnostics: vec![self::error(format!("cannot be read: {error}"))],
+    }
+}
+
+/// An error that has no place in the source.
+pub fn error(message: String) -> Diagnostic {
+    Diagnostic {
+        file: String::new(),
+        line: 0,
+        column: 0,
+        severity: Severity::Error,
+        message,
+        source: String::new(),
+        caret: 0,
     }
 }
 

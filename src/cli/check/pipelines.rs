@@ -3,8 +3,10 @@
 
 use std::thread;
 
-use metal_bridge::software::{Diagnostic, Kernel, Severity, SourceCheck};
+use metal_bridge::software::{Kernel, SourceCheck};
 use metal_bridge::{CompileOptions, Device, Library};
+
+use super::diagnostics;
 
 /// Whether kernels are compiled to machine code.
 #[derive(Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -54,7 +56,9 @@ pub fn make(source: &[u8], options: &CompileOptions, check: &mut SourceCheck) {
     });
     if !needs_constants {
         check.succeeded = problems.is_empty();
-        check.diagnostics.extend(problems.into_iter().map(error));
+        check
+            .diagnostics
+            .extend(problems.into_iter().map(diagnostics::error));
     }
 }
 
@@ -73,16 +77,4 @@ fn measure(device: &Device, library: &Library, kernels: &mut [Kernel]) -> Vec<St
         }
     }
     problems
-}
-
-fn error(message: String) -> Diagnostic {
-    Diagnostic {
-        file: String::new(),
-        line: 0,
-        column: 0,
-        severity: Severity::Error,
-        message,
-        source: String::new(),
-        caret: 0,
-    }
 }

@@ -9,6 +9,7 @@ mod executor;
 pub mod faults;
 #[cfg(metal_backend)]
 mod objects;
+mod printed;
 
 pub use child::{Case, ChildOutput, in_child, in_child_with, main};
 #[cfg(metal_backend)]
@@ -18,6 +19,7 @@ pub use executor::block_on;
 pub use objects::{
     SLACK, count_objects, live_objects, metal_without_pool, print_live_objects, settled_objects,
 };
+pub use printed::Printed;
 
 // Links the library whose classes the Objective-C beside this file calls.
 use metal_bridge as _;
