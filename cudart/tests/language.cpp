@@ -1,4 +1,5 @@
-// What C++ has beside C: pointers of any type, default arguments, the constructor of dim3; and what it may throw.
+// What C++ has beside C: pointers of any type, default arguments, the constructor of dim3, destructors at the end; and what it
+// may throw.
 #include "check.h"
 
 #include <cuda_runtime.h>
@@ -81,8 +82,26 @@ static void exceptions()
     OK(cudaStreamDestroy(stream));
 }
 
+// What C++ destroys at the end of a program calls the runtime too, when the library's own thread-local values are gone.
+static struct Global {
+    int *memory = nullptr;
+    ~Global()
+    {
+        OK(cudaFree(memory));
+        CHECK(cudaFree(memory) == cudaErrorInvalidValue);
+        CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+        CHECK(cudaMetalGetLastErrorMessage() == nullptr);
+        CHECK(cudaStreamSynchronize(cudaStreamPerThread) == cudaErrorCudartUnloading);
+        OK(cudaStreamSynchronize(cudaStreamLegacy));
+    }
+} global;
+
 int main()
 {
+    OK(cudaMalloc(&global.memory, 64));
+    // The library's thread-local values are there now, and go before the global.
+    CHECK(cudaFree(global.memory + 1) == cudaErrorInvalidValue);
+    OK(cudaStreamSynchronize(cudaStreamPerThread));
     transpose();
     exceptions();
     float *pinned, *seen;

@@ -109,7 +109,12 @@ pub(super) fn forget_last() {
 
 /// The message of the thread's last error; NULL where it has none. It lives until the thread's next error.
 pub(super) fn last_message() -> *const c_char {
-    MESSAGE.with_borrow(|message| message.as_ref().map_or(ptr::null(), |m| m.as_ptr()))
+    // Destructors of C++ run after the thread's own: there is no message any more then, while codes stay.
+    let message = MESSAGE.try_with(|message| {
+        let message = message.borrow();
+        message.as_ref().map_or(ptr::null(), |m| m.as_ptr())
+    });
+    message.unwrap_or(ptr::null())
 }
 
 fn note(failed: Failed) -> cudaError_t {
@@ -119,7 +124,8 @@ fn note(failed: Failed) -> cudaError_t {
         let text = text.split('\0').next().unwrap_or_default();
         CString::new(text).unwrap_or_default()
     });
-    MESSAGE.set(message);
+    // At the end of a thread there may be no place for it any more.
+    _ = MESSAGE.try_with(|place| place.replace(message));
     failed.code
 }
 

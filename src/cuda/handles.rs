@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::codes::cudaErrorCudartUnloading;
 use super::devices::{Context, Device};
-use super::failure::Outcome;
+use super::failure::{Failed, Outcome};
 use super::registry::Registry;
 use super::stream::{Role, Stream};
 use super::types::*;
@@ -37,7 +38,7 @@ impl Drop for ThreadStreams {
 
 /// The calling thread's default stream on its device.
 fn per_thread(context: &Arc<Context>) -> Outcome<Arc<Stream>> {
-    OWN.with(|own| {
+    let found = OWN.try_with(|own| {
         let mut streams = own.0.borrow_mut();
         match streams.get(&context.device.index) {
             Some(stream) if Arc::ptr_eq(&stream.context, context) => Ok(stream.clone()),
@@ -48,6 +49,10 @@ fn per_thread(context: &Arc<Context>) -> Outcome<Arc<Stream>> {
                 Ok(stream)
             }
         }
+    });
+    found.unwrap_or_else(|_| {
+        let message = "the thread is at its end: its default stream is gone";
+        Err(Failed::new(cudaErrorCudartUnloading, message))
     })
 }
 
