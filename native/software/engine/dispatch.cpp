@@ -79,6 +79,26 @@ class caller_watch : public progress_watch {
     uint64_t offer_at_;
 };
 
+/* Its chunks of threadgroups are the parts. */
+class divisible_launch : public divisible_work {
+  public:
+    explicit divisible_launch(launch &work) : work_(work) {}
+    bool has_parts() const override {
+        return work_.next.load(std::memory_order_relaxed) < work_.threadgroup_count &&
+               !work_.failed.load(std::memory_order_relaxed);
+    }
+    bool join(core &own) override {
+        if (!own.stacks.commit(work_.stacks_needed()))
+            return false;
+        own.run_launch(work_, nullptr);
+        return true;
+    }
+    uint64_t part_count() const override { return (work_.threadgroup_count + work_.chunk - 1) / work_.chunk; }
+
+  private:
+    launch &work_;
+};
+
 void run(launch &work, core &own, unsigned threads) {
     if (threads == 1 || work.threadgroup_count == 1) {
         own.run_launch(work, nullptr);
@@ -86,7 +106,8 @@ void run(launch &work, core &own, unsigned threads) {
     }
     const uint64_t start = now_ns();
     const uint64_t cost = work.kernel->threadgroup_cost.load(std::memory_order_relaxed);
-    shared_work shared(work);
+    divisible_launch parts(work);
+    shared_work shared(parts);
     if (cost >= worth_sharing_ns / work.threadgroup_count)
         shared.offer();
     caller_watch watch(shared, start);

@@ -13,17 +13,16 @@
 
 #include "core.h"
 #include "futex.h"
-#include "launch.h"
 #include "settings.h"
 #include "watchdog.h"
 
 namespace smtl {
 
-/* Where one launch is offered. Slots live as long as the process, so that a late look at one is harmless: a thread
- * that wants to join first counts itself in, and only then reads which launch it is. */
+/* Where one piece of work is offered. Slots live as long as the process, so that a late look at one is harmless: a
+ * thread that wants to join first counts itself in, and only then reads which work it is. */
 struct alignas(64) job_slot {
     std::atomic<bool> claimed{false};
-    std::atomic<launch *> work{nullptr};
+    std::atomic<divisible_work *> work{nullptr};
     std::atomic<uint32_t> helpers{0};
     std::atomic<bool> owner_sleeps{false};
 };
@@ -50,22 +49,15 @@ pool_state &pool() {
     return *state;
 }
 
-bool has_work(const launch &work) {
-    return work.next.load(std::memory_order_relaxed) < work.threadgroup_count &&
-           !work.failed.load(std::memory_order_relaxed);
-}
-
 bool help(job_slot &slot, core &own) {
     if (slot.work.load(std::memory_order_relaxed) == nullptr)
         return false;
     slot.helpers.fetch_add(1);
-    launch *const work = slot.work.load();
-    const bool joins = work != nullptr && has_work(*work) && own.stacks.commit(work->stacks_needed());
-    if (joins)
-        own.run_launch(*work, nullptr);
+    divisible_work *const work = slot.work.load();
+    const bool joined = work != nullptr && work->has_parts() && work->join(own);
     if (slot.helpers.fetch_sub(1) == 1 && slot.owner_sleeps.load())
         futex_wake(slot.helpers, 1);
-    return joins;
+    return joined;
 }
 
 bool help_anyone(core &own) {
@@ -170,8 +162,8 @@ void shared_work::offer() {
         slot.work.store(&work_);
         all.offers.fetch_add(1);
         if (const uint32_t sleepers = all.sleepers.load()) {
-            const uint64_t chunks = (work_.threadgroup_count + work_.chunk - 1) / work_.chunk;
-            futex_wake(all.offers, uint32_t(std::min<uint64_t>(sleepers, chunks)));
+            /* One part is the caller's. */
+            futex_wake(all.offers, uint32_t(std::min<uint64_t>(sleepers, work_.part_count() - 1)));
         }
         return;
     }

@@ -1,5 +1,5 @@
-/* The threads that execute dispatches. Any number of dispatches run at once: each caller works on its own, and idle
- * threads of the pool join whatever has work left. */
+/* The threads that execute dispatches and large blits. Any number of them run at once: each caller works on its own, and
+ * idle threads of the pool join whatever has work left. */
 #ifndef SMTL_POOL_H
 #define SMTL_POOL_H
 
@@ -8,17 +8,30 @@
 namespace smtl {
 
 struct core;
-struct launch;
 struct job_slot;
 
 /* The calling thread's core: one that an ended thread has left, or a new one. NULL where there is no memory for it. */
 core *core_of_thread();
 
-/* A launch as the pool sees it, owned by the thread that dispatches. */
+/* Work that comes in parts, which any thread may take. */
+class divisible_work {
+  public:
+    /* Whether a thread that joins now finds a part. */
+    virtual bool has_parts() const = 0;
+    /* Takes parts until there are none. False where the thread cannot. */
+    virtual bool join(core &own) = 0;
+    /* How many there were at first. */
+    virtual uint64_t part_count() const = 0;
+
+  protected:
+    ~divisible_work() = default;
+};
+
+/* Work as the pool sees it, owned by the thread that does it. */
 class shared_work {
   public:
-    explicit shared_work(launch &work) : work_(work) {}
-    /* Waits until no other thread touches the launch. */
+    explicit shared_work(divisible_work &work) : work_(work) {}
+    /* Waits until no other thread touches the work. */
     ~shared_work();
     shared_work(const shared_work &) = delete;
     shared_work &operator=(const shared_work &) = delete;
@@ -28,7 +41,7 @@ class shared_work {
     bool offered() const { return slot_ != nullptr; }
 
   private:
-    launch &work_;
+    divisible_work &work_;
     job_slot *slot_ = nullptr;
 };
 

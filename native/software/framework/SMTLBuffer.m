@@ -1,5 +1,6 @@
 #import "SMTLBuffer.h"
 
+#include "../engine/blit.h"
 #include "SMTLBlocks.h"
 #include "SMTLConfig.h"
 #import "SMTLError.h"
@@ -226,7 +227,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
 - (void)copyToCPU
 {
     if (_cpu_bytes != NULL && _cpu_bytes != _device_bytes) {
-        memcpy(_cpu_bytes, _device_bytes, _length);
+        smtl_blit_copy(_cpu_bytes, _device_bytes, _length);
     }
 }
 

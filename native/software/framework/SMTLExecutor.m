@@ -1,5 +1,6 @@
 #include "SMTLExecutor.h"
 
+#include "../engine/blit.h"
 #include "../engine/engine.h"
 #import "SMTLBuffer.h"
 #import "SMTLCounters.h"
@@ -244,7 +245,7 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
     }
     case SMTL_OP_COPY: {
         const smtl_record_copy *command = (const smtl_record_copy *)record;
-        memcpy(command->destination, command->source, command->size);
+        smtl_blit_copy(command->destination, command->source, command->size);
         if (smtl_sanitizer_enabled()) {
             smtl_sanitizer_copied(command->destination, command->source, command->size);
         }
@@ -252,7 +253,7 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
     }
     case SMTL_OP_FILL: {
         const smtl_record_fill *command = (const smtl_record_fill *)record;
-        memset(command->destination, command->value, command->size);
+        smtl_blit_fill(command->destination, command->value, command->size);
         if (smtl_sanitizer_enabled()) {
             smtl_sanitizer_filled(command->destination, command->size);
         }

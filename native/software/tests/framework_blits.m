@@ -53,6 +53,38 @@ static void test_many_commands(void)
     [shared release];
 }
 
+/* Blits that are divided among threads, each of which reads what the one before it has written. */
+static void test_large_blits_in_order(void)
+{
+    enum { LENGTH = (3 << 20) + 8, STEPS = 12, STEP = 4100 };
+    id<MTLBuffer> shared = [device newBufferWithLength:LENGTH options:MTLResourceStorageModeShared];
+    id<MTLBuffer> private = [device newBufferWithLength:LENGTH options:MTLResourceStorageModePrivate];
+    id<MTLBuffer> managed = [device newBufferWithLength:LENGTH options:MTLResourceStorageModeManaged];
+    id<MTLCommandBuffer> buffer = [queue commandBuffer];
+    id<MTLBlitCommandEncoder> encoder = [buffer blitCommandEncoder];
+    [encoder fillBuffer:private range:NSMakeRange(0, LENGTH) value:1];
+    for (uint8_t i = 0; i < STEPS; i++) {
+        /* All but the first bytes move on; these are filled anew. */
+        [encoder copyFromBuffer:private sourceOffset:0 toBuffer:shared destinationOffset:STEP size:LENGTH - STEP];
+        [encoder fillBuffer:shared range:NSMakeRange(0, STEP) value:i + 2];
+        [encoder copyFromBuffer:shared sourceOffset:0 toBuffer:private destinationOffset:0 size:LENGTH];
+    }
+    [encoder copyFromBuffer:private sourceOffset:0 toBuffer:managed destinationOffset:0 size:LENGTH];
+    [encoder synchronizeResource:managed];
+    [encoder endEncoding];
+    [buffer commit];
+    [buffer waitUntilCompleted];
+    const uint8_t *bytes = [managed contents];
+    for (size_t i = 0; i < STEPS; i++) {
+        CHECK(all_bytes(bytes + i * STEP, STEP, (uint8_t)(STEPS + 1 - i)));
+    }
+    CHECK(all_bytes(bytes + STEPS * STEP, LENGTH - STEPS * STEP, 1));
+    CHECK(memcmp(bytes, [shared contents], LENGTH) == 0);
+    [managed release];
+    [shared release];
+    [private release];
+}
+
 static void test_misuse(void)
 {
     id<MTLBuffer> small = [device newBufferWithLength:16 options:0];
@@ -96,6 +128,7 @@ int main(void)
         queue = [device newCommandQueue];
         RUN(test_copy_and_fill);
         RUN(test_many_commands);
+        RUN(test_large_blits_in_order);
         RUN(test_misuse);
         [queue release];
     }

@@ -1,0 +1,88 @@
+/* Copies and fills that are divided among threads, beside memcpy and memset: of every size around the borders of parts, at
+ * odd addresses, and from many threads at once. */
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "engine/blit.h"
+
+namespace {
+
+using bytes = std::vector<uint8_t>;
+
+constexpr size_t kib = 1 << 10;
+/* Bytes around what is written that must stay as they are. */
+constexpr size_t margin = 96;
+constexpr uint8_t untouched = 0xa5;
+
+bytes noise(size_t size, uint32_t state) {
+    bytes result(size);
+    for (uint8_t &byte : result) {
+        state = state * 1664525 + 1013904223;
+        byte = uint8_t(state >> 24);
+    }
+    return result;
+}
+
+bool is_untouched_around(const bytes &to, size_t begin, size_t size) {
+    const auto same = [](uint8_t byte) { return byte == untouched; };
+    return std::all_of(to.begin(), to.begin() + begin, same) && std::all_of(to.begin() + begin + size, to.end(), same);
+}
+
+bool copies(size_t size, size_t from_offset, size_t to_offset) {
+    const bytes from = noise(size + from_offset, uint32_t(size));
+    bytes to(size + 2 * margin, untouched);
+    smtl_blit_copy(to.data() + to_offset, from.data() + from_offset, size);
+    return std::equal(from.begin() + from_offset, from.end(), to.begin() + to_offset) &&
+           is_untouched_around(to, to_offset, size);
+}
+
+bool fills(size_t size, size_t offset) {
+    const uint8_t value = uint8_t(size % 151 + 1);
+    bytes to(size + 2 * margin, untouched);
+    smtl_blit_fill(to.data() + offset, value, size);
+    return std::count(to.begin() + offset, to.begin() + offset + size, value) == ptrdiff_t(size) &&
+           is_untouched_around(to, offset, size);
+}
+
+void test_sizes() {
+    for (size_t size : {size_t(0), size_t(1), 4 * kib, 64 * kib, 128 * kib, 256 * kib, 384 * kib, 2048 * kib, 5000 * kib})
+        for (size_t difference : {size_t(0), size_t(1), size_t(63), size_t(64), size_t(65)}) {
+            CHECK(copies(size + difference, 0, 0));
+            CHECK(copies(size + difference, 3, 17));
+            CHECK(fills(size + difference, 0));
+            CHECK(fills(size + difference, 29));
+            if (size > difference)
+                CHECK(copies(size - difference, 1, 64) && fills(size - difference, 5));
+        }
+}
+
+/* More work at once than the pool has threads, and places to offer it. */
+void test_many_at_once() {
+    std::atomic<unsigned> wrong{0};
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 80; ++t)
+        threads.emplace_back([&wrong, t] {
+            for (size_t round = 0; round < 8; ++round) {
+                const size_t size = 300 * kib + t * 4097 + round * 65;
+                wrong += !copies(size, t % 8, round) + !fills(size, t % 64);
+            }
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    CHECK(wrong == 0);
+}
+
+} // namespace
+
+int main() {
+    /* However many cores there are. */
+    setenv("SOFTWARE_METAL_THREADS", "4", 1);
+    test_sizes();
+    test_many_at_once();
+    return check::report("engine_blit_test");
+}
