@@ -4,11 +4,15 @@
 //! buffers. A use is *recorded* from the binding of the buffer until the commit, and *running* from there until the
 //! command buffer has completed. Readers go with readers; a writer goes with nothing of the other side. What the other
 //! side will end by itself (a running use) is waited for; what only the caller can end (a recorded use, a guard) is
-//! refused, since waiting for it could last for ever. GPU uses do not exclude each other: Metal orders them.
+//! refused, since waiting for it could last for ever. So is the wait for a running use on a queue that this thread is in a
+//! completion handler or a host function of: the use comes after that. GPU uses do not exclude each other: Metal orders
+//! them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+use crate::queue::QueueId;
 
 /// What is done with the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +32,8 @@ pub(crate) enum Conflict {
     Recorded,
     /// The deadline passed while a committed command buffer used the buffer.
     Timeout,
+    /// A committed command buffer uses the buffer that comes after the callback that this thread is in.
+    Later,
 }
 
 #[derive(Default)]
@@ -44,7 +50,7 @@ struct State {
     readers: u32,
     writer: bool,
     recorded: Uses,
-    running: Uses,
+    running: Running,
     waiting: u32,
 }
 
@@ -65,6 +71,44 @@ impl Uses {
 
     fn conflict_with(&self, access: Access) -> bool {
         self.writes > 0 || (access == Access::Write && self.reads > 0)
+    }
+}
+
+/// Uses by committed command buffers, of each queue that has some.
+#[derive(Default)]
+struct Running(Vec<(QueueId, Uses)>);
+
+impl Running {
+    fn start(&mut self, queue: QueueId, access: Access) {
+        match self.0.iter_mut().find(|(of, _)| *of == queue) {
+            Some((_, uses)) => *uses.count(access) += 1,
+            None => {
+                let mut uses = Uses::default();
+                *uses.count(access) = 1;
+                self.0.push((queue, uses));
+            }
+        }
+    }
+
+    fn finish(&mut self, queue: QueueId, access: Access) {
+        let place = self.0.iter().position(|(of, _)| *of == queue);
+        let place = place.expect("a use that finishes was started");
+        let uses = &mut self.0[place].1;
+        *uses.count(access) -= 1;
+        if uses.reads + uses.writes == 0 {
+            self.0.swap_remove(place);
+        }
+    }
+
+    fn conflict_with(&self, access: Access) -> bool {
+        self.0.iter().any(|(_, uses)| uses.conflict_with(access))
+    }
+
+    /// Whether the conflict lasts for as long as this thread waits for its end.
+    fn outlasts_waits(&self, access: Access) -> bool {
+        self.0
+            .iter()
+            .any(|(queue, uses)| uses.conflict_with(access) && queue.is_in_callback())
     }
 }
 
@@ -94,7 +138,7 @@ impl Tracker {
             if !state.running.conflict_with(access) {
                 break;
             }
-            state = self.wait(state, deadline)?;
+            state = self.wait(state, access, deadline)?;
         }
         match access {
             Access::Read => state.readers += 1,
@@ -115,16 +159,22 @@ impl Tracker {
     pub(crate) fn wait_idle(&self, deadline: Option<Instant>) -> Result<(), Conflict> {
         let mut state = self.lock();
         while state.running.conflict_with(Access::Write) {
-            state = self.wait(state, deadline)?;
+            state = self.wait(state, Access::Write, deadline)?;
         }
         Ok(())
     }
 
+    /// Waits for a change of the running uses that conflict with `access`.
     fn wait<'a>(
         &self,
         mut state: MutexGuard<'a, State>,
+        access: Access,
         deadline: Option<Instant>,
     ) -> Result<MutexGuard<'a, State>, Conflict> {
+        let may_wait = deadline.is_none_or(|deadline| deadline > Instant::now());
+        if may_wait && state.running.outlasts_waits(access) {
+            return Err(Conflict::Later);
+        }
         state.waiting += 1;
         let mut state = match deadline {
             None => self
@@ -174,11 +224,11 @@ impl Tracker {
         Ok(())
     }
 
-    /// The command buffer of a recorded use is committed.
-    pub(crate) fn start(&self, access: Access) {
+    /// The command buffer of a recorded use is committed to a queue.
+    pub(crate) fn start(&self, queue: QueueId, access: Access) {
         let mut state = self.lock();
         *state.recorded.count(access) -= 1;
-        *state.running.count(access) += 1;
+        state.running.start(queue, access);
     }
 
     /// The command buffer of a recorded use is dropped without a commit.
@@ -187,9 +237,9 @@ impl Tracker {
     }
 
     /// The command buffer of a running use has completed.
-    pub(crate) fn finish(&self, access: Access) {
+    pub(crate) fn finish(&self, queue: QueueId, access: Access) {
         let mut state = self.lock();
-        *state.running.count(access) -= 1;
+        state.running.finish(queue, access);
         if state.waiting > 0 {
             self.changed.notify_all();
         }
@@ -231,7 +281,7 @@ mod tests {
             tracker.begin_cpu(Access::Read, None),
             Err(Conflict::Recorded)
         );
-        tracker.start(Access::Write);
+        tracker.start(QueueId::default(), Access::Write);
         assert_eq!(
             tracker.begin_cpu(Access::Read, expired()),
             Err(Conflict::Timeout)
@@ -239,7 +289,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(Duration::from_millis(20));
-                tracker.finish(Access::Write);
+                tracker.finish(QueueId::default(), Access::Write);
             });
             tracker.begin_cpu(Access::Read, None).unwrap();
         });
@@ -254,14 +304,14 @@ mod tests {
         tracker.record(1, Access::Read).unwrap();
         tracker.begin_cpu(Access::Read, expired()).unwrap();
         tracker.end_cpu(Access::Read);
-        tracker.start(Access::Read);
+        tracker.start(QueueId::default(), Access::Read);
         tracker.begin_cpu(Access::Read, expired()).unwrap();
         tracker.end_cpu(Access::Read);
         assert_eq!(
             tracker.begin_cpu(Access::Write, expired()),
             Err(Conflict::Timeout)
         );
-        tracker.finish(Access::Read);
+        tracker.finish(QueueId::default(), Access::Read);
         tracker.begin_cpu(Access::Write, expired()).unwrap();
     }
 

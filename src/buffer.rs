@@ -260,6 +260,13 @@ impl Buffer {
             Conflict::Recorded => {
                 in_use("used by a command buffer that is not committed: commit or drop it first")
             }
+            Conflict::Later => Error::Deadlock(Failure::new(
+                function,
+                format!(
+                    "{buffer} is used by work that comes after the completion handler or host function that this \
+                     thread is in"
+                ),
+            )),
             Conflict::Timeout => Error::Timeout(Failure::new(
                 function,
                 format!("{buffer} is still used by a committed command buffer"),

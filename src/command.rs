@@ -181,7 +181,7 @@ impl CommandBuffer {
             queue,
         } = self;
         queue.remember_uses(recording.len());
-        let completion = Arc::new(Completion::new(recording.start(), handlers));
+        let completion = Arc::new(Completion::new(recording.start(&queue), handlers));
         if let Err(error) = commit(&handle, &completion) {
             // After an exception nobody knows whether the work runs: its completion gives the buffers free then, or the
             // end of the command buffer. Otherwise nothing was handed over.

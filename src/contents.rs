@@ -20,7 +20,8 @@ impl Buffer {
     /// # Errors
     ///
     /// [`Error::InUse`] while a command buffer on record or a guard may write it, [`Error::NotVisible`] for a private
-    /// buffer, [`Error::Misaligned`] where the length is no multiple of the size of `T`.
+    /// buffer, [`Error::Misaligned`] where the length is no multiple of the size of `T`. [`Error::Deadlock`] in a
+    /// completion handler or a host function of a queue whose later work writes it.
     pub fn read<T: Pod>(&self) -> Result<ReadGuard<'_, T>> {
         self.read_guard("Buffer::read", self.whole::<T>("Buffer::read")?, None)
     }
@@ -135,7 +136,8 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`].
+    /// [`Error::Timeout`], and [`Error::Deadlock`] in a completion handler or a host function of a queue whose later
+    /// work uses it.
     pub fn wait_until_idle(&self, timeout: Option<Duration>) -> Result<()> {
         let idle = self.inner().tracker().wait_idle(timeout.and_then(deadline));
         idle.map_err(|conflict| self.conflict("Buffer::wait_until_idle", conflict))

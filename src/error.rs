@@ -59,6 +59,9 @@ pub enum Error {
     /// The time given to a wait went by. What was waited for goes on.
     #[error("timed out: {0}")]
     Timeout(Box<Failure>),
+    /// A wait that could never end: it was called in a completion handler or a host function, for what comes after that.
+    #[error("deadlock: {0}")]
+    Deadlock(Box<Failure>),
     /// The buffer is in use in a way that this access conflicts with, and that only the caller can end: a command
     /// buffer on record uses it, or a guard for CPU access lives.
     #[error("in use: {0}")]
@@ -156,6 +159,7 @@ impl Error {
             | Error::MissingArgument(failure)
             | Error::CommandBuffer(failure)
             | Error::Timeout(failure)
+            | Error::Deadlock(failure)
             | Error::InUse(failure)
             | Error::ReadOnly(failure)
             | Error::NotVisible(failure)
@@ -213,6 +217,7 @@ impl Error {
             sys::MTB_INVALID_STATE => Error::InvalidState(failure),
             sys::MTB_UNSUPPORTED => Error::Unsupported(failure),
             sys::MTB_OVER_BUDGET => Error::OverBudget(failure),
+            sys::MTB_DEADLOCK => Error::Deadlock(failure),
             _ => Error::Internal(failure),
         }
     }

@@ -1,6 +1,7 @@
 //! [`CommandQueue`]: the order in which command buffers run.
 
 use std::fmt;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -22,6 +23,18 @@ struct QueueInner {
     device: Device,
     /// The most buffer uses that a command buffer of this queue has had: room that the next one starts with.
     usual_uses: AtomicUsize,
+}
+
+/// Tells queues apart. That of a queue which is gone may come again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct QueueId(usize);
+
+impl QueueId {
+    /// Whether this thread is inside a completion handler or a host function of the queue.
+    pub(crate) fn is_in_callback(self) -> bool {
+        // SAFETY: the address is compared, and nothing is read there.
+        unsafe { sys::mtb_queue_is_in_callback(ptr::without_provenance(self.0)) }
+    }
 }
 
 impl Device {
@@ -76,6 +89,10 @@ impl CommandQueue {
         self.inner.handle.as_ptr()
     }
 
+    pub(crate) fn id(&self) -> QueueId {
+        QueueId(self.as_ptr().addr())
+    }
+
     /// The device that the queue belongs to.
     pub fn device(&self) -> &Device {
         &self.inner.device
@@ -88,7 +105,7 @@ impl CommandQueue {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`].
+    /// [`Error::OutOfMemory`], and [`Error::Deadlock`] in a completion handler of the queue that would have to wait.
     pub fn command_buffer(&self) -> Result<CommandBuffer> {
         self.make_command_buffer(sys::MTB_FOREVER)
     }

@@ -8,6 +8,7 @@ use crate::access::Access;
 use crate::buffer::{Buffer, BufferInner};
 use crate::callback::contain_panic;
 use crate::error::Result;
+use crate::queue::{CommandQueue, QueueId};
 
 /// The buffers that a command buffer on record uses; they are given free where it is dropped without a commit.
 pub(crate) struct Recording {
@@ -62,13 +63,13 @@ impl Recording {
         Ok(())
     }
 
-    /// The work is about to be handed over: from here on its buffers are in use until [`RunningUses::finish`].
-    pub(crate) fn start(mut self) -> RunningUses {
-        let uses = mem::take(&mut self.uses);
+    /// The work is about to be handed over to `queue`: from here on its buffers are in use until [`RunningUses::finish`].
+    pub(crate) fn start(mut self, queue: &CommandQueue) -> RunningUses {
+        let (uses, queue) = (mem::take(&mut self.uses), queue.id());
         for used in &uses {
-            used.buffer.tracker().start(used.access);
+            used.buffer.tracker().start(queue, used.access);
         }
-        RunningUses(uses)
+        RunningUses { uses, queue }
     }
 }
 
@@ -83,13 +84,16 @@ impl Drop for Recording {
 /// The buffers that work in the hands of the GPU uses.
 #[derive(Default)]
 #[must_use = "dropping it leaves the buffers in use for ever"]
-pub(crate) struct RunningUses(Vec<Use>);
+pub(crate) struct RunningUses {
+    uses: Vec<Use>,
+    queue: QueueId,
+}
 
 impl RunningUses {
     /// The work has ended, or will never run: gives its buffers free.
     pub(crate) fn finish(self) {
-        for used in self.0 {
-            used.buffer.tracker().finish(used.access);
+        for used in self.uses {
+            used.buffer.tracker().finish(self.queue, used.access);
             // The last reference to a buffer may go here, and an owner of its memory with it.
             contain_panic(|| drop(used));
         }

@@ -246,7 +246,8 @@ impl Submission {
     ///
     /// # Errors
     ///
-    /// [`Error::CommandBuffer`] if the GPU failed.
+    /// [`Error::CommandBuffer`] if the GPU failed, [`Error::Deadlock`] in a handler or a host function of the same queue
+    /// that the work comes after.
     pub fn wait(&self) -> Result<()> {
         self.wait_at_most(sys::MTB_FOREVER)
     }
@@ -255,7 +256,7 @@ impl Submission {
     ///
     /// # Errors
     ///
-    /// [`Error::CommandBuffer`] if the GPU failed, [`Error::Timeout`]: the work goes on then.
+    /// As [`wait`](Submission::wait), and [`Error::Timeout`]: the work goes on then.
     pub fn wait_timeout(&self, timeout: Duration) -> Result<()> {
         self.wait_at_most(nanoseconds(timeout))
     }
@@ -300,9 +301,10 @@ impl Submission {
 
     /// Calls `handler` once the work has ended: on a thread of Metal's, or at once on this one if it has already.
     ///
-    /// Metal calls the handlers of a queue one after another. One that waits for later work of the queue, be it for a
-    /// submission, for a buffer that the work uses or for [room](CommandQueue::command_buffer) in the queue, waits for
-    /// ever.
+    /// Metal calls the handlers of a queue one after another. So one that waits for later work of the queue, be it for a
+    /// submission, for a buffer that the work uses or for [room](CommandQueue::command_buffer) in the queue, could wait
+    /// for ever: such waits are [`Error::Deadlock`]. Other queues may be waited for where their work does not wait for
+    /// this queue's in its turn: of that nothing is known here.
     ///
     /// A panic of a handler on Metal's thread ends there.
     pub fn on_completed(&self, handler: impl FnOnce(&Completed) + Send + 'static) {

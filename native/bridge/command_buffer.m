@@ -1,6 +1,7 @@
 /* Command buffers, from the queue to their completion. */
 #import "command_buffer.h"
 
+#import "callback_scope.h"
 #import "checks.h"
 #import "guard.h"
 #import "text.h"
@@ -43,11 +44,8 @@ mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references r
         FAIL(error, MTB_INVALID_ARGUMENT, "there are no references of kind %u", (unsigned)references);
         return NULL;
     }
-    if (!mtbi_queue_take_room(queue, MTBI_ROOM_CALLERS, 1, timeout_ns)) {
-        FAIL(error, MTB_TIMEOUT, "all %zu command buffers of the queue are in use",
-             queue->rooms[MTBI_ROOM_CALLERS].limit);
+    if (mtbi_queue_take_room(queue, MTBI_ROOM_CALLERS, 1, timeout_ns, error, __func__))
         return NULL;
-    }
     return mtbi_command_buffer_make(queue, MTBI_ROOM_CALLERS, references, error, __func__);
     MTBI_LEAVE((mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
@@ -168,8 +166,8 @@ static void run_callbacks(const mtb_command_buffer *command_buffer)
     MTBI_LEAVE()
 }
 
-/* Metal's completion handler. Owns a reference to the command buffer. The queue has its room back before the callbacks,
- * so that one of them may make the next command buffer. */
+/* Owns a reference to the command buffer. The queue has its room back before the callbacks, so that one of them may make
+ * the next command buffer. */
 static void complete(mtb_command_buffer *command_buffer)
 {
     MTBI_ENTER
@@ -182,6 +180,15 @@ static void complete(mtb_command_buffer *command_buffer)
     mtbi_command_buffer_announce(command_buffer);
     mtb_command_buffer_release(command_buffer);
     MTBI_LEAVE()
+}
+
+/* Metal's completion handler. */
+static void handle_completion(mtb_command_buffer *command_buffer)
+{
+    mtbi_callback_scope scope;
+    mtbi_callback_scope_enter(&scope, command_buffer->queue);
+    complete(command_buffer);
+    mtbi_callback_scope_leave(&scope);
 }
 
 mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_error **error)
@@ -197,7 +204,7 @@ mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_err
     mtb_command_buffer_retain(command_buffer);
     [command_buffer->metal addCompletedHandler:^(id<MTLCommandBuffer> completed) {
         (void)completed;
-        complete(command_buffer);
+        handle_completion(command_buffer);
     }];
     atomic_store(&command_buffer->is_committed, true);
     atomic_fetch_add(&command_buffer->queue->running, 1);
@@ -206,19 +213,23 @@ mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_err
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-static mtb_status check_committed(const mtb_command_buffer *command_buffer, mtb_error **error, const char *function)
+static mtb_status check_wait(mtb_command_buffer *command_buffer, uint64_t timeout_ns, mtb_error **error,
+                             const char *function)
 {
     REQUIRE(mtbi_check_given(command_buffer, "command_buffer", error, function));
     if (!atomic_load(&command_buffer->is_committed))
         return mtbi_fail(error, function, MTB_INVALID_STATE, "the command buffer has not been committed");
-    return MTB_OK;
+    if (timeout_ns == 0 || !mtb_queue_is_in_callback(command_buffer->queue)
+        || mtbi_command_buffer_await(command_buffer, 0))
+        return MTB_OK;
+    return mtbi_check_may_wait(command_buffer->queue, "the command buffer", error, function);
 }
 
 mtb_status mtb_command_buffer_wait(mtb_command_buffer *command_buffer, mtb_error **error)
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    REQUIRE(check_committed(command_buffer, error, __func__));
+    REQUIRE(check_wait(command_buffer, MTB_FOREVER, error, __func__));
     [command_buffer->metal waitUntilCompleted];
     mtbi_command_buffer_await(command_buffer, MTB_FOREVER);
     return outcome(command_buffer, error, __func__);
@@ -229,7 +240,7 @@ mtb_status mtb_command_buffer_wait_timeout(mtb_command_buffer *command_buffer, u
 {
     mtbi_error_clear(error);
     MTBI_ENTER
-    REQUIRE(check_committed(command_buffer, error, __func__));
+    REQUIRE(check_wait(command_buffer, timeout_ns, error, __func__));
     if (!mtbi_command_buffer_await(command_buffer, timeout_ns))
         return FAIL(error, MTB_TIMEOUT, "the command buffer has not completed in %.3f s", (double)timeout_ns * 1e-9);
     return outcome(command_buffer, error, __func__);

@@ -55,6 +55,8 @@ const char *mtb_status_name(mtb_status status)
         return "internal error";
     case MTB_OVER_BUDGET:
         return "over budget";
+    case MTB_DEADLOCK:
+        return "deadlock";
     }
     return "unknown status";
 }

@@ -185,8 +185,10 @@ mtb_buffer *mtbi_buffer_wrap(mtb_device *device, id<MTLBuffer> metal, size_t len
 /* Signals from the CPU, unless the event has a larger value, which is returned. Inside a guard. */
 uint64_t mtbi_event_raise(mtb_event *event, uint64_t value);
 
-/* A queue's room for command buffers: `count` at once, so that nobody waits for the rest of what it needs. */
-bool mtbi_queue_take_room(mtb_queue *queue, mtbi_room_kind kind, size_t count, uint64_t timeout_ns);
+/* A queue's room for command buffers: `count` at once, so that nobody waits for the rest of what it needs. MTB_TIMEOUT,
+ * and MTB_DEADLOCK inside a callback of the queue. */
+mtb_status mtbi_queue_take_room(mtb_queue *queue, mtbi_room_kind kind, size_t count, uint64_t timeout_ns,
+                                mtb_error **error, const char *function);
 void mtbi_queue_give_room(mtb_queue *queue, mtbi_room_kind kind);
 
 #endif

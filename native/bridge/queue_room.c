@@ -2,25 +2,30 @@
  * command buffers are in the hands of the one thread that asks for another: so the bridge counts for itself, and waits
  * with a timeout. Transfers have room of their own: whoever holds command buffers that it has not committed does not keep
  * a transfer from being committed. */
+#include "callback_scope.h"
 #include "clock.h"
-#include "handles.h"
+#include "errors.h"
 
-bool mtbi_queue_take_room(mtb_queue *queue, mtbi_room_kind kind, size_t count, uint64_t timeout_ns)
+mtb_status mtbi_queue_take_room(mtb_queue *queue, mtbi_room_kind kind, size_t count, uint64_t timeout_ns,
+                                mtb_error **error, const char *function)
 {
     mtbi_room *room = &queue->rooms[kind];
     uint64_t deadline = 0;
+    mtb_status status = MTB_OK;
     pthread_mutex_lock(&queue->mutex);
-    while (room->taken + count > room->limit) {
+    while (status == MTB_OK && room->taken + count > room->limit) {
+        if (timeout_ns == MTB_FOREVER)
+            status = mtbi_check_may_wait(queue, "room in the queue", error, function);
         if (deadline == 0)
             deadline = mtbi_deadline(timeout_ns);
-        if (!mtbi_condition_wait(&queue->has_room, &queue->mutex, deadline))
-            break;
+        if (status == MTB_OK && !mtbi_condition_wait(&queue->has_room, &queue->mutex, deadline))
+            status = mtbi_fail(error, function, MTB_TIMEOUT, "all %zu command buffers of the queue are in use",
+                               room->limit);
     }
-    bool has_room = room->taken + count <= room->limit;
-    if (has_room)
+    if (status == MTB_OK)
         room->taken += count;
     pthread_mutex_unlock(&queue->mutex);
-    return has_room;
+    return status;
 }
 
 void mtbi_queue_give_room(mtb_queue *queue, mtbi_room_kind kind)

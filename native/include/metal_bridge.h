@@ -24,9 +24,12 @@
  *   libraries, functions, pipelines, events, errors, and every retain and release.
  *   From one thread at a time: constant values, encoders, and a command buffer until it is committed. After the commit
  *   a command buffer may be waited for and asked from any thread.
- *   Callbacks run on threads of Metal's. They may call this API, but must not wait for the command buffer that they
- *   belong to, for a later one of its queue or for room in the queue (Metal calls a queue's callbacks one after another,
- *   and the room comes back after them), and must not unwind (C++ exceptions, Rust panics, longjmp) into the caller.
+ *   Callbacks run on threads of Metal's. They may call this API, and must not unwind (C++ exceptions, Rust panics,
+ *   longjmp) into the caller. A queue has one callback after the other. So a wait in a callback (or in its context's
+ *   destructor) for what has not completed on the same queue, the command buffer that it belongs to included, could
+ *   never end: it is refused with MTB_DEADLOCK, and so is one for room in the queue that has no timeout. Waits for other
+ *   queues are good, provided that their work does not wait, by events or callbacks of its own, for this queue's later
+ *   work; so are waits for events, under the same condition: of that the bridge knows nothing.
  *
  * Times are nanoseconds where they are given to a call, and seconds (as Metal has them) where they come from the GPU.
  */
@@ -138,7 +141,9 @@ typedef enum mtb_status {
     /* Metal failed in a way that it did not explain. */
     MTB_INTERNAL = 15,
     /* More than the budget of an mtb_memory or the limit of an arena allows beside what is in use. */
-    MTB_OVER_BUDGET = 16
+    MTB_OVER_BUDGET = 16,
+    /* A wait that could never end: it was called in a callback or a host function, for what comes after that. */
+    MTB_DEADLOCK = 17
 } mtb_status;
 
 /* A short description of a status; never NULL. */
@@ -426,6 +431,8 @@ mtb_queue *mtb_queue_retain(mtb_queue *queue);
 void mtb_queue_release(mtb_queue *queue);
 mtb_status mtb_queue_set_label(mtb_queue *queue, const char *label, mtb_error **error);
 char *mtb_queue_copy_label(const mtb_queue *queue);
+/* Whether this thread is inside a callback or a host function of the queue: see "Threads". */
+bool mtb_queue_is_in_callback(const mtb_queue *queue);
 
 typedef enum mtb_references {
     /* The command buffer retains the resources that it uses. */
@@ -466,7 +473,8 @@ typedef void (*mtb_context_destructor)(void *context);
 
 /* commandBuffer or commandBufferWithUnretainedReferences. A queue has room for a fixed number of command buffers that
  * have not completed (committed or not): beyond it this call waits for one to complete or to be released, and fails
- * with MTB_TIMEOUT after `timeout_ns` nanoseconds. */
+ * with MTB_TIMEOUT after `timeout_ns` nanoseconds. MTB_DEADLOCK where it would wait for ever inside a callback of the
+ * queue. */
 mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references references, uint64_t timeout_ns,
                                               mtb_error **error);
 mtb_command_buffer *mtb_command_buffer_retain(mtb_command_buffer *command_buffer);
@@ -486,9 +494,10 @@ mtb_status mtb_command_buffer_add_completed_callback(mtb_command_buffer *command
  * raised an exception at the work of a compute encoder. */
 mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_error **error);
 /* Waits until the command buffer and its callbacks have completed. MTB_COMMAND_BUFFER_FAILED if the GPU failed,
- * MTB_INVALID_STATE if it was not committed. */
+ * MTB_INVALID_STATE if it was not committed, MTB_DEADLOCK where it has not completed and this thread is inside a
+ * callback of its queue. */
 mtb_status mtb_command_buffer_wait(mtb_command_buffer *command_buffer, mtb_error **error);
-/* The same, with MTB_TIMEOUT after `timeout_ns` nanoseconds. */
+/* The same, with MTB_TIMEOUT after `timeout_ns` nanoseconds: at once for 0, also inside a callback. */
 mtb_status mtb_command_buffer_wait_timeout(mtb_command_buffer *command_buffer, uint64_t timeout_ns, mtb_error **error);
 mtb_command_buffer_status mtb_command_buffer_get_status(const mtb_command_buffer *command_buffer);
 /* A copy of the error that the command buffer failed with, NULL where it has none. The caller's to release. */

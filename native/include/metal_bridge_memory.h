@@ -104,12 +104,14 @@ mtb_command_buffer *mtb_transfer_commit(mtb_transfer *transfer, mtb_completion_c
                                         mtb_context_destructor destructor, mtb_error **error);
 /* The same, and waits, whether it fails or not. Where the CPU sees source and destination (host memory, shared
  * buffers), this thread copies, once what was committed to the queue before has completed: for shared to shared that
- * is a memcpy. Host memory is best given as MTB_HOST_BORROWED here. */
+ * is a memcpy. Host memory is best given as MTB_HOST_BORROWED here. MTB_DEADLOCK inside a callback or a host function of
+ * the queue: nothing is copied then. */
 mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error);
 
 typedef void (*mtb_host_function)(void *context);
 /* Calls `function` on a thread of Metal's after all that was committed to the queue before, and has what is
- * committed later wait for its return. What callbacks must not do it must not do either. If the GPU fails, it is not
+ * committed later wait for its return. It is a callback of the queue: what "Threads" in metal_bridge.h says of waits in
+ * callbacks is true of it, with MTB_DEADLOCK where that is seen. If the GPU fails, it is not
  * called. The command buffer completes after it, and `callback` is then called as
  * mtb_command_buffer_add_completed_callback says, with the same context. `callback` and `destructor` may be NULL;
  * where this call fails, none of the three is called. */

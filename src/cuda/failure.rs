@@ -75,6 +75,7 @@ fn code_of(error: &Error) -> cudaError_t {
         Error::NotFound(_) => cudaErrorSymbolNotFound,
         Error::CommandBuffer(failure) => code_of_command_buffer(failure),
         Error::Unsupported(_) => cudaErrorNotSupported,
+        Error::Deadlock(_) => cudaErrorNotPermitted,
         _ => cudaErrorUnknown,
     }
 }

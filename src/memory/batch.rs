@@ -229,16 +229,18 @@ impl<'h> Batch<'h> {
     ///
     /// # Errors
     ///
-    /// [`Error::CommandBuffer`] if the GPU failed, [`Error::OutOfMemory`].
+    /// [`Error::CommandBuffer`] if the GPU failed, [`Error::OutOfMemory`], [`Error::Deadlock`] in a completion handler or
+    /// a host function of the queue.
     pub fn run(self) -> Result<()> {
         let Batch {
             handle,
             recording,
             host_memories,
+            queue,
             ..
         } = self;
-        let uses = recording.start();
-        host_memories.start();
+        let uses = recording.start(queue.command_queue());
+        host_memories.start(queue.command_queue().id());
         // SAFETY: the transfer is live. When the call returns, well or not, nothing touches the buffers and the host
         // memory for it any more.
         let result = unsafe { check(|error| sys::mtb_transfer_run(handle.as_ptr(), error)) };
@@ -254,7 +256,8 @@ impl Batch<'static> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`], [`Error::Internal`]. The transfers are discarded then.
+    /// [`Error::OutOfMemory`], [`Error::Internal`], and [`Error::Deadlock`] in a completion handler or a host function of
+    /// the queue, where that has no room. The transfers are discarded then.
     pub fn commit(self) -> Result<Submission> {
         let Batch {
             handle,
@@ -263,7 +266,8 @@ impl Batch<'static> {
             queue,
             ..
         } = self;
-        let completion = Arc::new(Completion::new(recording.start(), Vec::new()));
+        let uses = recording.start(queue.command_queue());
+        let completion = Arc::new(Completion::new(uses, Vec::new()));
         let context = completion.clone().into_context();
         // SAFETY: the transfer is live, and the context is a reference that `release_completion` gives back. It keeps
         // buffers and host memory until the callback, which comes when nothing touches them for the transfer any more.
@@ -283,7 +287,7 @@ impl Batch<'static> {
             Ok(handle) => {
                 let commands = queue.command_queue().clone();
                 let submission = Submission::new(handle, completion, commands);
-                host_memories.start();
+                host_memories.start(submission.queue().id());
                 host_memories.finish_with(&submission);
                 Ok(submission)
             }

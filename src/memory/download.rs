@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::host_memory::{Destination, HostMemory};
 use crate::error::{Error, Failure, Result};
+use crate::queue::QueueId;
 
 /// Values on their way from a buffer, which come when the transfer has completed: a [`Future`] of them, for any
 /// executor.
@@ -35,7 +36,8 @@ type Handler<V> = Box<dyn FnOnce(Result<V>) + Send>;
 enum Stage<V> {
     /// In a batch that is not committed.
     Recorded,
-    Running,
+    /// On its way, on this queue.
+    Running(QueueId),
     Ended(Result<V>),
     Taken,
 }
@@ -82,7 +84,8 @@ impl<V> Download<V> {
     /// # Errors
     ///
     /// [`Error::CommandBuffer`] if the GPU failed, [`Error::InvalidState`] where the batch that the download belongs to
-    /// is not committed, or was dropped.
+    /// is not committed, or was dropped. [`Error::Deadlock`] in a completion handler or a host function of the same
+    /// queue, where the values are not there: they are dropped when they come.
     pub fn wait(self) -> Result<V> {
         self.wait_until(None)
     }
@@ -100,6 +103,7 @@ impl<V> Download<V> {
     fn wait_until(&self, deadline: Option<Instant>) -> Result<V> {
         const FUNCTION: &str = "Download::wait";
         let invalid = |why| Err(Error::InvalidState(Failure::new(FUNCTION, why)));
+        let may_wait = || deadline.is_none_or(|deadline| deadline > Instant::now());
         let mut state = self.slot.lock();
         loop {
             if let Some(result) = state.take() {
@@ -108,7 +112,11 @@ impl<V> Download<V> {
             match state.stage {
                 Stage::Recorded => return invalid("the batch is not committed"),
                 Stage::Taken => return invalid("the values have been taken"),
-                Stage::Running | Stage::Ended(_) => {}
+                Stage::Running(queue) if may_wait() && queue.is_in_callback() => {
+                    let why = "the download comes after the completion handler or host function that this thread is in";
+                    return Err(Error::Deadlock(Failure::new(FUNCTION, why)));
+                }
+                Stage::Running(_) | Stage::Ended(_) => {}
             }
             let changed = &self.slot.changed;
             state = match deadline {
@@ -194,9 +202,9 @@ impl<D: Destination> Receiver<D> {
 }
 
 impl<D: Destination> HostMemory for Receiver<D> {
-    fn start(&self) {
+    fn start(&self, queue: QueueId) {
         if let Some((_, slot)) = &self.parts {
-            slot.lock().stage = Stage::Running;
+            slot.lock().stage = Stage::Running(queue);
         }
     }
 

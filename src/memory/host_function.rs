@@ -15,12 +15,17 @@ impl CommandQueue {
     /// Calls `function`, on a thread of the bridge's, after all that was committed to the queue before, and has what is
     /// committed later wait for its return. The calling thread does not wait.
     ///
-    /// The function must not wait for work of the same queue: that waits for it. A panic of it ends there. It is
-    /// dropped uncalled where the queue's earlier work fails in a way that leaves it no turn.
+    /// Work of the same queue waits for the function. So a wait of its own for that work (for a [`Submission`] or a
+    /// [`Download`](crate::memory::Download), in a synchronous transfer, for a buffer that is in use, for room in the
+    /// queue) is [`Error::Deadlock`]. It may wait for other queues and for [`SharedEvent`](crate::SharedEvent)s where
+    /// their work does not wait for this queue in its turn: of that nothing is known here, so such waits are best given
+    /// a timeout. An executor that it blocks on sees a future pending as ever.
+    ///
+    /// A panic of the function ends there. It is dropped uncalled where the GPU fails just before its turn.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`].
+    /// [`Error::OutOfMemory`], and [`Error::Deadlock`] inside another one, where the queue has no room.
     pub fn call_host_function(
         &self,
         function: impl FnOnce() + Send + 'static,

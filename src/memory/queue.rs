@@ -16,8 +16,9 @@ use crate::submission::Submission;
 
 /// Transfers in the order of a [`CommandQueue`], by way of a [`Memory`]. Clones share both.
 ///
-/// Each call is a [`Batch`] of one. The synchronous forms wait for the queue's earlier work: they must not be called
-/// where that waits for the caller, as in a completion handler of the same queue.
+/// Each call is a [`Batch`] of one. The synchronous forms wait for the queue's earlier work: in a completion handler or a
+/// host function of the same queue, which that work would wait for, they are
+/// [`Error::Deadlock`](crate::Error::Deadlock).
 #[derive(Clone)]
 pub struct TransferQueue {
     memory: Memory,

@@ -83,6 +83,7 @@ pub const MTB_UNSUPPORTED: mtb_status = 13;
 pub const MTB_EXCEPTION: mtb_status = 14;
 pub const MTB_INTERNAL: mtb_status = 15;
 pub const MTB_OVER_BUDGET: mtb_status = 16;
+pub const MTB_DEADLOCK: mtb_status = 17;
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -480,6 +481,7 @@ abi! {
         error: *mut *mut mtb_error,
     ) -> mtb_status;
     pub fn mtb_queue_copy_label(queue: *const mtb_queue) -> *mut c_char;
+    pub fn mtb_queue_is_in_callback(queue: *const mtb_queue) -> bool;
 
     pub fn mtb_command_buffer_create(
         queue: *mut mtb_queue,

@@ -2,6 +2,7 @@
 #![cfg(metal_backend)]
 
 mod arenas;
+mod callbacks;
 mod downloads;
 mod faults;
 mod host_functions;

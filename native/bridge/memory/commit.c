@@ -1,6 +1,7 @@
 /* Transfers on their way: committed in the queue's order, and completed by the bridge before the caller hears of it. */
 #include "transfer.h"
 
+#include "../callback_scope.h"
 #include "../checks.h"
 #include "../command_buffer.h"
 #include "../clock.h"
@@ -46,8 +47,8 @@ static void free_record(void *context)
 static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, mtb_error **error, const char *function)
 {
     mtb_command_buffer *command_buffer = NULL;
-    if (mtbi_record_plan(record, queue, error, function) == MTB_OK) {
-        mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_FOREVER);
+    if (mtbi_record_plan(record, queue, error, function) == MTB_OK
+        && mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_FOREVER, error, function) == MTB_OK) {
         /* The record keeps alive what is used. */
         command_buffer = mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error,
                                                   function);
@@ -110,7 +111,7 @@ static mtb_status wait_for_queue(mtb_queue *queue, mtb_error **error, const char
 {
     if (atomic_load(&queue->running) == 0)
         return MTB_OK;
-    mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_FOREVER);
+    REQUIRE(mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_FOREVER, error, function));
     mtb_command_buffer *last =
         mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error, function);
     if (!last)
@@ -135,10 +136,22 @@ static mtb_status run_on_cpu(mtb_transfer *transfer, mtb_error **error, const ch
     return status;
 }
 
+static void drop_record(mtb_transfer *transfer)
+{
+    if (transfer->record)
+        mtbi_record_free(transfer->record);
+    transfer->record = NULL;
+}
+
 mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error)
 {
     mtbi_error_clear(error);
     REQUIRE(GIVEN(transfer));
+    mtb_status may_wait = mtbi_check_may_wait(transfer->queue, "the transfer", error, __func__);
+    if (may_wait) {
+        drop_record(transfer);
+        return may_wait;
+    }
     if (transfer->record && mtbi_record_is_for_cpu(transfer->record))
         return run_on_cpu(transfer, error, __func__);
     mtb_error *own = NULL, **problem = error ? error : &own;

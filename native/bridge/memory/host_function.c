@@ -83,7 +83,8 @@ mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_func
         .context = context,
         .destructor = destructor,
     };
-    mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 2, MTB_FOREVER);
+    if (mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 2, MTB_FOREVER, error, __func__))
+        return NULL;
     mtb_command_buffer *first =
         mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error, __func__);
     mtb_command_buffer *second =

@@ -1,0 +1,19 @@
+/* Which queues have a callback or a host function running on this thread. A queue has one at a time, so that whatever has
+ * not completed there comes after it: a wait for that would last for ever, and is refused. */
+#ifndef MTBI_CALLBACK_SCOPE_H
+#define MTBI_CALLBACK_SCOPE_H
+
+#include "handles.h"
+
+/* Lives on the stack of the thread that calls back. */
+typedef struct mtbi_callback_scope {
+    const mtb_queue *queue;
+    const struct mtbi_callback_scope *outer;
+} mtbi_callback_scope;
+
+void mtbi_callback_scope_enter(mtbi_callback_scope *scope, const mtb_queue *queue);
+void mtbi_callback_scope_leave(const mtbi_callback_scope *scope);
+/* MTB_DEADLOCK inside a callback of the queue; `what` is waited for. */
+mtb_status mtbi_check_may_wait(const mtb_queue *queue, const char *what, mtb_error **error, const char *function);
+
+#endif

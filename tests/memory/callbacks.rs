@@ -1,0 +1,158 @@
+//! Completion handlers and host functions that call back in: waits that could never end are errors, everything else is
+//! done.
+
+use std::sync::mpsc;
+
+use metal_bridge::memory::Download;
+use metal_bridge::{Completed, Submission};
+
+use crate::*;
+
+fn deadlock(error: &Error) -> bool {
+    matches!(error, Error::Deadlock(_))
+}
+
+/// Work of a queue after the callback.
+struct Later {
+    transfers: TransferQueue,
+    shared: Buffer,
+    fill: Submission,
+    download: Download<Vec<u8>>,
+}
+
+impl Later {
+    fn commit(transfers: &TransferQueue) -> Later {
+        let shared = buffer(64, StorageMode::Shared);
+        Later {
+            fill: transfers.fill_async(&shared, 0..64, 7u8).unwrap(),
+            download: transfers.download_async(&shared, 0, 64).unwrap(),
+            transfers: transfers.clone(),
+            shared,
+        }
+    }
+
+    /// From the callback: all waits that there are.
+    fn try_to_wait(mut self) -> Later {
+        let Later {
+            transfers,
+            shared,
+            fill,
+            download,
+        } = &mut self;
+        let never = "could never end";
+        assert_error(fill.wait(), deadlock, never);
+        assert_error(fill.wait_timeout(LONG), deadlock, never);
+        let polled = fill.wait_timeout(Duration::ZERO);
+        assert!(matches!(polled, Err(Error::Timeout(_))), "{polled:?}");
+        let after = "comes after the completion handler";
+        assert_error(download.wait_timeout(LONG), deadlock, after);
+        let polled = download.wait_timeout(Duration::ZERO);
+        assert!(matches!(polled, Err(Error::Timeout(_))), "{polled:?}");
+        // A guard and the wait for one.
+        let buffer_of = "the buffer of 64 bytes is used by work that comes after";
+        assert_error(shared.read::<u8>().map(drop), deadlock, buffer_of);
+        assert_error(shared.write::<u8>().map(drop), deadlock, buffer_of);
+        assert_error(shared.wait_until_idle(Some(LONG)), deadlock, buffer_of);
+        // Synchronous transfers, by the CPU and by the GPU.
+        let own = buffer(16, StorageMode::Shared);
+        let hidden = buffer(16, StorageMode::Private);
+        assert_error(transfers.upload(&[1u8; 16], &own, 0), deadlock, never);
+        assert_error(transfers.fill(&hidden, 0..16, 1u8), deadlock, never);
+        // They left the buffers as they were, and free.
+        assert_eq!(*own.write::<u8>().unwrap(), [0; 16]);
+        self
+    }
+
+    /// Outside: everything has come to its end.
+    fn check(self) {
+        self.fill.wait().unwrap();
+        assert_eq!(self.download.wait().unwrap(), [7; 64]);
+        assert_eq!(*self.shared.read::<u8>().unwrap(), [7; 64]);
+    }
+}
+
+/// Later work, sent to a callback that has its turn, which tries to wait, and back.
+fn with_callback(attach: impl FnOnce(&TransferQueue, Box<dyn FnOnce() + Send>)) {
+    let (transfers, gate) = (transfers(), device().new_shared_event().unwrap());
+    let (to_callback, in_callback) = mpsc::channel::<Later>();
+    let (to_test, in_test) = mpsc::channel();
+    let opened = gate.clone();
+    let callback = move || {
+        opened.wait_until_signaled_value(1, LONG).unwrap();
+        let later = in_callback.recv_timeout(LONG).unwrap();
+        to_test.send(later.try_to_wait()).unwrap();
+    };
+    attach(&transfers, Box::new(callback));
+    to_callback.send(Later::commit(&transfers)).unwrap();
+    gate.set_signaled_value(1).unwrap();
+    in_test
+        .recv_timeout(LONG)
+        .expect("the callback hangs or panicked")
+        .check();
+}
+
+#[test]
+fn a_host_function_does_not_wait_for_what_waits_for_it() {
+    with_callback(|transfers, function| {
+        let queue = transfers.command_queue();
+        queue.call_host_function(function).unwrap();
+    });
+}
+
+#[test]
+fn a_completion_handler_does_not_wait_for_what_waits_for_it() {
+    with_callback(|transfers, function| {
+        let mut commands = transfers.command_queue().command_buffer().unwrap();
+        commands.add_completed_handler(move |_: &Completed| function());
+        commands.commit().unwrap();
+    });
+}
+
+#[test]
+fn the_handler_of_a_download_does_not_wait_for_what_waits_for_it() {
+    with_callback(|transfers, function| {
+        let source = buffer(16, StorageMode::Private);
+        let gate = hold(transfers.command_queue());
+        let download = transfers.download_async::<u8>(&source, 0, 16).unwrap();
+        download.on_completed(move |_| function());
+        gate.set_signaled_value(1).unwrap();
+    });
+}
+
+#[test]
+fn other_queues_and_what_is_done_may_be_waited_for() {
+    let (here, there) = (transfers(), transfers());
+    let target = buffer(16, StorageMode::Shared);
+    let earlier = here.fill_async(&target, 0..16, 3u8).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let function = move || {
+        earlier.wait().unwrap();
+        assert_eq!(*target.read::<u8>().unwrap(), [3; 16]);
+        there.fill(&target, 0..16, 4u8).unwrap();
+        let values = there.download_async::<u8>(&target, 0, 16).unwrap();
+        sender.send(values.wait().unwrap()).unwrap();
+    };
+    let queue = here.command_queue();
+    let called = queue.call_host_function(function).unwrap();
+    called.wait_timeout(LONG).unwrap();
+    assert_eq!(receiver.recv().unwrap(), [4; 16]);
+}
+
+#[test]
+fn a_full_queue_is_an_error_inside_its_callbacks() {
+    let queue = device()
+        .new_command_queue_with_max_command_buffer_count(1)
+        .unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let inner = queue.clone();
+    let function = move || {
+        let held = inner.command_buffer().unwrap();
+        sender.send(inner.command_buffer().map(drop)).unwrap();
+        drop(held);
+        sender.send(inner.command_buffer().map(drop)).unwrap();
+    };
+    let called = queue.call_host_function(function).unwrap();
+    called.wait_timeout(LONG).unwrap();
+    assert_error(receiver.recv().unwrap(), deadlock, "room in the queue");
+    receiver.recv().unwrap().unwrap();
+}

@@ -1,0 +1,193 @@
+/* Callbacks and host functions that call back in: what could never end is refused, and everything else is done. */
+#include "memory_support.h"
+
+#include <stdlib.h>
+
+enum { SIZE = 1024 };
+static const uint64_t long_enough = 10 * UINT64_C(1000000000);
+
+/* What a callback tries, and how each attempt ends. */
+typedef struct {
+    mtb_queue *queue;
+    mtb_memory *memory;
+    mtb_buffer *buffer;
+    /* Later work of the same queue, committed before the callback has its turn. */
+    mtb_command_buffer *later;
+    /* Opens once that is so. */
+    mtb_event *gate;
+    mtb_error *errors[6];
+    size_t count;
+    bool is_inside;
+    mtb_status poll;
+    mtb_command_buffer *committed;
+} attempts;
+
+static void note(attempts *of, mtb_error *error)
+{
+    of->errors[of->count++] = error;
+}
+
+static void try_everything(attempts *of)
+{
+    mtb_error *error = NULL;
+    unsigned char bytes[SIZE] = {0};
+    CHECK(mtb_event_wait(of->gate, 1, long_enough, NULL) == MTB_OK);
+    of->is_inside = mtb_queue_is_in_callback(of->queue);
+    mtb_command_buffer_wait(of->later, &error);
+    note(of, error);
+    mtb_command_buffer_wait_timeout(of->later, long_enough, &error);
+    note(of, error);
+    of->poll = mtb_command_buffer_wait_timeout(of->later, 0, NULL);
+    mtb_transfer *transfer = make_transfer(of->memory, of->queue);
+    /* The CPU's copy and the GPU's. */
+    mtb_buffer *hidden = make_buffer_of(SIZE, MTB_STORAGE_PRIVATE);
+    mtb_buffer *const targets[] = {of->buffer, hidden};
+    for (int i = 0; i < 2; i++) {
+        mtb_transfer_copy(transfer, in_host(bytes), in_buffer(targets[i], 0), SIZE, 1, MTB_HOST_BORROWED, NULL);
+        mtb_transfer_run(transfer, &error);
+        note(of, error);
+    }
+    mtb_transfer_copy(transfer, in_host(bytes), in_buffer(of->buffer, 0), SIZE, 1, MTB_HOST_COPIED, NULL);
+    of->committed = mtb_transfer_commit(transfer, NULL, NULL, NULL, NULL);
+    mtb_transfer_release(transfer);
+    mtb_buffer_release(hidden);
+}
+
+static void try_in_function(void *context)
+{
+    try_everything(context);
+}
+
+static void try_in_callback(const mtb_completion *completion, void *context)
+{
+    (void)completion;
+    try_everything(context);
+}
+
+static void ignore(void *context)
+{
+    (void)context;
+}
+
+/* Has `of` try in a host function, or in a callback, and checks what came of it. */
+static void check_attempts(bool in_function)
+{
+    attempts of = {.memory = make_memory(), .buffer = make_buffer(SIZE)};
+    mtb_command_buffer *first;
+    MAKE(of.queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(of.gate, mtb_event_create(shared.device, &error));
+    memset(mtb_buffer_contents(of.buffer), 9, SIZE);
+    if (in_function) {
+        MAKE(first, mtb_queue_call_host_function(of.queue, try_in_function, NULL, &of, NULL, &error));
+    } else {
+        MAKE(first, mtb_command_buffer_create(of.queue, MTB_REFERENCES_RETAINED, 0, &error));
+        CHECK_OK(mtb_command_buffer_add_completed_callback(first, try_in_callback, &of, NULL, &error));
+        CHECK_OK(mtb_command_buffer_commit(first, &error));
+    }
+    MAKE(of.later, mtb_queue_call_host_function(of.queue, ignore, NULL, NULL, NULL, &error));
+    CHECK(!mtb_queue_is_in_callback(of.queue));
+    CHECK_OK(mtb_event_signal(of.gate, 1, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(of.later, long_enough, &error));
+    finish(first);
+    CHECK(of.is_inside && of.count == 4 && of.poll == MTB_TIMEOUT && of.committed);
+    for (size_t i = 0; i < of.count; i++)
+        check_error(of.errors[i], MTB_DEADLOCK, "could never end", "a wait in a callback", __FILE__, __LINE__);
+    /* Nothing was copied by those that were refused; what was committed without a wait is done. */
+    finish(of.committed);
+    CHECK(((unsigned char *)mtb_buffer_contents(of.buffer))[SIZE - 1] == 0);
+    mtb_command_buffer_release(of.later);
+    mtb_event_release(of.gate);
+    mtb_buffer_release(of.buffer);
+    mtb_memory_release(of.memory);
+    mtb_queue_release(of.queue);
+}
+
+static void host_functions_do_not_wait_for_what_waits_for_them(void)
+{
+    check_attempts(true);
+}
+
+static void callbacks_do_not_wait_for_what_waits_for_them(void)
+{
+    check_attempts(false);
+}
+
+typedef struct {
+    mtb_command_buffer *own;
+    mtb_queue *other;
+    mtb_error *own_wait;
+    mtb_status other_wait;
+} waits;
+
+static void wait_for_own_and_other(const mtb_completion *completion, void *context)
+{
+    (void)completion;
+    waits *of = context;
+    mtb_command_buffer_wait(of->own, &of->own_wait);
+    mtb_command_buffer *other = mtb_queue_call_host_function(of->other, ignore, NULL, NULL, NULL, NULL);
+    of->other_wait = mtb_command_buffer_wait_timeout(other, long_enough, NULL);
+    mtb_command_buffer_release(other);
+}
+
+static void a_callback_may_wait_for_another_queue_and_not_for_its_own_command_buffer(void)
+{
+    waits of = {.own = make_command_buffer(), .other_wait = MTB_TIMEOUT};
+    MAKE(of.other, mtb_queue_create(shared.device, 0, &error));
+    CHECK_OK(mtb_command_buffer_add_completed_callback(of.own, wait_for_own_and_other, &of, NULL, &error));
+    CHECK_OK(mtb_command_buffer_commit(of.own, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(of.own, long_enough, &error));
+    check_error(of.own_wait, MTB_DEADLOCK, "could never end", "the wait for its own command buffer", __FILE__, __LINE__);
+    CHECK(of.other_wait == MTB_OK);
+    mtb_queue_release(of.other);
+    mtb_command_buffer_release(of.own);
+}
+
+typedef struct {
+    mtb_queue *queue;
+    mtb_command_buffer **held;
+    mtb_error *error;
+    size_t transfers;
+    mtb_error *transfer_error;
+} room;
+
+/* Fills the queue, and then asks for more. */
+static void ask_for_room(void *context)
+{
+    room *of = context;
+    *of->held = mtb_command_buffer_create(of->queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
+    CHECK(!mtb_command_buffer_create(of->queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &of->error));
+    mtb_command_buffer *called = NULL;
+    while ((called = mtb_queue_call_host_function(of->queue, ignore, NULL, NULL, NULL, &of->transfer_error))) {
+        of->transfers++;
+        mtb_command_buffer_release(called);
+    }
+}
+
+static void a_full_queue_is_an_error_inside_its_callbacks(void)
+{
+    mtb_command_buffer *called, *held = NULL;
+    room of = {.held = &held};
+    MAKE(of.queue, mtb_queue_create(shared.device, 1, &error));
+    MAKE(called, mtb_queue_call_host_function(of.queue, ask_for_room, NULL, &of, NULL, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(called, long_enough, &error));
+    check_error(of.error, MTB_DEADLOCK, "room in the queue", "a command buffer more", __FILE__, __LINE__);
+    check_error(of.transfer_error, MTB_DEADLOCK, "room in the queue", "a transfer more", __FILE__, __LINE__);
+    CHECK(held && of.transfers > 0);
+    mtb_command_buffer_release(held);
+    mtb_command_buffer_release(called);
+    /* All of it has its turn, and the queue has room again. */
+    MAKE(called, mtb_queue_call_host_function(of.queue, ignore, NULL, NULL, NULL, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(called, long_enough, &error));
+    mtb_command_buffer_release(called);
+    mtb_queue_release(of.queue);
+}
+
+const test memory_callback_tests[] = {
+    {"memory callbacks: host functions do not wait for what waits for them",
+     host_functions_do_not_wait_for_what_waits_for_them},
+    {"memory callbacks: callbacks do not wait for what waits for them", callbacks_do_not_wait_for_what_waits_for_them},
+    {"memory callbacks: another queue may be waited for, the own command buffer not",
+     a_callback_may_wait_for_another_queue_and_not_for_its_own_command_buffer},
+    {"memory callbacks: a full queue is an error inside its callbacks", a_full_queue_is_an_error_inside_its_callbacks},
+    {NULL, NULL},
+};
