@@ -9,7 +9,8 @@ void SMTLExecuteCommandBuffer(smtl_work *work);
 
 @interface SMTLCommandBuffer (Execution)
 - (void)execute;
-- (void)finish;
+/* `aside`: on a thread that has stepped aside for it. */
+- (void)finishAside:(bool)aside;
 - (void)callScheduledHandlers;
 @end
 

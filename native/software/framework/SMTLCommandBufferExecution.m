@@ -25,7 +25,7 @@ static SMTLCommandBuffer *buffer_of(smtl_work *work)
 
 static void run_finish(smtl_work *work)
 {
-    [buffer_of(work) finish];
+    [buffer_of(work) finishAside:false];
 }
 
 static void run_scheduled_handlers(smtl_work *work)
@@ -136,21 +136,23 @@ static NSString *describe(NSUInteger code, NSString *detail)
     store_time(&_kernelEndTime, now());
     [self executeCommands];
 
-    /* Handlers get a thread of their own, so that a slow one does not hold up the queue; while that thread is behind,
-     * command buffers without handlers queue up there too, so that they complete in order. */
-    if (handler_thread == NULL && __atomic_load_n(&core->completing, __ATOMIC_ACQUIRE) > 0) {
+    /* Handlers do not run on the thread that executes, so that a slow one does not hold up the queue; while the other
+     * thread is behind, command buffers without handlers queue up there too, so that they complete in order. */
+    bool others_complete = __atomic_fetch_add(&core->completing, 1, __ATOMIC_ACQ_REL) > 0;
+    if (handler_thread == NULL && others_complete) {
         handler_thread = smtl_queue_core_completion_worker(core);
     }
-    __atomic_fetch_add(&core->completing, 1, __ATOMIC_ACQ_REL);
-    if (handler_thread != NULL) {
+    bool aside = handler_thread != NULL && !others_complete && _scheduledHandlers.count == 0 &&
+                 smtl_queue_core_step_aside(core);
+    if (handler_thread != NULL && !aside) {
         _work.work.run = run_finish;
         smtl_worker_post(handler_thread, &_work.work);
     } else {
-        [self finish];
+        [self finishAside:aside];
     }
 }
 
-- (void)finish
+- (void)finishAside:(bool)aside
 {
     smtl_queue_core *core = _queue->_core;
     smtl_completion *completion = _completion;
@@ -171,6 +173,9 @@ static NSString *describe(NSUInteger code, NSString *detail)
     @autoreleasepool {
         [self releaseWork];
         [self release];
+    }
+    if (aside) {
+        smtl_queue_core_step_back(core);
     }
     __atomic_fetch_sub(&core->completing, 1, __ATOMIC_ACQ_REL);
     smtl_completion_set_finished(completion);

@@ -9,6 +9,7 @@ void SMTLHandOver(smtl_queue_core *core)
         if (core->first == nil) {
             core->last = nil;
         }
+        core->handed_over++;
         smtl_turn_announce(&core->turn);
         smtl_worker_post(core->worker, &buffer->_work.work);
     }

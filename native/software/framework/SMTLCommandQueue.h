@@ -22,7 +22,9 @@ typedef struct {
     SMTLCommandBuffer *last;
     smtl_worker *worker;     /* executes command buffers */
     smtl_worker *completion; /* runs handlers; made when the first is needed */
-    uint64_t completing;     /* command buffers handed to `completion` and not yet through */
+    uint64_t completing;     /* executed command buffers that are not yet through their handlers */
+    uint64_t handed_over;    /* command buffers given to a worker so far */
+    uint64_t stepped_aside_at; /* `handed_over` at that time */
     smtl_chunk_pool chunks;
     smtl_turn turn;
     smtl_order *order; /* for the sanitizer; NULL while it is off */
@@ -33,6 +35,12 @@ void smtl_queue_core_release(smtl_queue_core *core);
 void smtl_queue_core_free_slot(smtl_queue_core *core);
 /* The thread for handlers; NULL where the system gives none. */
 smtl_worker *smtl_queue_core_completion_worker(smtl_queue_core *core);
+/* For the executing thread, while none of the queue's command buffers completes: where none waits for it either, it may run
+ * handlers itself, which saves a change of threads, and the other thread executes what is committed from now on. False
+ * where one waits. */
+bool smtl_queue_core_step_aside(smtl_queue_core *core);
+/* It executes again, unless something was committed meanwhile: then the threads have changed roles. */
+void smtl_queue_core_step_back(smtl_queue_core *core);
 
 @interface SMTLCommandQueue : SMTLObject <MTLCommandQueue> {
 @public

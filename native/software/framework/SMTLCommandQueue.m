@@ -59,6 +59,34 @@ smtl_worker *smtl_queue_core_completion_worker(smtl_queue_core *core)
     return worker;
 }
 
+static void change_roles(smtl_queue_core *core)
+{
+    smtl_worker *executing = core->completion;
+    core->completion = core->worker;
+    core->worker = executing;
+}
+
+bool smtl_queue_core_step_aside(smtl_queue_core *core)
+{
+    pthread_mutex_lock(&core->mutex);
+    bool is_free = !smtl_worker_has_work(core->worker);
+    if (is_free) {
+        change_roles(core);
+        core->stepped_aside_at = core->handed_over;
+    }
+    pthread_mutex_unlock(&core->mutex);
+    return is_free;
+}
+
+void smtl_queue_core_step_back(smtl_queue_core *core)
+{
+    pthread_mutex_lock(&core->mutex);
+    if (core->handed_over == core->stepped_aside_at) {
+        change_roles(core);
+    }
+    pthread_mutex_unlock(&core->mutex);
+}
+
 static smtl_queue_core *make_core(NSUInteger slots)
 {
     smtl_queue_core *core = calloc(1, sizeof *core);

@@ -2,6 +2,8 @@
 #ifndef SMTL_WORKER_H
 #define SMTL_WORKER_H
 
+#include <stdbool.h>
+
 typedef struct smtl_worker smtl_worker;
 
 /* One piece of work, embedded in what it works on: posting allocates nothing. */
@@ -13,6 +15,8 @@ typedef struct smtl_work {
 /* NULL where the system gives no thread. */
 smtl_worker *smtl_worker_create(const char *name);
 void smtl_worker_post(smtl_worker *worker, smtl_work *work);
+/* Whether anything is posted that has not begun. */
+bool smtl_worker_has_work(smtl_worker *worker);
 /* Gives the worker up: what was posted still runs, then the thread ends. Callable from the worker's own thread. */
 void smtl_worker_release(smtl_worker *worker);
 

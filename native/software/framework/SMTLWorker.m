@@ -4,7 +4,6 @@
 #import <Foundation/Foundation.h>
 #include <objc/thr.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define NAME_CAPACITY 16 /* what Linux keeps of a thread's name */
@@ -105,6 +104,14 @@ void smtl_worker_post(smtl_worker *worker, smtl_work *work)
     worker->last = &work->next;
     pthread_cond_signal(&worker->wake);
     pthread_mutex_unlock(&worker->mutex);
+}
+
+bool smtl_worker_has_work(smtl_worker *worker)
+{
+    pthread_mutex_lock(&worker->mutex);
+    bool has_work = worker->first != NULL;
+    pthread_mutex_unlock(&worker->mutex);
+    return has_work;
 }
 
 void smtl_worker_release(smtl_worker *worker)

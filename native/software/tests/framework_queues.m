@@ -1,4 +1,4 @@
-/* Command queues and command buffers: order, status, handlers, limits, lifetimes. */
+/* Command queues and command buffers: order, status, limits, lifetimes. */
 #include "framework_test.h"
 #include <pthread.h>
 
@@ -82,80 +82,6 @@ static void test_abandoned(void)
         CHECK([behind status] == MTLCommandBufferStatusCompleted);
         [behind release];
     }
-    [queue release];
-}
-
-static void test_handlers(void)
-{
-    id<MTLCommandQueue> queue = [device newCommandQueue];
-    for (int round = 0; round < 200; round++) {
-        @autoreleasepool {
-            __block int scheduled = 0;
-            __block int completed = 0;
-            __block BOOL other_thread = NO;
-            pthread_t here = pthread_self();
-            id<MTLCommandBuffer> buffer = [queue commandBuffer];
-            [buffer addScheduledHandler:^(id<MTLCommandBuffer> handed) {
-              CHECK(handed == buffer && [handed status] >= MTLCommandBufferStatusScheduled);
-              scheduled++;
-            }];
-            for (int i = 0; i < 3; i++) {
-                [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-                  CHECK([handed status] == MTLCommandBufferStatusCompleted);
-                  CHECK(scheduled == 1 && completed == i);
-                  completed++;
-                  other_thread = !pthread_equal(here, pthread_self());
-                  /* A pool is there, and a wait for oneself returns. */
-                  [[[NSObject alloc] init] autorelease];
-                  [handed waitUntilCompleted];
-                }];
-            }
-            [buffer commit];
-            [buffer waitUntilCompleted];
-            CHECK(completed == 3 && other_thread);
-        }
-    }
-    [queue release];
-}
-
-/* A handler that takes its time holds up neither the queue nor a handler-less command buffer's execution. */
-static void test_slow_handler(void)
-{
-    id<MTLCommandQueue> queue = [device newCommandQueue];
-    id<MTLSharedEvent> event = [device newSharedEvent];
-    id<MTLCommandBuffer> slow = [queue commandBuffer];
-    [slow addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-      (void)handed;
-      CHECK([event waitUntilSignaledValue:1 timeoutMS:10000]);
-    }];
-    id<MTLCommandBuffer> next = [queue commandBuffer];
-    [next encodeSignalEvent:event value:1];
-    [slow commit];
-    [next commit];
-    [next waitUntilCompleted];
-    /* In order: who waits for the second finds the first through. */
-    CHECK([slow status] == MTLCommandBufferStatusCompleted);
-    [slow waitUntilCompleted];
-    [event release];
-    [queue release];
-}
-
-static void test_raising_handler(void)
-{
-    id<MTLCommandQueue> queue = [device newCommandQueue];
-    __block BOOL second = NO;
-    id<MTLCommandBuffer> buffer = [queue commandBuffer];
-    [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-      (void)handed;
-      [NSException raise:@"Test" format:@"this report belongs to the test"];
-    }];
-    [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-      (void)handed;
-      second = YES;
-    }];
-    [buffer commit];
-    [buffer waitUntilCompleted];
-    CHECK(second);
     [queue release];
 }
 
@@ -351,9 +277,6 @@ int main(void)
         RUN(test_status);
         RUN(test_enqueue_order);
         RUN(test_abandoned);
-        RUN(test_handlers);
-        RUN(test_slow_handler);
-        RUN(test_raising_handler);
         RUN(test_limit);
         RUN(test_release_while_running);
         RUN(test_unretained);
