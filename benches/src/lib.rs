@@ -1,6 +1,7 @@
 //! What the benchmarks share.
 
 pub mod beside;
+pub mod calls;
 pub mod contenders;
 pub mod data;
 pub mod opening;
