@@ -28,8 +28,8 @@ impl Committed {
     }
 
     /// Whether it has completed, what the CPU does for it included, and the note of a failure has been taken.
-    pub(super) fn is_done(&self) -> bool {
-        self.fate.is_done.load(Ordering::Acquire)
+    pub(super) fn has_ended(&self) -> bool {
+        self.fate.has_ended.load(Ordering::Acquire)
     }
 
     /// Waits until it has completed, and the note of a failure has been taken.
@@ -84,14 +84,14 @@ impl Sticky {
 
 /// How a command buffer ends: shared with the callback that is told.
 pub(super) struct Fate {
-    is_done: AtomicBool,
+    has_ended: AtomicBool,
     sticky: Sticky,
 }
 
 impl Fate {
     pub(super) fn new(sticky: &Sticky) -> Arc<Fate> {
         Arc::new(Fate {
-            is_done: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
             sticky: sticky.clone(),
         })
     }
@@ -119,7 +119,7 @@ impl Fate {
             let error = unsafe { Error::from_borrowed(error) };
             self.sticky.set(Failed::from(error).code);
         }
-        self.is_done.store(true, Ordering::Release);
+        self.has_ended.store(true, Ordering::Release);
     }
 }
 

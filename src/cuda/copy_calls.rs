@@ -179,12 +179,20 @@ unsafe fn copy(
         sys::MTB_HOST_COPIED
     };
     let transfer = Transfer::new(stream)?;
+    let size = (rows.width, rows.height);
     // SAFETY: the caller's promise. Pageable memory that is written to is waited for.
-    unsafe { transfer.copy(places.0, places.1, (rows.width, rows.height), host) }?;
-    if runs {
-        transfer.run()
-    } else {
-        transfer.commit().map(drop)
+    let copied = unsafe { transfer.copy(places.0, places.1, size, host) };
+    match copied {
+        // No room to stage a pageable source: it is read in its turn then, while the caller waits.
+        Err(failed) if failed.code == cudaErrorMemoryAllocation && source.is_pageable() => {
+            let host = sys::MTB_HOST_BORROWED;
+            // SAFETY: the caller's promise, until the call returns.
+            unsafe { transfer.copy(places.0, places.1, size, host) }?;
+            transfer.run()
+        }
+        Err(failed) => Err(failed),
+        Ok(()) if runs => transfer.run(),
+        Ok(()) => transfer.commit(),
     }
 }
 

@@ -86,7 +86,7 @@ unsafe fn get_attribute(value: *mut c_int, attribute: c_int, device: c_int) -> O
 }
 
 unsafe fn synchronize() -> Outcome {
-    Context::current()?.synchronize()
+    Device::current()?.context_in_any_state()?.synchronize()
 }
 
 unsafe fn reset() -> Outcome {

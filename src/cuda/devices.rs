@@ -124,13 +124,18 @@ impl Device {
 
     /// What the device has, made at its first use. Fails with what the device's earlier work failed with.
     pub(super) fn context(&'static self) -> Outcome<Arc<Context>> {
-        let mut slot = lock(&self.context);
-        let context = match &*slot {
-            Some(context) => context.clone(),
-            None => slot.insert(Context::new(self)?).clone(),
-        };
+        let context = self.context_in_any_state()?;
         context.sticky.check()?;
         Ok(context)
+    }
+
+    /// The same, failed or not.
+    pub(super) fn context_in_any_state(&'static self) -> Outcome<Arc<Context>> {
+        let mut slot = lock(&self.context);
+        Ok(match &*slot {
+            Some(context) => context.clone(),
+            None => slot.insert(Context::new(self)?).clone(),
+        })
     }
 
     /// What the device has, where it has been used, failed or not.

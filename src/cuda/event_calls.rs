@@ -38,7 +38,7 @@ impl Event {
             let message = "the event was not recorded, or was made to keep no time";
             Failed::new(cudaErrorInvalidResourceHandle, message)
         })?;
-        if !marker.commands.is_done() {
+        if !marker.commands.has_ended() {
             return Err(cudaErrorNotReady.into());
         }
         Ok(marker.commands.end_time())
@@ -130,10 +130,10 @@ unsafe fn query(event: cudaEvent_t) -> Outcome {
     let event = EVENTS.get(event)?;
     event.context.sticky.check()?;
     match event.recorded() {
-        Some(marker) if !marker.commands.is_done() => Err(cudaErrorNotReady.into()),
+        Some(marker) if !marker.commands.has_ended() => Err(cudaErrorNotReady.into()),
         Some(marker) => {
             // At once: this takes note of what has failed.
-            marker.commands.wait()?;
+            marker.wait()?;
             event.context.sticky.check()
         }
         None => Ok(()),
@@ -143,7 +143,7 @@ unsafe fn query(event: cudaEvent_t) -> Outcome {
 unsafe fn synchronize(event: cudaEvent_t) -> Outcome {
     let event = EVENTS.get(event)?;
     if let Some(marker) = event.recorded() {
-        marker.commands.wait()?;
+        marker.wait()?;
     }
     event.context.sticky.check()
 }

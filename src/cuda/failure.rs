@@ -140,6 +140,8 @@ pub(super) fn call(body: impl FnOnce() -> Outcome) -> cudaError_t {
     }
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => cudaSuccess,
+        // As CUDA has it: an answer, and no error for cudaGetLastError.
+        Ok(Err(failed)) if failed.code == cudaErrorNotReady => failed.code,
         Ok(Err(failed)) => note(failed),
         Err(payload) => {
             // A payload may panic when it is dropped.

@@ -80,11 +80,11 @@ impl Fill {
         // As memset takes it.
         let value = self.value as u8;
         transfer.fill(place, (self.width, self.height), value)?;
-        let committed = transfer.commit()?;
         if waits && !memory.is_device() {
-            committed.wait()?;
+            transfer.commit_and_wait()
+        } else {
+            transfer.commit()
         }
-        stream.context.sticky.check()
     }
 }
 

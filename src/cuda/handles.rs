@@ -56,19 +56,25 @@ fn per_thread(context: &Arc<Context>) -> Outcome<Arc<Stream>> {
     })
 }
 
-/// The stream that a call means.
+/// The stream that a call means. Fails with what its device's work has failed with.
 pub(super) fn stream(default: DefaultStream, handle: cudaStream_t) -> Outcome<Arc<Stream>> {
+    let stream = stream_in_any_state(default, handle)?;
+    stream.context.sticky.check()?;
+    Ok(stream)
+}
+
+/// The same for calls that wait: the work may use the program's memory, failed or not.
+pub(super) fn stream_in_any_state(
+    default: DefaultStream,
+    handle: cudaStream_t,
+) -> Outcome<Arc<Stream>> {
     let default = match (handle.addr(), default) {
         (0, default) => default,
         (cudaStreamLegacy, _) => DefaultStream::Legacy,
         (cudaStreamPerThread, _) => DefaultStream::PerThread,
-        _ => {
-            let stream = STREAMS.get(handle)?;
-            stream.context.sticky.check()?;
-            return Ok(stream);
-        }
+        _ => return STREAMS.get(handle),
     };
-    let context = Device::current()?.context()?;
+    let context = Device::current()?.context_in_any_state()?;
     match default {
         DefaultStream::Legacy => context.legacy(),
         DefaultStream::PerThread => per_thread(&context),

@@ -8,7 +8,7 @@ use super::codes::*;
 use super::commands::{Committed, Fate};
 use super::failure::{Failed, Outcome, as_host_function, require};
 use super::handles::{DefaultStream, stream};
-use super::stream::Stream;
+use super::stream::{Ends, Stream};
 use super::types::*;
 use crate::callback::contain_panic;
 use crate::error::Error;
@@ -44,17 +44,15 @@ enum Function {
 struct HostCall {
     function: Function,
     user_data: *mut c_void,
-    /// The work just before.
-    earlier: Option<Arc<Committed>>,
+    /// The work before.
+    earlier: Ends,
     fate: Arc<Fate>,
 }
 
 impl HostCall {
     fn call(&self) {
-        // Done by now; this waits for the note of its failure. Where the wait fails there is no such note to be had.
-        if let Some(earlier) = &self.earlier {
-            _ = earlier.wait();
-        }
+        // Done by now; this waits for the notes of failures. Where the wait fails there is none to be had.
+        _ = self.earlier.wait();
         let state = self.fate.device_failure();
         match self.function {
             Function::Host(_) if state != cudaSuccess => {}
@@ -106,12 +104,12 @@ unsafe extern "C" fn release(context: *mut c_void) {
 }
 
 fn enqueue(stream: &Stream, function: Function, user_data: *mut c_void) -> Outcome {
-    stream.enqueue(|earlier| {
+    stream.enqueue_after(|state| {
         let fate = Fate::new(&stream.context.sticky);
         let call = HostCall {
             function,
             user_data,
-            earlier: earlier.cloned(),
+            earlier: state.ends(),
             fate: fate.clone(),
         };
         let context: *mut c_void = Box::into_raw(Box::new(call)).cast();

@@ -292,7 +292,7 @@ unsafe fn launch(
     }
     let memory = threadgroup_memory(&pipeline, shared_bytes)?;
     let indirect = indirect_buffers(context)?;
-    stream.enqueue(|_| {
+    stream.enqueue(|| {
         commit(stream.queue(), &context.sticky, |commands| {
             let size = |size: dim3| sys::mtb_size {
                 width: size.x as usize,

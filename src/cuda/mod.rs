@@ -11,6 +11,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod allocation;
+mod awaited;
 mod calls;
 mod codes;
 mod commands;

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::awaited::Awaited;
 use super::commands::{Committed, commit};
 use super::devices::{Context, lock};
 use super::failure::Outcome;
@@ -29,9 +30,21 @@ pub(super) type Timeline = Arc<Handle<sys::mtb_event>>;
 /// A point of a stream: reached when all that was committed to it before is done.
 #[derive(Clone)]
 pub(super) struct Marker {
-    pub(super) timeline: Timeline,
+    /// The stream's number.
+    pub(super) stream: u64,
+    timeline: Timeline,
     pub(super) value: u64,
     pub(super) commands: Arc<Committed>,
+    /// What the stream had waited for until then.
+    pub(super) awaited: Awaited,
+}
+
+impl Marker {
+    /// Waits until it is reached, and all that comes before it has ended.
+    pub(super) fn wait(&self) -> Outcome {
+        self.commands.wait()?;
+        self.awaited.wait()
+    }
 }
 
 /// How a stream and the legacy default stream wait for each other.
@@ -43,13 +56,18 @@ pub(super) enum Role {
     NonBlocking,
 }
 
-/// How far a stream is: so many pieces of work, and the marker after them where they are not done.
+/// How far a stream is: so many pieces of work, and the marker after them where they have not ended.
 struct Point {
     work: u64,
     marker: Option<Marker>,
+    awaited: Awaited,
 }
 
+/// Numbers for streams, never given twice.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
 pub(super) struct Stream {
+    number: u64,
     pub(super) context: Arc<Context>,
     pub(super) flags: u32,
     role: Role,
@@ -71,6 +89,31 @@ pub(super) struct State {
     marker: Option<(u64, Marker)>,
     value: u64,
     held: VecDeque<Arc<Committed>>,
+    awaited: Awaited,
+}
+
+impl State {
+    /// What the present end of the stream comes after: its last work, and what it has waited for.
+    pub(super) fn ends(&self) -> Ends {
+        Ends {
+            last: self.last.clone(),
+            awaited: self.awaited.clone(),
+        }
+    }
+}
+
+/// The work that a point of a stream comes after.
+pub(super) struct Ends {
+    last: Option<Arc<Committed>>,
+    awaited: Awaited,
+}
+
+impl Ends {
+    /// Waits until all of it has ended, failed or not.
+    pub(super) fn wait(&self) -> Outcome {
+        self.last.iter().try_for_each(|commands| commands.wait())?;
+        self.awaited.wait()
+    }
 }
 
 impl Stream {
@@ -84,6 +127,7 @@ impl Stream {
             )
         };
         let stream = Arc::new(Stream {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             context: context.clone(),
             flags,
             role,
@@ -102,13 +146,18 @@ impl Stream {
         &self.queue
     }
 
-    /// Commits one piece of work, after what it has to be ordered after. `work` is told what stands just before it.
-    pub(super) fn enqueue(
+    /// Commits one piece of work, after what it has to be ordered after.
+    pub(super) fn enqueue(&self, work: impl FnOnce() -> Outcome<Arc<Committed>>) -> Outcome {
+        self.enqueue_after(|_| work())
+    }
+
+    /// The same, where `work` wants to know what stands before it.
+    pub(super) fn enqueue_after(
         &self,
-        work: impl FnOnce(Option<&Arc<Committed>>) -> Outcome<Arc<Committed>>,
+        work: impl FnOnce(&State) -> Outcome<Arc<Committed>>,
     ) -> Outcome {
         let mut state = self.begin()?;
-        let commands = work(state.last.as_ref())?;
+        let commands = work(&state)?;
         self.note(&mut state, commands);
         Ok(())
     }
@@ -128,9 +177,9 @@ impl Stream {
         let point = legacy.point_after(self.legacy_seen.load(Ordering::Acquire))?;
         let mut state = lock(&self.state);
         if let Some(point) = point.filter(|p| p.work > self.legacy_seen.load(Ordering::Acquire)) {
+            state.awaited.join(&point.awaited);
             if let Some(marker) = point.marker {
-                let waits = self.commit_waits(&[marker])?;
-                self.note(&mut state, waits);
+                self.commit_waits(&mut state, &[marker])?;
             }
             self.legacy_seen.store(point.work, Ordering::Release);
         }
@@ -146,14 +195,14 @@ impl Stream {
                 continue;
             }
             let point = stream.point_after(stream.seen_by_legacy.load(Ordering::Acquire))?;
-            if let Some(Point { work, marker }) = point {
-                markers.extend(marker);
-                seen.push((stream, work));
+            if let Some(point) = point {
+                markers.extend(point.marker);
+                state.awaited.join(&point.awaited);
+                seen.push((stream, point.work));
             }
         }
         if !markers.is_empty() {
-            let waits = self.commit_waits(&markers)?;
-            self.note(&mut state, waits);
+            self.commit_waits(&mut state, &markers)?;
         }
         for (stream, work) in seen {
             stream.seen_by_legacy.store(work, Ordering::Release);
@@ -161,8 +210,9 @@ impl Stream {
         Ok(state)
     }
 
-    fn commit_waits(&self, markers: &[Marker]) -> Outcome<Arc<Committed>> {
-        commit(&self.queue, &self.context.sticky, |commands| {
+    /// Has what is committed later wait for markers.
+    fn commit_waits(&self, state: &mut State, markers: &[Marker]) -> Outcome {
+        let waits = commit(&self.queue, &self.context.sticky, |commands| {
             markers.iter().try_for_each(|marker| {
                 let (event, value) = (marker.timeline.as_ptr(), marker.value);
                 // SAFETY: all are live, and the command buffer is being recorded by this thread.
@@ -172,7 +222,10 @@ impl Stream {
                     })
                 }
             })
-        })
+        })?;
+        markers.iter().for_each(|marker| state.awaited.add(marker));
+        self.note(state, waits);
+        Ok(())
     }
 
     /// Counts what was committed, waits too: what is ordered after a stream is ordered after what that waits for.
@@ -204,10 +257,14 @@ impl Stream {
         let mut state = lock(&self.state);
         let work = self.work.load(Ordering::Acquire);
         let marker = match &state.last {
-            Some(last) if !last.is_done() => Some(self.marker(&mut state)?),
+            Some(last) if !last.has_ended() => Some(self.marker(&mut state)?),
             _ => None,
         };
-        Ok(Some(Point { work, marker }))
+        Ok(Some(Point {
+            work,
+            marker,
+            awaited: state.awaited.clone(),
+        }))
     }
 
     /// The marker after all work so far.
@@ -231,6 +288,8 @@ impl Stream {
         state.value = value;
         state.last = Some(commands.clone());
         let marker = Marker {
+            stream: self.number,
+            awaited: state.awaited.clone(),
             timeline: self.timeline.clone(),
             value,
             commands,
@@ -251,17 +310,19 @@ impl Stream {
 
     /// Has later work wait for `marker`.
     pub(super) fn wait_for(&self, marker: &Marker) -> Outcome {
-        if marker.commands.is_done() {
+        if marker.commands.has_ended() {
+            lock(&self.state).awaited.join(&marker.awaited);
             return Ok(());
         }
-        self.enqueue(|_| self.commit_waits(std::slice::from_ref(marker)))
+        let mut state = self.begin()?;
+        self.commit_waits(&mut state, std::slice::from_ref(marker))
     }
 
     /// Whether all work is done, that which the legacy stream would wait for included.
     pub(super) fn is_idle(&self) -> bool {
         let own = || {
             let state = lock(&self.state);
-            state.last.as_ref().is_none_or(|last| last.is_done())
+            state.last.as_ref().is_none_or(|last| last.has_ended())
         };
         if !own() {
             return false;
@@ -271,22 +332,16 @@ impl Stream {
             .all(|stream| stream.is_idle())
     }
 
-    /// Waits until all work of the stream is done, without its lock.
+    /// Waits until all work of the stream has ended, and what it was ordered after, without its lock.
     pub(super) fn wait(&self) -> Outcome {
-        let last = match self.role {
-            Role::Legacy => self.begin()?.last.clone(),
-            Role::Blocking(_) | Role::NonBlocking => lock(&self.state).last.clone(),
+        let own = match self.role {
+            Role::Legacy => self.begin()?.ends(),
+            Role::Blocking(_) | Role::NonBlocking => lock(&self.state).ends(),
         };
-        // The GPU tells this stream of the others' work by events, before their command buffers are seen to be done.
-        let others: Vec<_> = self
-            .blocking_streams()
-            .iter()
-            .filter_map(|stream| lock(&stream.state).last.clone())
-            .collect();
-        others
-            .into_iter()
-            .chain(last)
-            .try_for_each(|commands| commands.wait())
+        let others = self.blocking_streams();
+        let mut ends: Vec<Ends> = others.iter().map(|s| lock(&s.state).ends()).collect();
+        ends.push(own);
+        ends.iter().try_for_each(Ends::wait)
     }
 
     /// The streams that this one waits for: all that block, where it is the legacy stream.
@@ -305,9 +360,9 @@ impl Stream {
         self.context.sticky.check()
     }
 
-    /// Has what is committed next ordered, for work that is not committed under the stream's lock.
-    pub(super) fn order(&self) -> Outcome {
-        self.begin().map(drop)
+    /// Has what is committed next ordered, for work that is not committed under the stream's lock. Gives what it comes after.
+    pub(super) fn order(&self) -> Outcome<Ends> {
+        Ok(self.begin()?.ends())
     }
 
     /// Another stream of the same device.

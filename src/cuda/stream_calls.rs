@@ -8,7 +8,7 @@ use super::codes::*;
 use super::devices::Context;
 use super::event_calls::EVENTS;
 use super::failure::{Outcome, require};
-use super::handles::{DefaultStream, STREAMS, stream};
+use super::handles::{DefaultStream, STREAMS, stream, stream_in_any_state};
 use super::out::{Out, out};
 use super::stream::Stream;
 use super::types::*;
@@ -87,7 +87,7 @@ unsafe fn query(default: DefaultStream, handle: cudaStream_t) -> Outcome {
 }
 
 unsafe fn synchronize(default: DefaultStream, handle: cudaStream_t) -> Outcome {
-    stream(default, handle)?.synchronize()
+    stream_in_any_state(default, handle)?.synchronize()
 }
 
 unsafe fn wait_event(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::commands::{Committed, Fate, end, release_fate};
 use super::failure::{Failed, Outcome};
 use super::stream::Stream;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::handle::{Handle, check, create};
 use crate::sys;
 
@@ -59,17 +59,26 @@ impl<'a> Transfer<'a> {
     }
 
     /// Commits it after the stream's work. No thread waits.
-    pub(super) fn commit(self) -> Outcome<Arc<Committed>> {
-        let mut committed = None;
-        self.stream.enqueue(|_| {
-            let commands = self.commit_now()?;
-            committed = Some(commands.clone());
-            Ok(commands)
-        })?;
-        Ok(committed.expect("what was enqueued was committed"))
+    pub(super) fn commit(self) -> Outcome {
+        self.stream.enqueue(|| self.commit_now())
     }
 
-    fn commit_now(&self) -> Result<Arc<Committed>> {
+    /// The same, and waits.
+    pub(super) fn commit_and_wait(self) -> Outcome {
+        let mut ends = None;
+        self.stream.enqueue_after(|state| {
+            let commands = self.commit_now()?;
+            ends = Some((commands.clone(), state.ends()));
+            Ok(commands)
+        })?;
+        if let Some((commands, earlier)) = ends {
+            commands.wait()?;
+            earlier.wait()?;
+        }
+        self.stream.context.sticky.check()
+    }
+
+    fn commit_now(&self) -> Outcome<Arc<Committed>> {
         let fate = Fate::new(&self.stream.context.sticky);
         let context = fate.to_context();
         // SAFETY: the record is this thread's, and the context is one that both functions take; the call returns an owned
@@ -97,7 +106,7 @@ impl<'a> Transfer<'a> {
 
     /// Runs it after the stream's work, and waits.
     pub(super) fn run(self) -> Outcome {
-        self.stream.order()?;
+        let earlier = self.stream.order()?;
         let record = self.record.as_ptr();
         // SAFETY: the record is this thread's.
         let result = unsafe { check(|error| sys::mtb_transfer_run(record, error)) };
@@ -107,6 +116,8 @@ impl<'a> Transfer<'a> {
             return Err(failed);
         }
         result?;
+        // Done by now; this waits for the notes of failures.
+        earlier.wait()?;
         self.stream.context.sticky.check()
     }
 }

@@ -159,6 +159,107 @@ fn a_failed_copy_is_its_callers_and_the_devices() {
     });
 }
 
+/// Where a pageable source cannot be staged beside what is in use the call waits and copies, as CUDA's may.
+#[test]
+fn a_full_device_takes_copies_from_pageable_memory() {
+    const ALL: usize = 64 << 20;
+    let test = "failures::a_full_device_takes_copies_from_pageable_memory";
+    let variables = [("SOFTWARE_METAL_WORKING_SET", "67108864")];
+    in_child_with(test, &variables, || {
+        let memory = Memory::device(ALL - (1 << 20));
+        let stream = stream(cudaStreamNonBlocking);
+        let length = 4 << 20;
+        for value in 1..4u8 {
+            let bytes = vec![value; length];
+            let (to, from) = (memory.at(value as usize), bytes.as_ptr().cast());
+            // SAFETY: the vector has the bytes until the call has returned.
+            unsafe {
+                ok(cudaMemsetAsync(memory.pointer, 0, length + 8, stream));
+                let kind = cudaMemcpyHostToDevice;
+                ok(cudaMemcpyAsync(to, from, length, kind, stream));
+                drop(bytes);
+                synchronize(stream);
+            }
+            let mut back = vec![0; length];
+            let place = back.as_mut_ptr().cast();
+            // SAFETY: the vector has room for the bytes.
+            ok(unsafe { cudaMemcpy(place, to, length, cudaMemcpyDeviceToHost) });
+            assert_eq!(back, vec![value; length]);
+        }
+        ok(cudaGetLastError());
+    });
+}
+
+/// Waits for a stream's work in one of the ways there are, and gives what that says.
+fn wait_in_some_way(
+    way: u32,
+    stream: cudaStream_t,
+    memory: &Memory,
+    done: cudaEvent_t,
+) -> cudaError_t {
+    let mut told = cudaSuccess;
+    let mut bytes = [0u8; LENGTH];
+    let polled = |query: &dyn Fn() -> cudaError_t| {
+        let mut answers = std::iter::repeat_with(query);
+        answers.find(|code| *code != cudaErrorNotReady).unwrap()
+    };
+    // SAFETY: handles that are checked, memory of that length, and a function that takes what it is given.
+    unsafe {
+        match way {
+            0 => cudaStreamSynchronize(stream),
+            1 => polled(&|| cudaStreamQuery(stream)),
+            2 | 3 => match cudaEventRecord(done, stream) {
+                0 if way == 2 => cudaEventSynchronize(done),
+                0 => polled(&|| cudaEventQuery(done)),
+                code => code,
+            },
+            4 => {
+                let (to, kind) = (bytes.as_mut_ptr().cast(), cudaMemcpyDeviceToHost);
+                cudaMemcpyAsync(to, memory.pointer, LENGTH, kind, stream)
+            }
+            _ => {
+                let place = ptr::from_mut(&mut told).cast();
+                let code = cudaStreamAddCallback(stream, Some(store), place, 0);
+                let waited = cudaStreamSynchronize(stream);
+                if code == cudaSuccess { told } else { waited }
+            }
+        }
+    }
+}
+
+/// A stream that waits for another one's event, which waits for a third one's, tells the failure of that one's work: a queue
+/// goes on as soon as the event is signalled, and nobody may be told of success before the failure is known.
+#[test]
+fn a_failure_is_known_to_who_has_waited_for_its_stream() {
+    let test = "failures::a_failure_is_known_to_who_has_waited_for_its_stream";
+    in_child(test, || {
+        for round in 0..60 {
+            let memory = Memory::device(LENGTH);
+            let streams = [0; 3].map(|_| stream(cudaStreamNonBlocking));
+            let events = [0; 3].map(|_| event(cudaEventDisableTiming));
+            let [failing, between, last] = streams;
+            let gate = Gate::default();
+            fall_behind(&gate, &memory, failing);
+            faults::fail_command_buffer(1, 1);
+            // SAFETY: memory of that length, and handles that are checked.
+            unsafe {
+                ok(cudaMemsetAsync(memory.pointer, 2, LENGTH, failing));
+                ok(cudaEventRecord(events[0], failing));
+                ok(cudaStreamWaitEvent(between, events[0], 0));
+                ok(cudaEventRecord(events[1], between));
+                ok(cudaStreamWaitEvent(last, events[1], 0));
+                ok(cudaMemsetAsync(memory.pointer, 3, LENGTH, last));
+                gate.open();
+                let code = wait_in_some_way(round % 6, last, &memory, events[2]);
+                assert_eq!(code, cudaErrorLaunchFailure, "round {round}");
+                faults::reset();
+                ok(cudaDeviceReset());
+                std::mem::forget(memory);
+            }
+        }
+    });
+}
+
 #[test]
 fn a_lost_device_says_so_to_who_waits() {
     let test = "failures::a_lost_device_says_so_to_who_waits";
