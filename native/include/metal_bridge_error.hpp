@@ -1,11 +1,14 @@
-// Errors of metal_bridge.hpp, and the ownership of the C ABI's handles.
+// Errors of metal_bridge.hpp, and the ownership of the C ABI's handles and of functions that it calls back.
 #ifndef METAL_BRIDGE_ERROR_HPP
 #define METAL_BRIDGE_ERROR_HPP
 
 #include "metal_bridge.h"
 
+#include <chrono>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -19,66 +22,6 @@
 #endif
 
 namespace metal_bridge {
-
-// What went wrong and where: what the throwing calls throw, and what the others set. True where there is an error. Copies
-// share it.
-class Error : public std::exception {
-public:
-    Error() noexcept = default;
-
-    explicit operator bool() const noexcept { return status_ != MTB_OK; }
-
-    mtb_status Status() const noexcept { return status_; }
-    // The NSError code where Metal gave an error, zero otherwise.
-    int64_t Code() const noexcept { return details_ ? mtb_error_code(details_->error) : 0; }
-    // What went wrong, with the values that were at fault.
-    const char *Message() const noexcept
-    {
-        return details_ ? mtb_error_message(details_->error) : mtb_status_name(status_);
-    }
-    // The function of the C ABI that failed.
-    const char *Function() const noexcept { return details_ ? mtb_error_function(details_->error) : ""; }
-    // Function, status and message.
-    const char *what() const noexcept override { return details_ ? details_->text.c_str() : mtb_status_name(status_); }
-
-    // Takes over the error of a call that failed, or none of one that did not. A failure without an error had no memory for one.
-    static Error Take(bool failed, mtb_error *raw)
-    {
-        Error error;
-        if (!failed)
-            return error;
-        error.status_ = raw ? mtb_error_status(raw) : MTB_OUT_OF_MEMORY;
-        if (raw)
-            error.details_ = std::make_shared<const Details>(raw);
-        return error;
-    }
-
-    // An error that this header found.
-    static Error Of(mtb_status status) noexcept
-    {
-        Error error;
-        error.status_ = status;
-        return error;
-    }
-
-private:
-    struct Details {
-        explicit Details(mtb_error *raw)
-            : error(raw), text(std::string(mtb_error_function(raw)) + ": " + mtb_status_name(mtb_error_status(raw)) +
-                               ": " + mtb_error_message(raw))
-        {
-        }
-        ~Details() { mtb_error_release(error); }
-        Details(const Details &) = delete;
-        Details &operator=(const Details &) = delete;
-
-        mtb_error *error;
-        std::string text;
-    };
-
-    mtb_status status_ = MTB_OK;
-    std::shared_ptr<const Details> details_;
-};
 
 namespace detail {
 
@@ -105,6 +48,74 @@ private:
     T *raw_ = nullptr;
 };
 
+} // namespace detail
+
+// What went wrong and where: what the throwing calls throw, and what the others set. True where there is an error. Copies
+// share it.
+class Error : public std::exception {
+public:
+    Error() noexcept = default;
+
+    explicit operator bool() const noexcept { return status_ != MTB_OK; }
+
+    mtb_status Status() const noexcept { return status_; }
+    // The NSError code where Metal gave an error, zero otherwise.
+    int64_t Code() const noexcept { return details_ ? details_->code : 0; }
+    // What went wrong, with the values that were at fault.
+    const char *Message() const noexcept { return details_ ? details_->message.c_str() : mtb_status_name(status_); }
+    // The function of the C ABI that failed.
+    const char *Function() const noexcept { return details_ ? details_->function.c_str() : ""; }
+    // Function, status and message.
+    const char *what() const noexcept override { return details_ ? details_->text.c_str() : mtb_status_name(status_); }
+
+    // Takes over the error of a call that failed, or none of one that did not. A failure without an error had no memory
+    // for one.
+    static Error Take(bool failed, mtb_error *raw)
+    {
+        const detail::Handle<mtb_error, mtb_error_release> owned(raw);
+        if (!failed)
+            return Error();
+        return raw ? CopyOf(raw) : Of(MTB_OUT_OF_MEMORY);
+    }
+
+    // The same as an error that somebody else owns; none for NULL.
+    static Error CopyOf(const mtb_error *raw)
+    {
+        Error error;
+        if (!raw)
+            return error;
+        error.status_ = mtb_error_status(raw);
+        auto details = std::make_shared<Details>();
+        details->code = mtb_error_code(raw);
+        details->message = mtb_error_message(raw);
+        details->function = mtb_error_function(raw);
+        details->text = details->function + ": " + mtb_status_name(error.status_) + ": " + details->message;
+        error.details_ = std::move(details);
+        return error;
+    }
+
+    // An error that these headers found.
+    static Error Of(mtb_status status) noexcept
+    {
+        Error error;
+        error.status_ = status;
+        return error;
+    }
+
+private:
+    struct Details {
+        int64_t code = 0;
+        std::string message;
+        std::string function;
+        std::string text;
+    };
+
+    mtb_status status_ = MTB_OK;
+    std::shared_ptr<const Details> details_;
+};
+
+namespace detail {
+
 // Makes a call that returns a handle.
 template <class H, class Call> H Make(Error &error, Call call)
 {
@@ -123,6 +134,50 @@ template <class Call> bool Check(Error &error, Call call)
     return status == MTB_OK;
 }
 
+// A function of the caller's, as the context of a callback of the C ABI.
+template <class Function> class Callback {
+public:
+    // Has `call` hand the context over together with Free, which it does unless it fails.
+    template <class Call> static auto Give(Function function, Error &error, Call call) -> decltype(call(nullptr))
+    {
+        std::unique_ptr<Callback> callback(new (std::nothrow) Callback(std::move(function)));
+        if (!callback || !callback->function_) {
+            error = Error::Of(callback ? MTB_INVALID_ARGUMENT : MTB_OUT_OF_MEMORY);
+            return {};
+        }
+        auto given = call(callback.get());
+        if (given)
+            callback.release();
+        return given;
+    }
+    // Has `use` call the function. An exception must not unwind into the bridge, and there is no one to tell.
+    template <class Use> static void Call(void *context, Use use) noexcept
+    {
+#if METAL_BRIDGE_EXCEPTIONS
+        try {
+            use(static_cast<Callback *>(context)->function_);
+        } catch (...) {
+        }
+#else
+        use(static_cast<Callback *>(context)->function_);
+#endif
+    }
+    static void Free(void *context) noexcept { delete static_cast<Callback *>(context); }
+
+private:
+    explicit Callback(Function function) noexcept : function_(std::move(function)) {}
+
+    Function function_;
+};
+
+// A time as the C ABI has it: none for what is negative, and MTB_FOREVER for the longest that there is.
+inline uint64_t Nanoseconds(std::chrono::nanoseconds time) noexcept
+{
+    if (time == std::chrono::nanoseconds::max())
+        return MTB_FOREVER;
+    return time.count() > 0 ? static_cast<uint64_t>(time.count()) : 0;
+}
+
 #if METAL_BRIDGE_EXCEPTIONS
 // The result of `call`, which takes a place for its error, or that error as an exception.
 template <class Call> auto OrThrow(Call call)
@@ -136,6 +191,16 @@ template <class Call> auto OrThrow(Call call)
 #endif
 
 } // namespace detail
+
+// For calls that take a time: no end to it.
+inline constexpr std::chrono::nanoseconds Forever = std::chrono::nanoseconds::max();
+
+// Three extents, in threads or threadgroups.
+constexpr mtb_size Size(size_t width, size_t height = 1, size_t depth = 1) noexcept
+{
+    return {width, height, depth};
+}
+
 } // namespace metal_bridge
 
 #endif

@@ -89,6 +89,30 @@ static void limits_hold(void)
     mtb_memory_release(memory);
 }
 
+/* What a limit or a budget leaves is less than a block, and enough. */
+static void blocks_are_as_large_as_there_is_room(void)
+{
+    mtb_memory *memory;
+    mtb_memory_options options = {.budget = 2 * BLOCK};
+    MAKE(memory, mtb_memory_create(shared.device, &options, &error));
+    mtb_arena *arenas[2];
+    MAKE(arenas[0], mtb_arena_create(memory, MTB_STORAGE_PRIVATE, 0, BLOCK, &error));
+    MAKE(arenas[1], mtb_arena_create(memory, MTB_STORAGE_PRIVATE, 0, 0, &error));
+    mtb_buffer *small = allocate(arenas[0], BLOCK / 4), *rest = allocate(arenas[0], BLOCK / 2);
+    mtb_buffer *large = allocate(arenas[1], BLOCK);
+    mtb_pool_statistics statistics;
+    mtb_arena_get_statistics(arenas[0], &statistics);
+    CHECK(statistics.misses == 1 && statistics.high_water_bytes == BLOCK);
+    CHECK_FAILS(mtb_arena_allocate(arenas[0], BLOCK / 2, &error), MTB_OVER_BUDGET, "limit");
+    CHECK_FAILS(mtb_arena_allocate(arenas[1], BLOCK, &error), MTB_OVER_BUDGET, "budget");
+    mtb_buffer_release(small);
+    mtb_buffer_release(rest);
+    mtb_buffer_release(large);
+    for (int i = 0; i < 2; i++)
+        mtb_arena_release(arenas[i]);
+    mtb_memory_release(memory);
+}
+
 /* A place is not used again while work that was encoded uses it; buffers outlive the handles of arena and memory. */
 static void places_in_flight_are_not_reused(void)
 {
@@ -162,6 +186,7 @@ static void residency_sets_hold_buffers(void)
 const test memory_arena_tests[] = {
     {"memory arena: heaps are shared by buffers", heaps_are_shared_by_buffers},
     {"memory arena: limits hold", limits_hold},
+    {"memory arena: blocks are as large as there is room", blocks_are_as_large_as_there_is_room},
     {"memory arena: places in flight are not reused", places_in_flight_are_not_reused},
     {"memory residency: sets hold buffers", residency_sets_hold_buffers},
     {NULL, NULL},

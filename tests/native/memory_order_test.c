@@ -238,7 +238,10 @@ static void commit_next(const mtb_completion *completion, void *context)
     chain *links = context;
     CHECK(completion->status == MTB_COMMAND_BUFFER_COMPLETED);
     if (links->left-- == 0) {
-        CHECK_OK(mtb_event_signal(links->done, 1, &error));
+        /* Whoever waits may let go of the event before this call is through. */
+        mtb_event *done = mtb_event_retain(links->done);
+        CHECK_OK(mtb_event_signal(done, 1, &error));
+        mtb_event_release(done);
         return;
     }
     mtb_transfer *transfer = make_transfer(links->memory, links->queue);

@@ -147,21 +147,35 @@ void mtbi_arena_destroy(mtb_arena *arena)
     MTBI_LEAVE()
 }
 
+/* Reserves a block, or as much of it as the arena's limit and the memory's budget allow, and no less than `size`: the bytes,
+ * or zero and why not. */
+static size_t reserve_block(mtb_arena *arena, size_t size, mtb_error **error, const char *function)
+{
+    mtb_memory *memory = arena->memory;
+    pthread_mutex_lock(&memory->mutex);
+    uint64_t held = arena->statistics.bytes_in_use + arena->statistics.bytes_kept;
+    pthread_mutex_unlock(&memory->mutex);
+    uint64_t left = held < arena->limit ? arena->limit - held : 0;
+    if (size > left) {
+        mtbi_fail(error, function, MTB_OVER_BUDGET, "%zu bytes beside %llu of the arena, whose limit is %llu", size,
+                  (unsigned long long)held, (unsigned long long)arena->limit);
+        return 0;
+    }
+    size_t page = mtb_page_size();
+    size_t bytes = size > arena->block_bytes ? (size + page - 1) / page * page : arena->block_bytes;
+    if (bytes > left)
+        bytes = left;
+    if (bytes > size && !mtbi_memory_reserve(memory, bytes, NULL, function))
+        return bytes;
+    return mtbi_memory_reserve(memory, size, error, function) ? 0 : size;
+}
+
 /* A new heap with room for `size` bytes, not listed yet. NULL and why where there is no room for it. */
 static mtbi_heap *make_heap(mtb_arena *arena, size_t size, mtb_error **error, const char *function)
 {
     mtb_memory *memory = arena->memory;
-    size_t page = mtb_page_size();
-    size_t bytes = size > arena->block_bytes ? (size + page - 1) / page * page : arena->block_bytes;
-    pthread_mutex_lock(&memory->mutex);
-    uint64_t held = arena->statistics.bytes_in_use + arena->statistics.bytes_kept;
-    pthread_mutex_unlock(&memory->mutex);
-    if (held > arena->limit || bytes > arena->limit - held) {
-        mtbi_fail(error, function, MTB_OVER_BUDGET, "%zu bytes beside %llu of the arena, whose limit is %llu", bytes,
-                  (unsigned long long)held, (unsigned long long)arena->limit);
-        return NULL;
-    }
-    if (mtbi_memory_reserve(memory, bytes, error, function))
+    size_t bytes = reserve_block(arena, size, error, function);
+    if (bytes == 0)
         return NULL;
     MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
     [descriptor setSize:bytes];

@@ -2,6 +2,7 @@
 #include "check.hpp"
 #include "metal_bridge.hpp"
 
+#include <atomic>
 #include <vector>
 
 using namespace metal_bridge;
@@ -9,6 +10,70 @@ using namespace metal_bridge;
 #if METAL_BRIDGE_EXCEPTIONS
 #error "this program is compiled without exceptions"
 #endif
+
+namespace {
+
+void memory(const Device &device)
+{
+    Error error;
+    MemoryOptions options{};
+    options.budget = 1 << 20;
+    const Device small = Device::Default(options, error);
+    CHECK(!MetalBuffer::Create(small, 2 << 20, true, error) && error.Status() == MTB_OVER_BUDGET);
+    Arena arena = Arena::Create(device, false, 0, 1 << 20, error);
+    MetalBuffer scratch = arena.Allocate(64, error);
+    CHECK(scratch && !error && !arena.Allocate(2 << 20, error) && error.Status() == MTB_OVER_BUDGET);
+    const unsigned char rows[4] = {1, 2, 3, 4};
+    unsigned char back[4] = {};
+    const uint16_t pattern = 0x0909;
+    const Stream stream = Stream::Default(device);
+    CHECK(stream.FillPattern(scratch, {0, 0, 64, 1}, &pattern, 2, error));
+    CHECK(stream.CopyFromHost2D(scratch, {1, 10, 2, 2}, rows, 2, HostMemory::Copied, error));
+    CHECK(stream.CopyBuffer2D(scratch, {30, 5, 2, 2}, scratch, 1, 10, error));
+    CHECK(stream.CopyToHost2D(scratch, {30, 5, 2, 2}, back, 2, error).Wait(error));
+    CHECK(back[0] == 1 && back[3] == 4);
+    if (!device.SupportsResidencySets())
+        return;
+    ResidencySet set = ResidencySet::Create(device, error);
+    CHECK(set.Add(scratch, error) && set.Commit(error) && set.Request(std::chrono::seconds(0), error) && set.End(error));
+    CHECK(stream.AddResidencySet(set, error) && stream.RemoveResidencySet(set, error) && set.Remove(scratch, error));
+}
+
+void order(const Device &device)
+{
+    Error error, seen;
+    const Stream stream = Stream::Create(device, error);
+    const Event event = Event::Create(device, error);
+    std::atomic<int> calls{0};
+    CHECK(event.Notify(1, [&](uint64_t) { calls++; }, error) && stream.Wait(event, 1, error));
+    Batch batch = stream.Begin(error);
+    const Pending done = batch.Commit([&](const Error &result) { seen = result, calls++; }, error);
+    CHECK(stream.Signal(event, 2, error) && !done.WaitFor(std::chrono::milliseconds(1), error));
+    CHECK(error.Status() == MTB_TIMEOUT && event.Signal(1, error) && event.Wait(2, Forever, error));
+    CHECK(done.Wait(error) && !seen);
+    while (calls < 2)
+        continue;
+}
+
+void kernels(const Device &device)
+{
+    Error error;
+    const Library library = Library::FromSource(
+        device, "kernel void one(device int *out [[buffer(0)]], constant int &n [[buffer(1)]]) { *out = n; }", error);
+    const Kernel kernel = Kernel::Create(library, "one", error);
+    MetalBuffer out = MetalBuffer::Create(device, sizeof(int32_t), false, error);
+    const Grid grid = Grid::Threads(Size(1), Size(1));
+    const int32_t number = 41;
+    CHECK(Stream::Default(device).Dispatch(kernel, grid, {out, Argument::Value(number)}, error));
+    int32_t found = 0;
+    CHECK(out.CopyToHost(&found, sizeof found, 0, error) && found == 41);
+    CHECK(!Kernel::Create(library, "two", error) && error.Status() == MTB_NOT_FOUND);
+    Compute compute = Stream::Default(device).BeginCompute(error);
+    CHECK(!compute.Dispatch(kernel, grid, {}, error) && error.Status() == MTB_MISSING_ARGUMENT);
+    CHECK(compute.Dispatch(kernel, grid, {out, Argument::Value(number)}, error) && compute.Commit(error).Wait(error));
+}
+
+} // namespace
 
 int main()
 {
@@ -45,5 +110,8 @@ int main()
     bytes.back() = 5;
     CHECK(MetalMemoryUtils::CopyBuffer(buffer, shared, error) && buffer.CopyToHost(back.data(), 1000, 0, error));
     CHECK(back == bytes);
+    memory(device);
+    order(device);
+    kernels(device);
     std::puts("C++ without exceptions: fine");
 }
