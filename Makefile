@@ -6,12 +6,16 @@ PROMPT ?= Once upon a time
 # Where the software Metal is installed; the library's objects stay below Cargo's folder of products.
 PREFIX ?= /usr/local
 SOFTWARE_METAL = $(MAKE) -C native/software PREFIX="$(abspath $(PREFIX))" BUILD="$(SOFTWARE_METAL_BUILD)"
-SOFTWARE_METAL_BUILD = $(abspath $(or $(CARGO_TARGET_DIR),target))/software-metal
+PRODUCTS = $(abspath $(or $(CARGO_TARGET_DIR),target))
+SOFTWARE_METAL_BUILD = $(PRODUCTS)/software-metal
+BRIDGE = $(MAKE) -C native/bridge PREFIX="$(abspath $(PREFIX))" BUILD="$(PRODUCTS)/bridge" SOFTWARE_BUILD="$(SOFTWARE_METAL_BUILD)"
+# A Mac has a Metal.
+ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 
 .PHONY: help demo test check lint doc native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
         install-software-metal uninstall-software-metal shuffle foreign foreign-ggml foreign-mlx foreign-candle bench stress \
         setup setup-check clean \
-        cuda-programs install-cuda-runtime uninstall-cuda-runtime
+        install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime
 
 help: ## lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,14 +60,21 @@ sanitize-kernels-all: setup ## the same with all of them (not in CI: half an hou
 shuffle: setup ## the crate's suite on a software Metal that reorders what Metal leaves unordered and poisons memory
 	scripts/shuffle
 
-standalone: setup-check ## programs in Objective-C and Objective-C++ against an installed software Metal
+standalone: setup-check ## programs of users against an installed software Metal and an installed bridge
 	native/software/tests/standalone/run "$(SOFTWARE_METAL_BUILD)"
+	tests/native/installed/run
 
 install-software-metal: ## the software Metal by itself, without Rust: headers, libraries, pkg-config below PREFIX
 	$(SOFTWARE_METAL) install
 
 uninstall-software-metal: ## removes what install-software-metal put below PREFIX
 	$(SOFTWARE_METAL) uninstall
+
+install-bridge: $(call ON_SOFTWARE_METAL,install-software-metal) ## the bridge for C and C++, without Rust: headers, libraries, pkg-config below PREFIX
+	$(BRIDGE) install
+
+uninstall-bridge: $(call ON_SOFTWARE_METAL,uninstall-software-metal) ## removes what install-bridge put below PREFIX
+	$(BRIDGE) uninstall
 
 cuda-programs: setup-check ## C and C++ programs against an installed CUDA runtime, under sanitizers too
 	cudart/tests/run

@@ -37,6 +37,8 @@ PROGRAM_DIALECT := $(filter-out -fobjc-runtime=%,$(OBJC_DIALECT)) $(PROGRAM_RUNT
 OBJC_FLAGS := $(C_STANDARD) $(OBJC_DIALECT) -isystem $(SOFTWARE_BUILD)/gcc -isystem $(GNUSTEP_HEADERS)
 
 LIBRARY := $(SOFTWARE_BUILD)/libSoftwareMetal.a
+VERSION = 0.1.0
+SHARED_LIBRARY := $(SOFTWARE_BUILD)/libSoftwareMetal.so.$(VERSION)
 LIBRARY_LDLIBS := -L$(GCC_OBJC) $(LIBRARIES:%=-l%)
 
 # Whoever includes this file has a default goal of their own.
@@ -50,7 +52,7 @@ $(SOFTWARE_BUILD)/gcc/objc:
 ifneq ($(CURDIR),$(SOFTWARE))
 # Its own Makefile knows whether it is up to date.
 .PHONY: software-metal
-.PRECIOUS: $(SOFTWARE_BUILD)/lib%.a
-$(SOFTWARE_BUILD)/lib%.a: software-metal
+.PRECIOUS: $(SOFTWARE_BUILD)/lib%
+$(SOFTWARE_BUILD)/lib%: software-metal
 	@$(MAKE) --no-print-directory -C $(SOFTWARE) BUILD="$(SOFTWARE_BUILD)" SANITIZE="$(SOFTWARE_SANITIZE)" CLANG="$(CLANG)" $@
 endif

@@ -1,0 +1,47 @@
+# How the bridge is compiled, for its own Makefile and for that of its tests, which include this file after they have said where
+# products go (BUILD), which sanitizers (SANITIZE) and, on Linux, where the software Metal's go (SOFTWARE_BUILD). They link
+# $(BRIDGE_OBJECTS) with $(METAL) and $(METAL_LDLIBS) by $(CXX).
+BRIDGE := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+NATIVE := $(abspath $(BRIDGE)/..)
+
+ifeq ($(shell uname),Darwin)
+CC = clang
+CXX = clang++
+SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
+OBJC_FLAGS = -std=gnu17 -fno-objc-arc -fblocks -fobjc-exceptions
+METAL =
+METAL_LDLIBS = -framework Metal -framework Foundation -framework CoreGraphics
+else
+include $(NATIVE)/software/build.mk
+METAL := $(LIBRARY)
+METAL_LDLIBS := $(LIBRARY_LDLIBS)
+OBJC_RUNTIME := $(SOFTWARE_BUILD)/gcc/objc
+METAL_INCLUDES = -I$(SOFTWARE)/include
+endif
+
+OPTIMIZE ?= -O2 -g1
+COMMON = $(OPTIMIZE) -Wall -Wextra -fPIC -pthread -MMD -MP $(SANITIZE_FLAGS)
+CFLAGS = $(COMMON) -std=gnu17
+OBJCFLAGS = $(OBJC_FLAGS) $(COMMON)
+INCLUDES = -I$(NATIVE)/include $(METAL_INCLUDES)
+
+BRIDGE_SOURCES := $(wildcard $(BRIDGE)/*.c $(BRIDGE)/*.m $(BRIDGE)/memory/*.c $(BRIDGE)/memory/*.m)
+TRANSFER_SOURCE := $(BUILD)/generated/transfer_source.c
+BRIDGE_OBJECTS := $(BRIDGE_SOURCES:$(NATIVE)/%=$(BUILD)/%.o) $(TRANSFER_SOURCE).o
+
+$(TRANSFER_SOURCE): $(BRIDGE)/memory/transfer.metal $(NATIVE)/embed_text.sh
+	@mkdir -p $(@D)
+	sh $(NATIVE)/embed_text.sh $< mtbi_transfer_source $@
+
+$(TRANSFER_SOURCE).o: $(TRANSFER_SOURCE)
+	$(CC) $(CFLAGS) -c $< -o $@
+
+$(BUILD)/bridge/%.c.o: $(BRIDGE)/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(INCLUDES) -c $< -o $@
+
+$(BUILD)/bridge/%.m.o: $(BRIDGE)/%.m | $(OBJC_RUNTIME)
+	@mkdir -p $(@D)
+	$(CC) $(OBJCFLAGS) $(INCLUDES) -c $< -o $@
+
+-include $(BRIDGE_OBJECTS:.o=.d)
