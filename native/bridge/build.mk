@@ -45,3 +45,6 @@ $(BUILD)/bridge/%.m.o: $(BRIDGE)/%.m | $(OBJC_RUNTIME)
 	$(CC) $(OBJCFLAGS) $(INCLUDES) -c $< -o $@
 
 -include $(BRIDGE_OBJECTS:.o=.d)
+
+# Whoever includes this file has a default goal of their own.
+.DEFAULT_GOAL := all
