@@ -9,6 +9,7 @@ use super::devices::{Context, Device};
 use super::failure::{Failed, Outcome, require};
 use super::handles::{DefaultStream, stream};
 use super::pointers::Memory;
+use super::route::{alone_on, devices_of, in_turn, owners};
 use super::stream::Stream;
 use super::transfer::Transfer;
 use super::types::*;
@@ -129,14 +130,89 @@ fn check_direction(source: &Memory, destination: &Memory, kind: cudaMemcpyKind) 
     )
 }
 
-/// Copies in `stream`; `waits` says whether the call is one of the synchronous ones.
+/// The two ends of a copy.
+struct Ends {
+    source: Memory,
+    destination: Memory,
+}
+
+impl Ends {
+    /// `None` where there is nothing to copy.
+    fn of(
+        (source, destination): (*const c_void, *mut c_void),
+        rows: &Rows,
+    ) -> Outcome<Option<Ends>> {
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let is_pitched = rows.height > 1;
+        let pitches = rows.source_pitch.min(rows.destination_pitch);
+        require(
+            !is_pitched || pitches >= rows.width,
+            cudaErrorInvalidPitchValue,
+            || format!("a pitch of {pitches} bytes for rows of {}", rows.width),
+        )?;
+        let end = |pointer, pitch| Memory::at(pointer, extent(pitch, rows.width, rows.height)?);
+        Ok(Some(Ends {
+            source: end(source, rows.source_pitch)?,
+            destination: end(destination, rows.destination_pitch)?,
+        }))
+    }
+
+    fn both(&self) -> [&Memory; 2] {
+        [&self.source, &self.destination]
+    }
+
+    /// Copies in a queue that takes both; `waits` says whether the call is one of the synchronous ones.
+    ///
+    /// # Safety
+    ///
+    /// Host memory is valid: until the call returns where that waits for the copy, or the copy is done.
+    unsafe fn copy(&self, queue: &Stream, rows: &Rows, waits: bool) -> Outcome {
+        let (source, destination) = (&self.source, &self.destination);
+        let places = (
+            source.place(&queue.context, rows.source_pitch)?,
+            destination.place(&queue.context, rows.destination_pitch)?,
+        );
+        let runs = if waits {
+            !(source.is_device() && destination.is_device())
+        } else {
+            // CUDA's documentation: to pageable memory, and between host memories.
+            destination.is_pageable() || (source.is_host() && destination.is_host())
+        };
+        // The source may be gone when the call has returned.
+        let host = if runs {
+            sys::MTB_HOST_BORROWED
+        } else {
+            sys::MTB_HOST_COPIED
+        };
+        let transfer = Transfer::new(queue)?;
+        let size = (rows.width, rows.height);
+        // SAFETY: the caller's promise. Pageable memory that is written to is waited for.
+        let copied = unsafe { transfer.copy(places.0, places.1, size, host) };
+        match copied {
+            // No room to stage a pageable source: it is read in its turn then, while the caller waits.
+            Err(failed) if failed.code == cudaErrorMemoryAllocation && source.is_pageable() => {
+                let host = sys::MTB_HOST_BORROWED;
+                // SAFETY: the caller's promise, until the call returns.
+                unsafe { transfer.copy(places.0, places.1, size, host) }?;
+                transfer.run()
+            }
+            Err(failed) => Err(failed),
+            Ok(()) if runs => transfer.run(),
+            Ok(()) => transfer.commit(),
+        }
+    }
+}
+
+/// Copies in the turn of `stream`; `waits` says whether the call is one of the synchronous ones.
 ///
 /// # Safety
 ///
-/// Host memory is valid: until the call returns where that waits for the copy, or the copy is done.
+/// As for [`Ends::copy`].
 unsafe fn copy(
     stream: &Arc<Stream>,
-    (source, destination): (*const c_void, *mut c_void),
+    pointers: (*const c_void, *mut c_void),
     rows: &Rows,
     kind: cudaMemcpyKind,
     waits: bool,
@@ -146,53 +222,36 @@ unsafe fn copy(
         cudaErrorInvalidMemcpyDirection,
         || format!("there is no direction {kind}"),
     )?;
-    if rows.is_empty() {
+    let Some(ends) = Ends::of(pointers, rows)? else {
         return Ok(());
-    }
-    let is_pitched = rows.height > 1;
-    let pitches = rows.source_pitch.min(rows.destination_pitch);
-    require(
-        !is_pitched || pitches >= rows.width,
-        cudaErrorInvalidPitchValue,
-        || format!("a pitch of {pitches} bytes for rows of {}", rows.width),
-    )?;
-    let side = |pointer, pitch| Memory::at(pointer, extent(pitch, rows.width, rows.height)?);
-    let source = side(source, rows.source_pitch)?;
-    let destination = side(destination, rows.destination_pitch)?;
-    check_direction(&source, &destination, kind)?;
+    };
+    check_direction(&ends.source, &ends.destination, kind)?;
+    // SAFETY: the caller's promise.
+    unsafe { perform(stream, &ends, rows, waits, owners(&ends.both())) }
+}
 
-    let context = &stream.context;
-    let places = (
-        source.place(context, rows.source_pitch)?,
-        destination.place(context, rows.destination_pitch)?,
-    );
-    let runs = if waits {
-        !(source.is_device() && destination.is_device())
-    } else {
-        // CUDA's documentation: to pageable memory, and between host memories.
-        destination.is_pageable() || (source.is_host() && destination.is_host())
+/// Copies in the turn of `stream`, in the synchronous form alone on these devices.
+///
+/// # Safety
+///
+/// As for [`Ends::copy`].
+unsafe fn perform<'a>(
+    stream: &Arc<Stream>,
+    ends: &Ends,
+    rows: &Rows,
+    waits: bool,
+    devices: impl Iterator<Item = &'a Arc<Context>>,
+) -> Outcome {
+    let work = || {
+        in_turn(stream, &ends.both(), |queue| {
+            // SAFETY: the caller's promise.
+            unsafe { ends.copy(queue, rows, waits) }
+        })
     };
-    // The source may be gone when the call has returned.
-    let host = if runs {
-        sys::MTB_HOST_BORROWED
+    if waits {
+        alone_on(&devices_of(stream, devices), stream, work)
     } else {
-        sys::MTB_HOST_COPIED
-    };
-    let transfer = Transfer::new(stream)?;
-    let size = (rows.width, rows.height);
-    // SAFETY: the caller's promise. Pageable memory that is written to is waited for.
-    let copied = unsafe { transfer.copy(places.0, places.1, size, host) };
-    match copied {
-        // No room to stage a pageable source: it is read in its turn then, while the caller waits.
-        Err(failed) if failed.code == cudaErrorMemoryAllocation && source.is_pageable() => {
-            let host = sys::MTB_HOST_BORROWED;
-            // SAFETY: the caller's promise, until the call returns.
-            unsafe { transfer.copy(places.0, places.1, size, host) }?;
-            transfer.run()
-        }
-        Err(failed) => Err(failed),
-        Ok(()) if runs => transfer.run(),
-        Ok(()) => transfer.commit(),
+        work()
     }
 }
 
@@ -204,16 +263,9 @@ unsafe fn memcpy(
     kind: cudaMemcpyKind,
 ) -> Outcome {
     let stream = stream(default, std::ptr::null_mut())?;
+    let rows = Rows::flat(count);
     // SAFETY: the caller's promise.
-    unsafe {
-        copy(
-            &stream,
-            (source, destination),
-            &Rows::flat(count),
-            kind,
-            true,
-        )
-    }
+    unsafe { copy(&stream, (source, destination), &rows, kind, true) }
 }
 
 unsafe fn memcpy_async(
@@ -225,16 +277,9 @@ unsafe fn memcpy_async(
     handle: cudaStream_t,
 ) -> Outcome {
     let stream = stream(default, handle)?;
+    let rows = Rows::flat(count);
     // SAFETY: the caller's promise.
-    unsafe {
-        copy(
-            &stream,
-            (source, destination),
-            &Rows::flat(count),
-            kind,
-            false,
-        )
-    }
+    unsafe { copy(&stream, (source, destination), &rows, kind, false) }
 }
 
 #[expect(clippy::too_many_arguments, reason = "CUDA's")]
@@ -282,25 +327,42 @@ unsafe fn memcpy_2d_async(
     unsafe { copy(&stream, (source, destination), &rows, kind, false) }
 }
 
-/// Checks that `count` bytes from `pointer` on are memory of this device.
-fn check_owner(pointer: *const c_void, count: usize, device: c_int) -> Outcome {
-    let device = Device::at(device)?;
-    if count == 0 {
-        return Ok(());
-    }
-    let is_owner = match Memory::at(pointer, count)? {
-        // Memory of the host is every device's.
-        Memory::Known(allocation, _) => {
-            allocation.is_on_host() || allocation.context.device.index == device.index
-        }
-        Memory::Pageable(_) => false,
+/// Checks that this is memory of the device. Memory of the host is every device's.
+fn check_owner(memory: &Memory, context: &Arc<Context>) -> Outcome {
+    let is_owner = match memory.owner() {
+        Some(owner) => Arc::ptr_eq(owner, context),
+        None => !memory.is_pageable(),
     };
     require(is_owner, cudaErrorInvalidValue, || {
-        format!(
-            "{count} bytes at {pointer:p} are not of device {}",
-            device.index
-        )
+        let index = context.device.index;
+        format!("one of the pointers is to no memory of device {index}, of which it is said to be")
     })
+}
+
+/// Copies between devices in the turn of `stream`; `waits` says whether the call is the synchronous one.
+///
+/// # Safety
+///
+/// As for [`Ends::copy`].
+unsafe fn copy_peer(
+    stream: &Arc<Stream>,
+    (source, source_device): (*const c_void, c_int),
+    (destination, destination_device): (*mut c_void, c_int),
+    count: usize,
+    waits: bool,
+) -> Outcome {
+    let devices = [
+        Device::at(source_device)?.context()?,
+        Device::at(destination_device)?.context()?,
+    ];
+    let rows = Rows::flat(count);
+    let Some(ends) = Ends::of((source, destination), &rows)? else {
+        return Ok(());
+    };
+    check_owner(&ends.source, &devices[0])?;
+    check_owner(&ends.destination, &devices[1])?;
+    // SAFETY: the caller's promise.
+    unsafe { perform(stream, &ends, &rows, waits, devices.iter()) }
 }
 
 unsafe fn memcpy_peer(
@@ -311,12 +373,10 @@ unsafe fn memcpy_peer(
     source_device: c_int,
     count: usize,
 ) -> Outcome {
-    Context::current()?;
-    check_owner(destination, count, destination_device)?;
-    check_owner(source, count, source_device)?;
-    let kind = cudaMemcpyDeviceToDevice;
+    let stream = stream(default, std::ptr::null_mut())?;
+    let (source, destination) = ((source, source_device), (destination, destination_device));
     // SAFETY: the caller's promise.
-    unsafe { memcpy(default, destination, source, count, kind) }
+    unsafe { copy_peer(&stream, source, destination, count, true) }
 }
 
 unsafe fn memcpy_peer_async(
@@ -328,10 +388,8 @@ unsafe fn memcpy_peer_async(
     count: usize,
     handle: cudaStream_t,
 ) -> Outcome {
-    Context::current()?;
-    check_owner(destination, count, destination_device)?;
-    check_owner(source, count, source_device)?;
-    let kind = cudaMemcpyDeviceToDevice;
+    let stream = stream(default, handle)?;
+    let (source, destination) = ((source, source_device), (destination, destination_device));
     // SAFETY: the caller's promise.
-    unsafe { memcpy_async(default, destination, source, count, kind, handle) }
+    unsafe { copy_peer(&stream, source, destination, count, false) }
 }

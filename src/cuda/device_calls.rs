@@ -95,6 +95,11 @@ unsafe fn reset() -> Outcome {
     };
     STREAMS.remove_where(|stream| Arc::ptr_eq(&stream.context, &context));
     EVENTS.remove_where(|event| Arc::ptr_eq(&event.context, &context));
+    for other in devices::all().iter().filter_map(Device::context_in_use) {
+        for stream in other.streams() {
+            stream.carriers.forget(&context);
+        }
+    }
     context.destroy()?;
     let mut allocations = ALLOCATIONS.write().unwrap_or_else(PoisonError::into_inner);
     let freed = allocations.remove_where(|a| Arc::ptr_eq(&a.context, &context));

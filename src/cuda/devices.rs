@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use super::codes::*;
 use super::commands::Sticky;
 use super::failure::{Failed, Outcome};
-use super::stream::{Role, Stream};
+use super::stream::{Marker, Role, Stream};
 use crate::error::text;
 use crate::handle::{Handle, create};
 use crate::sys;
@@ -37,6 +37,8 @@ pub(super) struct Context {
     pub(super) sticky: Sticky,
     legacy: Mutex<Option<Arc<Stream>>>,
     streams: Mutex<Streams>,
+    /// What streams that are made later come after too.
+    fence: Mutex<Option<Marker>>,
 }
 
 #[derive(Default)]
@@ -179,6 +181,7 @@ impl Context {
             sticky: Sticky::default(),
             legacy: Mutex::default(),
             streams: Mutex::default(),
+            fence: Mutex::default(),
         });
         let legacy = Stream::new(&context, Role::Legacy, 0)?;
         *lock(&context.legacy) = Some(legacy);
@@ -201,6 +204,15 @@ impl Context {
     pub(super) fn streams(&self) -> Vec<Arc<Stream>> {
         let streams = lock(&self.streams);
         streams.all.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// The last piece of work that all later work of the device comes after.
+    pub(super) fn fence(&self) -> Option<Marker> {
+        lock(&self.fence).clone()
+    }
+
+    pub(super) fn keep_fence(&self, marker: &Marker) {
+        *lock(&self.fence) = Some(marker.clone());
     }
 
     /// Keeps a destroyed stream until its work is done.

@@ -9,6 +9,8 @@ use super::copy_calls::extent;
 use super::failure::{Outcome, require};
 use super::handles::{DefaultStream, stream};
 use super::pointers::Memory;
+use super::route::{alone_on, devices_of, in_turn, owners};
+use super::stream::Stream;
 use super::transfer::Transfer;
 use super::types::*;
 
@@ -75,8 +77,18 @@ impl Fill {
         require(!memory.is_pageable(), cudaErrorInvalidValue, || {
             format!("{:p} is in no memory of the runtime's", self.pointer)
         })?;
-        let transfer = Transfer::new(&stream)?;
-        let place = memory.place(&stream.context, self.pitch)?;
+        let fill = || in_turn(&stream, &[&memory], |queue| self.run(queue, &memory, waits));
+        if waits {
+            alone_on(&devices_of(&stream, owners(&[&memory])), &stream, fill)
+        } else {
+            fill()
+        }
+    }
+
+    /// Fills in a queue that takes the memory.
+    fn run(&self, queue: &Stream, memory: &Memory, waits: bool) -> Outcome {
+        let transfer = Transfer::new(queue)?;
+        let place = memory.place(&queue.context, self.pitch)?;
         // As memset takes it.
         let value = self.value as u8;
         transfer.fill(place, (self.width, self.height), value)?;

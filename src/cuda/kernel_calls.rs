@@ -239,8 +239,11 @@ unsafe fn binding(
     };
     let is_reachable =
         allocation.kind != Kind::Device || allocation.context.device.index == context.device.index;
-    require(is_reachable, cudaErrorInvalidValue, || {
-        format!("argument {} is memory of another device", argument.name)
+    require(is_reachable, cudaErrorPeerAccessUnsupported, || {
+        format!(
+            "argument {} is memory of device {}: Metal lets kernels use memory of their own device only, peers or not; copy it",
+            argument.name, allocation.context.device.index
+        )
     })?;
     let (buffer, start) = allocation.buffer(context)?;
     Ok(Some(Binding::Buffer(buffer, start + offset)))

@@ -34,6 +34,7 @@ mod pointers;
 mod properties;
 mod ranges;
 mod registry;
+mod route;
 mod stream;
 mod stream_calls;
 mod transfer;

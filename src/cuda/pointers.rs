@@ -81,6 +81,16 @@ impl Memory {
         self.kind() == Some(Kind::Device)
     }
 
+    /// The device whose own memory it is.
+    pub(super) fn owner(&self) -> Option<&Arc<Context>> {
+        match self {
+            Memory::Known(allocation, _) if allocation.kind == Kind::Device => {
+                Some(&allocation.context)
+            }
+            _ => None,
+        }
+    }
+
     /// As the bridge takes it, for work on this device. The buffer in it lives as long as `self` does.
     pub(super) fn place(&self, context: &Context, pitch: usize) -> Outcome<sys::mtb_place> {
         Ok(match self {

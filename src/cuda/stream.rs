@@ -13,6 +13,7 @@ use super::awaited::Awaited;
 use super::commands::{Committed, commit};
 use super::devices::{Context, lock};
 use super::failure::Outcome;
+use super::route::Carriers;
 use crate::handle::{Handle, check, create};
 use crate::sys;
 
@@ -80,6 +81,7 @@ pub(super) struct Stream {
     /// How many pieces of the legacy stream's this one waits for.
     legacy_seen: AtomicU64,
     state: Mutex<State>,
+    pub(super) carriers: Carriers,
 }
 
 #[derive(Default)]
@@ -137,8 +139,13 @@ impl Stream {
             seen_by_legacy: AtomicU64::new(0),
             legacy_seen: AtomicU64::new(0),
             state: Mutex::default(),
+            carriers: Carriers::default(),
         });
         context.add_stream(&stream);
+        // What waits for the legacy stream comes after the fence by that.
+        if let (Role::NonBlocking, Some(fence)) = (&stream.role, context.fence()) {
+            stream.wait_for(&fence)?;
+        }
         Ok(stream)
     }
 
@@ -191,7 +198,7 @@ impl Stream {
         let mut seen = Vec::new();
         let mut markers = Vec::new();
         for stream in self.context.streams() {
-            if !matches!(stream.role, Role::Blocking(_)) {
+            if !stream.waits_for_legacy() {
                 continue;
             }
             let point = stream.point_after(stream.seen_by_legacy.load(Ordering::Acquire))?;
@@ -318,6 +325,11 @@ impl Stream {
         self.commit_waits(&mut state, std::slice::from_ref(marker))
     }
 
+    /// Whether the legacy default stream and this one wait for each other.
+    pub(super) fn waits_for_legacy(&self) -> bool {
+        matches!(self.role, Role::Blocking(_))
+    }
+
     /// Whether all work is done, that which the legacy stream would wait for included.
     pub(super) fn is_idle(&self) -> bool {
         let own = || {
@@ -350,7 +362,7 @@ impl Stream {
             Role::Legacy => self.context.streams(),
             Role::Blocking(_) | Role::NonBlocking => Vec::new(),
         };
-        streams.retain(|stream| matches!(stream.role, Role::Blocking(_)));
+        streams.retain(|stream| stream.waits_for_legacy());
         streams
     }
 

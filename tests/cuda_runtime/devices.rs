@@ -46,31 +46,17 @@ fn a_device_tells_its_memory_and_the_versions() {
     }
 }
 
-fn set(device: i32) {
-    // SAFETY: a number, checked by the call.
-    ok(unsafe { cudaSetDevice(device) });
-}
-
 /// Two devices, whether they are peers or not: copies, events between their streams, host memory of both.
 fn use_two_devices(are_peers: bool) {
     let (first, mine) = (Memory::device(LENGTH), stream(0));
     let pinned = Memory::pinned(LENGTH);
     let done = event(0);
-    set(1);
+    set_device(1);
     let (second, other) = (Memory::device(LENGTH), stream(0));
-    let (mut can, mut allocated) = (
-        9,
-        cudaPointerAttributes {
-            r#type: 9,
-            device: 9,
-            devicePointer: ptr::null_mut(),
-            hostPointer: ptr::null_mut(),
-        },
-    );
+    let mut can = 9;
     // SAFETY: memory of that length, handles that are checked, places for results.
     unsafe {
-        ok(cudaPointerGetAttributes(&mut allocated, second.pointer));
-        assert_eq!(allocated.device, 1);
+        assert_eq!(attributes(second.pointer).device, 1);
         ok(cudaDeviceCanAccessPeer(&mut can, 1, 0));
         assert_eq!(can, i32::from(are_peers));
         ok(cudaDeviceCanAccessPeer(&mut can, 1, 1));
@@ -96,10 +82,10 @@ fn use_two_devices(are_peers: bool) {
 
         // A stream of one device waits for one of the other's.
         expect(cudaErrorInvalidResourceHandle, cudaEventRecord(done, other));
-        set(0);
+        set_device(0);
         ok(cudaMemsetAsync(first.pointer, 21, LENGTH, mine));
         ok(cudaEventRecord(done, mine));
-        set(1);
+        set_device(1);
         ok(cudaStreamWaitEvent(other, done, 0));
         ok(cudaMemcpyPeerAsync(
             second.pointer,
@@ -139,19 +125,19 @@ fn use_two_devices(are_peers: bool) {
             cudaErrorInvalidDevice,
             cudaMemcpyPeer(first.pointer, 2, second.pointer, 1, 8),
         );
-        set(0);
+        set_device(0);
     }
     let mut expected = [22; LENGTH];
     expected[0] = 21;
     assert_eq!(first.read(0, LENGTH), expected);
     // What one device has stays when the other one is reset.
-    set(1);
+    set_device(1);
     // SAFETY: takes nothing.
     unsafe {
         ok(cudaDeviceReset());
         expect(cudaErrorInvalidValue, cudaFree(second.pointer));
         expect(cudaErrorInvalidResourceHandle, cudaStreamDestroy(other));
-        set(0);
+        set_device(0);
         ok(cudaStreamDestroy(mine));
         ok(cudaEventDestroy(done));
     }

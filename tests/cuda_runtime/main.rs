@@ -15,3 +15,4 @@ mod pointers;
 mod random_programs;
 mod streams;
 mod support;
+mod unified_addresses;

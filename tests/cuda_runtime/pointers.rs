@@ -7,18 +7,6 @@ use metal_bridge::cuda::*;
 
 use crate::support::*;
 
-fn attributes(pointer: *const c_void) -> cudaPointerAttributes {
-    let mut attributes = cudaPointerAttributes {
-        r#type: 9,
-        device: 9,
-        devicePointer: ptr::null_mut(),
-        hostPointer: ptr::null_mut(),
-    };
-    // SAFETY: a place for the attributes.
-    ok(unsafe { cudaPointerGetAttributes(&mut attributes, pointer) });
-    attributes
-}
-
 #[test]
 fn pointers_tell_what_they_point_to() {
     let null = ptr::null_mut();

@@ -2,7 +2,8 @@
 //! the program says it: what the program orders gives the model's bytes, whatever the device does with the rest.
 //!
 //! A program keeps to what CUDA orders: before a stream touches a cell, it is made to wait for whoever has used that cell
-//! last, by an event, through the legacy default stream, or by a wait of the caller.
+//! last, by an event, through the legacy default stream, or by a wait of the caller. Where there are two devices, streams of
+//! both use all memory, whichever device is the current one, and copies of the default stream between the two order both.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -16,9 +17,8 @@ use crate::support::*;
 
 const CELLS: usize = 6;
 const CELL: usize = 1024;
-const STREAMS: usize = 5;
 
-/// How a stream and the legacy one, which is the first, wait for each other.
+/// How a stream and its device's legacy one wait for each other.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     Legacy,
@@ -26,7 +26,8 @@ enum Role {
     NonBlocking,
 }
 
-const ROLES: [Role; STREAMS] = [
+/// A device's streams. The first is what NULL means where the device is the current one.
+const ROLES: [Role; 5] = [
     Role::Legacy,
     Role::Blocking,
     Role::Blocking,
@@ -34,18 +35,25 @@ const ROLES: [Role; STREAMS] = [
     Role::NonBlocking,
 ];
 
+struct Stream {
+    device: usize,
+    role: Role,
+    handle: cudaStream_t,
+}
+
 struct Program {
     random: SmallRng,
-    streams: [cudaStream_t; STREAMS],
-    events: [cudaEvent_t; 3],
-    /// Cells of the device's memory and of pinned memory, with what each has in the model.
-    memories: [Memory; 2],
-    model: [Vec<u8>; 2],
+    streams: Vec<Stream>,
+    /// Each device's.
+    events: Vec<[cudaEvent_t; 3]>,
+    /// Cells of each device's memory, and at last of pinned memory, with what each has in the model.
+    memories: Vec<Memory>,
+    model: Vec<Vec<u8>>,
     /// For each stream, how much of each stream's work it is ordered after.
-    seen: [[u64; STREAMS]; STREAMS],
-    work: [u64; STREAMS],
+    seen: Vec<Vec<u64>>,
+    work: Vec<u64>,
     /// Who has used each cell last: the stream and how much work it had then.
-    used: [[Option<(usize, u64)>; CELLS]; 2],
+    used: Vec<[Option<(usize, u64)>; CELLS]>,
 }
 
 struct Increment {
@@ -63,27 +71,48 @@ unsafe extern "C-unwind" fn increment(context: *mut c_void) {
 }
 
 impl Program {
-    fn new() -> Program {
+    fn new(devices: usize) -> Program {
+        let (mut streams, mut events, mut memories) = (Vec::new(), Vec::new(), Vec::new());
+        for device in 0..devices {
+            set_device(device);
+            streams.extend(ROLES.map(|role| Stream {
+                device,
+                role,
+                handle: match role {
+                    Role::Legacy => ptr::null_mut(),
+                    Role::Blocking => stream(cudaStreamDefault),
+                    Role::NonBlocking => stream(cudaStreamNonBlocking),
+                },
+            }));
+            events.push([0, cudaEventDisableTiming, cudaEventDisableTiming].map(event));
+            memories.push(Memory::device(CELLS * CELL));
+        }
+        memories.push(Memory::pinned(CELLS * CELL));
         Program {
             random: SmallRng::seed_from_u64(0),
-            streams: [
-                ptr::null_mut(),
-                stream(cudaStreamDefault),
-                stream(cudaStreamDefault),
-                stream(cudaStreamNonBlocking),
-                stream(cudaStreamNonBlocking),
-            ],
-            events: [
-                event(0),
-                event(cudaEventDisableTiming),
-                event(cudaEventDisableTiming),
-            ],
-            memories: [Memory::device(CELLS * CELL), Memory::pinned(CELLS * CELL)],
-            model: [vec![0; CELLS * CELL], vec![0; CELLS * CELL]],
-            seen: [[0; STREAMS]; STREAMS],
-            work: [0; STREAMS],
-            used: [[None; CELLS]; 2],
+            model: vec![vec![0; CELLS * CELL]; memories.len()],
+            seen: vec![vec![0; streams.len()]; streams.len()],
+            work: vec![0; streams.len()],
+            used: vec![[None; CELLS]; memories.len()],
+            streams,
+            events,
+            memories,
         }
+    }
+
+    fn devices(&self) -> usize {
+        self.events.len()
+    }
+
+    /// The handle of a stream, for a call that may be made with any current device if NULL does not have to be this one's.
+    fn handle(&mut self, stream: usize) -> cudaStream_t {
+        let any = self.random.random_range(0..self.devices());
+        let stream = &self.streams[stream];
+        set_device(match stream.role {
+            Role::Legacy => stream.device,
+            Role::Blocking | Role::NonBlocking => any,
+        });
+        stream.handle
     }
 
     fn place(&self, memory: usize, cell: usize) -> *mut c_void {
@@ -92,7 +121,7 @@ impl Program {
 
     /// `stream` is ordered after the first `work` pieces of `other`, and after all that these were ordered after.
     fn learn(&mut self, stream: usize, other: usize) {
-        for third in 0..STREAMS {
+        for third in 0..self.streams.len() {
             self.seen[stream][third] = self.seen[stream][third].max(self.seen[other][third]);
         }
         self.seen[stream][other] = self.work[other];
@@ -100,28 +129,40 @@ impl Program {
 
     /// What a piece of work of `stream` is ordered after by itself.
     fn learn_from_legacy(&mut self, stream: usize) {
-        match ROLES[stream] {
-            Role::Legacy => {
-                for other in (0..STREAMS).filter(|other| ROLES[*other] == Role::Blocking) {
-                    self.learn(stream, other);
-                }
-            }
-            Role::Blocking => self.learn(stream, 0),
-            Role::NonBlocking => {}
+        let device = self.streams[stream].device;
+        let are_blocking = |other: &Stream| other.device == device && other.role == Role::Blocking;
+        let others: Vec<usize> = match self.streams[stream].role {
+            Role::Legacy => self.positions(are_blocking),
+            Role::Blocking => vec![self.legacy(device)],
+            Role::NonBlocking => Vec::new(),
+        };
+        for other in others {
+            self.learn(stream, other);
         }
+    }
+
+    fn positions(&self, are_wanted: impl Fn(&Stream) -> bool) -> Vec<usize> {
+        let all = 0..self.streams.len();
+        all.filter(|position| are_wanted(&self.streams[*position]))
+            .collect()
+    }
+
+    fn legacy(&self, device: usize) -> usize {
+        device * ROLES.len()
     }
 
     /// Has `stream` wait for `other`, as the program may.
     fn wait_for(&mut self, stream: usize, other: usize) {
-        let event = self.events[self.random.random_range(0..3)];
+        let event = self.events[self.streams[other].device][self.random.random_range(0..3)];
+        let handle = self.handle(other);
         // SAFETY: handles, checked by the calls.
         unsafe {
             if self.random.random_ratio(1, 12) {
-                ok(cudaStreamSynchronize(self.streams[other]));
+                ok(cudaStreamSynchronize(handle));
             } else {
                 self.learn_from_legacy(other);
-                ok(cudaEventRecord(event, self.streams[other]));
-                ok(cudaStreamWaitEvent(self.streams[stream], event, 0));
+                ok(cudaEventRecord(event, handle));
+                ok(cudaStreamWaitEvent(self.handle(stream), event, 0));
             }
         }
         self.learn(stream, other);
@@ -139,17 +180,55 @@ impl Program {
         self.used[memory][cell] = Some((stream, self.work[stream] + 1));
     }
 
+    /// A copy between two devices' cells that names no stream: after all work of both, and before all that comes.
+    fn copy_in_order_of_all(&mut self) {
+        let current = self.random.random_range(0..2);
+        let legacy = self.legacy(current);
+        let (from, to) = (
+            self.random.random_range(0..CELLS),
+            self.random.random_range(0..CELLS),
+        );
+        let places = (self.place(1 - current, to), self.place(current, from));
+        set_device(current);
+        // SAFETY: the cells have the bytes.
+        ok(unsafe {
+            if self.random.random() {
+                let (this, other) = (current as i32, 1 - current as i32);
+                cudaMemcpyPeer(places.0, other, places.1, this, CELL)
+            } else {
+                cudaMemcpy(places.0, places.1, CELL, cudaMemcpyDefault)
+            }
+        });
+        let bytes = self.model[current][from * CELL..(from + 1) * CELL].to_vec();
+        self.model[1 - current][to * CELL..(to + 1) * CELL].copy_from_slice(&bytes);
+        for stream in 0..self.streams.len() {
+            self.learn(legacy, stream);
+        }
+        self.work[legacy] += 1;
+        self.seen[legacy][legacy] = self.work[legacy];
+        for stream in 0..self.streams.len() {
+            self.learn(stream, legacy);
+        }
+        for (memory, cell) in [(current, from), (1 - current, to)] {
+            self.used[memory][cell] = Some((legacy, self.work[legacy]));
+        }
+    }
+
     fn step(&mut self) {
-        let stream = self.random.random_range(0..STREAMS);
-        let handle = self.streams[stream];
+        if self.devices() == 2 && self.random.random_ratio(1, 8) {
+            return self.copy_in_order_of_all();
+        }
+        let stream = self.random.random_range(0..self.streams.len());
+        let pinned = self.memories.len() - 1;
         let (memory, cell) = (
-            self.random.random_range(0..2),
+            self.random.random_range(0..=pinned),
             self.random.random_range(0..CELLS),
         );
         let start = self.random.random_range(0..CELL);
         let length = self.random.random_range(1..=CELL - start);
         let range = cell * CELL + start..cell * CELL + start + length;
         self.use_cell(stream, memory, cell);
+        let handle = self.handle(stream);
         let place = self.place(memory, cell).wrapping_byte_add(start);
         match self.random.random_range(0..5) {
             0 => {
@@ -165,7 +244,7 @@ impl Program {
                 ok(unsafe { cudaMemcpyAsync(place, from, length, kind, handle) });
                 self.model[memory][range].copy_from_slice(&bytes);
             }
-            2 if memory == 1 => {
+            2 if memory == pinned => {
                 let context = Box::new(Increment {
                     cell: self.place(memory, cell).cast(),
                 });
@@ -179,7 +258,7 @@ impl Program {
             }
             _ => {
                 let (from_memory, from_cell) = (
-                    self.random.random_range(0..2),
+                    self.random.random_range(0..=pinned),
                     self.random.random_range(0..CELLS),
                 );
                 if (from_memory, from_cell) == (memory, cell) {
@@ -192,6 +271,7 @@ impl Program {
                     self.model[memory][range].fill(0);
                 } else {
                     self.use_cell(stream, from_memory, from_cell);
+                    let handle = self.handle(stream);
                     let from = self.place(from_memory, from_cell).wrapping_byte_add(start);
                     let kind = cudaMemcpyDefault;
                     // SAFETY: the ranges are in their cells.
@@ -211,9 +291,12 @@ impl Program {
         for _ in 0..self.random.random_range(5..40) {
             self.step();
         }
-        // SAFETY: takes nothing.
-        ok(unsafe { cudaDeviceSynchronize() });
-        for memory in 0..2 {
+        for device in 0..self.devices() {
+            set_device(device);
+            // SAFETY: takes nothing.
+            ok(unsafe { cudaDeviceSynchronize() });
+        }
+        for memory in 0..self.memories.len() {
             let bytes = self.memories[memory].read(0, CELLS * CELL);
             let wrong = bytes
                 .iter()
@@ -224,8 +307,8 @@ impl Program {
     }
 }
 
-fn run(seeds: std::ops::Range<u64>) {
-    let mut program = Program::new();
+fn run(devices: usize, seeds: std::ops::Range<u64>) {
+    let mut program = Program::new(devices);
     for memory in &program.memories {
         memory.write(0, &[0; CELLS * CELL]);
     }
@@ -240,7 +323,7 @@ fn programs_do_what_the_model_does() {
     in_child_with(
         "random_programs::programs_do_what_the_model_does",
         &[],
-        || run(0..1200),
+        || run(1, 0..1200),
     );
 }
 
@@ -251,5 +334,25 @@ fn programs_do_what_the_model_does_where_the_device_reorders() {
         ("SOFTWARE_METAL_SHUFFLE", "7"),
         ("SOFTWARE_METAL_POISON", "1"),
     ];
-    in_child_with(test, &variables, || run(10_000..11_200));
+    in_child_with(test, &variables, || run(1, 10_000..11_200));
+}
+
+#[test]
+fn programs_over_two_devices_do_what_the_model_does() {
+    let test = "random_programs::programs_over_two_devices_do_what_the_model_does";
+    let variables = [("SOFTWARE_METAL_DEVICES", "2")];
+    in_child_with(test, &variables, || run(2, 0..500));
+}
+
+#[test]
+fn programs_over_two_peers_do_what_the_model_does_where_the_devices_reorder() {
+    let test =
+        "random_programs::programs_over_two_peers_do_what_the_model_does_where_the_devices_reorder";
+    let variables = [
+        ("SOFTWARE_METAL_DEVICES", "2"),
+        ("SOFTWARE_METAL_PEERS", "1"),
+        ("SOFTWARE_METAL_SHUFFLE", "11"),
+        ("SOFTWARE_METAL_POISON", "1"),
+    ];
+    in_child_with(test, &variables, || run(2, 20_000..20_500));
 }

@@ -110,6 +110,27 @@ impl Drop for Memory {
     }
 }
 
+/// What the runtime knows of a pointer.
+#[track_caller]
+pub fn attributes(pointer: *const c_void) -> cudaPointerAttributes {
+    let mut attributes = cudaPointerAttributes {
+        r#type: 9,
+        device: 9,
+        devicePointer: ptr::null_mut(),
+        hostPointer: ptr::null_mut(),
+    };
+    // SAFETY: a place for the attributes.
+    ok(unsafe { cudaPointerGetAttributes(&mut attributes, pointer) });
+    attributes
+}
+
+/// Makes a device the thread's current one.
+#[track_caller]
+pub fn set_device(device: usize) {
+    // SAFETY: a number, checked by the call.
+    ok(unsafe { cudaSetDevice(device as i32) });
+}
+
 pub fn stream(flags: u32) -> cudaStream_t {
     let mut stream = ptr::null_mut();
     // SAFETY: a place for the handle.
