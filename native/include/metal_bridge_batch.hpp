@@ -41,48 +41,50 @@ public:
     bool CopyFromHost(const MetalBuffer &buffer, size_t offset, const void *source, size_t bytes, HostMemory host,
                       Error &error)
     {
-        return Copy(Host(source), In(buffer, offset), bytes, 1, host, error);
+        return CopyFromHost2D(buffer, Row(offset, bytes), source, 0, host, error);
     }
     // Adds a copy to host memory, which stays there, for nobody else, until the batch has completed.
     bool CopyToHost(const MetalBuffer &buffer, size_t offset, void *destination, size_t bytes, Error &error)
     {
-        return Copy(In(buffer, offset), Host(destination), bytes, 1, HostMemory::Borrowed, error);
+        return CopyToHost2D(buffer, Row(offset, bytes), destination, 0, error);
     }
     // Adds a copy between buffers, which must not overlap.
     bool CopyBuffer(const MetalBuffer &destination, size_t destination_offset, const MetalBuffer &source,
                     size_t source_offset, size_t bytes, Error &error)
     {
-        return Copy(In(source, source_offset), In(destination, destination_offset), bytes, 1, HostMemory::Copied, error);
+        return CopyBuffer2D(destination, Row(destination_offset, bytes), source, source_offset, 0, error);
     }
     // Adds a fill with a byte.
     bool FillBuffer(const MetalBuffer &buffer, size_t offset, size_t bytes, uint8_t value, Error &error)
     {
-        return FillPattern(buffer, {offset, 0, bytes, 1}, &value, 1, error);
+        return FillPattern(buffer, Row(offset, bytes), &value, 1, error);
     }
 
     // The same with rows: in host memory they begin `pitch` bytes apart.
     bool CopyFromHost2D(const MetalBuffer &buffer, const Rectangle &rows, const void *source, size_t pitch, HostMemory host,
                         Error &error)
     {
-        return Copy(Host(source, pitch), In(buffer, rows.offset, rows.pitch), rows.width, rows.height, host, error);
+        return IsGiven(buffer, "Batch::CopyFromHost", error) &&
+               Copy(Host(source, pitch), In(buffer, rows.offset, rows.pitch), rows, host, error);
     }
     bool CopyToHost2D(const MetalBuffer &buffer, const Rectangle &rows, void *destination, size_t pitch, Error &error)
     {
-        return Copy(In(buffer, rows.offset, rows.pitch), Host(destination, pitch), rows.width, rows.height,
-                    HostMemory::Borrowed, error);
+        return IsGiven(buffer, "Batch::CopyToHost", error) &&
+               Copy(In(buffer, rows.offset, rows.pitch), Host(destination, pitch), rows, HostMemory::Borrowed, error);
     }
     // From the rows of `source` that begin at `source_offset`, `source_pitch` bytes apart.
     bool CopyBuffer2D(const MetalBuffer &destination, const Rectangle &rows, const MetalBuffer &source,
                       size_t source_offset, size_t source_pitch, Error &error)
     {
-        return Copy(In(source, source_offset, source_pitch), In(destination, rows.offset, rows.pitch), rows.width,
-                    rows.height, HostMemory::Copied, error);
+        return IsGiven(source, "Batch::CopyBuffer", error) && IsGiven(destination, "Batch::CopyBuffer", error) &&
+               Copy(In(source, source_offset, source_pitch), In(destination, rows.offset, rows.pitch), rows,
+                    HostMemory::Copied, error);
     }
     // With `pattern_size` bytes (1, 2 or 4) over and over: the width of a row is a multiple of them.
     bool FillPattern(const MetalBuffer &buffer, const Rectangle &rows, const void *pattern, size_t pattern_size,
                      Error &error)
     {
-        return detail::Check(error, [&](mtb_error **e) {
+        return IsGiven(buffer, "Batch::FillBuffer", error) && detail::Check(error, [&](mtb_error **e) {
             return mtb_transfer_fill(transfer_.Get(), In(buffer, rows.offset, rows.pitch), rows.width, rows.height, pattern,
                                      pattern_size, e);
         });
@@ -99,7 +101,7 @@ public:
     Pending Commit(Completion completion, Error &error)
     {
         using Callback = detail::Callback<Completion>;
-        return Pending(Callback::Give(std::move(completion), error, [&](void *context) {
+        return Pending(Callback::Give(std::move(completion), "Batch::Commit", error, [&](void *context) {
             return detail::Make<detail::CommandBufferHandle>(error, [&](mtb_error **e) {
                 return mtb_transfer_commit(transfer_.Get(), Complete, context, Callback::Free, e);
             });
@@ -179,18 +181,27 @@ private:
             error, [&](mtb_error **e) { return mtb_transfer_create(memory, queue, e); });
         return batch;
     }
-    static mtb_place In(const MetalBuffer &buffer, size_t offset, size_t pitch = 0) noexcept
+    static Rectangle Row(size_t offset, size_t bytes) noexcept { return {offset, 0, bytes, 1}; }
+    // An empty buffer would pass for host memory, which may be nowhere where there is nothing to copy.
+    static bool IsGiven(const MetalBuffer &buffer, const char *name, Error &error)
+    {
+        if (!buffer)
+            error = Error::Of(MTB_INVALID_ARGUMENT, name, "the buffer is empty");
+        return bool(buffer);
+    }
+    static mtb_place In(const MetalBuffer &buffer, size_t offset, size_t pitch) noexcept
     {
         return {buffer.buffer_.Get(), offset, nullptr, pitch};
     }
-    static mtb_place Host(const void *bytes, size_t pitch = 0) noexcept
+    static mtb_place Host(const void *bytes, size_t pitch) noexcept
     {
         return {nullptr, 0, const_cast<void *>(bytes), pitch};
     }
-    bool Copy(mtb_place source, mtb_place destination, size_t width, size_t height, HostMemory host, Error &error)
+    bool Copy(mtb_place source, mtb_place destination, const Rectangle &rows, HostMemory host, Error &error)
     {
         return detail::Check(error, [&](mtb_error **e) {
-            return mtb_transfer_copy(transfer_.Get(), source, destination, width, height, mtb_host_memory(host), e);
+            return mtb_transfer_copy(transfer_.Get(), source, destination, rows.width, rows.height, mtb_host_memory(host),
+                                     e);
         });
     }
     static void Complete(const mtb_completion *completion, void *context) noexcept

@@ -81,20 +81,20 @@ public:
     // The same as an error that somebody else owns; none for NULL.
     static Error CopyOf(const mtb_error *raw)
     {
-        Error error;
         if (!raw)
-            return error;
-        error.status_ = mtb_error_status(raw);
-        auto details = std::make_shared<Details>();
-        details->code = mtb_error_code(raw);
-        details->message = mtb_error_message(raw);
-        details->function = mtb_error_function(raw);
-        details->text = details->function + ": " + mtb_status_name(error.status_) + ": " + details->message;
-        error.details_ = std::move(details);
-        return error;
+            return Error();
+        return Of(mtb_error_status(raw), mtb_error_function(raw), mtb_error_message(raw), mtb_error_code(raw));
     }
 
     // An error that these headers found.
+    static Error Of(mtb_status status, const char *function, const char *message, int64_t code = 0)
+    {
+        Error error = Of(status);
+        const std::string text = std::string(function) + ": " + mtb_status_name(status) + ": " + message;
+        error.details_ = std::make_shared<const Details>(Details{code, message, function, text});
+        return error;
+    }
+    // The same, where there is no more to say than the status, or no memory for it.
     static Error Of(mtb_status status) noexcept
     {
         Error error;
@@ -104,7 +104,7 @@ public:
 
 private:
     struct Details {
-        int64_t code = 0;
+        int64_t code;
         std::string message;
         std::string function;
         std::string text;
@@ -137,12 +137,17 @@ template <class Call> bool Check(Error &error, Call call)
 // A function of the caller's, as the context of a callback of the C ABI.
 template <class Function> class Callback {
 public:
-    // Has `call` hand the context over together with Free, which it does unless it fails.
-    template <class Call> static auto Give(Function function, Error &error, Call call) -> decltype(call(nullptr))
+    // Has `call` hand the context over together with Free, which it does unless it fails. `name` is what an error blames.
+    template <class Call>
+    static auto Give(Function function, const char *name, Error &error, Call call) -> decltype(call(nullptr))
     {
+        if (!function) {
+            error = Error::Of(MTB_INVALID_ARGUMENT, name, "the function to call is empty");
+            return {};
+        }
         std::unique_ptr<Callback> callback(new (std::nothrow) Callback(std::move(function)));
-        if (!callback || !callback->function_) {
-            error = Error::Of(callback ? MTB_INVALID_ARGUMENT : MTB_OUT_OF_MEMORY);
+        if (!callback) {
+            error = Error::Of(MTB_OUT_OF_MEMORY);
             return {};
         }
         auto given = call(callback.get());

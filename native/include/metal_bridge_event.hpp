@@ -43,7 +43,7 @@ public:
     bool Notify(uint64_t value, Notification notification, Error &error) const
     {
         using Callback = detail::Callback<Notification>;
-        return Callback::Give(std::move(notification), error, [&](void *context) {
+        return Callback::Give(std::move(notification), "Event::Notify", error, [&](void *context) {
             return detail::Check(error, [&](mtb_error **e) {
                 return mtb_event_notify(event_.Get(), value, Reached, context, Callback::Free, e);
             });

@@ -105,7 +105,7 @@ public:
     Pending CallHostFunction(std::function<void()> function, Error &error) const
     {
         using Callback = detail::Callback<std::function<void()>>;
-        return Pending(Callback::Give(std::move(function), error, [&](void *context) {
+        return Pending(Callback::Give(std::move(function), "Stream::CallHostFunction", error, [&](void *context) {
             return detail::Make<detail::CommandBufferHandle>(error, [&](mtb_error **e) {
                 return mtb_queue_call_host_function(queue_.Get(), Call, nullptr, context, Callback::Free, e);
             });

@@ -13,6 +13,23 @@ using namespace metal_bridge;
 
 namespace {
 
+// Also where there is nothing to do.
+void empty_objects(const Device &device, MetalBuffer &buffer)
+{
+    const Stream stream = Stream::Default(device);
+    MetalBuffer none;
+    unsigned char byte = 0;
+    Error errors[9];
+    CHECK(!MetalMemoryUtils::CopyBuffer(buffer, none, errors[0]) && !MetalMemoryUtils::CopyBuffer(none, none, errors[1]));
+    CHECK(!MetalMemoryUtils::ZeroBuffer(none, errors[2]) && !none.CopyFromHost(&byte, 0, 0, errors[3]));
+    CHECK(!stream.CopyToHost(none, 0, &byte, 0, errors[4]) && !stream.CopyBuffer(none, 0, buffer, 0, 0, errors[5]));
+    CHECK(!stream.FillBuffer(none, 0, 0, 1, errors[6]));
+    CHECK(!stream.CopyFromHost2D(none, {0, 1, 1, 0}, &byte, 1, HostMemory::Copied, errors[7]));
+    CHECK(!stream.CallHostFunction(std::function<void()>(), errors[8]));
+    for (const Error &error : errors)
+        CHECK(error.Status() == MTB_INVALID_ARGUMENT && *error.Message() && *error.Function());
+}
+
 void memory(const Device &device)
 {
     Error error;
@@ -95,6 +112,7 @@ int main()
     CHECK(!Stream().Begin(error) && error.Status() == MTB_INVALID_ARGUMENT);
     CHECK(!Stream().CopyToHost(buffer, 0, back.data(), 1, error) && error);
     CHECK(!Stream().CallHostFunction([] {}, error) && error.Status() == MTB_INVALID_ARGUMENT);
+    empty_objects(device, buffer);
 
     Stream stream = Stream::Create(device, error);
     MetalBuffer shared = MetalBuffer::Create(device, 1000, true, error);

@@ -23,8 +23,9 @@ kernel void on_line(device const float *x [[buffer(0)]], device float *y [[buffe
 {
     y[i] = l.slope * x[i] + l.offset;
 }
-kernel void sums(device const int *values [[buffer(0)]], device int *out [[buffer(1)]], threadgroup int *part [[threadgroup(0)]],
-                 uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]],
+kernel void sums(device const int *values [[buffer(0)]], device int *out [[buffer(1)]],
+                 threadgroup int *part [[threadgroup(0)]], uint i [[thread_position_in_grid]],
+                 uint t [[thread_index_in_threadgroup]],
                  uint group [[threadgroup_position_in_grid]], uint n [[threads_per_threadgroup]])
 {
     part[t] = values[i];
@@ -123,7 +124,8 @@ static void errors(const Device &device, const Library &library)
     CHECK(!stream.Dispatch(on_line, grid, {{buffer, 65}}, error) && error.Status() == MTB_OUT_OF_RANGE);
     CHECK(!stream.Dispatch(on_line, grid, {MetalBuffer()}, error) && error.Status() == MTB_INVALID_ARGUMENT);
     CHECK(!stream.Dispatch(Kernel(), grid, {}, error) && error.Status() == MTB_INVALID_ARGUMENT);
-    CHECK(!stream.Dispatch(on_line, Grid::Threads(Size(1), Size(0)), {buffer, buffer, Argument::Value(Line{})}, error) && error);
+    const Grid nothing = Grid::Threads(Size(1), Size(0));
+    CHECK(!stream.Dispatch(on_line, nothing, {buffer, buffer, Argument::Value(Line{})}, error) && error);
     CHECK(!stream.Dispatch(on_line, grid, {Argument::Bytes(source, MTB_MAX_INLINE_BYTES + 1)}, error));
     CHECK(error.Status() == MTB_OUT_OF_RANGE);
     CHECK(!stream.Dispatch(on_line, grid, {Argument::ThreadgroupMemory(17)}, error) && error.Status() == MTB_MISALIGNED);

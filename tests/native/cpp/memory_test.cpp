@@ -23,7 +23,8 @@ static void rows(const Device &device)
     MetalBuffer first = MetalBuffer::Create(device, Pitch * Rows, false), second = MetalBuffer::Create(device, Pitch * Rows);
     stream.FillBuffer(first, 0, first.Size(), 1);
     stream.FillBuffer(second, 0, second.Size(), 2);
-    std::vector<uint8_t> in(Width * Rows), out(Rows * 13, 9), model(Pitch * Rows, 1), other(Pitch * Rows, 2), last(Rows * 13, 9);
+    std::vector<uint8_t> in(Width * Rows), out(Rows * 13, 9), last(out);
+    std::vector<uint8_t> model(Pitch * Rows, 1), other(Pitch * Rows, 2);
     std::iota(in.begin(), in.end(), uint8_t(5));
 
     stream.CopyFromHost2D(first, {3, Pitch, Width, Rows}, in.data(), Width);
@@ -51,7 +52,8 @@ static void rows(const Device &device)
     Error error;
     CHECK(!batch.CopyFromHost2D(first, {0, 5, 6, 2}, in.data(), 6, HostMemory::Copied, error));
     CHECK(error.Status() == MTB_INVALID_ARGUMENT);
-    CHECK(!batch.CopyToHost2D(first, {1, Pitch, Pitch, Rows}, out.data(), Pitch, error) && error.Status() == MTB_OUT_OF_RANGE);
+    CHECK(!batch.CopyToHost2D(first, {1, Pitch, Pitch, Rows}, out.data(), Pitch, error));
+    CHECK(error.Status() == MTB_OUT_OF_RANGE);
     CHECK(!batch.CopyBuffer2D(first, {0, Pitch, 4, 3}, first, 1, Pitch, error) && error.Status() == MTB_INVALID_ARGUMENT);
     CHECK(!batch.FillPattern(first, {0, 0, 3, 1}, &pattern, 3, error) && error.Status() == MTB_INVALID_ARGUMENT);
     CHECK(!batch.FillPattern(first, {0, 0, SIZE_MAX - 1, 1}, &pattern, 2, error) && error.Status() == MTB_OUT_OF_RANGE);

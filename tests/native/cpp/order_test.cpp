@@ -123,7 +123,8 @@ static void devices()
     CHECK(near.IsPeerOf(far) == far.IsPeerOf(near) && !near.IsPeerOf(Device()));
     std::vector<uint8_t> bytes(100001, 7), back(bytes.size());
     for (bool shared : {false, true}) {
-        MetalBuffer there = MetalBuffer::Create(far, bytes.size(), shared), here = MetalBuffer::Create(near, bytes.size(), !shared);
+        MetalBuffer there = MetalBuffer::Create(far, bytes.size(), shared);
+        MetalBuffer here = MetalBuffer::Create(near, bytes.size(), !shared);
         // After what is under way on the other device.
         const Stream ahead = Stream::Default(far);
         const Event gate = Event::Create(far);
