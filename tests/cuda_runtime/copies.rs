@@ -157,9 +157,11 @@ fn fills_do_what_a_model_does() {
 /// pageable destinations when the copy is done; the synchronous fill of memory that the CPU sees waits.
 #[test]
 fn pageable_memory_is_free_when_the_call_returns() {
-    let device = Memory::device(LENGTH);
+    /// So much that the device may take it from where it is.
+    const MUCH: usize = 1 << 20;
+    let device = Memory::device(MUCH);
     let stream = stream(cudaStreamNonBlocking);
-    for length in [100, LENGTH] {
+    for length in [100, LENGTH, MUCH] {
         let gate = Gate::default();
         let mut bytes = vec![1u8; length];
         let place = bytes.as_mut_ptr();

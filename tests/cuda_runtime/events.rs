@@ -137,6 +137,7 @@ fn an_event_destroyed_with_work_waiting_for_it_still_orders_that() {
 fn elapsed_times_are_those_of_the_points() {
     let (start, end, timeless, fresh) =
         (event(0), event(0), event(cudaEventDisableTiming), event(0));
+    let unrecorded = event(0);
     let stream = stream(cudaStreamNonBlocking);
     let mut ms = -1.0;
     let gate = Gate::default();
@@ -155,14 +156,20 @@ fn elapsed_times_are_those_of_the_points() {
         assert!((30.0..5000.0).contains(&ms), "{ms} ms");
         ok(cudaEventElapsedTime(&mut ms, end, start));
         assert!(ms < 0.0);
+        // Of two in a row each has its time, without work between them too.
+        thread::sleep(Duration::from_millis(30));
+        record(fresh, stream);
+        ok(cudaEventSynchronize(fresh));
+        ok(cudaEventElapsedTime(&mut ms, end, fresh));
+        assert!((30.0..5000.0).contains(&ms), "{ms} ms");
         let code = cudaErrorInvalidResourceHandle;
         expect(code, cudaEventElapsedTime(&mut ms, start, timeless));
-        expect(code, cudaEventElapsedTime(&mut ms, fresh, end));
+        expect(code, cudaEventElapsedTime(&mut ms, unrecorded, end));
         expect(
             cudaErrorInvalidValue,
             cudaEventElapsedTime(ptr::null_mut(), start, end),
         );
-        for event in [start, end, timeless, fresh] {
+        for event in [start, end, timeless, fresh, unrecorded] {
             ok(cudaEventDestroy(event));
         }
         ok(cudaStreamDestroy(stream));

@@ -98,13 +98,22 @@ fn synchronizing_the_legacy_stream_waits_for_blocking_streams() {
     let blocking = stream(cudaStreamDefault);
     gate.close(blocking);
     set(&pair.from, 3, blocking);
+    // It has no work of its own to tell of.
+    let asked = query(ptr::null_mut());
     thread::scope(|scope| {
         let waiter = scope.spawn(|| synchronize(ptr::null_mut()));
         thread::sleep(std::time::Duration::from_millis(20));
         assert!(!waiter.is_finished());
         gate.open();
     });
+    assert_eq!(asked, cudaErrorNotReady);
     ok(query(blocking));
+    // What it waited for is seen to be done at once, whichever of the two command buffers tells first.
+    for value in 0..200 {
+        set(&pair.from, value, blocking);
+        synchronize(ptr::null_mut());
+        ok(query(blocking));
+    }
     destroy(blocking);
 }
 
@@ -253,6 +262,35 @@ fn streams_tell_their_flags_and_the_only_priority() {
         (cudaStreamNonBlocking, 0, 0, 0)
     );
     destroy(made);
+}
+
+/// Who waits for room in a stream does not hold up others that ask after it.
+#[test]
+fn a_full_stream_can_be_asked() {
+    let (gate, pair) = (Gate::default(), Pair::new());
+    let stream = stream(cudaStreamNonBlocking);
+    gate.close(stream);
+    let handle = stream.expose_provenance();
+    let writer = thread::spawn(move || {
+        let stream = ptr::with_exposed_provenance_mut(handle);
+        for _ in 0..5_000 {
+            pair.copy(stream);
+        }
+    });
+    thread::sleep(std::time::Duration::from_millis(100));
+    assert!(!writer.is_finished());
+    let asker = thread::spawn(move || query(ptr::with_exposed_provenance_mut(handle)));
+    let asked = std::time::Instant::now();
+    while !asker.is_finished() && asked.elapsed().as_secs() < 5 {
+        thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let was_told = asker.is_finished();
+    gate.open();
+    writer.join().unwrap();
+    assert!(was_told);
+    assert_eq!(asker.join().unwrap(), cudaErrorNotReady);
+    synchronize(stream);
+    destroy(stream);
 }
 
 /// More pieces of work than a Metal queue has room for: the caller waits for the oldest, and nothing is lost.

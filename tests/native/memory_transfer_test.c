@@ -228,6 +228,31 @@ static void batches_are_coalesced(void)
     mtb_memory_release(memory);
 }
 
+/* Copies that go on where the last one ended are no one copy where they read what it has written. */
+static void copies_that_feed_each_other_stay_apart(void)
+{
+    enum { PIECES = 8, PIECE = 1000 };
+    uint8_t in[PIECE], out[PIECES * PIECE];
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i] = (uint8_t)(i * 3);
+    mtb_memory *memory = make_memory();
+    mtb_transfer *transfer = make_transfer(memory, shared.queue);
+    mtb_buffer *hidden = make_buffer_of(sizeof out, MTB_STORAGE_PRIVATE);
+    copy(memory, shared.queue, in_host(in), in_buffer(hidden, 0), PIECE);
+    for (size_t i = 1; i < PIECES; i++)
+        CHECK_OK(mtb_transfer_copy(transfer, in_buffer(hidden, (i - 1) * PIECE), in_buffer(hidden, i * PIECE), PIECE, 1,
+                                   MTB_HOST_COPIED, &error));
+    finish(commit(transfer));
+    copy(memory, shared.queue, in_buffer(hidden, 0), in_host(out), sizeof out);
+    bool is_equal = true;
+    for (size_t i = 0; i < sizeof out; i++)
+        is_equal = is_equal && out[i] == in[i % PIECE];
+    CHECK(is_equal);
+    mtb_buffer_release(hidden);
+    mtb_transfer_release(transfer);
+    mtb_memory_release(memory);
+}
+
 static void arguments_are_checked(void)
 {
     char bytes[64] = {0};
@@ -316,6 +341,7 @@ const test memory_transfer_tests[] = {
     {"memory: large places against a model", large_places},
     {"memory: every offset and length", every_offset_and_length},
     {"memory: batches are coalesced", batches_are_coalesced},
+    {"memory: copies that feed each other stay apart", copies_that_feed_each_other_stay_apart},
     {"memory: arguments are checked", arguments_are_checked},
     {"memory: statistics are kept", statistics_are_kept},
     {NULL, NULL},
