@@ -6,9 +6,10 @@ use std::ptr;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, RwLock};
 
+use super::addresses::Range;
 use super::devices::{Context, lock};
 use super::failure::{Outcome, allocation_failed};
-use super::pages::Mapping;
+use super::pages::{Pages, page_size};
 use super::ranges::Ranges;
 use crate::handle::{Handle, create};
 use crate::sys;
@@ -45,8 +46,8 @@ pub(super) struct Allocation {
 enum Memory {
     Private {
         buffer: Buffer,
-        /// What the device's addresses are made of.
-        _addresses: Mapping,
+        /// The device's addresses: the CPU finds nothing there.
+        _addresses: Range,
     },
     Host(Host),
 }
@@ -57,7 +58,7 @@ struct Host {
     first: usize,
     pages: usize,
     /// Where the memory is ours. Buffers hold it too: it goes with the last one.
-    mapping: Option<Arc<Mapping>>,
+    mapping: Option<Arc<Pages>>,
     buffers: Mutex<BTreeMap<i32, Buffer>>,
 }
 
@@ -72,10 +73,10 @@ impl Allocation {
             })
         }
         .map_err(allocation_failed)?;
-        let addresses = Mapping::of_addresses(length)?;
+        let addresses = Range::take(length)?;
         Ok(Allocation {
             kind: Kind::Device,
-            start: addresses.start().addr(),
+            start: addresses.start,
             length,
             flags: 0,
             context: context.clone(),
@@ -94,9 +95,9 @@ impl Allocation {
         length: usize,
         flags: u32,
     ) -> Outcome<Allocation> {
-        let mapping = Mapping::of_memory(length)?;
-        let start = mapping.start().addr();
-        let pages = length.next_multiple_of(super::pages::page_size());
+        let mapping = Pages::new(length)?;
+        let start = mapping.start();
+        let pages = length.next_multiple_of(page_size());
         let host = Host {
             first: start,
             pages,
@@ -202,6 +203,6 @@ impl Host {
 unsafe extern "C" fn let_go(_bytes: *mut c_void, _length: usize, keeper: *mut c_void) {
     if !keeper.is_null() {
         // SAFETY: `Arc::into_raw` gave it, and it is given back once.
-        drop(unsafe { Arc::from_raw(keeper.cast::<Mapping>().cast_const()) });
+        drop(unsafe { Arc::from_raw(keeper.cast::<Pages>().cast_const()) });
     }
 }

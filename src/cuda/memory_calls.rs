@@ -11,8 +11,7 @@ use super::devices::{self, Context, Device};
 use super::failure::{Failed, Outcome, require};
 use super::handles::{DefaultStream, stream};
 use super::out::out;
-use super::pages::whole_pages;
-use super::pointers::allocation_at;
+use super::pointers::{allocation_at, check_pageable};
 use super::types::*;
 
 /// Rows of pitched memory begin at multiples of this.
@@ -74,8 +73,9 @@ fn publish(allocation: Allocation) -> Outcome<*mut c_void> {
     let (start, length) = (allocation.start, allocation.length);
     let mut allocations = ALLOCATIONS.write().unwrap_or_else(PoisonError::into_inner);
     let is_new = allocations.insert(start, length, Arc::new(allocation));
+    // Another thread has registered the same memory.
     require(is_new, cudaErrorHostMemoryAlreadyRegistered, || {
-        format!("{length} bytes at {start:#x} are known already, or some of them")
+        format!("{length} bytes at {start:#x} are known by now, or some of them")
     })?;
     Ok(ptr::with_exposed_provenance_mut(start))
 }
@@ -200,7 +200,10 @@ unsafe fn host_register(pointer: *mut c_void, size: usize, flags: c_uint) -> Out
         | cudaHostRegisterIoMemory
         | cudaHostRegisterReadOnly;
     require(
-        !pointer.is_null() && size > 0 && flags & !known == 0,
+        !pointer.is_null()
+            && size > 0
+            && pointer.addr().checked_add(size).is_some()
+            && flags & !known == 0,
         cudaErrorInvalidValue,
         || format!("{size} bytes at {pointer:p} with flags {flags:#x}"),
     )?;
@@ -210,8 +213,14 @@ unsafe fn host_register(pointer: *mut c_void, size: usize, flags: c_uint) -> Out
         || "Metal takes no memory of other devices".to_owned(),
     )?;
     let context = Context::current()?;
+    let pages = match allocation_at(pointer, size) {
+        Ok(None) => check_pageable(pointer, size)?,
+        Ok(Some(_)) | Err(_) => {
+            let message = format!("{size} bytes at {pointer:p} are known already, or some of them");
+            return Err(Failed::new(cudaErrorHostMemoryAlreadyRegistered, message));
+        }
+    };
     let start = pointer.expose_provenance();
-    let pages = whole_pages(start, size)?;
     publish(Allocation::registered(
         &context,
         (start, size),

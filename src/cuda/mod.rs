@@ -10,6 +10,7 @@
 // What is asked of the callers of all of them stands above.
 #![allow(clippy::missing_safety_doc)]
 
+mod addresses;
 mod allocation;
 mod awaited;
 mod calls;

@@ -1,68 +1,69 @@
-//! Pages of the process's address space: memory that devices read and write without a copy, and addresses that stand for
-//! memory which only a device can touch.
+//! Pages of the process's address space: memory that devices read and write without a copy, and what there is of the
+//! program's own.
 
-use std::ptr::{self, NonNull};
+use std::ffi::c_int;
+use std::mem::ManuallyDrop;
+use std::ptr;
 
+use super::addresses::Range;
 use super::codes::*;
 use super::failure::{Failed, Outcome};
 use crate::sys;
 
-/// Pages that were mapped here, and are unmapped when this is dropped.
+/// Zeroed memory for CPU and devices. The system has it back when this is dropped; nobody has its addresses before the next
+/// [`Range`].
 #[derive(Debug)]
-pub(super) struct Mapping {
-    start: NonNull<u8>,
-    length: usize,
-}
+pub(super) struct Pages(ManuallyDrop<Range>);
 
-// SAFETY: the mapping is the process's: no thread has a part in it.
-unsafe impl Send for Mapping {}
-// SAFETY: this gives out addresses only; who uses the bytes sees to their order.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    /// Zeroed memory for CPU and devices.
-    pub(super) fn of_memory(length: usize) -> Outcome<Mapping> {
-        Mapping::map(length, libc::PROT_READ | libc::PROT_WRITE, 0)
-    }
-
-    /// Addresses that nothing else in the process has, and that fault where the CPU touches them.
-    pub(super) fn of_addresses(length: usize) -> Outcome<Mapping> {
-        Mapping::map(length, libc::PROT_NONE, libc::MAP_NORESERVE)
-    }
-
-    fn map(length: usize, protection: i32, flags: i32) -> Outcome<Mapping> {
-        let length = round_up(length)?;
-        let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANON;
-        // SAFETY: a new mapping where the system wants it touches none that is there.
-        let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
-        if start == libc::MAP_FAILED {
+impl Pages {
+    pub(super) fn new(length: usize) -> Outcome<Pages> {
+        let range = Range::take(length)?;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the range is ours, and nobody uses what is there.
+        let mapped = unsafe { map(range.start, range.length, access, libc::MAP_FIXED) };
+        if mapped.is_none() {
             let reason = std::io::Error::last_os_error();
             let message = format!("no room for {length} bytes: {reason}");
             return Err(Failed::new(cudaErrorMemoryAllocation, message));
         }
-        let start = NonNull::new(start.cast()).expect("the system maps nothing at NULL");
-        Ok(Mapping { start, length })
+        Ok(Pages(ManuallyDrop::new(range)))
     }
 
-    pub(super) fn start(&self) -> *mut u8 {
-        self.start.as_ptr()
+    pub(super) fn start(&self) -> usize {
+        self.0.start
     }
 }
 
-impl Drop for Mapping {
+impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: mapped by `map`, with this length, and unmapped by nobody else.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
+        let flags = libc::MAP_FIXED | libc::MAP_NORESERVE;
+        // SAFETY: the range is ours, and nobody uses what is there any more.
+        let emptied = unsafe { map(self.0.start, self.0.length, libc::PROT_NONE, flags) };
+        // Otherwise memory is left there, and nobody may have the range again.
+        if emptied.is_some() {
+            // SAFETY: it is not used again.
+            unsafe { ManuallyDrop::drop(&mut self.0) };
+        }
     }
 }
 
-/// Whole pages.
-fn round_up(length: usize) -> Outcome<usize> {
-    let rounded = length.checked_next_multiple_of(page_size());
-    rounded.ok_or_else(|| {
-        let message = format!("{length} bytes are more than there are addresses");
-        Failed::new(cudaErrorMemoryAllocation, message)
-    })
+/// Maps new private memory and gives its start.
+///
+/// # Safety
+///
+/// With `MAP_FIXED` nobody uses what is in the range: it goes.
+unsafe fn map(start: usize, length: usize, access: c_int, flags: c_int) -> Option<usize> {
+    let start = ptr::with_exposed_provenance_mut(start);
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANON;
+    // SAFETY: the caller's promise; without a fixed place the system takes one where nothing is.
+    let mapped = unsafe { libc::mmap(start, length, access, flags, -1, 0) };
+    (mapped != libc::MAP_FAILED).then(|| mapped.expose_provenance())
+}
+
+/// Addresses at which there is nothing, and nothing will be that is not mapped there.
+pub(super) fn reserve(length: usize) -> Option<usize> {
+    // SAFETY: no fixed place.
+    unsafe { map(0, length, libc::PROT_NONE, libc::MAP_NORESERVE) }
 }
 
 pub(super) fn page_size() -> usize {
@@ -78,25 +79,15 @@ pub(super) fn whole_pages(start: usize, length: usize) -> Outcome<(usize, usize)
     let end = start
         .checked_add(length)
         .and_then(|end| end.checked_next_multiple_of(page));
-    let unmapped = || {
+    let pages = end.map(|end| end - first);
+    let mapped = pages.filter(|pages| {
+        // Writes nothing that the system would not write anyway, and fails where there is a hole.
+        // SAFETY: changes no byte of memory, whatever is there.
+        unsafe { libc::msync(ptr::without_provenance_mut(first), *pages, libc::MS_ASYNC) == 0 }
+    });
+    let pages = mapped.ok_or_else(|| {
         let message = format!("{length} bytes at {start:#x} are not all memory of this process");
         Failed::new(cudaErrorInvalidValue, message)
-    };
-    let pages = end.ok_or_else(unmapped)? - first;
-    // A byte for each page of the system's, which may be smaller than what Metal calls a page.
-    // SAFETY: asks for a number.
-    let system_page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(page);
-    let mut states = vec![0; pages.div_ceil(system_page)];
-    // SAFETY: looks at the page tables only, and writes as many states as there are pages.
-    let answer = unsafe {
-        libc::mincore(
-            ptr::without_provenance_mut(first),
-            pages,
-            states.as_mut_ptr(),
-        )
-    };
-    if answer != 0 {
-        return Err(unmapped());
-    }
+    })?;
     Ok((first, pages))
 }

@@ -5,12 +5,14 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use super::addresses::are_kept;
 use super::allocation::{ALLOCATIONS, Allocation, Kind};
 use super::calls::calls;
 use super::codes::*;
 use super::devices::Context;
 use super::failure::{Failed, Outcome, require};
 use super::out::out;
+use super::pages::whole_pages;
 use super::ranges::Found;
 use super::types::*;
 use crate::sys;
@@ -42,6 +44,17 @@ pub(super) fn allocation_at(
     }
 }
 
+/// Checks memory that the runtime does not know, and gives the whole pages that hold it: the process has them, and they are
+/// not where the runtime's memory was before it was freed.
+pub(super) fn check_pageable(pointer: *const c_void, length: usize) -> Outcome<(usize, usize)> {
+    require(
+        !are_kept(pointer.addr(), length),
+        cudaErrorInvalidValue,
+        || format!("the memory at {pointer:p} was freed, or is no longer than to there"),
+    )?;
+    whole_pages(pointer.addr(), length)
+}
+
 /// One end of a copy.
 pub(super) enum Memory {
     /// Host memory that the runtime does not know.
@@ -57,7 +70,10 @@ impl Memory {
         })?;
         Ok(match allocation_at(pointer, length)? {
             Some((allocation, offset)) => Memory::Known(allocation, offset),
-            None => Memory::Pageable(pointer.cast_mut()),
+            None => {
+                check_pageable(pointer, length)?;
+                Memory::Pageable(pointer.cast_mut())
+            }
         })
     }
 

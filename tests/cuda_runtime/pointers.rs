@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use metal_bridge::cuda::*;
+use metal_bridge_test_support::in_child_with;
 
 use crate::support::*;
 
@@ -68,4 +69,112 @@ fn addresses_are_aligned_and_those_of_nobody_else() {
         let code = unsafe { cudaMemset(memory.pointer, 0, 2 + i * 97) };
         expect(cudaErrorInvalidValue, code);
     }
+}
+
+const LENGTH: usize = 3000;
+
+/// Has every call refuse memory of this length that the runtime had, or nobody has. It touches none of it.
+fn have_refused(pointer: *mut c_void, length: usize) {
+    let (device, pinned) = (Memory::device(LENGTH), Memory::pinned(LENGTH));
+    let mut local = vec![7u8; LENGTH];
+    device.write(0, &local);
+    pinned.bytes(LENGTH).fill(7);
+    let places = [device.pointer, pinned.pointer, local.as_mut_ptr().cast()];
+    let (bad, stream) = (cudaErrorInvalidValue, ptr::null_mut());
+    let (mut flags, mut address, mut found) = (0, 0, ptr::null_mut());
+    let rows = length / 2;
+    // SAFETY: memory of that length, and places for results; the rest is what the calls are to check.
+    unsafe {
+        for (place, kind) in places
+            .into_iter()
+            .flat_map(|p| (0..=4).map(move |k| (p, k)))
+        {
+            expect(bad, cudaMemcpy(pointer, place, length, kind));
+            expect(bad, cudaMemcpy(place, pointer, length, kind));
+            expect(bad, cudaMemcpyAsync(pointer, place, length, kind, stream));
+            expect(bad, cudaMemcpyAsync(place, pointer, length, kind, stream));
+            expect(bad, cudaMemcpy2D(pointer, rows, place, rows, rows, 2, kind));
+            let code = cudaMemcpy2DAsync(place, rows, pointer, rows, rows, 2, kind, stream);
+            expect(bad, code);
+        }
+        expect(bad, cudaMemcpyPeer(pointer, 0, device.pointer, 0, length));
+        expect(bad, cudaMemcpyPeer(device.pointer, 0, pointer, 0, length));
+        let code = cudaMemcpyPeerAsync(pointer, 0, device.pointer, 0, length, stream);
+        expect(bad, code);
+        expect(bad, cudaMemset(pointer, 1, length));
+        expect(bad, cudaMemsetAsync(pointer, 1, length, stream));
+        expect(bad, cudaMemset2D(pointer, rows, 1, rows, 2));
+        expect(bad, cudaMemset2DAsync(pointer, rows, 1, rows, 2, stream));
+        expect(bad, cudaFree(pointer));
+        expect(bad, cudaFreeAsync(pointer, stream));
+        expect(bad, cudaFreeHost(pointer));
+        expect(bad, cudaHostRegister(pointer, length, 0));
+        let code = cudaHostUnregister(pointer);
+        expect(cudaErrorHostMemoryNotRegistered, code);
+        expect(bad, cudaHostGetDevicePointer(&mut found, pointer, 0));
+        expect(bad, cudaHostGetFlags(&mut flags, pointer));
+        expect(bad, cudaMemPrefetchAsync(pointer, length, 0, stream));
+        expect(bad, cudaMemAdvise(pointer, length, 1, 0));
+        expect(bad, cudaMetalGetGpuAddress(&mut address, pointer));
+        ok(cudaDeviceSynchronize());
+    }
+    assert_eq!(attributes(pointer).r#type, cudaMemoryTypeUnregistered);
+    for bytes in [&*device.read(0, LENGTH), pinned.bytes(LENGTH), &*local] {
+        assert_eq!(bytes, [7; LENGTH]);
+    }
+}
+
+/// A process of its own: other tests' memory comes to the same addresses in time.
+#[test]
+fn memory_that_was_freed_is_refused() {
+    in_child_with("pointers::memory_that_was_freed_is_refused", &[], || {
+        for kind in [Kind::Device, Kind::Pinned, Kind::Managed] {
+            let memory = Memory::new(kind, LENGTH);
+            let (start, middle) = (memory.pointer, memory.at(100));
+            drop(memory);
+            // Neither what the runtime nor what the process allocates next is there.
+            let others = [0; 50].map(|_| Memory::new(kind, LENGTH));
+            let vectors = [0; 50].map(|_| vec![0u8; 1 << 20]);
+            have_refused(start, LENGTH);
+            have_refused(middle, 2);
+            drop((others, vectors));
+        }
+    });
+}
+
+/// The same for what comes after memory that is in use.
+#[test]
+fn the_end_of_memory_is_no_start_of_other_memory() {
+    let test = "pointers::the_end_of_memory_is_no_start_of_other_memory";
+    in_child_with(test, &[], || {
+        for kind in [Kind::Device, Kind::Pinned, Kind::Managed] {
+            // Whole pages of any system.
+            let memories = [0; 20].map(|_| Memory::new(kind, 1 << 16));
+            for memory in &memories {
+                have_refused(memory.at(1 << 16), 2);
+            }
+        }
+    });
+}
+
+#[test]
+fn addresses_that_the_process_does_not_have_are_refused() {
+    let test = "pointers::addresses_that_the_process_does_not_have_are_refused";
+    in_child_with(test, &[], || {
+        let length = 1 << 16;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANON;
+        // SAFETY: a new mapping, of which the second half goes again.
+        let mapped = unsafe {
+            let start = libc::mmap(ptr::null_mut(), 2 * length, access, flags, -1, 0);
+            assert_eq!(libc::munmap(start.wrapping_byte_add(length), length), 0);
+            start
+        };
+        let hole = mapped.wrapping_byte_add(length);
+        have_refused(hole, LENGTH);
+        have_refused(hole.wrapping_byte_sub(10), LENGTH);
+        for address in [8, 0x1234, 1 << 63, usize::MAX - LENGTH] {
+            have_refused(ptr::without_provenance_mut(address), LENGTH);
+        }
+    });
 }
