@@ -1,4 +1,5 @@
 /* Blit encoders: copies and fills by the GPU. */
+#import "blit.h"
 #import "checks.h"
 #import "encoder.h"
 #import "guard.h"
@@ -46,6 +47,36 @@ mtb_status mtb_blit_encoder_set_label(mtb_blit_encoder *encoder, const char *lab
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
+/* The buffers live until the command buffer has completed where they come from a pool; others are Metal's affair. */
+static mtb_status encode(mtb_blit_encoder *encoder, const mtbi_blit *blit, mtb_error **error, const char *function)
+{
+    id<MTLBlitCommandEncoder> metal = (id<MTLBlitCommandEncoder>)encoder->base.metal;
+    REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, blit->destination, error, function));
+    if (!blit->source) {
+        [metal fillBuffer:blit->destination->metal
+                    range:NSMakeRange(blit->destination_offset, blit->size)
+                    value:blit->value];
+        return MTB_OK;
+    }
+    REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, blit->source, error, function));
+    [metal copyFromBuffer:blit->source->metal
+             sourceOffset:blit->source_offset
+                 toBuffer:blit->destination->metal
+        destinationOffset:blit->destination_offset
+                     size:blit->size];
+    return MTB_OK;
+}
+
+mtb_status mtbi_blit_encoder_encode(mtb_blit_encoder *encoder, const mtbi_blit *blits, size_t count,
+                                    mtb_error **error)
+{
+    MTBI_ENTER
+    for (size_t i = 0; i < count; i++)
+        REQUIRE(encode(encoder, &blits[i], error, __func__));
+    return MTB_OK;
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
 static mtb_status check_buffer(const mtb_blit_encoder *encoder, const mtb_buffer *buffer, const char *what,
                                mtb_error **error, const char *function)
 {
@@ -71,14 +102,8 @@ mtb_status mtb_blit_encoder_copy(mtb_blit_encoder *encoder, mtb_buffer *source, 
     if (source->metal == destination->metal && distance < size)
         return FAIL(error, MTB_INVALID_ARGUMENT, "the ranges at offsets %zu and %zu of one buffer overlap (%zu bytes)",
                     source_offset, destination_offset, size);
-    REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, source, error, __func__));
-    REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, destination, error, __func__));
-    [(id<MTLBlitCommandEncoder>)encoder->base.metal copyFromBuffer:source->metal
-                                                      sourceOffset:source_offset
-                                                          toBuffer:destination->metal
-                                                 destinationOffset:destination_offset
-                                                              size:size];
-    return MTB_OK;
+    return encode(encoder, &(mtbi_blit){source, source_offset, destination, destination_offset, size, 0}, error,
+                  __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
@@ -92,11 +117,7 @@ mtb_status mtb_blit_encoder_fill(mtb_blit_encoder *encoder, mtb_buffer *buffer, 
     REQUIRE(mtbi_check_range(offset, length, buffer->length, "buffer", error, __func__));
     REQUIRE(mtbi_check_multiple(offset, blit_unit, "offset", error, __func__));
     REQUIRE(mtbi_check_multiple(length, blit_unit, "length", error, __func__));
-    REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, buffer, error, __func__));
-    [(id<MTLBlitCommandEncoder>)encoder->base.metal fillBuffer:buffer->metal
-                                                         range:NSMakeRange(offset, length)
-                                                         value:value];
-    return MTB_OK;
+    return encode(encoder, &(mtbi_blit){NULL, 0, buffer, offset, length, value}, error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 

@@ -161,16 +161,6 @@ mtb_buffer *mtb_buffer_create_no_copy(mtb_device *device, void *bytes, size_t le
     MTBI_LEAVE((mtb_buffer_release(buffer), free(owner), mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
 
-void mtbi_buffer_destroy(mtb_buffer *buffer)
-{
-    MTBI_ENTER
-    if (buffer->home)
-        buffer->home->take_back(buffer->home, buffer);
-    else
-        mtbi_buffer_free(buffer);
-    MTBI_LEAVE()
-}
-
 void mtbi_buffer_free(mtb_buffer *buffer)
 {
     MTBI_ENTER

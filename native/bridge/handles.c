@@ -98,6 +98,15 @@ static bool drop_reference(mtbi_handle *handle)
     return atomic_fetch_sub_explicit(&handle->references, 1, memory_order_acq_rel) == 1;
 }
 
+/* Here, since a guard would cost more than a pool takes for a buffer: what sends a message has one of its own. */
+void mtbi_buffer_destroy(mtb_buffer *buffer)
+{
+    if (buffer->home)
+        buffer->home->take_back(buffer->home, buffer);
+    else
+        mtbi_buffer_free(buffer);
+}
+
 #define DEFINE_RETAIN(noun)                                                                                            \
     mtb_##noun *mtb_##noun##_retain(mtb_##noun *noun)                                                                  \
     {                                                                                                                  \

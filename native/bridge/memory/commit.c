@@ -6,17 +6,17 @@
 #include "../command_buffer.h"
 #include "../clock.h"
 
-/* Divides the GPU's time by the bytes of each kind. */
+/* Divides the time of all kinds together by the bytes of each. */
 static void count(mtbi_record *record, const mtb_times *times)
 {
     uint64_t total = 0;
-    double gpu_ns = (times->gpu_end - times->gpu_start) * 1e9;
+    double shared_ns = (times->gpu_end - times->gpu_start) * 1e9 + (double)record->cpu_ns;
     for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++)
         total += record->sums[i].bytes;
     for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++) {
         mtb_transfer_statistics *sum = &record->sums[i];
         if (sum->bytes > 0)
-            sum->nanoseconds += (uint64_t)(gpu_ns * (double)sum->bytes / (double)total);
+            sum->nanoseconds += (uint64_t)(shared_ns * (double)sum->bytes / (double)total);
     }
     mtbi_memory_count(record->memory, record->sums);
 }

@@ -1,12 +1,15 @@
 /* From a record to commands: blits, and kernels for what blits cannot do. */
 #include "transfer.h"
 
+#include "../blit.h"
 #include "../checks.h"
 #include "../command_buffer.h"
 #include "transfer_kernels.h"
 
 /* Blits move words. */
 enum { WORD = 4, THREADS = 64 };
+/* Blits that are encoded together. */
+enum { BLITS = 64 };
 /* Rows that are blits of their own: more are one dispatch. */
 static const size_t most_blit_rows = 16;
 /* Bytes that a kernel moves, ends and all, rather than that a blit moves them without the ends. */
@@ -18,13 +21,25 @@ typedef struct commands {
     mtb_command_buffer *command_buffer;
     mtb_blit_encoder *blit;
     mtb_compute_encoder *compute;
+    /* For the blit encoder, which has not seen them yet. */
+    mtbi_blit blits[BLITS];
+    size_t blit_count;
 } commands;
+
+static mtb_status encode_blits(commands *to, mtb_error **error)
+{
+    size_t count = to->blit_count;
+    to->blit_count = 0;
+    return count ? mtbi_blit_encoder_encode(to->blit, to->blits, count, error) : MTB_OK;
+}
 
 static mtb_status end_encoder(commands *to, mtb_error **error)
 {
-    mtb_status status = MTB_OK;
-    if (to->blit)
-        status = mtb_blit_encoder_end(to->blit, error);
+    mtb_status status = encode_blits(to, error);
+    if (to->blit) {
+        mtb_status ended = mtb_blit_encoder_end(to->blit, status ? NULL : error);
+        status = status ? status : ended;
+    }
     if (to->compute)
         status = mtb_compute_encoder_end(to->compute, error);
     mtb_blit_encoder_release(to->blit);
@@ -83,11 +98,17 @@ static mtb_status dispatch(commands *to, mtbi_kernel kernel, const mtbi_operatio
 static mtb_status blit(commands *to, const mtbi_operation *row, size_t skipped, size_t width, mtb_error **error)
 {
     REQUIRE(use_blit(to, error));
-    size_t offset = row->destination.offset + skipped;
-    if (row->action == MTBI_COPY)
-        return mtb_blit_encoder_copy(to->blit, row->source.buffer, row->source.offset + skipped,
-                                     row->destination.buffer, offset, width, error);
-    return mtb_blit_encoder_fill(to->blit, row->destination.buffer, offset, width, row->pattern[0], error);
+    if (to->blit_count == BLITS)
+        REQUIRE(encode_blits(to, error));
+    to->blits[to->blit_count++] = (mtbi_blit){
+        .source = row->action == MTBI_COPY ? row->source.buffer : NULL,
+        .source_offset = row->source.offset + skipped,
+        .destination = row->destination.buffer,
+        .destination_offset = row->destination.offset + skipped,
+        .size = width,
+        .value = row->pattern[0],
+    };
+    return MTB_OK;
 }
 
 /* The bytes of a row from `begin` on, by a kernel. */
@@ -146,6 +167,7 @@ static mtb_status encode(commands *to, const mtbi_operation *operation, mtb_erro
 static mtb_status synchronize_one(commands *to, mtb_buffer *buffer, mtb_error **error)
 {
     REQUIRE(use_blit(to, error));
+    REQUIRE(encode_blits(to, error));
     return mtb_blit_encoder_synchronize(to->blit, buffer, error);
 }
 

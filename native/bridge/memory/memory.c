@@ -64,7 +64,9 @@ static uint64_t trim_idle(mtbi_chore *chore)
 
 void mtbi_memory_expect_idle(mtb_memory *memory)
 {
-    if (memory->idle_ns == MTB_FOREVER || atomic_exchange(&memory->is_expecting, true))
+    /* Mostly it does, and asking costs less than setting. */
+    if (memory->idle_ns == MTB_FOREVER || atomic_load(&memory->is_expecting)
+        || atomic_exchange(&memory->is_expecting, true))
         return;
     if (!mtbi_keeper_expect(&memory->chore, next_look(memory)))
         atomic_store(&memory->is_expecting, false);

@@ -2,6 +2,7 @@
  * copies it where it is; the rest goes through staging, which the CPU fills before, or empties after, the GPU has
  * its turn. */
 #include "../checks.h"
+#include "../clock.h"
 #include "transfer.h"
 
 /* Below this the second copy, which stays in the caches, is taken to cost less than making a wrapped buffer. */
@@ -83,14 +84,19 @@ mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **e
 {
     /* The GPU must not write to host memory before the legs of earlier transfers, which may be to the same place. */
     bool may_wrap = atomic_load(&queue->legs) == 0;
+    uint64_t start = mtbi_now();
     size_t kept = 0;
     for (size_t i = 0; i < record->operation_count; i++) {
         mtbi_operation *operation = &record->operations[i];
         REQUIRE(plan(record, operation, may_wrap, error, function));
-        if (operation->destination.buffer)
-            record->operations[kept++] = *operation;
+        if (!operation->destination.buffer)
+            continue;
+        if (kept < i)
+            record->operations[kept] = *operation;
+        kept++;
     }
     record->operation_count = kept;
+    record->cpu_ns += mtbi_now() - start;
     if (record->leg_count > 0) {
         atomic_fetch_add(&queue->legs, 1);
         record->queue = queue;

@@ -1,7 +1,6 @@
 /* The record of a transfer: what it holds, and the staging that it has. */
 #include "transfer.h"
 
-#include "../clock.h"
 #include "../checks.h"
 
 #include <stdlib.h>
@@ -150,13 +149,11 @@ mtb_status mtbi_record_stage_source(mtbi_record *record, mtbi_operation *operati
                                     const char *function)
 {
     mtb_place staged;
-    uint64_t start = mtbi_now();
     REQUIRE(mtbi_record_stage(record, operation->destination.offset, operation->destination.pitch, operation->width,
                               operation->height, &staged, error, function));
     mtbi_operation copy = *operation;
     copy.destination = staged;
     mtbi_perform(&copy);
-    record->sums[operation->kind].nanoseconds += mtbi_now() - start;
     operation->source = staged;
     return MTB_OK;
 }

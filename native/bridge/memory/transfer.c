@@ -2,6 +2,7 @@
 #include "transfer.h"
 
 #include "../checks.h"
+#include "../clock.h"
 
 #include <string.h>
 
@@ -187,7 +188,9 @@ mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place
     if (operation.kind == MTB_TRANSFER_PEER_STAGED)
         REQUIRE(mtbi_record_bring_near(transfer->record, &operation, error, __func__));
     if (!source.buffer && host == MTB_HOST_COPIED) {
+        uint64_t start = mtbi_now();
         REQUIRE(mtbi_record_stage_source(transfer->record, &operation, error, __func__));
+        transfer->record->cpu_ns += mtbi_now() - start;
         /* What goes on to host memory is the CPU's from there too. */
         if (!destination.buffer)
             operation.source.buffer = NULL;

@@ -43,6 +43,8 @@ typedef struct mtbi_record {
     mtb_buffer *blocks;
     size_t block_used;
     mtbi_crossing *crossings;
+    /* What the CPU has spent on all kinds together. */
+    uint64_t cpu_ns;
     mtb_transfer_statistics sums[MTB_TRANSFER_KIND_COUNT];
 } mtbi_record;
 

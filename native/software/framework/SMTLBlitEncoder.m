@@ -8,7 +8,7 @@
 /* GPUs of the Mac2 family copy and fill in units of four bytes; Apple's own do not care. */
 static void require_alignment(const char *where, SMTLDevice *device, NSUInteger value, NSString *what)
 {
-    SMTL_REQUIRE([device hasUnifiedMemory] || value % 4 == 0, where, @"%@ %lu must be a multiple of 4 on this device",
+    SMTL_REQUIRE(value % 4 == 0 || [device hasUnifiedMemory], where, @"%@ %lu must be a multiple of 4 on this device",
                  what, (unsigned long)value);
 }
 

@@ -1,7 +1,7 @@
 #include "SMTLExecutor.h"
 
-#include "../engine/blit.h"
 #include "../engine/engine.h"
+#include "SMTLBlitGroup.h"
 #import "SMTLBuffer.h"
 #import "SMTLCounters.h"
 #include "SMTLConfig.h"
@@ -24,6 +24,7 @@ typedef struct {
     smtl_dispatch bindings; /* last from one dispatch to the next and end with their encoder */
     bool shuffled;          /* the present encoder's dispatches are */
     smtl_unordered unordered;
+    smtl_blit_group *blits; /* that have not been executed */
     smtl_execution *execution;
 } smtl_replay;
 
@@ -245,18 +246,14 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
     }
     case SMTL_OP_COPY: {
         const smtl_record_copy *command = (const smtl_record_copy *)record;
-        smtl_blit_copy(command->destination, command->source, command->size);
-        if (smtl_sanitizer_enabled()) {
-            smtl_sanitizer_copied(command->destination, command->source, command->size);
-        }
+        smtl_blit blit = {.to = command->destination, .from = command->source, .size = command->size};
+        smtl_blit_group_add(replay->blits, blit);
         return true;
     }
     case SMTL_OP_FILL: {
         const smtl_record_fill *command = (const smtl_record_fill *)record;
-        smtl_blit_fill(command->destination, command->value, command->size);
-        if (smtl_sanitizer_enabled()) {
-            smtl_sanitizer_filled(command->destination, command->size);
-        }
+        smtl_blit blit = {.to = command->destination, .value = command->value, .size = command->size};
+        smtl_blit_group_add(replay->blits, blit);
         return true;
     }
     case SMTL_OP_SYNCHRONIZE:
@@ -304,6 +301,9 @@ static bool run_records(const smtl_stream *stream, smtl_replay *replay)
     for (smtl_chunk *chunk = stream->first; chunk != NULL; chunk = chunk->next) {
         for (size_t offset = 0; offset < chunk->used;) {
             smtl_record *record = (smtl_record *)(chunk->bytes + offset);
+            if (record->op != SMTL_OP_COPY && record->op != SMTL_OP_FILL) {
+                smtl_blit_group_run(replay->blits);
+            }
             if (!run_record(record, replay)) {
                 return false;
             }
@@ -315,10 +315,13 @@ static bool run_records(const smtl_stream *stream, smtl_replay *replay)
 
 void smtl_execute(const smtl_stream *stream, smtl_execution *execution)
 {
-    smtl_replay replay = {.execution = execution};
+    smtl_blit_group blits;
+    smtl_blit_group_clear(&blits);
+    smtl_replay replay = {.blits = &blits, .execution = execution};
     /* Never zero, where xorshift would stay. */
     replay.unordered.random = smtl_config_get()->shuffle_seed * 2 + 1;
     if (run_records(stream, &replay)) {
+        smtl_blit_group_run(&blits);
         flush(&replay);
     }
     free(replay.unordered.dispatches);

@@ -61,6 +61,31 @@ void test_sizes() {
         }
 }
 
+/* Copies and fills of many sizes, whose borders have nothing to do with those of the parts. */
+void test_lists() {
+    constexpr size_t most = 700;
+    for (const size_t largest : {size_t(1), size_t(40), 4 * kib, 300 * kib}) {
+        const size_t count = std::min(most, 3000 * kib / largest);
+        const bytes from = noise(count * largest, uint32_t(largest));
+        bytes to(count * (largest + 1), untouched), expected = to;
+        std::vector<smtl_blit> blits;
+        size_t before = 0;
+        for (size_t i = 0; i < count; ++i) {
+            const size_t size = 1 + i * 7919 % largest, at = i * (largest + 1);
+            const bool fills = i % 3 == 1;
+            blits.push_back({&to[at], fills ? nullptr : &from[i * largest], size, before, uint8_t(i)});
+            if (fills)
+                std::fill_n(expected.begin() + at, size, uint8_t(i));
+            else
+                std::copy_n(from.begin() + i * largest, size, expected.begin() + at);
+            before += size;
+        }
+        smtl_blits_run(blits.data(), blits.size());
+        CHECK(to == expected);
+    }
+    smtl_blits_run(nullptr, 0);
+}
+
 /* More work at once than the pool has threads, and places to offer it. */
 void test_many_at_once() {
     std::atomic<unsigned> wrong{0};
@@ -83,6 +108,7 @@ int main() {
     /* However many cores there are. */
     setenv("SOFTWARE_METAL_THREADS", "4", 1);
     test_sizes();
+    test_lists();
     test_many_at_once();
     return check::report("engine_blit_test");
 }

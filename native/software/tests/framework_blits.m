@@ -1,5 +1,6 @@
 /* Blits and their misuse. */
 #include "framework_test.h"
+#include <stdlib.h>
 
 static id<MTLDevice> device;
 static id<MTLCommandQueue> queue;
@@ -85,6 +86,54 @@ static void test_large_blits_in_order(void)
     [private release];
 }
 
+/* Copies of the whole of one buffer to another, or fills of it where there is none to copy from, in little pieces: each
+ * pass reads or overwrites what others read or write, and its pieces have nothing to do with each other. */
+static void test_passes_of_small_blits(void)
+{
+    enum { BUFFERS = 3, LENGTH = 1 << 20, PIECE = 4100, ROUNDS = 20, FILL = -1 };
+    static const int passes[][2] = {{0, 1}, {1, 2}, {FILL, 0}, {0, 1}, {FILL, 1}, {1, 0}, {2, 1}, {FILL, 2}};
+    id<MTLBuffer> buffers[BUFFERS];
+    uint8_t *expected[BUFFERS];
+    for (int i = 0; i < BUFFERS; i++) {
+        buffers[i] = [device newBufferWithLength:LENGTH options:MTLResourceStorageModeShared];
+        expected[i] = calloc(1, LENGTH);
+    }
+    uint8_t value = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        id<MTLCommandBuffer> buffer = [queue commandBuffer];
+        id<MTLBlitCommandEncoder> encoder = [buffer blitCommandEncoder];
+        for (size_t pass = 0; pass < sizeof passes / sizeof passes[0]; pass++) {
+            const int from = passes[pass][0], to = passes[pass][1];
+            for (NSUInteger at = 0; at < LENGTH; at += PIECE) {
+                const NSUInteger size = at + PIECE < LENGTH ? PIECE : LENGTH - at;
+                if (from == FILL) {
+                    [encoder fillBuffer:buffers[to] range:NSMakeRange(at, size) value:++value];
+                    memset(expected[to] + at, value, size);
+                } else {
+                    [encoder copyFromBuffer:buffers[from]
+                               sourceOffset:at
+                                   toBuffer:buffers[to]
+                          destinationOffset:at
+                                       size:size];
+                }
+            }
+            if (from != FILL) {
+                memcpy(expected[to], expected[from], LENGTH);
+            }
+        }
+        [encoder endEncoding];
+        [buffer commit];
+        [buffer waitUntilCompleted];
+        for (int i = 0; i < BUFFERS; i++) {
+            CHECK(memcmp([buffers[i] contents], expected[i], LENGTH) == 0);
+        }
+    }
+    for (int i = 0; i < BUFFERS; i++) {
+        [buffers[i] release];
+        free(expected[i]);
+    }
+}
+
 static void test_misuse(void)
 {
     id<MTLBuffer> small = [device newBufferWithLength:16 options:0];
@@ -123,12 +172,15 @@ static void test_misuse(void)
 
 int main(void)
 {
+    /* However many cores there are. */
+    setenv("SOFTWARE_METAL_THREADS", "4", 1);
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
         queue = [device newCommandQueue];
         RUN(test_copy_and_fill);
         RUN(test_many_commands);
         RUN(test_large_blits_in_order);
+        RUN(test_passes_of_small_blits);
         RUN(test_misuse);
         [queue release];
     }
