@@ -100,7 +100,8 @@ impl CommandBuffer {
     /// Lets the GPU raise `event` to `value` once the work recorded so far is done (`encodeSignalEvent:value:`).
     ///
     /// Should the GPU fail, the event is raised all the same, so that nobody waits for ever: look at the
-    /// [`Submission`]. An event may be shared by several devices.
+    /// [`Submission`]. It is raised after the waits that were recorded before have been met, and after smaller values that
+    /// other committed command buffers are still to signal. An event may be shared by several devices.
     ///
     /// # Errors
     ///

@@ -2,7 +2,7 @@
 #ifndef MTBI_COMMAND_BUFFER_H
 #define MTBI_COMMAND_BUFFER_H
 
-#include "handles.h"
+#include "event_steps.h"
 
 /* A callback that waits for the command buffer to complete. */
 typedef struct mtbi_callback {
@@ -11,13 +11,6 @@ typedef struct mtbi_callback {
     void *context;
     mtb_context_destructor destructor;
 } mtbi_callback;
-
-/* A value that the command buffer is to signal; holds a reference to the event. */
-typedef struct mtbi_signal {
-    struct mtbi_signal *next;
-    mtb_event *event;
-    uint64_t value;
-} mtbi_signal;
 
 struct mtb_command_buffer {
     mtbi_handle handle;
@@ -29,10 +22,16 @@ struct mtb_command_buffer {
     /* Metal raised an exception at something that the caller had been told was encoded. */
     bool is_spoiled;
     atomic_bool is_committed;
+    /* Later than the commit where that is held up: see queue_order.m. */
+    atomic_bool is_with_metal;
+    /* The host functions of the queue that it waits for itself, and that it comes after; what is held up beside it. */
+    uint64_t waits_for;
+    uint64_t comes_after;
+    struct mtb_command_buffer *next_held;
     atomic_bool has_left_queue;
     /* In the order in which they were added. */
     mtbi_callback *callbacks;
-    mtbi_signal *signals;
+    mtbi_steps steps;
     /* Buffers of pools, a reference each, until it has completed. */
     mtb_buffer **kept;
     size_t kept_count;
@@ -52,15 +51,16 @@ mtb_status mtbi_command_buffer_check_open(const mtb_command_buffer *command_buff
 /* Makes a command buffer in room that the caller has taken, and that goes back with it or at once on failure. */
 mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_room_kind room, mtb_references references,
                                              mtb_error **error, const char *function);
+/* mtb_command_buffer_commit, of one that comes before a host function where `number` is given: the function's. */
+mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64_t *number, mtb_error **error,
+                                      const char *function);
 /* Adds to the end of `callbacks`. */
 mtb_status mtbi_command_buffer_add_callback(mtb_command_buffer *command_buffer, mtbi_callback callback,
                                             mtb_error **error, const char *function);
-mtb_status mtbi_command_buffer_add_signal(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,
-                                          mtb_error **error, const char *function);
 /* Keeps a buffer alive that comes from a pool; does nothing for others. */
 mtb_status mtbi_command_buffer_keep(mtb_command_buffer *command_buffer, mtb_buffer *buffer, mtb_error **error,
                                     const char *function);
-/* Drops what is kept, callbacks (with their contexts) and signals. */
+/* Drops what is kept, callbacks (with their contexts), signals and waits. */
 void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer);
 /* Gives the queue back the room that the command buffer takes. Only the first call acts. */
 void mtbi_command_buffer_leave_queue(mtb_command_buffer *command_buffer);

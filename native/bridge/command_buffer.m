@@ -4,6 +4,7 @@
 #import "callback_scope.h"
 #import "checks.h"
 #import "guard.h"
+#import "queue_order.h"
 #import "text.h"
 
 mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_room_kind room, mtb_references references,
@@ -26,6 +27,10 @@ mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_room_kind ro
     command_buffer->metal = [metal retain];
     if (!command_buffer->metal) {
         mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "Metal could not make a command buffer");
+        mtb_command_buffer_release(command_buffer);
+        return NULL;
+    }
+    if (mtbi_queue_follow_functions(command_buffer, error)) {
         mtb_command_buffer_release(command_buffer);
         return NULL;
     }
@@ -90,8 +95,7 @@ mtb_status mtb_command_buffer_enqueue(mtb_command_buffer *command_buffer, mtb_er
         return FAIL(error, MTB_INVALID_STATE, "the command buffer has been committed");
     if (command_buffer->is_enqueued)
         return FAIL(error, MTB_INVALID_STATE, "the command buffer has been enqueued");
-    [command_buffer->metal enqueue];
-    command_buffer->is_enqueued = true;
+    mtbi_queue_enqueue(command_buffer);
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
@@ -138,16 +142,9 @@ static mtb_command_buffer_status status(const mtb_command_buffer *command_buffer
     if (own == MTB_COMMAND_BUFFER_COMPLETED && command_buffer->earlier
         && status(command_buffer->earlier) == MTB_COMMAND_BUFFER_ERROR)
         return MTB_COMMAND_BUFFER_ERROR;
+    if (own < MTB_COMMAND_BUFFER_COMMITTED && atomic_load(&command_buffer->is_committed))
+        return MTB_COMMAND_BUFFER_COMMITTED;
     return own;
-}
-
-/* Metal does not signal the events of a command buffer that failed. */
-static void signal_after_failure(const mtb_command_buffer *command_buffer)
-{
-    MTBI_ENTER
-    for (const mtbi_signal *signal = command_buffer->signals; signal; signal = signal->next)
-        mtbi_event_raise(signal->event, signal->value);
-    MTBI_LEAVE()
 }
 
 static void run_callbacks(const mtb_command_buffer *command_buffer)
@@ -173,7 +170,9 @@ static void complete(mtb_command_buffer *command_buffer)
     MTBI_ENTER
     mtbi_command_buffer_leave_queue(command_buffer);
     if ([command_buffer->metal status] == MTLCommandBufferStatusError)
-        signal_after_failure(command_buffer);
+        mtbi_steps_rescue(&command_buffer->steps);
+    else
+        mtbi_steps_complete(&command_buffer->steps);
     if (command_buffer->callbacks)
         run_callbacks(command_buffer);
     mtbi_command_buffer_forget(command_buffer);
@@ -196,9 +195,18 @@ mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_err
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(command_buffer));
-    REQUIRE(mtbi_command_buffer_check_open(command_buffer, error, __func__));
+    return mtbi_command_buffer_commit(command_buffer, NULL, error, __func__);
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
+mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64_t *number, mtb_error **error,
+                                      const char *function)
+{
+    MTBI_ENTER
+    REQUIRE(mtbi_command_buffer_check_open(command_buffer, error, function));
     if (command_buffer->is_spoiled)
-        return FAIL(error, MTB_INVALID_STATE, "Metal raised an exception while a compute encoder was encoded");
+        return mtbi_fail(error, function, MTB_INVALID_STATE,
+                         "Metal raised an exception while a compute encoder was encoded");
     /* The handler's reference. Should Metal raise an exception below, it is not taken back: there is no knowing whether
      * the handler will still be called. */
     mtb_command_buffer_retain(command_buffer);
@@ -206,11 +214,12 @@ mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_err
         (void)completed;
         handle_completion(command_buffer);
     }];
+    mtbi_steps_begin(&command_buffer->steps);
     atomic_store(&command_buffer->is_committed, true);
     atomic_fetch_add(&command_buffer->queue->running, 1);
-    [command_buffer->metal commit];
+    mtbi_queue_commit(command_buffer, number);
     return MTB_OK;
-    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+    MTBI_LEAVE(mtbi_fail_with_exception(error, function, exception))
 }
 
 static mtb_status check_wait(mtb_command_buffer *command_buffer, uint64_t timeout_ns, mtb_error **error,
@@ -230,7 +239,8 @@ mtb_status mtb_command_buffer_wait(mtb_command_buffer *command_buffer, mtb_error
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(check_wait(command_buffer, MTB_FOREVER, error, __func__));
-    [command_buffer->metal waitUntilCompleted];
+    if (atomic_load(&command_buffer->is_with_metal))
+        [command_buffer->metal waitUntilCompleted];
     mtbi_command_buffer_await(command_buffer, MTB_FOREVER);
     return outcome(command_buffer, error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
@@ -281,7 +291,7 @@ mtb_status mtb_command_buffer_encode_signal(mtb_command_buffer *command_buffer, 
     REQUIRE(GIVEN(command_buffer));
     REQUIRE(GIVEN(event));
     REQUIRE(mtbi_command_buffer_check_open(command_buffer, error, __func__));
-    REQUIRE(mtbi_command_buffer_add_signal(command_buffer, event, value, error, __func__));
+    REQUIRE(mtbi_steps_add(&command_buffer->steps, MTBI_STEP_SIGNAL, event, value, error, __func__));
     [command_buffer->metal encodeSignalEvent:event->metal value:value];
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
@@ -295,6 +305,7 @@ mtb_status mtb_command_buffer_encode_wait(mtb_command_buffer *command_buffer, mt
     REQUIRE(GIVEN(command_buffer));
     REQUIRE(GIVEN(event));
     REQUIRE(mtbi_command_buffer_check_open(command_buffer, error, __func__));
+    REQUIRE(mtbi_steps_add(&command_buffer->steps, MTBI_STEP_WAIT, event, value, error, __func__));
     [command_buffer->metal encodeWaitForEvent:event->metal value:value];
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))

@@ -30,17 +30,6 @@ mtb_status mtbi_command_buffer_add_callback(mtb_command_buffer *command_buffer, 
     return MTB_OK;
 }
 
-mtb_status mtbi_command_buffer_add_signal(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,
-                                          mtb_error **error, const char *function)
-{
-    mtbi_signal *added = malloc(sizeof *added);
-    if (!added)
-        return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for a signal");
-    *added = (mtbi_signal){command_buffer->signals, mtb_event_retain(event), value};
-    command_buffer->signals = added;
-    return MTB_OK;
-}
-
 mtb_status mtbi_command_buffer_keep(mtb_command_buffer *command_buffer, mtb_buffer *buffer, mtb_error **error,
                                     const char *function)
 {
@@ -73,12 +62,7 @@ void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer)
             callback->destructor(callback->context);
         free(callback);
     }
-    while (command_buffer->signals) {
-        mtbi_signal *signal = command_buffer->signals;
-        command_buffer->signals = signal->next;
-        mtb_event_release(signal->event);
-        free(signal);
-    }
+    mtbi_steps_drop(&command_buffer->steps);
 }
 
 void mtbi_command_buffer_leave_queue(mtb_command_buffer *command_buffer)

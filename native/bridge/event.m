@@ -60,29 +60,24 @@ char *mtb_event_copy_label(const mtb_event *event)
     MTBI_LEAVE(NULL)
 }
 
-uint64_t mtb_event_signaled_value(const mtb_event *event)
-{
-    MTBI_ENTER
-    return event ? [event->metal signaledValue] : 0;
-    MTBI_LEAVE(0)
-}
-
 uint64_t mtbi_event_raise(mtb_event *event, uint64_t value)
 {
-    uint64_t reached = value;
-    /* The value is read and set under the mutex: of two threads that signal, neither may take the value back. */
+    MTBI_ENTER
     pthread_mutex_lock(&event->mutex);
     @try {
         uint64_t present = [event->metal signaledValue];
-        if (present > value)
-            reached = present;
+        if (event->reached < value)
+            event->reached = value;
+        if (event->reached <= present)
+            event->reached = present;
         else
-            [event->metal setSignaledValue:value];
+            [event->metal setSignaledValue:event->reached];
+        return event->reached;
     }
     @finally {
         pthread_mutex_unlock(&event->mutex);
     }
-    return reached;
+    MTBI_LEAVE(value)
 }
 
 mtb_status mtb_event_signal(mtb_event *event, uint64_t value, mtb_error **error)
@@ -133,7 +128,7 @@ mtb_status mtb_event_wait(mtb_event *event, uint64_t value, uint64_t timeout_ns,
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(event));
-    if (!wait_until(event->metal, value, timeout_ns))
+    if (mtbi_event_raise(event, 0) < value && !wait_until(event->metal, value, timeout_ns))
         return FAIL(error, MTB_TIMEOUT, "the event has %llu, not %llu, after %.3f s",
                     (unsigned long long)[event->metal signaledValue], (unsigned long long)value,
                     (double)timeout_ns * 1e-9);

@@ -91,3 +91,9 @@ bool mtb_pipeline_get_argument(const mtb_pipeline *pipeline, size_t position, mt
     *argument = pipeline->arguments[position];
     return true;
 }
+
+uint64_t mtb_event_signaled_value(const mtb_event *event)
+{
+    /* What the event is to its users is not changed. */
+    return event ? mtbi_event_raise((mtb_event *)event, 0) : 0;
+}

@@ -101,10 +101,13 @@ struct mtb_queue {
     _Atomic uint64_t running;
     /* Transfers among them whose last step is the CPU's. */
     _Atomic uint64_t legs;
-    /* Orders host functions, and what the queue waits for until they have returned. Made at the first use. */
-    pthread_mutex_t host_mutex;
-    mtb_event *host_event;
-    uint64_t host_value;
+    /* Host functions, by number: see queue_order.m. Under the mutex command buffers and functions take their places. */
+    pthread_mutex_t order_mutex;
+    _Atomic uint64_t last_function;
+    _Atomic uint64_t returned_function;
+    /* Has the number of the last that has returned. Made for the first. */
+    mtb_event *function_event;
+    mtb_command_buffer *held;
     /* As a buffer's. A queue that was changed for its user is not handed to another. */
     mtbi_home *home;
     mtb_queue *next;
@@ -118,6 +121,10 @@ struct mtb_event {
     MTBI_OBJECT(MTLSharedEvent) metal;
     MTBI_INSTANCE(MTLSharedEventListener) listener;
     pthread_mutex_t mutex;
+    /* The largest value that it is known to have had: it has no smaller one again. See mtbi_event_raise. */
+    uint64_t reached;
+    /* Signals that committed command buffers are still to make. See event_steps.h. */
+    struct mtbi_step *pending;
 };
 
 struct mtb_library {
@@ -182,7 +189,8 @@ mtb_buffer *mtbi_buffer_wrap(mtb_device *device, id<MTLBuffer> metal, size_t len
                              mtb_error **error, const char *function);
 #endif
 
-/* Signals from the CPU, unless the event has a larger value, which is returned. Inside a guard. */
+/* The event has `value` or more from here on: signals from the CPU where it has less. That is so too where it had more once,
+ * and a signal that came late, or at the same time as the CPU's, has lowered it. Returns the event's value. */
 uint64_t mtbi_event_raise(mtb_event *event, uint64_t value);
 
 /* A queue's room for command buffers: `count` at once, so that nobody waits for the rest of what it needs. MTB_TIMEOUT,

@@ -28,7 +28,7 @@ mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_
         return NULL;
     pthread_mutex_init(&queue->mutex, NULL);
     pthread_cond_init(&queue->has_room, NULL);
-    pthread_mutex_init(&queue->host_mutex, NULL);
+    pthread_mutex_init(&queue->order_mutex, NULL);
     queue->device = mtb_device_retain(device);
     size_t limit = max_command_buffers ? max_command_buffers : default_limit;
     queue->rooms[MTBI_ROOM_CALLERS].limit = limit;
@@ -58,8 +58,8 @@ void mtbi_queue_free(mtb_queue *queue)
 {
     MTBI_ENTER
     [queue->metal release];
-    mtb_event_release(queue->host_event);
-    pthread_mutex_destroy(&queue->host_mutex);
+    mtb_event_release(queue->function_event);
+    pthread_mutex_destroy(&queue->order_mutex);
     mtb_device_release(queue->device);
     pthread_cond_destroy(&queue->has_room);
     pthread_mutex_destroy(&queue->mutex);

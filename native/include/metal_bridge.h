@@ -505,7 +505,8 @@ mtb_error *mtb_command_buffer_copy_error(const mtb_command_buffer *command_buffe
 mtb_times mtb_command_buffer_get_times(const mtb_command_buffer *command_buffer);
 /* encodeSignalEvent:value: and encodeWaitForEvent:value:, between encoders; the event may be of another device. Should
  * the GPU fail, the bridge signals the events that the command buffer was to signal, so that nobody waits for ever: look
- * at the command buffer's status. */
+ * at the command buffer's status. Each of these signals comes after the waits that were encoded before it, and after
+ * smaller values that other command buffers, already committed, are still to signal. */
 mtb_status mtb_command_buffer_encode_signal(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,
                                             mtb_error **error);
 mtb_status mtb_command_buffer_encode_wait(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,

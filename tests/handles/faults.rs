@@ -56,7 +56,9 @@ fn a_failed_command_buffer_is_an_error_wherever_one_asks() {
             assert_error(submission.wait_timeout(LONG), failed, "the GPU failed");
             assert_error(receiver.recv().unwrap(), failed, "the GPU failed");
             assert_eq!(submission.status(), CommandBufferStatus::Error);
-            // Nobody waits for ever: the event is signalled, the buffer free.
+            // Nobody waits for ever: the event is signalled once it could have been, the buffer free.
+            assert_eq!(done.signaled_value(), 0);
+            gate.set_signaled_value(1).unwrap();
             done.wait_until_signaled_value(1, LONG).unwrap();
             assert_eq!(*buffer.read::<f32>().unwrap(), [1.0; 4]);
             assert_error(

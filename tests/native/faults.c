@@ -1,44 +1,18 @@
 /* What no healthy GPU shows: allocations that fail, command buffers that end with an error, a lost device. The software
  * Metal does each on demand. */
-#include "metal_bridge.h"
+#include "fault_harness.h"
 
-#include <SoftwareMetal/SoftwareMetal.h>
-
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#define CHECK(condition) check(condition, #condition, __LINE__)
-
-static int failures;
-static mtb_device *device;
-static mtb_queue *queue;
-
-static void check(bool holds, const char *what, int line)
-{
-    if (holds)
-        return;
-    failures++;
-    fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, line, what);
-}
-
-static void check_status(mtb_error *error, mtb_status status, int64_t code, int line)
-{
-    check(mtb_error_status(error) == status && mtb_error_code(error) == code, mtb_status_name(status), line);
-    check(error && strlen(mtb_error_message(error)) > 0, "the error has a message", line);
-    mtb_error_release(error);
-}
-#define CHECK_STATUS(error, status, code) check_status(error, status, code, __LINE__)
 
 static void a_failed_allocation_is_an_error(void)
 {
     mtb_error *error = NULL;
     smtl_fault_fail_allocation(2);
-    mtb_buffer *first = mtb_buffer_create(device, 64, MTB_STORAGE_SHARED, &error);
-    mtb_buffer *second = mtb_buffer_create(device, 64, MTB_STORAGE_SHARED, &error);
+    mtb_buffer *first = mtb_buffer_create(shared.device, 64, MTB_STORAGE_SHARED, &error);
+    mtb_buffer *second = mtb_buffer_create(shared.device, 64, MTB_STORAGE_SHARED, &error);
     CHECK(first && !second);
     CHECK_STATUS(error, MTB_OUT_OF_MEMORY, 0);
-    second = mtb_buffer_create(device, 64, MTB_STORAGE_SHARED, &error);
+    second = mtb_buffer_create(shared.device, 64, MTB_STORAGE_SHARED, &error);
     CHECK(second && !error);
     mtb_buffer_release(first);
     mtb_buffer_release(second);
@@ -57,33 +31,19 @@ static void a_failed_no_copy_leaves_the_memory(void)
     int calls = 0;
     void *page = aligned_alloc(mtb_page_size(), mtb_page_size());
     smtl_fault_fail_allocation(1);
-    CHECK(!mtb_buffer_create_no_copy(device, page, mtb_page_size(), MTB_STORAGE_SHARED, count_call, &calls, &error));
+    CHECK(!mtb_buffer_create_no_copy(shared.device, page, mtb_page_size(), MTB_STORAGE_SHARED, count_call, &calls, &error));
     CHECK_STATUS(error, MTB_OUT_OF_MEMORY, 0);
     CHECK(calls == 0);
     free(page);
-}
-
-typedef struct {
-    int calls;
-    mtb_command_buffer_status status;
-    int64_t code;
-} record;
-
-static void note_completion(const mtb_completion *completion, void *context)
-{
-    record *seen = context;
-    seen->calls++;
-    seen->status = completion->status;
-    seen->code = mtb_error_code(completion->error);
 }
 
 /* Code 3 is MTLCommandBufferErrorPageFault. The event that was to be signalled is, so that its waiters do not hang. */
 static void a_failed_command_buffer_says_so(void)
 {
     mtb_error *error = NULL;
-    record seen = {0};
-    mtb_event *event = mtb_event_create(device, NULL);
-    mtb_command_buffer *failing = mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
+    completion_record seen = {0};
+    mtb_event *event = mtb_event_create(shared.device, NULL);
+    mtb_command_buffer *failing = mtb_command_buffer_create(shared.queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
     mtb_command_buffer_encode_signal(failing, event, 7, NULL);
     mtb_command_buffer_add_completed_callback(failing, note_completion, &seen, NULL, NULL);
     smtl_fault_fail_command_buffer(1, 3);
@@ -100,7 +60,7 @@ static void a_failed_command_buffer_says_so(void)
     mtb_command_buffer_release(failing);
 
     /* The queue works on. */
-    mtb_command_buffer *next = mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
+    mtb_command_buffer *next = mtb_command_buffer_create(shared.queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
     CHECK(mtb_command_buffer_commit(next, NULL) == MTB_OK);
     CHECK(mtb_command_buffer_wait(next, &error) == MTB_OK && !error);
     mtb_command_buffer_release(next);
@@ -112,10 +72,10 @@ static void a_failed_compilation_is_an_error(void)
     static const char source[] = "#include <metal_stdlib>\nkernel void f(device int *out [[buffer(0)]]) { *out = 1; }\n";
     mtb_error *error = NULL;
     smtl_fault_fail_compile(1);
-    CHECK(!mtb_library_create_from_source(device, source, strlen(source), NULL, &error));
+    CHECK(!mtb_library_create_from_source(shared.device, source, strlen(source), NULL, &error));
     CHECK(mtb_error_status(error) == MTB_COMPILE_FAILED);
     mtb_error_release(error);
-    mtb_library *library = mtb_library_create_from_source(device, source, strlen(source), NULL, &error);
+    mtb_library *library = mtb_library_create_from_source(shared.device, source, strlen(source), NULL, &error);
     CHECK(library && !error);
     mtb_function *function = mtb_function_create(library, "f", NULL, &error);
     smtl_fault_fail_compile(1);
@@ -133,7 +93,7 @@ static void a_container_is_a_library(void)
     size_t size = 0;
     void *bytes = smtl_container_create(source, strlen(source), &macro, 1, 0, 0, &size);
     mtb_error *error = NULL;
-    mtb_library *library = mtb_library_create_from_bytes(device, bytes, size, &error);
+    mtb_library *library = mtb_library_create_from_bytes(shared.device, bytes, size, &error);
     CHECK(library && !error && mtb_library_function_count(library) == 1);
     mtb_library_release(library);
 
@@ -142,7 +102,7 @@ static void a_container_is_a_library(void)
     FILE *file = fdopen(descriptor, "w");
     fwrite(bytes, 1, size, file);
     fclose(file);
-    library = mtb_library_create_from_file(device, path, &error);
+    library = mtb_library_create_from_file(shared.device, path, &error);
     CHECK(library && !error && strcmp(mtb_library_function_name(library, 0), "f") == 0);
     mtb_library_release(library);
     remove(path);
@@ -153,42 +113,25 @@ static void a_lost_device_fails_everything(void)
 {
     mtb_error *error = NULL;
     smtl_fault_lose_device(1);
-    mtb_command_buffer *command_buffer = mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
+    mtb_command_buffer *command_buffer = mtb_command_buffer_create(shared.queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
     CHECK(mtb_command_buffer_commit(command_buffer, NULL) == MTB_OK);
     CHECK(mtb_command_buffer_wait(command_buffer, &error) == MTB_COMMAND_BUFFER_FAILED);
     CHECK_STATUS(error, MTB_COMMAND_BUFFER_FAILED, 11);
     mtb_command_buffer_release(command_buffer);
-    CHECK(!mtb_buffer_create(device, 64, MTB_STORAGE_SHARED, &error));
+    CHECK(!mtb_buffer_create(shared.device, 64, MTB_STORAGE_SHARED, &error));
     CHECK_STATUS(error, MTB_OUT_OF_MEMORY, 0);
     smtl_fault_reset();
-    mtb_buffer *buffer = mtb_buffer_create(device, 64, MTB_STORAGE_SHARED, &error);
+    mtb_buffer *buffer = mtb_buffer_create(shared.device, 64, MTB_STORAGE_SHARED, &error);
     CHECK(buffer && !error);
     mtb_buffer_release(buffer);
 }
 
-int main(void)
-{
-    int64_t objects = smtl_live_objects_total();
-    device = mtb_device_create_default(NULL);
-    queue = mtb_queue_create(device, 0, NULL);
-    a_failed_allocation_is_an_error();
-    a_failed_no_copy_leaves_the_memory();
-    a_failed_command_buffer_says_so();
-    a_failed_compilation_is_an_error();
-    a_container_is_a_library();
-    a_lost_device_fails_everything();
-    mtb_queue_release(queue);
-    mtb_device_release(device);
-    /* The devices themselves live as long as the process. */
-    for (int kind = 0; kind < SMTL_OBJECT_CLASS_COUNT; kind++)
-        if (kind != SMTL_OBJECT_DEVICE && smtl_live_objects((smtl_object_class)kind) != 0) {
-            failures++;
-            fprintf(stderr, "%lld objects are left: %s\n", (long long)smtl_live_objects((smtl_object_class)kind),
-                    smtl_object_class_name((smtl_object_class)kind));
-        }
-    CHECK(objects == 0);
-    for (unsigned kind = 0; kind < MTB_HANDLE_KIND_COUNT; kind++)
-        CHECK(mtb_live_handles((mtb_handle_kind)kind) == 0);
-    printf("%s\n", failures ? "FAILED" : "all passed");
-    return failures != 0;
-}
+const test fault_tests[] = {
+    {"a failed allocation is an error", a_failed_allocation_is_an_error},
+    {"a failed no copy leaves the memory", a_failed_no_copy_leaves_the_memory},
+    {"a failed command buffer says so", a_failed_command_buffer_says_so},
+    {"a failed compilation is an error", a_failed_compilation_is_an_error},
+    {"a container is a library", a_container_is_a_library},
+    {"a lost device fails everything", a_lost_device_fails_everything},
+    {NULL, NULL},
+};

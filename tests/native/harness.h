@@ -38,6 +38,9 @@ void check_error(mtb_error *error, mtb_status status, const char *text, const ch
 void check_success(mtb_status status, mtb_error *error, const char *call, const char *file, int line);
 void require_made(const void *made, mtb_error *error, const char *call, const char *file, int line);
 
+/* Checks that have not held so far. */
+int failed_checks(void);
+
 /* Handles of every kind that are alive. */
 uint64_t live_handles(void);
 

@@ -1,66 +1,23 @@
 /* Transfers and pools where allocations fail and command buffers end with an error: typed errors, nobody hangs, and
  * nothing is left behind. The software Metal does each on demand. */
+#include "fault_harness.h"
+
 #include "metal_bridge_memory.h"
 
-#include <SoftwareMetal/SoftwareMetal.h>
-
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#define CHECK(condition) check(condition, #condition, __LINE__)
-
-static int failures;
-static mtb_device *device;
-static mtb_queue *queue;
-
-static void check(bool holds, const char *what, int line)
-{
-    if (holds)
-        return;
-    failures++;
-    fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, line, what);
-}
-
-static void check_status(mtb_error *error, mtb_status status, int64_t code, int line)
-{
-    check(mtb_error_status(error) == status && mtb_error_code(error) == code, mtb_status_name(status), line);
-    check(error && strlen(mtb_error_message(error)) > 0, "the error has a message", line);
-    mtb_error_release(error);
-}
-#define CHECK_STATUS(error, status, code) check_status(error, status, code, __LINE__)
-
-typedef struct {
-    int calls;
-    mtb_command_buffer_status status;
-    int64_t code;
-} record;
-
-static void note_completion(const mtb_completion *completion, void *context)
-{
-    record *seen = context;
-    seen->calls++;
-    seen->status = completion->status;
-    seen->code = mtb_error_code(completion->error);
-}
-
-static void count_call(void *context)
-{
-    ++*(int *)context;
-}
 
 /* A transfer whose command buffer fails says so, writes nothing to host memory, and gives its staging back. */
 static void a_failed_transfer_says_so(void)
 {
     enum { SIZE = 5000 };
     mtb_error *error = NULL;
-    record seen = {0};
+    completion_record seen = {0};
     unsigned char in[SIZE], out[SIZE];
     memset(in, 1, SIZE);
     memset(out, 2, SIZE);
-    mtb_memory *memory = mtb_memory_create(device, NULL, NULL);
-    mtb_transfer *transfer = mtb_transfer_create(memory, queue, NULL);
-    mtb_buffer *hidden = mtb_buffer_create(device, SIZE, MTB_STORAGE_PRIVATE, NULL);
+    mtb_memory *memory = mtb_memory_create(shared.device, NULL, NULL);
+    mtb_transfer *transfer = mtb_transfer_create(memory, shared.queue, NULL);
+    mtb_buffer *hidden = mtb_buffer_create(shared.device, SIZE, MTB_STORAGE_PRIVATE, NULL);
     mtb_place host_in = {.bytes = in}, host_out = {.bytes = out}, there = {.buffer = hidden};
     mtb_transfer_copy(transfer, host_in, there, SIZE, 1, MTB_HOST_COPIED, NULL);
     mtb_transfer_copy(transfer, there, host_out, SIZE, 1, MTB_HOST_COPIED, NULL);
@@ -81,24 +38,6 @@ static void a_failed_transfer_says_so(void)
     mtb_memory_release(memory);
 }
 
-/* With each of the two command buffers failing: nobody hangs, and the context goes once. */
-static void a_failed_host_function_is_not_called(void)
-{
-    for (uint64_t nth = 1; nth <= 2; nth++) {
-        int calls = 0;
-        smtl_fault_fail_command_buffer(nth, 3);
-        mtb_command_buffer *called = mtb_queue_call_host_function(queue, count_call, NULL, &calls, NULL, NULL);
-        mtb_command_buffer *next = mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
-        mtb_command_buffer_commit(next, NULL);
-        CHECK(mtb_command_buffer_wait(called, NULL) == (nth == 1 ? MTB_COMMAND_BUFFER_FAILED : MTB_OK));
-        CHECK(mtb_command_buffer_wait(next, NULL) == MTB_OK);
-        CHECK(calls == (nth == 1 ? 0 : 1));
-        mtb_command_buffer_release(called);
-        mtb_command_buffer_release(next);
-    }
-    smtl_fault_reset();
-}
-
 /* Whichever command buffer of a copy between devices fails, here or there. */
 static void a_failed_copy_between_devices_says_so(void)
 {
@@ -106,9 +45,9 @@ static void a_failed_copy_between_devices_says_so(void)
     if (mtb_device_count() < 2)
         return;
     mtb_device *far = mtb_device_create_at(1, NULL);
-    mtb_memory *memory = mtb_memory_create(device, NULL, NULL);
-    mtb_transfer *transfer = mtb_transfer_create(memory, queue, NULL);
-    mtb_place near = {.buffer = mtb_buffer_create(device, SIZE, MTB_STORAGE_SHARED, NULL)};
+    mtb_memory *memory = mtb_memory_create(shared.device, NULL, NULL);
+    mtb_transfer *transfer = mtb_transfer_create(memory, shared.queue, NULL);
+    mtb_place near = {.buffer = mtb_buffer_create(shared.device, SIZE, MTB_STORAGE_SHARED, NULL)};
     mtb_place there = {.buffer = mtb_buffer_create(far, SIZE, MTB_STORAGE_PRIVATE, NULL)};
     for (int way = 0; way < 2; way++)
         for (uint64_t nth = 1; nth <= 2; nth++) {
@@ -139,8 +78,8 @@ static void failed_allocations_of_pools_are_errors(void)
     memset(in, 7, SIZE);
     for (uint64_t nth = 1; nth <= 4; nth++) {
         mtb_error *error = NULL;
-        mtb_memory *memory = mtb_memory_create(device, NULL, NULL);
-        mtb_transfer *transfer = mtb_transfer_create(memory, queue, NULL);
+        mtb_memory *memory = mtb_memory_create(shared.device, NULL, NULL);
+        mtb_transfer *transfer = mtb_transfer_create(memory, shared.queue, NULL);
         smtl_fault_fail_allocation(nth);
         mtb_buffer *hidden = mtb_memory_allocate(memory, SIZE, MTB_STORAGE_PRIVATE, &error);
         /* The first fails for good: nothing is kept that could make room. */
@@ -168,7 +107,7 @@ static void failed_allocations_of_pools_are_errors(void)
 /* What is kept is let go of, and the allocation tried again. */
 static void kept_buffers_make_room(void)
 {
-    mtb_memory *memory = mtb_memory_create(device, NULL, NULL);
+    mtb_memory *memory = mtb_memory_create(shared.device, NULL, NULL);
     mtb_buffer_release(mtb_memory_allocate(memory, 4096, MTB_STORAGE_PRIVATE, NULL));
     smtl_fault_fail_allocation(1);
     mtb_buffer *buffer = mtb_memory_allocate(memory, 100000, MTB_STORAGE_PRIVATE, NULL);
@@ -188,28 +127,10 @@ static void kept_buffers_make_room(void)
     mtb_memory_release(memory);
 }
 
-int main(void)
-{
-    int64_t objects = smtl_live_objects_total();
-    device = mtb_device_create_default(NULL);
-    queue = mtb_queue_create(device, 0, NULL);
-    a_failed_transfer_says_so();
-    a_failed_host_function_is_not_called();
-    a_failed_copy_between_devices_says_so();
-    failed_allocations_of_pools_are_errors();
-    kept_buffers_make_room();
-    mtb_queue_release(queue);
-    mtb_device_release(device);
-    /* The devices themselves live as long as the process. */
-    for (int kind = 0; kind < SMTL_OBJECT_CLASS_COUNT; kind++)
-        if (kind != SMTL_OBJECT_DEVICE && smtl_live_objects((smtl_object_class)kind) != 0) {
-            failures++;
-            fprintf(stderr, "%lld objects are left: %s\n", (long long)smtl_live_objects((smtl_object_class)kind),
-                    smtl_object_class_name((smtl_object_class)kind));
-        }
-    CHECK(objects == 0);
-    for (unsigned kind = 0; kind < MTB_HANDLE_KIND_COUNT; kind++)
-        CHECK(mtb_live_handles((mtb_handle_kind)kind) == 0);
-    printf("%s\n", failures ? "FAILED" : "all passed");
-    return failures != 0;
-}
+const test fault_tests[] = {
+    {"a failed transfer says so", a_failed_transfer_says_so},
+    {"a failed copy between devices says so", a_failed_copy_between_devices_says_so},
+    {"failed allocations of pools are errors", failed_allocations_of_pools_are_errors},
+    {"kept buffers make room", kept_buffers_make_room},
+    {NULL, NULL},
+};

@@ -1,7 +1,7 @@
-/* Functions of the caller's in a queue's order. Two command buffers: the function is the first one's callback, and
- * the second holds up what is committed later until the function has returned and the CPU signals. */
+/* Functions of the caller's in a queue's order: callbacks of an empty command buffer, for whose return the queue's later
+ * command buffers wait (queue_order.m). */
 #include "../checks.h"
-#include "../command_buffer.h"
+#include "../queue_order.h"
 
 #include <stdlib.h>
 
@@ -10,8 +10,8 @@ typedef struct host_call {
     mtb_completion_callback callback;
     void *context;
     mtb_context_destructor destructor;
-    mtb_event *event;
-    uint64_t value;
+    mtb_queue *queue;
+    uint64_t number;
     /* Until then the context is the caller's. */
     bool is_committed;
 } host_call;
@@ -21,7 +21,7 @@ static void call(const mtb_completion *completion, void *context)
     host_call *what = context;
     if (completion->status == MTB_COMMAND_BUFFER_COMPLETED)
         what->function(what->context);
-    mtb_event_signal(what->event, what->value, NULL);
+    mtbi_queue_end_function(what->queue, what->number);
 }
 
 static void free_call(void *context)
@@ -29,45 +29,26 @@ static void free_call(void *context)
     host_call *what = context;
     if (what->is_committed && what->destructor)
         what->destructor(what->context);
-    mtb_event_release(what->event);
     free(what);
 }
 
-/* Both command buffers, ready to be committed. */
-static mtb_status encode(mtb_queue *queue, const host_call *wanted, mtb_command_buffer *first,
-                         mtb_command_buffer *second, host_call **made, mtb_error **error, const char *function)
+/* Has the command buffer call, and commits it. */
+static mtb_status commit(mtb_command_buffer *command_buffer, const host_call *wanted, mtb_error **error,
+                         const char *function)
 {
     host_call *what = malloc(sizeof *what);
     if (!what)
         return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for a host function");
     *what = *wanted;
-    what->event = mtb_event_retain(queue->host_event);
-    what->value = queue->host_value + 1;
-    mtb_status status = mtb_command_buffer_add_completed_callback(first, call, what, free_call, error);
+    mtb_status status = mtb_command_buffer_add_completed_callback(command_buffer, call, what, free_call, error);
     if (status) {
         free_call(what);
         return status;
     }
-    *made = what;
     if (what->callback)
-        REQUIRE(mtb_command_buffer_add_completed_callback(first, what->callback, what->context, NULL, error));
-    return mtb_command_buffer_encode_wait(second, what->event, what->value, error);
-}
-
-/* Under the queue's host mutex, so that values rise in the order in which the queue waits for them. */
-static mtb_status commit(mtb_queue *queue, const host_call *wanted, mtb_command_buffer *first,
-                         mtb_command_buffer *second, mtb_error **error, const char *function)
-{
-    host_call *what = NULL;
-    if (!queue->host_event)
-        queue->host_event = mtb_event_create(queue->device, error);
-    if (!queue->host_event)
-        return MTB_OUT_OF_MEMORY;
-    REQUIRE(encode(queue, wanted, first, second, &what, error, function));
+        REQUIRE(mtb_command_buffer_add_completed_callback(command_buffer, what->callback, what->context, NULL, error));
     what->is_committed = true;
-    queue->host_value++;
-    REQUIRE(mtb_command_buffer_commit(first, error));
-    return mtb_command_buffer_commit(second, error);
+    return mtbi_command_buffer_commit(command_buffer, &what->number, error, function);
 }
 
 mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_function function,
@@ -82,25 +63,16 @@ mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_func
         .callback = callback,
         .context = context,
         .destructor = destructor,
+        .queue = queue,
     };
-    if (mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 2, MTB_FOREVER, error, __func__))
+    if (mtbi_queue_expect_functions(queue, error)
+        || mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_FOREVER, error, __func__))
         return NULL;
-    mtb_command_buffer *first =
+    mtb_command_buffer *command_buffer =
         mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error, __func__);
-    mtb_command_buffer *second =
-        first ? mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error, __func__) : NULL;
-    if (!first)
-        mtbi_queue_give_room(queue, MTBI_ROOM_TRANSFERS);
-    mtb_status status = MTB_OUT_OF_MEMORY;
-    if (second) {
-        pthread_mutex_lock(&queue->host_mutex);
-        status = commit(queue, &wanted, first, second, error, __func__);
-        pthread_mutex_unlock(&queue->host_mutex);
-    }
-    mtb_command_buffer_release(second);
-    if (status) {
-        mtb_command_buffer_release(first);
+    if (command_buffer && commit(command_buffer, &wanted, error, __func__)) {
+        mtb_command_buffer_release(command_buffer);
         return NULL;
     }
-    return first;
+    return command_buffer;
 }

@@ -1,0 +1,41 @@
+/* The signals and waits of a command buffer, and what becomes of them when it fails. */
+#ifndef MTBI_EVENT_STEPS_H
+#define MTBI_EVENT_STEPS_H
+
+#include "handles.h"
+
+typedef enum mtbi_step_kind {
+    MTBI_STEP_SIGNAL,
+    MTBI_STEP_WAIT
+} mtbi_step_kind;
+
+/* One of them; holds a reference to the event. */
+typedef struct mtbi_step {
+    struct mtbi_step *next;
+    mtbi_step_kind kind;
+    mtb_event *event;
+    uint64_t value;
+    /* Of a signal that has been committed and is still to come: the event's next, and whose it is. */
+    struct mtbi_step *next_pending;
+    const struct mtbi_steps *owner;
+} mtbi_step;
+
+/* In the order in which they were encoded. */
+typedef struct mtbi_steps {
+    mtbi_step *first;
+    mtbi_step *last;
+} mtbi_steps;
+
+mtb_status mtbi_steps_add(mtbi_steps *steps, mtbi_step_kind kind, mtb_event *event, uint64_t value, mtb_error **error,
+                          const char *function);
+/* The command buffer is about to be committed: its signals are to come. */
+void mtbi_steps_begin(mtbi_steps *steps);
+/* It has completed: its signals have come. Drops the steps. */
+void mtbi_steps_complete(mtbi_steps *steps);
+/* It has failed, and Metal has not signalled. Each signal comes when it would have come had there been nothing to fail:
+ * after the waits before it, and after smaller values that other command buffers are still to signal. */
+void mtbi_steps_rescue(mtbi_steps *steps);
+/* Drops the steps of a command buffer that was not committed. */
+void mtbi_steps_drop(mtbi_steps *steps);
+
+#endif

@@ -1,0 +1,263 @@
+/* Order where command buffers fail: later work waits for host functions all the same, and events only rise, each value
+ * after the work that it stands for. */
+#include "fault_harness.h"
+
+#include "metal_bridge_memory.h"
+
+#include <unistd.h>
+
+static const uint64_t long_enough = 10 * UINT64_C(1000000000);
+/* Long enough for what would happen too early. */
+enum { MOMENT_US = 20000 };
+
+static mtb_event *make_event(void)
+{
+    mtb_event *event;
+    MAKE(event, mtb_event_create(shared.device, &error));
+    return event;
+}
+
+static mtb_queue *make_queue(void)
+{
+    mtb_queue *queue;
+    MAKE(queue, mtb_queue_create(shared.device, 0, &error));
+    return queue;
+}
+
+static mtb_command_buffer *make_on(mtb_queue *queue)
+{
+    mtb_command_buffer *command_buffer;
+    MAKE(command_buffer, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));
+    return command_buffer;
+}
+
+static void encode_wait(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value)
+{
+    CHECK_OK(mtb_command_buffer_encode_wait(command_buffer, event, value, &error));
+}
+
+static void encode_signal(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value)
+{
+    CHECK_OK(mtb_command_buffer_encode_signal(command_buffer, event, value, &error));
+}
+
+static void commit(mtb_command_buffer *command_buffer)
+{
+    CHECK_OK(mtb_command_buffer_commit(command_buffer, &error));
+}
+
+enum { WORK = 3 };
+
+/* A host function that returns when a gate opens. */
+typedef struct {
+    mtb_event *gate;
+    bool was_called;
+    /* What the work after it signals when it is done, and whether that was so while the function was still there. */
+    mtb_event *done[WORK];
+    bool was_early[WORK];
+} slow;
+
+static void be_slow(void *context)
+{
+    slow *function = context;
+    function->was_called = true;
+    CHECK(mtb_event_wait(function->gate, 1, long_enough, NULL) == MTB_OK);
+    usleep(MOMENT_US);
+    for (int i = 0; i < WORK; i++)
+        function->was_early[i] = mtb_event_signaled_value(function->done[i]) > 0;
+}
+
+static void set_up(slow *function)
+{
+    *function = (slow){.gate = make_event()};
+    for (int i = 0; i < WORK; i++)
+        function->done[i] = make_event();
+}
+
+static void tear_down(slow *function)
+{
+    mtb_event_release(function->gate);
+    for (int i = 0; i < WORK; i++)
+        mtb_event_release(function->done[i]);
+}
+
+/* One of the command buffers after a function fails, or none, whether they were made before the call or after it. */
+static void later_work_waits_for_a_host_function_whatever_fails(void)
+{
+    for (uint64_t failing = 2; failing <= WORK + 2; failing++)
+        for (int made_before = 0; made_before <= WORK; made_before++) {
+            slow function;
+            mtb_command_buffer *called, *work[WORK];
+            set_up(&function);
+            for (int i = 0; i < made_before; i++)
+                work[i] = make_on(shared.queue);
+            smtl_fault_fail_command_buffer(failing, 3);
+            MAKE(called, mtb_queue_call_host_function(shared.queue, be_slow, NULL, &function, NULL, &error));
+            for (int i = 0; i < WORK; i++) {
+                if (i >= made_before)
+                    work[i] = make_on(shared.queue);
+                encode_signal(work[i], function.done[i], 1);
+                commit(work[i]);
+                CHECK(mtb_command_buffer_get_status(work[i]) >= MTB_COMMAND_BUFFER_COMMITTED);
+            }
+            CHECK_OK(mtb_event_signal(function.gate, 1, &error));
+            int failed = 0;
+            for (int i = 0; i < WORK; i++) {
+                mtb_status status = mtb_command_buffer_wait_timeout(work[i], long_enough, NULL);
+                CHECK(status == MTB_OK || status == MTB_COMMAND_BUFFER_FAILED);
+                failed += status != MTB_OK;
+                CHECK_OK(mtb_event_wait(function.done[i], 1, long_enough, &error));
+                CHECK(!function.was_early[i]);
+                mtb_command_buffer_release(work[i]);
+            }
+            CHECK(function.was_called && failed == (failing <= WORK + 1));
+            CHECK_OK(mtb_command_buffer_wait(called, &error));
+            mtb_command_buffer_release(called);
+            tear_down(&function);
+            smtl_fault_reset();
+        }
+}
+
+static void a_failed_host_function_is_not_called(void)
+{
+    slow function;
+    set_up(&function);
+    mtb_command_buffer *called, *early = make_on(shared.queue);
+    smtl_fault_fail_command_buffer(1, 3);
+    MAKE(called, mtb_queue_call_host_function(shared.queue, be_slow, NULL, &function, NULL, &error));
+    mtb_command_buffer *late = make_on(shared.queue);
+    commit(early);
+    commit(late);
+    CHECK(mtb_command_buffer_wait_timeout(called, long_enough, NULL) == MTB_COMMAND_BUFFER_FAILED);
+    CHECK_OK(mtb_command_buffer_wait_timeout(early, long_enough, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(late, long_enough, &error));
+    CHECK(!function.was_called);
+    mtb_command_buffer_release(called);
+    mtb_command_buffer_release(early);
+    mtb_command_buffer_release(late);
+    tear_down(&function);
+}
+
+/* Two queues raise an event in turn. The second fails while the first is still at work. */
+static void a_failed_signal_does_not_overtake_the_work_before_it(bool waits)
+{
+    mtb_queue *other = make_queue();
+    mtb_event *event = make_event(), *gate = make_event();
+    mtb_command_buffer *first = make_on(shared.queue), *second = make_on(other);
+    encode_wait(first, gate, 1);
+    encode_signal(first, event, 5);
+    /* Ordered by what it waits for, or only by its value. */
+    if (waits)
+        encode_wait(second, event, 5);
+    encode_signal(second, event, 6);
+    smtl_fault_fail_command_buffer(waits ? 1 : 2, 3);
+    if (waits)
+        commit(second);
+    commit(first);
+    if (!waits)
+        commit(second);
+    CHECK(mtb_command_buffer_wait_timeout(second, long_enough, NULL) == MTB_COMMAND_BUFFER_FAILED);
+    CHECK(mtb_event_wait(event, 1, MOMENT_US * UINT64_C(1000), NULL) == MTB_TIMEOUT);
+    CHECK(mtb_event_signaled_value(event) == 0);
+    CHECK_OK(mtb_event_signal(gate, 1, &error));
+    CHECK_OK(mtb_event_wait(event, 6, long_enough, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(first, long_enough, &error));
+    CHECK(mtb_event_signaled_value(event) == 6);
+    mtb_command_buffer_release(first);
+    mtb_command_buffer_release(second);
+    mtb_event_release(event);
+    mtb_event_release(gate);
+    mtb_queue_release(other);
+}
+
+static void a_failed_signal_waits_for_what_its_command_buffer_waited_for(void)
+{
+    a_failed_signal_does_not_overtake_the_work_before_it(true);
+}
+
+static void a_failed_signal_waits_for_smaller_values(void)
+{
+    a_failed_signal_does_not_overtake_the_work_before_it(false);
+}
+
+/* The failed one's value comes first, since nothing tells that a smaller one is still to be committed. */
+static void a_late_signal_does_not_lower_an_event(void)
+{
+    mtb_queue *other = make_queue();
+    mtb_event *event = make_event();
+    mtb_command_buffer *first = make_on(shared.queue), *second = make_on(other), *waiting = make_on(other);
+    encode_signal(first, event, 5);
+    encode_signal(second, event, 6);
+    encode_wait(waiting, event, 6);
+    smtl_fault_fail_command_buffer(1, 3);
+    commit(second);
+    CHECK_OK(mtb_event_wait(event, 6, long_enough, &error));
+    commit(first);
+    CHECK_OK(mtb_command_buffer_wait_timeout(first, long_enough, &error));
+    CHECK(mtb_event_signaled_value(event) == 6);
+    commit(waiting);
+    CHECK_OK(mtb_command_buffer_wait_timeout(waiting, long_enough, &error));
+    CHECK_FAILS(mtb_event_signal(event, 5, &error), MTB_OUT_OF_RANGE, "6");
+    mtb_command_buffer_release(first);
+    mtb_command_buffer_release(second);
+    mtb_command_buffer_release(waiting);
+    mtb_event_release(event);
+    mtb_queue_release(other);
+}
+
+/* A chain over two queues, of which any link may fail: it ends, and every value is there. */
+static void a_chain_of_signals_ends_whatever_fails(void)
+{
+    enum { LINKS = 6 };
+    for (uint64_t failing = 1; failing <= LINKS; failing++) {
+        mtb_queue *queues[] = {make_queue(), make_queue()};
+        mtb_event *event = make_event();
+        mtb_command_buffer *links[LINKS];
+        smtl_fault_fail_command_buffer(failing, 3);
+        for (uint64_t i = 0; i < LINKS; i++) {
+            links[i] = make_on(queues[i % 2]);
+            encode_wait(links[i], event, i);
+            encode_signal(links[i], event, i + 1);
+            commit(links[i]);
+        }
+        CHECK_OK(mtb_event_wait(event, LINKS, long_enough, &error));
+        for (uint64_t i = 0; i < LINKS; i++) {
+            CHECK(mtb_command_buffer_wait_timeout(links[i], long_enough, NULL)
+                  == (i + 1 == failing ? MTB_COMMAND_BUFFER_FAILED : MTB_OK));
+            mtb_command_buffer_release(links[i]);
+        }
+        CHECK(mtb_event_signaled_value(event) == LINKS);
+        mtb_event_release(event);
+        mtb_queue_release(queues[0]);
+        mtb_queue_release(queues[1]);
+    }
+}
+
+/* What the failed command buffer waited for can never come: nothing is kept for it. */
+static void a_rescue_that_waits_for_nobody_ends(void)
+{
+    mtb_event *gone = make_event(), *event = make_event();
+    mtb_command_buffer *failing = make_on(shared.queue);
+    encode_wait(failing, gone, 1);
+    encode_signal(failing, event, 1);
+    smtl_fault_fail_command_buffer(1, 3);
+    commit(failing);
+    CHECK(mtb_command_buffer_wait_timeout(failing, long_enough, NULL) == MTB_COMMAND_BUFFER_FAILED);
+    mtb_command_buffer_release(failing);
+    CHECK(mtb_event_signaled_value(event) == 0);
+    mtb_event_release(gone);
+    CHECK_OK(mtb_event_wait(event, 1, long_enough, &error));
+    mtb_event_release(event);
+}
+
+const test fault_tests[] = {
+    {"order: later work waits for a host function whatever fails", later_work_waits_for_a_host_function_whatever_fails},
+    {"order: a failed host function is not called", a_failed_host_function_is_not_called},
+    {"order: a failed signal waits for what its command buffer waited for",
+     a_failed_signal_waits_for_what_its_command_buffer_waited_for},
+    {"order: a failed signal waits for smaller values", a_failed_signal_waits_for_smaller_values},
+    {"order: a late signal does not lower an event", a_late_signal_does_not_lower_an_event},
+    {"order: a chain of signals ends whatever fails", a_chain_of_signals_ends_whatever_fails},
+    {"order: a rescue that waits for nobody ends", a_rescue_that_waits_for_nobody_ends},
+    {NULL, NULL},
+};
