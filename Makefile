@@ -100,9 +100,10 @@ foreign-candle: setup-check ## candle's own host code and its tests, in Rust ove
 bench: setup ## the benchmark tables of docs/performance.md
 	cargo bench
 
-stress: setup ## a minute of the scenario that this crate exists for, and one of transfers from 64 threads
+stress: setup ## a minute of the scenario that this crate exists for, one of transfers and one of CUDA's calls from 64 threads
 	cargo run --release --quiet --bin metal-bridge -- stress --seconds 60
 	cargo run --release --quiet --bin metal-bridge -- stress --seconds 60 --transfers 64
+	cargo run --release --quiet --features cuda-runtime --bin metal-bridge -- stress --seconds 60 --cuda 64
 
 clean: ## removes what was built
 	cargo clean

@@ -18,6 +18,10 @@ pub struct Arguments {
     /// Transfers from this many threads with one memory, in place of projections
     #[arg(short, long, value_name = "THREADS")]
     transfers: Option<usize>,
+    /// CUDA's calls from this many threads on the first device, in place of projections
+    #[cfg(feature = "cuda-runtime")]
+    #[arg(short, long, value_name = "THREADS", conflicts_with = "transfers")]
+    cuda: Option<usize>,
 }
 
 /// The least time between two lines.
@@ -31,6 +35,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         writeln!(out, "transfers of {threads} threads on {}", device.name())?;
         let report = stress::transfers(&device, threads, duration)?;
         writeln!(out, "{}", report.statistics)?;
+        return conclude(&mut out, report.rounds, &report.faults);
+    }
+    #[cfg(feature = "cuda-runtime")]
+    if let Some(threads) = arguments.cuda {
+        writeln!(out, "CUDA's calls from {threads} threads")?;
+        let report = stress::cuda(threads, duration)?;
         return conclude(&mut out, report.rounds, &report.faults);
     }
     writeln!(out, "Q, K and V projections on {}", device.name())?;

@@ -2,9 +2,12 @@
 //! threads that have no autorelease pool, with handles dropped everywhere and at any time.
 //!
 //! `tests/qkv_regression.rs` runs the parts of it one by one; `metal-bridge stress` runs [`run`]. And [`transfers`] from many
-//! threads, which `metal-bridge stress --transfers` runs.
+//! threads, which `metal-bridge stress --transfers` runs; with the feature `cuda-runtime` CUDA's calls too, for `--cuda`.
 
+#[cfg(feature = "cuda-runtime")]
+mod cuda;
 mod projection;
+mod random;
 mod scenario;
 mod transfers;
 
@@ -15,6 +18,8 @@ use crate::device::Device;
 use crate::error::{Error, Failure, Result};
 use crate::statistics::LiveObjects;
 
+#[cfg(feature = "cuda-runtime")]
+pub use cuda::{CudaReport, cuda};
 pub use scenario::{Drops, Runner, Scenario};
 pub use transfers::{TransferReport, transfers};
 

@@ -2,6 +2,7 @@
 
 use half::f16;
 
+use super::random::Random;
 use crate::ops::WeightType;
 
 /// A made-up Q8_0 matrix and its product with the made-up vector of its width, in float64.
@@ -17,7 +18,7 @@ pub(super) struct Projection {
 impl Projection {
     /// The same matrix and vector for the same arguments; `columns` is a multiple of 32.
     pub(super) fn new(rows: usize, columns: usize, seed: u64) -> Projection {
-        let mut random = Random(seed | 1);
+        let mut random = Random::new(seed);
         let x: Vec<f32> = (0..columns).map(|_| random.unit()).collect();
         let block = WeightType::Q8_0.block_elements();
         let mut weights =
@@ -55,22 +56,5 @@ impl Projection {
             .zip(y)
             .map(|(right, &got)| right - f64::from(got));
         (square(&mut differences) / square(&mut self.expected.iter().copied())).sqrt()
-    }
-}
-
-/// xorshift64*: the scenario needs numbers without a pattern, and the same ones every time.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32
-    }
-
-    /// From -1 to 1.
-    fn unit(&mut self) -> f32 {
-        self.next() as f32 / (1u64 << 31) as f32 - 1.0
     }
 }

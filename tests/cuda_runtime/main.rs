@@ -15,4 +15,5 @@ mod pointers;
 mod random_programs;
 mod streams;
 mod support;
+mod threads;
 mod unified_addresses;
