@@ -32,8 +32,10 @@ pub(crate) struct QueueId(usize);
 impl QueueId {
     /// Whether this thread is inside a completion handler or a host function of the queue.
     pub(crate) fn is_in_callback(self) -> bool {
+        // Of no queue at all there is no callback; without a Metal nothing else is to be had, nor that call.
         // SAFETY: the address is compared, and nothing is read there.
-        unsafe { sys::mtb_queue_is_in_callback(ptr::without_provenance(self.0)) }
+        self != Self::default()
+            && unsafe { sys::mtb_queue_is_in_callback(ptr::without_provenance(self.0)) }
     }
 }
 
