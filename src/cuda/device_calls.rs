@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::sync::{Arc, PoisonError};
 
-use super::allocation::ALLOCATIONS;
+use super::allocation::{ALLOCATIONS, Kind};
 use super::calls::calls;
 use super::codes::*;
 use super::devices::{self, Context, Device, lock};
@@ -90,20 +90,30 @@ unsafe fn synchronize() -> Outcome {
 }
 
 unsafe fn reset() -> Outcome {
-    let Some(context) = Device::current()?.take_context() else {
+    let device = Device::current()?;
+    lock(&device.peers).clear();
+    for other in devices::all() {
+        lock(&other.peers).remove(&device.index);
+    }
+    let Some(context) = device.take_context() else {
         return Ok(());
     };
     STREAMS.remove_where(|stream| Arc::ptr_eq(&stream.context, &context));
     EVENTS.remove_where(|event| Arc::ptr_eq(&event.context, &context));
-    for other in devices::all().iter().filter_map(Device::context_in_use) {
-        for stream in other.streams() {
-            stream.carriers.forget(&context);
-        }
-    }
     context.destroy()?;
     let mut allocations = ALLOCATIONS.write().unwrap_or_else(PoisonError::into_inner);
     let freed = allocations.remove_where(|a| Arc::ptr_eq(&a.context, &context));
     drop(allocations);
+    let gives_back = freed.iter().any(|a| a.kind == Kind::Registered);
+    for other in devices::all().iter().filter_map(Device::context_in_use) {
+        for stream in other.streams() {
+            stream.carriers.forget(&context);
+        }
+        // The program may unmap its memory now: no device may use it any more.
+        if gives_back {
+            other.wait()?;
+        }
+    }
     drop(freed);
     Ok(())
 }

@@ -227,16 +227,24 @@ impl Context {
         let _: Vec<Arc<Stream>> = done;
     }
 
-    /// Waits for all work of the device.
+    /// Waits for all work of the device's streams, and says whether any has failed.
     pub(super) fn synchronize(&self) -> Outcome {
-        for stream in self.streams() {
+        self.wait()?;
+        self.sticky.check()
+    }
+
+    /// Waits for all work of the device's streams, failed or not.
+    pub(super) fn wait(&self) -> Outcome {
+        let mut streams = self.streams();
+        streams.retain(|stream| !stream.is_carrier());
+        for stream in streams {
             stream.wait()?;
         }
         let retired = std::mem::take(&mut lock(&self.streams).retired);
         for stream in retired {
             self.retire(stream);
         }
-        self.sticky.check()
+        Ok(())
     }
 
     /// Waits for all work and lets the default stream go: streams hold the context, and it holds that one.

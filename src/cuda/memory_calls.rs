@@ -231,7 +231,7 @@ unsafe fn host_register(pointer: *mut c_void, size: usize, flags: c_uint) -> Out
 }
 
 unsafe fn host_unregister(pointer: *mut c_void) -> Outcome {
-    Context::current()?;
+    let current = Context::current()?;
     require(!pointer.is_null(), cudaErrorInvalidValue, || {
         "the pointer is NULL".to_owned()
     })?;
@@ -239,10 +239,10 @@ unsafe fn host_unregister(pointer: *mut c_void) -> Outcome {
         .map_err(|_| Failed::from(cudaErrorHostMemoryNotRegistered))?;
     // The caller may unmap the memory now: no device may use it any more.
     for context in devices::all().iter().filter_map(Device::context_in_use) {
-        context.synchronize()?;
+        context.wait()?;
     }
     drop(unregistered);
-    Ok(())
+    current.sticky.check()
 }
 
 unsafe fn malloc_managed(pointer: *mut *mut c_void, size: usize, flags: c_uint) -> Outcome {

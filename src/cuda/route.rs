@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use super::devices::{Context, lock};
 use super::failure::Outcome;
 use super::pointers::Memory;
-use super::stream::Stream;
+use super::stream::{Role, Stream};
 use super::types::cudaStreamNonBlocking;
 
 /// The streams that do one stream's work on other devices, by device. No two streams have one in common, since they would
@@ -25,7 +25,7 @@ impl Carriers {
             Some(carrier) if Arc::ptr_eq(&carrier.context, context) => Ok(carrier.clone()),
             // None yet, or one from before the device was reset.
             _ => {
-                let carrier = Stream::sibling(context, cudaStreamNonBlocking)?;
+                let carrier = Stream::new(context, Role::Carrier, cudaStreamNonBlocking)?;
                 carriers.insert(index, carrier.clone());
                 Ok(carrier)
             }
@@ -79,8 +79,9 @@ pub(super) fn alone_on<T>(
     let streams: Vec<Arc<Stream>> = devices
         .iter()
         .flat_map(|device| device.streams())
-        // The blocking streams wait for the legacy one, and it for them.
-        .filter(|other| !other.waits_for_legacy() && !Arc::ptr_eq(other, stream))
+        // The blocking streams wait for the legacy one, and it for them; what carriers do is work of other streams.
+        .filter(|other| !other.waits_for_legacy() && !other.is_carrier())
+        .filter(|other| !Arc::ptr_eq(other, stream))
         .collect();
     for other in &streams {
         stream.wait_for(&other.record(false)?)?;

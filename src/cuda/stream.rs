@@ -14,6 +14,7 @@ use super::commands::{Committed, commit};
 use super::devices::{Context, lock};
 use super::failure::Outcome;
 use super::route::Carriers;
+use super::types::cudaStreamNonBlocking;
 use crate::handle::{Handle, check, create};
 use crate::sys;
 
@@ -55,6 +56,8 @@ pub(super) enum Role {
     /// Waits for the legacy default stream.
     Blocking(Arc<Stream>),
     NonBlocking,
+    /// Does work of another device's stream, and counts as that.
+    Carrier,
 }
 
 /// How far a stream is: so many pieces of work, and the marker after them where they have not ended.
@@ -175,7 +178,7 @@ impl Stream {
         match &self.role {
             Role::Legacy => self.begin_after_blocking(),
             Role::Blocking(legacy) => self.begin_after_legacy(legacy),
-            Role::NonBlocking => Ok(lock(&self.state)),
+            Role::NonBlocking | Role::Carrier => Ok(lock(&self.state)),
         }
     }
 
@@ -330,6 +333,11 @@ impl Stream {
         matches!(self.role, Role::Blocking(_))
     }
 
+    /// Whether its work is that of another device's stream.
+    pub(super) fn is_carrier(&self) -> bool {
+        matches!(self.role, Role::Carrier)
+    }
+
     /// Whether all work is done, that which the legacy stream would wait for included.
     pub(super) fn is_idle(&self) -> bool {
         let own = || {
@@ -348,7 +356,7 @@ impl Stream {
     pub(super) fn wait(&self) -> Outcome {
         let own = match self.role {
             Role::Legacy => self.begin()?.ends(),
-            Role::Blocking(_) | Role::NonBlocking => lock(&self.state).ends(),
+            _ => lock(&self.state).ends(),
         };
         let others = self.blocking_streams();
         let mut ends: Vec<Ends> = others.iter().map(|s| lock(&s.state).ends()).collect();
@@ -360,7 +368,7 @@ impl Stream {
     fn blocking_streams(&self) -> Vec<Arc<Stream>> {
         let mut streams = match self.role {
             Role::Legacy => self.context.streams(),
-            Role::Blocking(_) | Role::NonBlocking => Vec::new(),
+            _ => Vec::new(),
         };
         streams.retain(|stream| stream.waits_for_legacy());
         streams
@@ -379,7 +387,7 @@ impl Stream {
 
     /// Another stream of the same device.
     pub(super) fn sibling(context: &Arc<Context>, flags: u32) -> Outcome<Arc<Stream>> {
-        let role = if flags == super::types::cudaStreamNonBlocking {
+        let role = if flags == cudaStreamNonBlocking {
             Role::NonBlocking
         } else {
             Role::Blocking(context.legacy()?)

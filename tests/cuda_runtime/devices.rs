@@ -162,3 +162,28 @@ fn peers_copy_from_each_other() {
         use_two_devices(true)
     });
 }
+
+#[test]
+fn a_reset_of_either_device_ends_the_access_of_peers() {
+    let test = "devices::a_reset_of_either_device_ends_the_access_of_peers";
+    let variables = [
+        ("SOFTWARE_METAL_DEVICES", "2"),
+        ("SOFTWARE_METAL_PEERS", "1"),
+    ];
+    in_child_with(test, &variables, || {
+        for device in [0, 1] {
+            set_device(0);
+            // SAFETY: numbers, checked by the calls.
+            unsafe {
+                ok(cudaDeviceEnablePeerAccess(1, 0));
+                set_device(device);
+                ok(cudaDeviceReset());
+                set_device(0);
+                expect(
+                    cudaErrorPeerAccessNotEnabled,
+                    cudaDeviceDisablePeerAccess(1),
+                );
+            }
+        }
+    });
+}

@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::thread;
+use std::time::Duration;
 
 use metal_bridge::cuda::*;
 use metal_bridge_test_support::in_child_with;
@@ -173,7 +175,10 @@ fn work_with_another_devices_memory_has_its_turn_in_the_stream() {
             ));
             ok(cudaMemsetAsync(far.pointer, 52, LENGTH, held));
             expect(cudaErrorNotReady, cudaStreamQuery(held));
-            // Another stream's work on that device is not held up.
+            // Neither another stream's work on that device is held up, nor the device.
+            set_device(1);
+            ok(cudaDeviceSynchronize());
+            set_device(0);
             ok(cudaMemcpyAsync(first.pointer, far.pointer, 1, kind, free));
             synchronize(free);
             assert_eq!(first.bytes(1), [2]);
@@ -244,7 +249,44 @@ fn a_device_that_is_reset_is_used_anew_by_streams_of_others() {
             set_device(0);
             // SAFETY: checked by the call.
             expect(cudaErrorInvalidValue, unsafe { cudaFree(far.pointer) });
+            let byte = [0u8];
+            // SAFETY: a byte; the other pointer is checked.
+            let code = unsafe { cudaMemcpy(far.pointer, byte.as_ptr().cast(), 1, 4) };
+            expect(cudaErrorInvalidValue, code);
         }
+    });
+}
+
+/// Memory that another device still reads is given back by a reset only after that.
+#[test]
+fn a_reset_waits_for_other_devices_to_be_done_with_registered_memory() {
+    let test =
+        "unified_addresses::a_reset_waits_for_other_devices_to_be_done_with_registered_memory";
+    with_three_devices(test, || {
+        let (near, stream) = (memory_of(0), stream_of(0, 1));
+        let mut bytes = vec![6u8; LENGTH];
+        let gate = Gate::default();
+        gate.close(stream);
+        set_device(1);
+        // SAFETY: the vector lives until the reset has returned.
+        unsafe {
+            ok(cudaHostRegister(bytes.as_mut_ptr().cast(), LENGTH, 0));
+            let (from, kind) = (bytes.as_ptr().cast(), cudaMemcpyDefault);
+            ok(cudaMemcpyAsync(near.pointer, from, LENGTH, kind, stream));
+        }
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(20));
+                gate.open();
+            });
+            // SAFETY: takes nothing.
+            ok(unsafe { cudaDeviceReset() });
+        });
+        bytes.fill(0);
+        drop(bytes);
+        set_device(0);
+        synchronize(stream);
+        assert_eq!(near.read(0, LENGTH), [6; LENGTH]);
     });
 }
 
