@@ -1,7 +1,9 @@
 # How the bridge is compiled, for its own Makefile and for that of its tests, which include this file after they have said where
 # products go (BUILD), which sanitizers (SANITIZE) and, on Linux, where the software Metal's go (SOFTWARE_BUILD). They link
 # $(BRIDGE_OBJECTS) with $(METAL) and $(METAL_LDLIBS) by $(CXX).
-BRIDGE := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+#
+# Sources are named as this file is: Objective-C objects hold the path that the compiler was given.
+BRIDGE := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 NATIVE := $(abspath $(BRIDGE)/..)
 
 ifeq ($(shell uname),Darwin)
@@ -27,7 +29,7 @@ INCLUDES = -I$(NATIVE)/include $(METAL_INCLUDES)
 
 BRIDGE_SOURCES := $(wildcard $(BRIDGE)/*.c $(BRIDGE)/*.m $(BRIDGE)/memory/*.c $(BRIDGE)/memory/*.m)
 TRANSFER_SOURCE := $(BUILD)/generated/transfer_source.c
-BRIDGE_OBJECTS := $(BRIDGE_SOURCES:$(NATIVE)/%=$(BUILD)/%.o) $(TRANSFER_SOURCE).o
+BRIDGE_OBJECTS := $(BRIDGE_SOURCES:$(BRIDGE)/%=$(BUILD)/bridge/%.o) $(TRANSFER_SOURCE).o
 
 $(TRANSFER_SOURCE): $(BRIDGE)/memory/transfer.metal $(NATIVE)/embed_text.sh
 	@mkdir -p $(@D)
