@@ -1,0 +1,38 @@
+/* Places of every kind, filled with bytes that a test knows, which it may try to overwrite. */
+#ifndef MEMORY_SCENE_H
+#define MEMORY_SCENE_H
+
+#include "memory_support.h"
+
+enum { LENGTH = 240, PLACES = 7 };
+
+/* A place of each kind, and of another device where there is one, and what should be in it. */
+typedef struct {
+    const char *name;
+    mtb_buffer *buffer;
+    uint8_t *host;
+    uint8_t model[LENGTH];
+} area;
+
+typedef struct {
+    mtb_memory *memory;
+    mtb_queue *queue;
+    mtb_transfer *transfer;
+    mtb_device *far;
+    mtb_memory *far_memory;
+    mtb_queue *far_queue;
+    /* Shared, managed, private, twice of the host, and, where there is a second device, its shared and private. */
+    area areas[PLACES];
+    size_t count;
+} scene;
+
+void make_scene(scene *all);
+void free_scene(scene *all);
+/* Of the second device. */
+bool is_far(const scene *all, const area *where);
+/* With any offset, whether there is such a place or not. */
+mtb_place place_of(const area *where, size_t offset, size_t pitch);
+/* Runs what is on record, and sees that every place holds what its model does. */
+bool is_as_modelled(scene *all);
+
+#endif
