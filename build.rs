@@ -4,14 +4,12 @@
 //! tests, and for what only the software Metal has). Without a Metal (no feature `software`, not Apple) the crate builds
 //! with no native toolchain and every `Device` constructor returns `Error::NoDevice`.
 
-#[path = "build/bridge_kernels.rs"]
-mod bridge_kernels;
+#[path = "build/embedded.rs"]
+mod embedded;
 #[path = "build/objects.rs"]
 mod objects;
 #[path = "build/settings.rs"]
 mod settings;
-#[path = "build/shading_headers.rs"]
-mod shading_headers;
 #[path = "build/toolchain.rs"]
 mod toolchain;
 
@@ -73,7 +71,7 @@ fn build_for_apple(root: &Path) -> Result<(), String> {
         cxx: words("-std=c++17"),
     };
     let generated = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("generated");
-    bridge_kernels::embed(&root.join("native"), &generated)?;
+    embedded::bridge_kernels(&root.join("native"), &generated)?;
     let mut objects = Objects::new(None);
     for folder in [&root.join("native/bridge"), &generated] {
         objects.add(folder, &flags, std::slice::from_ref(&include))?;
@@ -154,8 +152,8 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
     };
 
     let generated = out.join("generated");
-    shading_headers::embed(&software, &generated, &toolchain.clang)?;
-    bridge_kernels::embed(&native, &generated)?;
+    embedded::shading_headers(&software, &generated, &toolchain.clang)?;
+    embedded::bridge_kernels(&native, &generated)?;
 
     let mut objects = Objects::new(Some(&toolchain.clang));
     for folder in [&native.join("bridge"), &software, &generated] {
