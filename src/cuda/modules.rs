@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use super::codes::*;
 use super::devices::{Context, lock};
 use super::failure::{Failed, Outcome, require};
-use super::parameters::value_parameters;
+use super::parameters::declared_parameters;
 use super::registry::Registry;
 use super::types::*;
 use crate::error::text;
@@ -178,24 +178,30 @@ impl Function {
                 format!("{said} parameters for {name}, which has {has} buffer arguments")
             })?;
         }
-        let values = match &self.given {
+        let unclear = |what: &str| {
+            let message = format!(
+                "{what} is not in the source as it stands: say which arguments of {name} are pointers with \
+                 cudaMetalGetFunctionWithParameters"
+            );
+            Failed::new(cudaErrorInvalidDeviceFunction, message)
+        };
+        let declared = match &self.given {
             Some(_) => Vec::new(),
-            None => value_parameters(source, &name).ok_or_else(|| {
-                let message = format!(
-                    "the declaration of {name} is not in the source as it stands: say which arguments are pointers with \
-                     cudaMetalGetFunctionWithParameters"
-                );
-                Failed::new(cudaErrorInvalidDeviceFunction, message)
-            })?,
+            None => declared_parameters(source, &name)
+                .ok_or_else(|| unclear("the declaration of the kernel"))?,
         };
         let arguments = buffers.iter().enumerate().map(|(place, argument)| {
             // SAFETY: the pipeline's, which is live.
             let name = unsafe { text(argument.name) };
             let is_value = match &self.given {
                 Some(given) => given[place] == cudaMetalParameterValue,
-                None => values.contains(&name),
+                None => {
+                    let found = declared.iter().find(|declared| declared.name == name);
+                    let found = found.ok_or_else(|| unclear(&format!("the kind of {name}")))?;
+                    found.is_value
+                }
             };
-            Argument {
+            Ok(Argument {
                 index: argument.index as usize,
                 is_used: argument.is_used,
                 parameter: if is_value {
@@ -204,9 +210,9 @@ impl Function {
                     Parameter::Pointer
                 },
                 name,
-            }
+            })
         });
-        Ok(arguments.collect())
+        arguments.collect()
     }
 }
 

@@ -4,21 +4,31 @@
 //! pointer. The declaration is looked for as it is written: where it comes from a macro or a template, the program says
 //! which argument is what.
 
-/// The names of the parameters of the kernel called `kernel` that are values; `None` where its declaration is not found.
-pub(super) fn value_parameters(source: &str, kernel: &str) -> Option<Vec<String>> {
+/// A parameter that is declared as a pointer or a reference.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Declared {
+    pub(super) name: String,
+    pub(super) is_value: bool,
+}
+
+/// The pointers and references among the parameters of the kernel called `kernel`; `None` where its declaration is not found.
+pub(super) fn declared_parameters(source: &str, kernel: &str) -> Option<Vec<Declared>> {
     let text = without_comments(source);
     let tokens = tokens(&text);
     let open = declaration(&tokens, kernel)?;
-    let mut values = Vec::new();
-    for parameter in parameters(&tokens[open + 1..])? {
-        let is_value = parameter.contains(&"constant") && parameter.contains(&"&");
-        // The name is the last identifier: attributes are left out.
-        let name = parameter.iter().rev().find(|token| is_identifier(token));
-        if let Some(name) = name.filter(|_| is_value) {
-            values.push((*name).to_owned());
-        }
-    }
-    Some(values)
+    let parameters = parameters(&tokens[open + 1..])?;
+    Some(parameters.iter().filter_map(|p| declared(p)).collect())
+}
+
+/// `None` for a parameter that is neither, or whose type has another name here, so that it does not show.
+fn declared(parameter: &[&str]) -> Option<Declared> {
+    let (is_pointer, is_reference) = (parameter.contains(&"*"), parameter.contains(&"&"));
+    // The name is the last identifier: attributes are left out.
+    let name = parameter.iter().rev().find(|token| is_identifier(token))?;
+    (is_pointer || is_reference).then(|| Declared {
+        name: (*name).to_owned(),
+        is_value: is_reference && !is_pointer && parameter.contains(&"constant"),
+    })
 }
 
 /// The place of the parenthesis after the kernel's name, where what is before makes it a declaration of a kernel.
@@ -119,10 +129,20 @@ fn string_length(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::value_parameters;
+    use super::declared_parameters;
 
     fn values(source: &str, kernel: &str) -> Option<Vec<String>> {
-        value_parameters(source, kernel)
+        let declared = declared_parameters(source, kernel)?.into_iter();
+        Some(declared.filter(|d| d.is_value).map(|d| d.name).collect())
+    }
+
+    #[test]
+    fn what_does_not_show_its_kind_is_left_out() {
+        let source = "using Count = constant uint &; #define MORE device float *y
+            kernel void f(device float *x [[buffer(0)]], Count n, MORE, constant uint &m, uint i [[thread_position_in_grid]]) {}";
+        let declared = declared_parameters(source, "f").unwrap();
+        let names: Vec<&str> = declared.iter().map(|d| d.name.as_str()).collect();
+        assert_eq!(names, ["x", "m"]);
     }
 
     #[test]

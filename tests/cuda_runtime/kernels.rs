@@ -41,6 +41,13 @@ template <typename T> kernel void twice(device T *values [[buffer(0)]], constant
 }
 template [[host_name("twice_uint")]] kernel void twice<uint>(device uint *, constant uint &, uint);
 
+#define MORE constant uint &add [[buffer(1)]]
+kernel void by_macro(device uint *values [[buffer(0)]], MORE, uint i [[thread_position_in_grid]]) { values[i] += add; }
+using Term = constant uint &;
+kernel void by_alias(device uint *values [[buffer(0)]], Term add [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    values[i] += add;
+}
+
 struct Row { device uint *start; };
 kernel void sum_rows(device const Row *rows [[buffer(0)]], device uint *sums [[buffer(1)]],
                      uint i [[thread_position_in_grid]]) {
@@ -215,6 +222,35 @@ fn kernels_of_templates_are_taken_where_their_parameters_are_said() {
         0,
     ));
     assert_eq!(uints(&memory, 4), [102, 104, 106, 108]);
+}
+
+/// What does not show in the source is not guessed: a value taken for a pointer would be read beyond its end.
+#[test]
+fn arguments_from_macros_and_aliases_are_said() {
+    let (module, memory) = (module(), Memory::device(16));
+    let parameters = [cudaMetalParameterPointer, cudaMetalParameterValue];
+    for name in [c"by_macro", c"by_alias"] {
+        let mut kernel = ptr::null_mut();
+        memory.write(0, bytes(&[1u32, 2, 3, 4]));
+        // SAFETY: a place for the handle, a C string, and a list of that length.
+        unsafe {
+            expect(
+                cudaErrorInvalidDeviceFunction,
+                cudaMetalGetFunction(&mut kernel, module, name.as_ptr()),
+            );
+            ok(cudaMetalGetFunctionWithParameters(
+                &mut kernel,
+                module,
+                name.as_ptr(),
+                parameters.as_ptr(),
+                2,
+            ));
+        }
+        let (mut values, mut add) = (memory.pointer, 100u32);
+        let arguments = &mut [at(&mut values), at(&mut add)];
+        ok(launch(kernel, (line(4), ONE), arguments, 0));
+        assert_eq!(uints(&memory, 4), [101, 102, 103, 104]);
+    }
 }
 
 #[test]
