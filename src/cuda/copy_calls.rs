@@ -145,13 +145,10 @@ impl Ends {
         if rows.is_empty() {
             return Ok(None);
         }
-        let is_pitched = rows.height > 1;
         let pitches = rows.source_pitch.min(rows.destination_pitch);
-        require(
-            !is_pitched || pitches >= rows.width,
-            cudaErrorInvalidPitchValue,
-            || format!("a pitch of {pitches} bytes for rows of {}", rows.width),
-        )?;
+        require(pitches >= rows.width, cudaErrorInvalidPitchValue, || {
+            format!("a pitch of {pitches} bytes for rows of {}", rows.width)
+        })?;
         let end = |pointer, pitch| Memory::at(pointer, extent(pitch, rows.width, rows.height)?);
         Ok(Some(Ends {
             source: end(source, rows.source_pitch)?,

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::codes::*;
@@ -20,6 +21,8 @@ pub(super) struct Device {
     pub(super) handle: Handle<sys::mtb_device>,
     pub(super) name: String,
     pub(super) limits: sys::mtb_device_info,
+    /// Of `cudaSetDeviceFlags`.
+    pub(super) flags: AtomicU32,
     context: Mutex<Option<Arc<Context>>>,
     /// The devices whose memory this one may use.
     pub(super) peers: Mutex<BTreeSet<i32>>,
@@ -97,6 +100,7 @@ impl Device {
             handle,
             name,
             limits,
+            flags: AtomicU32::new(0),
             context: Mutex::default(),
             peers: Mutex::default(),
         }

@@ -68,11 +68,10 @@ impl Fill {
         if self.width == 0 || self.height == 0 {
             return Ok(());
         }
-        require(
-            self.height == 1 || self.pitch >= self.width,
-            cudaErrorInvalidPitchValue,
-            || format!("a pitch of {} bytes for rows of {}", self.pitch, self.width),
-        )?;
+        // Of a fill CUDA documents no other code.
+        require(self.pitch >= self.width, cudaErrorInvalidValue, || {
+            format!("a pitch of {} bytes for rows of {}", self.pitch, self.width)
+        })?;
         let memory = Memory::at(self.pointer, extent(self.pitch, self.width, self.height)?)?;
         require(!memory.is_pageable(), cudaErrorInvalidValue, || {
             format!("{:p} is in no memory of the runtime's", self.pointer)

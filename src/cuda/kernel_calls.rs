@@ -132,7 +132,7 @@ unsafe fn get_function_with_parameters(
     Ok(())
 }
 
-fn function(handle: *const c_void) -> Outcome<Arc<Function>> {
+pub(super) fn function(handle: *const c_void) -> Outcome<Arc<Function>> {
     let found = FUNCTIONS.get(handle);
     found.map_err(|_| {
         let message = format!("{handle:p} is no kernel of cudaMetalGetFunction");

@@ -64,6 +64,13 @@ calls! {
         device: c_int,
         stream: cudaStream_t,
     );
+    /// Says which stream uses managed memory: checked, and nothing moves.
+    cudaStreamAttachMemAsync, cudaStreamAttachMemAsync_ptsz = attach(
+        stream: cudaStream_t,
+        pointer: *mut c_void,
+        length: usize,
+        flags: c_uint,
+    );
     /// A hint: checked, and nothing is done.
     cudaMemAdvise = advise(pointer: *const c_void, count: usize, advice: c_int, device: c_int);
 }
@@ -329,6 +336,34 @@ unsafe fn prefetch(
 ) -> Outcome {
     stream(default, handle)?;
     check_hint(pointer, count, device)
+}
+
+unsafe fn attach(
+    default: DefaultStream,
+    handle: cudaStream_t,
+    pointer: *mut c_void,
+    length: usize,
+    flags: c_uint,
+) -> Outcome {
+    stream(default, handle)?;
+    let known = [cudaMemAttachGlobal, cudaMemAttachHost, cudaMemAttachSingle];
+    require(known.contains(&flags), cudaErrorInvalidValue, || {
+        format!("there are no flags {flags:#x} for managed memory in streams")
+    })?;
+    let is_one_streams = flags == cudaMemAttachSingle;
+    require(
+        !is_one_streams || !handle.is_null(),
+        cudaErrorInvalidValue,
+        || "memory is not for the default stream alone".to_owned(),
+    )?;
+    let found = allocation_at(pointer, 1)?.map(|(allocation, _)| allocation);
+    let is_whole = found.is_some_and(|a| {
+        let is_start = a.start == pointer.addr() && (length == 0 || length == a.length);
+        a.kind == Kind::Managed && is_start
+    });
+    require(is_whole, cudaErrorInvalidValue, || {
+        format!("{length} bytes at {pointer:p} are not one piece of managed memory")
+    })
 }
 
 unsafe fn advise(pointer: *const c_void, count: usize, advice: c_int, device: c_int) -> Outcome {

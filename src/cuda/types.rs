@@ -23,6 +23,23 @@ pub const cudaStreamDefault: c_uint = 0;
 /// No ordering with the legacy default stream.
 pub const cudaStreamNonBlocking: c_uint = 1;
 
+/// Flags of devices: how threads wait for them.
+pub const cudaDeviceScheduleAuto: c_uint = 0;
+/// A hint.
+pub const cudaDeviceScheduleSpin: c_uint = 1;
+/// A hint.
+pub const cudaDeviceScheduleYield: c_uint = 2;
+/// A hint.
+pub const cudaDeviceScheduleBlockingSync: c_uint = 4;
+/// The bits of these.
+pub const cudaDeviceScheduleMask: c_uint = 7;
+/// Pinned memory is mapped for the device: always so.
+pub const cudaDeviceMapHost: c_uint = 8;
+/// A hint.
+pub const cudaDeviceLmemResizeToMax: c_uint = 0x10;
+/// The bits that there are.
+pub const cudaDeviceMask: c_uint = 0x1f;
+
 /// Flags of events.
 pub const cudaEventDefault: c_uint = 0;
 /// A hint.
@@ -50,6 +67,8 @@ pub const cudaHostRegisterReadOnly: c_uint = 8;
 pub const cudaMemAttachGlobal: c_uint = 1;
 /// For the host at first: here the same.
 pub const cudaMemAttachHost: c_uint = 2;
+/// For `cudaStreamAttachMemAsync` alone: here the same.
+pub const cudaMemAttachSingle: c_uint = 4;
 
 /// The direction of a copy.
 pub type cudaMemcpyKind = u32;

@@ -338,6 +338,7 @@ fn refuse_bad_copies() {
     unsafe {
         expect(pitch, cudaMemcpy2D(d, 10, bytes, 16, 16, 2, to_device));
         expect(pitch, cudaMemcpy2D(d, 16, bytes, 10, 16, 2, to_device));
+        expect(pitch, cudaMemcpy2D(d, 16, bytes, 10, 16, 1, to_device));
         let value = cudaErrorInvalidValue;
         expect(
             value,
@@ -347,7 +348,8 @@ fn refuse_bad_copies() {
             value,
             cudaMemcpy2D(d, usize::MAX, bytes, 16, 16, 3, to_device),
         );
-        expect(pitch, cudaMemset2D(d, 10, 0, 16, 2));
+        expect(value, cudaMemset2D(d, 10, 0, 16, 2));
+        expect(value, cudaMemset2D(d, 10, 0, 16, 1));
         expect(value, cudaMemset2D(d, 1000, 0, 1000, 5));
         expect(value, cudaMemset(bytes, 0, 16));
         expect(value, cudaMemset(ptr::null_mut(), 0, 16));

@@ -145,6 +145,32 @@ fn use_two_devices(are_peers: bool) {
 }
 
 #[test]
+fn settings_are_checked_and_kept_where_they_can_be_asked_for() {
+    let (mut flags, mut config) = (9, 9);
+    let bad = cudaErrorInvalidValue;
+    // SAFETY: places for the results.
+    unsafe {
+        ok(cudaSetDeviceFlags(
+            cudaDeviceScheduleBlockingSync | cudaDeviceLmemResizeToMax,
+        ));
+        ok(cudaGetDeviceFlags(&mut flags));
+        assert_eq!(flags, 0x1c);
+        expect(bad, cudaSetDeviceFlags(3));
+        expect(bad, cudaSetDeviceFlags(0x40));
+        expect(bad, cudaGetDeviceFlags(ptr::null_mut()));
+        ok(cudaSetDeviceFlags(cudaDeviceScheduleAuto));
+        ok(cudaDeviceSetCacheConfig(2));
+        ok(cudaDeviceGetCacheConfig(&mut config));
+        assert_eq!(config, 0);
+        expect(bad, cudaDeviceSetCacheConfig(4));
+        let unknown = cudaErrorInvalidDeviceFunction;
+        expect(unknown, cudaFuncSetCacheConfig(ptr::null(), 1));
+        ok(cudaProfilerStart());
+        ok(cudaProfilerStop());
+    }
+}
+
+#[test]
 fn devices_that_are_no_peers_copy_through_the_host() {
     let test = "devices::devices_that_are_no_peers_copy_through_the_host";
     in_child_with(test, &[("SOFTWARE_METAL_DEVICES", "2")], || {

@@ -245,6 +245,23 @@ fn hints_are_for_managed_memory_and_change_nothing() {
         );
         expect(bad, cudaMemAdvise(managed.pointer, 10, 7, 0));
         expect(bad, cudaMemAdvise(managed.pointer, 0, 1, 0));
+        let (own, single) = (cudaStreamPerThread as cudaStream_t, cudaMemAttachSingle);
+        ok(cudaStreamAttachMemAsync(own, managed.pointer, 0, single));
+        let global = cudaMemAttachGlobal;
+        ok(cudaStreamAttachMemAsync(
+            to,
+            managed.pointer,
+            LENGTH,
+            global,
+        ));
+        expect(
+            bad,
+            cudaStreamAttachMemAsync(to, managed.pointer, 0, single),
+        );
+        expect(bad, cudaStreamAttachMemAsync(own, managed.pointer, 0, 3));
+        expect(bad, cudaStreamAttachMemAsync(own, managed.pointer, 8, 1));
+        expect(bad, cudaStreamAttachMemAsync(own, managed.at(8), 0, 1));
+        expect(bad, cudaStreamAttachMemAsync(own, device.pointer, 0, 1));
     }
     assert_eq!(managed.bytes(LENGTH), [4; LENGTH]);
 }

@@ -44,6 +44,13 @@ template <class T> inline cudaError_t cudaHostGetDevicePointer(T **pDevice, void
     return cudaHostGetDevicePointer(reinterpret_cast<void **>(pDevice), pHost, flags);
 }
 
+template <class T>
+inline cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, T *devPtr, size_t length = 0,
+                                            unsigned int flags = cudaMemAttachSingle)
+{
+    return cudaStreamAttachMemAsync(stream, static_cast<void *>(devPtr), length, flags);
+}
+
 inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags)
 {
     return cudaEventCreateWithFlags(event, flags);

@@ -1,0 +1,17 @@
+/* What programs call around the part that they want profiled: nothing does here, and both succeed. */
+#ifndef METAL_CUDA_PROFILER_API_H
+#define METAL_CUDA_PROFILER_API_H
+
+#include "driver_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+cudaError_t cudaProfilerStart(void);
+cudaError_t cudaProfilerStop(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
