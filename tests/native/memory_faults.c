@@ -5,6 +5,7 @@
 #include "metal_bridge_memory.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 /* A transfer whose command buffer fails says so, writes nothing to host memory, and gives its staging back. */
 static void a_failed_transfer_says_so(void)
@@ -69,6 +70,36 @@ static void a_failed_copy_between_devices_says_so(void)
     mtb_device_release(far);
 }
 
+/* Once a wait has returned, nothing there writes any more: what has failed is here, and the other side is still busy. */
+static void a_failed_copy_has_ended_on_both_devices(void)
+{
+    enum { SIZE = 32 << 20 };
+    if (mtb_device_count() < 2)
+        return;
+    mtb_device *far = mtb_device_create_at(1, NULL);
+    mtb_memory *memory = mtb_memory_create(shared.device, NULL, NULL);
+    mtb_transfer *transfer = mtb_transfer_create(memory, shared.queue, NULL);
+    mtb_place near = {.buffer = mtb_buffer_create(shared.device, SIZE, MTB_STORAGE_SHARED, NULL)};
+    mtb_place there = {.buffer = mtb_buffer_create(far, SIZE, MTB_STORAGE_SHARED, NULL)};
+    unsigned char *bytes = mtb_buffer_contents(there.buffer), *seen = malloc(SIZE);
+    memset(bytes, 0x77, SIZE);
+    /* The other side's command buffer is committed first. */
+    smtl_fault_fail_command_buffer(2, 3);
+    mtb_transfer_copy(transfer, near, there, SIZE, 1, MTB_HOST_COPIED, NULL);
+    mtb_command_buffer *failing = mtb_transfer_commit(transfer, NULL, NULL, NULL, NULL);
+    CHECK(mtb_command_buffer_wait(failing, NULL) == MTB_COMMAND_BUFFER_FAILED);
+    mtb_command_buffer_release(failing);
+    memcpy(seen, bytes, SIZE);
+    usleep(50000);
+    CHECK(memcmp(seen, bytes, SIZE) == 0);
+    free(seen);
+    mtb_buffer_release(near.buffer);
+    mtb_buffer_release(there.buffer);
+    mtb_transfer_release(transfer);
+    mtb_memory_release(memory);
+    mtb_device_release(far);
+}
+
 /* One upload, through each allocation that it makes failing in turn: it fails as it should or does without, and the
  * next one works. */
 static void failed_allocations_of_pools_are_errors(void)
@@ -117,6 +148,14 @@ static void kept_buffers_make_room(void)
     mtb_buffer_release(buffer);
     mtb_arena *arena = mtb_arena_create(memory, MTB_STORAGE_SHARED, 0, 0, NULL);
     mtb_error *error = NULL;
+    /* What was released above is kept. */
+    smtl_fault_fail_allocation(1);
+    mtb_buffer *scratch = mtb_arena_allocate(arena, 100, NULL);
+    mtb_memory_get_statistics(memory, &statistics);
+    CHECK(scratch && statistics.buffers.trimmed == 2 && statistics.buffers.bytes_kept == 0);
+    mtb_buffer_release(scratch);
+    mtb_arena_trim(arena);
+    /* Nothing is kept. */
     smtl_fault_fail_allocation(1);
     CHECK(!mtb_arena_allocate(arena, 100, &error));
     CHECK_STATUS(error, MTB_OUT_OF_MEMORY, 0);
@@ -130,6 +169,7 @@ static void kept_buffers_make_room(void)
 const test fault_tests[] = {
     {"a failed transfer says so", a_failed_transfer_says_so},
     {"a failed copy between devices says so", a_failed_copy_between_devices_says_so},
+    {"a failed copy has ended on both devices", a_failed_copy_has_ended_on_both_devices},
     {"failed allocations of pools are errors", failed_allocations_of_pools_are_errors},
     {"kept buffers make room", kept_buffers_make_room},
     {NULL, NULL},

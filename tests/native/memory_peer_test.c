@@ -110,8 +110,68 @@ static void rows_between_devices(void)
     mtb_device_release(far);
 }
 
+/* What goes by way of system memory is staged: counted, used again, bounded, let go of, and part of the budget. */
+static void staging_between_devices_keeps_the_rules_of_staging(void)
+{
+    enum { PIECE = 1 << 20, COPIES = 64, LIMIT = 2 * PIECE };
+    mtb_device *far;
+    mtb_memory *memory;
+    if (mtb_device_count() < 2)
+        return;
+    mtb_memory_options options = {.budget = 8 * PIECE, .staging_limit = LIMIT};
+    mtb_memory_statistics now;
+    MAKE(far, mtb_device_create_at(1, &error));
+    MAKE(memory, mtb_memory_create(shared.device, &options, &error));
+    mtb_transfer *transfer = make_transfer(memory, shared.queue);
+    /* Not private: no view reaches it. */
+    mtb_buffer *near = make_buffer_of(8 * PIECE, MTB_STORAGE_SHARED);
+    mtb_buffer *there = make_far_buffer(far, 8 * PIECE, MTB_STORAGE_SHARED);
+    /* Many copies of one command buffer take one set of pages, and the next command buffer takes it again. */
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < COPIES; i++)
+            CHECK_OK(mtb_transfer_copy(transfer, in_buffer(i % 2 ? near : there, 8192 * i),
+                                       in_buffer(i % 2 ? there : near, 8192 * i), 1000, 1, MTB_HOST_COPIED, &error));
+        finish(commit(transfer));
+        mtb_memory_get_statistics(memory, &now);
+        CHECK(now.staging.misses == 1 && now.staging.hits == (uint64_t)round && now.staging.bytes_in_use == 0);
+        CHECK(now.held == now.staging.bytes_kept && now.held >= 1000 && now.held <= 2 * mtb_page_size());
+    }
+    CHECK(mtb_memory_trim(memory, 0) == now.held);
+    mtb_memory_get_statistics(memory, &now);
+    CHECK(now.held == 0 && now.staging.trimmed == 1 && now.staging.objects_kept == 0);
+    /* Beyond the limit it is not kept; beyond the budget there is an error, and the next ones go on. */
+    mtb_event *gate;
+    mtb_command_buffer *held = make_command_buffer(), *sent[16] = {NULL};
+    MAKE(gate, mtb_event_create(shared.device, &error));
+    CHECK_OK(mtb_command_buffer_encode_wait(held, gate, 1, &error));
+    CHECK_OK(mtb_command_buffer_commit(held, &error));
+    int count = 0;
+    mtb_error *error = NULL;
+    do {
+        CHECK(mtb_transfer_copy(transfer, in_buffer(near, 0), in_buffer(there, 0), PIECE - 4, 1, MTB_HOST_COPIED, NULL)
+              == MTB_OK);
+        sent[count] = mtb_transfer_commit(transfer, NULL, NULL, NULL, &error);
+    } while (sent[count] && ++count < 16);
+    check_error(error, MTB_OVER_BUDGET, "budget", "a copy more", __FILE__, __LINE__);
+    CHECK(count == 8);
+    CHECK_OK(mtb_event_signal(gate, 1, &error));
+    for (int i = 0; i < count; i++)
+        finish(sent[i]);
+    mtb_memory_get_statistics(memory, &now);
+    CHECK(now.staging.bytes_in_use == 0 && now.held == LIMIT && now.staging.bytes_kept == LIMIT);
+    finish(held);
+    mtb_event_release(gate);
+    mtb_buffer_release(near);
+    mtb_buffer_release(there);
+    mtb_transfer_release(transfer);
+    mtb_memory_release(memory);
+    mtb_device_release(far);
+}
+
 const test memory_peer_tests[] = {
     {"memory peers: buffers of two devices", buffers_of_two_devices},
     {"memory peers: rows between devices", rows_between_devices},
+    {"memory peers: staging between devices keeps the rules of staging",
+     staging_between_devices_keeps_the_rules_of_staging},
     {NULL, NULL},
 };

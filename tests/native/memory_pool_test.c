@@ -78,6 +78,9 @@ static void the_budget_holds(void)
     CHECK_FAILS(mtb_transfer_copy(transfer, in_host(bytes), in_buffer(other, 0), sizeof bytes, 1, MTB_HOST_COPIED,
                                   &error),
                 MTB_OVER_BUDGET, "budget");
+    /* Also for those who do not want the error. */
+    CHECK(mtb_transfer_copy(transfer, in_host(bytes), in_buffer(other, 0), sizeof bytes, 1, MTB_HOST_COPIED, NULL)
+          == MTB_OVER_BUDGET);
     CHECK_OK(mtb_transfer_copy(transfer, in_host(bytes), in_buffer(other, 0), 64 << 10, 1, MTB_HOST_COPIED, &error));
     CHECK_OK(mtb_transfer_run(transfer, &error));
     mtb_transfer_release(transfer);

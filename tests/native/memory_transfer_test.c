@@ -336,7 +336,36 @@ static void statistics_are_kept(void)
     mtb_memory_release(memory);
 }
 
+/* Seen by what it is for: copies that touch are one, which is large enough to need no staging. */
+static void copies_that_touch_are_one(void)
+{
+    enum { COPIES = 64, PART = 16 << 10, SIZE = COPIES * PART };
+    unsigned char *in = malloc(SIZE), *out = malloc(SIZE);
+    mtb_memory *memory = make_memory();
+    mtb_buffer *buffer = make_buffer_of(SIZE, MTB_STORAGE_PRIVATE);
+    mtb_transfer *transfer = make_transfer(memory, shared.queue);
+    for (size_t i = 0; i < SIZE; i++)
+        in[i] = (unsigned char)(i * 13 >> 4);
+    for (int way = 0; way < 2; way++)
+        for (size_t i = 0; i < COPIES; i++) {
+            mtb_place host = in_host((way ? out : in) + i * PART), there = in_buffer(buffer, i * PART);
+            CHECK_OK(mtb_transfer_copy(transfer, way ? there : host, way ? host : there, PART, 1, MTB_HOST_BORROWED,
+                                       &error));
+        }
+    finish(commit(transfer));
+    mtb_memory_statistics statistics;
+    mtb_memory_get_statistics(memory, &statistics);
+    CHECK(memcmp(in, out, SIZE) == 0 && statistics.staging.misses == 0);
+    CHECK(statistics.transfers[MTB_TRANSFER_HOST_TO_PRIVATE].count == COPIES);
+    free(in);
+    free(out);
+    mtb_transfer_release(transfer);
+    mtb_buffer_release(buffer);
+    mtb_memory_release(memory);
+}
+
 const test memory_transfer_tests[] = {
+    {"memory transfer: copies that touch are one", copies_that_touch_are_one},
     {"memory: small places against a model", small_places},
     {"memory: large places against a model", large_places},
     {"memory: every offset and length", every_offset_and_length},

@@ -170,8 +170,7 @@ static size_t reserve_block(mtb_arena *arena, size_t size, mtb_error **error, co
     return mtbi_memory_reserve(memory, size, error, function) ? 0 : size;
 }
 
-/* A new heap with room for `size` bytes, not listed yet. NULL and why where there is no room for it. */
-static mtbi_heap *make_heap(mtb_arena *arena, size_t size, mtb_error **error, const char *function)
+static mtbi_heap *try_to_make_heap(mtb_arena *arena, size_t size, mtb_error **error, const char *function)
 {
     mtb_memory *memory = arena->memory;
     size_t bytes = reserve_block(arena, size, error, function);
@@ -191,6 +190,18 @@ static mtbi_heap *make_heap(mtb_arena *arena, size_t size, mtb_error **error, co
     mtbi_memory_unreserve(memory, bytes);
     mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "Metal could not make a heap of %zu bytes", bytes);
     return NULL;
+}
+
+/* A new heap with room for `size` bytes, not listed yet. Where there is no memory, what is kept goes first. NULL and why
+ * where there is no room for it. */
+static mtbi_heap *make_heap(mtb_arena *arena, size_t size, mtb_error **error, const char *function)
+{
+    mtbi_heap *heap = try_to_make_heap(arena, size, error, function);
+    if (!heap && mtb_memory_trim(arena->memory, 0) > 0) {
+        mtbi_error_drop(error);
+        heap = try_to_make_heap(arena, size, error, function);
+    }
+    return heap;
 }
 
 /* Under the memory's mutex. */

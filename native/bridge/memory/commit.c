@@ -53,7 +53,7 @@ static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, mtb_err
         command_buffer = mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error,
                                                   function);
     }
-    if (command_buffer && mtbi_record_encode(record, command_buffer, error) == MTB_OK
+    if (command_buffer && mtbi_record_encode(record, command_buffer, error, function) == MTB_OK
         && mtb_command_buffer_add_completed_callback(command_buffer, complete, record, free_record, error) == MTB_OK)
         return command_buffer;
     mtb_command_buffer_release(command_buffer);

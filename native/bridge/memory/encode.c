@@ -197,20 +197,22 @@ mtb_status mtbi_encode_copy(mtbi_kernels *kernels, mtb_command_buffer *command_b
 }
 
 /* What is between devices goes to and fro between two command buffers. */
-static mtb_status encode_any(commands *to, mtbi_record *record, const mtbi_operation *operation, mtb_error **error)
+static mtb_status encode_any(commands *to, mtbi_record *record, const mtbi_operation *operation, mtb_error **error,
+                             const char *function)
 {
     if (!mtbi_is_between_devices(record->memory, operation))
         return encode(to, operation, error);
     REQUIRE(end_encoder(to, error));
-    return mtbi_record_cross(record, operation, to->command_buffer, error);
+    return mtbi_record_cross(record, operation, to->command_buffer, error, function);
 }
 
-mtb_status mtbi_record_encode(mtbi_record *record, mtb_command_buffer *command_buffer, mtb_error **error)
+mtb_status mtbi_record_encode(mtbi_record *record, mtb_command_buffer *command_buffer, mtb_error **error,
+                              const char *function)
 {
     commands to = {.kernels = &record->memory->kernels, .command_buffer = command_buffer};
     mtb_status status = MTB_OK;
     for (size_t i = 0; i < record->operation_count && status == MTB_OK; i++)
-        status = encode_any(&to, record, &record->operations[i], error);
+        status = encode_any(&to, record, &record->operations[i], error, function);
     if (status == MTB_OK)
         status = synchronize(&to, record, error);
     mtb_status ended = end_encoder(&to, status == MTB_OK ? error : NULL);

@@ -19,7 +19,7 @@ static uint64_t or_default(uint64_t value, uint64_t otherwise)
 
 static uint64_t trim(mtb_memory *memory, uint64_t before)
 {
-    uint64_t freed = mtbi_pool_trim(&memory->staging, before);
+    uint64_t freed = mtbi_pool_trim(&memory->staging, before) + mtbi_crossings_trim(memory, before);
     for (size_t mode = 0; mode < MTBI_STORAGE_MODES; mode++)
         freed += mtbi_pool_trim(&memory->buffers[mode], before);
     mtbi_queue_pool_trim(&memory->queues, before);
@@ -172,5 +172,7 @@ mtb_buffer *mtb_memory_allocate(mtb_memory *memory, size_t length, mtb_storage_m
         FAIL(error, MTB_INVALID_ARGUMENT, "a buffer of no bytes");
         return NULL;
     }
-    return mtbi_pool_take(&memory->buffers[mode], length, error, __func__);
+    mtb_buffer *buffer = NULL;
+    mtbi_pool_take(&memory->buffers[mode], length, &buffer, error, __func__);
+    return buffer;
 }

@@ -6,13 +6,14 @@
 
 typedef struct mtbi_peer mtbi_peer;
 
-/* What one copy between devices needs until it has completed. */
+/* What copies of one command buffer to and from another device need until they have completed. */
 typedef struct mtbi_crossing {
     struct mtbi_crossing *next;
     mtbi_peer *peer;
     /* Pages of the system's, and the buffers that wrap them on the memory's device and on the peer. */
     void *pages;
     size_t size;
+    uint64_t last_used;
     mtb_buffer *near;
     mtb_buffer *far;
     /* Of the peer: nobody else's work is in it, so that it waits for nothing but this. */
@@ -28,8 +29,18 @@ typedef struct mtbi_crossing {
 
 /* After a failure here: what is done there is no longer waited for by what is done here, so waits for its end. */
 void mtbi_crossings_end(const mtbi_crossing *crossings);
-/* Keeps them for the next copies. */
-void mtbi_crossings_free(mtb_memory *memory, mtbi_crossing *crossings);
+/* The pages, with their ends, that a copy of so many bytes gets: no more than twice as many, or a piece of it. */
+size_t mtbi_crossing_size(size_t bytes);
+/* One with pages of this size. The pages are staging memory: they count against the budget and the limit of that. */
+mtb_status mtbi_crossing_take(mtb_memory *memory, mtb_device *far, size_t size, mtbi_crossing **taken, mtb_error **error,
+                              const char *function);
+/* Keeps them for the next copies, or lets go of them. */
+void mtbi_crossings_give_back(mtb_memory *memory, mtbi_crossing *crossings);
+/* Lets go of those that are kept and were last used before `before`. Returns the bytes. */
+uint64_t mtbi_crossings_trim(mtb_memory *memory, uint64_t before);
+struct mtbi_kernels *mtbi_peer_kernels(mtbi_peer *peer);
+mtb_device *mtbi_peer_device(const mtbi_peer *peer);
+/* Once nothing is kept for them. */
 void mtbi_peers_free(mtbi_peer *peers);
 
 #endif

@@ -25,10 +25,39 @@ static size_t class_of(size_t length, size_t *size)
     return class < MTBI_POOL_CLASSES ? class : MTBI_POOL_CLASSES;
 }
 
-static void count_let_go(mtb_pool_statistics *statistics, const mtb_buffer *buffer)
+void mtbi_pool_count_let_go(mtbi_pool *pool, size_t bytes)
 {
-    statistics->bytes_kept -= buffer->capacity;
-    statistics->objects_kept--;
+    pool->statistics->bytes_kept -= bytes;
+    pool->statistics->objects_kept--;
+}
+
+void mtbi_pool_count_taken(mtbi_pool *pool, size_t bytes, bool was_kept)
+{
+    mtb_pool_statistics *statistics = pool->statistics;
+    if (was_kept)
+        statistics->hits++;
+    else
+        statistics->misses++;
+    statistics->bytes_in_use += bytes;
+    statistics->objects_in_use++;
+    uint64_t held = statistics->bytes_in_use + statistics->bytes_kept;
+    if (held > statistics->high_water_bytes)
+        statistics->high_water_bytes = held;
+}
+
+bool mtbi_pool_count_back(mtbi_pool *pool, size_t bytes)
+{
+    mtb_pool_statistics *statistics = pool->statistics;
+    statistics->bytes_in_use -= bytes;
+    statistics->objects_in_use--;
+    uint64_t used = pool->counts_what_is_used ? statistics->bytes_in_use : 0;
+    if (used + statistics->bytes_kept + bytes > pool->limit) {
+        statistics->trimmed++;
+        return false;
+    }
+    statistics->bytes_kept += bytes;
+    statistics->objects_kept++;
+    return true;
 }
 
 /* Under the mutex. */
@@ -41,21 +70,10 @@ static mtb_buffer *take_kept(mtbi_pool *pool, size_t length)
         if (!buffer || buffer->capacity < length || buffer->capacity > largest)
             continue;
         pool->kept[class] = buffer->next;
-        count_let_go(pool->statistics, buffer);
+        mtbi_pool_count_let_go(pool, buffer->capacity);
         return buffer;
     }
     return NULL;
-}
-
-/* Under the mutex. */
-static void count_taken(mtb_pool_statistics *statistics, const mtb_buffer *buffer, uint64_t *hits_or_misses)
-{
-    (*hits_or_misses)++;
-    statistics->bytes_in_use += buffer->capacity;
-    statistics->objects_in_use++;
-    uint64_t held = statistics->bytes_in_use + statistics->bytes_kept;
-    if (held > statistics->high_water_bytes)
-        statistics->high_water_bytes = held;
 }
 
 /* Back to Metal. */
@@ -66,10 +84,9 @@ static void free_buffer(mtb_memory *memory, mtb_buffer *buffer)
 }
 
 /* A new buffer, of `size` bytes of the budget. Where there is no memory, what is kept goes first. */
-static mtb_buffer *make(mtbi_pool *pool, size_t size, mtb_error **error, const char *function)
+static mtb_status make(mtbi_pool *pool, size_t size, mtb_buffer **made, mtb_error **error, const char *function)
 {
-    if (mtbi_memory_reserve(pool->memory, size, error, function))
-        return NULL;
+    REQUIRE(mtbi_memory_reserve(pool->memory, size, error, function));
     mtb_buffer *buffer = mtb_buffer_create(pool->memory->device, size, pool->mode, error);
     if (!buffer && mtb_memory_trim(pool->memory, 0) > 0) {
         mtbi_error_drop(error);
@@ -77,61 +94,51 @@ static mtb_buffer *make(mtbi_pool *pool, size_t size, mtb_error **error, const c
     }
     if (!buffer) {
         mtbi_memory_unreserve(pool->memory, size);
-        return NULL;
+        return MTB_OUT_OF_MEMORY;
     }
     buffer->capacity = size;
     buffer->home = &pool->home;
-    return buffer;
+    *made = buffer;
+    return MTB_OK;
 }
 
-mtb_buffer *mtbi_pool_take(mtbi_pool *pool, size_t length, mtb_error **error, const char *function)
+mtb_status mtbi_pool_take(mtbi_pool *pool, size_t length, mtb_buffer **taken, mtb_error **error, const char *function)
 {
     mtb_memory *memory = pool->memory;
     size_t size = 0;
-    if (length > memory->device->info.max_buffer_length || class_of(length, &size) == MTBI_POOL_CLASSES) {
-        mtbi_fail(error, function, MTB_OUT_OF_RANGE, "a buffer of %zu bytes, where the device's largest is %zu", length,
-                  (size_t)memory->device->info.max_buffer_length);
-        return NULL;
-    }
+    if (length > memory->device->info.max_buffer_length || class_of(length, &size) == MTBI_POOL_CLASSES)
+        return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "a buffer of %zu bytes, where the device's largest is %zu",
+                         length, (size_t)memory->device->info.max_buffer_length);
     if (size > memory->device->info.max_buffer_length)
         size = length;
     pthread_mutex_lock(&memory->mutex);
     mtb_buffer *buffer = take_kept(pool, length);
     if (buffer)
-        count_taken(pool->statistics, buffer, &pool->statistics->hits);
+        mtbi_pool_count_taken(pool, buffer->capacity, true);
     pthread_mutex_unlock(&memory->mutex);
     if (buffer) {
         mtbi_handle_revive(&buffer->handle);
     } else {
-        buffer = make(pool, size, error, function);
-        if (!buffer)
-            return NULL;
+        REQUIRE(make(pool, size, &buffer, error, function));
         pthread_mutex_lock(&memory->mutex);
-        count_taken(pool->statistics, buffer, &pool->statistics->misses);
+        mtbi_pool_count_taken(pool, buffer->capacity, false);
         pthread_mutex_unlock(&memory->mutex);
     }
     buffer->length = length;
     mtb_memory_retain(memory);
-    return buffer;
+    *taken = buffer;
+    return MTB_OK;
 }
 
 /* Whether the buffer is kept. Under the mutex. */
 static bool keep(mtbi_pool *pool, mtb_buffer *buffer)
 {
-    mtb_pool_statistics *statistics = pool->statistics;
-    statistics->bytes_in_use -= buffer->capacity;
-    statistics->objects_in_use--;
-    uint64_t used = pool->counts_what_is_used ? statistics->bytes_in_use : 0;
-    if (used + statistics->bytes_kept + buffer->capacity > pool->limit) {
-        statistics->trimmed++;
+    if (!mtbi_pool_count_back(pool, buffer->capacity))
         return false;
-    }
     size_t size;
     mtb_buffer **first = &pool->kept[class_of(buffer->capacity, &size)];
     buffer->next = *first;
     *first = buffer;
-    statistics->bytes_kept += buffer->capacity;
-    statistics->objects_kept++;
     return true;
 }
 
@@ -169,7 +176,7 @@ static mtb_buffer *detach(mtbi_pool *pool, uint64_t before)
             *link = buffer->next;
             buffer->next = detached;
             detached = buffer;
-            count_let_go(pool->statistics, buffer);
+            mtbi_pool_count_let_go(pool, buffer->capacity);
             pool->statistics->trimmed++;
         }
     }

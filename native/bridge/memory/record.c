@@ -26,7 +26,7 @@ void mtbi_record_let_go(mtbi_record *record)
     for (size_t i = 0; i < record->buffer_count; i++)
         mtb_buffer_release(record->buffers[i]);
     record->buffer_count = 0;
-    mtbi_crossings_free(record->memory, record->crossings);
+    mtbi_crossings_give_back(record->memory, record->crossings);
     record->crossings = NULL;
     if (record->queue)
         atomic_fetch_sub(&record->queue->legs, 1);
@@ -114,9 +114,8 @@ static mtb_status reserve(mtbi_record *record, size_t phase, size_t size, size_t
         size_t wanted = size + phase;
         if (record->blocks && wanted < next_block_size)
             wanted = next_block_size;
-        mtb_buffer *block = mtbi_pool_take(&record->memory->staging, wanted, error, function);
-        if (!block)
-            return MTB_OUT_OF_MEMORY;
+        mtb_buffer *block = NULL;
+        REQUIRE(mtbi_pool_take(&record->memory->staging, wanted, &block, error, function));
         block->length = block->capacity;
         block->next = record->blocks;
         record->blocks = block;

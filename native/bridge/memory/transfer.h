@@ -80,7 +80,8 @@ mtb_status mtbi_record_stage_source(mtbi_record *record, mtbi_operation *operati
  * next to be committed to `queue`. */
 mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **error, const char *function);
 /* Encodes all operations. */
-mtb_status mtbi_record_encode(mtbi_record *record, mtb_command_buffer *command_buffer, mtb_error **error);
+mtb_status mtbi_record_encode(mtbi_record *record, mtb_command_buffer *command_buffer, mtb_error **error,
+                              const char *function);
 /* Encodes one copy, for the device that the kernels are of. */
 mtb_status mtbi_encode_copy(mtbi_kernels *kernels, mtb_command_buffer *command_buffer, const mtbi_operation *copy,
                             mtb_error **error);
@@ -94,7 +95,7 @@ mtb_status mtbi_record_bring_near(mtbi_record *record, mtbi_operation *operation
 /* Encodes a copy between devices: what is done here into `command_buffer`, and what is done there into one of the
  * record's own, which is to be committed first. */
 mtb_status mtbi_record_cross(mtbi_record *record, const mtbi_operation *operation, mtb_command_buffer *command_buffer,
-                             mtb_error **error);
+                             mtb_error **error, const char *function);
 /* Where the other side will not be committed: nothing there waits for it. */
 void mtbi_record_open_crossings(mtbi_record *record);
 /* Commits what is done there. */
