@@ -86,9 +86,9 @@ mtb_transfer *mtb_transfer_create(mtb_memory *memory, mtb_queue *queue, mtb_erro
 /* What was added and not committed does not happen. */
 void mtb_transfer_release(mtb_transfer *transfer);
 /* Adds a copy of `height` rows of `width` bytes. Source and destination may each be host memory or a buffer of any
- * storage mode. One of two buffers may be of another device than the queue: where the devices are peers a private
- * one is reached through a remote view, others by way of system memory. Work of that device's own queues is ordered
- * by events, as always; host memory and the buffer of another device make MTB_WRONG_DEVICE. MTB_OUT_OF_RANGE where a
+ * storage mode. One of two buffers may be of another device than the queue: where the devices are peers, the other
+ * device's blits read a private source through a remote view, if offsets, widths and pitches are multiples of 4; all
+ * else goes by way of system memory. Work of that device's own queues is ordered by events, as always; host memory and the buffer of another device make MTB_WRONG_DEVICE. MTB_OUT_OF_RANGE where a
  * row does not fit, MTB_INVALID_ARGUMENT for a pitch smaller than the width and for source and destination that
  * overlap. A failed call adds nothing. Nothing to copy (width or height zero) is no error. */
 mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place destination, size_t width,

@@ -72,8 +72,9 @@ impl<'h> Batch<'h> {
 
     /// Adds a copy of `size` bytes between buffers, each of any storage mode.
     ///
-    /// One of them may belong to another device: where the devices are peers a private one is reached through a remote
-    /// view, others by way of system memory. That device's own queues are ordered by events, as always.
+    /// One of them may belong to another device: where the devices are peers, whole words of a private source are read
+    /// through a remote view, all else goes by way of system memory. That device's own queues are ordered by events, as
+    /// always.
     ///
     /// # Errors
     ///

@@ -133,13 +133,13 @@ fn across(expected: TransferKind) {
             );
             transfers.fill(&here, 0..5, 0u8).unwrap();
             transfers
-                .copy_async(&here, 0, &there, 3, 100)
+                .copy_async(&here, 0, &there, 4, 100)
                 .unwrap()
                 .wait()
                 .unwrap();
             let back = contents(&theirs, &there);
             assert!(
-                back[3..8] == [0; 5] && back[103..] == bytes[103..],
+                back[4..9] == [0; 5] && back[104..] == bytes[104..],
                 "{mode:?} {other_mode:?}"
             );
         }

@@ -152,7 +152,8 @@ static mtb_status encode(commands *to, const mtbi_operation *operation, mtb_erro
     bool is_copy = operation->action == MTBI_COPY;
     if (!is_copy && !operation->is_uniform)
         return encode_fill_of_words(to, operation, error);
-    if (operation->height > most_blit_rows)
+    /* Kernels cannot read a view of a peer's buffer. */
+    if (operation->height > most_blit_rows && operation->kind != MTB_TRANSFER_PEER)
         return dispatch(to, is_copy ? MTBI_KERNEL_COPY_ROWS : MTBI_KERNEL_FILL_ROWS, operation, error);
     mtbi_operation row = *operation;
     row.height = 1;

@@ -1,5 +1,6 @@
-/* Copies between devices that are no peers. The bytes go through pages that both devices see, a piece at a time: the
- * device that has them copies a piece there and signals, and the other copies it on and signals back. */
+/* Copies between devices that need both. Where the other one is a peer it copies from a view, in this one's turn. Otherwise
+ * the bytes go through pages that both devices see, a piece at a time: the device that has them copies a piece there and
+ * signals, and the other copies it on and signals back. */
 #include "peer.h"
 
 #include "../checks.h"
@@ -95,6 +96,14 @@ static mtb_status encode_pieces(const way *along, const mtbi_operation *copy, mt
     return MTB_OK;
 }
 
+/* The far device does all of it. */
+static mtb_status encode_there(const way *along, const mtbi_operation *copy, mtb_error **error)
+{
+    REQUIRE(encode_out(along, error));
+    REQUIRE(mtbi_encode_copy(mtbi_peer_kernels(along->crossing->peer), along->crossing->command_buffer, copy, error));
+    return encode_back(along, error);
+}
+
 /* Takes what one needs, with a command buffer of the far device's: its failure is that of the transfer. */
 static mtb_status begin_crossing(mtbi_record *record, mtb_device *far, size_t size, mtb_command_buffer *command_buffer,
                                  mtbi_crossing **begun, mtb_error **error, const char *function)
@@ -115,9 +124,10 @@ static mtb_status begin_crossing(mtbi_record *record, mtb_device *far, size_t si
 mtb_status mtbi_record_cross(mtbi_record *record, const mtbi_operation *operation, mtb_command_buffer *command_buffer,
                              mtb_error **error, const char *function)
 {
-    bool is_from_far = mtbi_is_foreign(record->memory, operation->source.buffer);
+    bool is_from_far = !mtbi_is_foreign(record->memory, operation->destination.buffer);
+    bool is_by_pages = operation->kind != MTB_TRANSFER_PEER;
     mtb_device *far = is_from_far ? operation->source.buffer->device : operation->destination.buffer->device;
-    size_t size = mtbi_crossing_size(operation->width * operation->height);
+    size_t size = mtbi_crossing_size(is_by_pages ? operation->width * operation->height : 0);
     mtbi_crossing *crossing = record->crossings;
     while (crossing && (crossing->size < size || mtbi_peer_device(crossing->peer) != far))
         crossing = crossing->next;
@@ -129,7 +139,7 @@ mtb_status mtbi_record_cross(mtbi_record *record, const mtbi_operation *operatio
         .command_buffer = command_buffer,
         .is_from_far = is_from_far,
     };
-    return encode_pieces(&along, operation, error);
+    return is_by_pages ? encode_pieces(&along, operation, error) : encode_there(&along, operation, error);
 }
 
 void mtbi_record_open_crossings(mtbi_record *record)

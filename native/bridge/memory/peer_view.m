@@ -1,4 +1,5 @@
-/* Private buffers of one device as a peer sees them: an Infinity Fabric link, not system memory, is between the two. */
+/* Private buffers of one device as a peer sees them: an Infinity Fabric link, not system memory, is between the two. Metal
+ * has these views for blits to read from, not for blits to write to, nor for kernels. */
 #import "../checks.h"
 #import "../guard.h"
 #import "transfer.h"
@@ -29,16 +30,25 @@ static mtb_buffer *view_for(mtb_buffer *buffer, mtb_device *device)
     MTBI_LEAVE(NULL)
 }
 
-mtb_status mtbi_record_bring_near(mtbi_record *record, mtbi_operation *operation, mtb_error **error,
-                                  const char *function)
+/* Whether blits alone can do the copy, which move words. */
+static bool is_of_words(const mtbi_operation *copy)
 {
-    bool is_source = mtbi_is_foreign(record->memory, operation->source.buffer);
-    mtb_place *far = is_source ? &operation->source : &operation->destination;
-    mtb_buffer *view = view_for(far->buffer, record->memory->device);
+    size_t all = copy->source.offset | copy->destination.offset | copy->width;
+    if (copy->height > 1)
+        all |= copy->source.pitch | copy->destination.pitch;
+    return all % sizeof(uint32_t) == 0;
+}
+
+mtb_status mtbi_record_view_source(mtbi_record *record, mtbi_operation *copy, mtb_error **error, const char *function)
+{
+    if (!is_of_words(copy))
+        return MTB_OK;
+    mtb_buffer *source = copy->source.buffer;
+    mtb_buffer *view = view_for(source, copy->destination.buffer->device);
     if (!view)
         return MTB_OK;
-    REQUIRE(mtbi_record_use(record, far->buffer, error, function));
-    far->buffer = view;
-    operation->kind = MTB_TRANSFER_PEER;
+    REQUIRE(mtbi_record_use(record, source, error, function));
+    copy->source.buffer = view;
+    copy->kind = MTB_TRANSFER_PEER;
     return MTB_OK;
 }

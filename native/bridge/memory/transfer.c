@@ -186,7 +186,7 @@ mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place
                     width);
     REQUIRE(begin(transfer, error, __func__));
     if (operation.kind == MTB_TRANSFER_PEER_STAGED)
-        REQUIRE(mtbi_record_bring_near(transfer->record, &operation, error, __func__));
+        REQUIRE(mtbi_record_view_source(transfer->record, &operation, error, __func__));
     if (!source.buffer && host == MTB_HOST_COPIED) {
         uint64_t start = mtbi_now();
         REQUIRE(mtbi_record_stage_source(transfer->record, &operation, error, __func__));

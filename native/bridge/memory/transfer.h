@@ -89,9 +89,9 @@ mtb_status mtbi_encode_copy(mtbi_kernels *kernels, mtb_command_buffer *command_b
 /* Whether the buffer is of another device than the memory; whether the copy has such a buffer. */
 bool mtbi_is_foreign(const mtb_memory *memory, const mtb_buffer *buffer);
 bool mtbi_is_between_devices(const mtb_memory *memory, const mtbi_operation *operation);
-/* Has the copy use a view of the other device's buffer, where there can be one. */
-mtb_status mtbi_record_bring_near(mtbi_record *record, mtbi_operation *operation, mtb_error **error,
-                                  const char *function);
+/* Has the copy, between devices, read a view of its source on the destination's device, where there can be one and blits
+ * are enough. */
+mtb_status mtbi_record_view_source(mtbi_record *record, mtbi_operation *copy, mtb_error **error, const char *function);
 /* Encodes a copy between devices: what is done here into `command_buffer`, and what is done there into one of the
  * record's own, which is to be committed first. */
 mtb_status mtbi_record_cross(mtbi_record *record, const mtbi_operation *operation, mtb_command_buffer *command_buffer,

@@ -62,7 +62,7 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
 {
     const char *where = "-[MTLBlitCommandEncoder copyFromBuffer:sourceOffset:toBuffer:destinationOffset:size:]";
     SMTL_REQUIRE_ENCODING(self, where);
-    SMTLBuffer *source = SMTLCheckBuffer(where, sourceBuffer, _device);
+    SMTLBuffer *source = SMTLCheckBlitSource(where, sourceBuffer, _device);
     SMTLBuffer *destination = SMTLCheckBuffer(where, destinationBuffer, _device);
     require_range(where, source, sourceOffset, size, @"a read");
     require_range(where, destination, destinationOffset, size, @"a write");

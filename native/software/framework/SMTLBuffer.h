@@ -44,7 +44,9 @@
 - (void)copyToCPU;
 @end
 
-/* The class behind an id<MTLBuffer> of `device`; raises for nil and for another device's. */
+/* The class behind an id<MTLBuffer> of `device`; raises for nil, for another device's, and for a remote view. */
 SMTLBuffer *SMTLCheckBuffer(const char *where, id<MTLBuffer> buffer, SMTLDevice *device);
+/* The same for what a blit reads, which may be a remote view. */
+SMTLBuffer *SMTLCheckBlitSource(const char *where, id<MTLBuffer> buffer, SMTLDevice *device);
 
 #endif

@@ -21,12 +21,19 @@
 
 @end
 
-SMTLBuffer *SMTLCheckBuffer(const char *where, id<MTLBuffer> buffer, SMTLDevice *device)
+SMTLBuffer *SMTLCheckBlitSource(const char *where, id<MTLBuffer> buffer, SMTLDevice *device)
 {
     SMTL_REQUIRE(buffer != nil, where, @"buffer must not be nil");
     SMTLBuffer *own = (SMTLBuffer *)buffer;
     SMTL_REQUIRE(own->_device == device, where, @"the buffer belongs to device \"%@\", not to \"%@\"",
                  [own->_device name], [device name]);
+    return own;
+}
+
+SMTLBuffer *SMTLCheckBuffer(const char *where, id<MTLBuffer> buffer, SMTLDevice *device)
+{
+    SMTLBuffer *own = SMTLCheckBlitSource(where, buffer, device);
+    SMTL_REQUIRE(own->_remote == nil, where, @"a remote view is for blits to read from, and for nothing else");
     return own;
 }
 

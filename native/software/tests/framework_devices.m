@@ -16,7 +16,7 @@ static void test_peers(void)
     CHECK([[devices objectAtIndex:1] registryID] != [device registryID]);
 }
 
-/* A kernel of another device reads memory of this one. */
+/* Blits of another device read memory of this one; nothing else does. */
 static void test_remote_views(void)
 {
     id<MTLDevice> other = [devices objectAtIndex:1];
@@ -40,7 +40,12 @@ static void test_remote_views(void)
     blit = [read blitCommandEncoder];
     CHECK_RAISES("not to", [blit copyFromBuffer:values sourceOffset:0 toBuffer:copy destinationOffset:0 size:64]);
     [blit copyFromBuffer:view sourceOffset:0 toBuffer:copy destinationOffset:0 size:64];
+    CHECK_RAISES("remote view", [blit copyFromBuffer:copy sourceOffset:0 toBuffer:view destinationOffset:0 size:64]);
+    CHECK_RAISES("remote view", [blit fillBuffer:view range:NSMakeRange(0, 64) value:0]);
     [blit endEncoding];
+    id<MTLComputeCommandEncoder> kernels = [read computeCommandEncoder];
+    CHECK_RAISES("remote view", [kernels setBuffer:view offset:0 atIndex:0]);
+    [kernels endEncoding];
     [read commit];
     [read waitUntilCompleted];
     CHECK(are_ints(copy, 5, 1));
