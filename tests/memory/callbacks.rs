@@ -56,6 +56,7 @@ impl Later {
         // Synchronous transfers, by the CPU and by the GPU.
         let own = buffer(16, StorageMode::Shared);
         let hidden = buffer(16, StorageMode::Private);
+        own.write::<u8>().unwrap().fill(0);
         assert_error(transfers.upload(&[1u8; 16], &own, 0), deadlock, never);
         assert_error(transfers.fill(&hidden, 0..16, 1u8), deadlock, never);
         // They left the buffers as they were, and free.
