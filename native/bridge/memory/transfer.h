@@ -76,6 +76,25 @@ mtb_status mtbi_record_stage(mtbi_record *record, size_t offset, size_t pitch, s
 /* Has the operation read its host memory now. */
 mtb_status mtbi_record_stage_source(mtbi_record *record, mtbi_operation *operation, mtb_error **error,
                                     const char *function);
+/* From the first byte of a block of rows to its last. */
+size_t mtbi_extent(const mtb_place *place, size_t width, size_t height);
+/* Makes the host memory at `place` a buffer of the pages that it is in. False where that does not pay, or Metal does
+ * not want these pages. */
+bool mtbi_record_wrap(mtbi_record *record, mtb_place *place, size_t width, size_t height);
+
+/* Small pieces of host memory that have pages for themselves: the sources of copies, or their destinations. */
+typedef struct mtbi_pieces {
+    bool is_source;
+    /* Of all these pages; NULL: they are not wrapped. */
+    mtb_buffer *buffer;
+    uintptr_t begin;
+} mtbi_pieces;
+
+/* Wraps the pieces together, where there are enough of them that it pays. */
+void mtbi_record_wrap_pieces(mtbi_record *record, bool is_source, mtbi_pieces *pieces);
+/* Has the operation use that buffer. False where its host memory is no such piece. */
+bool mtbi_pieces_take(const mtbi_pieces *pieces, mtbi_operation *operation);
+
 /* Leaves no host memory in the operations: that becomes staging with legs, or buffers that wrap it. The record is
  * next to be committed to `queue`. */
 mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **error, const char *function);
