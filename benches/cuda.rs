@@ -11,7 +11,7 @@ use metal_bridge::cuda::*;
 use metal_bridge_benches::calls::{Calls, Percentiles, time_calls};
 
 /// For each case.
-const BUDGET: Duration = Duration::from_millis(300);
+const BUDGET: Duration = Duration::from_millis(600);
 const SIZES: [usize; 3] = [4 << 10, 64 << 10, 1 << 20];
 
 /// Ends the benchmark where a call failed.

@@ -18,7 +18,7 @@ pub struct Percentiles {
 }
 
 /// A part of the budget: other programs that get in between spoil some rounds and not the others.
-const ROUNDS: u32 = 12;
+const ROUNDS: u32 = 24;
 
 /// The round with the least median: interference only ever adds to a time. The first calls are left out.
 pub fn time_calls(mut calls: Calls<impl FnMut(), impl FnMut()>) -> Percentiles {

@@ -98,9 +98,11 @@ unsafe fn reset() -> Outcome {
     let Some(context) = device.take_context() else {
         return Ok(());
     };
-    STREAMS.remove_where(|stream| Arc::ptr_eq(&stream.context, &context));
-    EVENTS.remove_where(|event| Arc::ptr_eq(&event.context, &context));
+    // Until their work is done: the context has no other hold on streams.
+    let streams = STREAMS.remove_where(|stream| Arc::ptr_eq(&stream.context, &context));
+    let events = EVENTS.remove_where(|event| Arc::ptr_eq(&event.context, &context));
     context.destroy()?;
+    drop((streams, events));
     let mut allocations = ALLOCATIONS.write().unwrap_or_else(PoisonError::into_inner);
     let freed = allocations.remove_where(|a| Arc::ptr_eq(&a.context, &context));
     drop(allocations);

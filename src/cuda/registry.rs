@@ -46,8 +46,8 @@ impl<T> Registry<T> {
         found.ok_or_else(|| self.unknown(handle))
     }
 
-    /// Removes all that `is_gone` says.
-    pub(super) fn remove_where(&self, is_gone: impl Fn(&T) -> bool) {
+    /// Removes all that `is_gone` says, and gives it.
+    pub(super) fn remove_where(&self, is_gone: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
         let mut removed = Vec::new();
         objects.retain(|_, object| {
@@ -57,9 +57,8 @@ impl<T> Registry<T> {
             }
             stays
         });
-        // Objects may use the registry when they go.
-        drop(objects);
-        drop(removed);
+        // Objects may use the registry when they go: the caller has them now.
+        removed
     }
 
     fn unknown(&self, handle: *const c_void) -> Failed {

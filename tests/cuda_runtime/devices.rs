@@ -1,9 +1,10 @@
 //! Devices: numbers, versions, memory, peers, and copies between them.
 
+use std::ffi::c_void;
 use std::ptr;
 
 use metal_bridge::cuda::*;
-use metal_bridge_test_support::in_child_with;
+use metal_bridge_test_support::{in_child, in_child_with};
 
 use crate::support::*;
 
@@ -142,6 +143,85 @@ fn use_two_devices(are_peers: bool) {
         ok(cudaEventDestroy(done));
     }
     assert_eq!(first.read(0, 1), [21]);
+}
+
+/// In a process of its own: other tests allocate too.
+#[test]
+fn free_memory_is_what_is_not_allocated() {
+    in_child("devices::free_memory_is_what_is_not_allocated", || {
+        let (mut before, mut after, mut total) = (0, 0, 0);
+        let small = Memory::device(16);
+        // SAFETY: places for the results.
+        unsafe {
+            ok(cudaMemGetInfo(&mut before, &mut total));
+            let large = Memory::device(64 << 20);
+            ok(cudaMemGetInfo(&mut after, &mut total));
+            drop(large);
+        }
+        assert!((64 << 20..65 << 20).contains(&(before - after)));
+        drop(small);
+    });
+}
+
+unsafe extern "C-unwind" fn count(calls: *mut c_void) {
+    // SAFETY: the number outlives the work.
+    unsafe { *calls.cast::<u32>() += 1 };
+}
+
+/// A reset waits for what is pending and takes all handles and memory; the device and the thread's own stream work again.
+#[test]
+fn a_reset_takes_all_that_is_live() {
+    in_child("devices::a_reset_takes_all_that_is_live", || {
+        let own = cudaStreamPerThread as cudaStream_t;
+        let streams = [stream(cudaStreamDefault), stream(cudaStreamNonBlocking)];
+        let done = event(0);
+        let (device, pinned) = (Memory::device(LENGTH), Memory::pinned(LENGTH));
+        let managed = Memory::new(Kind::Managed, LENGTH);
+        let mut calls = 0u32;
+        let mut bytes = vec![0u8; LENGTH];
+        let place: *mut c_void = bytes.as_mut_ptr().cast();
+        // SAFETY: memory of that length, a function that takes a number, and handles that are checked.
+        unsafe {
+            ok(cudaHostRegister(place, LENGTH, 0));
+            for stream in [streams[0], streams[1], own, ptr::null_mut()] {
+                for _ in 0..50 {
+                    ok(cudaMemsetAsync(device.pointer, 3, LENGTH, stream));
+                    ok(cudaMemcpyAsync(
+                        place,
+                        device.pointer,
+                        LENGTH,
+                        cudaMemcpyDefault,
+                        stream,
+                    ));
+                }
+                ok(cudaEventRecord(done, stream));
+                ok(cudaStreamWaitEvent(streams[1], done, 0));
+                let calls = ptr::from_mut(&mut calls).cast();
+                ok(cudaLaunchHostFunc(streams[1], Some(count), calls));
+            }
+            ok(cudaDeviceReset());
+            assert_eq!((calls, bytes[LENGTH - 1]), (4, 3));
+            let gone = cudaErrorInvalidResourceHandle;
+            for stream in streams {
+                expect(gone, cudaStreamQuery(stream));
+            }
+            expect(gone, cudaEventQuery(done));
+            let bad = cudaErrorInvalidValue;
+            expect(bad, cudaFree(device.pointer));
+            expect(bad, cudaFreeHost(pinned.pointer));
+            expect(bad, cudaFree(managed.pointer));
+            expect(cudaErrorHostMemoryNotRegistered, cudaHostUnregister(place));
+            ok(cudaStreamQuery(own));
+            let fresh = Memory::device(LENGTH);
+            ok(cudaMemsetAsync(fresh.pointer, 8, LENGTH, own));
+            synchronize(own);
+            assert_eq!(fresh.read(0, LENGTH), [8; LENGTH]);
+            // A second one, with nothing there, and a first one on a device that was not used.
+            drop(fresh);
+            ok(cudaDeviceReset());
+            ok(cudaDeviceReset());
+        }
+    });
 }
 
 #[test]
