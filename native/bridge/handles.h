@@ -101,12 +101,15 @@ struct mtb_queue {
     _Atomic uint64_t running;
     /* Transfers among them whose last step is the CPU's. */
     _Atomic uint64_t legs;
-    /* Host functions, by number: see queue_order.m. Under the mutex command buffers and functions take their places. */
+    /* Host functions and the like, by number: see queue_order.m. Under the mutex command buffers and functions take their
+     * places. */
     pthread_mutex_t order_mutex;
     _Atomic uint64_t last_function;
     _Atomic uint64_t returned_function;
-    /* Has the number of the last that has returned. Made for the first. */
+    /* Has the number of the last that has returned of those that command buffers wait for, the last of which is
+     * `awaited_function`. Made for the first of these. */
     mtb_event *function_event;
+    uint64_t awaited_function;
     mtb_command_buffer *held;
     /* As a buffer's. A queue that was changed for its user is not handed to another. */
     mtbi_home *home;

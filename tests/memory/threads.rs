@@ -1,10 +1,14 @@
 //! Many threads on one device, with one memory.
 
+use std::thread;
+
+use metal_bridge::StorageMode;
 use metal_bridge_test_support::in_child;
 
 use crate::*;
 
 const THREADS: usize = 64;
+const LENGTH: usize = 1 << 20;
 /// `make stress` runs it for a minute.
 const TIME: Duration = Duration::from_secs(2);
 
@@ -16,4 +20,50 @@ fn sixty_four_threads_share_a_memory() {
         assert_eq!(report.faults, [""; 0], "{}", report.statistics);
         assert!(report.rounds >= THREADS as u64);
     });
+}
+
+/// What a thread copies itself has a place in the queue's order, and is nothing that others see a half of.
+#[test]
+fn a_copy_of_the_calling_thread_is_whole_for_other_threads() {
+    let transfers = memory().transfer_queue(&queue()).unwrap();
+    let shared = buffer(LENGTH, StorageMode::Shared);
+    transfers.fill(&shared, 0..LENGTH, 0u8).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for value in 0..200u8 {
+                transfers.upload(&vec![value; LENGTH], &shared, 0).unwrap();
+            }
+        });
+        for _ in 0..200 {
+            let download = transfers.download_async::<u8>(&shared, 0, LENGTH);
+            let values = download.unwrap().wait().unwrap();
+            assert!(values.iter().all(|value| *value == values[0]));
+        }
+    });
+}
+
+#[test]
+fn a_copy_of_the_calling_thread_comes_before_what_is_committed_while_it_waits() {
+    let queue = queue();
+    let transfers = memory().transfer_queue(&queue).unwrap();
+    let shared = buffer(LENGTH, StorageMode::Shared);
+    for value in 1..=5u8 {
+        // One that was made before the copy, and is committed after it.
+        let earlier = queue.command_buffer().unwrap();
+        let (open, gate) = std::sync::mpsc::channel::<()>();
+        queue
+            .call_host_function(move || gate.recv().unwrap_or_default())
+            .unwrap();
+        let download = thread::scope(|scope| {
+            let copies =
+                scope.spawn(|| transfers.upload(&vec![value; LENGTH], &shared, 0).unwrap());
+            thread::sleep(Duration::from_millis(20));
+            assert!(!copies.is_finished());
+            earlier.commit().unwrap();
+            let download = transfers.download_async::<u8>(&shared, 0, LENGTH);
+            drop(open);
+            download.unwrap()
+        });
+        assert!(download.wait().unwrap() == vec![value; LENGTH]);
+    }
 }

@@ -3,8 +3,8 @@
 
 #include "../callback_scope.h"
 #include "../checks.h"
-#include "../command_buffer.h"
 #include "../clock.h"
+#include "../queue_order.h"
 
 /* Divides the time of all kinds together by the bytes of each. */
 static void count(mtbi_record *record, const mtb_times *times)
@@ -106,19 +106,23 @@ mtb_command_buffer *mtb_transfer_commit(mtb_transfer *transfer, mtb_completion_c
     return commit(transfer, callback, context, destructor, error, __func__);
 }
 
-/* Waits for all that was committed to the queue. */
-static mtb_status wait_for_queue(mtb_queue *queue, mtb_error **error, const char *function)
+/* Waits for this thread's turn in the queue's order, which has a number as a host function has: after all that was committed.
+ * What comes later waits for its end. The number is zero where there is no turn to be ended. */
+static mtb_status take_turn(mtb_queue *queue, uint64_t *turn, mtb_error **error, const char *function)
 {
-    if (atomic_load(&queue->running) == 0)
+    if (mtbi_queue_begin_function(queue, turn))
         return MTB_OK;
     REQUIRE(mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_FOREVER, error, function));
     mtb_command_buffer *last =
         mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error, function);
     if (!last)
         return MTB_OUT_OF_MEMORY;
-    mtb_status status = mtb_command_buffer_commit(last, error);
-    if (status == MTB_OK)
+    uint64_t number = 0;
+    mtb_status status = mtbi_command_buffer_commit(last, &number, error, function);
+    if (status == MTB_OK) {
+        *turn = number;
         status = mtb_command_buffer_wait(last, error);
+    }
     mtb_command_buffer_release(last);
     return status;
 }
@@ -127,9 +131,12 @@ static mtb_status run_on_cpu(mtb_transfer *transfer, mtb_error **error, const ch
 {
     mtbi_record *record = transfer->record;
     transfer->record = NULL;
-    mtb_status status = wait_for_queue(transfer->queue, error, function);
+    uint64_t turn = 0;
+    mtb_status status = take_turn(transfer->queue, &turn, error, function);
     if (status == MTB_OK)
         status = mtbi_record_run_on_cpu(record, error);
+    if (turn > 0)
+        mtbi_queue_end_function(transfer->queue, turn);
     if (status == MTB_OK)
         count(record, &(mtb_times){0});
     mtbi_record_free(record);
