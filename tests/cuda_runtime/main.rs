@@ -13,6 +13,7 @@ mod kernels;
 mod memory;
 mod pointers;
 mod random_programs;
+mod several_devices;
 mod streams;
 mod support;
 mod threads;
