@@ -8,6 +8,7 @@
 mod cuda;
 mod projection;
 mod random;
+mod rounds;
 mod scenario;
 mod transfers;
 

@@ -3,11 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::settle;
-use crate::buffer::StorageMode;
+use super::{rounds, settle};
 use crate::device::Device;
 use crate::error::{Error, Failure, Result};
-use crate::memory::{Memory, Statistics, TransferQueue};
+use crate::memory::{ArenaOptions, Memory, Statistics};
 use crate::statistics::LiveObjects;
 
 /// What a run of transfers came to.
@@ -22,14 +21,8 @@ pub struct TransferReport {
     pub faults: Vec<String>,
 }
 
-const MODES: [StorageMode; 3] = [
-    StorageMode::Shared,
-    StorageMode::Managed,
-    StorageMode::Private,
-];
-
-/// Lets `threads` threads move bytes through buffers of a pool until `duration` is over (a round each at least): half of
-/// them on queues of their own, the others on one that they share.
+/// Lets `threads` threads move bytes through buffers of a pool and of an arena, by every form of transfer, until `duration`
+/// is over (a round of each form at least): half of them on queues of their own, the others on one that they share.
 ///
 /// # Errors
 ///
@@ -41,15 +34,16 @@ pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<
     let statistics = {
         let memory = Memory::new(device)?;
         let shared = memory.new_transfer_queue()?;
+        let arena = memory.new_arena(&ArenaOptions::new())?;
         let work = |number: usize| -> Result<(u64, usize)> {
             let own = match number % 2 {
                 0 => memory.new_transfer_queue()?,
                 _ => shared.clone(),
             };
             let (mut rounds, mut wrong) = (0, 0);
-            while rounds == 0 || Instant::now() < end {
+            while rounds < rounds::FORMS || Instant::now() < end {
                 let seed = number * 1_000_003 + rounds as usize;
-                wrong += usize::from(!round(&own, seed)?);
+                wrong += usize::from(!rounds::run(&own, &arena, seed)?);
                 rounds += 1;
             }
             Ok((rounds, wrong))
@@ -93,24 +87,4 @@ fn left_behind(before: &LiveObjects) -> Option<String> {
     let after = Device::live_objects();
     let grown = !after.same_live(before);
     grown.then(|| format!("live objects went from {before} to {after}"))
-}
-
-/// Bytes through two buffers and back, by every form of transfer; whether they came back as they went.
-fn round(transfers: &TransferQueue, seed: usize) -> Result<bool> {
-    let length = 1 + seed.wrapping_mul(7919) % 50_000;
-    let values: Vec<u8> = (0..length)
-        .map(|i| (i.wrapping_mul(seed | 1) >> 3) as u8)
-        .collect();
-    let memory = transfers.memory();
-    let first = memory.allocate(length + 5, MODES[seed % 3])?;
-    let second = memory.allocate(length + 5, MODES[(seed + 1) % 3])?;
-    transfers.upload_async(values.clone(), &first, 3)?;
-    transfers.copy_async(&first, 3, &second, 1, length)?;
-    let early = transfers.download_async::<u8>(&second, 1, length)?;
-    transfers.fill_async(&first, 0..length, 0u8)?;
-    transfers.upload_staged(&values[..1], &second, 0)?;
-    transfers.copy(&second, 1, &first, 5, length)?;
-    let mut late = vec![0; length];
-    transfers.download(&first, 5, &mut late)?;
-    Ok(early.wait()? == values && late == values)
 }
