@@ -72,20 +72,49 @@ impl<'h> Batch<'h> {
     where
         O: AsRef<[T]> + Send + 'static,
     {
+        self.upload_rows_owned("Batch::upload_owned", values, buffer, |length| {
+            (length, Rectangle::row(offset, length))
+        })
+    }
+
+    /// [`upload_2d`](Batch::upload_2d) of values that the batch owns until it has completed.
+    ///
+    /// # Errors
+    ///
+    /// As [`upload_2d`](Batch::upload_2d).
+    pub fn upload_2d_owned<T: Pod, O>(
+        &mut self,
+        values: O,
+        pitch: usize,
+        buffer: &Buffer,
+        rectangle: Rectangle,
+    ) -> Result<()>
+    where
+        O: AsRef<[T]> + Send + 'static,
+    {
+        self.upload_rows_owned("Batch::upload_2d_owned", values, buffer, |_| {
+            (pitch, rectangle)
+        })
+    }
+
+    /// The pitch and the rows in the buffer are what `place` makes of the bytes that there are.
+    fn upload_rows_owned<T: Pod, O>(
+        &mut self,
+        function: &'static str,
+        values: O,
+        buffer: &Buffer,
+        place: impl FnOnce(usize) -> (usize, Rectangle),
+    ) -> Result<()>
+    where
+        O: AsRef<[T]> + Send + 'static,
+    {
         let owner = LentOwner::new(values);
         let (values, count) = lent_values::<T, O>(&owner);
-        let length = count * size_of::<T>();
-        let source = Place::host(values, count, length, length, 1);
-        let destination = Place::Buffer(buffer, Rectangle::row(offset, length));
+        let (pitch, rectangle) = place(count * size_of::<T>());
+        let source = Place::host(values, count, pitch, rectangle.width, rectangle.height);
+        let destination = Place::Buffer(buffer, rectangle);
         // SAFETY: the owner keeps the values as they are until the batch has completed or is dropped.
-        unsafe {
-            self.add_copy(
-                "Batch::upload_owned",
-                source,
-                destination,
-                sys::MTB_HOST_BORROWED,
-            )
-        }?;
+        unsafe { self.add_copy(function, source, destination, sys::MTB_HOST_BORROWED) }?;
         self.host_memories.push(owner);
         Ok(())
     }
@@ -214,21 +243,51 @@ impl<'h> Batch<'h> {
     where
         O: AsMut<[T]> + Send + 'static,
     {
+        self.download_rows_into("Batch::download_into", buffer, values, |length| {
+            (length, Rectangle::row(offset, length))
+        })
+    }
+
+    /// [`download_2d`](Batch::download_2d) to `values` that come back when the batch has completed. Where it fails they are
+    /// dropped.
+    ///
+    /// # Errors
+    ///
+    /// As [`download_2d`](Batch::download_2d).
+    pub fn download_2d_into<T: Pod, O>(
+        &mut self,
+        buffer: &Buffer,
+        rectangle: Rectangle,
+        values: O,
+        pitch: usize,
+    ) -> Result<Download<O>>
+    where
+        O: AsMut<[T]> + Send + 'static,
+    {
+        self.download_rows_into("Batch::download_2d_into", buffer, values, |_| {
+            (pitch, rectangle)
+        })
+    }
+
+    /// The pitch and the rows in the buffer are what `place` makes of the bytes that there is room for.
+    fn download_rows_into<T: Pod, O>(
+        &mut self,
+        function: &'static str,
+        buffer: &Buffer,
+        values: O,
+        place: impl FnOnce(usize) -> (usize, Rectangle),
+    ) -> Result<Download<O>>
+    where
+        O: AsMut<[T]> + Send + 'static,
+    {
         let owner = LentOwner::new(values);
         let (values, count) = lent_values_mut::<T, O>(&owner);
-        let length = count * size_of::<T>();
-        let source = Place::Buffer(buffer, Rectangle::row(offset, length));
-        let destination = Place::host(values, count, length, length, 1);
+        let (pitch, rectangle) = place(count * size_of::<T>());
+        let source = Place::Buffer(buffer, rectangle);
+        let destination = Place::host(values, count, pitch, rectangle.width, rectangle.height);
         // SAFETY: the owner keeps the values where they are, for nobody else, until the batch has completed or is
         // dropped.
-        unsafe {
-            self.add_copy(
-                "Batch::download_into",
-                source,
-                destination,
-                sys::MTB_HOST_BORROWED,
-            )
-        }?;
+        unsafe { self.add_copy(function, source, destination, sys::MTB_HOST_BORROWED) }?;
         let (receiver, download) = Receiver::new(owner);
         self.host_memories.push(receiver);
         Ok(download)

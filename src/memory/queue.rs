@@ -50,15 +50,30 @@ impl TransferQueue {
         Batch::new(self)
     }
 
+    /// A batch of what `add` adds to it, and a wait for it.
+    fn run<'h>(&self, add: impl FnOnce(&mut Batch<'h>) -> Result<()>) -> Result<()> {
+        let mut batch = self.batch()?;
+        add(&mut batch)?;
+        batch.run()
+    }
+
+    /// A batch of what `add` adds to it, without a wait; and what came of adding it.
+    fn commit<V>(
+        &self,
+        add: impl FnOnce(&mut Batch<'static>) -> Result<V>,
+    ) -> Result<(Submission, V)> {
+        let mut batch = self.batch()?;
+        let added = add(&mut batch)?;
+        Ok((batch.commit()?, added))
+    }
+
     /// Copies `values` to the byte at `offset` of `buffer`, and waits.
     ///
     /// # Errors
     ///
     /// As [`Batch::upload`] and [`Batch::run`].
     pub fn upload<T: Pod>(&self, values: &[T], buffer: &Buffer, offset: usize) -> Result<()> {
-        let mut batch = self.batch()?;
-        batch.upload(values, buffer, offset)?;
-        batch.run()
+        self.run(|batch| batch.upload(values, buffer, offset))
     }
 
     /// Copies rows of `values`, `pitch` bytes apart, to the rows of `buffer` at `rectangle`, and waits.
@@ -73,9 +88,7 @@ impl TransferQueue {
         buffer: &Buffer,
         rectangle: Rectangle,
     ) -> Result<()> {
-        let mut batch = self.batch()?;
-        batch.upload_2d(values, pitch, buffer, rectangle)?;
-        batch.run()
+        self.run(|batch| batch.upload_2d(values, pitch, buffer, rectangle))
     }
 
     /// Copies `values` to the byte at `offset` of `buffer`, without a wait. The transfer owns them until it has
@@ -93,9 +106,29 @@ impl TransferQueue {
     where
         O: AsRef<[T]> + Send + 'static,
     {
-        let mut batch = self.batch()?;
-        batch.upload_owned(values, buffer, offset)?;
-        batch.commit()
+        Ok(self
+            .commit(|batch| batch.upload_owned(values, buffer, offset))?
+            .0)
+    }
+
+    /// [`upload_2d`](TransferQueue::upload_2d) without a wait, of values that the transfer owns until it has completed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::upload_2d_owned`] and [`Batch::commit`].
+    pub fn upload_2d_async<T: Pod, O>(
+        &self,
+        values: O,
+        pitch: usize,
+        buffer: &Buffer,
+        rectangle: Rectangle,
+    ) -> Result<Submission>
+    where
+        O: AsRef<[T]> + Send + 'static,
+    {
+        Ok(self
+            .commit(|batch| batch.upload_2d_owned(values, pitch, buffer, rectangle))?
+            .0)
     }
 
     /// Copies `values` to the byte at `offset` of `buffer`, without a wait. The values are copied at the call.
@@ -109,9 +142,9 @@ impl TransferQueue {
         buffer: &Buffer,
         offset: usize,
     ) -> Result<Submission> {
-        let mut batch = self.batch()?;
-        batch.upload_staged(values, buffer, offset)?;
-        batch.commit()
+        Ok(self
+            .commit(|batch| batch.upload_staged(values, buffer, offset))?
+            .0)
     }
 
     /// Copies from the byte at `offset` of `buffer` to `values`, and waits.
@@ -120,9 +153,7 @@ impl TransferQueue {
     ///
     /// As [`Batch::download`] and [`Batch::run`].
     pub fn download<T: Pod>(&self, buffer: &Buffer, offset: usize, values: &mut [T]) -> Result<()> {
-        let mut batch = self.batch()?;
-        batch.download(buffer, offset, values)?;
-        batch.run()
+        self.run(|batch| batch.download(buffer, offset, values))
     }
 
     /// Copies the rows of `buffer` at `rectangle` to rows of `values`, `pitch` bytes apart, and waits.
@@ -137,9 +168,7 @@ impl TransferQueue {
         values: &mut [T],
         pitch: usize,
     ) -> Result<()> {
-        let mut batch = self.batch()?;
-        batch.download_2d(buffer, rectangle, values, pitch)?;
-        batch.run()
+        self.run(|batch| batch.download_2d(buffer, rectangle, values, pitch))
     }
 
     /// Copies `count` values from the byte at `offset` of `buffer`, without a wait.
@@ -153,10 +182,9 @@ impl TransferQueue {
         offset: usize,
         count: usize,
     ) -> Result<Download<Vec<T>>> {
-        let mut batch = self.batch()?;
-        let download = batch.download_owned(buffer, offset, count)?;
-        batch.commit()?;
-        Ok(download)
+        Ok(self
+            .commit(|batch| batch.download_owned(buffer, offset, count))?
+            .1)
     }
 
     /// Copies from the byte at `offset` of `buffer` to all of `values`, without a wait. They come back with the
@@ -174,10 +202,29 @@ impl TransferQueue {
     where
         O: AsMut<[T]> + Send + 'static,
     {
-        let mut batch = self.batch()?;
-        let download = batch.download_into(buffer, offset, values)?;
-        batch.commit()?;
-        Ok(download)
+        Ok(self
+            .commit(|batch| batch.download_into(buffer, offset, values))?
+            .1)
+    }
+
+    /// [`download_2d`](TransferQueue::download_2d) without a wait, to `values` that come back with the [`Download`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::download_2d_into`] and [`Batch::commit`].
+    pub fn download_2d_into<T: Pod, O>(
+        &self,
+        buffer: &Buffer,
+        rectangle: Rectangle,
+        values: O,
+        pitch: usize,
+    ) -> Result<Download<O>>
+    where
+        O: AsMut<[T]> + Send + 'static,
+    {
+        Ok(self
+            .commit(|batch| batch.download_2d_into(buffer, rectangle, values, pitch))?
+            .1)
     }
 
     /// Copies `size` bytes between buffers, each of any storage mode, and waits. Between shared buffers this thread
@@ -194,9 +241,7 @@ impl TransferQueue {
         destination_offset: usize,
         size: usize,
     ) -> Result<()> {
-        let mut batch = self.batch()?;
-        batch.copy(source, source_offset, destination, destination_offset, size)?;
-        batch.run()
+        self.run(|batch| batch.copy(source, source_offset, destination, destination_offset, size))
     }
 
     /// [`copy`](TransferQueue::copy) without a wait.
@@ -212,9 +257,11 @@ impl TransferQueue {
         destination_offset: usize,
         size: usize,
     ) -> Result<Submission> {
-        let mut batch = self.batch()?;
-        batch.copy(source, source_offset, destination, destination_offset, size)?;
-        batch.commit()
+        Ok(self
+            .commit(|batch| {
+                batch.copy(source, source_offset, destination, destination_offset, size)
+            })?
+            .0)
     }
 
     /// Copies rows of `source`, which begin at `offset` and are `pitch` bytes apart, to those of `destination` at
@@ -231,9 +278,25 @@ impl TransferQueue {
         destination: &Buffer,
         rectangle: Rectangle,
     ) -> Result<()> {
-        let mut batch = self.batch()?;
-        batch.copy_2d(source, offset, pitch, destination, rectangle)?;
-        batch.run()
+        self.run(|batch| batch.copy_2d(source, offset, pitch, destination, rectangle))
+    }
+
+    /// [`copy_2d`](TransferQueue::copy_2d) without a wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::copy_2d`] and [`Batch::commit`].
+    pub fn copy_2d_async(
+        &self,
+        source: &Buffer,
+        offset: usize,
+        pitch: usize,
+        destination: &Buffer,
+        rectangle: Rectangle,
+    ) -> Result<Submission> {
+        Ok(self
+            .commit(|batch| batch.copy_2d(source, offset, pitch, destination, rectangle))?
+            .0)
     }
 
     /// Fills the bytes of `range` with `value`, again and again, and waits: a type of 1, 2 or 4 bytes, and a range of a
@@ -243,9 +306,7 @@ impl TransferQueue {
     ///
     /// As [`Batch::fill`] and [`Batch::run`].
     pub fn fill<T: Pod>(&self, buffer: &Buffer, range: Range<usize>, value: T) -> Result<()> {
-        let mut batch = self.batch()?;
-        batch.fill(buffer, range, value)?;
-        batch.run()
+        self.run(|batch| batch.fill(buffer, range, value))
     }
 
     /// [`fill`](TransferQueue::fill) without a wait.
@@ -259,9 +320,7 @@ impl TransferQueue {
         range: Range<usize>,
         value: T,
     ) -> Result<Submission> {
-        let mut batch = self.batch()?;
-        batch.fill(buffer, range, value)?;
-        batch.commit()
+        Ok(self.commit(|batch| batch.fill(buffer, range, value))?.0)
     }
 
     /// Fills the rows of `buffer` at `rectangle` with `value`, and waits.
@@ -270,9 +329,23 @@ impl TransferQueue {
     ///
     /// As [`Batch::fill_2d`] and [`Batch::run`].
     pub fn fill_2d<T: Pod>(&self, buffer: &Buffer, rectangle: Rectangle, value: T) -> Result<()> {
-        let mut batch = self.batch()?;
-        batch.fill_2d(buffer, rectangle, value)?;
-        batch.run()
+        self.run(|batch| batch.fill_2d(buffer, rectangle, value))
+    }
+
+    /// [`fill_2d`](TransferQueue::fill_2d) without a wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::fill_2d`] and [`Batch::commit`].
+    pub fn fill_2d_async<T: Pod>(
+        &self,
+        buffer: &Buffer,
+        rectangle: Rectangle,
+        value: T,
+    ) -> Result<Submission> {
+        Ok(self
+            .commit(|batch| batch.fill_2d(buffer, rectangle, value))?
+            .0)
     }
 }
 

@@ -13,34 +13,18 @@ mod faults;
 mod library;
 mod no_copy;
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use metal_bridge::{
     Buffer, CommandQueue, CompileOptions, ComputePipeline, Device, DispatchType, Error, Library,
     SharedEvent, StorageMode, Submission,
 };
+use metal_bridge_test_support::{device, other_device};
 
 /// Long enough for anything that happens at all, on a machine that is busy.
 const LONG: Duration = Duration::from_secs(60);
 /// Long enough to see that something does not happen.
 const SHORT: Duration = Duration::from_millis(30);
-
-/// The devices: two where the software Metal is asked in time.
-static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
-    // SAFETY: every test begins here, so nothing reads the environment meanwhile but through `std`, which locks it.
-    unsafe { std::env::set_var("SOFTWARE_METAL_DEVICES", "2") };
-    Device::all().expect("a Metal device")
-});
-
-fn device() -> &'static Device {
-    &DEVICES[0]
-}
-
-/// A second device, where there is one: handles of the two must not be mixed.
-fn other_device() -> Option<&'static Device> {
-    DEVICES.get(1)
-}
 
 const KERNELS: &str = r#"
 #include <metal_stdlib>

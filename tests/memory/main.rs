@@ -4,6 +4,7 @@
 mod arenas;
 mod callbacks;
 mod downloads;
+mod expected;
 mod faults;
 mod host_functions;
 mod leaks;
@@ -14,11 +15,11 @@ mod program;
 mod refusals;
 mod threads;
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use metal_bridge::memory::{Memory, TransferQueue};
 use metal_bridge::{Buffer, CommandQueue, Device, Error, SharedEvent, StorageMode};
+use metal_bridge_test_support::{device, other_device};
 
 /// Long enough for anything that happens at all, on a machine that is busy.
 const LONG: Duration = Duration::from_secs(60);
@@ -31,20 +32,10 @@ const MODES: [StorageMode; 3] = [
     StorageMode::Private,
 ];
 
-/// The devices: two where the software Metal is asked in time.
-static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
-    // SAFETY: every test begins here, so nothing reads the environment meanwhile but through `std`, which locks it.
-    unsafe { std::env::set_var("SOFTWARE_METAL_DEVICES", "2") };
-    Device::all().expect("a Metal device")
-});
-
-fn device() -> &'static Device {
-    &DEVICES[0]
-}
-
-/// A second device, where there is one.
-fn other_device() -> Option<&'static Device> {
-    DEVICES.get(1)
+/// So many random programs, or as many as `PROPTEST_CASES` says.
+fn cases(usual: u32) -> u32 {
+    let asked = std::env::var("PROPTEST_CASES").ok();
+    asked.and_then(|cases| cases.parse().ok()).unwrap_or(usual)
 }
 
 fn queue() -> CommandQueue {

@@ -331,7 +331,7 @@ impl Rig {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(2000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn several_queues_do_what_one_thread_would(program in proptest::collection::vec(step(), 1..40)) {
@@ -342,6 +342,10 @@ proptest! {
         rig.check();
     }
 }
+
+/// Programs for each seed: the threads of a shuffled Metal run one at a time.
+#[cfg(software_metal)]
+const SHUFFLED_CASES: &str = "100";
 
 /// The same on software Metals that reorder what they may, where `scripts/shuffle` is not what runs this.
 #[cfg(software_metal)]
@@ -354,6 +358,7 @@ fn shuffled_queues_do_what_one_thread_would() {
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["order::several_queues_do_what_one_thread_would", "--exact"])
             .env("SOFTWARE_METAL_SHUFFLE", seed)
+            .env("PROPTEST_CASES", SHUFFLED_CASES)
             .env("SOFTWARE_METAL_POISON", "1")
             .output()
             .unwrap();

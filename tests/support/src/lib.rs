@@ -4,6 +4,8 @@
 mod child;
 #[cfg(metal_backend)]
 mod clang;
+#[cfg(metal_backend)]
+mod devices;
 mod executor;
 #[cfg(software_metal)]
 pub mod faults;
@@ -14,6 +16,8 @@ mod printed;
 pub use child::{Case, ChildOutput, in_child, in_child_with, main};
 #[cfg(metal_backend)]
 pub use clang::{objective_c_arguments, run_clang};
+#[cfg(metal_backend)]
+pub use devices::{device, other_device};
 pub use executor::block_on;
 #[cfg(metal_backend)]
 pub use objects::{
