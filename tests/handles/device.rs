@@ -30,7 +30,7 @@ fn handles_of_one_device_are_equal() {
 #[test]
 fn a_device_past_the_last_is_an_error_with_the_count() {
     let count = Device::count();
-    assert!(count >= DEVICES.len());
+    assert!(count > usize::from(other_device().is_some()));
     let says = format!("no Metal device {}: the system has {count}", count + 3);
     assert_error(
         Device::at(count + 3),

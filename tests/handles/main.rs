@@ -13,6 +13,7 @@ mod faults;
 mod library;
 mod no_copy;
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use metal_bridge::{

@@ -8,6 +8,8 @@ use std::thread;
 
 use metal_bridge_test_support::block_on;
 
+use metal_bridge::memory::Rectangle;
+
 use crate::*;
 
 const LENGTH: usize = 10_000;
@@ -208,4 +210,63 @@ fn uploads_let_go_of_what_they_owned_at_their_end() {
     assert!(receiver.try_recv().is_err());
     drop(batch);
     receiver.try_recv().unwrap();
+}
+
+#[test]
+fn rows_move_without_a_wait() {
+    let (transfers, gate) = (transfers(), device().new_shared_event().unwrap());
+    let mut held = transfers.command_queue().command_buffer().unwrap();
+    held.encode_wait_for_event(&gate, 1).unwrap();
+    held.commit().unwrap();
+    let (a, b) = (
+        buffer(64, StorageMode::Private),
+        buffer(64, StorageMode::Private),
+    );
+    let rows = |offset, pitch| Rectangle {
+        offset,
+        pitch,
+        width: 3,
+        height: 4,
+    };
+    transfers.fill_async(&a, 0..64, 9u8).unwrap();
+    transfers.fill_async(&b, 0..64, 8u8).unwrap();
+    let values: Vec<u8> = (0..20).collect();
+    transfers
+        .upload_2d_async(values, 5, &a, rows(1, 7))
+        .unwrap();
+    transfers.copy_2d_async(&a, 1, 7, &b, rows(2, 11)).unwrap();
+    let below = Rectangle {
+        height: 2,
+        ..rows(24, 11)
+    };
+    transfers.fill_2d_async(&b, below, 7u8).unwrap();
+    let room = vec![1u8; 16];
+    let download = transfers
+        .download_2d_into(&b, rows(2, 11), room, 4)
+        .unwrap();
+    assert!(!download.is_completed());
+    gate.set_signaled_value(1).unwrap();
+    let expected = [0, 1, 2, 1, 5, 6, 7, 1, 7, 7, 7, 1, 7, 7, 7, 1];
+    assert_eq!(download.wait().unwrap(), expected);
+}
+
+#[test]
+fn five_hundred_pending_transfers_are_not_waited_for() {
+    let (transfers, target) = (transfers(), buffer(500, StorageMode::Private));
+    let gate = hold(transfers.command_queue());
+    let one = |number: usize| {
+        let upload = transfers.upload_async(vec![number as u8], &target, number);
+        upload.unwrap()
+    };
+    let pending: Vec<_> = (0..500).map(one).collect();
+    assert!(!pending[0].is_completed());
+    gate.set_signaled_value(1).unwrap();
+    for upload in &pending {
+        upload.wait().unwrap();
+    }
+    assert!(
+        (0..500)
+            .map(|number| number as u8)
+            .eq(contents(&transfers, &target))
+    );
 }
