@@ -16,6 +16,8 @@ use metal_bridge_benches::rounds::{Contender, best_of, repeated};
 
 const BUDGET: Duration = Duration::from_secs(3);
 const MIB: usize = 1 << 20;
+/// How many threads of the software Metal share a dispatch or a large blit: one a core where it is not set.
+const THREADS: &str = "SOFTWARE_METAL_THREADS";
 
 fn main() -> Result<()> {
     let device = Device::system_default()?;
@@ -40,6 +42,9 @@ fn main() -> Result<()> {
     }
     if wanted("overlap") {
         overlap(&device, &memory)?;
+        if std::env::var_os(THREADS).is_none() {
+            overlap_on_one_thread_each();
+        }
     }
     println!("\n{}", memory.statistics());
     Ok(())
@@ -99,31 +104,32 @@ fn against_memcpy(device: &Device, transfers: &TransferQueue) -> Result<()> {
     Ok(())
 }
 
-/// A thousand uploads of 4 KB to places that do not touch.
+/// A thousand uploads of 4 KB, the pieces of one array, to places that do not touch.
 fn small_transfers(device: &Device, transfers: &TransferQueue) -> Result<()> {
     const COUNT: usize = 1000;
     const BYTES: usize = 4096;
     let buffer = device.new_buffer(COUNT * 2 * BYTES, StorageMode::Private)?;
-    let values = vec![1u8; BYTES];
+    let values = vec![1u8; COUNT * BYTES];
+    let pieces = || values.chunks_exact(BYTES).enumerate();
     let one_by_one = || {
-        for i in 0..COUNT {
+        for (i, piece) in pieces() {
             transfers
-                .upload(&values, &buffer, i * 2 * BYTES)
+                .upload(piece, &buffer, i * 2 * BYTES)
                 .expect("an upload");
         }
     };
     let in_flight = || {
-        let upload = |i| transfers.upload_staged(&values, &buffer, i * 2 * BYTES);
-        let uploads: Result<Vec<Submission>> = (0..COUNT).map(upload).collect();
+        let upload = |(i, piece)| transfers.upload_staged::<u8>(piece, &buffer, i * 2 * BYTES);
+        let uploads: Result<Vec<Submission>> = pieces().map(upload).collect();
         uploads.expect("uploads")[COUNT - 1]
             .wait()
             .expect("uploads");
     };
     let batched = || {
         let mut batch = transfers.batch().expect("a batch");
-        for i in 0..COUNT {
+        for (i, piece) in pieces() {
             batch
-                .upload(&values, &buffer, i * 2 * BYTES)
+                .upload(piece, &buffer, i * 2 * BYTES)
                 .expect("an upload");
         }
         batch.run().expect("uploads");
@@ -239,6 +245,20 @@ kernel void spin(device uint *out [[buffer(0)]], constant uint &rounds [[buffer(
     out[0] = x;
 }
 ";
+
+/// The same where a copy leaves the kernel a core: the software Metal reads the setting when the program starts.
+fn overlap_on_one_thread_each() {
+    println!("\nThe same with {THREADS}=1:");
+    let program = std::env::current_exe().expect("this program");
+    let ended = std::process::Command::new(program)
+        .arg("overlap")
+        .env(THREADS, "1")
+        .status();
+    assert!(
+        ended.is_ok_and(|status| status.success()),
+        "the program ran again"
+    );
+}
 
 /// A kernel of one thread, as long as the copy, on a queue of its own.
 fn overlap(device: &Device, memory: &Memory) -> Result<()> {
