@@ -1,9 +1,11 @@
-// What the C++ tests share: a check that says where it failed and ends the program.
+// What the C++ tests share: a check that says where it failed and ends the program, and a wait that does not last.
 #ifndef CHECK_HPP
 #define CHECK_HPP
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
@@ -12,5 +14,13 @@
             std::exit(EXIT_FAILURE);                                                                                   \
         }                                                                                                              \
     } while (0)
+
+// Whether the condition holds, now or within ten seconds: for what a thread of Metal's does.
+template <class Condition> bool Eventually(Condition condition)
+{
+    for (int i = 0; i < 10000 && !condition(); i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return condition();
+}
 
 #endif

@@ -68,8 +68,7 @@ void order(const Device &device)
     CHECK(stream.Signal(event, 2, error) && !done.WaitFor(std::chrono::milliseconds(1), error));
     CHECK(error.Status() == MTB_TIMEOUT && event.Signal(1, error) && event.Wait(2, Forever, error));
     CHECK(done.Wait(error) && !seen);
-    while (calls < 2)
-        continue;
+    CHECK(Eventually([&] { return calls >= 2; }));
 }
 
 void kernels(const Device &device)

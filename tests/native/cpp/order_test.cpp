@@ -38,8 +38,7 @@ static void events(const Device &device)
     last.WaitFor(Forever);
     event.Wait(2);
     CHECK(byte == 2 && last.IsCompleted() && event.Value() == 2);
-    while (reached != 2)
-        continue;
+    CHECK(Eventually([&] { return reached == 2; }));
 
     CHECK(!event.Signal(1, error) && error.Status() == MTB_OUT_OF_RANGE);
     CHECK(!event.Notify(3, nullptr, error) && error.Status() == MTB_INVALID_ARGUMENT);
@@ -88,8 +87,7 @@ static void callbacks(const Device &device)
             throw std::runtime_error("expected: the test's notification throws");
         });
         event.Signal(1);
-        while (calls < 3)
-            continue;
+        CHECK(Eventually([&] { return calls >= 3; }));
         // The stream works as before.
         stream.Synchronize();
         CHECK(first_byte(buffer) == 4);
@@ -109,8 +107,7 @@ static void callbacks(const Device &device)
         CHECK(!Batch().Commit([held_by_callback](const Error &) {}, error) && error.Status() == MTB_INVALID_ARGUMENT);
         CHECK(!stream.CallHostFunction(nullptr, error) && error.Status() == MTB_INVALID_ARGUMENT);
     }
-    while (held > 0)
-        continue;
+    CHECK(Eventually([&] { return held <= 0; }));
     CHECK(calls == 3);
 }
 
