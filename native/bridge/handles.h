@@ -99,8 +99,11 @@ struct mtb_queue {
     mtbi_room rooms[MTBI_ROOM_KINDS];
     /* Command buffers that were committed and whose callbacks have not all returned. */
     _Atomic uint64_t running;
-    /* Transfers among them whose last step is the CPU's. */
-    _Atomic uint64_t legs;
+    /* Transfers whose last step is the CPU's, that were committed and that have done it: an event has the latter number, for
+     * the GPU to wait for. Made for the first. */
+    _Atomic uint64_t committed_legs;
+    _Atomic uint64_t done_legs;
+    mtb_event *leg_event;
     /* Host functions and the like, by number: see queue_order.m. Under the mutex command buffers and functions take their
      * places. */
     pthread_mutex_t order_mutex;

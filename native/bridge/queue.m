@@ -60,6 +60,7 @@ void mtbi_queue_free(mtb_queue *queue)
     MTBI_ENTER
     [queue->metal release];
     mtb_event_release(queue->function_event);
+    mtb_event_release(queue->leg_event);
     pthread_mutex_destroy(&queue->order_mutex);
     mtb_device_release(queue->device);
     pthread_cond_destroy(&queue->has_room);

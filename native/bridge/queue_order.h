@@ -4,6 +4,8 @@
 
 #include "command_buffer.h"
 
+/* Before the first transfer of the queue whose last step is the CPU's. */
+mtb_status mtbi_queue_expect_legs(mtb_queue *queue, mtb_error **error);
 /* A command buffer was made: what is encoded into it waits for the functions that were called before. */
 mtb_status mtbi_queue_follow_functions(mtb_command_buffer *command_buffer, mtb_error **error);
 /* The command buffer's place in the queue's order, and its commit. It comes before a host function where `function` is

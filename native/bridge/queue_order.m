@@ -39,6 +39,16 @@ mtb_status mtbi_queue_follow_functions(mtb_command_buffer *command_buffer, mtb_e
     return mtb_command_buffer_encode_wait(command_buffer, queue->function_event, command_buffer->waits_for, error);
 }
 
+mtb_status mtbi_queue_expect_legs(mtb_queue *queue, mtb_error **error)
+{
+    pthread_mutex_lock(&queue->order_mutex);
+    if (!queue->leg_event)
+        queue->leg_event = mtb_event_create(queue->device, error);
+    mtb_status status = queue->leg_event ? MTB_OK : MTB_OUT_OF_MEMORY;
+    pthread_mutex_unlock(&queue->order_mutex);
+    return status;
+}
+
 static void take_place(mtb_command_buffer *command_buffer)
 {
     [command_buffer->metal enqueue];

@@ -53,8 +53,58 @@ static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void)
     mtb_queue_release(queue);
 }
 
+/* A large download behind small ones, to the same place: the GPU writes it where it is, after the CPU has done the small ones,
+ * and the other way round. Nothing of it is staged, however little staging there may be. */
+static void large_downloads_behind_small_ones_are_not_staged(void)
+{
+    enum { LARGE = 4 << 20, SMALL = 100, LIMIT = 64 << 10 };
+    mtb_memory *memory;
+    mtb_queue *queue;
+    mtb_event *gate;
+    mtb_memory_options options = {.staging_limit = LIMIT};
+    unsigned char *out = malloc(LARGE), one = 1, two = 2;
+    MAKE(memory, mtb_memory_create(shared.device, &options, &error));
+    MAKE(queue, mtb_queue_create(shared.device, 0, &error));
+    mtb_transfer *transfer = make_transfer(memory, queue);
+    mtb_buffer *large = make_buffer_of(LARGE, MTB_STORAGE_PRIVATE), *small = make_buffer_of(SMALL, MTB_STORAGE_PRIVATE);
+    CHECK_OK(mtb_transfer_fill(transfer, in_buffer(large, 0), LARGE, 1, &one, 1, &error));
+    CHECK_OK(mtb_transfer_fill(transfer, in_buffer(small, 0), SMALL, 1, &two, 1, &error));
+    CHECK_OK(mtb_transfer_run(transfer, &error));
+    for (int round = 0; round < 20; round++) {
+        /* What comes last is there in the end: the large one, or the small one. */
+        mtb_command_buffer *sent[4], *held;
+        MAKE(gate, mtb_event_create(shared.device, &error));
+        MAKE(held, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error));
+        CHECK_OK(mtb_command_buffer_encode_wait(held, gate, 1, &error));
+        CHECK_OK(mtb_command_buffer_commit(held, &error));
+        for (int i = 0; i < 4; i++) {
+            bool is_large = (i + round) % 2;
+            CHECK_OK(mtb_transfer_copy(transfer, in_buffer(is_large ? large : small, 0), in_host(out),
+                                       is_large ? LARGE : SMALL, 1, MTB_HOST_BORROWED, &error));
+            sent[i] = commit(transfer);
+        }
+        mtb_memory_statistics now;
+        mtb_memory_get_statistics(memory, &now);
+        CHECK(now.held <= LIMIT && now.staging.high_water_bytes <= LIMIT);
+        CHECK_OK(mtb_event_signal(gate, 1, &error));
+        for (int i = 0; i < 4; i++)
+            finish(sent[i]);
+        finish(held);
+        mtb_event_release(gate);
+        CHECK(out[0] == (round % 2 ? 2 : 1) && out[SMALL - 1] == out[0] && out[SMALL] == 1 && out[LARGE - 1] == 1);
+    }
+    free(out);
+    mtb_buffer_release(large);
+    mtb_buffer_release(small);
+    mtb_transfer_release(transfer);
+    mtb_queue_release(queue);
+    mtb_memory_release(memory);
+}
+
 const test memory_pending_tests[] = {
     {"memory pending: a thousand transfers and functions are not waited for",
      a_thousand_pending_transfers_and_functions_are_not_waited_for},
+    {"memory pending: large downloads behind small ones are not staged",
+     large_downloads_behind_small_ones_are_not_staged},
     {NULL, NULL},
 };

@@ -21,6 +21,12 @@ static void count(mtbi_record *record, const mtb_times *times)
     mtbi_memory_count(record->memory, record->sums);
 }
 
+/* The legs are done, or will not be: what waits for them may begin. */
+static void end_legs(mtb_queue *queue)
+{
+    mtbi_event_raise(queue->leg_event, atomic_fetch_add(&queue->done_legs, 1) + 1);
+}
+
 /* The first callback of a transfer's command buffer: it completes for others once this has returned. */
 static void complete(const mtb_completion *completion, void *context)
 {
@@ -35,12 +41,22 @@ static void complete(const mtb_completion *completion, void *context)
         }
         count(record, &completion->times);
     }
+    if (record->queue)
+        end_legs(record->queue);
     mtbi_record_let_go(record);
 }
 
 static void free_record(void *context)
 {
     mtbi_record_free(context);
+}
+
+static mtb_status wait_for_legs(mtb_queue *queue, const mtbi_record *record, mtb_command_buffer *command_buffer,
+                                mtb_error **error)
+{
+    if (record->awaited_legs == 0)
+        return MTB_OK;
+    return mtb_command_buffer_encode_wait(command_buffer, queue->leg_event, record->awaited_legs, error);
 }
 
 /* A command buffer with all of `record`, which it takes over, also on failure. */
@@ -53,7 +69,8 @@ static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, mtb_err
         command_buffer = mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error,
                                                   function);
     }
-    if (command_buffer && mtbi_record_encode(record, command_buffer, error, function) == MTB_OK
+    if (command_buffer && wait_for_legs(queue, record, command_buffer, error) == MTB_OK
+        && mtbi_record_encode(record, command_buffer, error, function) == MTB_OK
         && mtb_command_buffer_add_completed_callback(command_buffer, complete, record, free_record, error) == MTB_OK)
         return command_buffer;
     mtb_command_buffer_release(command_buffer);
@@ -72,11 +89,14 @@ static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *reco
         mtb_command_buffer_release(command_buffer);
         return NULL;
     }
+    /* The record is the command buffer's from the commit on. */
+    bool has_legs = record->queue != NULL;
     if (mtbi_record_commit_crossings(record, error) || mtb_command_buffer_commit(command_buffer, error)) {
         mtbi_record_open_crossings(record);
         mtb_command_buffer_release(command_buffer);
         return NULL;
     }
+    atomic_fetch_add(&queue->committed_legs, has_legs);
     return command_buffer;
 }
 

@@ -3,6 +3,7 @@
  * has its turn. */
 #include "../checks.h"
 #include "../clock.h"
+#include "../queue_order.h"
 #include "transfer.h"
 
 /* Whether the CPU still is to write some of this memory. */
@@ -17,11 +18,10 @@ static bool is_awaited(const mtbi_record *record, const uint8_t *begin, size_t l
     return false;
 }
 
-/* Buffers around small pieces; `may_wrap`: the GPU may write to host memory. */
+/* Buffers around small pieces. */
 typedef struct wrapped {
     mtbi_pieces sources;
     mtbi_pieces destinations;
-    bool may_wrap;
 } wrapped;
 
 static mtb_status plan_source(mtbi_record *record, mtbi_operation *operation, const wrapped *wrapped,
@@ -34,14 +34,18 @@ static mtb_status plan_source(mtbi_record *record, mtbi_operation *operation, co
 }
 
 static mtb_status plan_destination(mtbi_record *record, mtbi_operation *operation, const wrapped *wrapped,
-                                   mtb_error **error, const char *function)
+                                   const mtb_queue *queue, mtb_error **error, const char *function)
 {
     mtb_place host = operation->destination, staged;
     size_t width = operation->width, height = operation->height;
-    if (wrapped->may_wrap && !is_awaited(record, host.bytes, mtbi_extent(&host, width, height))
+    if (!is_awaited(record, host.bytes, mtbi_extent(&host, width, height))
         && (mtbi_pieces_take(&wrapped->destinations, operation)
-            || mtbi_record_wrap(record, &operation->destination, width, height)))
+            || mtbi_record_wrap(record, &operation->destination, width, height))) {
+        /* Not before the legs of earlier transfers, which may be to the same place. */
+        uint64_t committed = atomic_load(&queue->committed_legs);
+        record->awaited_legs = committed > atomic_load(&queue->done_legs) ? committed : 0;
         return MTB_OK;
+    }
     REQUIRE(mtbi_record_stage(record, operation->source.offset, operation->source.pitch, width, height, &staged, error,
                               function));
     operation->destination = staged;
@@ -51,29 +55,27 @@ static mtb_status plan_destination(mtbi_record *record, mtbi_operation *operatio
     return mtbi_record_add_leg(record, &leg, error, function);
 }
 
-static mtb_status plan(mtbi_record *record, mtbi_operation *operation, const wrapped *wrapped, mtb_error **error,
-                       const char *function)
+static mtb_status plan(mtbi_record *record, mtbi_operation *operation, const wrapped *wrapped, const mtb_queue *queue,
+                       mtb_error **error, const char *function)
 {
     bool reads_host = operation->action == MTBI_COPY && !operation->source.buffer;
     if (operation->destination.buffer)
         return reads_host ? plan_source(record, operation, wrapped, error, function) : MTB_OK;
     if (operation->action == MTBI_COPY && !reads_host)
-        return plan_destination(record, operation, wrapped, error, function);
+        return plan_destination(record, operation, wrapped, queue, error, function);
     return mtbi_record_add_leg(record, operation, error, function);
 }
 
 mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **error, const char *function)
 {
-    /* The GPU must not write to host memory before the legs of earlier transfers, which may be to the same place. */
-    wrapped wrapped = {.may_wrap = atomic_load(&queue->legs) == 0};
+    wrapped wrapped = {0};
     uint64_t start = mtbi_now();
     mtbi_record_wrap_pieces(record, true, &wrapped.sources);
-    if (wrapped.may_wrap)
-        mtbi_record_wrap_pieces(record, false, &wrapped.destinations);
+    mtbi_record_wrap_pieces(record, false, &wrapped.destinations);
     size_t kept = 0;
     for (size_t i = 0; i < record->operation_count; i++) {
         mtbi_operation *operation = &record->operations[i];
-        REQUIRE(plan(record, operation, &wrapped, error, function));
+        REQUIRE(plan(record, operation, &wrapped, queue, error, function));
         if (!operation->destination.buffer)
             continue;
         if (kept < i)
@@ -82,9 +84,8 @@ mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **e
     }
     record->operation_count = kept;
     record->cpu_ns += mtbi_now() - start;
-    if (record->leg_count > 0) {
-        atomic_fetch_add(&queue->legs, 1);
-        record->queue = queue;
-    }
-    return MTB_OK;
+    if (record->leg_count == 0)
+        return MTB_OK;
+    record->queue = queue;
+    return mtbi_queue_expect_legs(queue, error);
 }

@@ -28,9 +28,6 @@ void mtbi_record_let_go(mtbi_record *record)
     record->buffer_count = 0;
     mtbi_crossings_give_back(record->memory, record->crossings);
     record->crossings = NULL;
-    if (record->queue)
-        atomic_fetch_sub(&record->queue->legs, 1);
-    record->queue = NULL;
     while (record->blocks) {
         mtb_buffer *block = record->blocks;
         record->blocks = block->next;

@@ -33,8 +33,11 @@ typedef struct mtbi_record {
     mtbi_operation *legs;
     size_t leg_count;
     size_t leg_capacity;
-    /* The queue that counts the record among those with legs. */
+    /* The queue that has the legs among its own, where there are any. */
     mtb_queue *queue;
+    /* So many transfers of the queue with legs have to have done theirs before this one's GPU writes to host memory. Zero where
+     * it does not, or they have. */
+    uint64_t awaited_legs;
     /* Buffers that are used, with a reference each, and those that wrap host memory. */
     mtb_buffer **buffers;
     size_t buffer_count;
