@@ -260,6 +260,39 @@ fn a_failure_is_known_to_who_has_waited_for_its_stream() {
     });
 }
 
+/// Work that is pending may use the program's memory: who waits does so on a failed device too.
+#[test]
+fn waiting_ends_with_the_work_on_a_failed_device_too() {
+    let test = "failures::waiting_ends_with_the_work_on_a_failed_device_too";
+    in_child(test, || {
+        let (memory, gate) = (Memory::device(LENGTH), Gate::default());
+        let (held, failing) = (stream(cudaStreamNonBlocking), stream(cudaStreamNonBlocking));
+        let mut told = cudaSuccess;
+        gate.close(held);
+        // SAFETY: memory of that length, handles that are checked, and a function that takes what it is given.
+        unsafe {
+            let place = ptr::from_mut(&mut told).cast();
+            ok(cudaStreamAddCallback(held, Some(store), place, 0));
+            faults::fail_command_buffer(1, 1);
+            ok(cudaMemsetAsync(memory.pointer, 1, LENGTH, failing));
+            expect(cudaErrorLaunchFailure, cudaStreamSynchronize(failing));
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(30));
+                gate.open();
+            });
+            // SAFETY: a handle, checked by the call.
+            expect(cudaErrorLaunchFailure, unsafe {
+                cudaStreamSynchronize(held)
+            });
+            assert_eq!(told, cudaErrorLaunchFailure);
+        });
+        faults::reset();
+        std::mem::forget(memory);
+    });
+}
+
 #[test]
 fn a_lost_device_says_so_to_who_waits() {
     let test = "failures::a_lost_device_says_so_to_who_waits";

@@ -279,6 +279,40 @@ fn addresses_that_stand_in_memory_can_be_followed() {
 }
 
 #[test]
+fn memory_behind_addresses_is_kept_for_a_launch_that_is_pending() {
+    let (module, gate) = (module(), Gate::default());
+    let sum = function(module, "sum_rows");
+    let (table, sums) = (Memory::device(8), Memory::device(4));
+    let row = Memory::device(64);
+    row.write(0, bytes(&[20u32, 22]));
+    let mut address = 0u64;
+    // SAFETY: a place for the address.
+    ok(unsafe { cudaMetalGetGpuAddress(&mut address, row.pointer) });
+    table.write(0, bytes(&[address]));
+    gate.close(ptr::null_mut());
+    let (mut from, mut to) = (table.pointer, sums.pointer);
+    ok(launch(
+        sum,
+        (ONE, ONE),
+        &mut [at(&mut from), at(&mut to)],
+        0,
+    ));
+    drop(row);
+    // What is allocated now is other memory.
+    let free = stream(cudaStreamNonBlocking);
+    let others: Vec<Memory> = (0..20).map(|_| Memory::device(64)).collect();
+    for other in &others {
+        // SAFETY: the memory has the bytes.
+        ok(unsafe { cudaMemsetAsync(other.pointer, 9, 64, free) });
+    }
+    synchronize(free);
+    gate.open();
+    assert_eq!(uints(&sums, 1), [42]);
+    // SAFETY: a handle, checked by the call.
+    ok(unsafe { cudaStreamDestroy(free) });
+}
+
+#[test]
 fn launches_that_cannot_be_done_have_their_codes() {
     let (module, memory) = (module(), Memory::device(64));
     let (scale, nothing) = (function(module, "scale"), function(module, "nothing"));
