@@ -296,7 +296,6 @@ impl Stream {
             }
         })?;
         state.value = value;
-        state.last = Some(commands.clone());
         let marker = Marker {
             stream: self.number,
             awaited: state.awaited.clone(),
@@ -311,11 +310,14 @@ impl Stream {
     /// The stream's present point, for an event. One that keeps the time needs a point of its own.
     pub(super) fn record(&self, keeps_time: bool) -> Outcome<Marker> {
         let mut state = self.begin()?;
-        if keeps_time {
-            self.new_marker(&mut state)
+        let marker = if keeps_time {
+            self.new_marker(&mut state)?
         } else {
-            self.marker(&mut state)
-        }
+            self.marker(&mut state)?
+        };
+        // Work of the program's, other than the markers that streams make of each other to be in order.
+        state.last = Some(marker.commands.clone());
+        Ok(marker)
     }
 
     /// Has later work wait for `marker`.
