@@ -338,6 +338,14 @@ fn programs_do_what_the_model_does_where_the_device_reorders() {
 }
 
 #[test]
+fn programs_do_what_the_model_does_where_the_device_is_late() {
+    let test = "random_programs::programs_do_what_the_model_does_where_the_device_is_late";
+    in_child_with(test, &[("SOFTWARE_METAL_DELAY", "200")], || {
+        run(1, 30_000..30_300)
+    });
+}
+
+#[test]
 fn programs_over_two_devices_do_what_the_model_does() {
     let test = "random_programs::programs_over_two_devices_do_what_the_model_does";
     let variables = [("SOFTWARE_METAL_DEVICES", "2")];

@@ -343,27 +343,32 @@ proptest! {
     }
 }
 
-/// Programs for each seed: the threads of a shuffled Metal run one at a time.
+/// Programs for each: a shuffled Metal's threads run one at a time, and a late one's wait.
 #[cfg(software_metal)]
-const SHUFFLED_CASES: &str = "100";
+const UNUSUAL_CASES: &str = "100";
 
-/// The same on software Metals that reorder what they may, where `scripts/shuffle` is not what runs this.
+/// The same on software Metals that reorder what they may, or are late, where `scripts/shuffle` is not what runs this.
 #[cfg(software_metal)]
 #[test]
-fn shuffled_queues_do_what_one_thread_would() {
+fn shuffled_and_late_queues_do_what_one_thread_would() {
     if std::env::var_os("SOFTWARE_METAL_SHUFFLE").is_some() {
         return;
     }
-    for seed in ["11", "12", "13"] {
+    for (variable, value) in [
+        ("SOFTWARE_METAL_SHUFFLE", "11"),
+        ("SOFTWARE_METAL_SHUFFLE", "12"),
+        ("SOFTWARE_METAL_SHUFFLE", "13"),
+        ("SOFTWARE_METAL_DELAY", "300"),
+    ] {
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["order::several_queues_do_what_one_thread_would", "--exact"])
-            .env("SOFTWARE_METAL_SHUFFLE", seed)
-            .env("PROPTEST_CASES", SHUFFLED_CASES)
+            .env(variable, value)
+            .env("PROPTEST_CASES", UNUSUAL_CASES)
             .env("SOFTWARE_METAL_POISON", "1")
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "seed {seed}:\n{text}");
-        assert!(text.contains("1 passed"), "seed {seed}:\n{text}");
+        assert!(output.status.success(), "{variable}={value}:\n{text}");
+        assert!(text.contains("1 passed"), "{variable}={value}:\n{text}");
     }
 }

@@ -1,6 +1,7 @@
 #import "SMTLCommandBufferExecution.h"
 
 #include "SMTLCounts.h"
+#include "SMTLDelay.h"
 #import "SMTLError.h"
 #include "SMTLExecutor.h"
 #import "SMTLLogState.h"
@@ -92,6 +93,7 @@ static NSString *describe(NSUInteger code, NSString *detail)
         _log = smtl_log_create(_logState->_bufferSize);
         execution.log = _log;
     }
+    smtl_delay();
     smtl_turn_begin(execution.turn);
     if (execution.order != NULL) {
         smtl_order_begin_command_buffer(execution.order, _known);
@@ -156,6 +158,7 @@ static NSString *describe(NSUInteger code, NSString *detail)
 {
     smtl_queue_core *core = _queue->_core;
     smtl_completion *completion = _completion;
+    smtl_delay();
     smtl_queue_core_retain(core);
     smtl_completion_retain(completion);
     smtl_queue_core_free_slot(core);

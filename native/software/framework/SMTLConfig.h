@@ -18,6 +18,7 @@ typedef struct {
     bool strict;              /* SOFTWARE_METAL_STRICT: no-copy buffers must be page-aligned as on Apple's systems */
     bool shuffle; /* SOFTWARE_METAL_SHUFFLE: what Metal leaves unordered runs in an order that depends on the seed */
     uint64_t shuffle_seed;
+    uint32_t delay;           /* SOFTWARE_METAL_DELAY: the most microseconds that anything happens late */
     size_t max_buffer_length; /* SOFTWARE_METAL_MAX_BUFFER_LENGTH */
     uint64_t working_set;     /* SOFTWARE_METAL_WORKING_SET */
     uint64_t memory_limit;    /* bytes that all buffers together may own: physical memory */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #define MAX_DEVICES 16
+#define MAX_DELAY 1000000 /* a second */
 
 static smtl_config config;
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
@@ -45,6 +46,8 @@ static void load_config(void)
     /* Any number is a seed: on where the fallback does not show. */
     config.shuffle_seed = smtl_environment_number("SOFTWARE_METAL_SHUFFLE", 0);
     config.shuffle = smtl_environment_number("SOFTWARE_METAL_SHUFFLE", ~config.shuffle_seed) == config.shuffle_seed;
+    uint64_t delay = smtl_environment_number("SOFTWARE_METAL_DELAY", 0);
+    config.delay = (uint32_t)(delay > MAX_DELAY ? MAX_DELAY : delay);
     config.guard = smtl_environment_number("SOFTWARE_METAL_GUARD", 0) != 0;
     config.debug_layer = smtl_environment_number("MTL_DEBUG_LAYER", 0) != 0;
     config.strict = smtl_environment_number("SOFTWARE_METAL_STRICT", 0) != 0;

@@ -1,6 +1,7 @@
 #import "SMTLEvent.h"
 
 #include "SMTLBlocks.h"
+#include "SMTLDelay.h"
 #import "SMTLError.h"
 #include "SMTLTurns.h"
 #include <stdlib.h>
@@ -119,6 +120,7 @@ static void free_notification(smtl_notification *notification)
     MTLSharedEventNotificationBlock block = notification->block;
     [self observe];
     dispatch_async([notification->listener dispatchQueue], ^{
+      smtl_delay();
       block(self, value);
     });
     free_notification(notification);

@@ -6,6 +6,7 @@
 #import "SMTLCounters.h"
 #include "SMTLConfig.h"
 #include "SMTLCounts.h"
+#include "SMTLDelay.h"
 #import "SMTLEvent.h"
 #import "SMTLIndirectCommandBuffer.h"
 #import <Metal/MTLCommandBuffer.h>
@@ -273,6 +274,7 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
         if (replay->execution->order != NULL) {
             [command->event noteSignalOf:replay->execution->order];
         }
+        smtl_delay();
         [command->event signalValue:command->value];
         return true;
     }
@@ -283,6 +285,7 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
         }
         smtl_turn_pause(replay->execution->turn);
         [command->event waitForValue:command->value];
+        smtl_delay();
         smtl_turn_resume(replay->execution->turn);
         if (replay->execution->order != NULL) {
             smtl_order_wait(replay->execution->order, [command->event signals]);
