@@ -12,6 +12,7 @@ mod host_functions;
 mod kernels;
 mod memory;
 mod pointers;
+mod program;
 mod random_programs;
 mod several_devices;
 mod streams;
