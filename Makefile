@@ -14,7 +14,7 @@ ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 
 .PHONY: help demo test check lint doc native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
         install-software-metal uninstall-software-metal shuffle foreign foreign-ggml foreign-mlx foreign-candle bench stress \
-        setup setup-check clean \
+        setup setup-check setup-software clean \
         install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime
 
 help: ## lists the targets
@@ -25,6 +25,9 @@ setup:
 
 setup-check:
 	@scripts/setup check
+
+setup-software:
+	@scripts/setup software
 
 demo: setup ## decodes a story with the shipped model
 	cargo run --release --quiet --bin metal-bridge -- generate --model $(MODEL) "$(PROMPT)"
@@ -64,13 +67,13 @@ standalone: setup-check ## programs of users against an installed software Metal
 	native/software/tests/standalone/run "$(SOFTWARE_METAL_BUILD)"
 	tests/native/installed/run
 
-install-software-metal: ## the software Metal by itself, without Rust: headers, libraries, pkg-config below PREFIX
+install-software-metal: setup-software ## the software Metal by itself, without Rust: headers, libraries, pkg-config below PREFIX
 	$(SOFTWARE_METAL) install
 
 uninstall-software-metal: ## removes what install-software-metal put below PREFIX
 	$(SOFTWARE_METAL) uninstall
 
-install-bridge: $(call ON_SOFTWARE_METAL,install-software-metal) ## the bridge for C and C++, without Rust: headers, libraries, pkg-config below PREFIX
+install-bridge: setup-software $(call ON_SOFTWARE_METAL,install-software-metal) ## the bridge for C and C++, without Rust: headers, libraries, pkg-config below PREFIX
 	$(BRIDGE) install
 
 uninstall-bridge: $(call ON_SOFTWARE_METAL,uninstall-software-metal) ## removes what install-bridge put below PREFIX
@@ -79,7 +82,7 @@ uninstall-bridge: $(call ON_SOFTWARE_METAL,uninstall-software-metal) ## removes 
 cuda-programs: setup-check ## C and C++ programs against an installed CUDA runtime, under sanitizers too
 	cudart/tests/run
 
-install-cuda-runtime: setup ## CUDA's runtime API as a library for C and C++: headers, libraries, pkg-config below PREFIX
+install-cuda-runtime: setup setup-software ## CUDA's runtime API as a library for C and C++: headers, libraries, pkg-config below PREFIX
 	$(MAKE) -C cudart install PREFIX="$(abspath $(PREFIX))"
 
 uninstall-cuda-runtime: ## removes what install-cuda-runtime put below PREFIX
