@@ -199,6 +199,27 @@ static void every_offset_and_length(void)
     mtb_memory_release(memory);
 }
 
+/* A blit fills whole words of private memory with a byte; other patterns take a kernel, which is compiled for the first. */
+static void private_memory_is_filled_by_blits(void)
+{
+    enum { SIZE = 4096 };
+    mtb_memory *memory = make_memory();
+    mtb_transfer *transfer = make_transfer(memory, shared.queue);
+    mtb_buffer *hidden = make_buffer_of(SIZE, MTB_STORAGE_PRIVATE);
+    const uint64_t pipelines = mtb_live_handles(MTB_HANDLE_PIPELINE);
+    const uint8_t zero = 0;
+    CHECK_OK(mtb_transfer_fill(transfer, in_buffer(hidden, 0), SIZE, 1, &zero, 1, &error));
+    CHECK_OK(mtb_transfer_run(transfer, &error));
+    CHECK(mtb_live_handles(MTB_HANDLE_PIPELINE) == pipelines);
+    const uint32_t pattern = 0x01020304;
+    CHECK_OK(mtb_transfer_fill(transfer, in_buffer(hidden, 0), SIZE, 1, &pattern, 4, &error));
+    CHECK_OK(mtb_transfer_run(transfer, &error));
+    CHECK(mtb_live_handles(MTB_HANDLE_PIPELINE) == pipelines + 1);
+    mtb_buffer_release(hidden);
+    mtb_transfer_release(transfer);
+    mtb_memory_release(memory);
+}
+
 static void batches_are_coalesced(void)
 {
     enum { PIECES = 100, PIECE = 64 };
@@ -369,6 +390,7 @@ const test memory_transfer_tests[] = {
     {"memory: small places against a model", small_places},
     {"memory: large places against a model", large_places},
     {"memory: every offset and length", every_offset_and_length},
+    {"memory: private memory is filled by blits", private_memory_is_filled_by_blits},
     {"memory: batches are coalesced", batches_are_coalesced},
     {"memory: copies that feed each other stay apart", copies_that_feed_each_other_stay_apart},
     {"memory: arguments are checked", arguments_are_checked},
