@@ -3,6 +3,9 @@
 MODEL  ?= models/tiny-stories/tiny-stories-q8_0.gguf
 PROMPT ?= Once upon a time
 
+# Of `make shuffle`: the whole suite runs once for each.
+SEEDS ?= 1 2
+
 # Where the software Metal is installed; the library's objects stay below Cargo's folder of products.
 PREFIX ?= /usr/local
 SOFTWARE_METAL = $(MAKE) -C native/software PREFIX="$(abspath $(PREFIX))" BUILD="$(SOFTWARE_METAL_BUILD)"
@@ -61,7 +64,7 @@ sanitize-kernels-all: setup ## the same with all of them (not in CI: half an hou
 	scripts/sanitize-kernels --all
 
 shuffle: setup ## the crate's suite on a software Metal that reorders what Metal leaves unordered and poisons memory
-	scripts/shuffle
+	scripts/shuffle $(SEEDS)
 
 standalone: setup-check ## programs of users against an installed software Metal and an installed bridge
 	native/software/tests/standalone/run "$(SOFTWARE_METAL_BUILD)"
