@@ -131,9 +131,8 @@ impl Space {
     }
 
     fn add_free(&mut self, mut start: usize, mut length: usize) {
-        if let Some((&before, &size)) = self.free.range(..start).next_back()
-            && before + size == start
-        {
+        let before = self.free.range(..start).next_back();
+        if let Some((&before, &size)) = before.filter(|&(before, size)| before + size == start) {
             self.remove_free(before, size);
             (start, length) = (before, size + length);
         }

@@ -127,10 +127,8 @@ fn enqueue(stream: &Stream, function: Function, user_data: *mut c_void) -> Outco
                 )
             })
         };
-        if let Err(error) = &committed
-            // After an exception nobody knows whether the call comes: its context stays then.
-            && !matches!(error, Error::Internal(_))
-        {
+        // After an exception nobody knows whether the call comes: its context stays then.
+        if matches!(&committed, Err(error) if !matches!(error, Error::Internal(_))) {
             // SAFETY: the call failed, so the context is still ours.
             unsafe { release(context) };
         }

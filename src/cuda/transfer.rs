@@ -94,10 +94,8 @@ impl<'a> Transfer<'a> {
                 )
             })
         };
-        if let Err(error) = &committed
-            // After an exception nobody knows whether the callback comes: its context stays then.
-            && !matches!(error, Error::Internal(_))
-        {
+        // After an exception nobody knows whether the callback comes: its context stays then.
+        if matches!(&committed, Err(error) if !matches!(error, Error::Internal(_))) {
             // SAFETY: the call failed, so the context is still ours.
             unsafe { release_fate(context) };
         }

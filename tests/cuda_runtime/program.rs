@@ -197,10 +197,10 @@ impl Program {
     /// Orders `stream` after the last use of a cell and makes it the last one.
     fn use_cell(&mut self, stream: usize, memory: usize, cell: usize) {
         self.learn_from_legacy(stream);
-        if let Some((other, work)) = self.used[memory][cell]
-            && other != stream
-            && self.seen[stream][other] < work
-        {
+        let last_use = self.used[memory][cell];
+        let unseen =
+            |&(other, work): &(usize, u64)| other != stream && self.seen[stream][other] < work;
+        if let Some((other, _)) = last_use.filter(unseen) {
             self.wait_for(stream, other);
         }
         self.used[memory][cell] = Some((stream, self.work[stream] + 1));

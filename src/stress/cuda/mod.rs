@@ -107,9 +107,10 @@ pub fn cuda(threads: usize, duration: Duration) -> Result<CudaReport> {
     if !after.same_live(&before) {
         faults.push(format!("live objects went from {before} to {after}"));
     }
-    if let (Some(early), Some(late)) = (early, late)
-        && late > early + MEMORY_SLACK
-    {
+    let growth = early
+        .zip(late)
+        .filter(|(early, late)| *late > early + MEMORY_SLACK);
+    if let Some((early, late)) = growth {
         faults.push(format!("resident memory grew from {early} to {late} bytes"));
     }
     Ok(CudaReport { rounds, faults })
