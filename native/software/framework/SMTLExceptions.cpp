@@ -73,7 +73,8 @@ struct __objc_class_type_info final : std::type_info {
 }  // namespace gnustep::libobjc
 
 extern "C" gnustep::libobjc::__objc_id_type_info __objc_id_type_info;
-gnustep::libobjc::__objc_id_type_info __objc_id_type_info;
+// Ready when a program's own initialisers run.
+[[gnu::init_priority(101)]] gnustep::libobjc::__objc_id_type_info __objc_id_type_info;
 
 namespace gnustep::libobjc {
 

@@ -10,83 +10,20 @@
  *   there: both become absolute once the size of the superclass is known;
  * - the calls that only the newer runtime has: message sending (SMTLMessageSend.m), pools, the search of super methods.
  *
- * Modules compiled for GCC's runtime pass through untouched. */
+ * Modules compiled for GCC's runtime pass through untouched.
+ *
+ * A module's constructor is an initialiser like any other, and clang places it behind those of the same file's C++ objects. On
+ * Apple's systems classes are there before any initialiser runs, so that these may send messages: here the modules of a
+ * program are found (SMTLModuleSearch.c) and loaded first, and their constructors find nothing left to do. */
 #define _GNU_SOURCE
+#include "SMTLModules.h"
+
 #import <Foundation/Foundation.h>
 #include <dlfcn.h>
 #include <objc/runtime.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MODULE_VERSION_GCC 8
-#define MODULE_VERSION_MODERN 9
-#define PROTOCOL_VERSION_GCC 2
-#define PROTOCOL_VERSION_MODERN 3
-
-struct protocol_list {
-    struct protocol_list *next;
-    size_t count;
-    struct protocol *protocols[];
-};
-struct protocol {
-    /* A version number until the runtime has seen the protocol, then its class. */
-    uintptr_t version;
-    const char *name;
-    struct protocol_list *adopted;
-};
-struct ivar_list {
-    int count;
-    struct {
-        const char *name;
-        const char *type;
-        int offset;
-    } ivars[];
-};
-struct class {
-    struct class *metaclass;
-    const char *superclass;
-    const char *name;
-    long version;
-    unsigned long info;
-    long instance_size;
-    struct ivar_list *ivars;
-    void *methods;
-    void *dispatch_table;
-    struct class *subclasses;
-    struct class *siblings;
-    struct protocol_list *protocols;
-    void *collector_type;
-    long abi;
-    /* One for each instance variable: where compiled code looks for its offset. */
-    int **offsets;
-};
-struct category {
-    const char *name;
-    const char *class_name;
-    void *instance_methods;
-    void *class_methods;
-    struct protocol_list *protocols;
-};
-struct statics {
-    const char *class_name;
-    void *objects[];
-};
-struct symbols {
-    unsigned long selector_count;
-    void *selectors;
-    unsigned short class_count;
-    unsigned short category_count;
-    /* Classes, categories, then the statics, or nothing. */
-    void *definitions[];
-};
-struct module {
-    unsigned long version;
-    unsigned long size;
-    const char *name;
-    struct symbols *symbols;
-};
 
 /* Classes whose superclass is in no module loaded so far, as happens when the linker places subclasses first. */
 static struct class **waiting;
@@ -203,12 +140,63 @@ static void adopt_module(struct module *module)
     lay_out_classes(symbols);
 }
 
+/* Modules that were loaded before their constructors ran. */
+static struct module **early;
+static size_t early_count;
+
+static bool is_early(const struct module *module)
+{
+    for (size_t i = 0; i < early_count; i++) {
+        if (early[i] == module) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_loaded(const struct module *module, const struct image *image)
+{
+    const struct symbols *symbols = module->symbols;
+    if (symbols->selector_count > 0) {
+        /* The runtime puts a number in the place of the name. */
+        return !smtl_image_has(image, symbols->selectors->name, 1);
+    }
+    const struct class *class = symbols->class_count > 0 ? symbols->definitions[0] : NULL;
+    /* Without selectors and classes nobody can send it anything. */
+    return class == NULL || (const void *)objc_lookUpClass(class->name) == class;
+}
+
+static void load_early(struct module *module, const struct image *image)
+{
+    if (is_loaded(module, image)) {
+        return;
+    }
+    struct module **grown = realloc(early, (early_count + 1) * sizeof *early);
+    if (grown == NULL) {
+        return; /* its constructor will load it */
+    }
+    __objc_exec_class(module);
+    early = grown;
+    early[early_count++] = module;
+}
+
+static void load_all_early(void)
+{
+    smtl_find_modules(load_early);
+}
+
+/* Before every initialiser that a program can ask for: the numbers up to 100 are not for programs. */
+__attribute__((section(".init_array.00001"), used)) static void (*const first_initialiser)(void) = load_all_early;
+
 /* Every module's constructor calls this. It takes the place of the runtime's function of that name. */
-void __objc_exec_class(struct module *module);
 void __objc_exec_class(struct module *module)
 {
     static void (*load)(struct module *);
     pthread_mutex_lock(&lock);
+    if (is_early(module)) {
+        pthread_mutex_unlock(&lock);
+        return;
+    }
     if (load == NULL) {
         load = (void (*)(struct module *))dlsym(RTLD_NEXT, "__objc_exec_class");
     }
