@@ -206,15 +206,14 @@ impl<'a> ComputeEncoder<'a> {
     }
 
     /// Launches the kernel on a grid of `threads` (`dispatchThreads:threadsPerThreadgroup:`), which need not fill the
-    /// last threadgroups.
+    /// last threadgroups. Without threads (a zero in either size) it does nothing, and nothing has to be set for it.
     ///
     /// # Errors
     ///
     /// [`Error::InvalidState`](crate::Error::InvalidState) without a pipeline,
     /// [`Error::MissingArgument`](crate::Error::MissingArgument) where the kernel has an argument that nothing is bound
-    /// to, [`Error::InvalidArgument`](crate::Error::InvalidArgument) for an empty threadgroup,
-    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for an empty grid and for more threads or threadgroup memory than
-    /// the pipeline or the device has.
+    /// to, [`Error::OutOfRange`](crate::Error::OutOfRange) for more threads or threadgroup memory than the pipeline or the
+    /// device has.
     ///
     /// # Safety
     ///

@@ -10,16 +10,19 @@
 /* Kernels count threads in 32 bits. */
 static bool fits_grid(size_t count, size_t unit)
 {
-    return count > 0 && count <= UINT32_MAX / unit;
+    return count <= UINT32_MAX / unit;
+}
+
+/* Metal does nothing then, and whatever is missing is not missed. */
+static bool is_empty(mtb_size grid, mtb_size group)
+{
+    return !grid.width || !grid.height || !grid.depth || !group.width || !group.height || !group.depth;
 }
 
 static mtb_status check_threadgroup(const mtb_pipeline *pipeline, mtb_size group, mtb_error **error,
                                     const char *function)
 {
     mtb_size limit = pipeline->device->info.max_threads_per_threadgroup;
-    if (group.width == 0 || group.height == 0 || group.depth == 0)
-        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "threadgroups of %zu x %zu x %zu threads", group.width,
-                         group.height, group.depth);
     if (group.width > limit.width || group.height > limit.height || group.depth > limit.depth)
         return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
                          "threadgroups of %zu x %zu x %zu threads, where the device has %zu x %zu x %zu", group.width,
@@ -36,14 +39,13 @@ static mtb_status check_threadgroup(const mtb_pipeline *pipeline, mtb_size group
 static mtb_status check_dispatch(const mtb_compute_encoder *encoder, mtb_size grid, mtb_size unit, mtb_size group,
                                  mtb_error **error, const char *function)
 {
-    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, function));
     if (!encoder->pipeline)
         return mtbi_fail(error, function, MTB_INVALID_STATE, "no pipeline is set");
     REQUIRE(check_threadgroup(encoder->pipeline, group, error, function));
     if (!fits_grid(grid.width, unit.width) || !fits_grid(grid.height, unit.height)
         || !fits_grid(grid.depth, unit.depth))
         return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
-                         "a grid of %zu x %zu x %zu (1 to 2^32 - 1 threads in each dimension)", grid.width, grid.height,
+                         "a grid of %zu x %zu x %zu (at most 2^32 - 1 threads in each dimension)", grid.width, grid.height,
                          grid.depth);
     return mtbi_compute_encoder_check_bindings(encoder, error, function);
 }
@@ -156,6 +158,9 @@ mtb_status mtb_compute_encoder_dispatch_threads(mtb_compute_encoder *encoder, mt
                                                 mtb_size threads_per_threadgroup, mtb_error **error)
 {
     mtbi_error_clear(error);
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
+    if (is_empty(threads, threads_per_threadgroup))
+        return MTB_OK;
     REQUIRE(check_dispatch(encoder, threads, (mtb_size){1, 1, 1}, threads_per_threadgroup, error, __func__));
     if (!encoder->pipeline->device->has_nonuniform_threadgroups)
         return FAIL(error, MTB_UNSUPPORTED, "the device has no threadgroups of different sizes: dispatch threadgroups");
@@ -166,6 +171,9 @@ mtb_status mtb_compute_encoder_dispatch_threadgroups(mtb_compute_encoder *encode
                                                      mtb_size threads_per_threadgroup, mtb_error **error)
 {
     mtbi_error_clear(error);
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
+    if (is_empty(threadgroups, threads_per_threadgroup))
+        return MTB_OK;
     REQUIRE(check_dispatch(encoder, threadgroups, threads_per_threadgroup, threads_per_threadgroup, error, __func__));
     return add_dispatch(encoder, MTBI_DISPATCH_THREADGROUPS, threadgroups, threads_per_threadgroup, error, __func__);
 }

@@ -553,7 +553,8 @@ mtb_status mtb_compute_encoder_set_bytes(mtb_compute_encoder *encoder, const voi
  * declares itself, must fit into the device's threadgroup memory at once. */
 mtb_status mtb_compute_encoder_set_threadgroup_memory(mtb_compute_encoder *encoder, size_t length, size_t index,
                                                       mtb_error **error);
-/* dispatchThreads:threadsPerThreadgroup:. The threads need not fill the last threadgroups. */
+/* dispatchThreads:threadsPerThreadgroup:. The threads need not fill the last threadgroups. A dispatch of no threads or no
+ * threadgroups does nothing, and nothing has to be set for it. */
 mtb_status mtb_compute_encoder_dispatch_threads(mtb_compute_encoder *encoder, mtb_size threads,
                                                 mtb_size threads_per_threadgroup, mtb_error **error);
 /* dispatchThreadgroups:threadsPerThreadgroup:. */

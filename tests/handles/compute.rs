@@ -209,16 +209,6 @@ fn bad_dispatches_are_refused() {
         "values",
     );
     encoder.set_buffer(&buffer, 0, 0).unwrap();
-    assert_error(
-        dispatch(&mut encoder, 0, 4),
-        out_of_range,
-        "mtb_compute_encoder_dispatch_threads",
-    );
-    assert_error(
-        dispatch(&mut encoder, 4, 0),
-        invalid_argument,
-        "mtb_compute_encoder_dispatch_threads",
-    );
     let most = increment.max_total_threads_per_threadgroup();
     assert_error(
         dispatch(&mut encoder, 4, most + 1),
@@ -235,6 +225,30 @@ fn bad_dispatches_are_refused() {
     dispatch(&mut encoder, 4, 4).unwrap();
     encoder.end_encoding().unwrap();
     commands.commit().unwrap().wait().unwrap();
+    assert_eq!(*buffer.read::<f32>().unwrap(), [1.0; 4]);
+}
+
+/// Nothing has to be set for it, and what is around it runs.
+#[test]
+fn a_dispatch_without_threads_does_nothing() {
+    let buffer = shared(&[0.0; 4]);
+    run(|encoder| {
+        for _ in 0..2 {
+            dispatch(encoder, 0, 4).unwrap();
+            dispatch(encoder, 4, 0).unwrap();
+            // SAFETY: no thread runs.
+            unsafe {
+                encoder.dispatch_threadgroups((3, 0, 1), 4).unwrap();
+                encoder.dispatch_threadgroups(3, (4, 1, 0)).unwrap();
+            }
+            encoder
+                .set_compute_pipeline_state(&pipeline("increment"))
+                .unwrap();
+        }
+        encoder.set_buffer(&buffer, 0, 0).unwrap();
+        dispatch(encoder, 4, 4).unwrap();
+        dispatch(encoder, 0, 4).unwrap();
+    });
     assert_eq!(*buffer.read::<f32>().unwrap(), [1.0; 4]);
 }
 

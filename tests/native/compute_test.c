@@ -216,10 +216,7 @@ static void dispatches_are_checked(void)
     CHECK_OK(mtb_compute_encoder_set_buffer_offset(encoder, 2, 0, &error));
     CHECK_FAILS(DISPATCH(SIZE(1, 1, 1), SIZE(1, 1, 1)), MTB_MISALIGNED, "`values`");
     CHECK_OK(mtb_compute_encoder_set_buffer_offset(encoder, 0, 0, &error));
-    CHECK_FAILS(DISPATCH(SIZE(0, 1, 1), SIZE(8, 1, 1)), MTB_OUT_OF_RANGE, "a grid of 0 x 1 x 1");
-    CHECK_FAILS(DISPATCH(SIZE(8, 1, 0), SIZE(8, 1, 1)), MTB_OUT_OF_RANGE, "a grid");
     CHECK_FAILS(DISPATCH(SIZE(SIZE_MAX, 1, 1), SIZE(8, 1, 1)), MTB_OUT_OF_RANGE, "a grid");
-    CHECK_FAILS(DISPATCH(SIZE(8, 1, 1), SIZE(0, 1, 1)), MTB_INVALID_ARGUMENT, "threadgroups of 0");
     CHECK_FAILS(DISPATCH(SIZE(8, 1, 1), SIZE(limit, 2, 1)), MTB_OUT_OF_RANGE, "kernel `line` can have");
     CHECK_FAILS(DISPATCH(SIZE(8, 1, 1), SIZE(SIZE_MAX, SIZE_MAX, 1)), MTB_OUT_OF_RANGE, "threadgroups of");
     CHECK_FAILS(mtb_compute_encoder_dispatch_threadgroups(encoder, (mtb_size){UINT32_MAX, 1, 1}, (mtb_size){2, 1, 1},
@@ -237,6 +234,30 @@ static void dispatches_are_checked(void)
     mtb_pipeline_release(line);
 #undef DISPATCH
 #undef SIZE
+}
+
+/* A dispatch without threads does nothing, whatever is set. */
+static void no_threads_do_nothing(void)
+{
+    mtb_pipeline *add = make_pipeline("add");
+    mtb_command_buffer *command_buffer = make_command_buffer();
+    mtb_compute_encoder *encoder = make_encoder(command_buffer, MTB_DISPATCH_SERIAL);
+    const mtb_size none[] = {{0, 1, 1}, {1, 0, 1}, {1, 1, 0}, {0, 0, 0}}, many = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
+    for (int set = 0; set < 2; set++) {
+        for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+            CHECK_OK(mtb_compute_encoder_dispatch_threads(encoder, none[i], many, &error));
+            CHECK_OK(mtb_compute_encoder_dispatch_threads(encoder, many, none[i], &error));
+            CHECK_OK(mtb_compute_encoder_dispatch_threadgroups(encoder, none[i], many, &error));
+            CHECK_OK(mtb_compute_encoder_dispatch_threadgroups(encoder, many, none[i], &error));
+        }
+        CHECK_OK(mtb_compute_encoder_set_pipeline(encoder, add, &error));
+    }
+    CHECK_FAILS(mtb_compute_encoder_dispatch_threads(NULL, none[0], one, &error), MTB_INVALID_ARGUMENT, "`encoder`");
+    CHECK_OK(mtb_compute_encoder_end(encoder, &error));
+    CHECK_FAILS(mtb_compute_encoder_dispatch_threads(encoder, none[0], one, &error), MTB_INVALID_STATE, "ended");
+    run(command_buffer);
+    mtb_compute_encoder_release(encoder);
+    mtb_pipeline_release(add);
 }
 
 /* Handles of two devices: where there are two. */
@@ -292,6 +313,7 @@ const test compute_tests[] = {
     {"compute: threadgroup memory is given", threadgroup_memory_is_given},
     {"compute: setters are checked", setters_are_checked},
     {"compute: dispatches are checked", dispatches_are_checked},
+    {"compute: no threads do nothing", no_threads_do_nothing},
     {"compute: devices are not mixed", devices_are_not_mixed},
     {NULL, NULL},
 };

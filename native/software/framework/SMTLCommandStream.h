@@ -80,6 +80,7 @@ typedef struct {
 
 typedef struct {
     smtl_record record;
+    const uint32_t *threadgroups_per_grid; /* not NULL: no failure if there are none, read when its turn comes */
     char reason[]; /* with a zero at its end */
 } smtl_record_fail;
 

@@ -118,8 +118,9 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
 /* --- Dispatches --------------------------------------------------------------------------------------------------- */
 
 /* What cannot be dispatched ends the command buffer when its turn comes, as it does where Metal checks nothing beforehand;
- * other exceptions, and with Metal's own checks this one too, go on to the caller. */
-static void record_failure(SMTLComputeEncoder *encoder, NSException *problem)
+ * other exceptions, and with Metal's own checks this one too, go on to the caller. Of an indirect dispatch `groups` are the
+ * threadgroups that there will be. */
+static void record_failure(SMTLComputeEncoder *encoder, NSException *problem, const uint32_t *groups)
 {
     if (![[problem name] isEqual:SMTLValidationException] || smtl_config_get()->debug_layer) {
         @throw problem;
@@ -128,18 +129,24 @@ static void record_failure(SMTLComputeEncoder *encoder, NSException *problem)
     const size_t length = strnlen(reason, MAX_REASON);
     smtl_record_fail *command =
         smtl_stream_append(&encoder->_buffer->_stream, SMTL_OP_FAIL, 0, sizeof *command + length + 1);
+    command->threadgroups_per_grid = groups;
     memcpy(command->reason, reason, length);
     command->reason[length] = '\0';
 }
 
-/* Checks a dispatch and stores its threadgroup size; false where its failure is recorded. */
-static bool prepare(SMTLComputeEncoder *encoder, const char *where, MTLSize group, uint32_t stored[3])
+/* Checks a dispatch and stores its threadgroup size; false where its failure is recorded, and where it has no threads: it does
+ * nothing then, whatever it lacks. */
+static bool prepare(SMTLComputeEncoder *encoder, const char *where, MTLSize count, MTLSize group, const uint32_t *groups,
+                    uint32_t stored[3])
 {
     SMTL_REQUIRE_ENCODING(encoder, where);
+    if ((SMTLIsEmpty(count) || SMTLIsEmpty(group)) && !smtl_config_get()->debug_layer) {
+        return false;
+    }
     @try {
         SMTLRequireDispatch(where, encoder->_pipeline, group, encoder->_lengths, encoder->_threadgroupLengths);
     } @catch (NSException *problem) {
-        record_failure(encoder, problem);
+        record_failure(encoder, problem, groups);
         return false;
     }
     SMTLStoreSize(group, stored);
@@ -151,13 +158,13 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
 {
     uint32_t threads_per_threadgroup[3];
     uint32_t threads_per_grid[3];
-    if (!prepare(encoder, where, group, threads_per_threadgroup)) {
+    if (!prepare(encoder, where, count, group, NULL, threads_per_threadgroup)) {
         return;
     }
     @try {
         SMTLStoreGrid(where, count, scale, threads_per_grid);
     } @catch (NSException *problem) {
-        record_failure(encoder, problem);
+        record_failure(encoder, problem, NULL);
         return;
     }
     smtl_record_dispatch *command =
@@ -185,15 +192,18 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
     const char *where = "-[MTLComputeCommandEncoder dispatchThreadgroupsWithIndirectBuffer:...]";
     SMTLBuffer *buffer = SMTLCheckBuffer(where, indirectBuffer, _device);
     SMTLRequireIndirectArguments(where, buffer, indirectBufferOffset, sizeof(MTLDispatchThreadgroupsIndirectArguments));
+    const uint32_t *groups = (const uint32_t *)(buffer->_device_bytes + indirectBufferOffset);
     uint32_t threads_per_threadgroup[3];
-    if (!prepare(self, where, threadsPerThreadgroup, threads_per_threadgroup)) {
+    const MTLSize unknown = MTLSizeMake(1, 1, 1);
+    SMTL_REQUIRE_ENCODING(self, where);
+    SMTLRetainOnce(_buffer, buffer, &buffer->_retained_by);
+    if (!prepare(self, where, unknown, threadsPerThreadgroup, groups, threads_per_threadgroup)) {
         return;
     }
     smtl_record_dispatch_indirect *command =
         smtl_stream_append(&_buffer->_stream, SMTL_OP_DISPATCH_INDIRECT, 0, sizeof *command);
-    command->threadgroups_per_grid = (const uint32_t *)(buffer->_device_bytes + indirectBufferOffset);
+    command->threadgroups_per_grid = groups;
     memcpy(command->threads_per_threadgroup, threads_per_threadgroup, sizeof threads_per_threadgroup);
-    SMTLRetainOnce(_buffer, buffer, &buffer->_retained_by);
 }
 
 /* --- Indirect command buffers and counters ------------------------------------------------------------------------ */

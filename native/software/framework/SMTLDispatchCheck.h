@@ -9,6 +9,7 @@
 void SMTLRequireArgumentIndex(const char *where, NSUInteger index);
 /* The length of one dynamic threadgroup memory argument. */
 void SMTLRequireThreadgroupMemory(const char *where, NSUInteger length);
+bool SMTLIsEmpty(MTLSize size);
 bool SMTLThreadgroupFits(MTLSize group, NSUInteger limit);
 /* From 1 to `limit` threads. */
 void SMTLRequireThreadgroup(const char *where, MTLSize group, NSUInteger limit);

@@ -18,6 +18,11 @@ void SMTLRequireThreadgroupMemory(const char *where, NSUInteger length)
                  SMTL_MAX_THREADGROUP_MEMORY);
 }
 
+bool SMTLIsEmpty(MTLSize size)
+{
+    return size.width == 0 || size.height == 0 || size.depth == 0;
+}
+
 bool SMTLThreadgroupFits(MTLSize group, NSUInteger limit)
 {
     return group.width <= limit && group.height <= limit && group.depth <= limit &&
@@ -26,7 +31,7 @@ bool SMTLThreadgroupFits(MTLSize group, NSUInteger limit)
 
 void SMTLRequireThreadgroup(const char *where, MTLSize group, NSUInteger limit)
 {
-    SMTL_REQUIRE(group.width > 0 && group.height > 0 && group.depth > 0, where,
+    SMTL_REQUIRE(!SMTLIsEmpty(group), where,
                  @"threadsPerThreadgroup {%lu, %lu, %lu} must have no zero", (unsigned long)group.width,
                  (unsigned long)group.height, (unsigned long)group.depth);
     SMTL_REQUIRE(SMTLThreadgroupFits(group, limit), where,

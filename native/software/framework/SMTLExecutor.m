@@ -107,10 +107,14 @@ static bool begin_encoder(smtl_replay *replay, bool concurrent)
     return true;
 }
 
+static bool is_empty(const uint32_t size[3])
+{
+    return size[0] == 0 || size[1] == 0 || size[2] == 0;
+}
+
 static bool run_or_postpone(smtl_replay *replay, smtl_dispatch *dispatch)
 {
-    const uint32_t *grid = dispatch->threads_per_grid;
-    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) {
+    if (is_empty(dispatch->threads_per_grid)) {
         return true;
     }
     dispatch->log = replay->execution->log;
@@ -132,6 +136,9 @@ static bool run_dispatch(smtl_replay *replay, const uint32_t grid[3], const uint
 static bool run_indirect(smtl_replay *replay, const smtl_record_dispatch_indirect *command)
 {
     uint32_t grid[3];
+    if (is_empty(command->threadgroups_per_grid)) {
+        return true;
+    }
     for (int i = 0; i < 3; i++) {
         uint64_t threads = (uint64_t)command->threadgroups_per_grid[i] * command->threads_per_threadgroup[i];
         if (threads > UINT32_MAX) {
@@ -150,7 +157,7 @@ static bool run_command(smtl_replay *replay, const SMTLIndirectCommandBuffer *co
     if (command->barrier && !flush(replay)) {
         return false;
     }
-    if (!command->dispatches) {
+    if (!command->dispatches || is_empty(command->threads_per_grid) || is_empty(command->threads_per_threadgroup)) {
         return true;
     }
     const char *problem = SMTLPrepareIndirectCommand(commands, command, &replay->bindings, &dispatch);
@@ -292,9 +299,13 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
         }
         return true;
     }
-    case SMTL_OP_FAIL:
-        return flush(replay) && fail(replay->execution, MTLCommandBufferErrorInvalidResource,
-                                     strdup(((const smtl_record_fail *)record)->reason));
+    case SMTL_OP_FAIL: {
+        const smtl_record_fail *command = (const smtl_record_fail *)record;
+        if (command->threadgroups_per_grid != NULL && is_empty(command->threadgroups_per_grid)) {
+            return true;
+        }
+        return flush(replay) && fail(replay->execution, MTLCommandBufferErrorInvalidResource, strdup(command->reason));
+    }
     }
     return fail(replay->execution, MTLCommandBufferErrorInternal, strdup("the command stream is damaged"));
 }

@@ -47,9 +47,6 @@ const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, 
     }
     const uint32_t *threads = command->threads_per_threadgroup;
     const NSUInteger limit = command->pipeline == nil ? SMTL_MAX_THREADS_PER_THREADGROUP : command->pipeline->_maxThreads;
-    if (threads[0] == 0 || threads[1] == 0 || threads[2] == 0) {
-        return "threadsPerThreadgroup must have no zero";
-    }
     return SMTLThreadgroupFits(MTLSizeMake(threads[0], threads[1], threads[2]), limit)
                ? NULL
                : "threadsPerThreadgroup has more threads than the pipeline takes";

@@ -135,7 +135,6 @@ static void test_launches(void)
     });
     check_launch(MTLSizeMake(1025, 1, 1), @"more than the pipeline's 1024 threads", with_argument);
     check_launch(MTLSizeMake(32, 32, 2), @"more than the pipeline's 1024 threads", with_argument);
-    check_launch(MTLSizeMake(0, 1, 1), @"must have no zero", with_argument);
     const MTLSize group = MTLSizeMake(32, 1, 1);
     id<MTLCommandBuffer> ended = run(^(id<MTLComputeCommandEncoder> encoder) {
       [encoder dispatchThreadgroupsWithIndirectBuffer:values indirectBufferOffset:0 threadsPerThreadgroup:group];
@@ -143,6 +142,53 @@ static void test_launches(void)
     CHECK([[[ended error] localizedDescription] rangeOfString:@"no compute pipeline state"].location != NSNotFound);
     CHECK(are_ints(values, 0, 0));
     [values release];
+}
+
+/* A dispatch without threads does nothing, whatever it lacks; what is around it runs. */
+static void test_no_threads(void)
+{
+    id<MTLComputePipelineState> fine = make_pipeline(library, @"fine");
+    id<MTLBuffer> values = make_ints(64, 0, 0);
+    const uint32_t counts[] = {0, 1, 1, 0, UINT32_MAX, 0};
+    id<MTLBuffer> groups = [device newBufferWithBytes:counts length:sizeof counts options:0];
+    const MTLSize some = MTLSizeMake(32, 1, 1), many = MTLSizeMake(NSUIntegerMax, 2, 2), size = MTLSizeMake(64, 1, 1);
+    const MTLSize none[] = {MTLSizeMake(0, 1, 1), MTLSizeMake(1, 0, 1), MTLSizeMake(1, 1, 0), MTLSizeMake(0, 0, 0)};
+    MTLComputePassDescriptor *pass = [MTLComputePassDescriptor computePassDescriptor];
+    for (int lacks = 0; lacks < 3; lacks++) { /* nothing, a buffer, a pipeline too */
+        for (int concurrent = 0; concurrent < 2; concurrent++) {
+            id<MTLCommandBuffer> buffer = [queue commandBuffer];
+            [pass setDispatchType:concurrent ? MTLDispatchTypeConcurrent : MTLDispatchTypeSerial];
+            id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoderWithDescriptor:pass];
+            if (lacks < 2) {
+                [encoder setComputePipelineState:fine];
+            }
+            if (lacks < 1) {
+                [encoder setBuffer:values offset:0 atIndex:0];
+            }
+            for (int i = 0; i < 4; i++) {
+                [encoder dispatchThreads:none[i] threadsPerThreadgroup:some];
+                [encoder dispatchThreads:some threadsPerThreadgroup:none[i]];
+                [encoder dispatchThreadgroups:none[i] threadsPerThreadgroup:many];
+                [encoder dispatchThreadgroups:many threadsPerThreadgroup:none[i]];
+                [encoder dispatchThreadgroupsWithIndirectBuffer:groups
+                                           indirectBufferOffset:4
+                                          threadsPerThreadgroup:none[i]];
+            }
+            [encoder dispatchThreadgroupsWithIndirectBuffer:groups indirectBufferOffset:0 threadsPerThreadgroup:some];
+            [encoder dispatchThreadgroupsWithIndirectBuffer:groups indirectBufferOffset:12 threadsPerThreadgroup:some];
+            memset([values contents], 0, [values length]);
+            [encoder setComputePipelineState:fine];
+            [encoder setBuffer:values offset:0 atIndex:0];
+            [encoder dispatchThreads:size threadsPerThreadgroup:some];
+            [encoder endEncoding];
+            [buffer commit];
+            [buffer waitUntilCompleted];
+            CHECK([buffer status] == MTLCommandBufferStatusCompleted && are_ints(values, 0, 1));
+        }
+    }
+    [groups release];
+    [values release];
+    [fine release];
 }
 
 /* What no launch comes of is an exception, and leaves everything as it was. */
@@ -206,6 +252,7 @@ int main(void)
         RUN(test_stack);
         RUN(test_trap);
         RUN(test_launches);
+        RUN(test_no_threads);
         RUN(test_misuse);
         [library release];
         [queue release];

@@ -208,10 +208,10 @@ static void test_impossible(void)
     id<MTLComputePipelineState> add = make_indirect_pipeline(@"add");
     id<MTLBuffer> values = make_ints(8, 0, 0), amount = make_ints(1, 3, 0);
     const MTLSize eight = MTLSizeMake(8, 1, 1);
-    const MTLSize groups[] = {MTLSizeMake(8, 1, 1), MTLSizeMake(0, 1, 1), MTLSizeMake(1025, 1, 1),
-                              MTLSizeMake(64, 64, 1), MTLSizeMake((1ul << 32) + 1, 1, 1)};
-    NSString *const says[] = {@"no compute pipeline state", @"no zero", @"more threads", @"more threads", @"more threads"};
-    for (int i = 0; i < 5; i++) {
+    const MTLSize groups[] = {MTLSizeMake(8, 1, 1), MTLSizeMake(1025, 1, 1), MTLSizeMake(64, 64, 1),
+                              MTLSizeMake((1ul << 32) + 1, 1, 1)};
+    NSString *const says[] = {@"no compute pipeline state", @"more threads", @"more threads", @"more threads"};
+    for (int i = 0; i < 4; i++) {
         id<MTLIndirectCommandBuffer> commands = make_commands(describe(), 2);
         for (NSUInteger j = 0; j < 2; j++) {
             id<MTLIndirectComputeCommand> command = [commands indirectComputeCommandAtIndex:j];
@@ -235,6 +235,32 @@ static void test_impossible(void)
         CHECK(are_ints(values, 6, 0));
         [commands release];
     }
+    [amount release];
+    [values release];
+    [add release];
+}
+
+/* Commands without threads do nothing, whatever they lack. */
+static void test_no_threads(void)
+{
+    id<MTLComputePipelineState> add = make_indirect_pipeline(@"add");
+    id<MTLBuffer> values = make_ints(8, 0, 0), amount = make_ints(1, 3, 0);
+    const MTLSize eight = MTLSizeMake(8, 1, 1), none = MTLSizeMake(1, 0, 1);
+    id<MTLIndirectCommandBuffer> commands = make_commands(describe(), 4);
+    for (NSUInteger i = 0; i < 4; i++) {
+        id<MTLIndirectComputeCommand> command = [commands indirectComputeCommandAtIndex:i];
+        if (i != 0) {
+            [command setComputePipelineState:add];
+            [command setKernelBuffer:values offset:0 atIndex:0];
+            [command setKernelBuffer:amount offset:0 atIndex:1];
+        }
+        [command concurrentDispatchThreads:i < 2 ? none : eight threadsPerThreadgroup:i == 2 ? none : eight];
+    }
+    NSError *error = [run(^(id<MTLComputeCommandEncoder> encoder) {
+      [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 4)];
+    }) error];
+    CHECK(error == nil && are_ints(values, 3, 0));
+    [commands release];
     [amount release];
     [values release];
     [add release];
@@ -278,6 +304,7 @@ int main(void)
         RUN(test_inheritance);
         RUN(test_misuse);
         RUN(test_impossible);
+        RUN(test_no_threads);
         RUN(test_indirect_dispatch);
         [queue release];
     }
