@@ -17,7 +17,7 @@ ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 
 .PHONY: help demo test check lint doc native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
         install-software-metal uninstall-software-metal shuffle foreign foreign-ggml foreign-mlx foreign-candle bench stress \
-        setup setup-check setup-software clean \
+        setup setup-check setup-software clean platforms \
         install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime
 
 help: ## lists the targets
@@ -110,6 +110,9 @@ stress: setup ## a minute of the scenario that this crate exists for, one of tra
 	cargo run --release --quiet --bin metal-bridge -- stress --seconds 60
 	cargo run --release --quiet --bin metal-bridge -- stress --seconds 60 --transfers 64
 	cargo run --release --quiet --features cuda-runtime --bin metal-bridge -- stress --seconds 60 --cuda 64
+
+platforms: ## the demo, the tests, every clang in bare folders of Debian 12 and 13 (not in CI: needs root and debootstrap, hours)
+	scripts/platforms
 
 clean: ## removes what was built
 	cargo clean
