@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::queue::QueueId;
+use crate::queue::{QueueId, is_forked};
 
 /// What is done with the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub(crate) enum Conflict {
     Timeout,
     /// A committed command buffer uses the buffer that comes after the callback that this thread is in.
     Later,
+    /// A command buffer of the process that this one was forked from uses the buffer.
+    Forked,
 }
 
 #[derive(Default)]
@@ -172,6 +174,9 @@ impl Tracker {
         deadline: Option<Instant>,
     ) -> Result<MutexGuard<'a, State>, Conflict> {
         let may_wait = deadline.is_none_or(|deadline| deadline > Instant::now());
+        if is_forked() {
+            return Err(Conflict::Forked);
+        }
         if may_wait && state.running.outlasts_waits(access) {
             return Err(Conflict::Later);
         }

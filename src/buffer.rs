@@ -267,6 +267,12 @@ impl Buffer {
                      thread is in"
                 ),
             )),
+            Conflict::Forked => Error::InvalidState(Failure::new(
+                function,
+                format!(
+                    "{buffer} is used by a command buffer of the process that this one was forked from"
+                ),
+            )),
             Conflict::Timeout => Error::Timeout(Failure::new(
                 function,
                 format!("{buffer} is still used by a committed command buffer"),

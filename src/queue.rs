@@ -29,6 +29,12 @@ struct QueueInner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct QueueId(usize);
 
+/// Whether this process is a child of `fork` whose parent has used Metal: there is nothing here that a wait could end by.
+pub(crate) fn is_forked() -> bool {
+    // SAFETY: takes nothing and may be called from any thread.
+    cfg!(metal_backend) && unsafe { sys::mtb_process_is_forked() }
+}
+
 impl QueueId {
     /// Whether this thread is inside a completion handler or a host function of the queue.
     pub(crate) fn is_in_callback(self) -> bool {

@@ -1,10 +1,13 @@
 /* Checks of arguments that several nouns share. */
 #include "checks.h"
 
+#include "process.h"
+
 #include <inttypes.h>
 
 mtb_status mtbi_check_given(const void *pointer, const char *what, mtb_error **error, const char *function)
 {
+    REQUIRE(mtbi_check_process(error, function));
     if (pointer)
         return MTB_OK;
     return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "`%s` is NULL", what);

@@ -5,7 +5,8 @@
 #include "errors.h"
 #include "handles.h"
 
-/* `what` is a handle or a pointer that must not be NULL. */
+/* `what` is a handle or a pointer that must not be NULL. What every call on a handle begins with, so that it also refuses
+ * calls in a child of fork(). */
 mtb_status mtbi_check_given(const void *pointer, const char *what, mtb_error **error, const char *function);
 /* offset .. offset + length, not empty, is inside `limit` bytes. */
 mtb_status mtbi_check_range(size_t offset, size_t length, size_t limit, const char *what, mtb_error **error,

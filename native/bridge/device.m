@@ -2,6 +2,7 @@
 #import "errors.h"
 #import "guard.h"
 #import "handles.h"
+#import "process.h"
 #import "text.h"
 
 #include <stdlib.h>
@@ -43,6 +44,8 @@ mtb_device *mtb_device_create_default(mtb_error **error)
 {
     mtbi_error_clear(error);
     MTBI_ENTER
+    if (mtbi_process_begin(error, __func__))
+        return NULL;
     id<MTLDevice> metal = MTLCreateSystemDefaultDevice();
     if (!metal) {
         /* There is no default device in some processes that do have devices, such as a daemon's. */
@@ -60,7 +63,7 @@ mtb_device *mtb_device_create_default(mtb_error **error)
 size_t mtb_device_count(void)
 {
     MTBI_ENTER
-    return [[MTLCopyAllDevices() autorelease] count];
+    return mtbi_process_begin(NULL, __func__) ? 0 : [[MTLCopyAllDevices() autorelease] count];
     MTBI_LEAVE(0)
 }
 
@@ -68,6 +71,8 @@ mtb_device *mtb_device_create_at(size_t index, mtb_error **error)
 {
     mtbi_error_clear(error);
     MTBI_ENTER
+    if (mtbi_process_begin(error, __func__))
+        return NULL;
     NSArray<id<MTLDevice>> *all = [MTLCopyAllDevices() autorelease];
     if (index >= [all count]) {
         FAIL(error, MTB_NO_DEVICE, "there is no device %zu: this machine has %zu", index, (size_t)[all count]);

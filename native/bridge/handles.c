@@ -115,10 +115,11 @@ void mtbi_buffer_destroy(mtb_buffer *buffer)
         return noun;                                                                                                   \
     }
 
+/* A child of fork() keeps what it has of its parent's: no thread of Metal's is there to let go of it with. */
 #define DEFINE_RELEASE(noun)                                                                                           \
     void mtb_##noun##_release(mtb_##noun *noun)                                                                        \
     {                                                                                                                  \
-        if (noun && drop_reference((mtbi_handle *)noun))                                                               \
+        if (noun && !mtb_process_is_forked() && drop_reference((mtbi_handle *)noun))                                   \
             mtbi_##noun##_destroy(noun);                                                                               \
     }
 

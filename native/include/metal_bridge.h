@@ -22,6 +22,7 @@
  * Threads
  *   From any thread, at the same time: devices, queues, buffers (the handle; the bytes are the caller's to order),
  *   libraries, functions, pipelines, events, errors, and every retain and release.
+ *   Not from a child of fork() that was made after the first device: see mtb_process_is_forked.
  *   From one thread at a time: constant values, encoders, and a command buffer until it is committed. After the commit
  *   a command buffer may be waited for and asked from any thread.
  *   Callbacks run on threads of Metal's. They may call this API, and must not unwind (C++ exceptions, Rust panics,
@@ -58,6 +59,11 @@ extern "C" {
 
 /* The ABI that the linked library was built with: equal to MTB_ABI_VERSION where header and library fit. */
 uint32_t mtb_abi_version(void);
+
+/* Whether this process is a child of fork() whose parent had asked for a Metal device before. Metal's threads are the
+ * parent's alone: here every call for a device, and every call on a handle that can fail, is refused with MTB_INVALID_STATE
+ * before it waits or takes a lock, and releases do nothing. */
+bool mtb_process_is_forked(void);
 
 /* ------------------------------------------------------------------------------------------------ handles */
 

@@ -11,6 +11,7 @@ use super::devices::{Context, lock};
 use super::failure::{Outcome, allocation_failed};
 use super::pages::{Pages, page_size};
 use super::ranges::Ranges;
+use super::types::cudaHostRegisterReadOnly;
 use crate::handle::{Handle, create};
 use crate::sys;
 
@@ -162,6 +163,11 @@ impl Allocation {
                 Ok((buffer, self.start - host.first))
             }
         }
+    }
+
+    /// Whether the caller registered the memory as one that is not written.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.kind == Kind::Registered && self.flags & cudaHostRegisterReadOnly != 0
     }
 
     /// Whether the CPU can use the memory.

@@ -8,6 +8,7 @@ use super::codes::*;
 use super::devices::{Context, Device};
 use super::failure::{Failed, Outcome, require};
 use super::handles::{DefaultStream, stream};
+use super::pages::Access;
 use super::pointers::Memory;
 use super::route::{alone_on, devices_of, in_turn, owners};
 use super::stream::Stream;
@@ -149,10 +150,12 @@ impl Ends {
         require(pitches >= rows.width, cudaErrorInvalidPitchValue, || {
             format!("a pitch of {pitches} bytes for rows of {}", rows.width)
         })?;
-        let end = |pointer, pitch| Memory::at(pointer, extent(pitch, rows.width, rows.height)?);
+        let end = |pointer, pitch, access| {
+            Memory::at(pointer, extent(pitch, rows.width, rows.height)?, access)
+        };
         Ok(Some(Ends {
-            source: end(source, rows.source_pitch)?,
-            destination: end(destination, rows.destination_pitch)?,
+            source: end(source, rows.source_pitch, Access::Read)?,
+            destination: end(destination, rows.destination_pitch, Access::Write)?,
         }))
     }
 

@@ -7,6 +7,7 @@ use std::ptr;
 
 use super::codes::*;
 use crate::error::{Error, Failure};
+use crate::queue::is_forked;
 
 /// A code for the caller, and the particulars for `cudaMetalGetLastErrorMessage`.
 #[derive(Debug)]
@@ -136,6 +137,12 @@ pub(super) fn call(body: impl FnOnce() -> Outcome) -> cudaError_t {
         return note(Failed::new(
             cudaErrorNotPermitted,
             "host functions and callbacks of streams must not call CUDA",
+        ));
+    }
+    if is_forked() {
+        return note(Failed::new(
+            cudaErrorInitializationError,
+            "this process is a child of fork(), and the devices are its parent's, which has used them before",
         ));
     }
     match catch_unwind(AssertUnwindSafe(body)) {

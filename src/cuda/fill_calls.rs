@@ -8,6 +8,7 @@ use super::codes::*;
 use super::copy_calls::extent;
 use super::failure::{Outcome, require};
 use super::handles::{DefaultStream, stream};
+use super::pages::Access;
 use super::pointers::Memory;
 use super::route::{alone_on, devices_of, in_turn, owners};
 use super::stream::Stream;
@@ -72,7 +73,8 @@ impl Fill {
         require(self.pitch >= self.width, cudaErrorInvalidValue, || {
             format!("a pitch of {} bytes for rows of {}", self.pitch, self.width)
         })?;
-        let memory = Memory::at(self.pointer, extent(self.pitch, self.width, self.height)?)?;
+        let length = extent(self.pitch, self.width, self.height)?;
+        let memory = Memory::at(self.pointer, length, Access::Write)?;
         require(!memory.is_pageable(), cudaErrorInvalidValue, || {
             format!("{:p} is in no memory of the runtime's", self.pointer)
         })?;

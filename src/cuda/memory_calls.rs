@@ -11,6 +11,7 @@ use super::devices::{self, Context, Device};
 use super::failure::{Failed, Outcome, require};
 use super::handles::{DefaultStream, stream};
 use super::out::out;
+use super::pages::Access;
 use super::pointers::{allocation_at, check_pageable};
 use super::types::*;
 
@@ -220,8 +221,13 @@ unsafe fn host_register(pointer: *mut c_void, size: usize, flags: c_uint) -> Out
         || "Metal takes no memory of other devices".to_owned(),
     )?;
     let context = Context::current()?;
+    let access = if flags & cudaHostRegisterReadOnly == 0 {
+        Access::Write
+    } else {
+        Access::Read
+    };
     let pages = match allocation_at(pointer, size) {
-        Ok(None) => check_pageable(pointer, size)?,
+        Ok(None) => check_pageable(pointer, size, access)?,
         Ok(Some(_)) | Err(_) => {
             let message = format!("{size} bytes at {pointer:p} are known already, or some of them");
             return Err(Failed::new(cudaErrorHostMemoryAlreadyRegistered, message));

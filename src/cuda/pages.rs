@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 use std::mem::ManuallyDrop;
-use std::ptr;
+use std::{fs, ops, ptr};
 
 use super::addresses::Range;
 use super::codes::*;
@@ -71,23 +71,95 @@ pub(super) fn page_size() -> usize {
     unsafe { sys::mtb_page_size() }
 }
 
+/// What is to be done with memory that the runtime does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+}
+
+impl Access {
+    /// Linux's `MADV_POPULATE_READ` and `MADV_POPULATE_WRITE`, which other systems do not know and refuse.
+    fn advice(self) -> c_int {
+        match self {
+            Access::Read => 22,
+            Access::Write => 23,
+        }
+    }
+
+    /// Whether a line of `/proc/self/maps` allows it.
+    fn is_allowed(self, permissions: &str) -> bool {
+        permissions.contains(match self {
+            Access::Read => 'r',
+            Access::Write => 'w',
+        })
+    }
+}
+
+/// Whether the process may read, or write, all of these pages.
+fn permit(first: usize, length: usize, access: Access) -> bool {
+    let start = ptr::without_provenance_mut(first);
+    // Has the system do what the access does first: it fails where that would fault, and changes no byte.
+    // SAFETY: changes no byte of memory, whatever is there.
+    if unsafe { libc::madvise(start, length, access.advice()) } == 0 {
+        return true;
+    }
+    // It also fails for memory of devices, and on systems that do not know it.
+    // SAFETY: writes nothing that the system would not write anyway, and fails where there is a hole.
+    let is_mapped = unsafe { libc::msync(start, length, libc::MS_ASYNC) == 0 };
+    is_mapped
+        && fs::read_to_string("/proc/self/maps").map_or(true, |maps| {
+            !is_refused(&maps, first..first + length, access)
+        })
+}
+
+/// Whether a mapping of `maps` that the range touches does not allow the access.
+fn is_refused(maps: &str, range: ops::Range<usize>, access: Access) -> bool {
+    maps.lines().any(|line| {
+        let mut words = line.split(' ');
+        let bounds = words.next().and_then(|bounds| bounds.split_once('-'));
+        let bounds = bounds.and_then(|(start, end)| {
+            let number = |digits| usize::from_str_radix(digits, 16).ok();
+            Some(number(start)?..number(end)?)
+        });
+        let permissions = words.next().unwrap_or_default();
+        bounds.is_some_and(|bounds| bounds.start < range.end && range.start < bounds.end)
+            && !access.is_allowed(permissions)
+    })
+}
+
 /// The whole pages that hold `length` bytes from `start` on: their first address and length. Fails where one of them is not
-/// mapped.
-pub(super) fn whole_pages(start: usize, length: usize) -> Outcome<(usize, usize)> {
+/// mapped, or does not allow the access.
+pub(super) fn whole_pages(start: usize, length: usize, access: Access) -> Outcome<(usize, usize)> {
     let page = page_size();
     let first = start - start % page;
     let end = start
         .checked_add(length)
         .and_then(|end| end.checked_next_multiple_of(page));
     let pages = end.map(|end| end - first);
-    let mapped = pages.filter(|pages| {
-        // Writes nothing that the system would not write anyway, and fails where there is a hole.
-        // SAFETY: changes no byte of memory, whatever is there.
-        unsafe { libc::msync(ptr::without_provenance_mut(first), *pages, libc::MS_ASYNC) == 0 }
-    });
-    let pages = mapped.ok_or_else(|| {
-        let message = format!("{length} bytes at {start:#x} are not all memory of this process");
+    let permitted = pages.filter(|pages| permit(first, *pages, access));
+    let pages = permitted.ok_or_else(|| {
+        let what = match access {
+            Access::Read => "read",
+            Access::Write => "write",
+        };
+        let message =
+            format!("this process may not {what} all of the {length} bytes at {start:#x}");
         Failed::new(cudaErrorInvalidValue, message)
     })?;
     Ok((first, pages))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_tell_what_a_range_allows() {
+        let maps = "1000-3000 r--p 00000000 00:00 0 a file\n3000-4000 rw-p 00000000 00:00 0\n";
+        assert!(!is_refused(maps, 0x1000..0x4000, Access::Read));
+        assert!(!is_refused(maps, 0x3000..0x4000, Access::Write));
+        assert!(is_refused(maps, 0x2fff..0x4000, Access::Write));
+        assert!(is_refused(maps, 0x1000..0x1001, Access::Write));
+    }
 }

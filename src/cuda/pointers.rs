@@ -12,7 +12,7 @@ use super::codes::*;
 use super::devices::Context;
 use super::failure::{Failed, Outcome, require};
 use super::out::out;
-use super::pages::whole_pages;
+use super::pages::{Access, whole_pages};
 use super::ranges::Found;
 use super::types::*;
 use crate::sys;
@@ -44,15 +44,19 @@ pub(super) fn allocation_at(
     }
 }
 
-/// Checks memory that the runtime does not know, and gives the whole pages that hold it: the process has them, and they are
-/// not where the runtime's memory was before it was freed.
-pub(super) fn check_pageable(pointer: *const c_void, length: usize) -> Outcome<(usize, usize)> {
+/// Checks memory that the runtime does not know, and gives the whole pages that hold it: the process has them for this access,
+/// and they are not where the runtime's memory was before it was freed.
+pub(super) fn check_pageable(
+    pointer: *const c_void,
+    length: usize,
+    access: Access,
+) -> Outcome<(usize, usize)> {
     require(
         !are_kept(pointer.addr(), length),
         cudaErrorInvalidValue,
         || format!("the memory at {pointer:p} was freed, or is no longer than to there"),
     )?;
-    whole_pages(pointer.addr(), length)
+    whole_pages(pointer.addr(), length, access)
 }
 
 /// One end of a copy.
@@ -63,15 +67,21 @@ pub(super) enum Memory {
 }
 
 impl Memory {
-    /// The memory of `length` bytes from `pointer` on.
-    pub(super) fn at(pointer: *const c_void, length: usize) -> Outcome<Memory> {
+    /// The memory of `length` bytes from `pointer` on, for this access.
+    pub(super) fn at(pointer: *const c_void, length: usize, access: Access) -> Outcome<Memory> {
         require(!pointer.is_null(), cudaErrorInvalidValue, || {
             "the pointer is NULL".to_owned()
         })?;
         Ok(match allocation_at(pointer, length)? {
-            Some((allocation, offset)) => Memory::Known(allocation, offset),
+            Some((allocation, offset)) => {
+                let is_allowed = access == Access::Read || !allocation.is_read_only();
+                require(is_allowed, cudaErrorInvalidValue, || {
+                    format!("the memory at {pointer:p} was registered to be read only")
+                })?;
+                Memory::Known(allocation, offset)
+            }
             None => {
-                check_pageable(pointer, length)?;
+                check_pageable(pointer, length, access)?;
                 Memory::Pageable(pointer.cast_mut())
             }
         })

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::host_memory::{Destination, HostMemory};
 use crate::error::{Error, Failure, Result};
-use crate::queue::QueueId;
+use crate::queue::{QueueId, is_forked};
 
 /// Values on their way from a buffer, which come when the transfer has completed: a [`Future`] of them, for any
 /// executor.
@@ -112,6 +112,9 @@ impl<V> Download<V> {
             match state.stage {
                 Stage::Recorded => return invalid("the batch is not committed"),
                 Stage::Taken => return invalid("the values have been taken"),
+                Stage::Running(_) if is_forked() => {
+                    return invalid("the download is the parent's of this child of fork");
+                }
                 Stage::Running(queue) if may_wait() && queue.is_in_callback() => {
                     let why = "the download comes after the completion handler or host function that this thread is in";
                     return Err(Error::Deadlock(Failure::new(FUNCTION, why)));

@@ -326,6 +326,7 @@ macro_rules! abi {
 
 abi! {
     pub fn mtb_abi_version() -> u32;
+    pub fn mtb_process_is_forked() -> bool;
 
     pub fn mtb_live_handles(kind: mtb_handle_kind) -> u64;
 

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use metal_bridge::cuda::*;
-use metal_bridge_test_support::{in_child, in_child_with};
+use metal_bridge_test_support::{in_child, in_child_with, in_fork};
 
 use crate::support::*;
 
@@ -292,4 +292,21 @@ fn a_reset_of_either_device_ends_the_access_of_peers() {
             }
         }
     });
+}
+
+#[test]
+fn a_child_of_fork_cannot_use_the_devices_of_its_parent() {
+    let memory = Memory::device(64);
+    in_fork(|| {
+        let (refused, mut count, mut pointer) = (cudaErrorInitializationError, 0, ptr::null_mut());
+        // SAFETY: places for results; the calls are refused.
+        unsafe {
+            expect(refused, cudaGetDeviceCount(&mut count));
+            expect(refused, cudaMalloc(&mut pointer, 64));
+            expect(refused, cudaMemset(memory.pointer, 1, 64));
+            expect(refused, cudaDeviceSynchronize());
+            expect(refused, cudaFree(memory.pointer));
+        }
+    });
+    assert_eq!(memory.read(0, 64).len(), 64);
 }

@@ -1,6 +1,6 @@
 //! Device pointers as addresses: arithmetic, what is known of them, and no two memories at one.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use metal_bridge::cuda::*;
@@ -177,4 +177,75 @@ fn addresses_that_the_process_does_not_have_are_refused() {
             have_refused(ptr::without_provenance_mut(address), LENGTH);
         }
     });
+}
+
+/// Pages of this length, of the process, with this access.
+fn pages(length: usize, access: c_int) -> *mut c_void {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANON;
+    // SAFETY: a new mapping.
+    let start = unsafe { libc::mmap(ptr::null_mut(), length, access, flags, -1, 0) };
+    assert_ne!(start, libc::MAP_FAILED);
+    start
+}
+
+/// What the CPU moves itself, what is staged, and what a device has in place.
+const LENGTHS: [usize; 3] = [100, LENGTH, 1 << 20];
+
+#[test]
+fn pages_without_write_permission_are_not_written() {
+    for length in LENGTHS {
+        let (device, pinned) = (Memory::device(length), Memory::pinned(length));
+        let read_only = pages(length, libc::PROT_READ);
+        let (bad, stream) = (cudaErrorInvalidValue, ptr::null_mut());
+        // SAFETY: memory of that length; the rest is what the calls are to check.
+        unsafe {
+            for place in [device.pointer, pinned.pointer] {
+                let kind = cudaMemcpyDefault;
+                expect(bad, cudaMemcpy(read_only, place, length, kind));
+                expect(bad, cudaMemcpyAsync(read_only, place, length, kind, stream));
+                let (rows, height) = (length / 2, 2);
+                let code = cudaMemcpy2D(read_only, rows, place, rows, rows, height, kind);
+                expect(bad, code);
+                // Read they are.
+                ok(cudaMemcpy(place, read_only, length, kind));
+            }
+            expect(bad, cudaHostRegister(read_only, length, 0));
+            ok(cudaHostRegister(
+                read_only,
+                length,
+                cudaHostRegisterReadOnly,
+            ));
+            let code = cudaMemcpy(read_only, device.pointer, length, cudaMemcpyDefault);
+            expect(bad, code);
+            expect(bad, cudaMemset(read_only, 1, length));
+            ok(cudaMemcpy(
+                device.pointer,
+                read_only,
+                length,
+                cudaMemcpyDefault,
+            ));
+            ok(cudaHostUnregister(read_only));
+            assert_eq!(libc::munmap(read_only, length), 0);
+        }
+        assert_eq!(device.read(0, length), vec![0; length]);
+    }
+}
+
+#[test]
+fn pages_without_read_permission_are_not_read() {
+    for length in LENGTHS {
+        let device = Memory::device(length);
+        let hidden = pages(length, libc::PROT_NONE);
+        let (bad, kind) = (cudaErrorInvalidValue, cudaMemcpyDefault);
+        // SAFETY: memory of that length; the rest is what the calls are to check.
+        unsafe {
+            expect(bad, cudaMemcpy(device.pointer, hidden, length, kind));
+            expect(bad, cudaMemcpy(hidden, device.pointer, length, kind));
+            expect(
+                bad,
+                cudaHostRegister(hidden, length, cudaHostRegisterReadOnly),
+            );
+            assert_eq!(libc::munmap(hidden, length), 0);
+        }
+    }
 }

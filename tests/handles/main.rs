@@ -10,6 +10,7 @@ mod device;
 mod drops;
 mod event;
 mod faults;
+mod fork;
 mod library;
 mod no_copy;
 

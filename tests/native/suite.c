@@ -57,7 +57,7 @@ int main(int argc, char **argv)
                                       report_tests,  memory_transfer_tests, memory_order_tests,
                                       memory_callback_tests, memory_pending_tests, memory_pool_tests, memory_arena_tests,
                                       memory_peer_tests, memory_race_tests, memory_refusal_tests,
-                                      memory_pieces_tests, memory_odd_number_tests};
+                                      memory_pieces_tests, memory_odd_number_tests, fork_tests};
     const char *wanted = argc > 1 ? argv[1] : "";
     MAKE(shared.device, mtb_device_create_default(&error));
     MAKE(shared.queue, mtb_queue_create(shared.device, 0, &error));

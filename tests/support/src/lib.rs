@@ -9,6 +9,7 @@ mod devices;
 mod executor;
 #[cfg(software_metal)]
 pub mod faults;
+mod fork;
 #[cfg(metal_backend)]
 mod objects;
 mod printed;
@@ -19,6 +20,7 @@ pub use clang::{objective_c_arguments, run_clang};
 #[cfg(metal_backend)]
 pub use devices::{device, other_device};
 pub use executor::block_on;
+pub use fork::in_fork;
 #[cfg(metal_backend)]
 pub use objects::{
     SLACK, count_objects, live_objects, metal_without_pool, print_live_objects, settled_objects,
