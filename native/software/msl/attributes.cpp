@@ -50,6 +50,8 @@ std::vector<Attribute> Translator::attributes_in(Range range) const {
     return attributes;
 }
 
+AddressSpace Translator::space_named(Index i) const { return tokens_[i].is_identifier() ? address_space_named(tokens_[i].text) : AddressSpace::none; }
+
 // The first address space in a declaration is that of what a pointer or reference points to.
 AddressSpace Translator::address_space_of(Range range) const {
     for (Index i = range.begin; i < range.end; ++i) {

@@ -17,6 +17,11 @@ bool is_lane_attribute(std::string_view name) {
 // `threadgroup float *p`, `threadgroup float tile[32]`, `device float &x`, with further declarators in the same statement where
 // these are no parameters. Casts declare nothing.
 void Translator::Lockstep::find_shared(Range range, bool parameters) {
+    for (auto variable = translator_.shared_variables_.lower_bound(range.begin); variable != translator_.shared_variables_.end() && variable->first < range.end; ++variable) {
+        const auto &[name, array] = *variable;
+        declared_.insert(name);
+        shared_[tokens_[name].text] = {.threadgroup = true, .object = !array};
+    }
     for (Index i = range.begin; i < range.end; ++i) {
         const bool threadgroup = tokens_[i].is("threadgroup");
         if (!threadgroup && !tokens_[i].is("device")) continue;

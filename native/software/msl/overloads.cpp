@@ -94,7 +94,8 @@ bool Translator::erase_if_duplicate(const Declaration &declaration, Range body) 
     std::string text;
     for (Index i = body.begin; i < body.end; ++i) {
         const Token &token = tokens_[i];
-        if (token.is("device") || token.is("constant") || token.is("thread") || token.is("threadgroup")) continue;
+        if (space_named(i) != AddressSpace::none) continue;
+        if (shared_variables_.contains(i)) text += " threadgroup";
         const bool member = tokens_[i - 1].is(".") || tokens_[i - 1].is("->") || tokens_[i - 1].is("::");
         const auto name = member ? names.end() : names.find(token.text);
         text += ' ';

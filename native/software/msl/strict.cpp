@@ -77,33 +77,6 @@ void Translator::qualify_parameters(Range parameters) {
     }
 }
 
-// `threadgroup float a[32], b;`: clang wants such variables in kernels only, and templates cannot be kernels there. So the
-// names become types, and references to such types in threadgroup memory.
-void Translator::declare_threadgroup_variable(Index threadgroup, Index end) {
-    const Index past = skip_to_semicolon(threadgroup, end);
-    tokens_[threadgroup].replace("typedef");
-    std::string references;
-    for (const Range &part : split_commas({threadgroup + 1, past - 1})) {
-        // The name is the last identifier before the bounds.
-        Index name = part.begin;
-        for (Index i = part.begin; i < part.end && !tokens_[i].is("[") && !tokens_[i].is("=") && !tokens_[i].is("{");) {
-            if (tokens_[i].is("<")) {
-                if (const auto past_angles = skip_angles(i, part.end)) {
-                    i = *past_angles;
-                    continue;
-                }
-            }
-            if (tokens_[i].is_identifier()) name = i;
-            ++i;
-        }
-        const std::string variable(tokens_[name].text);
-        const std::string type = "smtl_type_of_" + variable;
-        tokens_[name].replace(type);
-        references += " threadgroup " + type + " &" + variable + " = *smtl_threadgroup_memory<" + type + ">();";
-    }
-    if (past > threadgroup) tokens_[past - 1].appended += references;
-}
-
 // What lives as long as the program is constant: of a type's variables those that are static, of a namespace's all.
 void Translator::check_program_variable(const Declaration &declaration, ScopeKind kind) {
     bool is_static = kind == ScopeKind::file_or_namespace;

@@ -39,6 +39,8 @@ Translation Translator::run() {
     }
     edit_pragmas();
     reject_stray_kernels();
+    reject_stray_spaces();
+    note_spaces_of_types();
     for (const Token &token : tokens_) result_.thread_elements = result_.thread_elements || token.is("thread_elements");
     // What else was found then follows from it.
     if (std::optional<Problem> problem = find_open_bracket()) result_.problems = {std::move(*problem)};
@@ -63,7 +65,9 @@ void Translator::walk_scope(Index begin, Index end, ScopeKind kind) {
         } else if (token.is("extern") && tokens_[i + 1].kind == TokenKind::string && tokens_[i + 2].is("{")) {
             i += 3;  // its declarations belong to this scope; its `}` is skipped above
         } else if (token.is("using") || token.is("typedef") || token.is("static_assert") || token.is("_Static_assert")) {
-            i = skip_to_semicolon(i, end);
+            const Index past = skip_to_semicolon(i, end);
+            place_statements(i, past, Place::program);
+            i = past;
         } else {
             const Index next = walk_declaration(i, end, kind);
             i = next > i ? next : i + 1;
@@ -241,6 +245,8 @@ Index Translator::walk_declaration(Index begin, Index end, ScopeKind kind) {
     }
     if (declaration.parameters) {
         const bool body = declaration.head_end < end && (tokens_[declaration.head_end].is("{") || tokens_[declaration.head_end].is(":"));
+        if (!body && kind != ScopeKind::type) place_variables(begin, skip_to_semicolon(declaration.head_end, end), Place::program);
+        mark_placed({begin, declaration.head_end});
         if (body) return walk_function(declaration, end, kind);
         const Index past = skip_to_semicolon(declaration.head_end, end);
         // `X() = default;`, and the declarations of members, which unlike those of functions cannot be repeated.
@@ -256,8 +262,8 @@ Index Translator::walk_function(const Declaration &declaration, Index end, Scope
     const Index open = body_begin(declaration, end);
     if (open >= end) return skip_to_semicolon(declaration.head_end, end);
     const Index past = skip_group(open, end);
+    place_statements(open + 1, past - 1, Place::block);
     if ((!keeps_spaces() || kind == ScopeKind::type) && erase_if_duplicate(declaration, {declaration.head_end, past})) return past;
-    edit_block_variables(open + 1, past - 1);
     if (checking_) note_function(declaration, {open, past});
     if (!checking_) keep_lanes_in_step(declaration, {open, past});
     if (declaration.kernel) add_kernel_definition(declaration, past - 1);
@@ -281,6 +287,7 @@ Index Translator::walk_type(const Declaration &declaration, Index end, ScopeKind
 
 Index Translator::walk_variable(const Declaration &declaration, Index end, ScopeKind kind) {
     const Index past = skip_to_semicolon(declaration.begin, end);
+    place_variables(declaration.begin, past, kind == ScopeKind::type ? Place::type : Place::program);
     edit_constant_variable(declaration, past, kind);
     return past;
 }

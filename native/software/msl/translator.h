@@ -41,6 +41,31 @@ struct Declaration {
     Range thread_limit;  // in [[max_total_threads_per_threadgroup(...)]]
 };
 
+// What stands before the declarators of a declaration.
+struct Specifiers {
+    Index begin = 0;            // behind attributes in brackets
+    std::vector<Index> spaces;  // the address spaces among them
+    bool typed = false;
+    bool alias = false;  // `typedef`
+    Index body = 0;      // the brace of a type that is defined here; 0: none
+};
+
+struct Declarator {
+    Index begin = 0, end = 0;    // with the initialiser
+    Index name = 0;              // 0: it has none
+    std::vector<Index> spaces;   // behind the `*` or `&` next to the name, of which `indirect` tells
+    std::vector<Index> other_spaces;
+    bool indirect = false;
+    bool reference = false;
+    bool array = false;
+    bool called = false;         // parentheses follow: a function, or a constructor's arguments
+    bool initialised = false;    // with `=` or braces
+    bool shared = false;         // lies in threadgroup memory
+};
+
+// What a declaration stands in, or that it is one of a type's name.
+enum class Place { program, type, block, statement, alias };
+
 struct Attribute {
     std::string name;
     Range arguments;
@@ -89,7 +114,6 @@ private:
     // strict.cpp: what only Purpose::check does.
     void qualify_member(const Declaration &declaration);
     void qualify_parameters(Range parameters);
-    void declare_threadgroup_variable(Index threadgroup, Index end);
     void note_function(const Declaration &declaration, Range body);
     void check_parameters(const Declaration &declaration);
     void check_local_pointers(Range body);
@@ -109,7 +133,24 @@ private:
 
     bool keeps_spaces() const { return checking_ || distinct_; }
 
+    // declarators.cpp
+    Index past_attribute(Index i, Index end) const;
+    Index past_type_name(Index i, Index end) const;
+    Index read_specifiers(Index i, Index end, Specifiers &read) const;
+    Index read_class(Index i, Index end, Specifiers &read) const;
+    Index read_declarator(Index i, Index end, Declarator &read) const;
+
+    // storage.cpp: which variables lie in threadgroup memory.
+    void place_statements(Index begin, Index end, Place place);
+    void place_variables(Index begin, Index end, Place place);
+    bool lies_in_threadgroup(const Specifiers &specifiers, const Declarator &declarator, Place place);
+    void share_variables(const Specifiers &specifiers, const std::vector<Declarator> &declarators, Index end);
+    void note_spaces_of_types();
+    void reject_stray_spaces();
+    void mark_placed(Range range);
+
     // attributes.cpp: `[[...]]` and address spaces.
+    AddressSpace space_named(Index i) const;
     Index past_coherence(Index at, Index end) const;
     void erase_address_spaces_and_attributes();
     std::vector<Attribute> attributes_in(Range range) const;
@@ -127,7 +168,6 @@ private:
     std::string written(Range range) const;  // with the edits made so far
 
     // variables.cpp
-    void edit_block_variables(Index begin, Index end);
     void edit_constant_variable(const Declaration &declaration, Index end, ScopeKind kind);
     void add_function_constant(const Declaration &declaration, const Attribute &attribute, Index end);
     void edit_constant_queries();
@@ -170,6 +210,8 @@ private:
     const bool distinct_;
     bool depends_on_spaces_ = false;
     std::vector<std::string> scope_;  // names of the enclosing namespaces and types
+    std::set<Index> placed_;                  // address spaces that the declaration around them accounts for
+    std::map<Index, bool> shared_variables_;  // names of those in threadgroup memory, and whether they are arrays
     std::map<std::string, std::vector<Definition>> definitions_;
     std::map<std::string, std::vector<Template>> templates_;  // kernel templates by unqualified name
     std::map<std::string, std::string> derived_constants_;    // initialisers of constants, with such constants replaced

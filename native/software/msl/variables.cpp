@@ -1,4 +1,4 @@
-// Variables in the constant and threadgroup address spaces, and function constants.
+// Variables in the constant address space, and function constants.
 #include "translator.h"
 
 namespace smtl::msl {
@@ -9,56 +9,6 @@ bool is_specifier(const Token &token) {
 }
 
 }  // namespace
-
-// `threadgroup float tile[32];` in a function becomes thread-local storage: all threads of a threadgroup run as fibers of
-// one system thread. `threadgroup float *p = tile;` declares a pointer, which is private to each thread.
-void Translator::edit_block_variables(Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-        if (opens_attribute(i)) {
-            i = skip_group(i, end) - 1;
-            continue;
-        }
-        if (!tokens_[i].is("threadgroup")) continue;
-        Index start = i;
-        bool already_static = false;
-        while (start > begin && (is_specifier(tokens_[start - 1]) || tokens_[start - 1].is(")"))) {
-            if (tokens_[start - 1].is(")")) {  // alignas(...)
-                Index open = start - 1;
-                while (open > begin && !tokens_[open].is("(")) --open;
-                if (open == begin || !tokens_[open - 1].is("alignas")) break;
-                start = open;
-                continue;
-            }
-            --start;
-            already_static = already_static || tokens_[start].is("static");
-        }
-        const Token &previous = tokens_[start - 1];
-        if (!previous.is(";") && !previous.is("{") && !previous.is("}") && !previous.is("]")) continue;
-        bool object = true;
-        for (Index j = i + 1; j < end && object;) {
-            const Token &token = tokens_[j];
-            if (token.is(";") || token.is("=") || token.is(",") || token.is("{")) break;
-            if (token.is("*") || token.is("&") || token.is("&&") || token.is("(")) object = token.is("(") && tokens_[j - 1].is("decltype");
-            if (token.is("(") || token.is("[")) {
-                j = skip_group(j, end);
-                continue;
-            }
-            if (token.is("<")) {
-                if (const auto past = skip_angles(j, end)) {
-                    j = *past;
-                    continue;
-                }
-            }
-            ++j;
-        }
-        if (object && checking_) {
-            declare_threadgroup_variable(i, end);
-        } else if (object) {
-            const std::string storage = already_static ? "SMTL_THREADGROUP_STORAGE" : "static SMTL_THREADGROUP_STORAGE";
-            tokens_[i].replace(storage + (distinct_ ? " SMTL_THREADGROUP" : ""));
-        }
-    }
-}
 
 // `constant float table[4] = {...};` is a constant already; a type's static member needs `constexpr` to be initialised.
 void Translator::edit_constant_variable(const Declaration &declaration, Index end, ScopeKind kind) {
