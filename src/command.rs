@@ -118,6 +118,10 @@ impl CommandBuffer {
     /// Lets the GPU wait until `event` has reached `value` before the work recorded from now on
     /// (`encodeWaitForEvent:value:`).
     ///
+    /// Once the last handle of the event is gone, and the last command buffer that was to signal it, nobody can signal the
+    /// value any more. A commit is [`Error::Deadlock`] then; work that was committed before goes on without the signal, and
+    /// ends with [`Error::Deadlock`]. While somebody could signal, and does not, it waits.
+    ///
     /// # Errors
     ///
     /// [`Error::Internal`].
@@ -173,7 +177,8 @@ impl CommandBuffer {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidState`] after an encoder was leaked. The work is discarded then.
+    /// [`Error::InvalidState`] after an encoder was leaked, [`Error::Deadlock`] where the work would wait for an event that nobody
+    /// can signal any more. The work is discarded then.
     pub fn commit(self) -> Result<Submission> {
         let CommandBuffer {
             handle,

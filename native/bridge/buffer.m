@@ -112,12 +112,25 @@ typedef struct {
     atomic_bool is_armed;
 } memory_owner;
 
-static void let_go(memory_owner *owner, void *bytes, size_t length)
+static void call_deallocator(memory_owner *owner, void *bytes, size_t length)
 {
     MTBI_ENTER
-    if (atomic_load(&owner->is_armed))
-        owner->deallocator(bytes, length, owner->context);
+    owner->deallocator(bytes, length, owner->context);
     MTBI_LEAVE()
+}
+
+static void let_go(memory_owner *owner, void *bytes, size_t length)
+{
+    if (!atomic_load(&owner->is_armed))
+        return;
+    /* A call of this API that lets the last reference go is the caller's own doing, on the caller's thread. */
+    bool is_on_metals_thread = mtbi_calls_under_way == 0;
+    mtbi_callback_scope scope;
+    if (is_on_metals_thread)
+        mtbi_callback_scope_enter(&scope, NULL);
+    call_deallocator(owner, bytes, length);
+    if (is_on_metals_thread)
+        mtbi_callback_scope_leave(&scope);
 }
 
 mtb_buffer *mtb_buffer_create_no_copy(mtb_device *device, void *bytes, size_t length, mtb_storage_mode mode,

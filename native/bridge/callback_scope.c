@@ -5,6 +5,8 @@
 
 static _Thread_local const mtbi_callback_scope *innermost;
 
+_Thread_local unsigned mtbi_calls_under_way;
+
 void mtbi_callback_scope_enter(mtbi_callback_scope *scope, const mtb_queue *queue)
 {
     scope->queue = queue;
@@ -20,7 +22,7 @@ void mtbi_callback_scope_leave(const mtbi_callback_scope *scope)
 bool mtb_queue_is_in_callback(const mtb_queue *queue)
 {
     for (const mtbi_callback_scope *scope = innermost; scope; scope = scope->outer)
-        if (scope->queue == queue)
+        if (scope->queue == queue || !scope->queue)
             return queue != NULL;
     return false;
 }
@@ -30,7 +32,7 @@ mtb_status mtbi_check_may_wait(const mtb_queue *queue, const char *what, mtb_err
     if (!mtb_queue_is_in_callback(queue))
         return MTB_OK;
     return mtbi_fail(error, function, MTB_DEADLOCK,
-                     "a wait for %s could never end: it comes after the callback or host function of the same queue that "
-                     "this thread is in",
+                     "a wait for %s could never end: it comes after the callback, host function or deallocator that this "
+                     "thread is in",
                      what);
 }

@@ -130,8 +130,13 @@ static mtb_status outcome(const mtb_command_buffer *command_buffer, mtb_error **
 {
     if (command_buffer->earlier)
         REQUIRE(outcome(command_buffer->earlier, error, function));
-    if ([command_buffer->metal status] != MTLCommandBufferStatusError)
-        return MTB_OK;
+    if ([command_buffer->metal status] != MTLCommandBufferStatusError) {
+        if (!atomic_load(&command_buffer->steps.is_abandoned))
+            return MTB_OK;
+        return mtbi_fail(error, function, MTB_DEADLOCK,
+                         "the command buffer waited for an event that nobody could signal any more, since its last handle was "
+                         "gone; its work ran without that signal");
+    }
     return mtbi_fail_with_nserror(error, function, MTB_COMMAND_BUFFER_FAILED, [command_buffer->metal error],
                                   "the command buffer failed, and Metal does not say why");
 }
@@ -139,8 +144,9 @@ static mtb_status outcome(const mtb_command_buffer *command_buffer, mtb_error **
 static mtb_command_buffer_status status(const mtb_command_buffer *command_buffer)
 {
     mtb_command_buffer_status own = (mtb_command_buffer_status)[command_buffer->metal status];
-    if (own == MTB_COMMAND_BUFFER_COMPLETED && command_buffer->earlier
-        && status(command_buffer->earlier) == MTB_COMMAND_BUFFER_ERROR)
+    if (own == MTB_COMMAND_BUFFER_COMPLETED
+        && (atomic_load(&command_buffer->steps.is_abandoned)
+            || (command_buffer->earlier && status(command_buffer->earlier) == MTB_COMMAND_BUFFER_ERROR)))
         return MTB_COMMAND_BUFFER_ERROR;
     if (own < MTB_COMMAND_BUFFER_COMMITTED && atomic_load(&command_buffer->is_committed))
         return MTB_COMMAND_BUFFER_COMMITTED;
@@ -207,6 +213,7 @@ mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64
     if (command_buffer->is_spoiled)
         return mtbi_fail(error, function, MTB_INVALID_STATE,
                          "Metal raised an exception while a compute encoder was encoded");
+    REQUIRE(mtbi_steps_begin(&command_buffer->steps, error, function));
     /* The handler's reference. Should Metal raise an exception below, it is not taken back: there is no knowing whether
      * the handler will still be called. */
     mtb_command_buffer_retain(command_buffer);
@@ -214,7 +221,6 @@ mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64
         (void)completed;
         handle_completion(command_buffer);
     }];
-    mtbi_steps_begin(&command_buffer->steps);
     atomic_store(&command_buffer->is_committed, true);
     atomic_fetch_add(&command_buffer->queue->running, 1);
     mtbi_queue_commit(command_buffer, number);

@@ -2,6 +2,7 @@
 #import "checks.h"
 #import "clock.h"
 #import "event_notifications.h"
+#import "event_steps.h"
 #import "guard.h"
 #import "text.h"
 
@@ -23,6 +24,7 @@ mtb_event *mtb_event_create(mtb_device *device, mtb_error **error)
     if (!event)
         return NULL;
     pthread_mutex_init(&event->mutex, NULL);
+    atomic_init(&event->keepers, 1);
     event->metal = [device->metal newSharedEvent];
     if (!event->metal) {
         FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a shared event");
@@ -33,15 +35,32 @@ mtb_event *mtb_event_create(mtb_device *device, mtb_error **error)
     MTBI_LEAVE((mtb_event_release(event), mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
 
+/* The last reference is gone: nobody can signal any more. Who waits for the GPU's sake is let through, and told. */
 void mtbi_event_destroy(mtb_event *event)
 {
     MTBI_ENTER
-    mtbi_notification_end_event(event, [event->metal signaledValue]);
+    uint64_t signaled = [event->metal signaledValue];
+    uint64_t awaited = mtbi_steps_abandon(event, signaled);
+    if (awaited > signaled)
+        [event->metal setSignaledValue:awaited];
+    mtbi_notification_end_event(event, signaled);
     [event->metal release];
     [event->listener release];
+    mtbi_event_forget(event);
+    MTBI_LEAVE()
+}
+
+void mtbi_event_keep(mtb_event *event)
+{
+    atomic_fetch_add_explicit(&event->keepers, 1, memory_order_relaxed);
+}
+
+void mtbi_event_forget(mtb_event *event)
+{
+    if (atomic_fetch_sub_explicit(&event->keepers, 1, memory_order_acq_rel) > 1)
+        return;
     pthread_mutex_destroy(&event->mutex);
     mtbi_handle_free(&event->handle);
-    MTBI_LEAVE()
 }
 
 mtb_status mtb_event_set_label(mtb_event *event, const char *label, mtb_error **error)

@@ -11,7 +11,11 @@ mtb_status mtbi_steps_add(mtbi_steps *steps, mtbi_step_kind kind, mtb_event *eve
     mtbi_step *added = malloc(sizeof *added);
     if (!added)
         return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for a signal or a wait");
-    *added = (mtbi_step){.kind = kind, .event = mtb_event_retain(event), .value = value};
+    *added = (mtbi_step){.kind = kind, .event = event, .value = value};
+    if (kind == MTBI_STEP_SIGNAL)
+        mtb_event_retain(event);
+    else
+        mtbi_event_keep(event);
     if (steps->last)
         steps->last->next = added;
     else
@@ -20,37 +24,83 @@ mtb_status mtbi_steps_add(mtbi_steps *steps, mtbi_step_kind kind, mtb_event *eve
     return MTB_OK;
 }
 
-void mtbi_steps_begin(mtbi_steps *steps)
+/* The event's list that the step is in while it is to come. */
+static mtbi_step **list(mtbi_step *step)
 {
-    for (mtbi_step *step = steps->first; step; step = step->next) {
-        if (step->kind != MTBI_STEP_SIGNAL)
-            continue;
-        step->owner = steps;
-        pthread_mutex_lock(&step->event->mutex);
-        step->next_pending = step->event->pending;
-        step->event->pending = step;
-        pthread_mutex_unlock(&step->event->mutex);
-    }
+    return step->kind == MTBI_STEP_SIGNAL ? &step->event->pending : &step->event->waiting;
 }
 
-static void set_owner(mtbi_step *step, const mtbi_steps *owner)
+/* False where the step is a wait that could never end. */
+static bool begin(mtbi_steps *steps, mtbi_step *step)
+{
+    mtb_event *event = step->event;
+    pthread_mutex_lock(&event->mutex);
+    bool can_end = !event->is_abandoned || step->value <= event->reached;
+    if (can_end && !step->owner) {
+        step->owner = steps;
+        step->next_pending = *list(step);
+        *list(step) = step;
+    }
+    pthread_mutex_unlock(&event->mutex);
+    return can_end;
+}
+
+/* The step is not to come any more. */
+static void end(mtbi_step *step)
+{
+    pthread_mutex_lock(&step->event->mutex);
+    if (step->owner) {
+        mtbi_step **link = list(step);
+        while (*link != step)
+            link = &(*link)->next_pending;
+        *link = step->next_pending;
+        step->owner = NULL;
+    }
+    pthread_mutex_unlock(&step->event->mutex);
+}
+
+mtb_status mtbi_steps_begin(mtbi_steps *steps, mtb_error **error, const char *function)
+{
+    for (mtbi_step *step = steps->first; step; step = step->next) {
+        if (step->kind != MTBI_STEP_WAIT || begin(steps, step))
+            continue;
+        uint64_t value = step->value, reached = step->event->reached;
+        for (step = steps->first; step; step = step->next)
+            end(step);
+        return mtbi_fail(error, function, MTB_DEADLOCK,
+                         "the command buffer would wait for %llu of an event that has %llu, and that nobody can signal any more: "
+                         "its last handle is gone",
+                         (unsigned long long)value, (unsigned long long)reached);
+    }
+    for (mtbi_step *step = steps->first; step; step = step->next)
+        if (step->kind == MTBI_STEP_SIGNAL)
+            begin(steps, step);
+    return MTB_OK;
+}
+
+uint64_t mtbi_steps_abandon(mtb_event *event, uint64_t signaled)
+{
+    uint64_t largest = 0;
+    pthread_mutex_lock(&event->mutex);
+    event->is_abandoned = true;
+    if (event->reached < signaled)
+        event->reached = signaled;
+    for (mtbi_step *step = event->waiting; step; step = step->next_pending) {
+        if (step->value <= event->reached)
+            continue;
+        atomic_store(&step->owner->is_abandoned, true);
+        if (largest < step->value)
+            largest = step->value;
+    }
+    pthread_mutex_unlock(&event->mutex);
+    return largest;
+}
+
+static void set_owner(mtbi_step *step, mtbi_steps *owner)
 {
     pthread_mutex_lock(&step->event->mutex);
     if (step->owner)
         step->owner = owner;
-    pthread_mutex_unlock(&step->event->mutex);
-}
-
-/* The signal is not to come any more. */
-static void end_pending(mtbi_step *step)
-{
-    if (!step->owner)
-        return;
-    pthread_mutex_lock(&step->event->mutex);
-    mtbi_step **link = &step->event->pending;
-    while (*link != step)
-        link = &(*link)->next_pending;
-    *link = step->next_pending;
     pthread_mutex_unlock(&step->event->mutex);
 }
 
@@ -60,8 +110,11 @@ static void drop_first(mtbi_steps *steps)
     steps->first = first->next;
     if (!steps->first)
         steps->last = NULL;
-    end_pending(first);
-    mtb_event_release(first->event);
+    end(first);
+    if (first->kind == MTBI_STEP_SIGNAL)
+        mtb_event_release(first->event);
+    else
+        mtbi_event_forget(first->event);
     free(first);
 }
 
@@ -145,8 +198,10 @@ static bool take_step(mtbi_steps *rescue)
     mtb_event *event = step->event;
     if (step->kind == MTBI_STEP_WAIT) {
         uint64_t value = step->value;
-        mtb_event_retain(event);
+        bool is_shared = mtbi_handle_share(&event->handle);
         drop_first(rescue);
+        if (!is_shared)
+            return true;
         bool is_suspended = suspend(rescue, event, value);
         mtb_event_release(event);
         return !is_suspended;
@@ -180,8 +235,8 @@ void mtbi_steps_rescue(mtbi_steps *steps)
         mtbi_steps_drop(steps);
         return;
     }
-    *rescue = *steps;
-    *steps = (mtbi_steps){0};
+    *rescue = (mtbi_steps){.first = steps->first, .last = steps->last};
+    steps->first = steps->last = NULL;
     for (mtbi_step *step = rescue->first; step; step = step->next)
         set_owner(step, rescue);
     go_on(rescue);

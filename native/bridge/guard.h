@@ -10,11 +10,14 @@
  *
  * The pool is the function's own, whatever the calling thread has; a `return` in the body drains it. The exception is
  * caught inside the pool, since the exception object itself is autoreleased. Where there is no exception, all that runs
- * is the making and the draining of the pool. */
+ * is the making and the draining of the pool, and the count of the thread's calls. */
 #ifndef MTBI_GUARD_H
 #define MTBI_GUARD_H
 
+#include "callback_scope.h"
+
 #define MTBI_ENTER                                                                                                     \
+    __attribute__((cleanup(mtbi_call_end), unused)) char call_ = mtbi_call_begin();                                    \
     @autoreleasepool {                                                                                                 \
         @try {
 

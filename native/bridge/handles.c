@@ -87,6 +87,16 @@ void mtbi_handle_revive(mtbi_handle *handle)
     atomic_store_explicit(&handle->references, 1, memory_order_relaxed);
 }
 
+bool mtbi_handle_share(mtbi_handle *handle)
+{
+    size_t references = atomic_load_explicit(&handle->references, memory_order_relaxed);
+    while (references > 0)
+        if (atomic_compare_exchange_weak_explicit(&handle->references, &references, references + 1, memory_order_acquire,
+                                                  memory_order_relaxed))
+            return true;
+    return false;
+}
+
 static void add_reference(mtbi_handle *handle)
 {
     atomic_fetch_add_explicit(&handle->references, 1, memory_order_relaxed);

@@ -32,6 +32,8 @@ typedef struct mtbi_handle {
 void *mtbi_handle_create(mtb_handle_kind kind, size_t size, mtb_error **error, const char *function);
 /* Frees the memory of a handle whose parts have been released. */
 void mtbi_handle_free(mtbi_handle *handle);
+/* Adds a reference, unless there is none any more. */
+bool mtbi_handle_share(mtbi_handle *handle);
 /* Gives a handle that a pool has kept without a reference its first again. */
 void mtbi_handle_revive(mtbi_handle *handle);
 /* Adjusts the live count of a kind: for handles that are not made by mtbi_handle_create. */
@@ -129,8 +131,13 @@ struct mtb_event {
     pthread_mutex_t mutex;
     /* The largest value that it is known to have had: it has no smaller one again. See mtbi_event_raise. */
     uint64_t reached;
-    /* Signals that committed command buffers are still to make. See event_steps.h. */
+    /* Signals that committed command buffers are still to make, and waits. See event_steps.h. */
     struct mtbi_step *pending;
+    struct mtbi_step *waiting;
+    /* Those who keep the handle and cannot signal: waits of command buffers, and one for all references together. */
+    atomic_size_t keepers;
+    /* No reference is left: the event stays at `reached`. */
+    bool is_abandoned;
 };
 
 struct mtb_library {
@@ -195,6 +202,9 @@ mtb_buffer *mtbi_buffer_wrap(mtb_device *device, id<MTLBuffer> metal, size_t len
                              mtb_error **error, const char *function);
 #endif
 
+/* One more, or one less, who keeps the handle without a reference. */
+void mtbi_event_keep(mtb_event *event);
+void mtbi_event_forget(mtb_event *event);
 /* The event has `value` or more from here on: signals from the CPU where it has less. That is so too where it had more once,
  * and a signal that came late, or at the same time as the CPU's, has lowered it. Returns the event's value. */
 uint64_t mtbi_event_raise(mtb_event *event, uint64_t value);

@@ -28,7 +28,10 @@
  *   Callbacks run on threads of Metal's. They may call this API, and must not unwind (C++ exceptions, Rust panics,
  *   longjmp) into the caller. A queue has one callback after the other. So a wait in a callback (or in its context's
  *   destructor) for what has not completed on the same queue, the command buffer that it belongs to included, could
- *   never end: it is refused with MTB_DEADLOCK, and so is one for room in the queue that has no timeout. Waits for other
+ *   never end: it is refused with MTB_DEADLOCK, and so is one for room in the queue that has no timeout. In a deallocator that
+ *   Metal calls on a thread of its own this is so for every queue, since nobody knows which of them Metal needs the thread for.
+ *   A thread that a callback starts is in none: its waits are waits, and a callback that joins such a thread, or waits for
+ *   it in another way, waits for ever. Give such waits a timeout. Waits for other
  *   queues are good, provided that their work does not wait, by events or callbacks of its own, for this queue's later
  *   work; so are waits for events, under the same condition: of that the bridge knows nothing.
  *
@@ -148,7 +151,8 @@ typedef enum mtb_status {
     MTB_INTERNAL = 15,
     /* More than the budget of an mtb_memory or the limit of an arena allows beside what is in use. */
     MTB_OVER_BUDGET = 16,
-    /* A wait that could never end: it was called in a callback or a host function, for what comes after that. */
+    /* A wait that could never end: it was called in a callback, a host function or a deallocator, for what comes after that;
+     * or a command buffer waits for an event that nobody can signal any more. */
     MTB_DEADLOCK = 17
 } mtb_status;
 
@@ -243,7 +247,8 @@ typedef enum mtb_storage_mode {
     MTB_STORAGE_PRIVATE = 2
 } mtb_storage_mode;
 
-/* Called once when a no-copy buffer lets go of the caller's memory; no command buffer uses it any more by then. */
+/* Called once when a no-copy buffer lets go of the caller's memory; no command buffer uses it any more by then. Where the last
+ * to use it was the GPU, Metal calls on a thread of its own: see "Threads". */
 typedef void (*mtb_deallocator)(void *bytes, size_t length, void *context);
 
 /* newBufferWithLength:options:. The contents start as zeroes on Apple's drivers, but Metal does not promise it.
@@ -509,7 +514,11 @@ mtb_command_buffer_status mtb_command_buffer_get_status(const mtb_command_buffer
 /* A copy of the error that the command buffer failed with, NULL where it has none. The caller's to release. */
 mtb_error *mtb_command_buffer_copy_error(const mtb_command_buffer *command_buffer);
 mtb_times mtb_command_buffer_get_times(const mtb_command_buffer *command_buffer);
-/* encodeSignalEvent:value: and encodeWaitForEvent:value:, between encoders; the event may be of another device. Should
+/* encodeSignalEvent:value: and encodeWaitForEvent:value:, between encoders; the event may be of another device. A wait keeps
+ * no reference to the event, and a signal does. So where the last reference goes and the event has not the value, nobody can
+ * signal it any more: a commit is refused with MTB_DEADLOCK; a command buffer that was committed before goes on without the
+ * signal and completes with MTB_COMMAND_BUFFER_ERROR and MTB_DEADLOCK. Of an event that somebody could still signal, and does
+ * not, nothing is known: the command buffer waits. Should
  * the GPU fail, the bridge signals the events that the command buffer was to signal, so that nobody waits for ever: look
  * at the command buffer's status. Each of these signals comes after the waits that were encoded before it, and after
  * smaller values that other command buffers, already committed, are still to signal. */

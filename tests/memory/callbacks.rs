@@ -3,8 +3,9 @@
 
 use std::sync::mpsc;
 
+use memmap2::MmapMut;
 use metal_bridge::memory::Download;
-use metal_bridge::{Completed, Submission};
+use metal_bridge::{Completed, Submission, page_size};
 
 use crate::*;
 
@@ -118,6 +119,61 @@ fn the_handler_of_a_download_does_not_wait_for_what_waits_for_it() {
         download.on_completed(move |_| function());
         gate.set_signaled_value(1).unwrap();
     });
+}
+
+/// The owner of a buffer's memory, which calls at its end.
+struct Owner {
+    pages: MmapMut,
+    at_end: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl Owner {
+    fn buffer(at_end: impl FnOnce() + Send + 'static) -> Buffer {
+        let owner = Owner {
+            pages: MmapMut::map_anon(page_size()).unwrap(),
+            at_end: Some(Box::new(at_end)),
+        };
+        let made = device().new_buffer_no_copy(owner, StorageMode::Shared);
+        made.unwrap()
+    }
+}
+
+impl AsMut<[u8]> for Owner {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.pages
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.at_end.take().unwrap()();
+    }
+}
+
+#[test]
+fn an_owner_that_metal_drops_does_not_wait_for_what_waits_for_it() {
+    with_callback(|transfers, function| {
+        let buffer = Owner::buffer(function);
+        let mut commands = transfers.command_queue().command_buffer().unwrap();
+        let mut encoder = commands.blit_command_encoder().unwrap();
+        encoder.fill(&buffer, 0..64, 1).unwrap();
+        encoder.end_encoding().unwrap();
+        commands.commit().unwrap();
+    });
+}
+
+#[test]
+fn an_owner_that_the_program_drops_may_wait() {
+    let (transfers, (sender, receiver)) = (transfers(), mpsc::channel());
+    let target = buffer(16, StorageMode::Private);
+    let queue = transfers.clone();
+    let owned = Owner::buffer(move || {
+        let filled = queue.fill_async(&target, 0..16, 5u8).unwrap();
+        sender.send(filled.wait()).unwrap();
+    });
+    transfers.fill(&owned, 0..16, 3u8).unwrap();
+    drop(owned);
+    receiver.recv().unwrap().unwrap();
 }
 
 #[test]

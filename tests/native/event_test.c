@@ -165,6 +165,70 @@ static void notifications_outlive_the_callers_handle(void)
     await_destruction(&seen);
 }
 
+static mtb_command_buffer *waiting_for(mtb_event *event, uint64_t value)
+{
+    mtb_command_buffer *command_buffer = make_command_buffer();
+    CHECK_OK(mtb_command_buffer_encode_wait(command_buffer, event, value, &error));
+    return command_buffer;
+}
+
+static const char nobody[] = "nobody could signal any more";
+
+static void a_wait_ends_when_nobody_can_signal(void)
+{
+    mtb_event *event = make_event();
+    mtb_command_buffer *waiting = waiting_for(event, 3), *later = make_command_buffer();
+    CHECK_OK(mtb_command_buffer_commit(waiting, &error));
+    CHECK_OK(mtb_command_buffer_commit(later, &error));
+    mtb_event_release(event);
+    CHECK_FAILS(mtb_command_buffer_wait(waiting, &error), MTB_DEADLOCK, nobody);
+    CHECK(mtb_command_buffer_get_status(waiting) == MTB_COMMAND_BUFFER_ERROR);
+    mtb_error *error = mtb_command_buffer_copy_error(waiting);
+    check_error(error, MTB_DEADLOCK, nobody, "the command buffer's error", __FILE__, __LINE__);
+    /* What comes after it is not its failure. */
+    CHECK_OK(mtb_command_buffer_wait(later, &error));
+    mtb_command_buffer_release(later);
+    mtb_command_buffer_release(waiting);
+}
+
+static void a_wait_on_record_that_nobody_can_end_is_not_committed(void)
+{
+    mtb_event *event = make_event();
+    mtb_command_buffer *met = waiting_for(event, 1), *unmet = waiting_for(event, 2);
+    CHECK_OK(mtb_command_buffer_encode_wait(met, event, 0, &error));
+    CHECK_OK(mtb_event_signal(event, 1, &error));
+    mtb_event_release(event);
+    run(met);
+    CHECK_FAILS(mtb_command_buffer_commit(unmet, &error), MTB_DEADLOCK, "2 of an event that has 1");
+    CHECK_FAILS(mtb_command_buffer_commit(unmet, &error), MTB_DEADLOCK, "2 of an event that has 1");
+    mtb_command_buffer_release(unmet);
+}
+
+/* A command buffer that is to signal, be it only on record, can signal; until it is gone. */
+static void a_wait_goes_on_while_somebody_can_signal(void)
+{
+    for (int is_committed = 0; is_committed < 2; is_committed++) {
+        mtb_event *event = make_event();
+        mtb_queue *other;
+        mtb_command_buffer *waiting = waiting_for(event, 1), *signalling;
+        MAKE(other, mtb_queue_create(shared.device, 0, &error));
+        MAKE(signalling, mtb_command_buffer_create(other, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error));
+        CHECK_OK(mtb_command_buffer_encode_signal(signalling, event, 1, &error));
+        CHECK_OK(mtb_command_buffer_commit(waiting, &error));
+        mtb_event_release(event);
+        CHECK_FAILS(mtb_command_buffer_wait_timeout(waiting, 0, &error), MTB_TIMEOUT, "not completed");
+        if (is_committed)
+            CHECK_OK(mtb_command_buffer_commit(signalling, &error));
+        mtb_command_buffer_release(signalling);
+        if (is_committed)
+            CHECK_OK(mtb_command_buffer_wait(waiting, &error));
+        else
+            CHECK_FAILS(mtb_command_buffer_wait(waiting, &error), MTB_DEADLOCK, nobody);
+        mtb_command_buffer_release(waiting);
+        mtb_queue_release(other);
+    }
+}
+
 const test event_tests[] = {
     {"event: the CPU signals and waits", the_cpu_signals_and_waits},
     {"event: a waiter is woken", a_waiter_is_woken},
@@ -173,5 +237,8 @@ const test event_tests[] = {
     {"event: notifications arrive once", notifications_arrive_once},
     {"event: notifications end with their event", notifications_end_with_their_event},
     {"event: notifications outlive the caller's handle", notifications_outlive_the_callers_handle},
+    {"event: a wait ends when nobody can signal", a_wait_ends_when_nobody_can_signal},
+    {"event: a wait on record that nobody can end is not committed", a_wait_on_record_that_nobody_can_end_is_not_committed},
+    {"event: a wait goes on while somebody can signal", a_wait_goes_on_while_somebody_can_signal},
     {NULL, NULL},
 };

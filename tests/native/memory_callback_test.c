@@ -15,6 +15,8 @@ typedef struct {
     mtb_command_buffer *later;
     /* Opens once that is so. */
     mtb_event *gate;
+    /* Is signalled once all has been tried. */
+    mtb_event *tried;
     mtb_error *errors[6];
     size_t count;
     bool is_inside;
@@ -51,6 +53,14 @@ static void try_everything(attempts *of)
     of->committed = mtb_transfer_commit(transfer, NULL, NULL, NULL, NULL);
     mtb_transfer_release(transfer);
     mtb_buffer_release(hidden);
+    CHECK_OK(mtb_event_signal(of->tried, 1, &error));
+}
+
+static void try_in_deallocator(void *bytes, size_t length, void *context)
+{
+    (void)length;
+    try_everything(context);
+    free(bytes);
 }
 
 static void try_in_function(void *context)
@@ -69,26 +79,55 @@ static void ignore(void *context)
     (void)context;
 }
 
-/* Has `of` try in a host function, or in a callback, and checks what came of it. */
-static void check_attempts(bool in_function)
+typedef enum { IN_FUNCTION, IN_CALLBACK, IN_DEALLOCATOR } where;
+
+/* Work of the queue that has `of` try there. */
+static mtb_command_buffer *start(attempts *of, where there)
+{
+    mtb_command_buffer *first;
+    if (there == IN_FUNCTION) {
+        MAKE(first, mtb_queue_call_host_function(of->queue, try_in_function, NULL, of, NULL, &error));
+        return first;
+    }
+    MAKE(first, mtb_command_buffer_create(of->queue, MTB_REFERENCES_RETAINED, 0, &error));
+    if (there == IN_CALLBACK) {
+        CHECK_OK(mtb_command_buffer_add_completed_callback(first, try_in_callback, of, NULL, &error));
+    } else {
+        mtb_buffer *buffer;
+        mtb_blit_encoder *encoder;
+        size_t length = mtb_page_size();
+        MAKE(buffer, mtb_buffer_create_no_copy(shared.device, aligned_alloc(length, length), length, MTB_STORAGE_SHARED,
+                                               try_in_deallocator, of, &error));
+        MAKE(encoder, mtb_blit_encoder_create(first, &error));
+        CHECK_OK(mtb_blit_encoder_fill(encoder, buffer, 0, length, 1, &error));
+        mtb_blit_encoder_release(encoder);
+        mtb_buffer_release(buffer);
+    }
+    CHECK_OK(mtb_command_buffer_commit(first, &error));
+    return first;
+}
+
+/* Has `of` try there, and checks what came of it. */
+static void check_attempts(where there)
 {
     attempts of = {.memory = make_memory(), .buffer = make_buffer(SIZE)};
-    mtb_command_buffer *first;
     MAKE(of.queue, mtb_queue_create(shared.device, 0, &error));
     MAKE(of.gate, mtb_event_create(shared.device, &error));
+    MAKE(of.tried, mtb_event_create(shared.device, &error));
     memset(mtb_buffer_contents(of.buffer), 9, SIZE);
-    if (in_function) {
-        MAKE(first, mtb_queue_call_host_function(of.queue, try_in_function, NULL, &of, NULL, &error));
-    } else {
-        MAKE(first, mtb_command_buffer_create(of.queue, MTB_REFERENCES_RETAINED, 0, &error));
-        CHECK_OK(mtb_command_buffer_add_completed_callback(first, try_in_callback, &of, NULL, &error));
-        CHECK_OK(mtb_command_buffer_commit(first, &error));
+    mtb_command_buffer *first = start(&of, there);
+    if (there == IN_DEALLOCATOR) {
+        /* Nobody but the GPU has the memory. */
+        mtb_command_buffer_release(first);
+        first = NULL;
     }
     MAKE(of.later, mtb_queue_call_host_function(of.queue, ignore, NULL, NULL, NULL, &error));
     CHECK(!mtb_queue_is_in_callback(of.queue));
     CHECK_OK(mtb_event_signal(of.gate, 1, &error));
     CHECK_OK(mtb_command_buffer_wait_timeout(of.later, long_enough, &error));
-    finish(first);
+    CHECK_OK(mtb_event_wait(of.tried, 1, long_enough, &error));
+    if (first)
+        finish(first);
     CHECK(of.is_inside && of.count == 4 && of.poll == MTB_TIMEOUT && of.committed);
     for (size_t i = 0; i < of.count; i++)
         check_error(of.errors[i], MTB_DEADLOCK, "could never end", "a wait in a callback", __FILE__, __LINE__);
@@ -97,6 +136,7 @@ static void check_attempts(bool in_function)
     CHECK(((unsigned char *)mtb_buffer_contents(of.buffer))[SIZE - 1] == 0);
     mtb_command_buffer_release(of.later);
     mtb_event_release(of.gate);
+    mtb_event_release(of.tried);
     mtb_buffer_release(of.buffer);
     mtb_memory_release(of.memory);
     mtb_queue_release(of.queue);
@@ -104,12 +144,17 @@ static void check_attempts(bool in_function)
 
 static void host_functions_do_not_wait_for_what_waits_for_them(void)
 {
-    check_attempts(true);
+    check_attempts(IN_FUNCTION);
 }
 
 static void callbacks_do_not_wait_for_what_waits_for_them(void)
 {
-    check_attempts(false);
+    check_attempts(IN_CALLBACK);
+}
+
+static void deallocators_on_threads_of_metals_do_not_wait_for_what_waits_for_them(void)
+{
+    check_attempts(IN_DEALLOCATOR);
 }
 
 typedef struct {
@@ -186,6 +231,8 @@ const test memory_callback_tests[] = {
     {"memory callbacks: host functions do not wait for what waits for them",
      host_functions_do_not_wait_for_what_waits_for_them},
     {"memory callbacks: callbacks do not wait for what waits for them", callbacks_do_not_wait_for_what_waits_for_them},
+    {"memory callbacks: deallocators on Metal's threads do not wait for what waits for them",
+     deallocators_on_threads_of_metals_do_not_wait_for_what_waits_for_them},
     {"memory callbacks: another queue may be waited for, the own command buffer not",
      a_callback_may_wait_for_another_queue_and_not_for_its_own_command_buffer},
     {"memory callbacks: a full queue is an error inside its callbacks", a_full_queue_is_an_error_inside_its_callbacks},
