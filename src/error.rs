@@ -59,8 +59,9 @@ pub enum Error {
     /// The time given to a wait went by. What was waited for goes on.
     #[error("timed out: {0}")]
     Timeout(Box<Failure>),
-    /// A wait that could never end: it was called in a completion handler, a host function or the destructor of a no-copy buffer's
-    /// owner, for what comes after that; or a command buffer waits for an event that nobody can signal any more.
+    /// A wait that could never end: it was called in a completion handler, a host function or the destructor of a
+    /// no-copy buffer's owner, for what comes after that; or a command buffer waits for an event that nobody can signal
+    /// any more.
     #[error("deadlock: {0}")]
     Deadlock(Box<Failure>),
     /// The buffer is in use in a way that this access conflicts with, and that only the caller can end: a command

@@ -32,6 +32,9 @@ impl Device {
     /// Makes a buffer over the bytes of `owner`, which it keeps until neither the buffer nor a command buffer needs
     /// them. The program reaches them through the buffer only.
     ///
+    /// Where the GPU was the last to need them, the owner is dropped on a thread of Metal's: waits for work that has not
+    /// completed are [`Error::Deadlock`] there, whatever its queue.
+    ///
     /// The address and the length have to be multiples of [`page_size`], as those of a `memmap2::MmapMut` are.
     ///
     /// # Errors

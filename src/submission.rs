@@ -303,7 +303,8 @@ impl Submission {
     ///
     /// Metal calls the handlers of a queue one after another. So one that waits for later work of the queue, be it for a
     /// submission, for a buffer that the work uses or for [room](CommandQueue::command_buffer) in the queue, could wait
-    /// for ever: such waits are [`Error::Deadlock`]. Other queues may be waited for where their work does not wait for
+    /// for ever: such waits are [`Error::Deadlock`]. (Those of a thread that the handler starts are not, and a handler that joins
+    /// such a thread waits for ever.) Other queues may be waited for where their work does not wait for
     /// this queue's in its turn: of that nothing is known here.
     ///
     /// A panic of a handler on Metal's thread ends there.
