@@ -38,6 +38,8 @@ fn wrong_arguments_exit_with_2() {
         &["generate", "x"],
         &["bench"],
         &["generate", "-m", MODEL, "--top-k", "x"],
+        &["stress", "--transfers", "0"],
+        &["stress", "--transfers", "18446744073709551615"],
     ] {
         let output = run(arguments);
         assert_code(&output, 2);
@@ -199,6 +201,10 @@ mod with_a_metal {
             );
             assert!(message.contains(part), "{message}");
         }
+        // Were the prompt made before it is refused, it would take 16 GiB.
+        let output = run(&["bench", "-m", MODEL, "-p", "4294967295"]);
+        assert_code(&output, 1);
+        assert!(text(&output.stderr).contains("4294967295 tokens after 0 exceed the context"));
         let output = run(&["info", "--json", "--device", "7"]);
         assert_code(&output, 2);
         let output = run(&["generate", "-m", MODEL, "--device", "77", "x"]);

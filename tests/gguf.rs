@@ -63,6 +63,17 @@ fn open(bytes: &[u8]) -> Result<Gguf, GgufError> {
     Gguf::open(file.path())
 }
 
+/// Bytes of a file that has room for whatever a header may claim. It takes no room on the disk.
+const SPARSE: u64 = 4 << 40;
+
+/// Opens a file that begins with `bytes` and is zeros up to [`SPARSE`].
+fn open_sparse(bytes: &[u8]) -> Result<Gguf, GgufError> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(bytes).unwrap();
+    file.as_file().set_len(SPARSE).unwrap();
+    Gguf::open(file.path())
+}
+
 fn values() -> Vec<(&'static str, Value)> {
     let nested = vec![
         Array::U32(vec![1, 2]),
@@ -249,6 +260,44 @@ fn counts_beyond_the_file_are_refused_before_anything_is_allocated() {
 }
 
 #[test]
+fn counts_that_a_sparse_file_has_room_for_are_refused_before_anything_is_allocated() {
+    const COUNT: u64 = SPARSE / 64;
+    let entry = || Raw::header(3, 0, 1).string("k");
+    let in_an_array = |depth| (0..depth).fold(entry().u32(9), |raw, _| raw.u32(9).u64(1));
+    let arrays = (0..=12).map(|element| entry().u32(9).u32(element).u64(COUNT));
+    // Each array of the outermost one is refused room or read, before the next.
+    let nested = (0..=7).map(|depth| in_an_array(depth).u32(9).u64(COUNT));
+    let others = [
+        Raw::header(3, COUNT, 0),
+        Raw::header(3, 0, COUNT),
+        entry().u32(8).u64(COUNT),
+        entry().u32(9).u32(8).u64(1).u64(COUNT),
+    ];
+    for raw in arrays.chain(nested).chain(others) {
+        let error = open_sparse(&raw.0).unwrap_err();
+        assert!(matches!(error, GgufError::TooLarge { .. }), "{error}");
+    }
+    for raw in [
+        Raw::header(3, 0, 1).u64(COUNT),
+        Raw::header(3, 1, 0).u64(COUNT),
+    ] {
+        let error = open_sparse(&raw.0).unwrap_err().to_string();
+        assert!(error.contains("65535 are the most"), "{error}");
+    }
+    // Zeros are empty arrays, of which a quarter of the file's bytes would be made.
+    let many = entry()
+        .u32(9)
+        .u32(9)
+        .u64(4)
+        .u32(9)
+        .u64(1 << 22)
+        .bytes(&vec![0; 12 << 22]);
+    let many = many.u32(9).u64(1 << 22);
+    let error = open_sparse(&many.0).unwrap_err();
+    assert!(matches!(error, GgufError::TooLarge { .. }), "{error}");
+}
+
+#[test]
 fn invalid_values_are_named() {
     let nested = (0..10).fold(Raw::header(3, 0, 1).string("k").u32(9), |raw, _| {
         raw.u32(9).u64(1)
@@ -397,6 +446,23 @@ fn the_writer_refuses_what_the_reader_would() {
     assert!(writer.tensor("t", &[33], TensorType::Q4_0).is_err());
     assert!(writer.tensor("t", &[1; 5], TensorType::F32).is_err());
     writer.tensor("t", &[8], TensorType::F32).unwrap();
+    let (bytes, iq1_s) = (TensorType::from_id(24), TensorType::from_id(19));
+    let (bytes, iq1_s) = (bytes.unwrap(), iq1_s.unwrap());
+    for (dimensions, element_type) in [
+        (&[u64::MAX][..], bytes),
+        (&[u64::MAX - 31], bytes),
+        (&[u64::MAX], TensorType::F32),
+        (&[1 << 32, 1 << 32], bytes),
+        // 50 bytes hold 256 weights.
+        (&[256, 1 << 56], iq1_s),
+    ] {
+        let refusal = writer.tensor("u", dimensions, element_type).unwrap_err();
+        assert_eq!(refusal.kind(), std::io::ErrorKind::InvalidInput);
+    }
+    let mut largest = GgufWriter::new();
+    largest.tensor("t", &[u64::MAX], bytes).unwrap();
+    let refusal = largest.tensor("u", &[1], bytes).unwrap_err();
+    assert!(refusal.to_string().contains("overflows"), "{refusal}");
     let short = writer.write(Vec::new(), |_, out| out.write_all(&[0; 31]));
     assert_eq!(short.unwrap_err().kind(), std::io::ErrorKind::InvalidData);
 }

@@ -98,6 +98,22 @@ fn byte_pairs_agree_with_their_reference_for_each_pre_tokenizer() {
 }
 
 #[test]
+fn long_runs_are_encoded_as_short_ones_are() {
+    const LENGTH: usize = 3_000_000;
+    let vectors = vectors();
+    for tokenizer in [byte_pair("llama-bpe", &vectors).unwrap(), shipped()] {
+        for text in [
+            " ".repeat(LENGTH),
+            " ".repeat(LENGTH) + "a",
+            "\t\n".repeat(LENGTH / 2),
+        ] {
+            let tokens = tokenizer.encode_plain(&text).unwrap();
+            assert!(tokenizer.decode(&tokens) == text);
+        }
+    }
+}
+
+#[test]
 fn prompts_begin_as_the_model_wants() {
     let vectors = vectors();
     let bos = vectors.vocabulary.len() as u32;

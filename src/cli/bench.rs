@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use metal_bridge::llama::synthetic::SyntheticModel;
-use metal_bridge::llama::{GenerateOptions, Generation, Model, Session};
+use metal_bridge::llama::{self, GenerateOptions, Generation, Model, Session};
 use serde::Serialize;
 
 use super::failure::Failure;
@@ -121,6 +121,15 @@ impl Drop for Temporary {
 
 fn measure(model: &Model, arguments: &Arguments) -> Result<Report, Failure> {
     let mut session = Session::new(model)?;
+    if arguments.prompt_tokens as usize > session.context() {
+        // Before a list of them takes gigabytes.
+        return Err(llama::Error::ContextExceeded {
+            tokens: arguments.prompt_tokens as usize,
+            position: 0,
+            context: session.context(),
+        }
+        .into());
+    }
     // Any tokens cost the same; these are all different as far as the vocabulary goes.
     let vocabulary = model.config().vocabulary as u32;
     let prompt: Vec<u32> = (0..arguments.prompt_tokens)

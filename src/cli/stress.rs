@@ -1,6 +1,7 @@
 //! `metal-bridge stress`: the scenario that the crate exists for, for as long as asked.
 
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use metal_bridge::stress::{self, Sample};
@@ -16,13 +17,16 @@ pub struct Arguments {
     #[arg(short, long, value_name = "SECONDS", default_value_t = 60)]
     seconds: u64,
     /// Transfers from this many threads with one memory, in place of projections
-    #[arg(short, long, value_name = "THREADS")]
-    transfers: Option<usize>,
+    #[arg(short, long, value_name = "THREADS", value_parser = clap::value_parser!(u16).range(THREADS))]
+    transfers: Option<u16>,
     /// CUDA's calls from this many threads on the first device, in place of projections
     #[cfg(feature = "cuda-runtime")]
-    #[arg(short, long, value_name = "THREADS", conflicts_with = "transfers")]
-    cuda: Option<usize>,
+    #[arg(short, long, value_name = "THREADS", conflicts_with = "transfers", value_parser = clap::value_parser!(u16).range(THREADS))]
+    cuda: Option<u16>,
 }
+
+/// More threads than these are a mistake, and a burden to whatever else the machine does.
+const THREADS: RangeInclusive<i64> = 1..=4096;
 
 /// The least time between two lines.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -33,14 +37,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     if let Some(threads) = arguments.transfers {
         writeln!(out, "transfers of {threads} threads on {}", device.name())?;
-        let report = stress::transfers(&device, threads, duration)?;
+        let report = stress::transfers(&device, threads.into(), duration)?;
         writeln!(out, "{}", report.statistics)?;
         return conclude(&mut out, report.rounds, &report.faults);
     }
     #[cfg(feature = "cuda-runtime")]
     if let Some(threads) = arguments.cuda {
         writeln!(out, "CUDA's calls from {threads} threads")?;
-        let report = stress::cuda(threads, duration)?;
+        let report = stress::cuda(threads.into(), duration)?;
         return conclude(&mut out, report.rounds, &report.faults);
     }
     writeln!(out, "Q, K and V projections on {}", device.name())?;

@@ -73,6 +73,19 @@ pub enum Error {
         /// Bytes of the largest buffer.
         limit: u64,
     },
+    /// The tensors that cannot be used where they lie in the file, since they are not aligned or are larger than the part
+    /// of it that a buffer covers, do not fit into the device's memory.
+    #[error(
+        "with tensor {tensor:?}, copies of tensors take {bytes} bytes, and the device has {limit} for all"
+    )]
+    CopiesTooLarge {
+        /// Name of the tensor that was to be copied next.
+        tensor: String,
+        /// Bytes of all copies.
+        bytes: u64,
+        /// The device's recommended working set, in bytes.
+        limit: u64,
+    },
     /// The keys and values of a session would not fit into the device's memory.
     #[error(
         "the cache for a context of {context} takes {bytes} bytes, and the device has {limit} for all"

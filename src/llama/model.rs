@@ -39,7 +39,7 @@ impl Model {
         Self::from_gguf(device, &open(path.as_ref())?)
     }
 
-    /// Loads the GGUF file at `path` and reads all of it once, so that the first tokens do not wait for the disk.
+    /// Loads the GGUF file at `path` and reads all of its tensors once, so that the first tokens do not wait for the disk.
     /// `progress` is told the bytes read so far, of how many.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Model {
     ) -> Result<Self> {
         let gguf = open(path.as_ref())?;
         let model = Self::from_gguf(device, &gguf)?;
-        gguf.read_through(|read| progress(read, gguf.file_size()));
+        gguf.read_through(|read| progress(read, gguf.used_size()));
         Ok(model)
     }
 

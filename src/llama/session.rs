@@ -100,7 +100,9 @@ impl Session {
             capacity: context,
             head_size: config.head_dim,
         };
-        let bytes = (2 * shape.bytes()? as u64).saturating_mul(config.layers as u64);
+        let bytes = (shape.bytes()? as u64)
+            .saturating_mul(2)
+            .saturating_mul(config.layers as u64);
         let limit = device.limits().recommended_max_working_set_size;
         if bytes > limit {
             return Err(Error::CacheTooLarge {

@@ -92,6 +92,8 @@ struct Loader<'a> {
     device: &'a Device,
     gguf: &'a Gguf,
     windows: Vec<Window>,
+    /// Bytes of tensors that were copied.
+    copied: u64,
     used: BTreeSet<&'a str>,
 }
 
@@ -101,6 +103,7 @@ impl<'a> Loader<'a> {
             device,
             gguf,
             windows: Vec::new(),
+            copied: 0,
             used: BTreeSet::new(),
         };
         let limit = device.limits().max_buffer_length;
@@ -196,7 +199,7 @@ impl<'a> Loader<'a> {
 
     /// The buffer that holds a tensor, and where in it: the mapped file, or a copy where the file's alignment is too
     /// small for the kernels or the tensor larger than a buffer over it may be.
-    fn place(&self, tensor: &TensorInfo) -> Result<(Buffer, usize)> {
+    fn place(&mut self, tensor: &TensorInfo) -> Result<(Buffer, usize)> {
         let end = tensor.offset() + tensor.byte_len();
         let window = self
             .windows
@@ -208,13 +211,20 @@ impl<'a> Loader<'a> {
                 (tensor.offset() - window.start) as usize,
             )),
             _ => {
-                let (bytes, limit) = (tensor.byte_len(), self.device.limits().max_buffer_length);
-                if bytes > limit {
-                    let tensor = tensor.name().to_owned();
+                let (bytes, limits) = (tensor.byte_len(), self.device.limits());
+                if bytes > limits.max_buffer_length {
                     return Err(Error::TensorTooLarge {
-                        tensor,
+                        tensor: tensor.name().to_owned(),
                         bytes,
-                        limit,
+                        limit: limits.max_buffer_length,
+                    });
+                }
+                self.copied = self.copied.saturating_add(bytes);
+                if self.copied > limits.recommended_max_working_set_size {
+                    return Err(Error::CopiesTooLarge {
+                        tensor: tensor.name().to_owned(),
+                        bytes: self.copied,
+                        limit: limits.recommended_max_working_set_size,
                     });
                 }
                 let bytes = self.gguf.tensor_bytes(tensor)?;

@@ -10,6 +10,7 @@ mod projection;
 mod random;
 mod rounds;
 mod scenario;
+mod threads;
 mod transfers;
 
 use std::thread;

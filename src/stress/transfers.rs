@@ -1,11 +1,11 @@
 //! Transfers from many threads at once, with one memory.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
+use super::threads::on_threads;
 use super::{rounds, settle};
 use crate::device::Device;
-use crate::error::{Error, Failure, Result};
+use crate::error::Result;
 use crate::memory::{ArenaOptions, Memory, Statistics};
 use crate::statistics::LiveObjects;
 
@@ -29,7 +29,7 @@ pub struct TransferReport {
 /// Whatever a transfer fails with. Wrong bytes and objects that are left are no errors but [`TransferReport::faults`].
 pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<TransferReport> {
     let before = Device::live_objects();
-    let end = Instant::now() + duration;
+    let start = Instant::now();
     let (mut rounds, mut faults) = (0, Vec::new());
     let statistics = {
         let memory = Memory::new(device)?;
@@ -41,23 +41,14 @@ pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<
                 _ => shared.clone(),
             };
             let (mut rounds, mut wrong) = (0, 0);
-            while rounds < rounds::FORMS || Instant::now() < end {
+            while rounds < rounds::FORMS || start.elapsed() < duration {
                 let seed = number * 1_000_003 + rounds as usize;
                 wrong += usize::from(!rounds::run(&own, &arena, seed)?);
                 rounds += 1;
             }
             Ok((rounds, wrong))
         };
-        let work = &work;
-        let ended: Vec<Result<(u64, usize)>> = thread::scope(|scope| {
-            let started: Vec<_> = (0..threads)
-                .map(|number| scope.spawn(move || work(number)))
-                .collect();
-            let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-                thread.join().unwrap_or_else(|_| Err(panicked()))
-            };
-            started.into_iter().map(join).collect()
-        });
+        let ended = on_threads(threads, work, || ());
         for (number, result) in ended.into_iter().enumerate() {
             let (count, wrong) = result?;
             rounds += count;
@@ -75,11 +66,6 @@ pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<
         statistics,
         faults,
     })
-}
-
-fn panicked() -> Error {
-    let why = "a thread of transfers panicked";
-    Error::Internal(Failure::new("stress::transfers", why))
 }
 
 fn left_behind(before: &LiveObjects) -> Option<String> {

@@ -35,6 +35,28 @@ pub enum GgufError {
         /// Bytes from there to the end of the file.
         available: u64,
     },
+    /// A header that takes more memory than any model's needs: a sparse file of a few bytes can claim terabytes.
+    #[error(
+        "{what} at byte {offset} takes {needed} bytes of memory, beside what was read before; headers may take {limit}"
+    )]
+    TooLarge {
+        /// What was being read.
+        what: String,
+        /// Where it starts.
+        offset: u64,
+        /// Bytes of memory that it takes.
+        needed: u64,
+        /// The most that a header may take.
+        limit: u64,
+    },
+    /// There is no memory for something of the file.
+    #[error("there is no memory for {what}, which takes {bytes} bytes")]
+    OutOfMemory {
+        /// What was to be read.
+        what: String,
+        /// Bytes of memory that it takes.
+        bytes: u64,
+    },
     /// A value that the format does not allow.
     #[error("{what} at byte {offset}: {reason}")]
     Invalid {

@@ -8,7 +8,9 @@
 //! `SIGBUS`, as for every memory-mapped file.)
 
 mod error;
+mod header;
 mod reader;
+mod room;
 mod tensor;
 mod value;
 mod writer;
@@ -41,17 +43,17 @@ impl Gguf {
     ///
     /// # Errors
     ///
-    /// Every way in which the file is not a sound GGUF file, named; memory is only allocated for what the file has
-    /// bytes for.
+    /// Every way in which the file is not a sound GGUF file, named. Memory is only allocated for what the file has bytes
+    /// for, and no more than 256 MiB for all of its header: [`GgufError::TooLarge`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, GgufError> {
         let file = File::open(path)?;
         let file_size = file.metadata()?.len();
-        let header = reader::read_header(&file, file_size)?;
+        let header = header::read_header(&file, file_size)?;
         let map = Arc::new(MmapOptions::new().map_raw_read_only(&file)?);
         if (map.len() as u64) < file_size {
             return Err(std::io::Error::other("the file shrank while it was read").into());
         }
-        let mut by_name: Vec<usize> = (0..header.tensors.len()).collect();
+        let mut by_name = room::collected("index of tensors", 0..header.tensors.len())?;
         by_name.sort_unstable_by_key(|&index| header.tensors[index].name());
         Ok(Self {
             version: header.version,
@@ -116,7 +118,8 @@ impl Gguf {
     ///
     /// # Errors
     ///
-    /// [`GgufError::TensorOutOfRange`] if `tensor` is from another file and does not fit into this one.
+    /// [`GgufError::TensorOutOfRange`] if `tensor` is from another file and does not fit into this one,
+    /// [`GgufError::OutOfMemory`].
     pub fn tensor_bytes(&self, tensor: &TensorInfo) -> Result<Vec<u8>, GgufError> {
         let end = tensor.offset.saturating_add(tensor.byte_len);
         if end > self.file_size() {
@@ -127,23 +130,35 @@ impl Gguf {
                 file_size: self.file_size(),
             });
         }
-        let mut bytes = vec![0; tensor.byte_len as usize];
+        let length = tensor.byte_len as usize;
+        let mut bytes: Vec<u8> =
+            room::with_room(length, || format!("a copy of tensor {:?}", tensor.name))?;
         // SAFETY: the range lies in the map (checked above, and `map.len()` fits usize), which lives as long as
-        // `self`; `bytes` is fresh memory of the same length. No reference to the map is made.
+        // `self`; `bytes` has fresh memory for as many, all of which is written. No reference to the map is made.
         unsafe {
             let source = self.map.as_ptr().add(tensor.offset as usize);
-            std::ptr::copy_nonoverlapping(source, bytes.as_mut_ptr(), bytes.len());
+            std::ptr::copy_nonoverlapping(source, bytes.as_mut_ptr(), length);
+            bytes.set_len(length);
         }
         Ok(bytes)
     }
 
-    /// Touches every page of the file in order, so that it is in memory; `progress` is told the bytes touched so far.
+    /// One past the last byte of the tensors' data: what follows it, nobody uses.
+    pub(crate) fn used_size(&self) -> u64 {
+        let ends = self.tensors.iter().map(|t| t.offset + t.byte_len);
+        ends.max().unwrap_or(0)
+    }
+
+    /// Touches every page of the tensors in order, so that they are in memory; `progress` is told the bytes touched so
+    /// far.
     pub(crate) fn read_through(&self, mut progress: impl FnMut(u64)) {
         /// The smallest page of any system.
         const PAGE: usize = 4096;
         const STEP: usize = 16 << 20;
-        for start in (0..self.map.len()).step_by(STEP) {
-            let end = (start + STEP).min(self.map.len());
+        // Opening the file has checked that the tensors lie in the map.
+        let size = self.used_size() as usize;
+        for start in (0..size).step_by(STEP) {
+            let end = (start + STEP).min(size);
             for offset in (start..end).step_by(PAGE) {
                 // SAFETY: the offset lies in the map, which lives as long as `self`. A volatile read is not left out
                 // for being unused, and makes no reference.

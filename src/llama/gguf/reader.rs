@@ -1,163 +1,45 @@
-//! Reads a GGUF header. Every length is compared with what is left of the file before anything is allocated for it.
+//! [`Reader`]: reads the values of a GGUF header. It compares every length with what is left of the file, and with what is
+//! left of the memory that a header may take, before it allocates anything: a sparse file has as many bytes as it likes.
 
 use std::io::{BufRead, BufReader, Read};
 
 use super::error::GgufError;
+use super::room::with_room;
 use super::tensor::{MAX_DIMENSIONS, TensorInfo, TensorType};
 use super::value::{Array, StringArray, Value, type_id, type_name};
 
 /// Arrays of arrays deeper than this are refused: nothing writes them, and each level costs stack.
 const MAX_ARRAY_DEPTH: u32 = 8;
-/// Fewest bytes of a metadata entry: length of an empty key, type, a one-byte value.
-const MIN_ENTRY_BYTES: u64 = 8 + 4 + 1;
-/// Fewest bytes of a tensor's entry: length of an empty name, dimension count, type, offset.
-const MIN_TENSOR_BYTES: u64 = 8 + 4 + 4 + 8;
-/// Alignment of tensor data where the file does not say.
-pub(super) const DEFAULT_ALIGNMENT: u64 = 32;
-/// Where a file says it.
-pub(super) const ALIGNMENT_KEY: &str = "general.alignment";
-
-/// All that precedes the tensors' data.
-pub(super) struct Header {
-    pub version: u32,
-    pub alignment: u64,
-    pub metadata: Vec<(Box<str>, Value)>,
-    pub tensors: Vec<TensorInfo>,
-}
-
-/// Reads and checks the header of a file of `file_size` bytes.
-pub(super) fn read_header(reader: impl Read, file_size: u64) -> Result<Header, GgufError> {
-    let mut cursor = Cursor {
-        inner: BufReader::with_capacity(1 << 16, reader),
-        position: 0,
-        file_size,
-    };
-    let version = cursor.magic_and_version()?;
-    let tensor_count = cursor.u64("tensor count")?;
-    let entry_count = cursor.u64("metadata count")?;
-    cursor.room(tensor_count, MIN_TENSOR_BYTES, || "list of tensors".into())?;
-    let entry_count = cursor.room(entry_count, MIN_ENTRY_BYTES, || "list of metadata".into())?;
-
-    let mut metadata = Vec::with_capacity(entry_count);
-    for index in 0..entry_count {
-        let key = cursor.string(&|| format!("metadata key {index}"))?;
-        let value = cursor.value(&key)?;
-        metadata.push((key.into_boxed_str(), value));
-    }
-    refuse_duplicates("metadata key", metadata.iter().map(|(key, _)| &**key))?;
-    let alignment = alignment(&metadata, cursor.position)?;
-
-    let tensor_count = cursor.room(tensor_count, MIN_TENSOR_BYTES, || "list of tensors".into())?;
-    let mut tensors = Vec::with_capacity(tensor_count);
-    for index in 0..tensor_count {
-        tensors.push(cursor.tensor(index)?);
-    }
-    refuse_duplicates("tensor", tensors.iter().map(TensorInfo::name))?;
-    place_tensors(&mut tensors, cursor.position, alignment, file_size)?;
-    Ok(Header {
-        version,
-        alignment,
-        metadata,
-        tensors,
-    })
-}
-
-fn alignment(metadata: &[(Box<str>, Value)], offset: u64) -> Result<u64, GgufError> {
-    let Some((_, value)) = metadata.iter().find(|(key, _)| &**key == ALIGNMENT_KEY) else {
-        return Ok(DEFAULT_ALIGNMENT);
-    };
-    match *value {
-        Value::U32(alignment) if alignment.is_power_of_two() => Ok(alignment.into()),
-        Value::U32(alignment) => Err(GgufError::Invalid {
-            what: format!("metadata key {ALIGNMENT_KEY:?}"),
-            offset,
-            reason: format!("{alignment} is not a power of two"),
-        }),
-        ref other => Err(GgufError::WrongType {
-            key: ALIGNMENT_KEY.into(),
-            expected: "u32",
-            found: other.type_name(),
-        }),
-    }
-}
-
-fn refuse_duplicates<'a>(
-    what: &'static str,
-    names: impl Iterator<Item = &'a str>,
-) -> Result<(), GgufError> {
-    let mut names: Vec<&str> = names.collect();
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(GgufError::Duplicate {
-            what,
-            name: pair[0].to_owned(),
-        }),
-        None => Ok(()),
-    }
-}
-
-/// Turns offsets from the data section into offsets from the start of the file, and checks that no tensor lies
-/// outside of the file or on another one.
-fn place_tensors(
-    tensors: &mut [TensorInfo],
-    header_end: u64,
-    alignment: u64,
-    file_size: u64,
-) -> Result<(), GgufError> {
-    let invalid = |tensor: &TensorInfo, reason: String| GgufError::Invalid {
-        what: format!("offset of tensor {:?}", tensor.name),
-        offset: header_end,
-        reason,
-    };
-    let data_start = header_end.next_multiple_of(alignment);
-    for tensor in &mut *tensors {
-        if tensor.offset % alignment != 0 {
-            let reason = format!(
-                "{} is not a multiple of the alignment {alignment}",
-                tensor.offset
-            );
-            return Err(invalid(tensor, reason));
-        }
-        let start = data_start.checked_add(tensor.offset);
-        let end = start.and_then(|start| start.checked_add(tensor.byte_len));
-        let (Some(start), Some(end)) = (start, end) else {
-            return Err(invalid(tensor, format!("{} overflows", tensor.offset)));
-        };
-        if end > file_size {
-            return Err(GgufError::TensorOutOfRange {
-                tensor: tensor.name.to_string(),
-                start,
-                end,
-                file_size,
-            });
-        }
-        tensor.offset = start;
-    }
-    let mut by_offset: Vec<&TensorInfo> = tensors.iter().collect();
-    by_offset.sort_unstable_by_key(|tensor| tensor.offset);
-    for pair in by_offset.windows(2) {
-        if pair[0].offset + pair[0].byte_len > pair[1].offset {
-            return Err(GgufError::TensorOverlap {
-                first: pair[0].name.to_string(),
-                second: pair[1].name.to_string(),
-                offset: pair[1].offset,
-            });
-        }
-    }
-    Ok(())
-}
-
+/// The most memory that a header may take: some ten times what the largest vocabularies do.
+const MAX_MEMORY: u64 = 256 << 20;
+/// The most bytes of a metadata key, which the format limits, and of a tensor's name: both are repeated in errors.
+const MAX_NAME_BYTES: u64 = 65_535;
+/// Fewest bytes of an array in an array: type, count.
+const MIN_ARRAY_BYTES: u64 = 4 + 8;
 /// What is being read, made into words only when something is wrong with it.
-type What<'a> = &'a dyn Fn() -> String;
+pub(super) type What<'a> = &'a dyn Fn() -> String;
 
-struct Cursor<R> {
+pub(super) struct Reader<R> {
     inner: BufReader<R>,
-    position: u64,
+    /// Bytes read so far.
+    pub(super) position: u64,
     file_size: u64,
+    /// What is left of [`MAX_MEMORY`].
+    memory: u64,
 }
 
-impl<R: Read> Cursor<R> {
-    fn magic_and_version(&mut self) -> Result<u32, GgufError> {
+impl<R: Read> Reader<R> {
+    /// Reads a file of `file_size` bytes from its start.
+    pub(super) fn new(file: R, file_size: u64) -> Self {
+        Self {
+            inner: BufReader::with_capacity(1 << 16, file),
+            position: 0,
+            file_size,
+            memory: MAX_MEMORY,
+        }
+    }
+
+    pub(super) fn magic_and_version(&mut self) -> Result<u32, GgufError> {
         let mut magic = Vec::with_capacity(4);
         self.inner.by_ref().take(4).read_to_end(&mut magic)?;
         self.position = magic.len() as u64;
@@ -184,17 +66,39 @@ impl<R: Read> Cursor<R> {
     }
 
     /// Checks that `count` things of at least `bytes` each fit into the rest of the file.
-    fn room(&self, count: u64, bytes: u64, what: impl Fn() -> String) -> Result<usize, GgufError> {
+    pub(super) fn room(&self, count: u64, bytes: u64, what: What) -> Result<(), GgufError> {
         let needed = count.saturating_mul(bytes);
-        match usize::try_from(count) {
-            Ok(count) if needed <= self.available() => Ok(count),
-            _ => Err(GgufError::Truncated {
+        if needed <= self.available() {
+            return Ok(());
+        }
+        Err(GgufError::Truncated {
+            what: what(),
+            offset: self.position,
+            needed,
+            available: self.available(),
+        })
+    }
+
+    /// An empty list with room for `count` elements, each of which takes at least `bytes` bytes in the file.
+    pub(super) fn list<T>(
+        &mut self,
+        count: u64,
+        bytes: u64,
+        what: What,
+    ) -> Result<Vec<T>, GgufError> {
+        self.room(count, bytes, what)?;
+        let needed = count.saturating_mul(size_of::<T>() as u64);
+        let Some(left) = self.memory.checked_sub(needed) else {
+            return Err(GgufError::TooLarge {
                 what: what(),
                 offset: self.position,
                 needed,
-                available: self.available(),
-            }),
-        }
+                limit: MAX_MEMORY,
+            });
+        };
+        self.memory = left;
+        // What the memory has room for, an address has bits for.
+        with_room(count as usize, what)
     }
 
     fn fill(&mut self, into: &mut [u8], what: What) -> Result<(), GgufError> {
@@ -210,14 +114,30 @@ impl<R: Read> Cursor<R> {
         Ok(bytes)
     }
 
-    fn u64(&mut self, what: &str) -> Result<u64, GgufError> {
+    pub(super) fn u64(&mut self, what: &str) -> Result<u64, GgufError> {
         Ok(u64::from_le_bytes(self.bytes(&|| what.into())?))
     }
 
     fn string(&mut self, what: What) -> Result<String, GgufError> {
         let length = u64::from_le_bytes(self.bytes(what)?);
+        self.text(length, what)
+    }
+
+    /// A string that errors repeat.
+    pub(super) fn name(&mut self, what: What) -> Result<String, GgufError> {
+        let length = u64::from_le_bytes(self.bytes(what)?);
+        if length > MAX_NAME_BYTES {
+            self.room(length, 1, what)?;
+            let reason = format!("a name of {length} bytes, {MAX_NAME_BYTES} are the most");
+            return Err(self.invalid(what, reason));
+        }
+        self.text(length, what)
+    }
+
+    fn text(&mut self, length: u64, what: What) -> Result<String, GgufError> {
         let offset = self.position;
-        let mut bytes = vec![0; self.room(length, 1, what)?];
+        let mut bytes = self.list(length, 1, what)?;
+        bytes.resize(length as usize, 0);
         self.fill(&mut bytes, what)?;
         String::from_utf8(bytes).map_err(|error| GgufError::Invalid {
             what: what(),
@@ -226,7 +146,7 @@ impl<R: Read> Cursor<R> {
         })
     }
 
-    fn value(&mut self, key: &str) -> Result<Value, GgufError> {
+    pub(super) fn value(&mut self, key: &str) -> Result<Value, GgufError> {
         let what: What = &|| format!("value of metadata key {key:?}");
         let id = u32::from_le_bytes(self.bytes(what)?);
         Ok(match id {
@@ -262,18 +182,19 @@ impl<R: Read> Cursor<R> {
             type_id::I64 => Array::I64(self.scalars(count, what)?),
             type_id::F64 => Array::F64(self.scalars(count, what)?),
             type_id::BOOL => {
-                let count = self.room(count, 1, what)?;
-                Array::Bool(
-                    (0..count)
-                        .map(|_| self.boolean(what))
-                        .collect::<Result<_, _>>()?,
-                )
+                let mut list = self.list(count, 1, what)?;
+                for _ in 0..count {
+                    list.push(self.boolean(what)?);
+                }
+                Array::Bool(list)
             }
             type_id::STRING => Array::String(self.strings(count, what)?),
             type_id::ARRAY if depth < MAX_ARRAY_DEPTH => {
-                let count = self.room(count, 4 + 8, what)?;
-                let elements = (0..count).map(|_| self.array(what, depth + 1));
-                Array::Array(elements.collect::<Result<_, _>>()?)
+                let mut list = self.list(count, MIN_ARRAY_BYTES, what)?;
+                for _ in 0..count {
+                    list.push(self.array(what, depth + 1)?);
+                }
+                Array::Array(list)
             }
             type_id::ARRAY => {
                 let reason = format!("arrays nested more than {MAX_ARRAY_DEPTH} deep");
@@ -284,9 +205,19 @@ impl<R: Read> Cursor<R> {
     }
 
     fn strings(&mut self, count: u64, what: What) -> Result<StringArray, GgufError> {
-        let mut strings = StringArray::default();
-        for index in 0..self.room(count, 8, what)? {
-            strings.push(&self.string(&|| format!("element {index} of {}", what()))?);
+        let mut strings = StringArray {
+            text: String::new(),
+            ends: self.list(count, 8, what)?,
+        };
+        for index in 0..count {
+            let what: What = &|| format!("element {index} of {}", what());
+            let string = self.string(what)?;
+            let room = strings.text.try_reserve(string.len());
+            room.map_err(|_| GgufError::OutOfMemory {
+                what: what(),
+                bytes: (strings.text.len() + string.len()) as u64,
+            })?;
+            strings.push(&string);
         }
         Ok(strings)
     }
@@ -308,8 +239,8 @@ impl<R: Read> Cursor<R> {
     }
 
     fn scalars<T: Scalar>(&mut self, count: u64, what: What) -> Result<Vec<T>, GgufError> {
-        let count = self.room(count, size_of::<T>() as u64, what)?;
-        let mut scalars = Vec::with_capacity(count);
+        let mut scalars = self.list(count, size_of::<T>() as u64, what)?;
+        let count = count as usize;
         while scalars.len() < count {
             let ready = self.inner.fill_buf()?;
             let whole = (ready.len() / size_of::<T>()).min(count - scalars.len());
@@ -328,8 +259,8 @@ impl<R: Read> Cursor<R> {
         Ok(scalars)
     }
 
-    fn tensor(&mut self, index: usize) -> Result<TensorInfo, GgufError> {
-        let name = self.string(&|| format!("name of tensor {index}"))?;
+    pub(super) fn tensor(&mut self, index: u64) -> Result<TensorInfo, GgufError> {
+        let name = self.name(&|| format!("name of tensor {index}"))?;
         let what: What = &|| format!("entry of tensor {name:?}");
         let dimension_count: u32 = self.scalar(what)?;
         if dimension_count as usize > MAX_DIMENSIONS {
@@ -378,12 +309,16 @@ pub(super) fn byte_len(dimensions: &[u64], element_type: TensorType) -> Result<u
             "rows of {columns} weights are not whole {element_type} blocks of {block}"
         ));
     }
-    let rows = dimensions
-        .iter()
-        .skip(1)
-        .try_fold(1u64, |product, &d| product.checked_mul(d));
+    let product = |all: &[u64]| {
+        all.iter()
+            .try_fold(1u64, |product, &d| product.checked_mul(d))
+    };
+    let rows = product(dimensions.get(1..).unwrap_or_default());
     let bytes = rows.and_then(|rows| element_type.row_bytes(columns)?.checked_mul(rows));
-    bytes.ok_or_else(|| format!("shape {dimensions:?} overflows"))
+    // A block can have more weights than bytes.
+    bytes
+        .filter(|_| product(dimensions).is_some())
+        .ok_or_else(|| format!("shape {dimensions:?} overflows"))
 }
 
 /// Numbers as the file stores them.

@@ -47,8 +47,8 @@ pub enum Array {
 /// An array of strings in two allocations instead of one a string: vocabularies have a hundred thousand of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StringArray {
-    text: String,
-    ends: Vec<usize>,
+    pub(super) text: String,
+    pub(super) ends: Vec<usize>,
 }
 
 impl StringArray {

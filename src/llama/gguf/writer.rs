@@ -1,8 +1,9 @@
 //! Writes GGUF files.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
-use super::reader::{ALIGNMENT_KEY, DEFAULT_ALIGNMENT, byte_len};
+use super::header::{ALIGNMENT_KEY, DEFAULT_ALIGNMENT};
+use super::reader::byte_len;
 use super::tensor::{MAX_DIMENSIONS, TensorInfo, TensorType};
 use super::value::{Array, Value};
 
@@ -73,7 +74,8 @@ impl GgufWriter {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::InvalidInput`] if there are more than four dimensions, or rows are not whole blocks.
+    /// [`io::ErrorKind::InvalidInput`] if there are more than four dimensions, if rows are not whole blocks, or if the
+    /// tensor would lie past the largest offset that a file can have.
     pub fn tensor(
         &mut self,
         name: &str,
@@ -92,9 +94,12 @@ impl GgufWriter {
         let byte_len = byte_len(dimensions, element_type).map_err(invalid)?;
         let mut padded = [1; MAX_DIMENSIONS];
         padded[..dimensions.len()].copy_from_slice(dimensions);
-        let offset = self.tensors.last().map_or(0, |t| {
-            (t.offset + t.byte_len).next_multiple_of(self.alignment)
-        });
+        let last = self.tensors.last();
+        let end = last.map_or(Some(0), |last| last.offset.checked_add(last.byte_len));
+        let offset = end
+            .and_then(|end| end.checked_next_multiple_of(self.alignment))
+            .filter(|offset| offset.checked_add(byte_len).is_some())
+            .ok_or_else(|| invalid("its place in the file overflows".into()))?;
         self.tensors.push(TensorInfo {
             name: name.into(),
             dimensions: padded,
@@ -221,7 +226,7 @@ struct Counted<W> {
 impl<W: Write> Counted<W> {
     fn pad(&mut self, alignment: u64) -> io::Result<()> {
         let padding = self.count.next_multiple_of(alignment) - self.count;
-        self.write_all(&vec![0; padding as usize])
+        io::copy(&mut io::repeat(0).take(padding), self).map(drop)
     }
 }
 

@@ -35,7 +35,7 @@ impl BytePair {
                 "{MERGES} is not an array of strings"
             )));
         };
-        let mut merges = HashMap::with_capacity(list.len());
+        let mut merges = HashMap::new();
         for (rank, merge) in (0u32..).zip(list.iter()) {
             // The first character is never the separator.
             let first = merge.chars().next().map_or(0, char::len_utf8);
@@ -73,7 +73,7 @@ impl BytePair {
         text: &str,
         tokens: &mut Vec<u32>,
     ) -> Result<(), TokenizerError> {
-        for word in self.pre_tokenizer.split(text)? {
+        for word in self.pre_tokenizer.split(text) {
             if self.pre_tokenizer.whole_words {
                 let spelt: String = word.bytes().map(byte_to_char).collect();
                 if let Some(id) = vocabulary.spelt(&spelt) {

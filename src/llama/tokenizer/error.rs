@@ -24,7 +24,4 @@ pub enum TokenizerError {
         /// The byte.
         byte: u8,
     },
-    /// The text could not be split into words within the matcher's limits.
-    #[error("the text cannot be split into words: {0}")]
-    Split(String),
 }

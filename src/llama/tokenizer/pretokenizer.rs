@@ -1,6 +1,6 @@
 //! Splits a text into the words within which byte pairs are merged.
 
-use fancy_regex::Regex;
+use regex::Regex;
 
 use super::error::TokenizerError;
 
@@ -8,13 +8,18 @@ use super::error::TokenizerError;
 struct Rule {
     /// Values of `tokenizer.ggml.pre`.
     names: &'static [&'static str],
-    /// Applied one after the other: each splits the pieces that the one before has left, at its matches' ends.
+    /// As the families' authors wrote them. Applied one after the other: each splits the pieces that the one before has
+    /// left, at its matches' ends.
     patterns: &'static [&'static str],
     /// A word that is a token as a whole is not merged from its parts.
     whole_words: bool,
     /// Begins with the begin token unless the file says otherwise.
     add_bos: bool,
 }
+
+/// How patterns end that split white space too: a run of it, but for the last character where a word follows. A look-ahead
+/// takes a backtracking matcher, whose time and memory have no bound; [`Pattern`] does the same without.
+const WHITE_SPACE: &str = r"|\s+(?!\S)|\s+";
 
 const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 
@@ -124,60 +129,174 @@ const RULES: &[Rule] = &[
 /// The splitting that a model was trained with.
 #[derive(Debug)]
 pub(super) struct PreTokenizer {
-    patterns: Vec<Regex>,
+    patterns: Vec<Pattern>,
     /// A word that is a token as a whole is not merged from its parts.
     pub whole_words: bool,
     /// Begins with the begin token unless the file says otherwise.
     pub add_bos: bool,
 }
 
+/// One pattern of a [`Rule`], in time and memory that grow with the text.
+#[derive(Debug)]
+struct Pattern {
+    /// Without [`WHITE_SPACE`].
+    words: Regex,
+    /// Whether the pattern ends in [`WHITE_SPACE`]. Such a pattern has a branch for every character that is not white
+    /// space, so all that lies between two words is white space; and no word but one of line ends begins with two
+    /// characters of white space, so the first word found is the one that the whole pattern comes to.
+    splits_white_space: bool,
+}
+
 impl PreTokenizer {
     /// The one that `tokenizer.ggml.pre` names.
     pub fn named(name: &str) -> Result<Self, TokenizerError> {
+        let unsupported = || TokenizerError::UnsupportedPreTokenizer(name.to_owned());
         let rule = RULES.iter().find(|rule| rule.names.contains(&name));
-        let rule = rule.ok_or_else(|| TokenizerError::UnsupportedPreTokenizer(name.to_owned()))?;
-        let patterns = rule.patterns.iter().map(|pattern| Regex::new(pattern));
+        let rule = rule.ok_or_else(unsupported)?;
+        let patterns = rule.patterns.iter().map(|pattern| Pattern::new(pattern));
         Ok(Self {
-            patterns: patterns.collect::<Result<_, _>>().map_err(split_error)?,
+            // A test compiles them all.
+            patterns: patterns
+                .collect::<Result<_, _>>()
+                .map_err(|_| unsupported())?,
             whole_words: rule.whole_words,
             add_bos: rule.add_bos,
         })
     }
 
     /// The words of `text`, in order and without gaps.
-    pub fn split<'a>(&self, text: &'a str) -> Result<Vec<&'a str>, TokenizerError> {
+    pub fn split<'a>(&self, text: &'a str) -> Vec<&'a str> {
         let mut pieces = vec![text];
         for pattern in &self.patterns {
             let mut split = Vec::with_capacity(pieces.len());
             for piece in pieces {
-                split_piece(pattern, piece, &mut split)?;
+                pattern.split(piece, &mut split);
             }
             pieces = split;
         }
-        Ok(pieces)
+        pieces
     }
 }
 
-/// Appends the matches in `piece`, and what lies between them, each as a piece of its own.
-fn split_piece<'a>(
-    pattern: &Regex,
-    piece: &'a str,
-    split: &mut Vec<&'a str>,
-) -> Result<(), TokenizerError> {
-    let mut end = 0;
-    for found in pattern.find_iter(piece) {
-        let found = found.map_err(split_error)?;
-        split.extend(
-            [&piece[end..found.start()], found.as_str()]
-                .into_iter()
-                .filter(|s| !s.is_empty()),
-        );
-        end = found.end();
+impl Pattern {
+    fn new(pattern: &str) -> Result<Self, regex::Error> {
+        let words = pattern.strip_suffix(WHITE_SPACE);
+        Ok(Self {
+            words: Regex::new(words.unwrap_or(pattern))?,
+            splits_white_space: words.is_some(),
+        })
     }
-    split.extend(Some(&piece[end..]).filter(|s| !s.is_empty()));
-    Ok(())
+
+    /// Appends the matches in `piece`, and what lies between them, each as a piece of its own.
+    fn split<'a>(&self, piece: &'a str, split: &mut Vec<&'a str>) {
+        let mut end = 0;
+        for found in self.words.find_iter(piece) {
+            self.split_gap(&piece[end..found.start()], found.as_str(), split);
+            split.push(found.as_str());
+            end = found.end();
+        }
+        self.split_gap(&piece[end..], "", split);
+    }
+
+    /// Appends what lies before `next`.
+    fn split_gap<'a>(&self, gap: &'a str, next: &str, split: &mut Vec<&'a str>) {
+        let a_word_follows = next.starts_with(|c: char| !c.is_whitespace());
+        let last = gap.chars().next_back().map_or(0, char::len_utf8);
+        let parts = if self.splits_white_space && a_word_follows {
+            gap.split_at(gap.len() - last)
+        } else {
+            (gap, "")
+        };
+        split.extend([parts.0, parts.1].into_iter().filter(|s| !s.is_empty()));
+    }
 }
 
-fn split_error(error: fancy_regex::Error) -> TokenizerError {
-    TokenizerError::Split(error.to_string())
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// With the patterns as they are written, by a matcher that backtracks.
+    fn split_plainly<'a>(rule: &Rule, text: &'a str) -> Vec<&'a str> {
+        let mut pieces = vec![text];
+        for pattern in rule.patterns {
+            let pattern = fancy_regex::Regex::new(pattern).unwrap();
+            let mut split = Vec::new();
+            for piece in pieces {
+                let mut end = 0;
+                for found in pattern.find_iter(piece) {
+                    let found = found.unwrap();
+                    split.extend([&piece[end..found.start()], found.as_str()]);
+                    end = found.end();
+                }
+                split.push(&piece[end..]);
+            }
+            split.retain(|piece| !piece.is_empty());
+            pieces = split;
+        }
+        pieces
+    }
+
+    /// Texts of what the patterns tell apart, close together.
+    fn texts() -> impl Strategy<Value = String> {
+        const PIECES: &[&str] = &[
+            " ", " ", "  ", "\t", "\n", "\r\n", "\u{a0}", "\u{2003}", "\u{85}", "a", "Bc", "é",
+            "字", "ǅ", "ʰ", "\u{301}", "1", "23", "٣", "Ⅷ", "'", "'s", "'LL", "'Re", ".", "$", "`",
+            "/", "🦀", "\u{0}", "_",
+        ];
+        let piece = prop_oneof![
+            9 => prop::sample::select(PIECES).prop_map(str::to_owned),
+            1 => any::<char>().prop_map(String::from),
+        ];
+        prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn the_words_are_those_of_the_patterns_as_written(text in texts()) {
+            for rule in RULES {
+                let words = PreTokenizer::named(rule.names[0]).unwrap().split(&text);
+                prop_assert_eq!(words, split_plainly(rule, &text), "{}", rule.names[0]);
+            }
+        }
+    }
+
+    #[test]
+    fn long_runs_are_split_as_short_ones_are() {
+        const LENGTH: usize = 3_000_000;
+        for rule in RULES {
+            let pre_tokenizer = PreTokenizer::named(rule.names[0]).unwrap();
+            for (run, end) in [
+                (" ", ""),
+                (" ", "a"),
+                ("\n", "a"),
+                ("a", " "),
+                (".", "a"),
+                ("\t\n", "1"),
+            ] {
+                let lengths = |text: &str| -> Vec<usize> {
+                    pre_tokenizer
+                        .split(text)
+                        .into_iter()
+                        .map(str::len)
+                        .collect()
+                };
+                let text = run.repeat(LENGTH / run.len()) + end;
+                let short = lengths(&(run.repeat(30) + end));
+                let long = lengths(&text);
+                let is_one_word = short.iter().filter(|&&length| length > 3).count() == 1;
+                let name = rule.names[0];
+                assert_eq!(long.iter().sum::<usize>(), text.len(), "{name}: {run:?}");
+                if is_one_word {
+                    assert_eq!(long.len(), short.len(), "{name}: {run:?}");
+                } else {
+                    assert_eq!(
+                        long.len() - end.len(),
+                        (short.len() - end.len()) * LENGTH / 30 / run.len()
+                    );
+                }
+            }
+        }
+    }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use self::handles::{Module, Stream, check};
 use self::program::Program;
+use super::threads::on_threads;
 use super::{MEMORY_SLACK, resident_memory, settle};
 use crate::cuda::*;
 use crate::device::Device;
@@ -67,29 +68,22 @@ impl Shared {
 /// [`CudaReport::faults`].
 pub fn cuda(threads: usize, duration: Duration) -> Result<CudaReport> {
     let before = after_reset()?;
-    let end = Instant::now() + duration;
+    let start = Instant::now();
     let shared = Shared::new()?;
     let work = |number: usize| -> Result<(u64, usize)> {
         let mut program = Program::new(&shared, number as u64)?;
         let (mut rounds, mut wrong) = (0, 0);
-        while rounds == 0 || Instant::now() < end {
+        while rounds == 0 || start.elapsed() < duration {
             wrong += usize::from(!program.run()?);
             rounds += 1;
         }
         Ok((rounds, wrong))
     };
-    let work = &work;
-    let (early, ended) = thread::scope(|scope| {
-        let started: Vec<_> = (0..threads)
-            .map(|number| scope.spawn(move || work(number)))
-            .collect();
+    let mut early = None;
+    let ended = on_threads(threads, work, || {
         // Pools and stacks are as large by then as they get.
         thread::sleep(duration / 4);
-        let early = resident_memory();
-        let join =
-            |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|_| panicked());
-        let ended: Vec<Result<(u64, usize)>> = started.into_iter().map(join).collect();
-        (early, ended)
+        early = resident_memory();
     });
     let late = resident_memory();
     let (mut rounds, mut faults) = (0, Vec::new());

@@ -1,0 +1,40 @@
+//! Memory for what a file says: where there is none, that is an error.
+
+use super::error::GgufError;
+
+/// An empty list with room for `count` elements.
+pub(super) fn with_room<T>(
+    count: usize,
+    what: impl FnOnce() -> String,
+) -> Result<Vec<T>, GgufError> {
+    let mut list = Vec::new();
+    match list.try_reserve_exact(count) {
+        Ok(()) => Ok(list),
+        Err(_) => Err(GgufError::OutOfMemory {
+            what: what(),
+            bytes: (count as u64).saturating_mul(size_of::<T>() as u64),
+        }),
+    }
+}
+
+/// `elements` in a list, or the error that there is no memory for it.
+pub(super) fn collected<T>(
+    what: &str,
+    elements: impl ExactSizeIterator<Item = T>,
+) -> Result<Vec<T>, GgufError> {
+    let mut list = with_room(elements.len(), || what.into())?;
+    list.extend(elements);
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_memory_holds_is_an_error() {
+        let error = with_room::<u64>(usize::MAX / 16, || "a tale".into()).unwrap_err();
+        let message = "there is no memory for a tale, which takes 9223372036854775800 bytes";
+        assert_eq!(error.to_string(), message);
+    }
+}

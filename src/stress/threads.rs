@@ -1,0 +1,40 @@
+//! Work on many threads at once.
+
+use std::thread;
+
+use crate::error::{Error, Failure, Result};
+
+/// Calls `work` on `count` threads with the number of each, and `meanwhile` on this one; gives what became of each thread.
+/// Where the system starts no more threads, the last one has that for an error, and those after it are not there.
+pub(super) fn on_threads<T: Send>(
+    count: usize,
+    work: impl Fn(usize) -> Result<T> + Sync,
+    meanwhile: impl FnOnce(),
+) -> Vec<Result<T>> {
+    let work = &work;
+    thread::scope(|scope| {
+        let mut started = Vec::new();
+        let mut refused = None;
+        for number in 0..count {
+            match thread::Builder::new().spawn_scoped(scope, move || work(number)) {
+                Ok(thread) => started.push(thread),
+                Err(error) => {
+                    let message = format!("thread {number} does not start: {error}");
+                    let failure = Failure::new("stress::on_threads", message);
+                    refused = Some(Err(Error::OutOfMemory(failure)));
+                    break;
+                }
+            }
+        }
+        meanwhile();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|_| Err(panicked()))
+        };
+        started.into_iter().map(join).chain(refused).collect()
+    })
+}
+
+fn panicked() -> Error {
+    let message = "a thread panicked";
+    Error::Internal(Failure::new("stress::on_threads", message))
+}
