@@ -175,8 +175,8 @@ static void load_early(struct module *module, const struct image *image)
     if (grown == NULL) {
         return; /* its constructor will load it */
     }
+    early = grown; /* before the call, which looks through the list */
     __objc_exec_class(module);
-    early = grown;
     early[early_count++] = module;
 }
 
