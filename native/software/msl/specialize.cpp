@@ -13,6 +13,7 @@
 #include "hash.h"
 #include "library.h"
 #include "process.h"
+#include "saturation.h"
 #include "token.h"
 #include "toolchain.h"
 
@@ -194,16 +195,39 @@ private:
     std::string error_;
 };
 
-bool generate(const smtl_library &library, const std::string &source, const std::string &folder, std::string &errors) {
-    const Toolchain &toolchain = Toolchain::shared();
-    const std::string precompiled = library.entry(nullptr, errors);
-    const std::string input = folder + "/input";
-    if (precompiled.empty() || !write_file(input, source)) return false;
-    std::vector<std::string> arguments = toolchain.compile_arguments(library.dialect);
-    const std::string object = folder + "/object";
-    arguments.insert(arguments.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-c", "-o", object, "-"});
+// The object file of a kernel, of the source in the file `input`.
+ProcessResult compile_kernel(const smtl_library &library, const std::string &precompiled, const std::string &input, const std::string &object,
+                             const std::string &folder) {
+    std::vector<std::string> arguments = Toolchain::shared().compile_arguments(library.dialect);
+    std::vector<std::string> source = {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-"};
+    if (expands_saturation && !library.dialect.sanitize) {
+        const std::string code = folder + "/code", expanded = folder + "/expanded";
+        std::vector<std::string> first = arguments;
+        first.insert(first.end(), source.begin(), source.end());
+        first.insert(first.end(), {"-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-o", code});
+        ProcessResult result = run_process(first, input, folder);
+        const std::optional<std::string> text = result.succeeded ? read_file(code) : std::nullopt;
+        (void)unlink(code.c_str());
+        (void)unlink(expanded.c_str());
+        if (!text || !write_file(expanded, expand_saturation(*text))) {
+            result.succeeded = false;
+            return result;
+        }
+        source = {"-w", "-x", "ir", expanded};
+    }
+    arguments.insert(arguments.end(), source.begin(), source.end());
+    arguments.insert(arguments.end(), {"-c", "-o", object});
     ProcessResult result = run_process(arguments, input, folder);
-    if (result.succeeded) result = run_process(toolchain.link_arguments(object, folder + code_file), "", folder);
+    (void)unlink((folder + "/expanded").c_str());
+    return result;
+}
+
+bool generate(const smtl_library &library, const std::string &source, const std::string &folder, std::string &errors) {
+    const std::string precompiled = library.entry(nullptr, errors);
+    const std::string input = folder + "/input", object = folder + "/object";
+    if (precompiled.empty() || !write_file(input, source)) return false;
+    ProcessResult result = compile_kernel(library, precompiled, input, object, folder);
+    if (result.succeeded) result = run_process(Toolchain::shared().link_arguments(object, folder + code_file), "", folder);
     errors = result.errors;
     (void)unlink(object.c_str());
     (void)unlink(input.c_str());

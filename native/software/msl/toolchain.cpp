@@ -284,6 +284,8 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-nostdlibinc", "-nostdinc++", "-isystem", headers, std::string("-DSMTL_USES_THREAD_ELEMENTS=") + (dialect.thread_elements ? "1" : "0"),
         std::string("-DSMTL_LOGGING=") + (dialect.logging ? "1" : "0"),
         "-fno-math-errno", "-fno-trapping-math",
+        // From floating-point numbers to integers conversions saturate, and NaN gives 0.
+        "-fno-strict-float-cast-overflow",
         "-fno-color-diagnostics", "-fno-caret-diagnostics", "-fno-diagnostics-show-option", "-ftemplate-backtrace-limit=4",
         "-Wno-unknown-attributes", "-Wno-ignored-attributes", "-Wno-duplicate-decl-specifier", "-Wno-undefined-internal",
         "-Wno-undefined-inline", "-Wno-undefined-var-template", "-Wno-pass-failed", "-Wno-unused-command-line-argument",

@@ -43,6 +43,14 @@ SMTL_FUNCTION constexpr native_t<bfloat, N> round_to_bfloat(native_t<float, N> v
 #endif
 }
 
+// Component by component: clang saturates in conversions of scalars (see the compiler's arguments), not in those of its vectors.
+template <class To, class From, int N>
+SMTL_FUNCTION constexpr native_t<To, N> to_integers(native_t<From, N> value) {
+    if constexpr (N == 2) return {To(value[0]), To(value[1])};
+    else if constexpr (N == 3) return {To(value[0]), To(value[1]), To(value[2])};
+    else return {To(value[0]), To(value[1]), To(value[2]), To(value[3])};
+}
+
 template <class To, class From, int N>
 SMTL_FUNCTION constexpr native_t<To, N> convert(native_t<From, N> value) {
     if constexpr (is_same_v<To, From> || (is_same_v<To, uchar> && is_same_v<From, bool>)) {
@@ -53,6 +61,8 @@ SMTL_FUNCTION constexpr native_t<To, N> convert(native_t<From, N> value) {
         return round_to_bfloat<N>(value);
     } else if constexpr (is_same_v<To, bfloat>) {
         return round_to_bfloat<N>(__builtin_convertvector(value, native_t<float, N>));
+    } else if constexpr (is_floating_point_v<From> && is_integral_v<To>) {
+        return to_integers<To, From, N>(value);
     } else if constexpr (is_same_v<From, bfloat> && !is_same_v<To, float>) {
         return __builtin_convertvector(__builtin_convertvector(value, native_t<float, N>), native_t<To, N>);
     } else {
