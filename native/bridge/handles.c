@@ -87,25 +87,34 @@ void mtbi_handle_revive(mtbi_handle *handle)
     atomic_store_explicit(&handle->references, 1, memory_order_relaxed);
 }
 
+/* A count beyond this is that of a caller that retains and does not release, and it stays in the middle of what is beyond:
+ * such a handle is never freed, rather than too early when the count has wrapped. */
+static const size_t most_references = SIZE_MAX / 2;
+static const size_t too_many_references = SIZE_MAX / 4 * 3;
+
 bool mtbi_handle_share(mtbi_handle *handle)
 {
     size_t references = atomic_load_explicit(&handle->references, memory_order_relaxed);
-    while (references > 0)
+    while (references > 0 && references <= most_references)
         if (atomic_compare_exchange_weak_explicit(&handle->references, &references, references + 1, memory_order_acquire,
                                                   memory_order_relaxed))
             return true;
-    return false;
+    return references > 0;
 }
 
 static void add_reference(mtbi_handle *handle)
 {
-    atomic_fetch_add_explicit(&handle->references, 1, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&handle->references, 1, memory_order_relaxed) > most_references)
+        atomic_store_explicit(&handle->references, too_many_references, memory_order_relaxed);
 }
 
 /* Whether that was the last reference. */
 static bool drop_reference(mtbi_handle *handle)
 {
-    return atomic_fetch_sub_explicit(&handle->references, 1, memory_order_acq_rel) == 1;
+    size_t before = atomic_fetch_sub_explicit(&handle->references, 1, memory_order_acq_rel);
+    if (before > most_references)
+        atomic_store_explicit(&handle->references, too_many_references, memory_order_relaxed);
+    return before == 1;
 }
 
 /* Here, since a guard would cost more than a pool takes for a buffer: what sends a message has one of its own. */

@@ -1,5 +1,7 @@
 #include "harness.h"
 
+#include "../../native/bridge/handles.h"
+
 static void default_device_describes_itself(void)
 {
     mtb_device_info info;
@@ -94,6 +96,26 @@ static void null_handles_have_harmless_getters(void)
     mtb_string_free(NULL);
 }
 
+/* As if `retain` had been called that often: the handle lives on, where it would be freed by the next release. */
+static void references_never_wrap(void)
+{
+    mtb_buffer *buffer = make_buffer(4);
+    atomic_size_t *references = &((mtbi_handle *)buffer)->references;
+    uint64_t live = mtb_live_handles(MTB_HANDLE_BUFFER);
+    atomic_store(references, SIZE_MAX);
+    mtb_buffer_retain(buffer);
+    mtb_buffer_retain(buffer);
+    mtb_buffer_release(buffer);
+    CHECK(mtb_live_handles(MTB_HANDLE_BUFFER) == live);
+    if (mtb_live_handles(MTB_HANDLE_BUFFER) < live)
+        return;
+    for (int i = 0; i < 10; i++)
+        mtb_buffer_release(buffer);
+    CHECK(mtb_live_handles(MTB_HANDLE_BUFFER) == live && mtb_buffer_length(buffer) == 4);
+    atomic_store(references, 1);
+    mtb_buffer_release(buffer);
+}
+
 static void counters_follow_handles(void)
 {
     uint64_t live = mtb_live_handles(MTB_HANDLE_BUFFER), made = mtb_made_handles(MTB_HANDLE_BUFFER);
@@ -143,6 +165,7 @@ const test device_tests[] = {
     {"two handles of a device are one device", two_handles_of_a_device_are_one_device},
     {"allocated size follows buffers", allocated_size_follows_buffers},
     {"null handles have harmless getters", null_handles_have_harmless_getters},
+    {"device: references never wrap", references_never_wrap},
     {"counters follow handles", counters_follow_handles},
     {"every status has a name", every_status_has_a_name},
     {"errors say what and where", errors_say_what_and_where},

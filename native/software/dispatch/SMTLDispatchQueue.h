@@ -33,7 +33,7 @@ typedef struct smtl_specific smtl_specific;
     smtl_turn *_first, **_last; /* in order of arrival, not begun */
     unsigned _running;          /* begun and not ended */
     bool _alone;                /* what runs lets nothing run beside it */
-    unsigned _suspensions;
+    uint64_t _suspensions;
     smtl_specific *_specifics;
 }
 - (instancetype)initWithKind:(smtl_queue_kind)kind label:(const char *)label qos:(qos_class_t)qos;

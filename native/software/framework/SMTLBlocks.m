@@ -61,15 +61,28 @@ static bool has(const int32_t *flags, int32_t flag)
     return (__atomic_load_n(flags, __ATOMIC_RELAXED) & flag) != 0;
 }
 
+/* Moves the count by `step`. A count that has reached its end stays there, since nobody knows any more how many references
+ * there are: what has had so many is never freed. Returns the count. */
+static int32_t count_references(int32_t *flags, int32_t step)
+{
+    int32_t before = __atomic_load_n(flags, __ATOMIC_RELAXED);
+    do {
+        if ((before & REFERENCE_MASK) == REFERENCE_MASK) {
+            return REFERENCE_MASK;
+        }
+    } while (!__atomic_compare_exchange_n(flags, &before, before + step, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+    return (before + step) & REFERENCE_MASK;
+}
+
 static void add_reference(int32_t *flags)
 {
-    __atomic_fetch_add(flags, 1, __ATOMIC_RELAXED);
+    count_references(flags, 1);
 }
 
 /* True for the last one. */
 static bool drop_reference(int32_t *flags)
 {
-    return (__atomic_sub_fetch(flags, 1, __ATOMIC_ACQ_REL) & REFERENCE_MASK) == 0;
+    return count_references(flags, -1) == 0;
 }
 
 static void *allocate(size_t size)

@@ -69,6 +69,24 @@ static void test_variables(void)
     Block_release(block);
 }
 
+/* The count has sixteen bits. A block that has had more references lives for ever, where it would be freed too early. */
+static void test_many_references(void)
+{
+    enum { REFERENCES = 70000, PAST_THE_END = REFERENCES + 1 - (1 << 16) };
+    NSObject *object = [[NSObject alloc] init];
+    static counter block; /* where a search for leaks finds it */
+    block = Block_copy(^{
+      return (int)[object retainCount];
+    });
+    for (int i = 0; i < REFERENCES; i++) {
+        Block_copy(block);
+    }
+    for (int i = 0; i < PAST_THE_END; i++) {
+        Block_release(block);
+    }
+    CHECK([object retainCount] == 2 && block() == 2);
+}
+
 int main(void)
 {
     @autoreleasepool {
@@ -76,6 +94,7 @@ int main(void)
         RUN(test_values);
         RUN(test_objects);
         RUN(test_variables);
+        RUN(test_many_references);
         [device release];
     }
     return checks_report();
