@@ -3,6 +3,7 @@
 
 #import "callback_scope.h"
 #import "checks.h"
+#import "encoder.h"
 #import "guard.h"
 #import "queue_order.h"
 #import "text.h"
@@ -55,10 +56,21 @@ mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references r
     MTBI_LEAVE((mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
 
+/* An encoder that nobody has ended records what can no longer be committed. Should nobody release it either, it must not
+ * keep the queue's room and the buffers. */
+static void end_open_encoder(mtb_command_buffer *command_buffer)
+{
+    MTBI_ENTER
+    if (command_buffer->encoder)
+        mtbi_encoder_abandon(command_buffer->encoder);
+    MTBI_LEAVE()
+}
+
 /* One that was committed holds a reference to itself until it has completed, so here it either has or never will. */
 void mtbi_command_buffer_destroy(mtb_command_buffer *command_buffer)
 {
     MTBI_ENTER
+    end_open_encoder(command_buffer);
     mtbi_command_buffer_forget(command_buffer);
     mtb_command_buffer_release(command_buffer->earlier);
     [command_buffer->metal release];

@@ -10,7 +10,7 @@ mtb_status mtbi_command_buffer_check_open(const mtb_command_buffer *command_buff
 {
     if (atomic_load(&command_buffer->is_committed))
         return mtbi_fail(error, function, MTB_INVALID_STATE, "the command buffer has been committed");
-    if (command_buffer->is_encoding)
+    if (command_buffer->encoder)
         return mtbi_fail(error, function, MTB_INVALID_STATE, "an encoder of the command buffer has not been ended");
     return MTB_OK;
 }

@@ -8,6 +8,7 @@
 /* The first member of an encoder. */
 typedef struct mtbi_encoder {
     mtbi_handle handle;
+    /* Until the encoder has ended; not retained: the command buffer ends it when it goes. */
     mtb_command_buffer *command_buffer;
     MTBI_OBJECT(MTLCommandEncoder) metal;
     size_t open_debug_groups;
@@ -32,6 +33,8 @@ mtb_status mtbi_encoder_begin(mtbi_encoder *encoder, mtb_command_buffer *command
                               mtb_error **error, const char *function);
 /* Closes the debug groups that are open, and ends the encoder, unless that has been done. */
 void mtbi_encoder_end(mtbi_encoder *encoder);
+/* The same, and gives back what it keeps: its command buffer goes, and the handle is left to its owner. */
+void mtbi_encoder_abandon(mtbi_encoder *encoder);
 /* The last step of an encoder's destruction: ends it and frees it. */
 void mtbi_encoder_destroy(mtbi_encoder *encoder);
 mtb_status mtbi_encoder_push_debug_group(mtbi_encoder *encoder, const char *name, mtb_error **error,

@@ -2,6 +2,7 @@
 #import "encoder.h"
 
 #import "checks.h"
+#import "compute_encoder.h"
 #import "text.h"
 
 mtb_status mtbi_encoder_begin(mtbi_encoder *encoder, mtb_command_buffer *command_buffer, id<MTLCommandEncoder> metal,
@@ -10,8 +11,8 @@ mtb_status mtbi_encoder_begin(mtbi_encoder *encoder, mtb_command_buffer *command
     if (!metal)
         return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "Metal could not make an encoder");
     encoder->metal = [metal retain];
-    encoder->command_buffer = mtb_command_buffer_retain(command_buffer);
-    command_buffer->is_encoding = true;
+    encoder->command_buffer = command_buffer;
+    command_buffer->encoder = encoder;
     return MTB_OK;
 }
 
@@ -20,21 +21,29 @@ void mtbi_encoder_end(mtbi_encoder *encoder)
     if (encoder->has_ended || !encoder->metal)
         return;
     encoder->has_ended = true;
-    encoder->command_buffer->is_encoding = false;
+    encoder->command_buffer->encoder = NULL;
+    encoder->command_buffer = NULL;
     @try {
         for (; encoder->open_debug_groups; encoder->open_debug_groups--)
             [encoder->metal popDebugGroup];
     }
     @finally {
         [encoder->metal endEncoding];
+        [encoder->metal release];
+        encoder->metal = nil;
     }
+}
+
+void mtbi_encoder_abandon(mtbi_encoder *encoder)
+{
+    mtbi_encoder_end(encoder);
+    if (encoder->handle.kind == MTB_HANDLE_COMPUTE_ENCODER)
+        mtbi_compute_encoder_forget((mtb_compute_encoder *)encoder);
 }
 
 void mtbi_encoder_destroy(mtbi_encoder *encoder)
 {
     mtbi_encoder_end(encoder);
-    [encoder->metal release];
-    mtb_command_buffer_release(encoder->command_buffer);
     mtbi_handle_free(&encoder->handle);
 }
 

@@ -23,8 +23,8 @@
  *   From any thread, at the same time: devices, queues, buffers (the handle; the bytes are the caller's to order),
  *   libraries, functions, pipelines, events, errors, and every retain and release.
  *   Not from a child of fork() that was made after the first device: see mtb_process_is_forked.
- *   From one thread at a time: constant values, encoders, and a command buffer until it is committed. After the commit
- *   a command buffer may be waited for and asked from any thread.
+ *   From one thread at a time: constant values, encoders, and a command buffer until it is committed, with its encoders and
+ *   its last release. After the commit a command buffer may be waited for and asked from any thread.
  *   Callbacks run on threads of Metal's. They may call this API, and must not unwind (C++ exceptions, Rust panics,
  *   longjmp) into the caller. A queue has one callback after the other. So a wait in a callback (or in its context's
  *   destructor) for what has not completed on the same queue, the command buffer that it belongs to included, could
@@ -489,7 +489,8 @@ typedef void (*mtb_context_destructor)(void *context);
 mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references references, uint64_t timeout_ns,
                                               mtb_error **error);
 mtb_command_buffer *mtb_command_buffer_retain(mtb_command_buffer *command_buffer);
-/* Releasing a command buffer that was not committed discards it. One that was committed runs to its end. */
+/* Releasing a command buffer that was not committed discards it, and ends an encoder that is open: an encoder keeps neither its
+ * command buffer nor room in the queue. One that was committed runs to its end. */
 void mtb_command_buffer_release(mtb_command_buffer *command_buffer);
 mtb_status mtb_command_buffer_set_label(mtb_command_buffer *command_buffer, const char *label, mtb_error **error);
 char *mtb_command_buffer_copy_label(const mtb_command_buffer *command_buffer);
@@ -632,7 +633,8 @@ mtb_status mtb_event_wait(mtb_event *event, uint64_t value, uint64_t timeout_ns,
 /* notifyListener:atValue:block:. `callback` is called once, on a thread of Metal's, when the event reaches the value (at
  * once if it has). Should the last reference to the event go first, only `destructor` (which may be NULL) is called; or
  * the callback too, by the releasing thread, where the value had been reached. A command buffer that is to signal the
- * event holds a reference. On failure of this call neither is called. */
+ * event holds a reference. A context that holds one keeps the event, and so itself, until the value is reached. On failure of
+ * this call neither is called. */
 mtb_status mtb_event_notify(mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
                             mtb_context_destructor destructor, mtb_error **error);
 

@@ -39,7 +39,8 @@ public:
         return detail::Check(
             error, [&](mtb_error **e) { return mtb_event_wait(event_.Get(), value, detail::Nanoseconds(time), e); });
     }
-    // Has `notification` called once, when the event reaches `value`; not where the event goes before.
+    // Has `notification` called once, when the event reaches `value`; not where the event goes before. One that owns the event
+    // keeps it, and so itself, until then.
     bool Notify(uint64_t value, Notification notification, Error &error) const
     {
         using Callback = detail::Callback<Notification>;

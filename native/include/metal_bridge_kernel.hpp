@@ -208,7 +208,8 @@ private:
     Kind kind_;
 };
 
-// Dispatches on record for one command buffer, which see what those before them wrote.
+// Dispatches on record for one command buffer, which see what those before them wrote. Destroying it discards what is not
+// committed.
 class Compute {
 public:
     using Arguments = std::initializer_list<Argument>;

@@ -259,15 +259,38 @@ static void callbacks_may_refill_the_queue(void)
     mtb_queue_release(queue);
 }
 
-/* Neither committed nor ended: released in the order that is the harder one. */
+/* Neither committed nor ended: released in the order that is the harder one. An encoder that is never released would cost no
+ * more than itself. */
 static void abandoned_encoders_are_ended(void)
 {
-    mtb_compute_encoder *encoder;
-    mtb_command_buffer *command_buffer = make_command_buffer();
-    MAKE(encoder, mtb_compute_encoder_create(command_buffer, MTB_DISPATCH_SERIAL, &error));
-    CHECK_OK(mtb_compute_encoder_push_debug_group(encoder, "open", &error));
-    mtb_command_buffer_release(command_buffer);
-    mtb_compute_encoder_release(encoder);
+    enum { LIMIT = 2, ROUNDS = 3 * LIMIT };
+    mtb_queue *queue;
+    mtb_compute_encoder *computes[ROUNDS];
+    mtb_blit_encoder *blits[ROUNDS];
+    mtb_buffer *buffer = make_buffer(64);
+    MAKE(queue, mtb_queue_create(shared.device, LIMIT, &error));
+    uint64_t live = mtb_live_handles(MTB_HANDLE_COMMAND_BUFFER);
+    for (int i = 0; i < ROUNDS; i++) {
+        mtb_command_buffer *command_buffer;
+        MAKE(command_buffer, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));
+        MAKE(computes[i], mtb_compute_encoder_create(command_buffer, MTB_DISPATCH_SERIAL, &error));
+        CHECK_OK(mtb_compute_encoder_push_debug_group(computes[i], "open", &error));
+        CHECK_OK(mtb_compute_encoder_set_buffer(computes[i], buffer, 0, 0, &error));
+        mtb_command_buffer_release(command_buffer);
+        CHECK_FAILS(mtb_compute_encoder_set_buffer(computes[i], buffer, 0, 1, &error), MTB_INVALID_STATE, "ended");
+        MAKE(command_buffer, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));
+        MAKE(blits[i], mtb_blit_encoder_create(command_buffer, &error));
+        mtb_command_buffer_release(command_buffer);
+        CHECK_FAILS(mtb_blit_encoder_fill(blits[i], buffer, 0, 64, 1, &error), MTB_INVALID_STATE, "ended");
+        CHECK_FAILS(mtb_blit_encoder_end(blits[i], &error), MTB_INVALID_STATE, "ended");
+    }
+    CHECK(mtb_live_handles(MTB_HANDLE_COMMAND_BUFFER) == live);
+    for (int i = 0; i < ROUNDS; i++) {
+        mtb_compute_encoder_release(computes[i]);
+        mtb_blit_encoder_release(blits[i]);
+    }
+    mtb_queue_release(queue);
+    mtb_buffer_release(buffer);
 }
 
 const test command_buffer_tests[] = {
