@@ -36,6 +36,28 @@ pub(crate) enum Conflict {
     Later,
     /// A command buffer of the process that this one was forked from uses the buffer.
     Forked,
+    /// There are as many guards or uses as can be counted.
+    TooMany,
+}
+
+/// How many guards or uses there are. Guards can be forgotten without end, so that a count could wrap and look like none:
+/// it is checked as `Arc`'s is.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Count(usize);
+
+impl Count {
+    fn increase(&mut self) -> Result<(), Conflict> {
+        self.0 = self.0.checked_add(1).ok_or(Conflict::TooMany)?;
+        Ok(())
+    }
+
+    fn decrease(&mut self) {
+        self.0 = self.0.checked_sub(1).expect("what ends has begun");
+    }
+
+    fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
 }
 
 #[derive(Default)]
@@ -49,22 +71,23 @@ pub(crate) struct Tracker {
 
 #[derive(Default)]
 struct State {
-    readers: u32,
+    readers: Count,
     writer: bool,
     recorded: Uses,
     running: Running,
-    waiting: u32,
+    /// Threads, which are never so many that they cannot be counted.
+    waiting: usize,
 }
 
 /// Uses by command buffers, counted by what they do.
 #[derive(Default)]
 struct Uses {
-    reads: u32,
-    writes: u32,
+    reads: Count,
+    writes: Count,
 }
 
 impl Uses {
-    fn count(&mut self, access: Access) -> &mut u32 {
+    fn count(&mut self, access: Access) -> &mut Count {
         match access {
             Access::Read => &mut self.reads,
             Access::Write => &mut self.writes,
@@ -72,7 +95,7 @@ impl Uses {
     }
 
     fn conflict_with(&self, access: Access) -> bool {
-        self.writes > 0 || (access == Access::Write && self.reads > 0)
+        !self.writes.is_zero() || (access == Access::Write && !self.reads.is_zero())
     }
 }
 
@@ -82,22 +105,23 @@ struct Running(Vec<(QueueId, Uses)>);
 
 impl Running {
     fn start(&mut self, queue: QueueId, access: Access) {
-        match self.0.iter_mut().find(|(of, _)| *of == queue) {
-            Some((_, uses)) => *uses.count(access) += 1,
+        let place = match self.0.iter().position(|(of, _)| *of == queue) {
+            Some(place) => place,
             None => {
-                let mut uses = Uses::default();
-                *uses.count(access) = 1;
-                self.0.push((queue, uses));
+                self.0.push((queue, Uses::default()));
+                self.0.len() - 1
             }
-        }
+        };
+        let started = self.0[place].1.count(access).increase();
+        started.expect("each use takes memory, which is less than can be counted");
     }
 
     fn finish(&mut self, queue: QueueId, access: Access) {
         let place = self.0.iter().position(|(of, _)| *of == queue);
         let place = place.expect("a use that finishes was started");
         let uses = &mut self.0[place].1;
-        *uses.count(access) -= 1;
-        if uses.reads + uses.writes == 0 {
+        uses.count(access).decrease();
+        if uses.reads.is_zero() && uses.writes.is_zero() {
             self.0.swap_remove(place);
         }
     }
@@ -112,6 +136,10 @@ impl Running {
             .iter()
             .any(|(queue, uses)| uses.conflict_with(access) && queue.is_in_callback())
     }
+}
+
+fn use_mark(command_buffer: u64, access: Access) -> u64 {
+    command_buffer << 1 | u64::from(access == Access::Write)
 }
 
 impl Tracker {
@@ -131,7 +159,7 @@ impl Tracker {
             if state.writer {
                 return Err(Conflict::Writer);
             }
-            if access == Access::Write && state.readers > 0 {
+            if access == Access::Write && !state.readers.is_zero() {
                 return Err(Conflict::Reader);
             }
             if state.recorded.conflict_with(access) {
@@ -143,7 +171,7 @@ impl Tracker {
             state = self.wait(state, access, deadline)?;
         }
         match access {
-            Access::Read => state.readers += 1,
+            Access::Read => state.readers.increase()?,
             Access::Write => state.writer = true,
         }
         Ok(())
@@ -152,7 +180,7 @@ impl Tracker {
     pub(crate) fn end_cpu(&self, access: Access) {
         let mut state = self.lock();
         match access {
-            Access::Read => state.readers -= 1,
+            Access::Read => state.readers.decrease(),
             Access::Write => state.writer = false,
         }
     }
@@ -217,28 +245,33 @@ impl Tracker {
         if state.writer {
             return Err(Conflict::Writer);
         }
-        if access == Access::Write && state.readers > 0 {
+        if access == Access::Write && !state.readers.is_zero() {
             return Err(Conflict::Reader);
         }
-        *state.recorded.count(access) += 1;
+        state.recorded.count(access).increase()?;
         drop(state);
-        self.last_use.store(
-            command_buffer << 1 | u64::from(access == Access::Write),
-            Ordering::Relaxed,
-        );
+        self.last_use
+            .store(use_mark(command_buffer, access), Ordering::Relaxed);
         Ok(())
     }
 
     /// The command buffer of a recorded use is committed to a queue.
     pub(crate) fn start(&self, queue: QueueId, access: Access) {
         let mut state = self.lock();
-        *state.recorded.count(access) -= 1;
+        state.recorded.count(access).decrease();
         state.running.start(queue, access);
     }
 
-    /// The command buffer of a recorded use is dropped without a commit.
-    pub(crate) fn discard(&self, access: Access) {
-        *self.lock().recorded.count(access) -= 1;
+    /// A recorded use will not come: its command buffer is dropped without a commit, or goes on without it.
+    pub(crate) fn discard(&self, command_buffer: u64, access: Access) {
+        self.lock().recorded.count(access).decrease();
+        // Should another command buffer have stored its number meanwhile, this one's is not there any more.
+        let _ = self.last_use.compare_exchange(
+            use_mark(command_buffer, access),
+            0,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
     }
 
     /// The command buffer of a running use has completed.
@@ -276,6 +309,33 @@ mod tests {
         assert_eq!(tracker.record(1, Access::Read), Err(Conflict::Writer));
         tracker.end_cpu(Access::Write);
         tracker.begin_cpu(Access::Read, None).unwrap();
+    }
+
+    #[test]
+    fn counts_that_are_full_refuse_and_never_wrap() {
+        let tracker = Tracker::default();
+        // As after that many guards that were forgotten.
+        tracker.lock().readers = Count(usize::MAX);
+        assert_eq!(
+            tracker.begin_cpu(Access::Read, None),
+            Err(Conflict::TooMany)
+        );
+        assert_eq!(
+            tracker.begin_cpu(Access::Write, None),
+            Err(Conflict::Reader)
+        );
+        assert_eq!(tracker.record(1, Access::Write), Err(Conflict::Reader));
+        tracker.end_cpu(Access::Read);
+        tracker.begin_cpu(Access::Read, None).unwrap();
+
+        let tracker = Tracker::default();
+        tracker.lock().recorded.reads = Count(usize::MAX);
+        tracker.lock().recorded.writes = Count(usize::MAX);
+        for access in [Access::Read, Access::Write] {
+            assert_eq!(tracker.record(1, access), Err(Conflict::TooMany));
+            assert!(!tracker.is_recorded_by(1, access));
+            assert_eq!(tracker.begin_cpu(access, None), Err(Conflict::Recorded));
+        }
     }
 
     #[test]
@@ -332,8 +392,9 @@ mod tests {
         assert!(
             tracker.is_recorded_by(7, Access::Read) && tracker.is_recorded_by(7, Access::Write)
         );
-        tracker.discard(Access::Read);
-        tracker.discard(Access::Write);
+        tracker.discard(7, Access::Read);
+        tracker.discard(7, Access::Write);
+        assert!(!tracker.is_recorded_by(7, Access::Read));
         tracker.begin_cpu(Access::Write, expired()).unwrap();
     }
 }

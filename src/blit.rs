@@ -63,16 +63,13 @@ impl<'a> BlitEncoder<'a> {
         const FUNCTION: &str = "BlitEncoder::copy";
         check_range(FUNCTION, source, source_offset, size)?;
         check_range(FUNCTION, destination, destination_offset, size)?;
-        self.command_buffer
-            .record_use(FUNCTION, source, Access::Read)?;
-        self.command_buffer
-            .record_use(FUNCTION, destination, Access::Write)?;
-        let (from, to) = (source.as_ptr(), destination.as_ptr());
+        let (encoder, from, to) = (self.as_ptr(), source.as_ptr(), destination.as_ptr());
+        let uses = [(source, Access::Read), (destination, Access::Write)];
         // SAFETY: the encoder and the buffers are live.
-        unsafe {
+        let copy = || unsafe {
             check(|error| {
                 sys::mtb_blit_encoder_copy(
-                    self.as_ptr(),
+                    encoder,
                     from,
                     source_offset,
                     to,
@@ -81,7 +78,8 @@ impl<'a> BlitEncoder<'a> {
                     error,
                 )
             })
-        }
+        };
+        self.command_buffer.encode(FUNCTION, uses, copy)
     }
 
     /// Sets every byte of `range` to `value` (`fillBuffer:range:value:`). Its ends are multiples of 4.
@@ -94,21 +92,15 @@ impl<'a> BlitEncoder<'a> {
         const FUNCTION: &str = "BlitEncoder::fill";
         let length = range.end.saturating_sub(range.start);
         check_range(FUNCTION, buffer, range.start, length)?;
-        self.command_buffer
-            .record_use(FUNCTION, buffer, Access::Write)?;
+        let (encoder, filled) = (self.as_ptr(), buffer.as_ptr());
         // SAFETY: both are live.
-        unsafe {
+        let fill = || unsafe {
             check(|error| {
-                sys::mtb_blit_encoder_fill(
-                    self.as_ptr(),
-                    buffer.as_ptr(),
-                    range.start,
-                    length,
-                    value,
-                    error,
-                )
+                sys::mtb_blit_encoder_fill(encoder, filled, range.start, length, value, error)
             })
-        }
+        };
+        self.command_buffer
+            .encode(FUNCTION, [(buffer, Access::Write)], fill)
     }
 
     /// Makes what the GPU wrote to a managed buffer visible to the CPU once the command buffer has completed
@@ -119,15 +111,15 @@ impl<'a> BlitEncoder<'a> {
     /// [`Error::InUse`] while a guard for CPU access lives, [`Error::InvalidArgument`] for a private buffer,
     /// [`Error::WrongDevice`].
     pub fn synchronize(&mut self, buffer: &Buffer) -> Result<()> {
+        let (encoder, synchronized) = (self.as_ptr(), buffer.as_ptr());
         // It writes the CPU's copy, so it must not meet a reader.
-        if !buffer.is_read_only() {
-            self.command_buffer
-                .record_use("BlitEncoder::synchronize", buffer, Access::Write)?;
-        }
+        let uses = (!buffer.is_read_only()).then_some((buffer, Access::Write));
         // SAFETY: both are live.
-        unsafe {
-            check(|error| sys::mtb_blit_encoder_synchronize(self.as_ptr(), buffer.as_ptr(), error))
-        }
+        let synchronize = || unsafe {
+            check(|error| sys::mtb_blit_encoder_synchronize(encoder, synchronized, error))
+        };
+        self.command_buffer
+            .encode("BlitEncoder::synchronize", uses, synchronize)
     }
 
     /// Begins a named group of commands in Metal's tools (`pushDebugGroup:`).
@@ -179,6 +171,12 @@ fn check_range(function: &'static str, buffer: &Buffer, offset: usize, size: usi
         buffer.len()
     );
     Err(Error::OutOfRange(Failure::new(function, message)))
+}
+
+impl Drop for BlitEncoder<'_> {
+    /// The handle ends the encoder. That this is here makes the borrow of the command buffer last until then: without it,
+    /// a commit would compile before the encoder has ended.
+    fn drop(&mut self) {}
 }
 
 impl fmt::Debug for BlitEncoder<'_> {

@@ -257,6 +257,7 @@ impl Buffer {
         match conflict {
             Conflict::Reader => in_use("being read by the CPU: drop the guard first"),
             Conflict::Writer => in_use("being written by the CPU: drop the guard first"),
+            Conflict::TooMany => in_use("in use more often than can be counted"),
             Conflict::Recorded => {
                 in_use("used by a command buffer that is not committed: commit or drop it first")
             }

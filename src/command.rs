@@ -13,6 +13,7 @@ use crate::event::SharedEvent;
 use crate::handle::{Handle, c_string, check, create, take_string};
 use crate::queue::CommandQueue;
 use crate::recording::Recording;
+use crate::room::Ticket;
 use crate::submission::{
     Completed, Completion, Handler, Submission, completion_callback, release_completion,
 };
@@ -28,6 +29,7 @@ pub struct CommandBuffer {
     handle: Handle<sys::mtb_command_buffer>,
     recording: Recording,
     handlers: Vec<Handler>,
+    ticket: Ticket,
     queue: CommandQueue,
 }
 
@@ -40,6 +42,7 @@ impl CommandBuffer {
             handle,
             recording: Recording::new(queue.usual_uses()),
             handlers: Vec::new(),
+            ticket: queue.room().take(),
             queue: queue.clone(),
         }
     }
@@ -58,15 +61,15 @@ impl CommandBuffer {
         self.queue.device()
     }
 
-    /// Notes that the work on record accesses `buffer`, from now until the command buffer has completed.
+    /// [`Recording::encode`].
     #[inline]
-    pub(crate) fn record_use(
+    pub(crate) fn encode<'b>(
         &mut self,
         function: &'static str,
-        buffer: &Buffer,
-        access: Access,
+        uses: impl IntoIterator<Item = (&'b Buffer, Access)>,
+        encode: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        self.recording.record(function, buffer, access)
+        self.recording.encode(function, uses, encode)
     }
 
     /// Begins to record dispatches (`computeCommandEncoderWithDispatchType:`).
@@ -134,14 +137,17 @@ impl CommandBuffer {
         }
     }
 
-    /// Takes the next place in the queue's order of execution, which is otherwise taken by the commit (`enqueue`).
+    /// Takes the next place in the queue's order of execution, which is otherwise taken by the commit (`enqueue`). What has a
+    /// later place does not run before this command buffer is committed or dropped.
     ///
     /// # Errors
     ///
     /// [`Error::InvalidState`] the second time.
     pub fn enqueue(&mut self) -> Result<()> {
         // SAFETY: the command buffer is live.
-        unsafe { check(|error| sys::mtb_command_buffer_enqueue(self.as_ptr(), error)) }
+        self.ticket.enqueue(|| unsafe {
+            check(|error| sys::mtb_command_buffer_enqueue(self.as_ptr(), error))
+        })
     }
 
     /// Names the command buffer in Metal's tools and errors (`label`).
@@ -184,19 +190,22 @@ impl CommandBuffer {
             handle,
             recording,
             handlers,
+            ticket,
             queue,
         } = self;
         queue.remember_uses(recording.len());
-        let completion = Arc::new(Completion::new(recording.start(&queue), handlers));
+        let place = ticket.commit();
+        let uses = recording.start(&queue);
+        let completion = Arc::new(Completion::new(uses, handlers, Some(ticket)));
         if let Err(error) = commit(&handle, &completion) {
             // After an exception nobody knows whether the work runs: its completion gives the buffers free then, or the
             // end of the command buffer. Otherwise nothing was handed over.
             if !matches!(error, Error::Internal(_)) {
-                completion.abandon();
+                completion.give_back();
             }
             return Err(error);
         }
-        Ok(Submission::new(handle, completion, queue))
+        Ok(Submission::new(handle, completion, queue, place))
     }
 }
 

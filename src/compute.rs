@@ -99,9 +99,8 @@ impl<'a> ComputeEncoder<'a> {
     /// the index, [`Error::WrongDevice`](crate::Error::WrongDevice).
     #[inline]
     pub fn set_buffer(&mut self, buffer: &Buffer, offset: usize, index: usize) -> Result<()> {
-        self.command_buffer
-            .record_use("ComputeEncoder::set_buffer", buffer, Access::Write)?;
-        self.bind(buffer, offset, index)
+        const FUNCTION: &str = "ComputeEncoder::set_buffer";
+        self.bind(FUNCTION, buffer, Access::Write, offset, index)
     }
 
     /// Binds `buffer` from the byte at `offset` on, for kernels that only read it (`setBuffer:offset:atIndex:`). The
@@ -121,28 +120,26 @@ impl<'a> ComputeEncoder<'a> {
         offset: usize,
         index: usize,
     ) -> Result<()> {
-        self.command_buffer.record_use(
-            "ComputeEncoder::set_buffer_read_only",
-            buffer,
-            Access::Read,
-        )?;
-        self.bind(buffer, offset, index)
+        const FUNCTION: &str = "ComputeEncoder::set_buffer_read_only";
+        self.bind(FUNCTION, buffer, Access::Read, offset, index)
     }
 
     #[inline]
-    fn bind(&mut self, buffer: &Buffer, offset: usize, index: usize) -> Result<()> {
+    fn bind(
+        &mut self,
+        function: &'static str,
+        buffer: &Buffer,
+        access: Access,
+        offset: usize,
+        index: usize,
+    ) -> Result<()> {
+        let (encoder, raw) = (self.as_ptr(), buffer.as_ptr());
         // SAFETY: both are live.
-        unsafe {
-            check(|error| {
-                sys::mtb_compute_encoder_set_buffer(
-                    self.as_ptr(),
-                    buffer.as_ptr(),
-                    offset,
-                    index,
-                    error,
-                )
-            })
-        }
+        let bind = || unsafe {
+            check(|error| sys::mtb_compute_encoder_set_buffer(encoder, raw, offset, index, error))
+        };
+        self.command_buffer
+            .encode(function, [(buffer, access)], bind)
     }
 
     /// Moves the binding at `index`, which has to have a buffer, to another offset in bytes
@@ -307,9 +304,7 @@ impl<'a> ComputeEncoder<'a> {
     ///
     /// As [`set_buffer`](ComputeEncoder::set_buffer).
     pub fn use_buffer(&mut self, buffer: &Buffer) -> Result<()> {
-        self.command_buffer
-            .record_use("ComputeEncoder::use_buffer", buffer, Access::Write)?;
-        self.make_resident(buffer, sys::MTB_USAGE_READ_WRITE)
+        self.make_resident("ComputeEncoder::use_buffer", buffer, Access::Write)
     }
 
     /// [`use_buffer`](ComputeEncoder::use_buffer) for kernels that only read it.
@@ -318,21 +313,27 @@ impl<'a> ComputeEncoder<'a> {
     ///
     /// As [`set_buffer_read_only`](ComputeEncoder::set_buffer_read_only).
     pub fn use_buffer_read_only(&mut self, buffer: &Buffer) -> Result<()> {
-        self.command_buffer.record_use(
-            "ComputeEncoder::use_buffer_read_only",
-            buffer,
-            Access::Read,
-        )?;
-        self.make_resident(buffer, sys::MTB_USAGE_READ)
+        const FUNCTION: &str = "ComputeEncoder::use_buffer_read_only";
+        self.make_resident(FUNCTION, buffer, Access::Read)
     }
 
-    fn make_resident(&mut self, buffer: &Buffer, usage: sys::mtb_usage) -> Result<()> {
+    fn make_resident(
+        &mut self,
+        function: &'static str,
+        buffer: &Buffer,
+        access: Access,
+    ) -> Result<()> {
+        let usage = match access {
+            Access::Read => sys::MTB_USAGE_READ,
+            Access::Write => sys::MTB_USAGE_READ_WRITE,
+        };
+        let (encoder, raw) = (self.as_ptr(), buffer.as_ptr());
         // SAFETY: both are live.
-        unsafe {
-            check(|error| {
-                sys::mtb_compute_encoder_use_buffer(self.as_ptr(), buffer.as_ptr(), usage, error)
-            })
-        }
+        let make_resident = || unsafe {
+            check(|error| sys::mtb_compute_encoder_use_buffer(encoder, raw, usage, error))
+        };
+        self.command_buffer
+            .encode(function, [(buffer, access)], make_resident)
     }
 
     /// Begins a named group of commands in Metal's tools (`pushDebugGroup:`).
@@ -369,6 +370,12 @@ impl<'a> ComputeEncoder<'a> {
         // SAFETY: the encoder is live.
         unsafe { check(|error| sys::mtb_compute_encoder_end(self.as_ptr(), error)) }
     }
+}
+
+impl Drop for ComputeEncoder<'_> {
+    /// The handle ends the encoder. That this is here makes the borrow of the command buffer last until then: without it,
+    /// a commit would compile before the encoder has ended.
+    fn drop(&mut self) {}
 }
 
 impl fmt::Debug for ComputeEncoder<'_> {

@@ -60,8 +60,8 @@ pub enum Error {
     #[error("timed out: {0}")]
     Timeout(Box<Failure>),
     /// A wait that could never end: it was called in a completion handler, a host function or the destructor of a
-    /// no-copy buffer's owner, for what comes after that; or a command buffer waits for an event that nobody can signal
-    /// any more.
+    /// no-copy buffer's owner, for what comes after that; or for what only this thread, or one that has ended, could have
+    /// committed or dropped; or a command buffer waits for an event that nobody can signal any more.
     #[error("deadlock: {0}")]
     Deadlock(Box<Failure>),
     /// The buffer is in use in a way that this access conflicts with, and that only the caller can end: a command

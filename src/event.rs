@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::callback::contain_panic;
@@ -18,6 +18,27 @@ use crate::sys;
 #[derive(Clone)]
 pub struct SharedEvent {
     inner: Arc<EventInner>,
+}
+
+/// A [`SharedEvent`] that does not keep the event: for listeners, which the event itself keeps until it has reached their
+/// value.
+#[derive(Clone)]
+pub struct WeakSharedEvent {
+    inner: Weak<EventInner>,
+}
+
+impl WeakSharedEvent {
+    /// The event, unless its last handle is gone.
+    pub fn upgrade(&self) -> Option<SharedEvent> {
+        let inner = self.inner.upgrade()?;
+        Some(SharedEvent { inner })
+    }
+}
+
+impl fmt::Debug for WeakSharedEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakSharedEvent")
+    }
 }
 
 struct EventInner {
@@ -46,6 +67,13 @@ impl Device {
 impl SharedEvent {
     pub(crate) fn as_ptr(&self) -> *mut sys::mtb_event {
         self.inner.handle.as_ptr()
+    }
+
+    /// The event for its own listeners.
+    pub fn downgrade(&self) -> WeakSharedEvent {
+        WeakSharedEvent {
+            inner: Arc::downgrade(&self.inner),
+        }
     }
 
     /// The device that the event belongs to.
@@ -83,6 +111,22 @@ impl SharedEvent {
 
     /// Calls `listener` with the event's value once that has reached `value`, on a thread of Metal's
     /// (`notifyListener:atValue:block:`). It is dropped uncalled where the event goes first.
+    ///
+    /// A listener that owns the event keeps it, and so itself, until the value is reached: for ever if nobody else is left to
+    /// raise it. What it needs of the event it should [own weakly](SharedEvent::downgrade).
+    ///
+    /// ```
+    /// # if !metal_bridge::is_available() { return Ok(()); }
+    /// # let device = metal_bridge::Device::system_default()?;
+    /// let event = device.new_shared_event()?;
+    /// let own = event.downgrade();
+    /// event.notify(1, move |_| {
+    ///     if let Some(event) = own.upgrade() {
+    ///         event.set_signaled_value(2).ok();
+    ///     }
+    /// })?;
+    /// # Ok::<(), metal_bridge::Error>(())
+    /// ```
     ///
     /// A panic of the listener ends there.
     ///

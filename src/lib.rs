@@ -171,6 +171,7 @@ pub mod ops;
 mod pipeline;
 mod queue;
 mod recording;
+mod room;
 pub mod sanitizer;
 #[cfg(software_metal)]
 pub mod software;
@@ -189,7 +190,7 @@ pub use constants::{ConstantValue, FunctionConstantValues};
 pub use contents::{ReadGuard, WriteGuard};
 pub use device::{Device, DeviceLimits, GpuFamily, Size, is_available};
 pub use error::{Error, Failure, Result};
-pub use event::SharedEvent;
+pub use event::{SharedEvent, WeakSharedEvent};
 pub use library::{CompileOptions, Function, LanguageVersion, Library, MathMode};
 pub use no_copy::page_size;
 pub use pipeline::{Argument, ArgumentAccess, ArgumentKind, ComputePipeline};

@@ -10,6 +10,7 @@ use crate::command::CommandBuffer;
 use crate::device::Device;
 use crate::error::{Error, Failure, Result};
 use crate::handle::{Handle, c_string, check, create, nanoseconds, take_string};
+use crate::room::Room;
 use crate::sys;
 
 /// A queue of command buffers (`MTLCommandQueue`), which run in the order in which they were enqueued. Clones share it.
@@ -23,7 +24,11 @@ struct QueueInner {
     device: Device,
     /// The most buffer uses that a command buffer of this queue has had: room that the next one starts with.
     usual_uses: AtomicUsize,
+    room: Arc<Room>,
 }
+
+/// The command buffers that a queue has room for where no other number is asked for: Metal's.
+const USUAL_ROOM: usize = 64;
 
 /// Tells queues apart. That of a queue which is gone may come again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,7 +57,7 @@ impl Device {
     ///
     /// [`Error::OutOfMemory`].
     pub fn new_command_queue(&self) -> Result<CommandQueue> {
-        self.command_queue(0)
+        self.command_queue(USUAL_ROOM)
     }
 
     /// Makes a queue with room for `count` command buffers that have not completed
@@ -78,17 +83,23 @@ impl Device {
     fn command_queue(&self, count: usize) -> Result<CommandQueue> {
         // SAFETY: returns an owned queue, or NULL and an owned error.
         let handle = unsafe { create(|error| sys::mtb_queue_create(self.as_ptr(), count, error)) }?;
-        Ok(CommandQueue::new(handle, self))
+        Ok(CommandQueue::with_room(handle, self, count))
     }
 }
 
 impl CommandQueue {
+    /// A queue with Metal's usual room.
     pub(crate) fn new(handle: Handle<sys::mtb_queue>, device: &Device) -> CommandQueue {
+        CommandQueue::with_room(handle, device, USUAL_ROOM)
+    }
+
+    fn with_room(handle: Handle<sys::mtb_queue>, device: &Device, count: usize) -> CommandQueue {
         CommandQueue {
             inner: Arc::new(QueueInner {
                 handle,
                 device: device.clone(),
                 usual_uses: AtomicUsize::new(0),
+                room: Room::new(count),
             }),
         }
     }
@@ -109,13 +120,19 @@ impl CommandQueue {
     /// Makes a command buffer (`commandBuffer`).
     ///
     /// A queue has room for a fixed number of command buffers that have not completed, committed or not: beyond it
-    /// this waits for one to complete or to be dropped. A thread that holds all of them on record waits for ever.
+    /// this waits for one to complete or to be dropped.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`], and [`Error::Deadlock`] in a completion handler of the queue that would have to wait.
+    /// [`Error::OutOfMemory`], and [`Error::Deadlock`] in place of a wait that could never end: in a completion handler of the
+    /// queue, and where none of the command buffers can give its room back, since this thread, or one that has ended, has made
+    /// it and neither commits nor drops it.
     pub fn command_buffer(&self) -> Result<CommandBuffer> {
-        self.make_command_buffer(sys::MTB_FOREVER)
+        if self.id().is_in_callback() {
+            return self.make_command_buffer(sys::MTB_FOREVER);
+        }
+        self.room()
+            .wait_for_room(|timeout| self.make_command_buffer(timeout))
     }
 
     /// [`command_buffer`](CommandQueue::command_buffer) that waits for room no longer than `timeout`.
@@ -151,6 +168,10 @@ impl CommandQueue {
     pub fn label(&self) -> Option<String> {
         // SAFETY: the queue is live, and the string is ours.
         unsafe { take_string(sys::mtb_queue_copy_label(self.as_ptr())) }
+    }
+
+    pub(crate) fn room(&self) -> &Arc<Room> {
+        &self.inner.room
     }
 
     pub(crate) fn usual_uses(&self) -> usize {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::access::Access;
 use crate::buffer::{Buffer, BufferInner};
 use crate::callback::contain_panic;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::queue::{CommandQueue, QueueId};
 
 /// The buffers that a command buffer on record uses; they are given free where it is dropped without a commit.
@@ -39,14 +39,28 @@ impl Recording {
         self.uses.len()
     }
 
-    /// Notes that the work on record accesses `buffer`, from now until it has completed.
+    /// Encodes what accesses the buffers of `uses`, which it does from now until it has completed. What is refused, one of
+    /// the uses or the encoding, uses no buffer.
     #[inline]
-    pub(crate) fn record(
+    pub(crate) fn encode<'b>(
         &mut self,
         function: &'static str,
-        buffer: &Buffer,
-        access: Access,
+        uses: impl IntoIterator<Item = (&'b Buffer, Access)>,
+        encode: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
+        let before = self.uses.len();
+        let noted = uses
+            .into_iter()
+            .try_for_each(|(buffer, access)| self.note(function, buffer, access));
+        let encoded = noted.and_then(|()| encode());
+        if let Err(error) = &encoded {
+            self.refused(before, error);
+        }
+        encoded
+    }
+
+    #[inline]
+    fn note(&mut self, function: &'static str, buffer: &Buffer, access: Access) -> Result<()> {
         let tracker = buffer.inner().tracker();
         if tracker.is_recorded_by(self.number, access) {
             return Ok(());
@@ -63,6 +77,20 @@ impl Recording {
         Ok(())
     }
 
+    /// Gives free the buffers of all uses but the first `kept`. After an exception nobody knows what was encoded: they stay.
+    #[cold]
+    fn refused(&mut self, kept: usize, error: &Error) {
+        if !matches!(error, Error::Internal(_)) {
+            self.discard(kept);
+        }
+    }
+
+    fn discard(&mut self, kept: usize) {
+        for used in self.uses.drain(kept..) {
+            used.buffer.tracker().discard(self.number, used.access);
+        }
+    }
+
     /// The work is about to be handed over to `queue`: from here on its buffers are in use until [`RunningUses::finish`].
     pub(crate) fn start(mut self, queue: &CommandQueue) -> RunningUses {
         let (uses, queue) = (mem::take(&mut self.uses), queue.id());
@@ -75,9 +103,7 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        for used in self.uses.drain(..) {
-            used.buffer.tracker().discard(used.access);
-        }
+        self.discard(0);
     }
 }
 

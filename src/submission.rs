@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::handle::{Handle, check, nanoseconds};
 use crate::queue::CommandQueue;
 use crate::recording::RunningUses;
+use crate::room::{Place, Ticket};
 use crate::sys;
 
 /// Work that was handed to the GPU: a committed `MTLCommandBuffer`.
@@ -24,6 +25,8 @@ pub struct Submission {
     handle: Handle<sys::mtb_command_buffer>,
     completion: Arc<Completion>,
     queue: CommandQueue,
+    /// Not after its own in the queue.
+    place: Place,
 }
 
 // SAFETY: metal_bridge.h, "Threads": after the commit a command buffer may be waited for and asked from any thread.
@@ -93,6 +96,8 @@ pub(crate) struct Completion {
 struct State {
     stage: Stage,
     uses: RunningUses,
+    /// What it takes of the queue's room, unless that is the bridge's own.
+    ticket: Option<Ticket>,
     handlers: Vec<Handler>,
     waker: Option<Waker>,
 }
@@ -106,11 +111,16 @@ enum Stage {
 }
 
 impl Completion {
-    pub(crate) fn new(uses: RunningUses, handlers: Vec<Handler>) -> Completion {
+    pub(crate) fn new(
+        uses: RunningUses,
+        handlers: Vec<Handler>,
+        ticket: Option<Ticket>,
+    ) -> Completion {
         Completion {
             state: Mutex::new(State {
                 stage: Stage::Running,
                 uses,
+                ticket,
                 handlers,
                 waker: None,
             }),
@@ -127,16 +137,19 @@ impl Completion {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the buffers free of a command buffer that will not run.
-    pub(crate) fn abandon(&self) {
-        let uses = mem::take(&mut self.lock().uses);
+    /// Gives the buffers free of a command buffer that has ended or will not run.
+    pub(crate) fn give_back(&self) {
+        let (uses, ticket) = {
+            let mut state = self.lock();
+            (mem::take(&mut state.uses), state.ticket.take())
+        };
+        drop(ticket);
         uses.finish();
     }
 
     fn complete(&self, completed: Completed) {
         // First the buffers, so that whoever learns of the completion can access them.
-        let uses = mem::take(&mut self.lock().uses);
-        uses.finish();
+        self.give_back();
         let mut handlers = {
             let mut state = self.lock();
             state.stage = Stage::Handling(thread::current().id(), completed.clone());
@@ -174,7 +187,7 @@ impl Completion {
 impl Drop for Completion {
     /// What is left here belongs to a command buffer that will never run.
     fn drop(&mut self) {
-        self.abandon();
+        self.give_back();
     }
 }
 
@@ -228,11 +241,13 @@ impl Submission {
         handle: Handle<sys::mtb_command_buffer>,
         completion: Arc<Completion>,
         queue: CommandQueue,
+        place: Place,
     ) -> Submission {
         Submission {
             handle,
             completion,
             queue,
+            place,
         }
     }
 
@@ -247,9 +262,11 @@ impl Submission {
     /// # Errors
     ///
     /// [`Error::CommandBuffer`] if the GPU failed, [`Error::Deadlock`] in a handler or a host function of the same queue
-    /// that the work comes after.
+    /// that the work comes after, and where it comes after a command buffer that this thread, or one that has ended, has
+    /// [enqueued](crate::CommandBuffer::enqueue) and never committed.
     pub fn wait(&self) -> Result<()> {
-        self.wait_at_most(sys::MTB_FOREVER)
+        let room = self.queue.room();
+        room.wait_for_place(self.place, |timeout| self.wait_at_most(timeout))
     }
 
     /// [`wait`](Submission::wait) no longer than `timeout`.

@@ -169,13 +169,12 @@ impl<'h> Batch<'h> {
         if rectangle.is_empty() {
             return Ok(());
         }
-        self.recording.record(function, buffer, Access::Write)?;
-        let pattern: *const T = &value;
+        let (transfer, pattern) = (self.handle.as_ptr(), &raw const value);
         // SAFETY: the transfer and the buffer are live, and the pattern is copied.
-        unsafe {
+        let fill = || unsafe {
             check(|error| {
                 sys::mtb_transfer_fill(
-                    self.handle.as_ptr(),
+                    transfer,
                     place.to_sys(),
                     rectangle.width,
                     rectangle.height,
@@ -184,7 +183,9 @@ impl<'h> Batch<'h> {
                     error,
                 )
             })
-        }
+        };
+        self.recording
+            .encode(function, [(buffer, Access::Write)], fill)
     }
 
     /// # Safety
@@ -204,16 +205,16 @@ impl<'h> Batch<'h> {
         if destination.rectangle().is_empty() {
             return Ok(());
         }
-        for (place, access) in [(source, Access::Read), (destination, Access::Write)] {
-            if let Some(buffer) = place.buffer() {
-                self.recording.record(function, buffer, access)?;
-            }
-        }
+        let uses = [(source, Access::Read), (destination, Access::Write)];
+        let uses = uses
+            .into_iter()
+            .filter_map(|(place, access)| place.buffer().map(|buffer| (buffer, access)));
+        let transfer = self.handle.as_ptr();
         // SAFETY: the transfer and the buffers are live, and the host memory is as the caller promises.
-        unsafe {
+        let copy = || unsafe {
             check(|error| {
                 sys::mtb_transfer_copy(
-                    self.handle.as_ptr(),
+                    transfer,
                     source.to_sys(),
                     destination.to_sys(),
                     width,
@@ -222,7 +223,8 @@ impl<'h> Batch<'h> {
                     error,
                 )
             })
-        }
+        };
+        self.recording.encode(function, uses, copy)
     }
 
     /// Hands the transfers over and waits for them. Where the CPU sees source and destination, this thread copies, once
@@ -268,7 +270,8 @@ impl Batch<'static> {
             ..
         } = self;
         let uses = recording.start(queue.command_queue());
-        let completion = Arc::new(Completion::new(uses, Vec::new()));
+        let place = queue.command_queue().room().draw_place();
+        let completion = Arc::new(Completion::new(uses, Vec::new(), None));
         let context = completion.clone().into_context();
         // SAFETY: the transfer is live, and the context is a reference that `release_completion` gives back. It keeps
         // buffers and host memory until the callback, which comes when nothing touches them for the transfer any more.
@@ -287,7 +290,7 @@ impl Batch<'static> {
         match committed {
             Ok(handle) => {
                 let commands = queue.command_queue().clone();
-                let submission = Submission::new(handle, completion, commands);
+                let submission = Submission::new(handle, completion, commands, place);
                 host_memories.start(submission.queue().id());
                 host_memories.finish_with(&submission);
                 Ok(submission)

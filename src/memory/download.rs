@@ -66,10 +66,15 @@ impl<V> Slot<V> {
 }
 
 impl<V> State<V> {
-    /// The values or the error, once and when they are there.
-    fn take(&mut self) -> Option<Result<V>> {
+    /// The values or the error, once and when they are there; from then on an error, so that nobody waits for what does not
+    /// come again.
+    fn take(&mut self, function: &'static str) -> Option<Result<V>> {
         match mem::replace(&mut self.stage, Stage::Taken) {
             Stage::Ended(result) => Some(result),
+            Stage::Taken => {
+                let why = "the values have been taken";
+                Some(Err(Error::InvalidState(Failure::new(function, why))))
+            }
             other => {
                 self.stage = other;
                 None
@@ -90,8 +95,8 @@ impl<V> Download<V> {
         self.wait_until(None)
     }
 
-    /// [`wait`](Download::wait) no longer than `timeout`. The values come once: later calls give
-    /// [`Error::InvalidState`].
+    /// [`wait`](Download::wait) no longer than `timeout`. The values come once: whoever asks for them later, by a wait, as a
+    /// future or with a handler, gets [`Error::InvalidState`].
     ///
     /// # Errors
     ///
@@ -106,12 +111,11 @@ impl<V> Download<V> {
         let may_wait = || deadline.is_none_or(|deadline| deadline > Instant::now());
         let mut state = self.slot.lock();
         loop {
-            if let Some(result) = state.take() {
+            if let Some(result) = state.take(FUNCTION) {
                 return result;
             }
             match state.stage {
                 Stage::Recorded => return invalid("the batch is not committed"),
-                Stage::Taken => return invalid("the values have been taken"),
                 Stage::Running(_) if is_forked() => {
                     return invalid("the download is the parent's of this child of fork");
                 }
@@ -119,7 +123,7 @@ impl<V> Download<V> {
                     let why = "the download comes after the completion handler or host function that this thread is in";
                     return Err(Error::Deadlock(Failure::new(FUNCTION, why)));
                 }
-                Stage::Running(_) | Stage::Ended(_) => {}
+                Stage::Running(_) | Stage::Ended(_) | Stage::Taken => {}
             }
             let changed = &self.slot.changed;
             state = match deadline {
@@ -146,7 +150,7 @@ impl<V> Download<V> {
     /// already. What it must not wait for is said at [`Submission::on_completed`](crate::Submission::on_completed).
     pub fn on_completed(self, handler: impl FnOnce(Result<V>) + Send + 'static) {
         let mut state = self.slot.lock();
-        match state.take() {
+        match state.take("Download::on_completed") {
             Some(result) => {
                 drop(state);
                 handler(result);
@@ -163,7 +167,7 @@ impl<V> Future for Download<V> {
         // The old waker is dropped, and the new one cloned, outside of the lock: both may be code of the caller's.
         let waker = context.waker().clone();
         let mut state = self.slot.lock();
-        if let Some(result) = state.take() {
+        if let Some(result) = state.take("Download::poll") {
             return Poll::Ready(result);
         }
         let old = state.waker.replace(waker);

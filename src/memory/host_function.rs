@@ -30,7 +30,9 @@ impl CommandQueue {
         &self,
         function: impl FnOnce() + Send + 'static,
     ) -> Result<Submission> {
-        let completion = Arc::new(Completion::new(RunningUses::default(), Vec::new()));
+        let place = self.room().draw_place();
+        let uses = RunningUses::default();
+        let completion = Arc::new(Completion::new(uses, Vec::new(), None));
         let call = Box::new(HostCall {
             function: Mutex::new(Some(Box::new(function))),
             completion: completion.clone(),
@@ -50,7 +52,7 @@ impl CommandQueue {
             })
         };
         match committed {
-            Ok(handle) => Ok(Submission::new(handle, completion, self.clone())),
+            Ok(handle) => Ok(Submission::new(handle, completion, self.clone(), place)),
             Err(error) => {
                 // After an exception nobody knows whether the call comes: its context stays then.
                 if !matches!(error, Error::Internal(_)) {

@@ -133,3 +133,31 @@ fn work_that_nobody_can_let_on_is_an_error() {
     increment(&queue, &values, None).wait().unwrap();
     assert_eq!(values.read::<f32>().unwrap()[0], 6.0);
 }
+
+#[test]
+fn a_listener_may_know_its_event_and_not_keep_it() {
+    let held = Arc::new(());
+    let event = device().new_shared_event().unwrap();
+    let (own, captured) = (event.downgrade(), held.clone());
+    event.notify(1, move |_| drop((own, captured))).unwrap();
+    drop(event);
+    wait_for("the listener's end", || Arc::strong_count(&held) == 1);
+
+    let event = device().new_shared_event().unwrap();
+    let (own, (sender, receiver)) = (event.downgrade(), mpsc::channel());
+    let listener = move |_| sender.send(own.upgrade()).unwrap();
+    event.notify(1, listener).unwrap();
+    event.set_signaled_value(1).unwrap();
+    let known = receiver.recv_timeout(LONG).unwrap();
+    assert_eq!(known.map(|event| event.signaled_value()), Some(1));
+
+    // One that owns its event goes when the value is reached.
+    let mut commands = queue().command_buffer().unwrap();
+    let event = device().new_shared_event().unwrap();
+    let (owned, captured) = (event.clone(), held.clone());
+    event.notify(1, move |_| drop((owned, captured))).unwrap();
+    commands.encode_signal_event(&event, 1).unwrap();
+    drop(event);
+    commands.commit().unwrap();
+    wait_for("the listener's end", || Arc::strong_count(&held) == 1);
+}

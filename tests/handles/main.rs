@@ -11,6 +11,7 @@ mod drops;
 mod event;
 mod faults;
 mod fork;
+mod leaks;
 mod library;
 mod no_copy;
 

@@ -36,12 +36,35 @@ fn a_download_is_a_future() {
     });
     assert!(block_on(download.as_mut()).unwrap() == bytes);
     opener.join().unwrap();
-    // The values come once.
+    // The values come once, and whoever asks again is told so.
     assert!(download.is_completed());
-    assert!(matches!(
-        download.as_mut().poll(&mut context),
-        Poll::Pending
-    ));
+    let Poll::Ready(again) = download.as_mut().poll(&mut context) else {
+        panic!("a download whose values have been taken is pending for ever");
+    };
+    assert_error(again, |e| matches!(e, Error::InvalidState(_)), "taken");
+}
+
+#[test]
+fn a_download_whose_values_were_waited_for_leaves_nobody_waiting() {
+    let (transfers, source, bytes) = filled();
+    let taken = || {
+        let mut download = transfers.download_async::<u8>(&source, 0, LENGTH).unwrap();
+        assert!(download.wait_timeout(LONG).unwrap() == bytes);
+        download
+    };
+    let mut context = Context::from_waker(Waker::noop());
+    match pin!(taken()).poll(&mut context) {
+        Poll::Ready(result) => {
+            assert_error(result, |e| matches!(e, Error::InvalidState(_)), "taken")
+        }
+        Poll::Pending => panic!("pending for ever"),
+    }
+    let (sender, receiver) = mpsc::channel();
+    taken().on_completed(move |values| sender.send(values).unwrap());
+    let values = receiver
+        .recv_timeout(LONG)
+        .expect("the handler was dropped");
+    assert_error(values, |e| matches!(e, Error::InvalidState(_)), "taken");
 }
 
 #[test]

@@ -319,3 +319,31 @@ fn a_queue_of_another_device_is_refused() {
     );
     Memory::new(other).unwrap().transfer_queue(&queue).unwrap();
 }
+
+#[test]
+fn what_a_batch_refuses_uses_no_buffer() {
+    let transfers = transfers();
+    let (a, b) = (
+        buffer(LENGTH, StorageMode::Shared),
+        buffer(LENGTH, StorageMode::Shared),
+    );
+    let mut batch = transfers.batch().unwrap();
+    let overlapping = batch.copy(&a, 0, &a, 4, 8);
+    assert_error(overlapping, |e| matches!(e, Error::InvalidArgument(_)), "");
+    let partial = batch.fill(&a, 0..7, 1u32);
+    assert_error(partial, |e| matches!(e, Error::Misaligned(_)), "");
+    let reader = b.read::<u8>().unwrap();
+    let conflicting = batch.copy(&a, 0, &b, 0, 8);
+    assert_error(conflicting, |e| matches!(e, Error::InUse(_)), "being read");
+    drop(reader);
+    drop(a.write::<u8>().unwrap());
+    drop(b.write::<u8>().unwrap());
+    // Refused once, added later.
+    batch.copy(&a, 0, &b, 0, 8).unwrap();
+    assert_error(
+        a.write::<u8>(),
+        |e| matches!(e, Error::InUse(_)),
+        "committed",
+    );
+    batch.run().unwrap();
+}

@@ -1,0 +1,173 @@
+//! What `mem::forget` costs: never more than was forgotten, and no wait that lasts for ever.
+
+use std::sync::{Mutex, mpsc};
+use std::thread;
+
+use metal_bridge::Error;
+
+use crate::*;
+
+/// Forgets `value` where LeakSanitizer still finds it: the leak is the test's.
+fn leak<T>(value: T) {
+    static LEAKED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    let address = Box::into_raw(Box::new(value)).addr();
+    LEAKED.lock().unwrap().push(address);
+}
+
+fn in_use(error: &Error) -> bool {
+    matches!(error, Error::InUse(_))
+}
+
+fn deadlock(error: &Error) -> bool {
+    matches!(error, Error::Deadlock(_))
+}
+
+/// Calls `f` on a thread of its own, so that a wait that does not end is a failure.
+fn in_time(f: impl FnOnce() + Send + 'static) {
+    let (sender, receiver) = mpsc::channel();
+    let called = thread::spawn(move || {
+        f();
+        sender.send(()).unwrap();
+    });
+    if receiver.recv_timeout(LONG) == Err(mpsc::RecvTimeoutError::Timeout) {
+        panic!("a wait has not ended");
+    }
+    called.join().unwrap();
+}
+
+fn narrow_queue() -> CommandQueue {
+    device()
+        .new_command_queue_with_max_command_buffer_count(2)
+        .unwrap()
+}
+
+#[test]
+fn a_leaked_encoder_takes_no_room_in_the_queue() {
+    let queue = narrow_queue();
+    let buffer = shared(&[1.0; 4]);
+    for is_committed in [false, true].repeat(3) {
+        let mut commands = queue.command_buffer_timeout(SHORT).unwrap();
+        let mut encoder = commands
+            .compute_command_encoder(DispatchType::Serial)
+            .unwrap();
+        encoder.set_buffer(&buffer, 0, 0).unwrap();
+        leak(encoder);
+        if is_committed {
+            let refused = commands.commit();
+            assert_error(refused, |e| matches!(e, Error::InvalidState(_)), "ended");
+        }
+        let mut commands = queue.command_buffer_timeout(SHORT).unwrap();
+        leak(commands.blit_command_encoder().unwrap());
+    }
+    increment(&queue, &buffer, None).wait().unwrap();
+}
+
+#[test]
+fn a_leaked_guard_or_encoder_costs_its_buffer_and_no_more() {
+    let (queue, buffer) = (queue(), shared(&[1.0; 4]));
+    std::mem::forget(buffer.read::<f32>().unwrap());
+    assert_error(buffer.write::<f32>(), in_use, "being read");
+    buffer.read::<f32>().unwrap();
+
+    let other = shared(&[1.0; 4]);
+    let mut commands = queue.command_buffer().unwrap();
+    let mut encoder = commands
+        .compute_command_encoder(DispatchType::Serial)
+        .unwrap();
+    encoder.set_buffer(&other, 0, 0).unwrap();
+    leak(encoder);
+    let encoder = commands.compute_command_encoder(DispatchType::Serial);
+    assert_error(encoder, |e| matches!(e, Error::InvalidState(_)), "encoder");
+    assert_error(
+        commands.commit(),
+        |e| matches!(e, Error::InvalidState(_)),
+        "mtb_command_buffer_commit",
+    );
+    // The command buffer is gone, and the buffer free.
+    other.write::<f32>().unwrap();
+    increment(&queue, &other, None).wait().unwrap();
+}
+
+#[test]
+fn room_that_was_leaked_is_no_wait_for_ever() {
+    in_time(|| {
+        let queue = narrow_queue();
+        leak(queue.command_buffer().unwrap());
+        let other = queue.command_buffer().unwrap();
+        assert_error(queue.command_buffer(), deadlock, "the queue is full");
+        drop(other);
+        leak(queue.command_buffer().unwrap());
+        assert_error(queue.command_buffer(), deadlock, "the queue is full");
+    });
+    // Leaked by a thread that has ended.
+    in_time(|| {
+        let queue = narrow_queue();
+        let leaking = queue.clone();
+        let leaks = move || {
+            leak(leaking.command_buffer().unwrap());
+            leak(leaking.command_buffer().unwrap());
+        };
+        thread::spawn(leaks).join().unwrap();
+        assert_error(queue.command_buffer(), deadlock, "one that has ended");
+    });
+}
+
+#[test]
+fn room_that_another_thread_has_is_waited_for() {
+    in_time(|| {
+        let queue = narrow_queue();
+        let (sender, receiver) = mpsc::channel();
+        let holding = queue.clone();
+        let holder = thread::spawn(move || {
+            let held = [(); 2].map(|()| holding.command_buffer().unwrap());
+            sender.send(()).unwrap();
+            // Longer than a wait needs to see that it could not end.
+            thread::sleep(20 * SHORT);
+            drop(held);
+        });
+        receiver.recv().unwrap();
+        drop(queue.command_buffer().unwrap());
+        holder.join().unwrap();
+    });
+}
+
+#[test]
+fn a_place_that_was_leaked_is_no_wait_for_ever() {
+    in_time(|| {
+        let (queue, buffer) = (narrow_queue(), shared(&[1.0]));
+        let before = increment(&queue, &buffer, None);
+        before.wait().unwrap();
+        let mut leaked = queue.command_buffer().unwrap();
+        leaked.enqueue().unwrap();
+        leak(leaked);
+        let behind = increment(&queue, &shared(&[1.0]), None);
+        before.wait().unwrap();
+        assert_error(behind.wait(), deadlock, "enqueued and never committed");
+        let timeout = |e: &Error| matches!(e, Error::Timeout(_));
+        assert_error(behind.wait_timeout(SHORT), timeout, "not completed");
+        // The queue's other place is taken by what never runs.
+        assert_error(queue.command_buffer(), deadlock, "the queue is full");
+        let other = queue.clone();
+        let elsewhere = thread::spawn(move || other.call_host_function(|| {}).unwrap());
+        let called = elsewhere.join().unwrap();
+        assert_error(called.wait(), deadlock, "enqueued and never committed");
+    });
+}
+
+#[test]
+fn a_place_that_another_thread_has_is_waited_for() {
+    in_time(|| {
+        let (queue, buffer) = (queue(), shared(&[1.0]));
+        let mut first = queue.command_buffer().unwrap();
+        first.enqueue().unwrap();
+        let second = increment(&queue, &buffer, None);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| second.wait());
+            // Longer than a wait needs to see that it could not end.
+            thread::sleep(20 * SHORT);
+            first.commit().unwrap();
+            waiting.join().unwrap().unwrap();
+        });
+        assert_eq!(*buffer.read::<f32>().unwrap(), [2.0]);
+    });
+}
