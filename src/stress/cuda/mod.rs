@@ -13,7 +13,7 @@ use super::threads::on_threads;
 use super::{MEMORY_SLACK, resident_memory, settle};
 use crate::cuda::*;
 use crate::device::Device;
-use crate::error::{Error, Failure, Result};
+use crate::error::Result;
 use crate::statistics::LiveObjects;
 
 /// What a run of CUDA's calls came to.
@@ -119,9 +119,4 @@ fn after_reset() -> Result<LiveObjects> {
     }
     settle();
     Ok(Device::live_objects())
-}
-
-fn panicked<T>() -> Result<T> {
-    let why = "a thread of CUDA's calls panicked";
-    Err(Error::Internal(Failure::new("stress::cuda", why)))
 }
