@@ -7,6 +7,37 @@
 #include "SMTLFoundation.h"
 
 #import <Foundation/Foundation.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool tells_of_missing_pools(void)
+{
+    const char *wish = getenv("OBJC_DEBUG_MISSING_POOLS");
+    return wish != NULL && strcmp(wish, "YES") == 0;
+}
+
+static NSLog_printf_handler *foundations_handler;
+
+/* What Foundation logs, without what it says of each object that is autoreleased where no pool is: Apple's systems say nothing
+ * unless they are asked to, and programs that live without pools there would drown in it. */
+static void write_log(NSString *message)
+{
+    if ([message rangeOfString:@"autorelease called without pool for"].location == NSNotFound || tells_of_missing_pools()) {
+        foundations_handler(message);
+    }
+}
+
+static void set_log_handler(void)
+{
+    foundations_handler = _NSLog_printf_handler;
+    if (foundations_handler != NULL) {
+        _NSLog_printf_handler = write_log;
+    }
+}
+
+/* Before a program's first initialiser; a handler of the program's own takes the place of this one. */
+__attribute__((section(".init_array.00001"), used)) static void (*const first_initialiser)(void) = set_log_handler;
 
 void SMTLInitialiseFoundation(void)
 {

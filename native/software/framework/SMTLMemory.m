@@ -10,6 +10,13 @@
 #define MAP_THRESHOLD ((size_t)64 << 10)
 #define HUGE_PAGE ((size_t)2 << 20)
 #define HUGE_THRESHOLD ((size_t)8 << 20)
+/* A Mac's pages: what runs over a buffer's end by some bytes meets nothing else up to the end of one, and programs do it. With
+ * AddressSanitizer a buffer ends where its own bytes do, so that what the CPU does there is seen. */
+#if __has_feature(address_sanitizer)
+#define ROOM SMTL_MEMORY_ALIGNMENT
+#else
+#define ROOM ((size_t)16 << 10)
+#endif
 #define GUARDED_ALIGNMENT 32u /* the largest that a Metal type has */
 #define POISON 0xff /* NaN in every floating-point format, -1 in every integer */
 
@@ -72,8 +79,8 @@ static bool allocate_guarded(smtl_memory *memory, size_t length)
 
 static bool allocate_mapped(smtl_memory *memory)
 {
-    memory->mapped = memory->size;
-    memory->mapping = map_pages(memory->size);
+    memory->mapped = round_up(memory->size, ROOM);
+    memory->mapping = map_pages(memory->mapped);
     memory->base = memory->mapping;
     return memory->base != NULL;
 }
@@ -81,7 +88,7 @@ static bool allocate_mapped(smtl_memory *memory)
 static bool allocate_small(smtl_memory *memory)
 {
     memory->mapping = NULL;
-    return posix_memalign(&memory->base, SMTL_MEMORY_ALIGNMENT, memory->size) == 0;
+    return posix_memalign(&memory->base, SMTL_MEMORY_ALIGNMENT, round_up(memory->size, ROOM)) == 0;
 }
 
 /* What the sanitizer tells from memory that somebody has written must not be overwritten. */

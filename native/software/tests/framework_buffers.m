@@ -236,6 +236,30 @@ static void test_residency_set(void)
     [set release];
 }
 
+/* Overruns that a Mac's pages of 16 KiB hide meet nobody else's memory: neither another buffer's nor the heap's. */
+static void test_room(void)
+{
+#if !__has_feature(address_sanitizer)
+    static const NSUInteger lengths[] = {1, 100, 4000, 16383, 16385, 65537, 100000};
+    enum { COUNT = 40, PAGE = 16384 };
+    id<MTLBuffer> buffers[COUNT];
+    char *neighbours[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        buffers[i] = [device newBufferWithLength:lengths[i % 7] options:0];
+        neighbours[i] = calloc(1, 64);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        memset([buffers[i] contents], i + 1, ([buffers[i] length] + PAGE - 1) / PAGE * PAGE);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        CHECK(all_bytes([buffers[i] contents], ([buffers[i] length] + PAGE - 1) / PAGE * PAGE, (uint8_t)(i + 1)));
+        CHECK(all_bytes(neighbours[i], 64, 0));
+        free(neighbours[i]);
+        [buffers[i] release];
+    }
+#endif
+}
+
 int main(void)
 {
     @autoreleasepool {
@@ -249,6 +273,7 @@ int main(void)
         RUN(test_automatic_heap);
         RUN(test_placement_heap);
         RUN(test_residency_set);
+        RUN(test_room);
         [device release];
     }
     return checks_report();

@@ -56,6 +56,17 @@ static void test_with_pool(void)
     CHECK(reports_of_work(YES) == 0);
 }
 
+/* Nobody has asked, as on Apple's systems. */
+static void test_quiet(void)
+{
+    unsetenv("OBJC_DEBUG_MISSING_POOLS");
+    CHECK(reports_of_work(NO) == 0);
+    setenv("OBJC_DEBUG_MISSING_POOLS", "NO", 1);
+    CHECK(reports_of_work(NO) == 0);
+    setenv("OBJC_DEBUG_MISSING_POOLS", "YES", 1);
+    CHECK(reports_of_work(NO) > 0);
+}
+
 static void test_without_pool(void)
 {
     int64_t before = smtl_live_objects_total();
@@ -152,8 +163,10 @@ int main(void)
         RUN(test_sequence);
         RUN(test_growth);
     }
+    setenv("OBJC_DEBUG_MISSING_POOLS", "YES", 1);
     @autoreleasepool {
         test_without_pool();
+        test_quiet();
     }
     return checks_report();
 }
