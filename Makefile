@@ -6,6 +6,10 @@ PROMPT ?= Once upon a time
 # Of `make shuffle`: the whole suite runs once for each.
 SEEDS ?= 1 2
 
+# Of `make fuzz`: the time of all fuzzers together, and where they begin.
+SECONDS = 60
+SEED = 1
+
 # Where the software Metal is installed; the library's objects stay below Cargo's folder of products.
 PREFIX ?= /usr/local
 SOFTWARE_METAL = $(MAKE) -C native/software PREFIX="$(abspath $(PREFIX))" BUILD="$(SOFTWARE_METAL_BUILD)"
@@ -16,7 +20,7 @@ BRIDGE = $(MAKE) -C native/bridge PREFIX="$(abspath $(PREFIX))" BUILD="$(PRODUCT
 ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 
 .PHONY: help demo test check lint doc native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
-        install-software-metal uninstall-software-metal shuffle foreign foreign-ggml foreign-mlx foreign-candle bench stress \
+        install-software-metal uninstall-software-metal shuffle fuzz foreign foreign-ggml foreign-mlx foreign-candle bench stress \
         setup setup-check setup-software clean platforms \
         install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime
 
@@ -35,7 +39,7 @@ setup-software:
 demo: setup ## decodes a story with the shipped model
 	cargo run --release --quiet --bin metal-bridge -- generate --model $(MODEL) "$(PROMPT)"
 
-test: check shuffle foreign sanitize-kernels cuda-programs ## everything that continuous integration runs
+test: check shuffle fuzz foreign sanitize-kernels cuda-programs ## everything that continuous integration runs
 	cargo test
 
 check: lint doc portable standalone sanitize ## formatting, lints, documentation, the build without a backend, sanitizers
@@ -65,6 +69,9 @@ sanitize-kernels-all: setup ## the same with all of them (not in CI: half an hou
 
 shuffle: setup ## the crate's suite on a software Metal that reorders what Metal leaves unordered and poisons memory
 	scripts/shuffle $(SEEDS)
+
+fuzz: setup-check ## random files, command lines and calls of the C ABI for SECONDS (60) from SEED (1): docs/fuzzing.md
+	scripts/fuzz $(SECONDS) $(SEED)
 
 standalone: setup-check ## programs of users against an installed software Metal and an installed bridge
 	native/software/tests/standalone/run "$(SOFTWARE_METAL_BUILD)"

@@ -269,6 +269,7 @@ mtb_status mtb_queue_remove_residency_set(mtb_queue *queue, mtb_residency_set *s
     MTBI_ENTER
     REQUIRE(GIVEN(queue));
     REQUIRE(GIVEN(set));
+    REQUIRE(mtbi_check_device(queue->device, set->device, "residency set", error, __func__));
     if (@available(macOS 15.0, *))
         [queue->metal removeResidencySet:set->metal];
     return MTB_OK;

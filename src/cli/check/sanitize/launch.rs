@@ -36,6 +36,8 @@ pub struct Launch {
 enum Contents {
     /// So many bytes that nothing has written.
     Unwritten(usize),
+    /// So many zeros.
+    Zeros(usize),
     Written(Vec<u8>),
 }
 
@@ -79,6 +81,11 @@ impl Launch {
         for (index, contents) in &self.buffer {
             let buffer = match contents {
                 Contents::Unwritten(length) => device.new_buffer(*length, StorageMode::Shared)?,
+                Contents::Zeros(length) => {
+                    let buffer = device.new_buffer(*length, StorageMode::Shared)?;
+                    buffer.write::<u8>()?.fill(0);
+                    buffer
+                }
                 Contents::Written(bytes) => {
                     device.new_buffer_with_data(bytes, StorageMode::Shared)?
                 }
@@ -134,7 +141,7 @@ fn parse_buffer(text: &str) -> Result<(usize, Contents), String> {
     } else {
         match contents.split_once(':') {
             None => return Ok((index, Contents::Unwritten(parse_length(contents)?))),
-            Some(("zeros", length)) => vec![0; parse_length(length)?],
+            Some(("zeros", length)) => return Ok((index, Contents::Zeros(parse_length(length)?))),
             Some((name, values)) => bytes_of(name, values)?,
         }
     };
