@@ -30,13 +30,13 @@ static smtl_pool_item *take(bool waits)
     return item;
 }
 
-@interface SMTLMainQueueDrain : NSObject
-+ (void)drain;
+@interface SMTLDispatchQueue (Main)
++ (void)drainMain;
 @end
 
-@implementation SMTLMainQueueDrain
+@implementation SMTLDispatchQueue (Main)
 
-+ (void)drain
++ (void)drainMain
 {
     smtl_pool_item *item;
     while ((item = take(false)) != NULL) {
@@ -60,7 +60,7 @@ void smtl_main_post(smtl_pool_item *item)
     pthread_mutex_unlock(&mutex);
     if (tells) {
         @autoreleasepool {
-            [SMTLMainQueueDrain performSelectorOnMainThread:@selector(drain) withObject:nil waitUntilDone:NO];
+            [SMTLDispatchQueue performSelectorOnMainThread:@selector(drainMain) withObject:nil waitUntilDone:NO];
         }
     }
 }

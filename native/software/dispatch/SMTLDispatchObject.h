@@ -6,8 +6,6 @@
 #import <dispatch/dispatch.h>
 
 @interface SMTLDispatchObject : SMTLObject <OS_dispatch_object> {
-    long _references; /* beside the first; counted here, where sanitizers of threads see it */
-    BOOL _immortal;
     void *_context;
     dispatch_function_t _finalizer;
 }

@@ -3,6 +3,7 @@
 #import "SMTLDispatchQueue.h"
 #import "framework/SMTLCounts.h"
 #import "framework/SMTLError.h"
+#include <limits.h>
 
 @implementation SMTLDispatchObject
 
@@ -13,26 +14,8 @@
 
 - (void)makeImmortal
 {
-    _immortal = YES;
+    _references = LONG_MAX / 2; /* more than anybody lets go of */
     smtl_count_destroyed(SMTL_OBJECT_DISPATCH);
-}
-
-- (id)retain
-{
-    __atomic_fetch_add(&_references, 1, __ATOMIC_RELAXED);
-    return self;
-}
-
-- (oneway void)release
-{
-    if (__atomic_fetch_sub(&_references, 1, __ATOMIC_ACQ_REL) == 0 && !_immortal) {
-        [self dealloc];
-    }
-}
-
-- (NSUInteger)retainCount
-{
-    return (NSUInteger)__atomic_load_n(&_references, __ATOMIC_RELAXED) + 1;
 }
 
 - (void)dealloc

@@ -43,9 +43,10 @@ void SMTLInitialiseFoundation(void)
 {
     @autoreleasepool {
         const Class classes[] = {
-            [NSError class],         [NSException class],     [NSMutableArray class],  [NSMutableData class],
-            [NSMutableDictionary class], [NSMutableSet class], [NSMutableString class], [NSNotificationCenter class],
-            [NSNumber class],        [NSThread class],        [NSURL class],
+            [NSDate class],          [NSError class],         [NSException class],     [NSMutableArray class],
+            [NSMutableData class],   [NSMutableDictionary class], [NSMutableSet class], [NSMutableString class],
+            [NSNotificationCenter class], [NSNumber class],   [NSRunLoop class],       [NSThread class],
+            [NSURL class],
         };
         /* Concrete classes behind the abstract ones come to light at their first use only. */
         NSString *text = [NSString stringWithFormat:@"%zu%s", sizeof classes / sizeof classes[0], ""];
@@ -53,6 +54,8 @@ void SMTLInitialiseFoundation(void)
         [[NSSet setWithObject:text] anyObject];
         [[NSNotificationCenter defaultCenter] self];
         [[NSThread currentThread] threadDictionary];
+        /* What tells the main thread of a block in its queue. */
+        [NSObject performSelectorOnMainThread:@selector(class) withObject:nil waitUntilDone:NO];
         /* Sent and not written as @autoreleasepool, which is +alloc and -init. */
         [[NSAutoreleasePool new] drain];
     }

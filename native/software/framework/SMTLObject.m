@@ -19,6 +19,24 @@
     return object;
 }
 
+- (id)retain
+{
+    __atomic_fetch_add(&_references, 1, __ATOMIC_RELAXED);
+    return self;
+}
+
+- (oneway void)release
+{
+    if (__atomic_fetch_sub(&_references, 1, __ATOMIC_ACQ_REL) == 0) {
+        [self dealloc];
+    }
+}
+
+- (NSUInteger)retainCount
+{
+    return (NSUInteger)__atomic_load_n(&_references, __ATOMIC_RELAXED) + 1;
+}
+
 - (void)dealloc
 {
     smtl_count_destroyed([[self class] objectClass]);

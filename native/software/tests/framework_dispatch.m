@@ -3,6 +3,7 @@
 #include "framework_test.h"
 
 #include <dispatch/dispatch.h>
+#include <objc/runtime.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -13,6 +14,43 @@ extern char **environ;
 static dispatch_queue_t global(void)
 {
     return dispatch_get_global_queue(QOS_CLASS_DEFAULT, 0);
+}
+
+/* GCC's runtime initialises a class at its first message: what begins its layout of a class, and the flag that says so. */
+struct class_layout {
+    void *isa, *superclass;
+    const char *name;
+    long version;
+    unsigned long flags;
+};
+#define IS_INITIALISED 4
+
+static int initialised_classes(void)
+{
+    Class classes[8192];
+    const int count = objc_getClassList(classes, sizeof classes / sizeof classes[0]);
+    int initialised = 0;
+    for (int i = 0; i < count; i++) {
+        initialised += (((const struct class_layout *)classes[i])->flags & IS_INITIALISED) != 0;
+    }
+    return initialised;
+}
+
+/* Two threads that initialise classes wait for each other's locks (SMTLFoundation.m): a queue's thread has none left to initialise
+ * when it tells the main one of a block. First, while nothing has been initialised by other tests. */
+static void test_queues_have_initialised_what_their_threads_use(void)
+{
+    __block int early = 0, late = -1;
+    dispatch_semaphore_t told = dispatch_semaphore_create(0);
+    dispatch_async(global(), ^{
+      early = initialised_classes();
+      dispatch_async(dispatch_get_main_queue(), ^{});
+      late = initialised_classes();
+      dispatch_semaphore_signal(told);
+    });
+    dispatch_semaphore_wait(told, DISPATCH_TIME_FOREVER);
+    CHECK(early > 0 && early == late);
+    dispatch_release(told);
 }
 
 static void test_serial_queues_keep_the_order(void)
@@ -376,6 +414,7 @@ int main(int argc, char **argv)
         return play(argv[1]);
     }
     @autoreleasepool {
+        RUN(test_queues_have_initialised_what_their_threads_use);
         RUN(test_serial_queues_keep_the_order);
         RUN(test_threads_share_a_serial_queue);
         RUN(test_barriers_run_alone);
