@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     writeln!(
         out,
         "{:>8} {:>8} {:>13} {:>13} {:>10}  live objects",
-        "seconds", "rounds", "GPU memory", "resident", "deviation"
+        "seconds", "rounds", "GPU memory", "heap", "deviation"
     )?;
     let mut written = Ok(());
     let mut last = None;
@@ -82,7 +82,7 @@ fn print(out: &mut impl Write, sample: &Sample) -> io::Result<()> {
         sample.elapsed.as_secs_f64(),
         sample.round,
         kib(sample.allocated),
-        sample.resident.map_or_else(|| "unknown".into(), kib),
+        sample.heap.map_or_else(|| "unknown".into(), kib),
         sample.deviation,
         sample.objects
     )?;

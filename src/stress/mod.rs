@@ -6,6 +6,7 @@
 
 #[cfg(feature = "cuda-runtime")]
 mod cuda;
+mod heap;
 mod projection;
 mod random;
 mod rounds;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use crate::device::Device;
 use crate::error::{Error, Failure, Result};
-use crate::statistics::LiveObjects;
+use crate::statistics::{LiveObjects, ObjectKind};
 
 #[cfg(feature = "cuda-runtime")]
 pub use cuda::{CudaReport, cuda};
@@ -28,9 +29,12 @@ pub use transfers::{TransferReport, transfers};
 /// The largest deviation from float64, relative, that 32-bit arithmetic in any order explains.
 pub const MAX_DEVIATION: f64 = 1e-5;
 
-/// Memory, of the process and of the device, may vary by this much without being taken for growth: allocators and drivers
-/// keep some of what is freed. The counts of objects have to be equal.
+/// What is allocated, on the heap and on the device, may vary by this much without being taken for growth: runtimes and drivers
+/// keep tables of what they have seen. The counts of objects have to be equal.
 const MEMORY_SLACK: u64 = 32 << 20;
+
+/// Far longer than Metal's threads take to let go of what has completed, on the busiest of machines.
+const LONG: Duration = Duration::from_secs(60);
 
 /// What there is after a round, once everything that the round made has been dropped.
 #[derive(Debug, Clone, Copy)]
@@ -44,8 +48,8 @@ pub struct Sample {
     pub objects: LiveObjects,
     /// Bytes allocated on the device.
     pub allocated: u64,
-    /// Bytes of the process in memory; `None` where the system does not tell.
-    pub resident: Option<u64>,
+    /// Bytes allocated on the heap; `None` where the system does not tell.
+    pub heap: Option<u64>,
     /// The largest relative deviation of a result from float64 so far.
     pub deviation: f64,
 }
@@ -141,29 +145,45 @@ fn round(runner: &Runner) -> Result<f64> {
 }
 
 fn sample(runner: &Runner, round: u64, elapsed: Duration, deviation: f64) -> Sample {
-    settle();
     Sample {
         round,
         elapsed,
-        objects: Device::live_objects(),
+        objects: idle_objects(),
         allocated: runner.device().current_allocated_size(),
-        resident: resident_memory(),
+        heap: heap::live_bytes(),
         deviation,
     }
 }
 
-/// Gives Metal's threads a moment to let go of what has completed: a wait ends before the last of it is gone.
-fn settle() {
-    let deadline = Instant::now() + Duration::from_secs(2);
-    let mut objects = Device::live_objects();
+/// What lives when no command buffer does: the last to go with what it uses, a moment after whoever waited for it has gone on.
+fn idle_objects() -> LiveObjects {
+    let start = Instant::now();
     loop {
-        thread::sleep(Duration::from_millis(5));
         let now = Device::live_objects();
-        if now == objects || Instant::now() > deadline {
-            return;
+        if now.live(ObjectKind::CommandBuffer) == 0 || start.elapsed() > LONG {
+            return now;
         }
-        objects = now;
+        thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// What lives when Metal's threads have let go of what has completed, which a wait does not wait for: `expected`, or whatever is
+/// left after a long time.
+fn settled_objects(expected: &LiveObjects) -> LiveObjects {
+    let start = Instant::now();
+    loop {
+        let now = Device::live_objects();
+        if now.same_live(expected) || start.elapsed() > LONG {
+            return now;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// How much more of the heap is allocated than before, where that is growth.
+fn heap_growth(before: Option<u64>, after: Option<u64>) -> Option<String> {
+    let (before, after) = (before?, after?);
+    (after > before + MEMORY_SLACK).then(|| format!("the heap grew from {before} to {after} bytes"))
 }
 
 fn faults(baseline: &Sample, last: &Sample) -> Vec<String> {
@@ -180,13 +200,7 @@ fn faults(baseline: &Sample, last: &Sample) -> Vec<String> {
             baseline.allocated, last.allocated
         ));
     }
-    if let (Some(before), Some(after)) = (baseline.resident, last.resident) {
-        if after > before + MEMORY_SLACK {
-            faults.push(format!(
-                "resident memory grew from {before} to {after} bytes"
-            ));
-        }
-    }
+    faults.extend(heap_growth(baseline.heap, last.heap));
     if last.deviation.is_nan() || last.deviation > MAX_DEVIATION {
         faults.push(format!(
             "a result is off by {:e}, relative to float64",
@@ -196,28 +210,18 @@ fn faults(baseline: &Sample, last: &Sample) -> Vec<String> {
     faults
 }
 
-/// Bytes of this process in memory, from the file system where Linux has it.
-fn resident_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn growth_and_wrong_results_are_faults() {
-        let sample = |allocated, resident, deviation| Sample {
+        let sample = |allocated, heap, deviation| Sample {
             round: 1,
             elapsed: Duration::ZERO,
             objects: LiveObjects::default(),
             allocated,
-            resident: Some(resident),
+            heap: Some(heap),
             deviation,
         };
         let good = sample(0, 1 << 20, 1e-7);

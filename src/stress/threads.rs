@@ -4,12 +4,11 @@ use std::thread;
 
 use crate::error::{Error, Failure, Result};
 
-/// Calls `work` on `count` threads with the number of each, and `meanwhile` on this one; gives what became of each thread.
+/// Calls `work` on `count` threads with the number of each; gives what became of each thread.
 /// Where the system starts no more threads, the last one has that for an error, and those after it are not there.
 pub(super) fn on_threads<T: Send>(
     count: usize,
     work: impl Fn(usize) -> Result<T> + Sync,
-    meanwhile: impl FnOnce(),
 ) -> Vec<Result<T>> {
     let work = &work;
     thread::scope(|scope| {
@@ -26,7 +25,6 @@ pub(super) fn on_threads<T: Send>(
                 }
             }
         }
-        meanwhile();
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or_else(|_| Err(panicked()))
         };

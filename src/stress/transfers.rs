@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::threads::on_threads;
-use super::{rounds, settle};
+use super::{heap, heap_growth, rounds, settled_objects};
 use crate::device::Device;
 use crate::error::Result;
 use crate::memory::{ArenaOptions, Memory, Statistics};
@@ -17,7 +17,7 @@ pub struct TransferReport {
     pub rounds: u64,
     /// Of the memory that all threads shared.
     pub statistics: Statistics,
-    /// What was not as it should be, in words: bytes or objects. Empty for a good run.
+    /// What was not as it should be, in words: bytes, objects or memory. Empty for a good run.
     pub faults: Vec<String>,
 }
 
@@ -26,9 +26,10 @@ pub struct TransferReport {
 ///
 /// # Errors
 ///
-/// Whatever a transfer fails with. Wrong bytes and objects that are left are no errors but [`TransferReport::faults`].
+/// Whatever a transfer fails with. Wrong bytes, objects that are left and growing memory are no errors but
+/// [`TransferReport::faults`].
 pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<TransferReport> {
-    let before = Device::live_objects();
+    let (before, heap_before) = (Device::live_objects(), heap::live_bytes());
     let start = Instant::now();
     let (mut rounds, mut faults) = (0, Vec::new());
     let statistics = {
@@ -48,7 +49,7 @@ pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<
             }
             Ok((rounds, wrong))
         };
-        let ended = on_threads(threads, work, || ());
+        let ended = on_threads(threads, work);
         for (number, result) in ended.into_iter().enumerate() {
             let (count, wrong) = result?;
             rounds += count;
@@ -61,6 +62,7 @@ pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<
         memory.statistics()
     };
     faults.extend(left_behind(&before));
+    faults.extend(heap_growth(heap_before, heap::live_bytes()));
     Ok(TransferReport {
         rounds,
         statistics,
@@ -69,8 +71,7 @@ pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<
 }
 
 fn left_behind(before: &LiveObjects) -> Option<String> {
-    settle();
-    let after = Device::live_objects();
+    let after = settled_objects(before);
     let grown = !after.same_live(before);
     grown.then(|| format!("live objects went from {before} to {after}"))
 }

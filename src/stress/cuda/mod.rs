@@ -4,17 +4,15 @@ mod handles;
 mod program;
 
 use std::ffi::CStr;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use self::handles::{Module, Stream, check};
 use self::program::Program;
 use super::threads::on_threads;
-use super::{MEMORY_SLACK, resident_memory, settle};
+use super::{heap, heap_growth, settled_objects};
 use crate::cuda::*;
 use crate::device::Device;
 use crate::error::Result;
-use crate::statistics::LiveObjects;
 
 /// What a run of CUDA's calls came to.
 #[derive(Debug, Clone)]
@@ -67,7 +65,8 @@ impl Shared {
 /// Whatever a call fails with. Wrong bytes, objects that are left and growing memory are no errors but
 /// [`CudaReport::faults`].
 pub fn cuda(threads: usize, duration: Duration) -> Result<CudaReport> {
-    let before = after_reset()?;
+    reset()?;
+    let (before, heap_before) = (Device::live_objects(), heap::live_bytes());
     let start = Instant::now();
     let shared = Shared::new()?;
     let work = |number: usize| -> Result<(u64, usize)> {
@@ -79,13 +78,7 @@ pub fn cuda(threads: usize, duration: Duration) -> Result<CudaReport> {
         }
         Ok((rounds, wrong))
     };
-    let mut early = None;
-    let ended = on_threads(threads, work, || {
-        // Pools and stacks are as large by then as they get.
-        thread::sleep(duration / 4);
-        early = resident_memory();
-    });
-    let late = resident_memory();
+    let ended = on_threads(threads, work);
     let (mut rounds, mut faults) = (0, Vec::new());
     for (number, result) in ended.into_iter().enumerate() {
         let (count, wrong) = result?;
@@ -97,26 +90,20 @@ pub fn cuda(threads: usize, duration: Duration) -> Result<CudaReport> {
         }
     }
     drop(shared);
-    let after = after_reset()?;
+    reset()?;
+    let after = settled_objects(&before);
     if !after.same_live(&before) {
         faults.push(format!("live objects went from {before} to {after}"));
     }
-    let growth = early
-        .zip(late)
-        .filter(|(early, late)| *late > early + MEMORY_SLACK);
-    if let Some((early, late)) = growth {
-        faults.push(format!("resident memory grew from {early} to {late} bytes"));
-    }
+    faults.extend(heap_growth(heap_before, heap::live_bytes()));
     Ok(CudaReport { rounds, faults })
 }
 
-/// What is left of the bridge's objects when the device has given back what it had.
-fn after_reset() -> Result<LiveObjects> {
+/// The device gives back what it has.
+fn reset() -> Result<()> {
     // SAFETY: take nothing.
     unsafe {
         check("cudaDeviceSynchronize", cudaDeviceSynchronize())?;
-        check("cudaDeviceReset", cudaDeviceReset())?;
+        check("cudaDeviceReset", cudaDeviceReset())
     }
-    settle();
-    Ok(Device::live_objects())
 }

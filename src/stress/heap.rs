@@ -1,0 +1,50 @@
+//! What the process has allocated. Its resident size would not do: allocators keep what was freed, and AddressSanitizer keeps all
+//! of it for a while.
+
+/// Bytes that are allocated on the heap and not freed; `None` where the system does not tell.
+pub(super) fn live_bytes() -> Option<u64> {
+    sanitizer_bytes().or_else(system_bytes)
+}
+
+/// What a sanitizer's allocator says, which takes the place of the system's.
+#[cfg(unix)]
+fn sanitizer_bytes() -> Option<u64> {
+    let name = c"__sanitizer_get_current_allocated_bytes";
+    // SAFETY: looks a name up.
+    let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    // SAFETY: the function of this name has this type; NULL is `None`.
+    let function: Option<extern "C" fn() -> usize> = unsafe { std::mem::transmute(function) };
+    function.map(|function| function() as u64)
+}
+
+#[cfg(not(unix))]
+fn sanitizer_bytes() -> Option<u64> {
+    None
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn system_bytes() -> Option<u64> {
+    // SAFETY: takes nothing and may be called from any thread.
+    let information = unsafe { libc::mallinfo2() };
+    Some((information.uordblks + information.hblkhd) as u64)
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn system_bytes() -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lives_is_counted_and_what_was_freed_is_not() {
+        const BYTES: u64 = 256 << 20;
+        let Some(before) = live_bytes() else { return };
+        let bytes = vec![1u8; BYTES as usize];
+        assert!(live_bytes().unwrap() >= before + BYTES / 2);
+        drop(bytes);
+        assert!(live_bytes().unwrap() < before + BYTES / 2);
+    }
+}
