@@ -10,6 +10,10 @@ SEEDS ?= 1 2
 SECONDS = 60
 SEED = 1
 
+# Of `make soak`: what is repeated, and how often.
+SUITES ?= threads address address-crate
+TIMES ?= 30
+
 # Where the software Metal is installed; the library's objects stay below Cargo's folder of products.
 PREFIX ?= /usr/local
 SOFTWARE_METAL = $(MAKE) -C native/software PREFIX="$(abspath $(PREFIX))" BUILD="$(SOFTWARE_METAL_BUILD)"
@@ -20,7 +24,7 @@ BRIDGE = $(MAKE) -C native/bridge PREFIX="$(abspath $(PREFIX))" BUILD="$(PRODUCT
 ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 
 .PHONY: help demo test check lint doc native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
-        install-software-metal uninstall-software-metal shuffle fuzz foreign foreign-ggml foreign-mlx foreign-candle bench stress \
+        install-software-metal uninstall-software-metal shuffle fuzz soak foreign foreign-ggml foreign-mlx foreign-candle bench stress \
         setup setup-check setup-software clean platforms \
         install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime
 
@@ -72,6 +76,9 @@ shuffle: setup ## the crate's suite on a software Metal that reorders what Metal
 
 fuzz: setup-check ## random files, command lines and calls of the C ABI for SECONDS (60) from SEED (1): docs/fuzzing.md
 	scripts/fuzz $(SECONDS) $(SEED)
+
+soak: setup-check ## the suites of SUITES, TIMES times with all cores busy: what depends on time fails (not in CI: hours)
+	scripts/soak $(TIMES) $(SUITES)
 
 standalone: setup-check ## programs of users against an installed software Metal and an installed bridge
 	native/software/tests/standalone/run "$(SOFTWARE_METAL_BUILD)"

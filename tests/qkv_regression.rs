@@ -21,7 +21,7 @@ mod regression {
     use metal_bridge::stress::{Drops, MAX_DEVIATION, Runner, Scenario};
     use metal_bridge_test_support::{
         Case, ChildOutput, SLACK, count_objects, live_objects, metal_without_pool,
-        print_live_objects, settled_objects,
+        print_live_objects, resting_objects, settled_handles, settled_objects,
     };
 
     pub const CASES: [Case; 9] = [
@@ -79,7 +79,7 @@ mod regression {
         let device = Device::system_default().unwrap();
         let runner = Runner::new(&device).unwrap();
         run(&runner, warm_up);
-        let objects = settled_objects(0);
+        let objects = resting_objects();
         let handles = Device::live_objects();
         let allocated = device.current_allocated_size();
 
@@ -93,7 +93,7 @@ mod regression {
             left <= objects + SLACK,
             "live objects went from {objects} to {left}"
         );
-        let left = Device::live_objects();
+        let left = settled_handles(&handles);
         assert!(
             left.same_live(&handles),
             "handles went from {handles} to {left}"
@@ -127,7 +127,7 @@ mod regression {
             metal_without_pool(1);
             let before = live_objects();
             assert_eq!(metal_without_pool(WITHOUT_POOL), WITHOUT_POOL);
-            println!("left behind: {}", settled_objects(before) - before);
+            println!("left behind: {}", resting_objects() - before);
         });
         thread.join().unwrap();
     }

@@ -2,7 +2,7 @@
 
 use std::ptr;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metal_bridge::cuda::*;
 
@@ -141,6 +141,8 @@ fn elapsed_times_are_those_of_the_points() {
     let stream = stream(cudaStreamNonBlocking);
     let mut ms = -1.0;
     let gate = Gate::default();
+    let begun = Instant::now();
+    let so_far = || begun.elapsed().as_secs_f32() * 1000.0;
     // SAFETY: handles, checked by the calls, and a place for the time.
     unsafe {
         record(start, stream);
@@ -153,7 +155,7 @@ fn elapsed_times_are_those_of_the_points() {
         gate.open();
         ok(cudaEventSynchronize(end));
         ok(cudaEventElapsedTime(&mut ms, start, end));
-        assert!((30.0..5000.0).contains(&ms), "{ms} ms");
+        assert!((30.0..so_far()).contains(&ms), "{ms} ms");
         ok(cudaEventElapsedTime(&mut ms, end, start));
         assert!(ms < 0.0);
         // Of two in a row each has its time, without work between them too.
@@ -161,7 +163,7 @@ fn elapsed_times_are_those_of_the_points() {
         record(fresh, stream);
         ok(cudaEventSynchronize(fresh));
         ok(cudaEventElapsedTime(&mut ms, end, fresh));
-        assert!((30.0..5000.0).contains(&ms), "{ms} ms");
+        assert!((30.0..so_far()).contains(&ms), "{ms} ms");
         let code = cudaErrorInvalidResourceHandle;
         expect(code, cudaEventElapsedTime(&mut ms, start, timeless));
         expect(code, cudaEventElapsedTime(&mut ms, unrecorded, end));

@@ -6,11 +6,10 @@ pub mod reference;
 
 use std::path::{Path, PathBuf};
 
-use std::time::{Duration, Instant};
-
 use metal_bridge::llama::synthetic::SyntheticModel;
 use metal_bridge::llama::{Model, Session, SessionOptions};
 use metal_bridge::{Device, LiveObjects, ObjectKind};
+use metal_bridge_test_support::settled_handles;
 use tempfile::TempDir;
 
 pub fn device() -> Device {
@@ -47,11 +46,7 @@ pub fn settled() -> LiveObjects {
 /// Checks that as many objects exist as in `expected`. The thread that completes a command buffer gives it free a moment
 /// after whoever waits for it has gone on.
 pub fn assert_live(expected: &LiveObjects) {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while !Device::live_objects().same_live(expected) && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let live = Device::live_objects();
+    let live = settled_handles(expected);
     assert!(
         live.same_live(expected),
         "{live} where there were {expected}"

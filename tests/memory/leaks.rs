@@ -1,8 +1,9 @@
 //! Nothing is left behind: objects of the bridge, Objective-C objects, and new ones for each transfer.
 
-use metal_bridge::{LiveObjects, ObjectKind};
+use metal_bridge::ObjectKind;
 use metal_bridge_test_support::{
-    SLACK, count_objects, in_child, print_live_objects, settled_objects,
+    SLACK, count_objects, in_child, print_live_objects, resting_objects, settled_handles,
+    settled_objects,
 };
 
 use crate::*;
@@ -45,9 +46,10 @@ fn transfers_leave_nothing_behind() {
                 transfer_everything(&transfers, &buffers(length + 8), &pattern(length, 1));
             }
         };
+        device();
+        let handles = Device::live_objects();
         round();
-        let handles = settled_handles();
-        let objects = settled_objects(i64::MIN);
+        let objects = resting_objects();
         for _ in 0..5 {
             round();
         }
@@ -56,21 +58,8 @@ fn transfers_leave_nothing_behind() {
             print_live_objects();
         }
         assert!(after <= objects + SLACK, "{objects} objects became {after}");
-        assert!(settled_handles().same_live(&handles), "{handles:?}");
+        assert!(settled_handles(&handles).same_live(&handles), "{handles:?}");
     });
-}
-
-/// Counts of the bridge's objects, once its threads have let go of what has completed.
-fn settled_handles() -> LiveObjects {
-    let mut before = Device::live_objects();
-    loop {
-        std::thread::sleep(SHORT);
-        let now = Device::live_objects();
-        if now == before {
-            return now;
-        }
-        before = now;
-    }
 }
 
 /// Forms of transfer that need staging, each waited for, so that a round needs no more of it than the one before.

@@ -238,7 +238,7 @@ static void make_successor(const mtb_completion *completion, void *context)
 {
     (void)completion;
     successor *made = context;
-    made->next = mtb_command_buffer_create(made->queue, MTB_REFERENCES_RETAINED, 5000 * UINT64_C(1000000), NULL);
+    made->next = mtb_command_buffer_create(made->queue, MTB_REFERENCES_RETAINED, LONG, NULL);
     made->status = made->next ? mtb_command_buffer_commit(made->next, NULL) : MTB_TIMEOUT;
 }
 

@@ -117,8 +117,7 @@ static void note_destruction(void *context)
 
 static void await_destruction(record *seen)
 {
-    for (int i = 0; i < 2000 && atomic_load(&seen->destructions) == 0; i++)
-        usleep(1000);
+    AWAIT(atomic_load(&seen->destructions) > 0);
     CHECK(atomic_load(&seen->destructions) == 1);
 }
 

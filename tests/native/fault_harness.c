@@ -33,9 +33,8 @@ static void run_test(const test *one)
     smtl_fault_reset();
     mtb_queue_release(shared.queue);
     mtb_device_release(shared.device);
-    /* The last reference may be a completion handler's, which is let a moment to end. */
-    for (int i = 0; i < 1000 && (live_handles() > 0 || live_objects() > 0); i++)
-        usleep(1000);
+    /* The last reference may be a completion handler's, which is let end. */
+    AWAIT(live_handles() == 0 && live_objects() == 0);
     CHECK(live_handles() == 0);
     CHECK(live_objects() == 0);
     printf("%s %s\n", failed_checks() == failures_before ? "ok    " : "FAILED", one->name);

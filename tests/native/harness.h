@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Fails the test that runs, and goes on with the next statement. */
 #define CHECK(condition) check((condition), #condition, __FILE__, __LINE__)
@@ -43,6 +44,15 @@ int failed_checks(void);
 
 /* Handles of every kind that are alive. */
 uint64_t live_handles(void);
+
+/* Far longer than anything takes, on the busiest of machines: in nanoseconds. */
+#define LONG (120 * UINT64_C(1000000000))
+/* Waits for what a thread of Metal's is about to do: until the condition holds, or for long. */
+#define AWAIT(condition)                                                                                               \
+    do {                                                                                                               \
+        for (int i_ = 0; i_ < 120000 && !(condition); i_++)                                                            \
+            usleep(1000);                                                                                              \
+    } while (0)
 
 /* Objects that most tests need: made once, before the first test, and released after the last. */
 typedef struct {

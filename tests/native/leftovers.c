@@ -35,7 +35,7 @@ static int64_t live_objects(bool are_named)
 /* What the GPU holds last it lets go of a moment after those who waited for it were told. */
 __attribute__((destructor)) static void see_that_nothing_is_left(void)
 {
-    for (int i = 0; i < 1000 && live_objects(false) != 0; i++)
+    for (int i = 0; i < 120000 && live_objects(false) != 0; i++)
         usleep(1000);
     if (live_objects(true) != 0)
         _exit(1);

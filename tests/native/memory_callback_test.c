@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 enum { SIZE = 1024 };
-static const uint64_t long_enough = 10 * UINT64_C(1000000000);
 
 /* What a callback tries, and how each attempt ends. */
 typedef struct {
@@ -33,11 +32,11 @@ static void try_everything(attempts *of)
 {
     mtb_error *error = NULL;
     unsigned char bytes[SIZE] = {0};
-    CHECK(mtb_event_wait(of->gate, 1, long_enough, NULL) == MTB_OK);
+    CHECK(mtb_event_wait(of->gate, 1, LONG, NULL) == MTB_OK);
     of->is_inside = mtb_queue_is_in_callback(of->queue);
     mtb_command_buffer_wait(of->later, &error);
     note(of, error);
-    mtb_command_buffer_wait_timeout(of->later, long_enough, &error);
+    mtb_command_buffer_wait_timeout(of->later, LONG, &error);
     note(of, error);
     of->poll = mtb_command_buffer_wait_timeout(of->later, 0, NULL);
     mtb_transfer *transfer = make_transfer(of->memory, of->queue);
@@ -124,8 +123,8 @@ static void check_attempts(where there)
     MAKE(of.later, mtb_queue_call_host_function(of.queue, ignore, NULL, NULL, NULL, &error));
     CHECK(!mtb_queue_is_in_callback(of.queue));
     CHECK_OK(mtb_event_signal(of.gate, 1, &error));
-    CHECK_OK(mtb_command_buffer_wait_timeout(of.later, long_enough, &error));
-    CHECK_OK(mtb_event_wait(of.tried, 1, long_enough, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(of.later, LONG, &error));
+    CHECK_OK(mtb_event_wait(of.tried, 1, LONG, &error));
     if (first)
         finish(first);
     CHECK(of.is_inside && of.count == 4 && of.poll == MTB_TIMEOUT && of.committed);
@@ -170,7 +169,7 @@ static void wait_for_own_and_other(const mtb_completion *completion, void *conte
     waits *of = context;
     mtb_command_buffer_wait(of->own, &of->own_wait);
     mtb_command_buffer *other = mtb_queue_call_host_function(of->other, ignore, NULL, NULL, NULL, NULL);
-    of->other_wait = mtb_command_buffer_wait_timeout(other, long_enough, NULL);
+    of->other_wait = mtb_command_buffer_wait_timeout(other, LONG, NULL);
     mtb_command_buffer_release(other);
 }
 
@@ -180,7 +179,7 @@ static void a_callback_may_wait_for_another_queue_and_not_for_its_own_command_bu
     MAKE(of.other, mtb_queue_create(shared.device, 0, &error));
     CHECK_OK(mtb_command_buffer_add_completed_callback(of.own, wait_for_own_and_other, &of, NULL, &error));
     CHECK_OK(mtb_command_buffer_commit(of.own, &error));
-    CHECK_OK(mtb_command_buffer_wait_timeout(of.own, long_enough, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(of.own, LONG, &error));
     check_error(of.own_wait, MTB_DEADLOCK, "could never end", "the wait for its own command buffer", __FILE__, __LINE__);
     CHECK(of.other_wait == MTB_OK);
     mtb_queue_release(of.other);
@@ -214,7 +213,7 @@ static void a_full_queue_is_an_error_inside_its_callbacks(void)
     room of = {.held = &held};
     MAKE(of.queue, mtb_queue_create(shared.device, 1, &error));
     MAKE(called, mtb_queue_call_host_function(of.queue, ask_for_room, NULL, &of, NULL, &error));
-    CHECK_OK(mtb_command_buffer_wait_timeout(called, long_enough, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(called, LONG, &error));
     check_error(of.error, MTB_DEADLOCK, "room in the queue", "a command buffer more", __FILE__, __LINE__);
     check_error(of.transfer_error, MTB_DEADLOCK, "room in the queue", "a transfer more", __FILE__, __LINE__);
     CHECK(held && of.transfers > 0);
@@ -222,7 +221,7 @@ static void a_full_queue_is_an_error_inside_its_callbacks(void)
     mtb_command_buffer_release(called);
     /* All of it has its turn, and the queue has room again. */
     MAKE(called, mtb_queue_call_host_function(of.queue, ignore, NULL, NULL, NULL, &error));
-    CHECK_OK(mtb_command_buffer_wait_timeout(called, long_enough, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(called, LONG, &error));
     mtb_command_buffer_release(called);
     mtb_queue_release(of.queue);
 }

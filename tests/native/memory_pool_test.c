@@ -127,13 +127,11 @@ static void what_is_idle_goes(void)
     MAKE(queue, mtb_memory_acquire_queue(memory, &error));
     mtb_queue_release(queue);
     /* Queues go after buffers. */
-    for (int i = 0; i < 2000 && statistics_of(memory).queues.objects_kept > 0; i++)
-        usleep(1000);
+    AWAIT(statistics_of(memory).queues.objects_kept == 0);
     CHECK(statistics_of(memory).held == 0 && statistics_of(memory).queues.objects_kept == 0);
     /* And again, once the keeper's thread has ended. */
     mtb_buffer_release(allocate(memory, 4096));
-    for (int i = 0; i < 2000 && statistics_of(memory).held > 0; i++)
-        usleep(1000);
+    AWAIT(statistics_of(memory).held == 0);
     CHECK(statistics_of(memory).held == 0);
     mtb_memory_release(memory);
 }
@@ -214,8 +212,7 @@ static void queues_are_reused(void)
     MAKE(second, mtb_memory_acquire_queue(memory, &error));
     CHECK(second != first);
     run(command_buffer);
-    for (int i = 0; i < 1000 && statistics_of(memory).queues.objects_kept == 0; i++)
-        usleep(1000);
+    AWAIT(statistics_of(memory).queues.objects_kept > 0);
     mtb_queue *third;
     MAKE(third, mtb_memory_acquire_queue(memory, &error));
     CHECK(third == first && statistics_of(memory).queues.hits == 1 && statistics_of(memory).queues.misses == 2);
@@ -255,8 +252,7 @@ static void a_steady_stream_allocates_nothing(void)
         mtb_buffer_release(hidden);
         mtb_queue_release(queue);
         /* The queue comes back with its last command buffer, which may be a moment later. */
-        for (int i = 0; i < 1000 && statistics_of(memory).queues.objects_in_use > 0; i++)
-            usleep(1000);
+        AWAIT(statistics_of(memory).queues.objects_in_use == 0);
         if (round == 1) {
             buffers = mtb_made_handles(MTB_HANDLE_BUFFER);
             queues = mtb_made_handles(MTB_HANDLE_QUEUE);

@@ -6,7 +6,6 @@
 
 #include <unistd.h>
 
-static const uint64_t long_enough = 10 * UINT64_C(1000000000);
 /* Long enough for what would happen too early. */
 enum { MOMENT_US = 20000 };
 
@@ -61,7 +60,7 @@ static void be_slow(void *context)
 {
     slow *function = context;
     function->was_called = true;
-    CHECK(mtb_event_wait(function->gate, 1, long_enough, NULL) == MTB_OK);
+    CHECK(mtb_event_wait(function->gate, 1, LONG, NULL) == MTB_OK);
     usleep(MOMENT_US);
     for (int i = 0; i < WORK; i++)
         function->was_early[i] = mtb_event_signaled_value(function->done[i]) > 0;
@@ -103,10 +102,10 @@ static void later_work_waits_for_a_host_function_whatever_fails(void)
             CHECK_OK(mtb_event_signal(function.gate, 1, &error));
             int failed = 0;
             for (int i = 0; i < WORK; i++) {
-                mtb_status status = mtb_command_buffer_wait_timeout(work[i], long_enough, NULL);
+                mtb_status status = mtb_command_buffer_wait_timeout(work[i], LONG, NULL);
                 CHECK(status == MTB_OK || status == MTB_COMMAND_BUFFER_FAILED);
                 failed += status != MTB_OK;
-                CHECK_OK(mtb_event_wait(function.done[i], 1, long_enough, &error));
+                CHECK_OK(mtb_event_wait(function.done[i], 1, LONG, &error));
                 CHECK(!function.was_early[i]);
                 mtb_command_buffer_release(work[i]);
             }
@@ -128,9 +127,9 @@ static void a_failed_host_function_is_not_called(void)
     mtb_command_buffer *late = make_on(shared.queue);
     commit(early);
     commit(late);
-    CHECK(mtb_command_buffer_wait_timeout(called, long_enough, NULL) == MTB_COMMAND_BUFFER_FAILED);
-    CHECK_OK(mtb_command_buffer_wait_timeout(early, long_enough, &error));
-    CHECK_OK(mtb_command_buffer_wait_timeout(late, long_enough, &error));
+    CHECK(mtb_command_buffer_wait_timeout(called, LONG, NULL) == MTB_COMMAND_BUFFER_FAILED);
+    CHECK_OK(mtb_command_buffer_wait_timeout(early, LONG, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(late, LONG, &error));
     CHECK(!function.was_called);
     mtb_command_buffer_release(called);
     mtb_command_buffer_release(early);
@@ -156,12 +155,12 @@ static void a_failed_signal_does_not_overtake_the_work_before_it(bool waits)
     commit(first);
     if (!waits)
         commit(second);
-    CHECK(mtb_command_buffer_wait_timeout(second, long_enough, NULL) == MTB_COMMAND_BUFFER_FAILED);
+    CHECK(mtb_command_buffer_wait_timeout(second, LONG, NULL) == MTB_COMMAND_BUFFER_FAILED);
     CHECK(mtb_event_wait(event, 1, MOMENT_US * UINT64_C(1000), NULL) == MTB_TIMEOUT);
     CHECK(mtb_event_signaled_value(event) == 0);
     CHECK_OK(mtb_event_signal(gate, 1, &error));
-    CHECK_OK(mtb_event_wait(event, 6, long_enough, &error));
-    CHECK_OK(mtb_command_buffer_wait_timeout(first, long_enough, &error));
+    CHECK_OK(mtb_event_wait(event, 6, LONG, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(first, LONG, &error));
     CHECK(mtb_event_signaled_value(event) == 6);
     mtb_command_buffer_release(first);
     mtb_command_buffer_release(second);
@@ -191,12 +190,12 @@ static void a_late_signal_does_not_lower_an_event(void)
     encode_wait(waiting, event, 6);
     smtl_fault_fail_command_buffer(1, 3);
     commit(second);
-    CHECK_OK(mtb_event_wait(event, 6, long_enough, &error));
+    CHECK_OK(mtb_event_wait(event, 6, LONG, &error));
     commit(first);
-    CHECK_OK(mtb_command_buffer_wait_timeout(first, long_enough, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(first, LONG, &error));
     CHECK(mtb_event_signaled_value(event) == 6);
     commit(waiting);
-    CHECK_OK(mtb_command_buffer_wait_timeout(waiting, long_enough, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(waiting, LONG, &error));
     CHECK_FAILS(mtb_event_signal(event, 5, &error), MTB_OUT_OF_RANGE, "6");
     mtb_command_buffer_release(first);
     mtb_command_buffer_release(second);
@@ -220,9 +219,9 @@ static void a_chain_of_signals_ends_whatever_fails(void)
             encode_signal(links[i], event, i + 1);
             commit(links[i]);
         }
-        CHECK_OK(mtb_event_wait(event, LINKS, long_enough, &error));
+        CHECK_OK(mtb_event_wait(event, LINKS, LONG, &error));
         for (uint64_t i = 0; i < LINKS; i++) {
-            CHECK(mtb_command_buffer_wait_timeout(links[i], long_enough, NULL)
+            CHECK(mtb_command_buffer_wait_timeout(links[i], LONG, NULL)
                   == (i + 1 == failing ? MTB_COMMAND_BUFFER_FAILED : MTB_OK));
             mtb_command_buffer_release(links[i]);
         }
@@ -242,11 +241,11 @@ static void a_rescue_that_waits_for_nobody_ends(void)
     encode_signal(failing, event, 1);
     smtl_fault_fail_command_buffer(1, 3);
     commit(failing);
-    CHECK(mtb_command_buffer_wait_timeout(failing, long_enough, NULL) == MTB_COMMAND_BUFFER_FAILED);
+    CHECK(mtb_command_buffer_wait_timeout(failing, LONG, NULL) == MTB_COMMAND_BUFFER_FAILED);
     mtb_command_buffer_release(failing);
     CHECK(mtb_event_signaled_value(event) == 0);
     mtb_event_release(gone);
-    CHECK_OK(mtb_event_wait(event, 1, long_enough, &error));
+    CHECK_OK(mtb_event_wait(event, 1, LONG, &error));
     mtb_event_release(event);
 }
 

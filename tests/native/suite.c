@@ -24,14 +24,13 @@ static const char source[] =
     "  if (t == 0) { int sum = 0; for (uint k = 0; k < n; ++k) sum += partial[k]; sums[g] = sum; } }\n";
 
 /* Runs one test and sees that it leaves no handle behind. A command buffer's last reference may be that of its completion
- * handler, which is let a moment to end. */
+ * handler, which is let end. */
 static void run_test(const test *one)
 {
     int failures_before = failed_checks();
     uint64_t handles_before = live_handles();
     one->run();
-    for (int i = 0; i < 1000 && live_handles() != handles_before; i++)
-        usleep(1000);
+    AWAIT(live_handles() == handles_before);
     CHECK(live_handles() == handles_before);
     printf("%s %s\n", failed_checks() == failures_before ? "ok    " : "FAILED", one->name);
 }

@@ -168,7 +168,7 @@ void waiting_apart(metal_program &program) {
         CHECK(mentions(forever.buffer(0, x).constant(1, patience).run({64}, {64}),
                        {name, "deadlock", "threadgroup (0, 0, 0)", apart.c_str(), "at threadgroup_barrier in line", "SIMD-group functions"}));
         CHECK(forever.failure == SMTL_FAILURE_TIMEOUT);
-        CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(30));
+        CHECK(std::chrono::steady_clock::now() - begun < std::chrono::minutes(5));
         still_works(program);
     }
 }

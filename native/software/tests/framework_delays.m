@@ -19,8 +19,8 @@ static double now(void)
 static void test_either_queue_is_first(void)
 {
     id<MTLCommandQueue> queues[2] = {[device newCommandQueue], [device newCommandQueue]};
-    int first_wins = 0;
-    for (int round = 0; round < ROUNDS; round++) {
+    int wins[2] = {0, 0};
+    while (wins[0] == 0 || wins[1] == 0) {
         id<MTLCommandBuffer> buffers[2];
         for (int i = 0; i < 2; i++) {
             buffers[i] = [queues[i] commandBuffer];
@@ -29,9 +29,8 @@ static void test_either_queue_is_first(void)
         for (int i = 0; i < 2; i++) {
             [buffers[i] waitUntilCompleted];
         }
-        first_wins += [buffers[0] GPUEndTime] < [buffers[1] GPUEndTime];
+        wins[[buffers[1] GPUEndTime] <= [buffers[0] GPUEndTime]]++;
     }
-    CHECK(first_wins > 0 && first_wins < ROUNDS);
     [queues[0] release];
     [queues[1] release];
 }

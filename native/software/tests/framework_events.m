@@ -99,7 +99,7 @@ static void test_notifications(void)
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
     [buffer encodeSignalEvent:event value:25];
     [buffer commit];
-    CHECK([done waitUntilSignaledValue:2 timeoutMS:10000]);
+    CHECK([done waitUntilSignaledValue:2 timeoutMS:LONG_MS]);
     CHECK(![done waitUntilSignaledValue:3 timeoutMS:10]);
     CHECK(seen[0] == 25 && seen[1] == 25);
     /* A value that is reached already notifies at once. */
@@ -110,7 +110,7 @@ static void test_notifications(void)
                       CHECK(value == 25);
                       [done setSignaledValue:100];
                     }];
-    CHECK([done waitUntilSignaledValue:100 timeoutMS:10000]);
+    CHECK([done waitUntilSignaledValue:100 timeoutMS:LONG_MS]);
     CHECK_RAISES("listener must not be nil", [event notifyListener:(MTLSharedEventListener *_Nonnull)nil
                                                            atValue:1
                                                              block:^(id<MTLSharedEvent> which, uint64_t value) {

@@ -245,7 +245,7 @@ static void test_compile(void)
                  CHECK(library == nil && [problem code] == MTLLibraryErrorCompileFailure);
                  dispatch_semaphore_signal(done);
                }];
-    CHECK(dispatch_semaphore_wait(done, dispatch_time(DISPATCH_TIME_NOW, 60 * (int64_t)NSEC_PER_SEC)) == 0);
+    CHECK(dispatch_semaphore_wait(done, dispatch_time(DISPATCH_TIME_NOW, LONG_MS * (int64_t)NSEC_PER_MSEC)) == 0);
     dispatch_release(done);
 }
 

@@ -45,7 +45,7 @@ static void test_slow_handler(void)
     id<MTLCommandBuffer> slow = [queue commandBuffer];
     [slow addCompletedHandler:^(id<MTLCommandBuffer> handed) {
       (void)handed;
-      CHECK([event waitUntilSignaledValue:1 timeoutMS:10000]);
+      CHECK([event waitUntilSignaledValue:1 timeoutMS:LONG_MS]);
     }];
     id<MTLCommandBuffer> next = [queue commandBuffer];
     [next encodeSignalEvent:event value:1];
@@ -74,11 +74,11 @@ static void test_commits_while_handler_runs(void)
             [first addCompletedHandler:^(id<MTLCommandBuffer> handed) {
               (void)handed;
               [event setSignaledValue:handling];
-              executes = [event waitUntilSignaledValue:executed timeoutMS:10000];
+              executes = [event waitUntilSignaledValue:executed timeoutMS:LONG_MS];
               completed++;
             }];
             [first commit];
-            CHECK([event waitUntilSignaledValue:handling timeoutMS:10000]);
+            CHECK([event waitUntilSignaledValue:handling timeoutMS:LONG_MS]);
             id<MTLCommandBuffer> last = nil;
             for (int i = 0; i < LATER; i++) {
                 last = [queue commandBuffer];

@@ -52,7 +52,7 @@ static void test_asynchronous(void)
                                            }];
                  [function release];
                }];
-    CHECK([done waitUntilSignaledValue:1 timeoutMS:60000]);
+    CHECK([done waitUntilSignaledValue:1 timeoutMS:LONG_MS]);
     [done release];
 }
 

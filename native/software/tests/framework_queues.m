@@ -118,7 +118,7 @@ static void test_limit(void)
     pthread_create(&thread, NULL, make_one_more, &state);
     CHECK(![made waitUntilSignaledValue:1 timeoutMS:50]);
     [gate setSignaledValue:1];
-    CHECK([made waitUntilSignaledValue:1 timeoutMS:10000]);
+    CHECK([made waitUntilSignaledValue:1 timeoutMS:LONG_MS]);
     [gate setSignaledValue:3];
     pthread_join(thread, NULL);
     [last waitUntilCompleted];

@@ -74,7 +74,7 @@ static void test_ends(void)
     [buffer encodeSignalEvent:event value:1];
     [buffer encodeWaitForEvent:event value:2];
     [buffer commit];
-    CHECK([event waitUntilSignaledValue:1 timeoutMS:10000]);
+    CHECK([event waitUntilSignaledValue:1 timeoutMS:LONG_MS]);
     CHECK(are_ints(copy, 5050, 0) && are_ints(values, 10100, 0));
     [event setSignaledValue:2];
     [buffer waitUntilCompleted];

@@ -15,10 +15,10 @@
         }                                                                                                              \
     } while (0)
 
-// Whether the condition holds, now or within ten seconds: for what a thread of Metal's does.
+// Whether the condition holds, now or within minutes: for what a thread of Metal's does.
 template <class Condition> bool Eventually(Condition condition)
 {
-    for (int i = 0; i < 10000 && !condition(); i++)
+    for (int i = 0; i < 120000 && !condition(); i++)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return condition();
 }

@@ -23,7 +23,8 @@ pub use executor::block_on;
 pub use fork::in_fork;
 #[cfg(metal_backend)]
 pub use objects::{
-    SLACK, count_objects, live_objects, metal_without_pool, print_live_objects, settled_objects,
+    SLACK, count_objects, live_objects, metal_without_pool, print_live_objects, resting_objects,
+    settled_handles, settled_objects,
 };
 pub use printed::Printed;
 

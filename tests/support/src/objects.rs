@@ -3,6 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use metal_bridge::{Device, LiveObjects};
+
+/// Far longer than Metal's threads take to let go of what has completed, on the busiest of machines.
+const LONG: Duration = Duration::from_secs(120);
+
 unsafe extern "C" {
     fn mbts_metal_without_pool(count: usize) -> usize;
     fn mbts_count_objects();
@@ -33,13 +38,36 @@ pub fn live_objects() -> i64 {
     unsafe { mbts_live_objects() }
 }
 
-/// [`live_objects`], once Metal's threads have let go of what has completed: when the count is down to `expected`, or has
-/// stopped to move for a while.
+/// [`live_objects`], once Metal's threads have let go of what has completed: when the count is down to `expected`, or a long time
+/// later.
 pub fn settled_objects(expected: i64) -> i64 {
+    let start = Instant::now();
+    while live_objects() > expected && start.elapsed() < LONG {
+        thread::sleep(Duration::from_millis(2));
+    }
+    live_objects()
+}
+
+/// The bridge's objects, when they are as `expected`, or a long time later: the thread that completes a command buffer lets go of
+/// it after whoever waits for it has gone on.
+pub fn settled_handles(expected: &LiveObjects) -> LiveObjects {
+    let start = Instant::now();
+    loop {
+        let now = Device::live_objects();
+        if now.same_live(expected) || start.elapsed() > LONG {
+            return now;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// [`live_objects`] when the count has stopped to move for a while. On a busy machine it may not have stopped for good: as what
+/// others are compared with it may be too high, never too low.
+pub fn resting_objects() -> i64 {
     const STILL: Duration = Duration::from_millis(500);
     let mut count = live_objects();
     let mut since = Instant::now();
-    while count > expected && since.elapsed() < STILL {
+    while since.elapsed() < STILL {
         thread::sleep(Duration::from_millis(2));
         let now = live_objects();
         if now != count {
