@@ -47,6 +47,8 @@ public:
 private:
     // The parameters of a template once, whatever number of kernels it is instantiated as.
     void add(const KernelParameter &parameter, std::string message) {
+        constexpr std::size_t most = 64;  // each is compared with those before
+        if (problems_.size() == most) return;
         if (tokens_.empty()) tokens_ = tokenize(source_);
         for (const Problem &known : problems_) {
             if (known.message == message) return;

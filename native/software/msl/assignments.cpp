@@ -68,9 +68,12 @@ Index Translator::component_begin(Index assignment) const {
     return assignment;
 }
 
-// Past the value that is assigned. A comma ends it, unless it stands between template arguments.
+// Past the value that is assigned; `begin` where it is longer than a real one. A comma ends it, unless it stands between template
+// arguments.
 Index Translator::assigned_end(Index begin, Index end) const {
-    for (Index i = begin; i < end;) {
+    constexpr std::size_t longest = 1 << 11;
+    std::size_t steps = 0;
+    for (Index i = begin; i < end && steps < longest; ++steps) {
         const Token &token = tokens_[i];
         if (token.is(",") || token.is(";") || token.is(")") || token.is("]") || token.is("}")) return i;
         if (token.is("<") && tokens_[i - 1].is_identifier()) {

@@ -4,6 +4,12 @@
 #include "translator.h"
 
 namespace smtl::msl {
+namespace {
+
+bool opens_bracket(const Token &token) { return token.is("(") || token.is("[") || token.is("{"); }
+bool closes_bracket(const Token &token) { return token.is(")") || token.is("]") || token.is("}"); }
+
+}  // namespace
 
 // Clang's own complaint about what is open at the end speaks of a line that is not the user's.
 std::optional<Problem> Translator::find_open_bracket() const {
@@ -24,51 +30,56 @@ std::optional<Problem> Translator::find_open_bracket() const {
     return problem(open.back(), "is never closed");
 }
 
-Index Translator::skip_group(Index open, Index end) const {
-    std::size_t depth = 0;
-    for (Index i = open; i < end; ++i) {
-        const std::string_view text = tokens_[i].text;
-        if (text == "(" || text == "[" || text == "{") ++depth;
-        if (text == ")" || text == "]" || text == "}") {
-            if (--depth == 0) return i + 1;
+// Where brackets and template argument lists close and statements end, once for all questions: asked of nested brackets one by
+// one, each would look through all that is inside.
+void Translator::match_brackets() {
+    const Index end = tokens_.size();
+    closing_.assign(end, end);
+    statement_end_.assign(end + 1, end);
+    std::vector<Index> open;
+    std::vector<std::vector<Index>> angles(1);  // that are open, for each bracket around
+    for (Index i = 0; i < end; ++i) {
+        const Token &token = tokens_[i];
+        if (opens_bracket(token)) {
+            open.push_back(i);
+            angles.emplace_back();
+        } else if (closes_bracket(token)) {
+            if (!open.empty()) {
+                closing_[open.back()] = i;
+                open.pop_back();
+                angles.pop_back();
+            }
+        } else if (token.is(";")) {
+            angles.back().clear();
+        } else if (token.is("<")) {
+            angles.back().push_back(i);
+        } else if (token.is(">") && !angles.back().empty()) {
+            closing_[angles.back().back()] = i;
+            angles.back().pop_back();
         }
     }
-    return end;
+    for (Index i = end; i-- > 0;) {
+        const Token &token = tokens_[i];
+        if (token.is(";") || closes_bracket(token)) {
+            statement_end_[i] = i;
+        } else {
+            statement_end_[i] = statement_end_[opens_bracket(token) ? std::min(closing_[i] + 1, end) : i + 1];
+        }
+    }
 }
 
-// `<` opens a template argument list only where a `>` closes it before a statement could end. Longer lists than any real one
-// are not looked for: a source of nothing but `<` would take the square of its length.
+Index Translator::skip_group(Index open, Index end) const { return open < end ? std::min(closing_[open] + 1, end) : end; }
+
+// `<` opens a template argument list only where a `>` closes it before a statement could end.
 std::optional<Index> Translator::skip_angles(Index open, Index end) const {
-    constexpr Index longest = 1 << 14;
-    end = std::min(end, open + longest);
-    std::size_t depth = 0;
-    for (Index i = open; i < end;) {
-        const std::string_view text = tokens_[i].text;
-        if (text == "(" || text == "[" || text == "{") {
-            i = skip_group(i, end);
-            continue;
-        }
-        if (text == "<") ++depth;
-        if (text == ">" && --depth == 0) return i + 1;
-        if (text == ";" || text == ")" || text == "]" || text == "}") return std::nullopt;
-        ++i;
-    }
-    return std::nullopt;
+    if (closing_[open] >= end) return std::nullopt;
+    return closing_[open] + 1;
 }
 
 Index Translator::skip_to_semicolon(Index begin, Index end) const {
-    for (Index i = begin; i < end;) {
-        const std::string_view text = tokens_[i].text;
-        if (text == ";") return i + 1;
-        if (text == "(" || text == "[" || text == "{") {
-            i = skip_group(i, end);
-        } else if (text == "}" || text == ")" || text == "]") {
-            return i;
-        } else {
-            ++i;
-        }
-    }
-    return end;
+    const Index stop = begin < end ? statement_end_[begin] : end;
+    if (stop >= end) return end;
+    return tokens_[stop].is(";") ? stop + 1 : stop;
 }
 
 bool Translator::opens_attribute(Index i) const {
@@ -118,11 +129,10 @@ std::string Translator::qualified(std::string_view name) const {
     return text;
 }
 
-void Translator::problem(Index at, std::string message) { report(locate(source_, tokens_, at), std::move(message)); }
-
-void Translator::report(SourceLocation location, std::string message) {
+void Translator::problem(Index at, std::string message, std::size_t offset) {
+    // To locate one looks through all that stands before.
     constexpr std::size_t most = 64;
-    if (result_.problems.size() < most) result_.problems.push_back({std::move(location), std::move(message)});
+    if (result_.problems.size() < most) result_.problems.push_back({locate(source_, tokens_, at, offset), std::move(message)});
 }
 
 void Translator::erase_range(Range range) {

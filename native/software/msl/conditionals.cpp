@@ -5,10 +5,12 @@
 namespace smtl::msl {
 
 // Past the expression that begins there and that a comma, a semicolon, a bracket or the colon of a conditional around it ends.
-// `end` where a `<` is no argument list's: what it compares may not end there.
+// `end` where a `<` is no argument list's, since what it compares may not end there, or where the expression is longer than a real
+// one: chains of conditionals would be looked through from each of them.
 Index Translator::skip_branch(Index begin, Index end) const {
-    std::size_t inner = 0;
-    for (Index i = begin; i < end;) {
+    constexpr std::size_t longest = 1 << 11;
+    std::size_t inner = 0, steps = 0;
+    for (Index i = begin; i < end && steps < longest; ++steps) {
         const Token &token = tokens_[i];
         if (token.is("(") || token.is("[") || token.is("{")) {
             i = skip_group(i, end);

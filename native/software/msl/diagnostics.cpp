@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include "file.h"
 #include "token.h"
@@ -45,21 +46,39 @@ Message parse(const std::string &line) {
     return message;
 }
 
-// The line that a location speaks of, which line markers have a say in.
-std::string_view line_of(std::string_view source, const std::string &name, const SourceLocation &wanted) {
-    SourceLocation location{name, 1};
-    while (!source.empty()) {
-        const std::size_t newline = std::min(source.find('\n'), source.size());
-        const std::string_view line = source.substr(0, newline);
-        const bool marker = line.starts_with("#") && read_line_marker(line, location);
-        if (!marker) {
-            if (location.line == wanted.line && location.file == wanted.file) return line;
-            ++location.line;
-        }
-        source.remove_prefix(std::min(newline + 1, source.size()));
+// The lines of a text by their locations, which line markers have a say in. Read when first asked for.
+class Lines {
+public:
+    Lines(std::string_view text, const std::string &name) : text_(text), name_(name) {}
+
+    std::string_view at(const SourceLocation &wanted) {
+        if (files_.empty()) read();
+        const auto file = files_.find(wanted.file);
+        if (file == files_.end()) return {};
+        const auto line = file->second.find(wanted.line);
+        return line == file->second.end() ? std::string_view() : line->second;
     }
-    return {};
-}
+
+private:
+    void read() {
+        SourceLocation location{name_, 1};
+        auto *lines = &files_[location.file];
+        for (std::string_view rest = text_; !rest.empty();) {
+            const std::size_t newline = std::min(rest.find('\n'), rest.size());
+            const std::string_view line = rest.substr(0, newline);
+            if (line.starts_with("#") && read_line_marker(line, location)) {
+                lines = &files_[location.file];
+            } else {
+                lines->emplace(location.line++, line);
+            }
+            rest.remove_prefix(std::min(newline + 1, rest.size()));
+        }
+    }
+
+    std::string_view text_;
+    const std::string &name_;
+    std::map<std::string, std::map<unsigned long, std::string_view>> files_;
+};
 
 // Where on the user's line the token stands that the compiler saw at `column` of the line compiled: preprocessing moves
 // what is on a line, and adds to it. 0: nowhere.
@@ -89,7 +108,7 @@ std::string line_of_file(const SourceLocation &wanted) {
     std::error_code error;
     if (!std::filesystem::is_regular_file(wanted.file, error) || std::filesystem::file_size(wanted.file, error) > largest) return {};
     const std::string text = read_file(wanted.file).value_or("");
-    return std::string(line_of(text, wanted.file, wanted));
+    return std::string(Lines(text, wanted.file).at(wanted));
 }
 
 // "error: text" apart; other lines say nothing of their severity.
@@ -148,6 +167,9 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
     if (const std::size_t crash = text.find("PLEASE submit a bug report"); crash != std::string::npos) {
         text.replace(crash, std::string::npos, "error: the compiler itself failed on this source\n");
     }
+    // Warnings may be as many as lines. Errors are few: the compiler gives up.
+    constexpr std::size_t most_messages = 128, longest_line = 1 << 12;
+    Lines source_lines(source, name), compiled_lines(compiled, name);
     Diagnostics result;
     for (std::size_t p = 0; p < text.size();) {
         const std::size_t newline = std::min(text.find('\n', p), text.size());
@@ -168,14 +190,16 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         diagnostic.file = message.location.file;
         diagnostic.line = message.location.line;
         split_severity(message.text, diagnostic);
+        if (result.size() >= most_messages && diagnostic.severity != Severity::error) continue;
         explain_missing_name(diagnostic);
-        diagnostic.quoted = std::string(line_of(source, name, message.location));
+        diagnostic.quoted = std::string(source_lines.at(message.location));
         if (diagnostic.quoted.empty() && message.location.file != name) diagnostic.quoted = line_of_file(message.location);
         if (diagnostic.quoted.empty()) {
             diagnostic.column = message.column;
         } else {
-            diagnostic.column = original_column(line_of(compiled, name, message.location), message.column, diagnostic.quoted);
+            diagnostic.column = original_column(compiled_lines.at(message.location), message.column, diagnostic.quoted);
         }
+        if (diagnostic.quoted.size() > longest_line) diagnostic.quoted.clear();
         result.push_back(std::move(diagnostic));
     }
     return result;

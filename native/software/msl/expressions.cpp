@@ -83,9 +83,10 @@ bool Translator::is_functional_cast(Index name, Index end) const {
     const std::vector<Range> values = split_commas({name + 2, past - 1});
     if (values.size() != 1 || tokens_[name + 2].is("*") || tokens_[name + 2].is("&") || tokens_[name + 2].is("{")) return false;
     // A function in a template argument list, or one that is declared: types in the parentheses, or a body behind them.
-    for (Index i = name + 2; i + 1 < past; ++i) {
+    for (Index i = name + 2; i + 1 < past;) {
         if (tokens_[i].is("...")) return false;
         if (tokens_[i].is_identifier() && tokens_[i + 1].is_identifier()) return false;
+        i = tokens_[i].is("(") || tokens_[i].is("[") || tokens_[i].is("{") ? skip_group(i, past) : i + 1;
     }
     return !tokens_[past].is("{");
 }

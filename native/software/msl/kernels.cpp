@@ -31,6 +31,11 @@ constexpr std::array<std::string_view, 20> input_attributes = {
     "threads_per_threadgroup",
 };
 
+// All buffers, all threadgroup memory and all attributes are fewer. What a template says of its parameters is kept for each of its
+// instantiations.
+constexpr std::size_t most_parameters = 128;
+constexpr std::size_t longest_parameter = 2048;
+
 bool is_input_attribute(std::string_view name) {
     for (std::string_view input : input_attributes) {
         if (name == input) return true;
@@ -52,6 +57,7 @@ KernelParameter Translator::read_parameter(Range range, bool report) {
             located = true;
         } else if (attribute.name == "function_constant") {
             parameter.condition = expand_constants(attribute.arguments);
+            if (report && parameter.condition.empty()) problem(attribute.at, "[[function_constant]] needs a condition in terms of function constants, and not a long one");
         } else if (is_input_attribute(attribute.name)) {
             parameter.kind = ParameterKind::attribute;
             parameter.attribute = attribute.name;
@@ -130,8 +136,10 @@ std::vector<KernelParameter> Translator::read_parameters(Range parameters, bool 
     const std::vector<Range> parts = split_commas(parameters);
     if (parts.size() == 1 && parts[0].end - parts[0].begin == 1 && tokens_[parts[0].begin].is("void")) return read;
     for (const Range &part : parts) {
-        if (!part.empty()) read.push_back(read_parameter(part, report));
+        if (!part.empty() && read.size() <= most_parameters) read.push_back(read_parameter(part, report));
+        if (report && !read.empty() && read.back().type.size() + read.back().index_expression.size() > longest_parameter) problem(part.begin, "this parameter of a kernel is too long");
     }
+    if (report && parts.size() > most_parameters) problem(parameters.begin, "a kernel has no more than " + std::to_string(most_parameters) + " parameters");
     return read;
 }
 
@@ -245,7 +253,9 @@ void Translator::add_kernel_definition(const Declaration &declaration, Index bod
             tokens_[body_end].appended += " template <" + written(*declaration.template_parameters) + "> [[maybe_unused]] constexpr unsigned " +
                                           pattern.thread_limit + " = (" + spelling(declaration.thread_limit) + ");";
         }
-        templates_[name].push_back(std::move(pattern));
+        constexpr std::size_t most_overloads = 256;  // each instantiation looks at them all
+        if (templates_[name].size() == most_overloads) problem(declaration.name_begin, "more kernel templates than " + std::to_string(most_overloads) + " are called '" + name + "'");
+        if (templates_[name].size() < most_overloads) templates_[name].push_back(std::move(pattern));
         return;
     }
     std::string host_name = declaration.host_name.empty() ? qualified(name) : declaration.host_name;

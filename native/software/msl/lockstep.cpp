@@ -15,7 +15,7 @@ namespace {
 // More is no real function.
 constexpr std::size_t deepest = 128;
 constexpr std::size_t most_accesses = 128;
-constexpr Index longest_value = 1 << 11;
+constexpr Index longest_place = 1 << 8;
 
 bool is_increment(const Token &token) { return token.is("++") || token.is("--"); }
 
@@ -228,7 +228,7 @@ Index Translator::Lockstep::place_at(Index i, Range range, Index &name) const {
         j = past;
     }
     if (j < range.end && tokens_[j].is_identifier()) past = j + 1;
-    for (Index k = j; k < past; ++k) {
+    for (Index k = j; k < std::min(past, j + longest_place); ++k) {
         const auto found = tokens_[k].is_identifier() ? shared_.find(tokens_[k].text) : shared_.end();
         if (found == shared_.end() || found->second.object || declared_.contains(k)) continue;
         const bool reached = token.is("*") || (past < range.end && (tokens_[past].is("[") || tokens_[past].is("->")));
@@ -267,8 +267,10 @@ Index Translator::Lockstep::value_end(Index begin, Index end) const {
 }
 
 void Translator::Lockstep::access(Index name, Range place, Range range, Range whole, std::vector<Pending> &pending) {
-    Access access{.name = tokens_[name].text, .place = translator_.spelling(place)};
-    access.by_lane = mentions(place, lane_values_);
+    // Subscripts in subscripts would be looked through from each of them.
+    const Range written = place.end - place.begin <= longest_place ? place : Range{};
+    Access access{.name = tokens_[name].text, .place = translator_.spelling(written)};
+    access.by_lane = mentions(written, lane_values_);
     bool by_data = false;
     std::vector<Range> controls;
     for (const Control &control : controls_) {
@@ -278,7 +280,7 @@ void Translator::Lockstep::access(Index name, Range place, Range range, Range wh
         controls.push_back({control.statement.begin, 0});
         if (control.only_lane.empty()) continue;
         access.only_lane = control.statement.begin;
-        access.by_lane = mentions(place, {control.only_lane});
+        access.by_lane = mentions(written, {control.only_lane});
     }
     const bool assigned = place.end < range.end && is_assignment(tokens_[place.end]);
     const bool before = is_increment(tokens_[place.begin - 1]), behind = place.end < range.end && is_increment(tokens_[place.end]);

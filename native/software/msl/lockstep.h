@@ -89,6 +89,8 @@ private:
     void insert();
     bool barrier_follows(Index i) const;
 
+    static constexpr Index longest_value = 1 << 11;  // more is no real expression
+
     Translator &translator_;
     std::vector<Token> &tokens_;
     const Range body_;

@@ -1,4 +1,6 @@
 // What a function's names stand for: memory that lanes share, and values that differ from lane to lane.
+#include <algorithm>
+
 #include "lockstep.h"
 
 namespace smtl::msl {
@@ -12,6 +14,8 @@ bool is_lane_attribute(std::string_view name) {
     return false;
 }
 
+bool is_shared_space(const Token &token) { return token.is("threadgroup") || token.is("device"); }
+
 }  // namespace
 
 // `threadgroup float *p`, `threadgroup float tile[32]`, `device float &x`, with further declarators in the same statement where
@@ -23,11 +27,11 @@ void Translator::Lockstep::find_shared(Range range, bool parameters) {
         shared_[tokens_[name].text] = {.threadgroup = true, .object = !array};
     }
     for (Index i = range.begin; i < range.end; ++i) {
+        if (!is_shared_space(tokens_[i])) continue;
         const bool threadgroup = tokens_[i].is("threadgroup");
-        if (!threadgroup && !tokens_[i].is("device")) continue;
         bool indirect = false, pointer = false, reference = false;
         Index words = 0, name = 0;
-        for (Index j = i + 1; j < range.end;) {
+        for (Index j = i + 1; j < range.end && !is_shared_space(tokens_[j]);) {
             const Token &token = tokens_[j];
             if (token.is("*") || token.is("&")) {
                 indirect = true;
@@ -56,11 +60,11 @@ void Translator::Lockstep::find_shared(Range range, bool parameters) {
             declared_.insert(name);
             // An array of pointers is a thread's own.
             if (!array || !pointer || reference) shared_[tokens_[name].text] = {threadgroup, !pointer && !array};
-            while (end < range.end && !tokens_[end].is(",") && !tokens_[end].is(";") && !tokens_[end].is(")") && !tokens_[end].is("=")) {
+            while (end < range.end && !is_shared_space(tokens_[end]) && !tokens_[end].is(",") && !tokens_[end].is(";") && !tokens_[end].is(")") && !tokens_[end].is("=")) {
                 end = tokens_[end].is("[") ? translator_.skip_group(end, range.end) : end + 1;
             }
             name = end;
-            if (parameters || end + 1 >= range.end || !tokens_[end].is(",") || !tokens_[end + 1].is_identifier()) break;
+            if (parameters || end + 1 >= range.end || !tokens_[end].is(",") || !tokens_[end + 1].is_identifier() || is_shared_space(tokens_[end + 1])) break;
         }
     }
 }
@@ -91,7 +95,7 @@ void Translator::Lockstep::spread_lane_values() {
         const Token &next = tokens_[i + 1];
         const bool constructed = (next.is("(") || next.is("{")) && (tokens_[i - 1].is_identifier() || tokens_[i - 1].is(">"));
         if (!is_assignment(next) && !constructed) continue;
-        const Index end = constructed ? translator_.skip_group(i + 1, body_.end) : value_end(i + 2, body_.end);
+        const Index end = constructed ? translator_.skip_group(i + 1, std::min(body_.end, i + longest_value)) : value_end(i + 2, body_.end);
         if (mentions({i + 2, end}, lane_values_)) lane_values_.insert(tokens_[i].text);
     }
 }

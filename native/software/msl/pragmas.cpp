@@ -58,7 +58,7 @@ std::string Translator::replace_pragma(std::string_view text, Index token, std::
     if (!words.front().is("fp")) return {};
     const Setting setting = read_setting(words);
     if (!setting.problem.empty()) {
-        report(locate(source_, tokens_, token, offset), setting.problem);
+        problem(token, setting.problem, offset);
     } else if (setting.name == "math_mode") {
         result_.math_mode_safe = result_.math_mode_safe || setting.value != "fast";
     } else if (setting.name == "contract") {

@@ -1,7 +1,7 @@
 // The rules of Metal that clang does not know even where it knows address spaces, and the spelling that it wants for what
 // Metal spells otherwise.
+#include <algorithm>
 #include <array>
-#include <functional>
 #include <set>
 
 #include "translator.h"
@@ -172,7 +172,8 @@ void Translator::check_tokens() {
         Token &token = tokens_[i];
         if (!token.is_identifier() || token.replaced) continue;
         if (token.is("template") && tokens_[i + 1].is("<")) {
-            if (const auto past = skip_angles(i + 1, tokens_.size() - 1)) refer_to_functions({i + 2, *past});
+            constexpr Index longest = 1 << 11;  // templates of templates of templates
+            if (const auto past = skip_angles(i + 1, tokens_.size() - 1)) refer_to_functions({i + 2, std::min(*past, i + longest)});
         }
         const bool deleted = token.is("delete") && i > 0 && tokens_[i - 1].is("=");
         if (is_one_of(token.text, rejected) && !deleted) {
@@ -186,23 +187,34 @@ void Translator::check_tokens() {
 // Functions that call themselves, directly or through others. Names with one definition only: which of several a call means
 // is not known here.
 void Translator::check_recursion() {
+    struct Visit {
+        std::string_view name;
+        Range body;  // what is left of it
+    };
     std::set<std::string_view> finished, active;
-    const std::function<void(std::string_view)> visit = [&](std::string_view name) {
+    std::vector<Visit> visits;  // each called by the one before it, without a call of ours: sources may be deeper than stacks
+    const auto visit = [&](std::string_view name) {
         const auto found = functions_.find(name);
         if (found == functions_.end() || found->second.definitions != 1 || finished.contains(name)) return;
-        if (!active.insert(name).second) {
-            problem(found->second.name, "'" + std::string(name) + "' calls itself: recursion is not supported in Metal");
-            finished.insert(name);
-            return;
-        }
-        for (Index i = found->second.body.begin; i + 1 < found->second.body.end; ++i) {
-            const bool member = tokens_[i - 1].is(".") || tokens_[i - 1].is("->") || tokens_[i - 1].is("::");
-            if (tokens_[i].is_identifier() && tokens_[i + 1].is("(") && !member) visit(tokens_[i].text);
-        }
-        active.erase(name);
+        if (active.insert(name).second) return visits.push_back({found->first, found->second.body});
+        problem(found->second.name, "'" + std::string(name) + "' calls itself: recursion is not supported in Metal");
         finished.insert(name);
     };
-    for (const auto &[name, function] : functions_) visit(name);
+    for (const auto &[name, function] : functions_) {
+        visit(name);
+        while (!visits.empty()) {
+            Range &body = visits.back().body;
+            const Index i = body.begin++;
+            if (i + 1 < body.end) {
+                const bool member = tokens_[i - 1].is(".") || tokens_[i - 1].is("->") || tokens_[i - 1].is("::");
+                if (tokens_[i].is_identifier() && tokens_[i + 1].is("(") && !member) visit(tokens_[i].text);
+                continue;
+            }
+            active.erase(visits.back().name);
+            finished.insert(visits.back().name);
+            visits.pop_back();
+        }
+    }
 }
 
 }  // namespace smtl::msl

@@ -123,8 +123,10 @@ private:
     }
 
     TokenKind scan_raw_string() {
-        const std::size_t open = source_.find('(', position_);
-        if (open == std::string_view::npos) return scan_quoted('"', TokenKind::string);
+        constexpr std::size_t longest_delimiter = 16;
+        const std::size_t found = source_.substr(position_ + 1, longest_delimiter + 1).find('(');
+        const std::size_t open = position_ + 1 + found;
+        if (found == std::string_view::npos) return scan_quoted('"', TokenKind::string);
         std::string close = ")";
         close += source_.substr(position_ + 1, open - position_ - 1);
         close += '"';

@@ -13,8 +13,9 @@ bool takes_parentheses(std::string_view text) {
            text == "__declspec" || text == "typeof" || text == "__typeof__" || text == "explicit" || text == "sizeof";
 }
 
-// As deep as clang goes by default.
-constexpr std::size_t deepest_nesting = 256;
+// Each type is looked through for each type around it, and its name stands in those of all its members.
+constexpr std::size_t deepest_nesting = 64;
+constexpr std::size_t longest_scope = 4096;
 
 }  // namespace
 
@@ -25,6 +26,13 @@ Translation translate(std::string_view preprocessed, Purpose purpose) {
 }
 
 Translation Translator::run() {
+    result_.source = source_;
+    match_brackets();
+    // What else could be found then follows from it.
+    if (std::optional<Problem> problem = find_open_bracket()) {
+        result_.problems = {std::move(*problem)};
+        return std::move(result_);
+    }
     erase_address_spaces_and_attributes();
     walk_scope(0, tokens_.size() - 1, ScopeKind::file_or_namespace);
     edit_constant_queries();
@@ -42,16 +50,15 @@ Translation Translator::run() {
     reject_stray_spaces();
     note_spaces_of_types();
     for (const Token &token : tokens_) result_.thread_elements = result_.thread_elements || token.is("thread_elements");
-    // What else was found then follows from it.
-    if (std::optional<Problem> problem = find_open_bracket()) result_.problems = {std::move(*problem)};
-    result_.source = source_;
     result_.address_spaces = distinct_;
     result_.text = write(tokens_);
     return std::move(result_);
 }
 
 void Translator::walk_scope(Index begin, Index end, ScopeKind kind) {
-    if (scope_.size() > deepest_nesting) return problem(begin, "namespaces and types are nested too deeply");
+    std::size_t length = 0;
+    for (const std::string &name : scope_) length += name.size();
+    if (scope_.size() > deepest_nesting || length > longest_scope) return problem(begin, "namespaces and types are nested too deeply, or their names are too long");
     for (Index i = begin; i < end;) {
         const Token &token = tokens_[i];
         const bool access = kind == ScopeKind::type && i + 1 < end && tokens_[i + 1].is(":") &&

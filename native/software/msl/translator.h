@@ -123,6 +123,7 @@ private:
     void check_recursion();
 
     // brackets.cpp: navigation.
+    void match_brackets();
     std::optional<Problem> find_open_bracket() const;         // or one that closes nothing
     Index skip_group(Index open, Index end) const;            // past the bracket that closes `open`
     std::optional<Index> skip_angles(Index open, Index end) const;  // past the `>` that closes `<`
@@ -183,8 +184,8 @@ private:
     std::string overload_key(const Declaration &declaration, bool with_spaces) const;
 
     std::string qualified(std::string_view name) const;
-    void problem(Index at, std::string message);
-    void report(SourceLocation location, std::string message);
+    // With `offset`, of what stands that far into what leads to the token.
+    void problem(Index at, std::string message, std::size_t offset = std::string_view::npos);
     void erase_range(Range range);
 
     struct Definition {
@@ -206,6 +207,8 @@ private:
 
     std::string_view source_;
     std::vector<Token> tokens_;
+    std::vector<Index> closing_;        // of each bracket and `<` that opens; the number of tokens where nothing closes it
+    std::vector<Index> statement_end_;  // from each token on: the `;` or the bracket that closes around it
     const bool checking_;
     const bool distinct_;
     bool depends_on_spaces_ = false;

@@ -32,10 +32,8 @@ void Translator::edit_constant_variable(const Declaration &declaration, Index en
     }
     const bool initialised = declaration.head_end < end && tokens_[declaration.head_end].is("=");
     if (kind == ScopeKind::file_or_namespace && constant != end && initialised && declaration.name_end == declaration.head_end) {
-        // Constants made of constants made of constants could grow without end; real conditions are short.
-        constexpr std::size_t longest = 4096;
         std::string expanded = expand_constants({declaration.head_end + 1, end - 1});
-        if (expanded.size() <= longest) derived_constants_[std::string(tokens_[declaration.head_end - 1].text)] = std::move(expanded);
+        if (!expanded.empty()) derived_constants_[std::string(tokens_[declaration.head_end - 1].text)] = std::move(expanded);
     }
     if (checking_) {
         // `constant T c(1, 2);`: no function gives back a value in an address space.
@@ -93,8 +91,10 @@ void Translator::add_function_constant(const Declaration &declaration, const Att
 }
 
 // The presence of a parameter may hang on constants that are made of function constants: an expression in these alone can
-// be evaluated where their values are known.
+// be evaluated where their values are known. Empty where it is longer than a real one: constants made of constants made of
+// constants could grow without end.
 std::string Translator::expand_constants(Range range) const {
+    constexpr std::size_t longest = 4096;
     std::string text;
     for (Index i = range.begin; i < range.end; ++i) {
         if (tokens_[i].is("is_function_constant_defined")) {
@@ -111,13 +111,16 @@ std::string Translator::expand_constants(Range range) const {
         } else {
             text += tokens_[i].text;
         }
+        if (text.size() > longest) return {};
     }
     return text;
 }
 
 // `is_function_constant_defined(ns::flag)` becomes ` (ns::smtl_defined_flag)`. Past the query, and what stands for it.
 std::pair<Index, std::string> Translator::constant_query(Index begin, Index end) const {
+    constexpr Index longest = 64;  // queries of queries of queries
     const Index past = begin + 1 < end && tokens_[begin + 1].is("(") ? skip_group(begin + 1, end) : begin + 1;
+    if (past - begin > longest) return {past, {}};
     Index name = past;
     for (Index j = begin + 2; j + 1 < past; ++j) {
         if (tokens_[j].is_identifier()) name = j;
@@ -127,14 +130,15 @@ std::pair<Index, std::string> Translator::constant_query(Index begin, Index end)
 }
 
 void Translator::edit_constant_queries() {
+    std::multimap<std::string_view, FunctionConstant &> constants;
+    for (FunctionConstant &constant : result_.constants) constants.emplace(constant.name, constant);
     for (Index i = 0; i + 1 < tokens_.size(); ++i) {
         if (!tokens_[i].is("is_function_constant_defined")) continue;
         const auto [past, query] = constant_query(i, tokens_.size() - 1);
         if (query.empty()) continue;
         for (Index name = i + 2; name + 1 < past; ++name) {
-            for (FunctionConstant &constant : result_.constants) {
-                if (constant.name == tokens_[name].text) constant.optional = true;
-            }
+            const auto [first, last] = constants.equal_range(tokens_[name].text);
+            for (auto constant = first; constant != last; ++constant) constant->second.optional = true;
             if (tokens_[name].is_identifier() && tokens_[name + 1].is(")")) tokens_[name].replace("smtl_defined_" + std::string(tokens_[name].text));
         }
         tokens_[i].erase();
