@@ -9,6 +9,7 @@
 #include <link.h>
 
 #include "faults.h"
+#include "object.h"
 
 namespace {
 
@@ -60,6 +61,17 @@ void find_used_arguments(smtl_kernel &kernel) {
     }
 }
 
+/* Clang's instrumentation lists the kernel's constants in an initialiser, which is called here instead of by the loader: one
+ * function, and nothing that a source could add to. */
+bool list_globals(const smtl_kernel &kernel) {
+    const auto *const list = static_cast<const smtl_global_lister *>(dlsym(kernel.handle, "smtl_lister"));
+    if (list == nullptr || list->end - list->begin > 1)
+        return false;
+    if (list->begin != list->end)
+        (*list->begin)();
+    return true;
+}
+
 struct kernel_deleter {
     void operator()(smtl_kernel *kernel) const { smtl_kernel_release(kernel); }
 };
@@ -71,11 +83,9 @@ std::string loader_error() {
 
 smtl_kernel *load(const char *path, const char *entry, std::string &problem) {
     std::unique_ptr<smtl_kernel, kernel_deleter> kernel(new smtl_kernel);
-    kernel->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (kernel->handle == nullptr) {
-        problem = "cannot load the kernel: " + loader_error();
+    kernel->handle = smtl::load_object(path, problem);
+    if (kernel->handle == nullptr)
         return nullptr;
-    }
     kernel->image = static_cast<const smtl_kernel_image *>(dlsym(kernel->handle, entry));
     if (kernel->image == nullptr) {
         problem = std::string("no kernel '") + entry + "' in " + path + ": " + loader_error();
@@ -94,6 +104,10 @@ smtl_kernel *load(const char *path, const char *entry, std::string &problem) {
     segment_query query{map->l_addr, kernel.get(), 0};
     dl_iterate_phdr(read_segments, &query);
     if (const void *const globals = dlsym(kernel->handle, "smtl_globals")) {
+        if (!list_globals(*kernel)) {
+            problem = std::string(path) + " has initialisers, which would run as it is loaded";
+            return nullptr;
+        }
         kernel->checked = smtl::sanitize::image::read(path, query.base, query.end,
                                                       *static_cast<const smtl_sanitized_globals *>(globals), problem);
         if (kernel->checked == nullptr)

@@ -1,8 +1,10 @@
 #include "cache.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -38,36 +40,86 @@ std::uint64_t checksum(std::string_view bytes) {
     return sum;
 }
 
-// One line for each file: name, size and checksum.
-std::string describe(const std::string &folder) {
-    std::vector<std::string> lines;
-    std::error_code error;
-    for (const auto &item : std::filesystem::recursive_directory_iterator(folder, error)) {
-        if (!item.is_regular_file(error)) continue;
-        const std::string name = item.path().lexically_relative(folder).string();
-        if (name == manifest_name) continue;
-        const auto bytes = read_file(item.path().string());
-        if (!bytes) return {};
-        lines.push_back(name + " " + std::to_string(bytes->size()) + " " + std::to_string(checksum(*bytes)) + "\n");
+// Code is loaded from the cache, so nobody else may write to it: asked of what was opened, since names may come to stand for
+// something else. What is wrong; empty where nothing is.
+std::string objection_to(int file) {
+    struct stat status;
+    if (fstat(file, &status) != 0) return std::strerror(errno);
+    if (status.st_uid != geteuid()) return "it belongs to another user";
+    return (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ? "others than its owner may write to it" : "";
+}
+
+// One line for each file below the open folder: name, size and checksum. False where anything is not a file or a folder of the
+// user's own.
+bool describe(const Descriptor &folder, const std::string &prefix, std::vector<std::string> &lines) {
+    if (folder.number() < 0 || !objection_to(folder.number()).empty()) return false;
+    for (const std::string &name : folder.names()) {
+        if (prefix.empty() && name == manifest_name) continue;
+        const Descriptor file(folder, name, 0);
+        if (!file.is_folder()) {
+            const auto bytes = file.is_file() && objection_to(file.number()).empty() ? file.read() : std::nullopt;
+            if (!bytes) return false;
+            lines.push_back(prefix + name + " " + std::to_string(bytes->size()) + " " + std::to_string(checksum(*bytes)) + "\n");
+        } else if (!describe(file, prefix + name + "/", lines)) {
+            return false;
+        }
     }
-    if (error) return {};
+    return true;
+}
+
+// What the manifest of the folder has to say; empty where the folder cannot be trusted.
+std::string describe(const Descriptor &folder) {
+    std::vector<std::string> lines;
+    if (!describe(folder, "", lines)) return {};
     std::sort(lines.begin(), lines.end());
     std::string text = "smtl 1\n";
     for (const std::string &line : lines) text += line;
     return text;
 }
 
-bool intact(const std::string &folder) {
-    const auto manifest = read_file(folder + "/" + manifest_name);
-    return manifest && *manifest == describe(folder);
+bool intact(const std::string &path) {
+    const Descriptor folder(path, O_DIRECTORY);
+    if (folder.number() < 0) return false;
+    const Descriptor file(folder, manifest_name, 0);
+    const auto manifest = file.is_file() && objection_to(file.number()).empty() ? file.read() : std::nullopt;
+    return manifest && !manifest->empty() && *manifest == describe(folder);
 }
 
-// Code is loaded from the cache, so nobody else may write to it.
-bool usable(const std::string &folder) {
-    struct stat status;
-    if (!make_folders(folder) || stat(folder.c_str(), &status) != 0) return false;
-    if (status.st_uid != geteuid() || (status.st_mode & S_IWOTH) != 0) return false;
-    return TemporaryFolder(folder).made();
+// The compiler and the linker leave files as the process's mask has them.
+bool make_private(const std::string &folder) {
+    std::error_code error;
+    for (const auto &item : std::filesystem::recursive_directory_iterator(folder, error)) {
+        std::filesystem::permissions(item.path(), std::filesystem::perms::group_all | std::filesystem::perms::others_all, std::filesystem::perm_options::remove | std::filesystem::perm_options::nofollow, error);
+        if (error) return false;
+    }
+    return !error;
+}
+
+// Whoever may rename the folders above puts another in its place. Those of groups are left to their owners: their members are the
+// user alone on most systems, and what is loaded is asked for once more.
+std::string objection_to_place(const std::string &path) {
+    std::error_code error;
+    for (std::filesystem::path above = std::filesystem::canonical(path, error).parent_path(); !error; above = above.parent_path()) {
+        struct stat status;
+        if (stat(above.c_str(), &status) != 0) return std::strerror(errno);
+        if (status.st_uid != 0 && status.st_uid != geteuid()) return above.string() + ", which it lies in, belongs to another user";
+        if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0) return "everybody may write to " + above.string() + ", which it lies in";
+        if (above == above.root_path()) break;
+    }
+    return error ? error.message() : "";
+}
+
+// Why nothing may be kept there; empty where it may.
+std::string objection_to(const std::string &path) {
+    std::error_code error;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+    (void)mkdir(path.c_str(), 0700);
+    const Descriptor folder(path, O_DIRECTORY);
+    if (folder.number() < 0) return std::filesystem::is_symlink(path, error) ? "it is a symbolic link" : "it cannot be made or read";
+    for (const std::string &objection : {objection_to(folder.number()), objection_to_place(path)}) {
+        if (!objection.empty()) return objection;
+    }
+    return TemporaryFolder(path).made() ? "" : "it cannot be written to";
 }
 
 // What a killed process left behind.
@@ -126,9 +178,15 @@ Cache &Cache::shared() {
 }
 
 Cache::Cache(std::string preferred, std::uint64_t most_bytes) : root_(std::move(preferred)), most_bytes_(most_bytes) {
-    if (!root_.empty() && usable(root_)) {
+    while (root_.size() > 1 && root_.ends_with("/")) root_.pop_back();
+    problem_ = root_.empty() ? "" : objection_to(root_);
+    if (!root_.empty() && problem_.empty()) {
         remove_stale(root_);
         return;
+    }
+    if (!problem_.empty()) {
+        problem_ = "the compile cache " + root_ + " is not used: " + problem_;
+        std::fprintf(stderr, "software Metal: %s\n", problem_.c_str());
     }
     const char *temporary = std::getenv("TMPDIR");
     std::string name = std::string(temporary && *temporary == '/' ? temporary : "/tmp") + "/metal-bridge-XXXXXX";
@@ -201,7 +259,8 @@ std::string Cache::entry(const std::string &key, const Builder &build) {
 std::string Cache::build_entry(const std::string &key, const Builder &build) {
     TemporaryFolder folder(root_);
     if (!folder.made() || !build(folder.path())) return {};
-    const std::string manifest = describe(folder.path());
+    if (!make_private(folder.path())) return {};
+    const std::string manifest = describe(Descriptor(folder.path(), O_DIRECTORY));
     if (manifest.empty() || !write_file(folder.path() + "/" + manifest_name, manifest)) return {};
     const std::string path = root_ + "/" + key;
     if (folder.rename_to(path)) return path;

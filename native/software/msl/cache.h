@@ -34,6 +34,8 @@ public:
     std::string find(const std::string &key) const;
 
     const std::string &root() const { return root_; }
+    // Why the folder that was preferred is not used; empty where it is.
+    const std::string &problem() const { return problem_; }
 
     // Removes entries, those not used for longest first, until the rest takes three quarters of the bound. What was used since
     // `recent` stays: somebody may be about to load it.
@@ -43,7 +45,7 @@ private:
     std::shared_ptr<std::mutex> lock_for(const std::string &key);
     std::string build_entry(const std::string &key, const Builder &build);
 
-    std::string root_;
+    std::string root_, problem_;
     bool private_ = false;
     std::uint64_t most_bytes_ = 0;
     std::atomic<unsigned> built_{0};

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 
 #include "file.h"
 #include "token.h"
 #include "toolchain.h"
+#include "visible_files.h"
 
 namespace smtl::msl {
 namespace {
@@ -102,12 +102,11 @@ std::size_t original_column(std::string_view compiled, std::size_t column, std::
     return 0;
 }
 
-// The same of a file that the source includes.
-std::string line_of_file(const SourceLocation &wanted) {
-    constexpr std::uintmax_t largest = std::uintmax_t{1} << 24;
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(wanted.file, error) || std::filesystem::file_size(wanted.file, error) > largest) return {};
-    const std::string text = read_file(wanted.file).value_or("");
+// The same of a file that the source includes, or says to come from: of one that it could have included.
+std::string line_of_file(const SourceLocation &wanted, const std::vector<std::string> &include_paths) {
+    constexpr std::size_t largest = std::size_t{1} << 24;
+    if (!is_visible(wanted.file, include_paths)) return {};
+    const std::string text = read_file(wanted.file, largest).value_or("");
     return std::string(Lines(text, wanted.file).at(wanted));
 }
 
@@ -160,7 +159,7 @@ const char *severity_name(Severity severity) {
     return "";
 }
 
-Diagnostics read_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled, const std::string &name) {
+Diagnostics read_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled, const std::string &name, const std::vector<std::string> &include_paths) {
     constexpr std::string_view library = "metal_stdlib/";
     std::string text = replace_all(errors, Toolchain::shared().headers + "/", library);
     // A compiler that crashes tells its whole story.
@@ -193,7 +192,7 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         if (result.size() >= most_messages && diagnostic.severity != Severity::error) continue;
         explain_missing_name(diagnostic);
         diagnostic.quoted = std::string(source_lines.at(message.location));
-        if (diagnostic.quoted.empty() && message.location.file != name) diagnostic.quoted = line_of_file(message.location);
+        if (diagnostic.quoted.empty() && message.location.file != name) diagnostic.quoted = line_of_file(message.location, include_paths);
         if (diagnostic.quoted.empty()) {
             diagnostic.column = message.column;
         } else {

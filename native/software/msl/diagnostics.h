@@ -27,8 +27,9 @@ struct Diagnostic {
 using Diagnostics = std::vector<Diagnostic>;
 
 // What the compiler said about `compiled`, which came of `source`: at the user's own lines and columns and without our
-// folders. `source` may hold #line directives and include other files.
-Diagnostics read_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled, const std::string &name);
+// folders. `source` may hold #line directives and include other files, of which those in `include_paths` are quoted.
+Diagnostics read_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled, const std::string &name,
+                             const std::vector<std::string> &include_paths);
 
 // As a compiler prints them.
 std::string present(const Diagnostics &diagnostics);

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
@@ -10,23 +11,59 @@
 
 namespace smtl::msl {
 
-std::optional<std::string> read_file(const std::string &path, std::size_t most) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return std::nullopt;
+namespace {
+
+std::optional<std::string> read_all(int file, std::size_t most) {
     std::string bytes;
     char buffer[1 << 16];
     while (bytes.size() < most) {
-        const ssize_t count = read(file, buffer, sizeof buffer);
+        const ssize_t count = pread(file, buffer, sizeof buffer, static_cast<off_t>(bytes.size()));
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0) {
-            close(file);
-            return std::nullopt;
-        }
+        if (count < 0) return std::nullopt;
         if (count == 0) break;
         bytes.append(buffer, static_cast<std::size_t>(count));
     }
-    close(file);
     if (bytes.size() > most) bytes.resize(most);
+    return bytes;
+}
+
+bool is_of_kind(int file, mode_t kind) {
+    struct stat status;
+    return file >= 0 && fstat(file, &status) == 0 && (status.st_mode & S_IFMT) == kind;
+}
+
+}  // namespace
+
+// Pipes that nobody writes to are opened, too: what they are is asked afterwards.
+Descriptor::Descriptor(const std::string &path, int flags) : number_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags)) {}
+Descriptor::Descriptor(const Descriptor &folder, const std::string &name, int flags)
+    : number_(openat(folder.number_, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags)) {}
+Descriptor::~Descriptor() {
+    if (number_ >= 0) close(number_);
+}
+
+bool Descriptor::is_file() const { return is_of_kind(number_, S_IFREG); }
+bool Descriptor::is_folder() const { return is_of_kind(number_, S_IFDIR); }
+std::optional<std::string> Descriptor::read(std::size_t most) const { return read_all(number_, most); }
+
+std::vector<std::string> Descriptor::names() const {
+    std::vector<std::string> names;
+    const int copy = openat(number_, ".", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    DIR *const listing = copy < 0 ? nullptr : fdopendir(copy);
+    if (!listing && copy >= 0) close(copy);
+    while (const dirent *const item = listing ? readdir(listing) : nullptr) {
+        const std::string name = item->d_name;
+        if (name != "." && name != "..") names.push_back(name);
+    }
+    if (listing) closedir(listing);
+    return names;
+}
+
+std::optional<std::string> read_file(const std::string &path, std::size_t most) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return std::nullopt;
+    std::optional<std::string> bytes = read_all(file, most);
+    close(file);
     return bytes;
 }
 

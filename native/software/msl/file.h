@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace smtl::msl {
 
@@ -15,6 +16,27 @@ bool write_file(const std::string &path, std::string_view bytes);
 // The folder and those above it.
 bool make_folders(const std::string &path);
 void remove_tree(const std::string &path);
+
+// What a name stands for, open: never a link, and the same whatever happens to the name.
+class Descriptor {
+public:
+    Descriptor(const std::string &path, int flags);
+    Descriptor(const Descriptor &folder, const std::string &name, int flags);
+    Descriptor(const Descriptor &) = delete;
+    Descriptor &operator=(const Descriptor &) = delete;
+    ~Descriptor();
+
+    int number() const { return number_; }  // negative where it could not be opened
+    bool is_file() const;
+    bool is_folder() const;
+    // Of a folder: what is in it, in no order.
+    std::vector<std::string> names() const;
+    // Of a file, from its beginning.
+    std::optional<std::string> read(std::size_t most = std::numeric_limits<std::size_t>::max()) const;
+
+private:
+    int number_;
+};
 
 // A folder with an unpredictable name in `parent`, removed with all that is in it at the end.
 class TemporaryFolder {

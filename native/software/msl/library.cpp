@@ -10,6 +10,7 @@
 #include "file.h"
 #include "halves.h"
 #include "hash.h"
+#include "initialisers.h"
 #include "../sanitizer/sanitizer.h"
 #include "process.h"
 #include "source_cache.h"
@@ -28,12 +29,12 @@ std::string wrap(const std::string &translated) {
            "\n#pragma clang attribute smtl.pop\n";
 }
 
-bool precompile(const Toolchain &toolchain, const std::string &translated, const Dialect &dialect, bool may_mix, const std::string &folder, std::string &errors) {
+bool precompile(const Toolchain &toolchain, const std::string &translated, const Dialect &dialect, bool may_mix, const std::string &folder, std::string &errors, std::string &initialisers) {
     const std::string standard = toolchain.standard_library(dialect, errors);
     const std::string input = folder + "/input";
     if (standard.empty() || !write_file(input, wrap(translated))) return false;
     std::vector<std::string> arguments = toolchain.compile_arguments(dialect);
-    arguments.insert(arguments.end(), {"-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates", "-include-pch", standard, "-x",
+    arguments.insert(arguments.end(), {"-Wglobal-constructors", "-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates", "-include-pch", standard, "-x",
                                        "c++-header", "-o", folder + precompiled_name, "-"});
     ProcessBounds bounds;
     if (may_mix) {
@@ -42,23 +43,33 @@ bool precompile(const Toolchain &toolchain, const std::string &translated, const
     }
     const ProcessResult result = run_process(arguments, input, folder, bounds);
     MixedHalves halves = find_mixed_halves(result.errors);
-    errors = std::move(halves.messages);
+    DynamicInitialisers dynamic = find_dynamic_initialisers(halves.messages);
+    errors = std::move(dynamic.messages);
+    initialisers = std::move(dynamic.errors);
     (void)unlink(input.c_str());
     return result.succeeded && !halves.found;
 }
 
-bool reflect(const Toolchain &toolchain, const Translation &translation, const Dialect &dialect, const std::string &folder, std::string &errors) {
+bool reflect(const Toolchain &toolchain, const Translation &translation, const Dialect &dialect, const std::string &folder, const std::string &initialisers, std::string &errors) {
     const std::string input = folder + "/input";
     const std::string object = folder + "/object";
-    if (!write_file(input, reflection_source(translation))) return false;
+    const std::string constants = initialisers.empty() ? "" : define_function_constants(translation);
+    if (!write_file(input, constants + reflection_source(translation))) return false;
     std::vector<std::string> arguments = toolchain.compile_arguments(dialect);
     arguments.insert(arguments.end(), {"-include-pch", folder + precompiled_name, "-x", "c++", "-c", "-o", object, "-"});
     const std::string warnings = errors;
     const ProcessResult result = run_process(arguments, input, folder);
     const std::string bytes = result.succeeded ? read_file(object).value_or("") : "";
+    // A source may have said not to be warned. Of function constants' values nothing is known then.
+    const bool unknown = initialisers.empty() && !translation.constants.empty();
+    const bool computed = unknown || !result.succeeded || !has_initialisers(bytes, dialect.sanitize);
     (void)unlink(input.c_str());
     (void)unlink(object.c_str());
     (void)unlink((folder + "/errors").c_str());
+    if (!computed) {
+        errors = initialisers.empty() ? std::string(not_computed) : initialisers;
+        return false;
+    }
     std::optional<Reflection> reflection = read_reflection(translation, bytes);
     if (!reflection) {
         errors = result.errors.empty() ? "the library's reflection cannot be read" : result.errors;
@@ -69,6 +80,7 @@ bool reflect(const Toolchain &toolchain, const Translation &translation, const D
         return false;
     }
     reflection->warnings = warnings;
+    reflection->initialisers = initialisers;
     return write_file(folder + reflection_name, serialize(*reflection));
 }
 
@@ -107,11 +119,11 @@ std::unique_ptr<smtl_library> compile(std::string_view source, const Options &op
     if (!preprocessed) return nullptr;
     const Translation translation = translate(*preprocessed);
     if (!translation.problems.empty()) {
-        diagnostics = read_diagnostics(list_problems(translation.problems), source, *preprocessed, options.name);
+        diagnostics = read_diagnostics(list_problems(translation.problems), source, *preprocessed, options.name, options.include_paths);
         return nullptr;
     }
     const auto say = [&](const std::string &text) {
-        for (Diagnostic &diagnostic : read_diagnostics(text, source, translation.text, options.name)) diagnostics.push_back(std::move(diagnostic));
+        for (Diagnostic &diagnostic : read_diagnostics(text, source, translation.text, options.name, options.include_paths)) diagnostics.push_back(std::move(diagnostic));
     };
     auto library = std::make_unique<smtl_library>();
     library->dialect = {translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode, translation.thread_elements, smtl_sanitizer_enabled(), options.enable_logging, translation.address_spaces};
@@ -139,8 +151,9 @@ std::string smtl_library::entry(const smtl::msl::Translation *translation, std::
     using namespace smtl::msl;
     const Toolchain &toolchain = Toolchain::shared();
     return Cache::shared().entry(key, [&](const std::string &folder) {
-        if (!precompile(toolchain, translated, dialect, translation && may_mix_halves(*translation), folder, errors)) return false;
-        if (translation) return reflect(toolchain, *translation, dialect, folder, errors);
+        std::string initialisers;
+        if (!precompile(toolchain, translated, dialect, translation && may_mix_halves(*translation), folder, errors, initialisers)) return false;
+        if (translation) return reflect(toolchain, *translation, dialect, folder, initialisers, errors);
         (void)unlink((folder + "/errors").c_str());
         return write_file(folder + reflection_name, serialize(reflection));
     });

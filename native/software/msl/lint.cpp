@@ -119,8 +119,8 @@ bool lint(std::string_view source, const Options &options, Diagnostics &diagnost
     std::size_t errors = 0;
     const std::string messages = select_messages(result.errors, judged, errors);
     const auto say = [&](const Diagnostics &more) { diagnostics.insert(diagnostics.end(), more.begin(), more.end()); };
-    say(read_diagnostics(list_problems(translation.problems), source, *preprocessed, options.name));
-    say(read_diagnostics(messages, source, translation.text, options.name));
+    say(read_diagnostics(list_problems(translation.problems), source, *preprocessed, options.name, options.include_paths));
+    say(read_diagnostics(messages, source, translation.text, options.name, options.include_paths));
     return (compiles || !judged) && translation.problems.empty() && errors == 0 && result.started;
 }
 

@@ -1,7 +1,6 @@
 // Options, and the preprocessor's run.
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <sstream>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include "process.h"
 #include "token.h"
 #include "toolchain.h"
+#include "visible_files.h"
 
 namespace smtl::msl {
 namespace {
@@ -20,30 +20,6 @@ constexpr unsigned newest_version = (3u << 16) + 2;
 
 // Text with its macros expanded is long before it is hard.
 constexpr ProcessBounds preprocessor_bounds = {.processor_seconds = 60, .seconds = 60, .address_space = std::uint64_t{4} << 30, .file_bytes = std::uint64_t{1} << 28};
-
-// Devices and the like, which a source includes and the preprocessor takes for empty; false where there are none.
-bool name_odd_files(std::string_view preprocessed, std::string_view source, const Options &options, Diagnostics &diagnostics) {
-    std::string errors;
-    SourceLocation location{options.name, 1, 0};
-    for (std::size_t p = 0; p < preprocessed.size();) {
-        const std::size_t newline = std::min(preprocessed.find('\n', p), preprocessed.size());
-        const std::string_view line = preprocessed.substr(p, newline - p);
-        p = newline + 1;
-        SourceLocation entered = location;
-        if (!line.starts_with("# ") || !read_line_marker(line, entered)) {
-            ++location.line;
-            continue;
-        }
-        std::error_code error;
-        const auto status = std::filesystem::status(entered.file, error);
-        if (line.ends_with("\" 1") && std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-            errors += location.file + ":" + std::to_string(location.line) + ": error: '" + entered.file + "' is no file to include\n";
-        }
-        location = entered;
-    }
-    for (Diagnostic &diagnostic : read_diagnostics(errors, source, source, options.name)) diagnostics.push_back(std::move(diagnostic));
-    return !errors.empty();
-}
 
 std::string string_literal(std::string_view text) {
     std::string result = "\"";
@@ -94,13 +70,19 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
         diagnostics.push_back(general_error(toolchain.problem));
         return std::nullopt;
     }
+    for (const auto &[name, value] : options.macros) {
+        if (name.find_first_of("\n\r") == std::string::npos) continue;
+        diagnostics.push_back(general_error("the name of a preprocessor macro is on one line"));
+        return std::nullopt;
+    }
     TemporaryFolder folder(Cache::shared().root());
     const std::string input = folder.path() + "/source";
     const std::string output = folder.path() + "/preprocessed";
+    const std::string files = folder.path() + "/files";
     std::string text = "#line 1 " + string_literal(options.name) + "\n";
     text += source;
     text += '\n';
-    if (!folder.made() || !write_file(input, text)) {
+    if (!folder.made() || !write_file(input, text) || !write_file(files, describe_visible_files({toolchain.headers, toolchain.resources}, options.include_paths))) {
         diagnostics.push_back(general_error("the source cannot be written to " + Cache::shared().root()));
         return std::nullopt;
     }
@@ -115,19 +97,18 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
         // A GPU program sees neither this host's operating system nor its processor.
         "-U__linux__", "-U__linux", "-Ulinux", "-U__gnu_linux__", "-U__unix__", "-U__unix", "-Uunix", "-U__x86_64__", "-U__x86_64",
         "-U__amd64__", "-U__amd64", "-U__aarch64__", "-D__METAL_VERSION__=" + std::to_string(version),
-        "-isystem", toolchain.headers + "/preprocess", "-include", toolchain.headers + "/preprocess/predefined.h",
+        // One spelling for each token: what the translation takes for two others could be a bracket, or begin a directive.
+        "-fno-digraphs", "-fno-trigraphs",
+        "-ivfsoverlay", files, "-isystem", toolchain.headers + "/preprocess", "-include", toolchain.headers + "/preprocess/predefined.h",
     };
     for (const auto &[name, value] : options.macros) arguments.push_back("-D" + name + "=" + value.value_or(""));
-    for (const std::string &path : options.include_paths) {
-        arguments.push_back("-I");
-        arguments.push_back(path);
-    }
+    // In one word: clang would read arguments from a file of a word that begins with an @.
+    for (const std::string &path : options.include_paths) arguments.push_back("-I" + path);
     arguments.insert(arguments.end(), {"-o", output, "-"});
     const ProcessResult result = run_process(arguments, input, folder.path(), preprocessor_bounds);
-    diagnostics = read_diagnostics(result.errors, source, source, options.name);
+    diagnostics = read_diagnostics(result.errors, source, source, options.name, options.include_paths);
     std::optional<std::string> preprocessed;
     if (result.succeeded) preprocessed = read_file(output);
-    if (preprocessed && name_odd_files(*preprocessed, source, options, diagnostics)) return std::nullopt;
     if (!preprocessed && diagnostics.empty()) diagnostics.push_back(general_error("the preprocessor failed"));
     return preprocessed;
 }

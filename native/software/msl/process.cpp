@@ -70,10 +70,23 @@ bool end_in_time(pid_t process, std::uint64_t seconds) {
     return true;
 }
 
-std::string describe_signal(int signal) {
-    if (signal == SIGXCPU) return "took too much processor time";
-    if (signal == SIGXFSZ) return "wrote too much";
+std::string count_of(std::uint64_t number, const std::string &unit) { return std::to_string(number) + " " + unit + (number == 1 ? "" : "s"); }
+
+// SIGKILL comes where SIGXCPU would: the bound is a hard one.
+std::string describe_signal(int signal, bool too_slow, std::uint64_t processor_milliseconds, const ProcessBounds &bounds) {
+    constexpr std::uint64_t accuracy = 200;
+    if (too_slow) return "took longer than " + count_of(bounds.seconds, "second");
+    if (signal == SIGXCPU || (signal == SIGKILL && processor_milliseconds + accuracy >= bounds.processor_seconds * 1000)) return "took more than " + count_of(bounds.processor_seconds, "second") + " of processor time";
+    if (signal == SIGXFSZ) return "wrote a file of more than " + count_of(bounds.file_bytes, "byte");
     return "was ended by signal " + std::to_string(signal);
+}
+
+// What a program says that is refused memory, each in its own words.
+bool ran_out_of_memory(const std::string &errors) {
+    for (const char *words : {"out of memory", "std::bad_alloc", "Cannot allocate memory", "failed to map segment", "memory exhausted"}) {
+        if (errors.find(words) != std::string::npos) return true;
+    }
+    return false;
 }
 
 }  // namespace
@@ -127,8 +140,9 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
 
     int status = 0;
     pid_t waited;
+    rusage used{};
     do {
-        waited = waitpid(process, &status, 0);
+        waited = wait4(process, &status, 0, &used);
     } while (waited < 0 && errno == EINTR);
     result.errors = read_file(errors_path, bounds.error_bytes).value_or("");
     if (waited < 0) {
@@ -137,7 +151,11 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
     } else if (WIFEXITED(status)) {
         result.succeeded = WEXITSTATUS(status) == 0;
     } else if (WIFSIGNALED(status)) {
-        result.errors += "error: " + arguments[0] + (too_slow ? " took too long" : " " + describe_signal(WTERMSIG(status))) + "\n";
+        const auto milliseconds = static_cast<std::uint64_t>((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000);
+        result.errors += "error: " + arguments[0] + " " + describe_signal(WTERMSIG(status), too_slow, milliseconds, bounds) + "\n";
+    }
+    if (!result.succeeded && ran_out_of_memory(result.errors)) {
+        result.errors = "error: " + arguments[0] + " needed more than " + std::to_string(bounds.address_space >> 20) + " MB of memory\n";
     }
     return result;
 }

@@ -12,23 +12,31 @@ constexpr std::string_view section_name = "smtl_reflection";
 
 }  // namespace
 
-std::string_view find_section(std::string_view object, std::string_view name) {
+bool each_section(std::string_view object, const std::function<void(std::string_view name, const Elf64_Shdr &section)> &visit) {
     Elf64_Ehdr header;
-    if (!read_at(object, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return {};
+    if (!read_at(object, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return false;
     const auto section = [&](std::size_t index, Elf64_Shdr &out) {
         return read_at(object, header.e_shoff + index * sizeof(Elf64_Shdr), out) && out.sh_offset <= object.size() &&
                (out.sh_type == SHT_NOBITS || out.sh_size <= object.size() - out.sh_offset);
     };
     Elf64_Shdr names;
-    if (!section(header.e_shstrndx, names)) return {};
+    if (!section(header.e_shstrndx, names)) return false;
     const std::string_view strings = object.substr(names.sh_offset, names.sh_size);
     for (std::size_t i = 0; i < header.e_shnum; ++i) {
-        Elf64_Shdr candidate;
-        if (!section(i, candidate) || candidate.sh_name >= strings.size() || candidate.sh_type == SHT_NOBITS) continue;
-        const std::string_view found = strings.substr(candidate.sh_name);
-        if (found.substr(0, found.find('\0')) == name) return object.substr(candidate.sh_offset, candidate.sh_size);
+        Elf64_Shdr found;
+        if (!section(i, found) || found.sh_name >= strings.size()) return false;
+        const std::string_view name = strings.substr(found.sh_name);
+        visit(name.substr(0, name.find('\0')), found);
     }
-    return {};
+    return true;
+}
+
+std::string_view find_section(std::string_view object, std::string_view name) {
+    std::string_view bytes;
+    (void)each_section(object, [&](std::string_view found, const Elf64_Shdr &section) {
+        if (found == name && section.sh_type != SHT_NOBITS) bytes = object.substr(section.sh_offset, section.sh_size);
+    });
+    return bytes;
 }
 
 std::string reflection_source(const Translation &translation) {
@@ -119,6 +127,7 @@ std::string serialize(const Reflection &reflection) {
         writer.number(reflection.constant_facts[i].data_type);
     }
     writer.text(reflection.warnings);
+    writer.text(reflection.initialisers);
     return writer.take();
 }
 
@@ -165,6 +174,7 @@ std::optional<Reflection> deserialize(std::string_view bytes) {
         reflection.constant_facts[i].data_type = static_cast<std::uint32_t>(reader.number());
     }
     reflection.warnings = reader.text();
+    reflection.initialisers = reader.text();
     if (!reader.good()) return std::nullopt;
     return reflection;
 }

@@ -1,6 +1,8 @@
 // What is known of a compiled library beyond its code, and how the cache keeps it.
 #pragma once
 
+#include <elf.h>
+#include <functional>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,7 +37,11 @@ struct Reflection {
     std::vector<FunctionConstant> constants;
     std::vector<ConstantFacts> constant_facts;
     std::string warnings;
+    std::string initialisers;  // errors, for a kernel whose object would have to compute variables: see initialisers.h
 };
+
+// Calls `visit` with the name and the header of each section of a 64-bit object file; false where it cannot be read.
+bool each_section(std::string_view object, const std::function<void(std::string_view name, const Elf64_Shdr &section)> &visit);
 
 // The bytes of a section of a 64-bit object file of this machine's byte order; empty where there is none.
 std::string_view find_section(std::string_view object, std::string_view name);

@@ -11,6 +11,7 @@
 #include "data_type.h"
 #include "file.h"
 #include "hash.h"
+#include "initialisers.h"
 #include "library.h"
 #include "process.h"
 #include "saturation.h"
@@ -65,7 +66,7 @@ std::string explain(const std::string &errors) {
         const std::size_t begin = mark + assertion_mark.size();
         return errors.substr(begin, errors.find_first_of("\"\n", begin) - begin) + "\n";
     }
-    return present(read_diagnostics(errors, {}, {}, {}));
+    return present(read_diagnostics(errors, {}, {}, {}, {}));
 }
 
 class Specialization {
@@ -227,7 +228,12 @@ bool generate(const smtl_library &library, const std::string &source, const std:
     const std::string input = folder + "/input", object = folder + "/object";
     if (precompiled.empty() || !write_file(input, source)) return false;
     ProcessResult result = compile_kernel(library, precompiled, input, object, folder);
-    if (result.succeeded) result = run_process(Toolchain::shared().link_arguments(object, folder + code_file), "", folder);
+    if (result.succeeded && has_initialisers(read_file(object).value_or(""), library.dialect.sanitize)) {
+        // What could be computed with other function constants, or what no message of clang's speaks of.
+        result.succeeded = false;
+        result.errors = library.reflection.initialisers.empty() ? std::string(not_computed) : library.reflection.initialisers;
+    }
+    if (result.succeeded) result = run_process(Toolchain::shared().link_arguments(library.dialect, object, folder + code_file), "", folder);
     errors = result.errors;
     (void)unlink(object.c_str());
     (void)unlink(input.c_str());

@@ -14,8 +14,7 @@ bool names_space(const Token &token) {
 }
 
 // What C++ has and Metal has not.
-constexpr std::array<std::string_view, 12> rejected = {"virtual", "throw", "try",  "catch",        "new",    "delete",
-                                                       "typeid",  "goto",  "asm",  "dynamic_cast", "__asm__", "thread_local"};
+constexpr std::array<std::string_view, 9> rejected = {"virtual", "throw", "try", "catch", "new", "delete", "typeid", "goto", "dynamic_cast"};
 // Keywords of OpenCL that are names like any other in Metal.
 constexpr std::array<std::string_view, 8> reserved = {"global", "local", "generic", "pipe", "read_only", "write_only", "read_write", "uniform"};
 

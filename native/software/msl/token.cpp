@@ -50,7 +50,7 @@ private:
         while (!done()) {
             const char c = source_[position_];
             if (is_space(c)) {
-                line_start_ |= c == '\n';
+                line_start_ |= c == '\n' || c == '\r';
                 ++position_;
             } else if (c == '#' && line_start_) {
                 while (!done() && source_[position_] != '\n') ++position_;

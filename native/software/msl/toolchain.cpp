@@ -59,10 +59,28 @@ std::vector<std::string> candidates() {
 struct CompilerFacts {
     std::string macros;
     std::string link_command;
+    std::string resources;  // the folder of its own headers
 };
 
 constexpr const char *macros_name = "/macros";
+constexpr const char *resources_name = "/resources";
 constexpr const char *link_name = "/link";
+
+// The words of a command as the compiler prints them: each in quotes, with a backslash before what is special there.
+std::vector<std::string> split_command(std::string_view text) {
+    std::vector<std::string> words;
+    bool inside = false;
+    for (std::size_t i = 0; i < text.size() && text[i] != '\n'; ++i) {
+        if (text[i] == '"') {
+            inside = !inside;
+            if (inside) words.emplace_back();
+        } else if (inside) {
+            i += text[i] == '\\' && i + 1 < text.size() ? 1 : 0;
+            words.back() += text[i];
+        }
+    }
+    return words;
+}
 
 bool ask_compiler(const std::string &clang, const std::string &folder, std::string &errors) {
     const std::string work = folder + "/work";
@@ -74,7 +92,9 @@ bool ask_compiler(const std::string &clang, const std::string &folder, std::stri
     if (good) {
         // The host may have small stacks in use when a kernel first calls out: everything is bound when it is loaded. libgcc has
         // conversions that old processors lack.
-        result = run_process({clang, "-###", "-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--gc-sections", "-Wl,--build-id=none", "-o", work + "/output", object,
+        result = run_process({clang, "-###", "-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--gc-sections", "-Wl,--build-id=none",
+                              // A function of such a name would run as the kernel is loaded.
+                              "-Wl,-init=,-fini=", "-o", work + "/output", object,
                               "-Wl,--as-needed", "-lm", "-lgcc"}, "", work);
         std::string command = result.errors.substr(result.errors.rfind("\n \"") == std::string::npos ? 0 : result.errors.rfind("\n \"") + 1);
         for (const auto &[path, name] : {std::pair(object, Toolchain::link_input), std::pair(work + "/output", Toolchain::link_output)}) {
@@ -83,6 +103,13 @@ bool ask_compiler(const std::string &clang, const std::string &folder, std::stri
             if (good) command.replace(at, path.size(), name);
         }
         good = good && result.succeeded && write_file(folder + link_name, command);
+    }
+    if (good) {
+        // The words of its own command: -resource-dir, and the folder.
+        result = run_process({clang, "-###", "-x", "c++", "-fsyntax-only", "-"}, "", work);
+        const std::vector<std::string> words = split_command(result.errors.substr(std::min(result.errors.find("\n \""), result.errors.size() - 1) + 1));
+        const auto option = std::find(words.begin(), words.end(), "-resource-dir");
+        good = result.succeeded && option != words.end() && option + 1 != words.end() && write_file(folder + resources_name, option[1]);
     }
     if (!good) errors += result.errors.empty() ? clang + ": failed\n" : result.errors + "\n";
     remove_tree(work);
@@ -108,41 +135,26 @@ CompilerFacts facts_of(const std::string &clang, std::string &errors) {
     struct stat status{};
     const std::string processor = processor_identity();
     const auto read = [](const std::string &folder) {
-        return CompilerFacts{read_file(folder + macros_name).value_or(""), read_file(folder + link_name).value_or("")};
+        return CompilerFacts{read_file(folder + macros_name).value_or(""), read_file(folder + link_name).value_or(""), read_file(folder + resources_name).value_or("")};
     };
     const auto build = [&](const std::string &folder) { return ask_compiler(clang, folder, errors); };
     if (stat(clang.c_str(), &status) != 0 || processor.empty()) {
         const TemporaryFolder folder(Cache::shared().root());
         return folder.made() && build(folder.path()) ? read(folder.path()) : CompilerFacts{};
     }
-    const std::string key = Hash().add(clang).add(static_cast<std::uint64_t>(status.st_ino)).add(static_cast<std::uint64_t>(status.st_size))
+    const std::string key = Hash().add(smtl_embedded_translator).add(clang).add(static_cast<std::uint64_t>(status.st_ino)).add(static_cast<std::uint64_t>(status.st_size))
                                 .add(static_cast<std::uint64_t>(status.st_mtim.tv_sec)).add(static_cast<std::uint64_t>(status.st_mtim.tv_nsec))
                                 .add(processor).digest();
     const std::string entry = Cache::shared().entry("compiler-" + key, build);
     return entry.empty() ? CompilerFacts{} : read(entry);
 }
 
-// The words of a command as the compiler prints them: each in quotes, with a backslash before what is special there.
-std::vector<std::string> split_command(std::string_view text) {
-    std::vector<std::string> words;
-    bool inside = false;
-    for (std::size_t i = 0; i < text.size() && text[i] != '\n'; ++i) {
-        if (text[i] == '"') {
-            inside = !inside;
-            if (inside) words.emplace_back();
-        } else if (inside) {
-            i += text[i] == '\\' && i + 1 < text.size() ? 1 : 0;
-            words.back() += text[i];
-        }
-    }
-    return words;
-}
-
-// SOFTWARE_METAL_OPTIMIZE: 3 unless it says otherwise.
+// SOFTWARE_METAL_OPTIMIZE: 3 unless it says otherwise. Without an optimiser nobody computes constants that are made of function
+// constants.
 std::string optimization_level() {
     const char *level = std::getenv("SOFTWARE_METAL_OPTIMIZE");
     const bool valid = level && level[0] >= '0' && level[0] <= '3' && level[1] == '\0';
-    return std::string("-O") + (valid ? level : "3");
+    return std::string("-O") + (!valid ? "3" : level[0] == '0' ? "1" : level);
 }
 
 int major_version(const std::string &macros) {
@@ -197,6 +209,7 @@ Toolchain find_toolchain() {
                             " or newer (on Debian and Ubuntu: apt-get install clang-19; SOFTWARE_METAL_CLANG names another)\n" + errors;
         return toolchain;
     }
+    toolchain.resources = facts.resources;
     toolchain.headers = unpack_headers();
     if (toolchain.headers.empty()) {
         toolchain.problem = "the standard library cannot be unpacked into " + Cache::shared().root();
@@ -227,7 +240,7 @@ void instrument(std::vector<std::string> &arguments, const std::string &headers)
     // What has a relative name has it in this folder, whichever the process works in.
     arguments.push_back("-working-directory=" + headers);
     const std::string shadow = "-asan-mapping-offset=" + std::to_string(smtl_sanitizer_stack_shadow_offset);
-    for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=1", "-asan-globals=1",
+    for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=1", "-asan-globals=1", "-asan-destructor-kind=none",
                                "-asan-instrument-atomics=0", "-asan-kernel-mem-intrinsic-prefix=1", shadow.c_str(),
                                // Within bounds for certain, or checked a moment ago, says nothing of races.
                                "-asan-opt-globals=0", "-asan-opt-same-temp=0",
@@ -309,8 +322,9 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
     return arguments;
 }
 
-std::vector<std::string> Toolchain::link_arguments(const std::string &object, const std::string &output) const {
+std::vector<std::string> Toolchain::link_arguments(const Dialect &dialect, const std::string &object, const std::string &output) const {
     std::vector<std::string> arguments = linker;
+    if (dialect.sanitize) arguments.insert(arguments.end(), {"-T", headers + "/smtl/initialisers.ld"});
     for (std::string &argument : arguments) {
         if (argument == link_input) argument = object;
         if (argument == link_output) argument = output;

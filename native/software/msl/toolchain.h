@@ -30,7 +30,8 @@ struct Toolchain {
     std::string clang;        // path of the program; empty: none found
     std::string fingerprint;  // of its version, the processor, our headers and the translator
     std::string headers;      // folder of the unpacked headers
-    std::string optimization; // -O0 to -O3
+    std::string resources;    // folder of the compiler's own headers
+    std::string optimization; // -O1 to -O3
     std::vector<std::string> linker;  // the command that makes a shared object, with the two names below in place of files
     std::string problem;      // why it cannot be used
     bool prefers_widest_registers = false;  // vectors of 64 bytes where the processor has them
@@ -44,7 +45,7 @@ struct Toolchain {
     // Arguments that every compilation of translated code shares.
     std::vector<std::string> compile_arguments(const Dialect &dialect) const;
     // The linker's command for an object file. Run without the compiler's driver, which takes longer to start than the linker.
-    std::vector<std::string> link_arguments(const std::string &object, const std::string &output) const;
+    std::vector<std::string> link_arguments(const Dialect &dialect, const std::string &object, const std::string &output) const;
     // The precompiled standard library, made when first asked for; empty with `errors` on failure.
     std::string standard_library(const Dialect &dialect, std::string &errors) const;
 };

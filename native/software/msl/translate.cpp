@@ -33,6 +33,7 @@ Translation Translator::run() {
         result_.problems = {std::move(*problem)};
         return std::move(result_);
     }
+    refuse_what_metal_has_not();
     erase_address_spaces_and_attributes();
     walk_scope(0, tokens_.size() - 1, ScopeKind::file_or_namespace);
     edit_constant_queries();

@@ -107,6 +107,13 @@ private:
     Index assigned_end(Index begin, Index end) const;
     void reject_double();
 
+    // refusals.cpp
+    void refuse_what_metal_has_not();
+    void refuse_attribute_list(Index open);
+    void refuse_attribute(Index name, Range part);
+    void refuse_directives(Index token);
+    bool refuse_pragma(const std::vector<Token> &found, Index token, std::size_t offset);
+
     // pragmas.cpp
     void edit_pragmas();
     std::string replace_pragma(std::string_view text, Index token, std::size_t offset);

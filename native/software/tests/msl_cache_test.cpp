@@ -94,6 +94,31 @@ void test_entries(const fs::path &folder) {
         std::ofstream(entry) << "x";
     });
 
+    // What others could have changed, whole as it is, or could change yet.
+    const auto exposed = [&](const std::string &path, auto &&how) {
+        damage("exposed", [&] { how(path); });
+        struct stat after;
+        CHECK(lstat(path.c_str(), &after) == 0 && !S_ISLNK(after.st_mode) && after.st_uid == geteuid() && (after.st_mode & 077) == 0);
+    };
+    for (const std::string &path : {entry, entry + "/data", entry + "/manifest"}) {
+        exposed(path, [](const std::string &what) { fs::permissions(what, fs::perms::group_write, fs::perm_options::add); });
+        exposed(path, [](const std::string &what) { fs::permissions(what, fs::perms::others_write, fs::perm_options::add); });
+        exposed(path, [](const std::string &what) {
+            fs::rename(what, what + "-moved");
+            fs::create_symlink(what + "-moved", what);
+        });
+        if (geteuid() == 0) exposed(path, [](const std::string &what) { CHECK(chown(what.c_str(), 12345, 12345) == 0); });
+    }
+    fs::remove_all(entry + "-moved");
+    // Whatever the process's mask lets through.
+    const mode_t mask = umask(0);
+    const std::string open = cache.entry("open", [](const std::string &path) {
+        std::ofstream(path + "/data") << "x";
+        return fs::create_directory(path + "/inner");
+    });
+    umask(mask);
+    CHECK(!open.empty() && !cache.find("open").empty() && stat((open + "/data").c_str(), &status) == 0 && (status.st_mode & 077) == 0);
+
     // A builder that fails leaves no entry, and one that throws leaves the lock free.
     CHECK(cache.entry("failing", [](const std::string &) { return false; }).empty() && cache.find("failing").empty());
     try {
@@ -196,10 +221,32 @@ void test_unusable_folders(const fs::path &folder) {
         CHECK(!cache.entry("key", [](const std::string &path) { return smtl::msl::write_file(path + "/data", "x"); }).empty());
     }
     CHECK(!fs::exists(root));  // of this process alone, and gone with it
-    fs::create_directory(folder / "open");
-    fs::permissions(folder / "open", fs::perms::all);
-    const Cache open((folder / "open").string());
-    CHECK(open.root() != (folder / "open").string());  // anybody could put code there
+    // Folders where others could put code, and why they are not used.
+    const auto refused = [&](const fs::path &path, const std::string &why) {
+        const Cache cache(path.string());
+        CHECK(cache.root() != path.string() && !cache.root().empty() && cache.problem() == "the compile cache " + path.string() + " is not used: " + why);
+    };
+    for (const auto &[name, perms] : {std::pair("all", fs::perms::others_write), std::pair("group", fs::perms::group_write)}) {
+        fs::create_directory(folder / name);
+        fs::permissions(folder / name, fs::perms::owner_all | perms);
+        refused(folder / name, "others than its owner may write to it");
+    }
+    fs::create_directory(folder / "own");
+    fs::permissions(folder / "own", fs::perms::owner_all);
+    fs::create_directory_symlink(folder / "own", folder / "linked");
+    refused(folder / "linked", "it is a symbolic link");
+    fs::create_directory(folder / "above");
+    fs::permissions(folder / "above", fs::perms::all);
+    refused(folder / "above" / "cache", "everybody may write to " + (folder / "above").string() + ", which it lies in");
+    if (geteuid() == 0) {
+        fs::create_directory(folder / "foreign");
+        CHECK(chown((folder / "foreign").c_str(), 12345, 12345) == 0);
+        refused(folder / "foreign", "it belongs to another user");
+    }
+    const mode_t mask = umask(0);
+    const Cache fresh((folder / "fresh" / "cache").string());
+    umask(mask);
+    CHECK(fresh.root() == (folder / "fresh" / "cache").string() || fresh.problem().find("everybody may write to") != std::string::npos);
 }
 
 void test_threads() {

@@ -127,7 +127,7 @@ void test_diagnostics(std::size_t times) {
         }
         steps = bytes = 0;
         const std::string compiled = " " + source;
-        CHECK(!smtl::msl::read_diagnostics(messages, source, compiled, "program_source").empty());
+        CHECK(!smtl::msl::read_diagnostics(messages, source, compiled, "program_source", {}).empty());
         return Cost{steps, bytes};
     };
     for (const bool one_line : {false, true}) {

@@ -93,6 +93,12 @@ struct smtl_sanitized_globals {
     size_t count;
 };
 
+/* The functions that fill the list above: one, or none where there are no constants. */
+struct smtl_global_lister {
+    void (*const *begin)();
+    void (*const *end)();
+};
+
 /* One worker's view of the threadgroup that it executes. Only the engine writes it, but for `contexts` and the position in
  * a run of threadgroups. */
 struct smtl_core {

@@ -82,7 +82,13 @@ extern "C" __attribute__((visibility("default"), used)) SMTL_LIBRARY_VARIABLE sm
 SMTL_HOOK void __asan_register_globals(uintptr_t entries, size_t count) {
     smtl_globals = {(const uintptr_t *)entries, count};
 }
-SMTL_HOOK void __asan_unregister_globals(uintptr_t, size_t) {}
+
+/* What calls it would be an initialiser; initialisers.ld has it here instead. */
+extern "C" {
+extern void (*const __start_smtl_initialisers[])() __attribute__((weak, visibility("hidden")));
+extern void (*const __stop_smtl_initialisers[])() __attribute__((weak, visibility("hidden")));
+}
+extern "C" __attribute__((visibility("default"), used)) const smtl_global_lister smtl_lister = {__start_smtl_initialisers, __stop_smtl_initialisers};
 
 #undef SMTL_HOOK
 

@@ -1,0 +1,16 @@
+/* The shared object of a kernel, looked at before anything of it can run. */
+#ifndef SMTL_OBJECT_H
+#define SMTL_OBJECT_H
+
+#include <string>
+
+namespace smtl {
+
+/* Opens the file and loads what was opened, as dlopen does; NULL with the reason where the file is not the user's own, where
+ * others may write to it, or where loading or unloading it would run code: initialisers and finalisers of any kind, functions
+ * that choose functions, other libraries than those of the compiler. */
+void *load_object(const std::string &path, std::string &problem);
+
+} // namespace smtl
+
+#endif

@@ -1,0 +1,126 @@
+// What clang would understand and Metal does not have: ways to machine code that a processor would run as a pipeline is made, and
+// to what lies outside of the source. Attributes and pragmas are let through by name, and so is nothing that a later clang knows.
+// The source is preprocessed: no macro spells a word otherwise any more.
+#include <algorithm>
+#include <array>
+
+#include "translator.h"
+
+namespace smtl::msl {
+namespace {
+
+template <std::size_t N>
+bool is_one_of(std::string_view text, const std::array<std::string_view, N> &list) {
+    return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+// Of GNU's spelling, and of gnu:: and clang::.
+constexpr std::array<std::string_view, 35> attributes = {
+    "aligned",   "always_inline", "annotate",     "artificial", "cold",     "const",    "convergent", "deprecated", "diagnose_if",       "enable_if",  "ext_vector_type",
+    "fallthrough",   "flatten",   "gnu_inline",    "hot",          "likely",     "malloc",   "may_alias", "minsize",   "nodebug",    "noduplicate",       "noinline",   "nonnull",
+    "noreturn",      "nothrow",   "optnone",       "overloadable", "packed",     "pure",     "returns_nonnull", "unavailable", "unlikely", "unused", "vector_size", "warn_unused_result"};
+// What `#pragma` may begin with; of `clang` and `GCC`, what may follow. METAL's go with the translation.
+constexpr std::array<std::string_view, 7> pragmas = {"METAL", "STDC", "mark", "once", "pack", "unroll", "nounroll"};
+constexpr std::array<std::string_view, 5> compiler_pragmas = {"loop", "fp", "diagnostic", "unroll", "optimize"};
+// Others that compilers act upon; what no compiler knows goes without a word, as it does everywhere.
+constexpr std::array<std::string_view, 21> refused_pragmas = {
+    "alloc_text", "bss_seg",    "code_seg", "comment", "const_seg", "data_seg", "detect_mismatch", "export",       "function",      "include_alias", "init_seg",
+    "intrinsic",  "ms_struct",  "pointers_to_members", "pop_macro", "push_macro", "redefine_extname", "section", "strict_gs_check", "vtordisp", "weak"};
+constexpr std::array<std::string_view, 8> words = {"asm", "__asm", "__asm__", "__declspec", "_Pragma", "__pragma", "thread_local", "__thread"};
+// Names of our own, among them macros that make words of words.
+constexpr std::array<std::string_view, 3> prefixes = {"SMTL_", "smtl_", "__int_c"};
+
+std::string_view without_underscores(std::string_view name) {
+    const bool both = name.size() > 4 && name.starts_with("__") && name.ends_with("__");
+    return both ? name.substr(2, name.size() - 4) : name;
+}
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r' || c == '\0'; }
+
+}  // namespace
+
+void Translator::refuse_what_metal_has_not() {
+    for (Index i = 0; i < tokens_.size(); ++i) {
+        refuse_directives(i);
+        const Token &token = tokens_[i];
+        if (token.is("[") && i + 1 < tokens_.size() && tokens_[i + 1].is("[")) refuse_attribute_list(i);
+        if (!token.is_identifier()) continue;
+        const bool ours = std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) { return token.text.starts_with(prefix); });
+        if (is_one_of(token.text, words) || ours) problem(i, "'" + std::string(token.text) + "' is not supported in Metal");
+        if ((token.is("__attribute__") || token.is("__attribute")) && tokens_[i + 1].is("(") && tokens_[i + 2].is("(")) {
+            for (const Range &part : split_commas({i + 3, skip_group(i + 2, tokens_.size()) - 1})) refuse_attribute(part.begin, part);
+        }
+    }
+}
+
+// `[[gnu::name]]`; what has no namespace is Metal's own, or standard.
+void Translator::refuse_attribute_list(Index open) {
+    const Index past = skip_group(open, tokens_.size());
+    if (!tokens_[open + 1].leading.empty() || skip_group(open + 1, past) + 1 != past || !tokens_[past - 1].leading.empty()) {
+        return problem(open, "a list of attributes begins with '[[' and ends with ']]'");
+    }
+    for (const Range &part : split_commas({open + 2, past - 2})) {
+        if (part.empty()) continue;
+        if (tokens_[part.begin].is("using")) problem(part.begin, "'using' is not supported in attributes");
+        if (part.end - part.begin > 2 && tokens_[part.begin + 1].is("::")) refuse_attribute(part.begin + 2, part);
+        // It becomes a comment, see erase_address_spaces_and_attributes.
+        if (!tokens_[part.begin].is("id")) continue;
+        for (Index i = part.begin; i < part.end; ++i) {
+            const bool quoted = tokens_[i].kind == TokenKind::string || tokens_[i].kind == TokenKind::character;
+            if (quoted || (tokens_[i].is("*") && tokens_[i + 1].is("/"))) problem(i, "[[id]] takes an index");
+        }
+    }
+}
+
+void Translator::refuse_attribute(Index name, Range part) {
+    if (part.empty() || is_one_of(without_underscores(tokens_[name].text), attributes)) return;
+    problem(name, "attribute '" + std::string(tokens_[name].text) + "' is not supported in Metal");
+}
+
+// Before a token, on lines of their own. The preprocessor has followed them all, but for pragmas; what looks like another one now
+// was made by macros.
+void Translator::refuse_directives(Index token) {
+    const std::string_view leading = tokens_[token].leading;
+    if (leading.find('#') == std::string_view::npos) return;
+    std::string kept;
+    bool changed = false;
+    for (std::size_t p = 0; p < leading.size();) {
+        const std::size_t newline = std::min(leading.find('\n', p), leading.size());
+        const std::string_view line = leading.substr(p, newline - p);
+        std::size_t i = 0;
+        while (i < line.size() && is_blank(line[i])) ++i;
+        SourceLocation location;
+        bool erased = false;
+        if (i < line.size() && line[i] == '#' && !read_line_marker(line.substr(i), location)) {
+            const std::vector<Token> found = tokenize(line.substr(i + 1));
+            if (!found.front().is("pragma")) {
+                problem(token, "'#' does not begin a directive here", p + i);
+            } else {
+                erased = refuse_pragma(found, token, p + i);
+            }
+        }
+        changed = changed || erased;
+        // As long as before: messages tell columns by it.
+        kept += erased ? std::string(line.size(), ' ') : std::string(line);
+        if (newline < leading.size()) kept += '\n';
+        p = newline + 1;
+    }
+    if (!changed) return;
+    kept_text_.push_back(std::move(kept));
+    tokens_[token].leading = kept_text_.back();
+}
+
+// Whether it is to go.
+bool Translator::refuse_pragma(const std::vector<Token> &found, Index token, std::size_t offset) {
+    const std::string_view first = found.size() > 1 ? found[1].text : std::string_view();
+    if (is_one_of(first, pragmas)) return false;
+    const bool compiler = first == "clang" || first == "GCC";
+    if (compiler && found.size() > 2 && is_one_of(found[2].text, compiler_pragmas)) return false;
+    if (compiler || is_one_of(first, refused_pragmas)) {
+        const std::string name = std::string(first) + (compiler && found.size() > 2 ? " " + std::string(found[2].text) : "");
+        problem(token, "'#pragma " + name + "' is not supported in Metal", offset);
+    }
+    return true;
+}
+
+}  // namespace smtl::msl
