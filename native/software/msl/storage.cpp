@@ -24,11 +24,17 @@ void Translator::mark_placed(Range range) {
 void Translator::place_statements(Index begin, Index end, Place place) {
     std::set<Index> behind_conditions, types;
     std::vector<Place> places{place};
+    std::size_t inner_statements = 0;
     for (Index i = begin; i < end; ++i) {
         const Token &previous = tokens_[i == 0 ? 0 : i - 1];
         const bool within = previous.is("(") && i > begin + 1 && opens_condition(tokens_[i - 2]);
-        const bool begins = i == begin || previous.is(";") || previous.is("{") || previous.is("}") || previous.is(":") || previous.is("else") || previous.is("do") ||
-                            behind_conditions.contains(i);
+        // Each that begins within another one is read to the same end; nobody writes as many. What is then not found to be a
+        // declaration is an error, as everywhere.
+        constexpr std::size_t deepest = 64;
+        const bool first = i == begin || previous.is(";") || previous.is("{") || previous.is("}");
+        const bool inner = previous.is(":") || previous.is("else") || previous.is("do") || behind_conditions.contains(i);
+        inner_statements = first ? 0 : inner_statements + inner;
+        const bool begins = first || (inner && inner_statements < deepest);
         if (within) behind_conditions.insert(skip_group(i - 1, end));
         if (begins || within) {
             Specifiers specifiers;
