@@ -79,11 +79,13 @@ fn against_memcpy(device: &Device, transfers: &TransferQueue) -> Result<()> {
                     black_box(&mut copy).copy_from_slice(black_box(&values))
                 }),
                 repeated(times, || {
-                    transfers.upload(&values, &buffer, 0).expect("an upload")
+                    transfers
+                        .upload_and_wait(&values, &buffer, 0)
+                        .expect("an upload")
                 }),
                 repeated(times, || {
                     transfers
-                        .download(&buffer, 0, &mut back)
+                        .download_and_wait(&buffer, 0, &mut back)
                         .expect("a download")
                 }),
             ],
@@ -114,7 +116,7 @@ fn small_transfers(device: &Device, transfers: &TransferQueue) -> Result<()> {
     let one_by_one = || {
         for (i, piece) in pieces() {
             transfers
-                .upload(piece, &buffer, i * 2 * BYTES)
+                .upload_and_wait(piece, &buffer, i * 2 * BYTES)
                 .expect("an upload");
         }
     };
@@ -132,7 +134,7 @@ fn small_transfers(device: &Device, transfers: &TransferQueue) -> Result<()> {
                 .upload(piece, &buffer, i * 2 * BYTES)
                 .expect("an upload");
         }
-        batch.run().expect("uploads");
+        batch.commit_and_wait().expect("uploads");
     };
     let best = best_of(
         BUDGET,
@@ -190,7 +192,7 @@ fn staging(device: &Device, transfers: &TransferQueue) -> Result<()> {
                         .expect("a buffer");
                     // Its pages are there once they are written to.
                     fresh
-                        .write::<u8>()
+                        .wait_write::<u8>()
                         .expect("a guard")
                         .iter_mut()
                         .step_by(4096)

@@ -30,6 +30,8 @@ pub(crate) enum Conflict {
     Writer,
     /// A command buffer that is not committed uses the buffer.
     Recorded,
+    /// A committed command buffer uses the buffer, for which the caller does not wait.
+    Running,
     /// The deadline passed while a committed command buffer used the buffer.
     Timeout,
     /// A committed command buffer uses the buffer that comes after the callback that this thread is in.

@@ -291,7 +291,7 @@ impl MetalOps {
         })?;
         submission.wait()?;
         for (result, output) in results.iter_mut().zip(&outputs) {
-            *result = output.read::<f32>()?.to_vec();
+            *result = output.wait_read::<f32>()?.to_vec();
         }
         Ok(results)
     }
@@ -304,7 +304,7 @@ impl MetalOps {
     ) -> Result<Vec<f32>> {
         let y = self.output("MetalOps", &[count])?;
         self.backend.submit(|encoder| encode(encoder, &y))?.wait()?;
-        Ok(y.read::<f32>()?.to_vec())
+        Ok(y.wait_read::<f32>()?.to_vec())
     }
 
     /// Room for a result.

@@ -38,11 +38,13 @@ impl StorageMode {
 ///
 /// # CPU access
 ///
-/// The bytes are seen through guards ([`read`](Buffer::read), [`write`](Buffer::write)) and copies
-/// ([`copy_to_slice`](Buffer::copy_to_slice), [`copy_from_slice`](Buffer::copy_from_slice)), as any plain type
-/// (`bytemuck::Pod`). Each waits for the committed command buffers that it conflicts with, and is refused with
+/// The bytes are seen through guards ([`wait_read`](Buffer::wait_read), [`wait_write`](Buffer::wait_write)) and copies
+/// ([`wait_copy_to_slice`](Buffer::wait_copy_to_slice), [`wait_copy_from_slice`](Buffer::wait_copy_from_slice)), as any
+/// plain type (`bytemuck::Pod`). Each waits for the committed command buffers that it conflicts with, and is refused with
 /// [`Error::InUse`] while a command buffer on record, or a guard elsewhere, conflicts with it: reading goes with
-/// reading, writing with nothing. An encoder in turn refuses a buffer whose guard it conflicts with.
+/// reading, writing with nothing. An encoder in turn refuses a buffer whose guard it conflicts with. Each access has a
+/// form that waits no longer than a timeout, and [`try_read`](Buffer::try_read) and [`try_write`](Buffer::try_write) do not
+/// wait at all.
 ///
 /// ```
 /// # fn main() -> metal_bridge::Result<()> {
@@ -51,8 +53,8 @@ impl StorageMode {
 ///
 /// let device = Device::system_default()?;
 /// let buffer = device.new_buffer_with_data(&[1.0f32, 2.0, 3.0], StorageMode::Shared)?;
-/// buffer.write::<f32>()?[1] = 20.0;
-/// assert_eq!(*buffer.read::<f32>()?, [1.0, 20.0, 3.0]);
+/// buffer.wait_write::<f32>()?[1] = 20.0;
+/// assert_eq!(*buffer.wait_read::<f32>()?, [1.0, 20.0, 3.0]);
 /// # Ok(())
 /// # }
 /// ```
@@ -260,6 +262,9 @@ impl Buffer {
             Conflict::TooMany => in_use("in use more often than can be counted"),
             Conflict::Recorded => {
                 in_use("used by a command buffer that is not committed: commit or drop it first")
+            }
+            Conflict::Running => {
+                in_use("used by a committed command buffer that has not completed")
             }
             Conflict::Later => Error::Deadlock(Failure::new(
                 function,

@@ -9,126 +9,239 @@ use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 
-use crate::access::Access;
+use crate::access::{Access, Conflict};
 use crate::buffer::{Buffer, StorageMode};
 use crate::error::{Error, Failure, Result};
 use crate::sys;
 
+/// How long an access waits for committed command buffers.
+#[derive(Debug, Clone, Copy)]
+enum Patience {
+    None,
+    AtMost(Duration),
+    Unlimited,
+}
+
+impl Patience {
+    /// `None`, for ever, also where the clock does not reach that far.
+    fn deadline(self) -> Option<Instant> {
+        let now = Instant::now();
+        match self {
+            Patience::None => Some(now),
+            Patience::AtMost(timeout) => now.checked_add(timeout),
+            Patience::Unlimited => None,
+        }
+    }
+
+    /// Without a wait there is nothing that could have timed out.
+    fn conflict(self, conflict: Conflict) -> Conflict {
+        match (self, conflict) {
+            (Patience::None, Conflict::Timeout) => Conflict::Running,
+            (_, conflict) => conflict,
+        }
+    }
+}
+
+/// Accesses that begin with `wait` wait as long as it takes, those that end with `timeout` no longer than that, and those that
+/// begin with `try` not at all.
 impl Buffer {
+    /// Reads the whole buffer as values of `T`, unless something may write it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InUse`] while a command buffer, on record or committed, or a guard may write it, [`Error::NotVisible`] for a
+    /// private buffer, [`Error::Misaligned`] where the length is no multiple of the size of `T`.
+    pub fn try_read<T: Pod>(&self) -> Result<ReadGuard<'_, T>> {
+        const FUNCTION: &str = "Buffer::try_read";
+        self.read_guard(FUNCTION, self.whole::<T>(FUNCTION)?, Patience::None)
+    }
+
     /// Reads the whole buffer as values of `T`, once no committed command buffer writes it.
     ///
     /// # Errors
     ///
-    /// [`Error::InUse`] while a command buffer on record or a guard may write it, [`Error::NotVisible`] for a private
-    /// buffer, [`Error::Misaligned`] where the length is no multiple of the size of `T`. [`Error::Deadlock`] in a
-    /// completion handler or a host function of a queue whose later work writes it.
-    pub fn read<T: Pod>(&self) -> Result<ReadGuard<'_, T>> {
-        self.read_guard("Buffer::read", self.whole::<T>("Buffer::read")?, None)
+    /// As [`try_read`](Buffer::try_read), of committed command buffers excepted: [`Error::Deadlock`] in a completion handler
+    /// or a host function of a queue whose later work writes the buffer.
+    pub fn wait_read<T: Pod>(&self) -> Result<ReadGuard<'_, T>> {
+        const FUNCTION: &str = "Buffer::wait_read";
+        self.read_guard(FUNCTION, self.whole::<T>(FUNCTION)?, Patience::Unlimited)
     }
 
-    /// Reads the values of `T` at `range`, counted in values from the start of the buffer.
+    /// [`wait_read`](Buffer::wait_read) that waits no longer than `timeout`.
     ///
     /// # Errors
     ///
-    /// As [`read`](Buffer::read), and [`Error::OutOfRange`].
-    pub fn read_range<T: Pod>(&self, range: Range<usize>) -> Result<ReadGuard<'_, T>> {
-        self.read_guard("Buffer::read_range", range, None)
-    }
-
-    /// [`read`](Buffer::read) that waits no longer than `timeout`.
-    ///
-    /// # Errors
-    ///
-    /// As [`read`](Buffer::read), and [`Error::Timeout`].
+    /// As [`wait_read`](Buffer::wait_read), and [`Error::Timeout`].
     pub fn read_timeout<T: Pod>(&self, timeout: Duration) -> Result<ReadGuard<'_, T>> {
         const FUNCTION: &str = "Buffer::read_timeout";
-        self.read_guard(FUNCTION, self.whole::<T>(FUNCTION)?, Some(timeout))
+        let patience = Patience::AtMost(timeout);
+        self.read_guard(FUNCTION, self.whole::<T>(FUNCTION)?, patience)
     }
 
-    /// Calls `read` with the whole buffer as values of `T`.
+    /// Reads the values of `T` at `range`, counted in values from the start of the buffer, once no committed command buffer
+    /// writes it.
     ///
     /// # Errors
     ///
-    /// As [`read`](Buffer::read).
-    pub fn read_with<T: Pod, R>(&self, read: impl FnOnce(&[T]) -> R) -> Result<R> {
-        let guard = self.read_guard(
-            "Buffer::read_with",
-            self.whole::<T>("Buffer::read_with")?,
-            None,
-        )?;
-        Ok(read(&guard))
+    /// As [`wait_read`](Buffer::wait_read), and [`Error::OutOfRange`].
+    pub fn wait_read_range<T: Pod>(&self, range: Range<usize>) -> Result<ReadGuard<'_, T>> {
+        self.read_guard("Buffer::wait_read_range", range, Patience::Unlimited)
+    }
+
+    /// [`wait_read_range`](Buffer::wait_read_range) that waits no longer than `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_read_range`](Buffer::wait_read_range), and [`Error::Timeout`].
+    pub fn read_range_timeout<T: Pod>(
+        &self,
+        range: Range<usize>,
+        timeout: Duration,
+    ) -> Result<ReadGuard<'_, T>> {
+        let patience = Patience::AtMost(timeout);
+        self.read_guard("Buffer::read_range_timeout", range, patience)
+    }
+
+    /// Reads and writes the whole buffer as values of `T`, unless something uses it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InUse`] while a command buffer, on record or committed, or a guard uses it, [`Error::ReadOnly`],
+    /// [`Error::NotVisible`] for a private buffer, [`Error::Misaligned`] where the length is no multiple of the size
+    /// of `T`.
+    pub fn try_write<T: Pod>(&self) -> Result<WriteGuard<'_, T>> {
+        const FUNCTION: &str = "Buffer::try_write";
+        self.write_guard(FUNCTION, self.whole::<T>(FUNCTION)?, Patience::None)
     }
 
     /// Reads and writes the whole buffer as values of `T`, once no committed command buffer uses it.
     ///
     /// # Errors
     ///
-    /// [`Error::InUse`] while a command buffer on record or a guard uses it, [`Error::ReadOnly`],
-    /// [`Error::NotVisible`] for a private buffer, [`Error::Misaligned`] where the length is no multiple of the size
-    /// of `T`.
-    pub fn write<T: Pod>(&self) -> Result<WriteGuard<'_, T>> {
-        self.write_guard("Buffer::write", self.whole::<T>("Buffer::write")?, None)
+    /// As [`try_write`](Buffer::try_write), of committed command buffers excepted: [`Error::Deadlock`] in a completion handler
+    /// or a host function of a queue whose later work uses the buffer.
+    pub fn wait_write<T: Pod>(&self) -> Result<WriteGuard<'_, T>> {
+        const FUNCTION: &str = "Buffer::wait_write";
+        self.write_guard(FUNCTION, self.whole::<T>(FUNCTION)?, Patience::Unlimited)
     }
 
-    /// Reads and writes the values of `T` at `range`, counted in values from the start of the buffer.
+    /// [`wait_write`](Buffer::wait_write) that waits no longer than `timeout`.
     ///
     /// # Errors
     ///
-    /// As [`write`](Buffer::write), and [`Error::OutOfRange`].
-    pub fn write_range<T: Pod>(&self, range: Range<usize>) -> Result<WriteGuard<'_, T>> {
-        self.write_guard("Buffer::write_range", range, None)
-    }
-
-    /// [`write`](Buffer::write) that waits no longer than `timeout`.
-    ///
-    /// # Errors
-    ///
-    /// As [`write`](Buffer::write), and [`Error::Timeout`].
+    /// As [`wait_write`](Buffer::wait_write), and [`Error::Timeout`].
     pub fn write_timeout<T: Pod>(&self, timeout: Duration) -> Result<WriteGuard<'_, T>> {
         const FUNCTION: &str = "Buffer::write_timeout";
-        self.write_guard(FUNCTION, self.whole::<T>(FUNCTION)?, Some(timeout))
+        let patience = Patience::AtMost(timeout);
+        self.write_guard(FUNCTION, self.whole::<T>(FUNCTION)?, patience)
     }
 
-    /// Calls `write` with the whole buffer as values of `T`.
+    /// Reads and writes the values of `T` at `range`, counted in values from the start of the buffer, once no committed command
+    /// buffer uses it.
     ///
     /// # Errors
     ///
-    /// As [`write`](Buffer::write).
-    pub fn write_with<T: Pod, R>(&self, write: impl FnOnce(&mut [T]) -> R) -> Result<R> {
-        let mut guard = self.write_guard(
-            "Buffer::write_with",
-            self.whole::<T>("Buffer::write_with")?,
-            None,
-        )?;
-        Ok(write(&mut guard))
+    /// As [`wait_write`](Buffer::wait_write), and [`Error::OutOfRange`].
+    pub fn wait_write_range<T: Pod>(&self, range: Range<usize>) -> Result<WriteGuard<'_, T>> {
+        self.write_guard("Buffer::wait_write_range", range, Patience::Unlimited)
     }
 
-    /// Copies values out of the buffer, from the byte at `offset` on.
+    /// [`wait_write_range`](Buffer::wait_write_range) that waits no longer than `timeout`.
     ///
     /// # Errors
     ///
-    /// As [`read_range`](Buffer::read_range); any offset will do.
-    pub fn copy_to_slice<T: Pod>(&self, offset: usize, values: &mut [T]) -> Result<()> {
+    /// As [`wait_write_range`](Buffer::wait_write_range), and [`Error::Timeout`].
+    pub fn write_range_timeout<T: Pod>(
+        &self,
+        range: Range<usize>,
+        timeout: Duration,
+    ) -> Result<WriteGuard<'_, T>> {
+        let patience = Patience::AtMost(timeout);
+        self.write_guard("Buffer::write_range_timeout", range, patience)
+    }
+
+    /// Copies values out of the buffer, from the byte at `offset` on, once no committed command buffer writes it.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_read_range`](Buffer::wait_read_range); any offset will do.
+    pub fn wait_copy_to_slice<T: Pod>(&self, offset: usize, values: &mut [T]) -> Result<()> {
+        self.copy_out(
+            "Buffer::wait_copy_to_slice",
+            offset,
+            values,
+            Patience::Unlimited,
+        )
+    }
+
+    /// [`wait_copy_to_slice`](Buffer::wait_copy_to_slice) that waits no longer than `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_copy_to_slice`](Buffer::wait_copy_to_slice), and [`Error::Timeout`].
+    pub fn copy_to_slice_timeout<T: Pod>(
+        &self,
+        offset: usize,
+        values: &mut [T],
+        timeout: Duration,
+    ) -> Result<()> {
+        let patience = Patience::AtMost(timeout);
+        self.copy_out("Buffer::copy_to_slice_timeout", offset, values, patience)
+    }
+
+    fn copy_out<T: Pod>(
+        &self,
+        function: &'static str,
+        offset: usize,
+        values: &mut [T],
+        patience: Patience,
+    ) -> Result<()> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
-        let guard =
-            self.read_guard::<u8>("Buffer::copy_to_slice", bytes_at(offset, bytes.len()), None)?;
-        bytes.copy_from_slice(&guard);
+        let range = bytes_at(offset, bytes.len());
+        bytes.copy_from_slice(&*self.read_guard::<u8>(function, range, patience)?);
         Ok(())
     }
 
-    /// Copies values into the buffer, from the byte at `offset` on.
+    /// Copies values into the buffer, from the byte at `offset` on, once no committed command buffer uses it.
     ///
     /// # Errors
     ///
-    /// As [`write_range`](Buffer::write_range); any offset will do.
-    pub fn copy_from_slice<T: Pod>(&self, offset: usize, values: &[T]) -> Result<()> {
+    /// As [`wait_write_range`](Buffer::wait_write_range); any offset will do.
+    pub fn wait_copy_from_slice<T: Pod>(&self, offset: usize, values: &[T]) -> Result<()> {
+        self.copy_in(
+            "Buffer::wait_copy_from_slice",
+            offset,
+            values,
+            Patience::Unlimited,
+        )
+    }
+
+    /// [`wait_copy_from_slice`](Buffer::wait_copy_from_slice) that waits no longer than `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_copy_from_slice`](Buffer::wait_copy_from_slice), and [`Error::Timeout`].
+    pub fn copy_from_slice_timeout<T: Pod>(
+        &self,
+        offset: usize,
+        values: &[T],
+        timeout: Duration,
+    ) -> Result<()> {
+        let patience = Patience::AtMost(timeout);
+        self.copy_in("Buffer::copy_from_slice_timeout", offset, values, patience)
+    }
+
+    fn copy_in<T: Pod>(
+        &self,
+        function: &'static str,
+        offset: usize,
+        values: &[T],
+        patience: Patience,
+    ) -> Result<()> {
         let bytes: &[u8] = bytemuck::cast_slice(values);
-        let mut guard = self.write_guard::<u8>(
-            "Buffer::copy_from_slice",
-            bytes_at(offset, bytes.len()),
-            None,
-        )?;
-        guard.copy_from_slice(bytes);
+        let range = bytes_at(offset, bytes.len());
+        self.write_guard::<u8>(function, range, patience)?
+            .copy_from_slice(bytes);
         Ok(())
     }
 
@@ -139,7 +252,8 @@ impl Buffer {
     /// [`Error::Timeout`], and [`Error::Deadlock`] in a completion handler or a host function of a queue whose later
     /// work uses it.
     pub fn wait_until_idle(&self, timeout: Option<Duration>) -> Result<()> {
-        let idle = self.inner().tracker().wait_idle(timeout.and_then(deadline));
+        let patience = timeout.map_or(Patience::Unlimited, Patience::AtMost);
+        let idle = self.inner().tracker().wait_idle(patience.deadline());
         idle.map_err(|conflict| self.conflict("Buffer::wait_until_idle", conflict))
     }
 
@@ -159,14 +273,14 @@ impl Buffer {
         &self,
         function: &'static str,
         range: Range<usize>,
-        timeout: Option<Duration>,
+        patience: Patience,
     ) -> Result<ReadGuard<'_, T>> {
         let (values, count) = self.locate::<T>(function, range)?;
         let begun = self
             .inner()
             .tracker()
-            .begin_cpu(Access::Read, timeout.and_then(deadline));
-        begun.map_err(|conflict| self.conflict(function, conflict))?;
+            .begin_cpu(Access::Read, patience.deadline());
+        begun.map_err(|conflict| self.conflict(function, patience.conflict(conflict)))?;
         Ok(ReadGuard {
             buffer: self,
             values,
@@ -179,15 +293,15 @@ impl Buffer {
         &self,
         function: &'static str,
         range: Range<usize>,
-        timeout: Option<Duration>,
+        patience: Patience,
     ) -> Result<WriteGuard<'_, T>> {
         let (values, count) = self.locate::<T>(function, range)?;
         self.check_writable(function)?;
         let begun = self
             .inner()
             .tracker()
-            .begin_cpu(Access::Write, timeout.and_then(deadline));
-        begun.map_err(|conflict| self.conflict(function, conflict))?;
+            .begin_cpu(Access::Write, patience.deadline());
+        begun.map_err(|conflict| self.conflict(function, patience.conflict(conflict)))?;
         Ok(WriteGuard {
             buffer: self,
             values,
@@ -241,10 +355,6 @@ fn bytes_at(offset: usize, length: usize) -> Range<usize> {
     offset..offset.saturating_add(length)
 }
 
-/// `None`, for ever, where the clock does not reach that far.
-fn deadline(timeout: Duration) -> Option<Instant> {
-    Instant::now().checked_add(timeout)
-}
 /// CPU access to read a [`Buffer`], as a slice. While it lives, no command buffer that writes the buffer can be encoded.
 pub struct ReadGuard<'a, T: Pod> {
     buffer: &'a Buffer,

@@ -65,7 +65,8 @@ pub enum Error {
     #[error("deadlock: {0}")]
     Deadlock(Box<Failure>),
     /// The buffer is in use in a way that this access conflicts with, and that only the caller can end: a command
-    /// buffer on record uses it, or a guard for CPU access lives.
+    /// buffer on record uses it, or a guard for CPU access lives. Of an access that does not wait: also a command buffer
+    /// that has not completed.
     #[error("in use: {0}")]
     InUse(Box<Failure>),
     /// The buffer's memory is read only, and was to be written.

@@ -20,7 +20,7 @@
 //! | Metal | here | what is different |
 //! |---|---|---|
 //! | `MTLCreateSystemDefaultDevice`, `MTLCopyAllDevices` | [`Device::system_default`], [`Device::all`] | a [`Result`]: no device is [`Error::NoDevice`] |
-//! | `MTLBuffer`, `contents` | [`Buffer`], [`Buffer::read`], [`Buffer::write`] | guards, which wait for the GPU and keep it out |
+//! | `MTLBuffer`, `contents` | [`Buffer`], [`Buffer::wait_read`], [`Buffer::wait_write`] | guards, which wait for the GPU and keep it out |
 //! | `newBufferWithBytesNoCopy` | [`Device::new_buffer_with_mmap`], [`Device::new_buffer_no_copy`] | the memory's owner goes along |
 //! | `didModifyRange:` | the end of a [`WriteGuard`] | |
 //! | `MTLCommandQueue`, `MTLCommandBuffer` | [`CommandQueue`], [`CommandBuffer`] | stays on its thread, until it is committed |
@@ -86,7 +86,7 @@
 //! unsafe { encoder.dispatch_threads(3, 3)? };
 //! encoder.end_encoding()?;
 //! commands.commit()?.wait()?;
-//! assert_eq!(*buffer.read::<f32>()?, [1.0, 4.0, 9.0]);
+//! assert_eq!(*buffer.wait_read::<f32>()?, [1.0, 4.0, 9.0]);
 //! # Ok::<(), metal_bridge::Error>(())
 //! ```
 //!
@@ -103,9 +103,9 @@
 //! blit.fill(&buffer, 0..64, 7)?;
 //! blit.end_encoding()?;
 //! // On record and not committed: nobody but this program could end the wait.
-//! assert!(matches!(buffer.read::<u8>(), Err(Error::InUse(_))));
+//! assert!(matches!(buffer.wait_read::<u8>(), Err(Error::InUse(_))));
 //! commands.commit()?;
-//! assert_eq!(*buffer.read::<u8>()?, [7; 64]);
+//! assert_eq!(*buffer.wait_read::<u8>()?, [7; 64]);
 //! # Ok::<(), metal_bridge::Error>(())
 //! ```
 //!

@@ -288,7 +288,7 @@ fn append_writes_its_rows_only() {
                 .new_buffer(bytes, StorageMode::Shared)
                 .expect("a buffer");
             run(|encoder| ops().copy(encoder, view, &copy, bytes / 4));
-            let stored = copy.read::<u8>().expect("readable");
+            let stored = copy.wait_read::<u8>().expect("readable");
             for (index, chunk) in stored.chunks(element.bytes()).enumerate() {
                 let (head, position, element_index) = (index / 72, index / 8 % 9, index % 8);
                 let expected = if (past..past + rows).contains(&position) {

@@ -83,7 +83,7 @@ impl Gpu {
         }
         pass.end_encoding().unwrap();
         commands.commit().unwrap().wait().unwrap();
-        let values = list.read::<u32>().unwrap();
+        let values = list.wait_read::<u32>().unwrap();
         values[1..].to_vec()
     }
 }
@@ -187,7 +187,7 @@ fn fresh_memory_is_poisoned() {
     if is_child() {
         let device = Device::system_default().unwrap();
         let buffer = device.new_buffer(64, StorageMode::Shared).unwrap();
-        let bytes = buffer.read::<u8>().unwrap();
+        let bytes = buffer.wait_read::<u8>().unwrap();
         println!("fresh: {:?}", bytes.iter().all(|&byte| byte == 0xff));
         return;
     }

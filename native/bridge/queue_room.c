@@ -14,7 +14,7 @@ mtb_status mtbi_queue_take_room(mtb_queue *queue, mtbi_room_kind kind, size_t co
     mtb_status status = MTB_OK;
     pthread_mutex_lock(&queue->mutex);
     while (status == MTB_OK && room->taken + count > room->limit) {
-        if (timeout_ns == MTB_FOREVER)
+        if (timeout_ns >= MTB_ROOM_TIMEOUT)
             status = mtbi_check_may_wait(queue, "room in the queue", error, function);
         if (deadline == 0)
             deadline = mtbi_deadline(timeout_ns);

@@ -28,7 +28,8 @@
  *   Callbacks run on threads of Metal's. They may call this API, and must not unwind (C++ exceptions, Rust panics,
  *   longjmp) into the caller. A queue has one callback after the other. So a wait in a callback (or in its context's
  *   destructor) for what has not completed on the same queue, the command buffer that it belongs to included, could
- *   never end: it is refused with MTB_DEADLOCK, and so is one for room in the queue that has no timeout. In a deallocator that
+ *   never end: it is refused with MTB_DEADLOCK, and so is one for room in the queue that has no shorter timeout
+ *   than MTB_ROOM_TIMEOUT. In a deallocator that
  *   Metal calls on a thread of its own this is so for every queue, since nobody knows which of them Metal needs the thread for.
  *   A thread that a callback starts is in none: its waits are waits, and a callback that joins such a thread, or waits for
  *   it in another way, waits for ever. Give such waits a timeout. Waits for other
@@ -53,6 +54,9 @@ extern "C" {
 
 /* A timeout that never ends. */
 #define MTB_FOREVER UINT64_MAX
+
+/* What calls that are given no timeout wait for room in a queue: ten minutes, in nanoseconds. They fail with MTB_TIMEOUT then. */
+#define MTB_ROOM_TIMEOUT 600000000000u
 
 /* Buffer and threadgroup memory bindings of a compute encoder: indices 0 to 30. */
 #define MTB_MAX_BINDINGS 31u
@@ -484,8 +488,8 @@ typedef void (*mtb_context_destructor)(void *context);
 
 /* commandBuffer or commandBufferWithUnretainedReferences. A queue has room for a fixed number of command buffers that
  * have not completed (committed or not): beyond it this call waits for one to complete or to be released, and fails
- * with MTB_TIMEOUT after `timeout_ns` nanoseconds. MTB_DEADLOCK where it would wait for ever inside a callback of the
- * queue. */
+ * with MTB_TIMEOUT after `timeout_ns` nanoseconds. MTB_DEADLOCK where it would wait for MTB_ROOM_TIMEOUT or longer inside a
+ * callback of the queue. */
 mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references references, uint64_t timeout_ns,
                                               mtb_error **error);
 mtb_command_buffer *mtb_command_buffer_retain(mtb_command_buffer *command_buffer);

@@ -7,8 +7,8 @@
  * Order
  *   A transfer starts after all that was committed to its queue before it, and all that is committed to the queue later
  *   starts after it. Work of other queues is ordered by events, as always. The calling thread waits in the synchronous
- *   form only, and where the queue has no room: it has room for as many transfers and host functions that have not
- *   completed as mtb_queue_create was given, and for 1024 at least.
+ *   form only, and where the queue has no room, for MTB_ROOM_TIMEOUT at most (MTB_TIMEOUT): it has room for as many
+ *   transfers and host functions that have not completed as mtb_queue_create was given, and for 1024 at least.
  *
  *   In the asynchronous form the GPU moves the bytes. Where it cannot write to the host memory itself, the CPU takes the
  *   last step, before the command buffer completes: whoever reads that memory waits for the command buffer, or reads it

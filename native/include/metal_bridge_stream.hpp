@@ -233,7 +233,7 @@ private:
     detail::CommandBufferHandle MakeCommands(Error &error) const
     {
         return detail::Make<detail::CommandBufferHandle>(error, [&](mtb_error **e) {
-            return mtb_command_buffer_create(queue_.Get(), MTB_REFERENCES_RETAINED, MTB_FOREVER, e);
+            return mtb_command_buffer_create(queue_.Get(), MTB_REFERENCES_RETAINED, MTB_ROOM_TIMEOUT, e);
         });
     }
     // A command buffer of what `encode` encodes.

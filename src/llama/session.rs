@@ -165,7 +165,7 @@ impl Session {
     pub fn feed(&mut self, tokens: &[u32]) -> Result<()> {
         self.check(tokens)?;
         self.has_logits = false;
-        self.scratch.tokens.copy_from_slice(0, tokens)?;
+        self.scratch.tokens.wait_copy_from_slice(0, tokens)?;
         let mut submissions = Vec::with_capacity(tokens.len().div_ceil(self.scratch.batch));
         let mut outcome = Ok(());
         for start in (0..tokens.len()).step_by(self.scratch.batch) {
@@ -203,7 +203,7 @@ impl Session {
     pub fn feed_with_logits(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
         self.check(tokens)?;
         self.has_logits = false;
-        self.scratch.tokens.copy_from_slice(0, tokens)?;
+        self.scratch.tokens.wait_copy_from_slice(0, tokens)?;
         let vocabulary = self.config().vocabulary;
         let batch = self.scratch.batch.min(tokens.len());
         let rows_buffer = self
@@ -215,13 +215,13 @@ impl Session {
             let rows = batch.min(tokens.len() - start);
             self.submit(start, rows, Outputs::All(&rows_buffer))?
                 .wait()?;
-            rows_buffer.copy_to_slice(
+            rows_buffer.wait_copy_to_slice(
                 0,
                 &mut logits[start * vocabulary..(start + rows) * vocabulary],
             )?;
         }
         let last = &logits[(tokens.len() - 1) * vocabulary..];
-        self.scratch.logits.copy_from_slice(0, last)?;
+        self.scratch.logits.wait_copy_from_slice(0, last)?;
         self.position += tokens.len();
         Ok(logits)
     }
@@ -234,7 +234,7 @@ impl Session {
     pub fn logits(&self) -> Result<Vec<f32>> {
         self.check_logits()?;
         let mut logits = vec![0.0; self.config().vocabulary];
-        self.scratch.logits.copy_to_slice(0, &mut logits)?;
+        self.scratch.logits.wait_copy_to_slice(0, &mut logits)?;
         Ok(logits)
     }
 
@@ -246,11 +246,11 @@ impl Session {
     /// [`Error::NoTokens`] as for [`logits`](Self::logits), [`Error::Sampling`] if no logit is a finite number.
     pub fn sample(&self, sampler: &mut Sampler) -> Result<u32> {
         self.check_logits()?;
-        let logits = self.scratch.logits.read::<f32>()?;
+        let logits = self.scratch.logits.wait_read::<f32>()?;
         if !sampler.is_greedy() {
             return Ok(sampler.sample(&logits)?);
         }
-        let best = self.scratch.best.read::<u32>()?[0];
+        let best = self.scratch.best.wait_read::<u32>()?[0];
         match logits.get(best as usize) {
             Some(logit) if logit.is_finite() => Ok(best),
             _ => Err(SamplingError::NoLogits.into()),

@@ -21,7 +21,7 @@ use crate::sys;
 /// Transfers on record for one command buffer, in the order in which they are added; copies whose ranges touch become
 /// one.
 ///
-/// [`run`](Batch::run) commits and waits; [`commit`](Batch::commit) does not wait, so it is for batches that borrow no
+/// [`commit_and_wait`](Batch::commit_and_wait) commits and waits; [`commit`](Batch::commit) does not wait, so it is for batches that borrow no
 /// host memory: what they read and write there, they own. Dropping a batch discards it.
 ///
 /// ```
@@ -234,7 +234,7 @@ impl<'h> Batch<'h> {
     ///
     /// [`Error::CommandBuffer`] if the GPU failed, [`Error::OutOfMemory`], [`Error::Deadlock`] in a completion handler or
     /// a host function of the queue.
-    pub fn run(self) -> Result<()> {
+    pub fn commit_and_wait(self) -> Result<()> {
         let Batch {
             handle,
             recording,

@@ -15,7 +15,7 @@
 //!
 //! // Weights that only the GPU sees.
 //! let weights = memory.allocate(4 * size_of::<f32>(), StorageMode::Private)?;
-//! transfers.upload(&[1.0f32, 2.0, 3.0, 4.0], &weights, 0)?;
+//! transfers.upload_and_wait(&[1.0f32, 2.0, 3.0, 4.0], &weights, 0)?;
 //!
 //! // And back, without a wait: the values come when the GPU is done.
 //! let values = transfers.download_async::<f32>(&weights, 4, 2)?;
@@ -26,8 +26,9 @@
 //! # Order
 //!
 //! A transfer starts after all that was committed to its queue before it, and all that is committed to the queue later
-//! starts after it, whether the GPU or the CPU moves the bytes. Synchronous forms (`upload`, `download`, `copy`,
-//! `fill`) return when the bytes are where they belong; asynchronous ones return at once, with a
+//! starts after it, whether the GPU or the CPU moves the bytes. Forms that end with `and_wait`
+//! return when the bytes are where they belong, those that end with `timeout` then or earlier; asynchronous ones return at
+//! once, with a
 //! [`Submission`](crate::Submission) or a [`Download`]. Work of several queues is ordered by a
 //! [`SharedEvent`](crate::SharedEvent), as always. `docs/memory.md` in the repository says how each transfer goes.
 //!
@@ -36,12 +37,12 @@
 //! What an asynchronous transfer reads or writes has to be there until it has completed, and a future can be leaked. So
 //! such memory is owned by the transfer (a `Vec`, a `Box<[T]>`, an `Arc<[T]>`, anything that gives a slice) and is
 //! dropped, or comes back, at the end; or it is copied at the call ([`upload_staged`](TransferQueue::upload_staged)).
-//! Borrows go with the synchronous forms, and with a [`Batch`] that is run.
+//! Borrows go with the forms that wait, and with a [`Batch`] that is waited for.
 //!
 //! # Who uses a buffer
 //!
 //! A transfer uses its buffers as a command buffer does: from the recording until its end, a guard for CPU access
-//! ([`Buffer::read`], [`Buffer::write`]) that conflicts with it waits or is
+//! ([`Buffer::wait_read`], [`Buffer::wait_write`]) that conflicts with it waits or is
 //! refused, and a transfer is refused ([`Error::InUse`]) while a guard conflicts with it.
 //!
 //! # Weights and activations

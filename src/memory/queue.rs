@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
 use bytemuck::Pod;
 
@@ -16,8 +17,10 @@ use crate::submission::Submission;
 
 /// Transfers in the order of a [`CommandQueue`], by way of a [`Memory`]. Clones share both.
 ///
-/// Each call is a [`Batch`] of one. The synchronous forms wait for the queue's earlier work: in a completion handler or a
-/// host function of the same queue, which that work would wait for, they are
+/// Each call is a [`Batch`] of one. Those that end with `and_wait` wait as long as it takes, for the queue's earlier work and
+/// then for their own, since they borrow host memory until the end; those that end with `timeout` wait no longer than that, for
+/// a transfer that owns its host memory and goes on; the others do not wait for the transfer. In a completion handler or a
+/// host function of the same queue, which the queue's later work waits for, all that wait are
 /// [`Error::Deadlock`](crate::Error::Deadlock).
 #[derive(Clone)]
 pub struct TransferQueue {
@@ -51,10 +54,10 @@ impl TransferQueue {
     }
 
     /// A batch of what `add` adds to it, and a wait for it.
-    fn run<'h>(&self, add: impl FnOnce(&mut Batch<'h>) -> Result<()>) -> Result<()> {
+    fn commit_and_wait<'h>(&self, add: impl FnOnce(&mut Batch<'h>) -> Result<()>) -> Result<()> {
         let mut batch = self.batch()?;
         add(&mut batch)?;
-        batch.run()
+        batch.commit_and_wait()
     }
 
     /// A batch of what `add` adds to it, without a wait; and what came of adding it.
@@ -71,24 +74,47 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::upload`] and [`Batch::run`].
-    pub fn upload<T: Pod>(&self, values: &[T], buffer: &Buffer, offset: usize) -> Result<()> {
-        self.run(|batch| batch.upload(values, buffer, offset))
+    /// As [`Batch::upload`] and [`Batch::commit_and_wait`].
+    pub fn upload_and_wait<T: Pod>(
+        &self,
+        values: &[T],
+        buffer: &Buffer,
+        offset: usize,
+    ) -> Result<()> {
+        self.commit_and_wait(|batch| batch.upload(values, buffer, offset))
+    }
+
+    /// [`upload_and_wait`](TransferQueue::upload_and_wait) that waits no longer than `timeout`. The values are copied at
+    /// the call.
+    ///
+    /// # Errors
+    ///
+    /// As [`upload_staged`](TransferQueue::upload_staged) and [`Submission::wait_timeout`]: after
+    /// [`Error::Timeout`](crate::Error::Timeout) the transfer goes on.
+    pub fn upload_timeout<T: Pod>(
+        &self,
+        values: &[T],
+        buffer: &Buffer,
+        offset: usize,
+        timeout: Duration,
+    ) -> Result<()> {
+        self.upload_staged(values, buffer, offset)?
+            .wait_timeout(timeout)
     }
 
     /// Copies rows of `values`, `pitch` bytes apart, to the rows of `buffer` at `rectangle`, and waits.
     ///
     /// # Errors
     ///
-    /// As [`Batch::upload_2d`] and [`Batch::run`].
-    pub fn upload_2d<T: Pod>(
+    /// As [`Batch::upload_2d`] and [`Batch::commit_and_wait`].
+    pub fn upload_2d_and_wait<T: Pod>(
         &self,
         values: &[T],
         pitch: usize,
         buffer: &Buffer,
         rectangle: Rectangle,
     ) -> Result<()> {
-        self.run(|batch| batch.upload_2d(values, pitch, buffer, rectangle))
+        self.commit_and_wait(|batch| batch.upload_2d(values, pitch, buffer, rectangle))
     }
 
     /// Copies `values` to the byte at `offset` of `buffer`, without a wait. The transfer owns them until it has
@@ -111,7 +137,7 @@ impl TransferQueue {
             .0)
     }
 
-    /// [`upload_2d`](TransferQueue::upload_2d) without a wait, of values that the transfer owns until it has completed.
+    /// [`upload_2d_and_wait`](TransferQueue::upload_2d_and_wait) without a wait, of values that the transfer owns until it has completed.
     ///
     /// # Errors
     ///
@@ -151,24 +177,48 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::download`] and [`Batch::run`].
-    pub fn download<T: Pod>(&self, buffer: &Buffer, offset: usize, values: &mut [T]) -> Result<()> {
-        self.run(|batch| batch.download(buffer, offset, values))
+    /// As [`Batch::download`] and [`Batch::commit_and_wait`].
+    pub fn download_and_wait<T: Pod>(
+        &self,
+        buffer: &Buffer,
+        offset: usize,
+        values: &mut [T],
+    ) -> Result<()> {
+        self.commit_and_wait(|batch| batch.download(buffer, offset, values))
+    }
+
+    /// [`download_and_wait`](TransferQueue::download_and_wait) that waits no longer than `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`download_async`](TransferQueue::download_async) and [`Download::wait_timeout`]: after
+    /// [`Error::Timeout`](crate::Error::Timeout) the transfer goes on, to memory of its own, and `values` stay as they
+    /// were.
+    pub fn download_timeout<T: Pod + Send>(
+        &self,
+        buffer: &Buffer,
+        offset: usize,
+        values: &mut [T],
+        timeout: Duration,
+    ) -> Result<()> {
+        let mut download = self.download_async(buffer, offset, values.len())?;
+        values.copy_from_slice(&download.wait_timeout(timeout)?);
+        Ok(())
     }
 
     /// Copies the rows of `buffer` at `rectangle` to rows of `values`, `pitch` bytes apart, and waits.
     ///
     /// # Errors
     ///
-    /// As [`Batch::download_2d`] and [`Batch::run`].
-    pub fn download_2d<T: Pod>(
+    /// As [`Batch::download_2d`] and [`Batch::commit_and_wait`].
+    pub fn download_2d_and_wait<T: Pod>(
         &self,
         buffer: &Buffer,
         rectangle: Rectangle,
         values: &mut [T],
         pitch: usize,
     ) -> Result<()> {
-        self.run(|batch| batch.download_2d(buffer, rectangle, values, pitch))
+        self.commit_and_wait(|batch| batch.download_2d(buffer, rectangle, values, pitch))
     }
 
     /// Copies `count` values from the byte at `offset` of `buffer`, without a wait.
@@ -207,7 +257,7 @@ impl TransferQueue {
             .1)
     }
 
-    /// [`download_2d`](TransferQueue::download_2d) without a wait, to `values` that come back with the [`Download`].
+    /// [`download_2d_and_wait`](TransferQueue::download_2d_and_wait) without a wait, to `values` that come back with the [`Download`].
     ///
     /// # Errors
     ///
@@ -232,8 +282,8 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::copy`] and [`Batch::run`].
-    pub fn copy(
+    /// As [`Batch::copy`] and [`Batch::commit_and_wait`].
+    pub fn copy_and_wait(
         &self,
         source: &Buffer,
         source_offset: usize,
@@ -241,10 +291,31 @@ impl TransferQueue {
         destination_offset: usize,
         size: usize,
     ) -> Result<()> {
-        self.run(|batch| batch.copy(source, source_offset, destination, destination_offset, size))
+        self.commit_and_wait(|batch| {
+            batch.copy(source, source_offset, destination, destination_offset, size)
+        })
     }
 
-    /// [`copy`](TransferQueue::copy) without a wait.
+    /// [`copy_and_wait`](TransferQueue::copy_and_wait) that waits no longer than `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`copy_async`](TransferQueue::copy_async) and [`Submission::wait_timeout`]: after
+    /// [`Error::Timeout`](crate::Error::Timeout) the transfer goes on.
+    pub fn copy_timeout(
+        &self,
+        source: &Buffer,
+        source_offset: usize,
+        destination: &Buffer,
+        destination_offset: usize,
+        size: usize,
+        timeout: Duration,
+    ) -> Result<()> {
+        self.copy_async(source, source_offset, destination, destination_offset, size)?
+            .wait_timeout(timeout)
+    }
+
+    /// [`copy_and_wait`](TransferQueue::copy_and_wait) without a wait.
     ///
     /// # Errors
     ///
@@ -269,8 +340,8 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::copy_2d`] and [`Batch::run`].
-    pub fn copy_2d(
+    /// As [`Batch::copy_2d`] and [`Batch::commit_and_wait`].
+    pub fn copy_2d_and_wait(
         &self,
         source: &Buffer,
         offset: usize,
@@ -278,10 +349,10 @@ impl TransferQueue {
         destination: &Buffer,
         rectangle: Rectangle,
     ) -> Result<()> {
-        self.run(|batch| batch.copy_2d(source, offset, pitch, destination, rectangle))
+        self.commit_and_wait(|batch| batch.copy_2d(source, offset, pitch, destination, rectangle))
     }
 
-    /// [`copy_2d`](TransferQueue::copy_2d) without a wait.
+    /// [`copy_2d_and_wait`](TransferQueue::copy_2d_and_wait) without a wait.
     ///
     /// # Errors
     ///
@@ -304,12 +375,33 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::fill`] and [`Batch::run`].
-    pub fn fill<T: Pod>(&self, buffer: &Buffer, range: Range<usize>, value: T) -> Result<()> {
-        self.run(|batch| batch.fill(buffer, range, value))
+    /// As [`Batch::fill`] and [`Batch::commit_and_wait`].
+    pub fn fill_and_wait<T: Pod>(
+        &self,
+        buffer: &Buffer,
+        range: Range<usize>,
+        value: T,
+    ) -> Result<()> {
+        self.commit_and_wait(|batch| batch.fill(buffer, range, value))
     }
 
-    /// [`fill`](TransferQueue::fill) without a wait.
+    /// [`fill_and_wait`](TransferQueue::fill_and_wait) that waits no longer than `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`fill_async`](TransferQueue::fill_async) and [`Submission::wait_timeout`]: after
+    /// [`Error::Timeout`](crate::Error::Timeout) the transfer goes on.
+    pub fn fill_timeout<T: Pod>(
+        &self,
+        buffer: &Buffer,
+        range: Range<usize>,
+        value: T,
+        timeout: Duration,
+    ) -> Result<()> {
+        self.fill_async(buffer, range, value)?.wait_timeout(timeout)
+    }
+
+    /// [`fill_and_wait`](TransferQueue::fill_and_wait) without a wait.
     ///
     /// # Errors
     ///
@@ -327,12 +419,17 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::fill_2d`] and [`Batch::run`].
-    pub fn fill_2d<T: Pod>(&self, buffer: &Buffer, rectangle: Rectangle, value: T) -> Result<()> {
-        self.run(|batch| batch.fill_2d(buffer, rectangle, value))
+    /// As [`Batch::fill_2d`] and [`Batch::commit_and_wait`].
+    pub fn fill_2d_and_wait<T: Pod>(
+        &self,
+        buffer: &Buffer,
+        rectangle: Rectangle,
+        value: T,
+    ) -> Result<()> {
+        self.commit_and_wait(|batch| batch.fill_2d(buffer, rectangle, value))
     }
 
-    /// [`fill_2d`](TransferQueue::fill_2d) without a wait.
+    /// [`fill_2d_and_wait`](TransferQueue::fill_2d_and_wait) without a wait.
     ///
     /// # Errors
     ///

@@ -43,9 +43,9 @@ fn one_by_one(transfers: &TransferQueue, _: &Arena, seed: usize) -> Result<bool>
     let early = transfers.download_async::<u8>(&second, 1, length)?;
     transfers.fill_async(&first, 0..length, 0u8)?;
     transfers.upload_staged(&values[..1], &second, 0)?;
-    transfers.copy(&second, 1, &first, 5, length)?;
+    transfers.copy_and_wait(&second, 1, &first, 5, length)?;
     let mut late = vec![0; length];
-    transfers.download(&first, 5, &mut late)?;
+    transfers.download_and_wait(&first, 5, &mut late)?;
     Ok(early.wait()? == values && late == values)
 }
 
@@ -63,7 +63,7 @@ fn in_batches(transfers: &TransferQueue, arena: &Arena, seed: usize) -> Result<b
     for (number, piece) in values.chunks(PIECE).enumerate() {
         up.upload(piece, &scattered, 2 * number * PIECE + 1)?;
     }
-    up.run()?;
+    up.commit_and_wait()?;
     let mut down = transfers.batch()?;
     for number in 0..pieces {
         let place = 2 * number * PIECE + 1;
@@ -91,12 +91,12 @@ fn in_rows(transfers: &TransferQueue, _: &Arena, seed: usize) -> Result<bool> {
     let first = memory.allocate(length, MODES[seed % 3])?;
     let second = memory.allocate(length, MODES[(seed + 1) % 3])?;
     transfers.fill_async(&first, 0..length, AROUND)?;
-    transfers.upload_2d(&values, width, &first, rows)?;
-    transfers.copy_2d(&first, rows.offset, rows.pitch, &second, moved)?;
-    transfers.fill_2d(&first, rows, 0u8)?;
+    transfers.upload_2d_and_wait(&values, width, &first, rows)?;
+    transfers.copy_2d_and_wait(&first, rows.offset, rows.pitch, &second, moved)?;
+    transfers.fill_2d_and_wait(&first, rows, 0u8)?;
     let (mut back, mut whole) = (vec![0; values.len()], vec![1; length]);
-    transfers.download_2d(&second, moved, &mut back, width)?;
-    transfers.download(&first, 0, &mut whole)?;
+    transfers.download_2d_and_wait(&second, moved, &mut back, width)?;
+    transfers.download_and_wait(&first, 0, &mut whole)?;
     let in_row = |place: usize| {
         let from_first = place.checked_sub(rows.offset);
         from_first.is_some_and(|i| i % rows.pitch < width && i / rows.pitch < height)

@@ -146,7 +146,7 @@ impl Runner {
         drop(batches);
         let mut worst = 0.0f64;
         for output in &outputs {
-            worst = worst.max(self.small.deviation(&output.read::<f32>()?));
+            worst = worst.max(self.small.deviation(&output.wait_read::<f32>()?));
         }
         Ok(worst)
     }
@@ -181,7 +181,7 @@ impl Runner {
         let mut worst = 0.0f64;
         let mut compare = |outputs: &[Buffer]| -> Result<()> {
             for (projection, output) in projections.iter().zip(outputs) {
-                worst = worst.max(projection.deviation(&output.read::<f32>()?));
+                worst = worst.max(projection.deviation(&output.wait_read::<f32>()?));
             }
             Ok(())
         };

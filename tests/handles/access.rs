@@ -20,17 +20,48 @@ fn a_buffer_on_record_is_refused_to_the_cpu() {
         .compute_command_encoder(DispatchType::Serial)
         .unwrap();
     encoder.set_buffer(&buffer, 0, 0).unwrap();
-    assert_error(buffer.read::<f32>(), in_use, "not committed");
+    assert_error(buffer.wait_read::<f32>(), in_use, "not committed");
     encoder.end_encoding().unwrap();
-    assert_error(buffer.write::<f32>(), in_use, "Buffer::write");
+    assert_error(buffer.wait_write::<f32>(), in_use, "Buffer::wait_write");
     assert_error(
-        buffer.copy_to_slice(0, &mut [0.0f32]),
+        buffer.wait_copy_to_slice(0, &mut [0.0f32]),
         in_use,
         "not committed",
     );
     // Dropped without a commit: free again.
     drop(commands);
-    buffer.write::<f32>().unwrap()[0] = 2.0;
+    buffer.wait_write::<f32>().unwrap()[0] = 2.0;
+}
+
+#[test]
+fn accesses_wait_as_their_names_say() {
+    let (queue, buffer) = (queue(), shared(&[1.0; 8]));
+    let gate = device().new_shared_event().unwrap();
+    let running = increment(&queue, &buffer, Some(&gate));
+    let why = "a committed command buffer";
+    assert_error(buffer.try_read::<f32>(), in_use, why);
+    assert_error(buffer.try_write::<f32>(), in_use, why);
+    let (one, mut room) = ([5.0f32], [0.0f32]);
+    assert_error(buffer.read_range_timeout::<f32>(0..1, SHORT), timeout, why);
+    assert_error(buffer.write_range_timeout::<f32>(0..1, SHORT), timeout, why);
+    assert_error(
+        buffer.copy_to_slice_timeout(0, &mut room, SHORT),
+        timeout,
+        why,
+    );
+    assert_error(buffer.copy_from_slice_timeout(0, &one, SHORT), timeout, why);
+    assert_eq!(room, [0.0]);
+    gate.set_signaled_value(1).unwrap();
+    running.wait().unwrap();
+    assert_eq!(*buffer.try_read::<f32>().unwrap(), [2.0; 8]);
+    buffer.copy_from_slice_timeout(4, &one, LONG).unwrap();
+    buffer.copy_to_slice_timeout(4, &mut room, LONG).unwrap();
+    buffer.write_range_timeout::<f32>(2..3, LONG).unwrap()[0] = 6.0;
+    let some = buffer.read_range_timeout::<f32>(1..4, LONG).unwrap();
+    assert_eq!((room, &some[..]), (one, &[5.0, 6.0, 2.0][..]));
+    assert_error(buffer.try_write::<f32>(), in_use, "being read");
+    drop(some);
+    buffer.try_write::<f32>().unwrap();
 }
 
 #[test]
@@ -41,11 +72,11 @@ fn a_buffer_on_record_for_reading_is_read_by_both() {
         .compute_command_encoder(DispatchType::Serial)
         .unwrap();
     encoder.set_buffer_read_only(&buffer, 0, 0).unwrap();
-    assert_eq!(buffer.read::<f32>().unwrap().len(), 32);
-    assert_error(buffer.write::<f32>(), in_use, "not committed");
+    assert_eq!(buffer.wait_read::<f32>().unwrap().len(), 32);
+    assert_error(buffer.wait_write::<f32>(), in_use, "not committed");
     // Bound for writing as well: now the reader is refused, too.
     encoder.set_buffer(&buffer, 0, 1).unwrap();
-    assert_error(buffer.read::<f32>(), in_use, "not committed");
+    assert_error(buffer.wait_read::<f32>(), in_use, "not committed");
 }
 
 #[test]
@@ -74,7 +105,7 @@ fn cpu_access_waits_for_committed_work() {
             gate.set_signaled_value(1).unwrap();
         });
         // No wait for the submission: the access itself waits.
-        assert_eq!(*buffer.read::<f32>().unwrap(), [2.0; 32]);
+        assert_eq!(*buffer.wait_read::<f32>().unwrap(), [2.0; 32]);
     });
     submission.wait().unwrap();
     buffer.wait_until_idle(None).unwrap();
@@ -86,7 +117,7 @@ fn access_waits_for_every_command_buffer_that_conflicts() {
     for _ in 0..20 {
         drop(increment(&queue, &buffer, None));
     }
-    assert_eq!(*buffer.read::<f32>().unwrap(), [20.0; 8]);
+    assert_eq!(*buffer.wait_read::<f32>().unwrap(), [20.0; 8]);
 }
 
 #[test]
@@ -97,7 +128,7 @@ fn guards_keep_encoders_out() {
         .compute_command_encoder(DispatchType::Serial)
         .unwrap();
     {
-        let _reader = buffer.read::<f32>().unwrap();
+        let _reader = buffer.wait_read::<f32>().unwrap();
         assert_error(encoder.set_buffer(&buffer, 0, 0), in_use, "being read");
         assert_error(encoder.use_buffer(&buffer), in_use, "use_buffer");
         encoder.set_buffer_read_only(&buffer, 0, 0).unwrap();
@@ -105,7 +136,7 @@ fn guards_keep_encoders_out() {
     drop(encoder);
     drop(commands);
     let mut commands = queue.command_buffer().unwrap();
-    let _writer = buffer.write::<f32>().unwrap();
+    let _writer = buffer.wait_write::<f32>().unwrap();
     let mut encoder = commands
         .compute_command_encoder(DispatchType::Serial)
         .unwrap();
@@ -134,38 +165,42 @@ fn guards_keep_encoders_out() {
 fn guards_exclude_each_other() {
     let buffer = shared(&[1.0, 2.0]);
     let (first, second) = (
-        buffer.read::<f32>().unwrap(),
-        buffer.read_range::<f32>(1..2).unwrap(),
+        buffer.wait_read::<f32>().unwrap(),
+        buffer.wait_read_range::<f32>(1..2).unwrap(),
     );
     assert_eq!((first[0], second[0]), (1.0, 2.0));
-    assert_error(buffer.write::<f32>(), in_use, "being read");
+    assert_error(buffer.wait_write::<f32>(), in_use, "being read");
     drop((first, second));
-    let writer = buffer.write_range::<f32>(0..1).unwrap();
+    let writer = buffer.wait_write_range::<f32>(0..1).unwrap();
     // The whole buffer, whatever the range.
-    assert_error(buffer.write_range::<f32>(1..2), in_use, "being written");
-    assert_error(buffer.read::<f32>(), in_use, "being written");
+    assert_error(
+        buffer.wait_write_range::<f32>(1..2),
+        in_use,
+        "being written",
+    );
+    assert_error(buffer.wait_read::<f32>(), in_use, "being written");
     drop(writer);
-    buffer.read::<f32>().unwrap();
+    buffer.wait_read::<f32>().unwrap();
 }
 
 #[test]
 fn guards_may_end_on_other_threads() {
     let buffer = shared(&[1.0; 4]);
     std::thread::scope(|scope| {
-        let mut writer = buffer.write::<f32>().unwrap();
+        let mut writer = buffer.wait_write::<f32>().unwrap();
         scope.spawn(move || writer[1] = 9.0).join().unwrap();
-        let reader = buffer.read::<f32>().unwrap();
+        let reader = buffer.wait_read::<f32>().unwrap();
         scope
             .spawn(move || assert_eq!(reader[1], 9.0))
             .join()
             .unwrap();
     });
-    buffer.write::<f32>().unwrap();
+    buffer.wait_write::<f32>().unwrap();
 }
 
 #[test]
 fn what_is_refused_uses_no_buffer() {
-    let is_free = |buffer: &Buffer| drop(buffer.write::<f32>().unwrap());
+    let is_free = |buffer: &Buffer| drop(buffer.wait_write::<f32>().unwrap());
     let queue = queue();
     let (a, b, c) = (shared(&[1.0; 8]), shared(&[1.0; 8]), shared(&[1.0; 8]));
     let out_of_range = |e: &Error| matches!(e, Error::OutOfRange(_));
@@ -191,10 +226,10 @@ fn what_is_refused_uses_no_buffer() {
     // What was bound before stays in use, and what is refused once may be bound later.
     encoder.set_buffer_read_only(&a, 0, 0).unwrap();
     assert_error(encoder.set_buffer(&a, 32, 1), out_of_range, "offset 32");
-    assert_eq!(a.read::<f32>().unwrap()[0], 1.0);
-    assert_error(a.write::<f32>(), in_use, "not committed");
+    assert_eq!(a.wait_read::<f32>().unwrap()[0], 1.0);
+    assert_error(a.wait_write::<f32>(), in_use, "not committed");
     encoder.set_buffer(&a, 0, 1).unwrap();
-    assert_error(a.read::<f32>(), in_use, "not committed");
+    assert_error(a.wait_read::<f32>(), in_use, "not committed");
     drop(encoder);
 
     let mut blit = commands.blit_command_encoder().unwrap();
@@ -204,12 +239,12 @@ fn what_is_refused_uses_no_buffer() {
     assert_error(blit.copy(&b, 2, &c, 0, 8), misaligned, "source offset");
     is_free(&b);
     is_free(&c);
-    let reader = c.read::<f32>().unwrap();
+    let reader = c.wait_read::<f32>().unwrap();
     assert_error(blit.copy(&b, 0, &c, 0, 8), in_use, "being read");
     is_free(&b);
     drop(reader);
     blit.copy(&b, 0, &c, 0, 8).unwrap();
-    assert_error(b.write::<f32>(), in_use, "not committed");
+    assert_error(b.wait_write::<f32>(), in_use, "not committed");
 }
 
 #[test]
@@ -245,5 +280,5 @@ fn many_threads_take_turns() {
             });
         }
     });
-    assert_eq!(buffer.read::<f32>().unwrap()[31], 100.0);
+    assert_eq!(buffer.wait_read::<f32>().unwrap()[31], 100.0);
 }

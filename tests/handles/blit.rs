@@ -31,8 +31,8 @@ fn copies_go_through_every_mode() {
         blit.synchronize(&managed).unwrap();
         blit.synchronize(&target).unwrap();
     });
-    assert_eq!(*managed.read::<u32>().unwrap(), values);
-    let target = target.read::<u32>().unwrap();
+    assert_eq!(*managed.wait_read::<u32>().unwrap(), values);
+    let target = target.wait_read::<u32>().unwrap();
     assert_eq!(target[199..203], [0, 100, 101, 0]);
 }
 
@@ -46,7 +46,7 @@ fn ranges_are_filled() {
         blit.fill(&buffer, 4..12, 0xab).unwrap();
         blit.pop_debug_group().unwrap();
     });
-    let bytes = buffer.read::<u8>().unwrap();
+    let bytes = buffer.wait_read::<u8>().unwrap();
     assert_eq!(
         (bytes[3], bytes[4], bytes[11], bytes[12]),
         (0, 0xab, 0xab, 0)

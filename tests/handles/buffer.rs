@@ -24,20 +24,17 @@ fn values_come_back_as_they_went_in() {
         let buffer = device()
             .new_buffer_with_data(&[1u32, 2, 3, 4], mode)
             .unwrap();
-        assert_eq!(*buffer.read::<u32>().unwrap(), [1, 2, 3, 4]);
-        buffer.write::<u32>().unwrap()[2] = 30;
-        buffer.copy_from_slice(12, &[40u32]).unwrap();
-        assert_eq!(*buffer.read_range::<u32>(1..4).unwrap(), [2, 30, 40]);
-        buffer.write_range::<u16>(2..4).unwrap().fill(7);
+        assert_eq!(*buffer.wait_read::<u32>().unwrap(), [1, 2, 3, 4]);
+        buffer.wait_write::<u32>().unwrap()[2] = 30;
+        buffer.wait_copy_from_slice(12, &[40u32]).unwrap();
+        assert_eq!(*buffer.wait_read_range::<u32>(1..4).unwrap(), [2, 30, 40]);
+        buffer.wait_write_range::<u16>(2..4).unwrap().fill(7);
         // Any offset will do for a copy.
         let mut bytes = [0u8; 3];
-        buffer.copy_to_slice(3, &mut bytes).unwrap();
+        buffer.wait_copy_to_slice(3, &mut bytes).unwrap();
         assert_eq!(bytes, [0, 7, 0]);
-        assert_eq!(buffer.read_with(|values: &[u32]| values[3]).unwrap(), 40);
-        buffer
-            .write_with(|values: &mut [u32]| values[3] = 41)
-            .unwrap();
-        assert_eq!(buffer.read::<u32>().unwrap()[3], 41);
+        buffer.try_write::<u32>().unwrap()[3] = 41;
+        assert_eq!(buffer.try_read::<u32>().unwrap()[3], 41);
     }
 }
 
@@ -76,17 +73,17 @@ fn lengths_that_cannot_be_are_refused() {
 fn private_buffers_show_the_cpu_nothing() {
     let buffer = device().new_buffer(16, StorageMode::Private).unwrap();
     assert_error(
-        buffer.read::<u8>(),
+        buffer.wait_read::<u8>(),
         |e| matches!(e, Error::NotVisible(_)),
         "private",
     );
     assert_error(
-        buffer.write::<u8>(),
+        buffer.wait_write::<u8>(),
         |e| matches!(e, Error::NotVisible(_)),
-        "Buffer::write",
+        "Buffer::wait_write",
     );
     assert_error(
-        buffer.copy_from_slice(0, &[1u8]),
+        buffer.wait_copy_from_slice(0, &[1u8]),
         |e| matches!(e, Error::NotVisible(_)),
         "16 bytes",
     );
@@ -97,49 +94,49 @@ fn ranges_that_reach_out_are_refused() {
     let buffer = shared(&[0.0; 4]);
     buffer.set_label("four floats").unwrap();
     assert_error(
-        buffer.read_range::<f32>(2..5),
+        buffer.wait_read_range::<f32>(2..5),
         |e| matches!(e, Error::OutOfRange(_)),
         "four floats",
     );
     assert_error(
-        buffer.read_range::<f32>(0..usize::MAX),
+        buffer.wait_read_range::<f32>(0..usize::MAX),
         |e| matches!(e, Error::OutOfRange(_)),
         "16 bytes",
     );
     #[allow(clippy::reversed_empty_ranges)]
     let backwards = 3..1;
     assert_error(
-        buffer.write_range::<f32>(backwards),
+        buffer.wait_write_range::<f32>(backwards),
         |e| matches!(e, Error::OutOfRange(_)),
         "3..1",
     );
     assert_error(
-        buffer.copy_to_slice(13, &mut [0u32]),
+        buffer.wait_copy_to_slice(13, &mut [0u32]),
         |e| matches!(e, Error::OutOfRange(_)),
         "13..17",
     );
     assert_error(
-        buffer.copy_from_slice(usize::MAX, &[0u32]),
+        buffer.wait_copy_from_slice(usize::MAX, &[0u32]),
         |e| matches!(e, Error::OutOfRange(_)),
         "16 bytes",
     );
-    assert!(buffer.read_range::<f32>(4..4).unwrap().is_empty());
+    assert!(buffer.wait_read_range::<f32>(4..4).unwrap().is_empty());
 }
 
 #[test]
 fn lengths_that_are_no_whole_number_of_values_are_refused() {
     let buffer = device().new_buffer(7, StorageMode::Shared).unwrap();
     assert_error(
-        buffer.read::<f32>(),
+        buffer.wait_read::<f32>(),
         |e| matches!(e, Error::Misaligned(_)),
         "7 bytes",
     );
     assert_error(
-        buffer.write::<()>(),
+        buffer.wait_write::<()>(),
         |e| matches!(e, Error::Misaligned(_)),
         "values of 0 bytes",
     );
-    assert_eq!(buffer.read::<u8>().unwrap().len(), 7);
+    assert_eq!(buffer.wait_read::<u8>().unwrap().len(), 7);
 }
 
 #[test]
@@ -161,9 +158,9 @@ fn clones_are_the_same_buffer() {
     let buffer = shared(&[1.0]);
     let clone = buffer.clone();
     assert!(buffer.is_same(&clone) && !buffer.is_same(&shared(&[1.0])));
-    clone.write::<f32>().unwrap()[0] = 2.0;
+    clone.wait_write::<f32>().unwrap()[0] = 2.0;
     drop(clone);
-    assert_eq!(*buffer.read::<f32>().unwrap(), [2.0]);
+    assert_eq!(*buffer.wait_read::<f32>().unwrap(), [2.0]);
 }
 
 #[test]
@@ -175,12 +172,12 @@ fn managed_buffers_have_two_copies() {
             .unwrap(),
     );
     // Dropping the guard tells the GPU's copy.
-    buffer.write::<f32>().unwrap().fill(5.0);
+    buffer.wait_write::<f32>().unwrap().fill(5.0);
     increment(&queue, &buffer, None).wait().unwrap();
     let mut commands = queue.command_buffer().unwrap();
     let mut blit = commands.blit_command_encoder().unwrap();
     blit.synchronize(&buffer).unwrap();
     blit.end_encoding().unwrap();
     commands.commit().unwrap().wait().unwrap();
-    assert_eq!(*buffer.read::<f32>().unwrap(), [6.0; 64]);
+    assert_eq!(*buffer.wait_read::<f32>().unwrap(), [6.0; 64]);
 }

@@ -29,7 +29,7 @@ fn work_completes_with_times() {
         "{times:?}"
     );
     assert!(times.gpu_duration() < LONG);
-    assert_eq!(*buffer.read::<f32>().unwrap(), [2.0; 1000]);
+    assert_eq!(*buffer.wait_read::<f32>().unwrap(), [2.0; 1000]);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_wait_ends_in_time_and_the_work_goes_on() {
     assert!(!submission.is_completed() && submission.times().is_none());
     gate.set_signaled_value(1).unwrap();
     submission.wait_timeout(LONG).unwrap();
-    assert_eq!(*buffer.read::<f32>().unwrap(), [2.0]);
+    assert_eq!(*buffer.wait_read::<f32>().unwrap(), [2.0]);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn handlers_run_before_the_wait_ends() {
     drop(encoder);
     commands.commit().unwrap().wait().unwrap();
     assert_eq!(calls.load(Ordering::SeqCst), 2);
-    assert_eq!(*buffer.read::<f32>().unwrap(), [3.0]);
+    assert_eq!(*buffer.wait_read::<f32>().unwrap(), [3.0]);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn submissions_are_futures() {
         increment(&queue, &buffer, None).await.unwrap();
         increment(&queue, &buffer, None).await.unwrap();
     });
-    assert_eq!(*buffer.read::<f32>().unwrap(), [4.0]);
+    assert_eq!(*buffer.wait_read::<f32>().unwrap(), [4.0]);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_future_may_be_dropped() {
         );
     }
     gate.set_signaled_value(1).unwrap();
-    assert_eq!(*buffer.read::<f32>().unwrap(), [2.0]);
+    assert_eq!(*buffer.wait_read::<f32>().unwrap(), [2.0]);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn command_buffers_run_in_the_order_of_their_places() {
     );
     first.commit().unwrap();
     second.wait_timeout(LONG).unwrap();
-    assert_eq!(*buffer.read::<u8>().unwrap(), [2; 4]);
+    assert_eq!(*buffer.wait_read::<u8>().unwrap(), [2; 4]);
 }
 
 #[test]

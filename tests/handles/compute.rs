@@ -54,14 +54,14 @@ fn both_dispatches_cover_the_grid() {
         // SAFETY: a float a thread; the last threadgroup is cut at the grid's edge.
         unsafe { encoder.dispatch_threads(100, 32).unwrap() };
     });
-    assert_eq!(*sum.read::<f32>().unwrap(), [3.0; 100]);
+    assert_eq!(*sum.wait_read::<f32>().unwrap(), [3.0; 100]);
     run(|encoder| {
         bind(encoder);
         encoder.set_buffer_offset(50 * 4, 2).unwrap();
         // SAFETY: five groups of ten threads, a float each, from the middle on.
         unsafe { encoder.dispatch_threadgroups((5, 1), (10, 1, 1)).unwrap() };
     });
-    assert_eq!(sum.read::<f32>().unwrap()[49..51], [3.0, 3.0]);
+    assert_eq!(sum.wait_read::<f32>().unwrap()[49..51], [3.0, 3.0]);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn bytes_and_values_are_copied_when_they_are_set() {
         // SAFETY: as above.
         unsafe { encoder.dispatch_threads(1, 1).unwrap() };
     });
-    assert_eq!(*values.read::<f32>().unwrap(), [31.0, 5.0, 7.0]);
+    assert_eq!(*values.wait_read::<f32>().unwrap(), [31.0, 5.0, 7.0]);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn threadgroup_memory_is_given_by_the_encoder() {
         // SAFETY: a float a thread, in the buffer and in the threadgroup's memory.
         unsafe { encoder.dispatch_threadgroups(1, 64).unwrap() };
     });
-    assert_eq!(values.read::<f32>().unwrap()[..3], [63.0, 62.0, 61.0]);
+    assert_eq!(values.wait_read::<f32>().unwrap()[..3], [63.0, 62.0, 61.0]);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn barriers_order_concurrent_dispatches() {
     }
     encoder.end_encoding().unwrap();
     commands.commit().unwrap().wait().unwrap();
-    assert_eq!(*values.read::<f32>().unwrap(), [10.0; 64]);
+    assert_eq!(*values.wait_read::<f32>().unwrap(), [10.0; 64]);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn bad_dispatches_are_refused() {
     dispatch(&mut encoder, 4, 4).unwrap();
     encoder.end_encoding().unwrap();
     commands.commit().unwrap().wait().unwrap();
-    assert_eq!(*buffer.read::<f32>().unwrap(), [1.0; 4]);
+    assert_eq!(*buffer.wait_read::<f32>().unwrap(), [1.0; 4]);
 }
 
 /// Nothing has to be set for it, and what is around it runs.
@@ -249,7 +249,7 @@ fn a_dispatch_without_threads_does_nothing() {
         dispatch(encoder, 4, 4).unwrap();
         dispatch(encoder, 0, 4).unwrap();
     });
-    assert_eq!(*buffer.read::<f32>().unwrap(), [1.0; 4]);
+    assert_eq!(*buffer.wait_read::<f32>().unwrap(), [1.0; 4]);
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn a_use_of_an_address_is_a_use() {
         .compute_command_encoder(DispatchType::Serial)
         .unwrap();
     encoder.use_buffer_read_only(&buffer).unwrap();
-    assert!(buffer.read::<f32>().is_ok());
+    assert!(buffer.wait_read::<f32>().is_ok());
     encoder.use_buffer(&buffer).unwrap();
-    assert!(buffer.read::<f32>().is_err());
+    assert!(buffer.wait_read::<f32>().is_err());
 }

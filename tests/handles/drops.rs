@@ -54,7 +54,7 @@ fn handles_go_in_any_order_while_the_gpu_works() {
             all.into_iter().for_each(drop);
             gate.set_signaled_value(1).unwrap();
             drop(gate);
-            assert_eq!(*sum.read::<f32>().unwrap(), [3.0; 64]);
+            assert_eq!(*sum.wait_read::<f32>().unwrap(), [3.0; 64]);
         }
     }
 }
@@ -73,7 +73,7 @@ fn handles_go_on_other_threads() {
     std::thread::spawn(move || gate.set_signaled_value(1).unwrap())
         .join()
         .unwrap();
-    assert_eq!(*sum.read::<f32>().unwrap(), [3.0; 64]);
+    assert_eq!(*sum.wait_read::<f32>().unwrap(), [3.0; 64]);
     std::thread::spawn(move || drop(sum)).join().unwrap();
 }
 
@@ -108,7 +108,7 @@ fn objects_outlive_what_they_were_made_from() {
     unsafe { encoder.dispatch_threads(8, 8).unwrap() };
     drop(encoder);
     commands.commit().unwrap().wait().unwrap();
-    assert_eq!(*buffer.read::<f32>().unwrap(), [1.0; 8]);
+    assert_eq!(*buffer.wait_read::<f32>().unwrap(), [1.0; 8]);
 }
 
 #[test]
@@ -122,5 +122,5 @@ fn what_is_recorded_and_dropped_never_runs() {
     drop(commands);
     // The place in the queue is free: what comes later runs.
     increment(&queue, &buffer, None).wait_timeout(LONG).unwrap();
-    assert_eq!(*buffer.read::<f32>().unwrap(), [1.0; 8]);
+    assert_eq!(*buffer.wait_read::<f32>().unwrap(), [1.0; 8]);
 }

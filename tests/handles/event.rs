@@ -66,7 +66,7 @@ fn queues_wait_for_each_other() {
     signals.encode_signal_event(&event, 1).unwrap();
     signals.commit().unwrap();
     last.wait_timeout(LONG).unwrap();
-    assert_eq!(*buffer.read::<u8>().unwrap(), [2; 4]);
+    assert_eq!(*buffer.wait_read::<u8>().unwrap(), [2; 4]);
 }
 
 #[test]
@@ -129,9 +129,9 @@ fn work_that_nobody_can_let_on_is_an_error() {
     assert_error(receiver.recv().unwrap(), deadlock, "nobody could signal");
     assert_error(on_record.commit(), deadlock, "nobody can signal");
     // The buffers are free, and the queue goes on.
-    values.write::<f32>().unwrap()[0] = 5.0;
+    values.wait_write::<f32>().unwrap()[0] = 5.0;
     increment(&queue, &values, None).wait().unwrap();
-    assert_eq!(values.read::<f32>().unwrap()[0], 6.0);
+    assert_eq!(values.wait_read::<f32>().unwrap()[0], 6.0);
 }
 
 #[test]

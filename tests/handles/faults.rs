@@ -60,7 +60,7 @@ fn a_failed_command_buffer_is_an_error_wherever_one_asks() {
             assert_eq!(done.signaled_value(), 0);
             gate.set_signaled_value(1).unwrap();
             done.wait_until_signaled_value(1, LONG).unwrap();
-            assert_eq!(*buffer.read::<f32>().unwrap(), [1.0; 4]);
+            assert_eq!(*buffer.wait_read::<f32>().unwrap(), [1.0; 4]);
             assert_error(
                 metal_bridge_test_support::block_on(submission),
                 failed,
@@ -68,7 +68,7 @@ fn a_failed_command_buffer_is_an_error_wherever_one_asks() {
             );
             // And the next one runs.
             increment(&queue, &buffer, None).wait().unwrap();
-            assert_eq!(*buffer.read::<f32>().unwrap(), [2.0; 4]);
+            assert_eq!(*buffer.wait_read::<f32>().unwrap(), [2.0; 4]);
         },
     );
 }
@@ -113,7 +113,7 @@ fn a_lost_device_ends_everything_with_errors() {
             );
         }
         assert!(device().new_buffer(64, StorageMode::Shared).is_err());
-        assert_eq!(*buffer.read::<f32>().unwrap(), [1.0; 4]);
+        assert_eq!(*buffer.wait_read::<f32>().unwrap(), [1.0; 4]);
         faults::reset();
         increment(&queue, &buffer, None).wait().unwrap();
     });

@@ -23,7 +23,11 @@ fn a_child_of_fork_is_refused_what_it_would_wait_for() {
         assert_error(running.wait_timeout(LONG), invalid_state, child);
         assert_error(download.wait_timeout(LONG), invalid_state, child);
         assert_error(queue.command_buffer(), invalid_state, child);
-        assert_error(transfers.fill(&buffer, 0..4, 0u8), invalid_state, child);
+        assert_error(
+            transfers.fill_and_wait(&buffer, 0..4, 0u8),
+            invalid_state,
+            child,
+        );
         assert_error(
             gate.wait_until_signaled_value(1, LONG),
             invalid_state,
@@ -32,8 +36,8 @@ fn a_child_of_fork_is_refused_what_it_would_wait_for() {
         assert_error(gate.set_signaled_value(1), invalid_state, child);
         assert_error(Device::system_default(), invalid_state, child);
         let parent = "forked from";
-        assert_error(buffer.read::<f32>(), invalid_state, parent);
-        assert_error(buffer.write::<f32>(), invalid_state, parent);
+        assert_error(buffer.wait_read::<f32>(), invalid_state, parent);
+        assert_error(buffer.wait_write::<f32>(), invalid_state, parent);
         assert_error(buffer.wait_until_idle(None), invalid_state, parent);
         // Only what the child has to itself is dropped, and nothing waits.
         drop(queue.clone());

@@ -65,9 +65,9 @@ fn a_leaked_encoder_takes_no_room_in_the_queue() {
 #[test]
 fn a_leaked_guard_or_encoder_costs_its_buffer_and_no_more() {
     let (queue, buffer) = (queue(), shared(&[1.0; 4]));
-    std::mem::forget(buffer.read::<f32>().unwrap());
-    assert_error(buffer.write::<f32>(), in_use, "being read");
-    buffer.read::<f32>().unwrap();
+    std::mem::forget(buffer.wait_read::<f32>().unwrap());
+    assert_error(buffer.wait_write::<f32>(), in_use, "being read");
+    buffer.wait_read::<f32>().unwrap();
 
     let other = shared(&[1.0; 4]);
     let mut commands = queue.command_buffer().unwrap();
@@ -84,7 +84,7 @@ fn a_leaked_guard_or_encoder_costs_its_buffer_and_no_more() {
         "mtb_command_buffer_commit",
     );
     // The command buffer is gone, and the buffer free.
-    other.write::<f32>().unwrap();
+    other.wait_write::<f32>().unwrap();
     increment(&queue, &other, None).wait().unwrap();
 }
 
@@ -168,6 +168,6 @@ fn a_place_that_another_thread_has_is_waited_for() {
             first.commit().unwrap();
             waiting.join().unwrap().unwrap();
         });
-        assert_eq!(*buffer.read::<f32>().unwrap(), [2.0]);
+        assert_eq!(*buffer.wait_read::<f32>().unwrap(), [2.0]);
     });
 }

@@ -63,7 +63,7 @@ fn options_reach_the_compiler() {
     unsafe { encoder.dispatch_threads(1, 1).unwrap() };
     encoder.end_encoding().unwrap();
     commands.commit().unwrap().wait().unwrap();
-    assert_eq!(*result.read::<i32>().unwrap(), [12 + 240]);
+    assert_eq!(*result.wait_read::<i32>().unwrap(), [12 + 240]);
 
     let nul = CompileOptions::new().define("A\0B", "1");
     assert_error(
@@ -97,7 +97,7 @@ fn constants_are_fixed_by_index_and_by_name() {
         drop(encoder);
         commands.commit().unwrap().wait().unwrap();
     }
-    assert_eq!(*values.read::<f32>().unwrap(), [15.0; 8]);
+    assert_eq!(*values.wait_read::<f32>().unwrap(), [15.0; 8]);
 }
 
 #[test]

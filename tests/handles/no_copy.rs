@@ -69,7 +69,7 @@ fn the_owner_lives_until_the_gpu_is_done() {
     );
     gate.set_signaled_value(1).unwrap();
     submission.wait().unwrap();
-    assert_eq!(*result.read::<f32>().unwrap(), [41.0]);
+    assert_eq!(*result.wait_read::<f32>().unwrap(), [41.0]);
     drop(submission);
     wait_for("the owner's end", || dropped.load(Ordering::SeqCst));
 }
@@ -102,13 +102,13 @@ fn read_only_memory_is_read_and_never_written() {
         .new_buffer_no_copy_read_only(pages.clone())
         .unwrap();
     assert!(buffer.is_read_only());
-    assert_eq!(buffer.read::<f32>().unwrap()[..2], [1.0, 2.0]);
+    assert_eq!(buffer.wait_read::<f32>().unwrap()[..2], [1.0, 2.0]);
     // The program goes on reading, too.
     assert_eq!(pages.map[7], 64);
     assert_error(
-        buffer.write::<f32>(),
+        buffer.wait_write::<f32>(),
         |e| matches!(e, Error::ReadOnly(_)),
-        "Buffer::write",
+        "Buffer::wait_write",
     );
 
     let (queue, target) = (queue(), shared(&[0.0; 2]));
@@ -138,7 +138,7 @@ fn read_only_memory_is_read_and_never_written() {
     encoder.set_buffer_read_only(&buffer, 0, 0).unwrap();
     drop(encoder);
     commands.commit().unwrap().wait().unwrap();
-    assert_eq!(*target.read::<f32>().unwrap(), [1.0, 2.0]);
+    assert_eq!(*target.wait_read::<f32>().unwrap(), [1.0, 2.0]);
 
     drop(buffer);
     drop(pages);
@@ -162,7 +162,7 @@ fn a_mapped_file_is_read_by_the_gpu() {
         .unwrap();
     assert_eq!(second.len(), page_size() + 3);
     assert_error(
-        second.read::<u8>(),
+        second.wait_read::<u8>(),
         |e| matches!(e, Error::NotVisible(_)),
         "mapped file",
     );
@@ -175,7 +175,10 @@ fn a_mapped_file_is_read_by_the_gpu() {
     drop(blit);
     commands.commit().unwrap().wait().unwrap();
     let first = (page_size() / 4) as f32;
-    assert_eq!(*target.read::<f32>().unwrap(), [first + 1.0, first + 2.0]);
+    assert_eq!(
+        *target.wait_read::<f32>().unwrap(),
+        [first + 1.0, first + 2.0]
+    );
 
     let made = device().new_buffer_with_mmap(map.clone(), 4..length);
     assert_error(

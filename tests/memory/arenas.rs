@@ -23,10 +23,16 @@ fn an_arena_uses_its_place_again_once_the_gpu_is_done() {
     // The fill is still to come, so this one lies elsewhere.
     let second = arena.allocate(200 * KIB).unwrap();
     assert_eq!(arena.statistics().misses, 2);
-    second.write::<u8>().unwrap().fill(2);
+    second.wait_write::<u8>().unwrap().fill(2);
     gate.set_signaled_value(1).unwrap();
-    transfers.batch().unwrap().run().unwrap();
-    assert!(second.read::<u8>().unwrap().iter().all(|byte| *byte == 2));
+    transfers.batch().unwrap().commit_and_wait().unwrap();
+    assert!(
+        second
+            .wait_read::<u8>()
+            .unwrap()
+            .iter()
+            .all(|byte| *byte == 2)
+    );
     // Token after token in the same place, once the one before is done.
     for _ in 0..20 {
         let start = std::time::Instant::now();
@@ -34,7 +40,9 @@ fn an_arena_uses_its_place_again_once_the_gpu_is_done() {
             assert!(start.elapsed() < LONG, "{:?}", arena.statistics());
         }
         let scratch = arena.allocate(200 * KIB).unwrap();
-        transfers.fill(&scratch, 0..scratch.len(), 3u8).unwrap();
+        transfers
+            .fill_and_wait(&scratch, 0..scratch.len(), 3u8)
+            .unwrap();
     }
     assert_eq!(arena.statistics().misses, 2);
     drop(second);
@@ -72,7 +80,7 @@ fn an_arena_ends_at_its_limit_and_at_the_budget() {
     let outliving = arena.allocate(KIB).unwrap();
     drop((arena, memory));
     let transfers = transfers();
-    transfers.fill(&outliving, 0..KIB, 4u8).unwrap();
+    transfers.fill_and_wait(&outliving, 0..KIB, 4u8).unwrap();
     assert_eq!(contents(&transfers, &outliving), [4; KIB]);
 }
 
@@ -95,7 +103,7 @@ fn a_residency_set_has_its_buffers() {
     set.request(Duration::from_secs(1)).unwrap();
     queue.add_residency_set(&set).unwrap();
     let transfers = memory().transfer_queue(&queue).unwrap();
-    transfers.fill(&weights, 0..4, 1u8).unwrap();
+    transfers.fill_and_wait(&weights, 0..4, 1u8).unwrap();
     queue.remove_residency_set(&set).unwrap();
     set.end().unwrap();
     set.remove(&weights).unwrap();
@@ -125,13 +133,15 @@ fn across(expected: TransferKind) {
             let bytes = pattern(length, mode as u32 * 3 + other_mode as u32);
             let here = buffer(length, mode);
             let there = other.new_buffer(length, other_mode).unwrap();
-            theirs.upload(&bytes, &there, 0).unwrap();
-            transfers.copy(&there, 1, &here, 2, length - 2).unwrap();
+            theirs.upload_and_wait(&bytes, &there, 0).unwrap();
+            transfers
+                .copy_and_wait(&there, 1, &here, 2, length - 2)
+                .unwrap();
             assert!(
                 contents(&transfers, &here)[2..] == bytes[1..length - 1],
                 "{mode:?} {other_mode:?}"
             );
-            transfers.fill(&here, 0..5, 0u8).unwrap();
+            transfers.fill_and_wait(&here, 0..5, 0u8).unwrap();
             transfers
                 .copy_async(&here, 0, &there, 4, 100)
                 .unwrap()
@@ -159,7 +169,7 @@ fn across(expected: TransferKind) {
         "still used",
     );
     gate.set_signaled_value(1).unwrap();
-    there.read::<u8>().unwrap();
+    there.wait_read::<u8>().unwrap();
 }
 
 #[test]

@@ -51,17 +51,25 @@ impl Later {
         assert!(matches!(polled, Err(Error::Timeout(_))), "{polled:?}");
         // A guard and the wait for one.
         let buffer_of = "the buffer of 64 bytes is used by work that comes after";
-        assert_error(shared.read::<u8>().map(drop), deadlock, buffer_of);
-        assert_error(shared.write::<u8>().map(drop), deadlock, buffer_of);
+        assert_error(shared.wait_read::<u8>().map(drop), deadlock, buffer_of);
+        assert_error(shared.wait_write::<u8>().map(drop), deadlock, buffer_of);
         assert_error(shared.wait_until_idle(Some(LONG)), deadlock, buffer_of);
         // Synchronous transfers, by the CPU and by the GPU.
         let own = buffer(16, StorageMode::Shared);
         let hidden = buffer(16, StorageMode::Private);
-        own.write::<u8>().unwrap().fill(0);
-        assert_error(transfers.upload(&[1u8; 16], &own, 0), deadlock, never);
-        assert_error(transfers.fill(&hidden, 0..16, 1u8), deadlock, never);
+        own.wait_write::<u8>().unwrap().fill(0);
+        assert_error(
+            transfers.upload_and_wait(&[1u8; 16], &own, 0),
+            deadlock,
+            never,
+        );
+        assert_error(
+            transfers.fill_and_wait(&hidden, 0..16, 1u8),
+            deadlock,
+            never,
+        );
         // They left the buffers as they were, and free.
-        assert_eq!(*own.write::<u8>().unwrap(), [0; 16]);
+        assert_eq!(*own.wait_write::<u8>().unwrap(), [0; 16]);
         self
     }
 
@@ -69,7 +77,7 @@ impl Later {
     fn check(self) {
         self.fill.wait().unwrap();
         assert_eq!(self.download.wait().unwrap(), [7; 64]);
-        assert_eq!(*self.shared.read::<u8>().unwrap(), [7; 64]);
+        assert_eq!(*self.shared.wait_read::<u8>().unwrap(), [7; 64]);
     }
 }
 
@@ -171,7 +179,7 @@ fn an_owner_that_the_program_drops_may_wait() {
         let filled = queue.fill_async(&target, 0..16, 5u8).unwrap();
         sender.send(filled.wait()).unwrap();
     });
-    transfers.fill(&owned, 0..16, 3u8).unwrap();
+    transfers.fill_and_wait(&owned, 0..16, 3u8).unwrap();
     drop(owned);
     receiver.recv().unwrap().unwrap();
 }
@@ -184,8 +192,8 @@ fn other_queues_and_what_is_done_may_be_waited_for() {
     let (sender, receiver) = mpsc::channel();
     let function = move || {
         earlier.wait().unwrap();
-        assert_eq!(*target.read::<u8>().unwrap(), [3; 16]);
-        there.fill(&target, 0..16, 4u8).unwrap();
+        assert_eq!(*target.wait_read::<u8>().unwrap(), [3; 16]);
+        there.fill_and_wait(&target, 0..16, 4u8).unwrap();
         let values = there.download_async::<u8>(&target, 0, 16).unwrap();
         sender.send(values.wait().unwrap()).unwrap();
     };

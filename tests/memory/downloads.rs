@@ -18,7 +18,7 @@ const LENGTH: usize = 10_000;
 fn filled() -> (TransferQueue, Buffer, Vec<u8>) {
     let (transfers, source) = (transfers(), buffer(LENGTH, StorageMode::Private));
     let bytes = pattern(LENGTH, 1);
-    transfers.upload(&bytes, &source, 0).unwrap();
+    transfers.upload_and_wait(&bytes, &source, 0).unwrap();
     (transfers, source, bytes)
 }
 
@@ -99,9 +99,7 @@ fn a_download_calls_back_before_and_after_its_end() {
     assert!(values.unwrap() == bytes);
     assert_ne!(thread, thread::current().id());
 
-    let mut download = transfers
-        .download_into::<u8, _>(&source, 0, vec![0; 8])
-        .unwrap();
+    let mut download = transfers.download_into(&source, 0, vec![0u8; 8]).unwrap();
     while !download.is_completed() {
         thread::yield_now();
     }
@@ -111,9 +109,7 @@ fn a_download_calls_back_before_and_after_its_end() {
     assert_eq!(thread, thread::current().id());
     // A panic of a handler on Metal's thread ends there.
     let gate = hold(transfers.command_queue());
-    download = transfers
-        .download_into::<u8, _>(&source, 0, vec![0; 8])
-        .unwrap();
+    download = transfers.download_into(&source, 0, vec![0u8; 8]).unwrap();
     download.on_completed(|_| panic!("expected: the test's handler panics"));
     gate.set_signaled_value(1).unwrap();
     assert_eq!(
@@ -130,7 +126,7 @@ fn a_download_calls_back_before_and_after_its_end() {
 fn typed_values_of_any_owner_come_back() {
     let (transfers, target) = (transfers(), buffer(64, StorageMode::Private));
     let values = [1.5f32, -2.0, 1e30];
-    transfers.upload(&values, &target, 3).unwrap();
+    transfers.upload_and_wait(&values, &target, 3).unwrap();
     assert_eq!(
         transfers
             .download_async::<f32>(&target, 3, 3)
@@ -140,18 +136,12 @@ fn typed_values_of_any_owner_come_back() {
         values
     );
     let boxed: Box<[f32]> = Box::new([0.0; 2]);
-    let download = transfers
-        .download_into::<f32, _>(&target, 7, boxed)
-        .unwrap();
+    let download = transfers.download_into(&target, 7, boxed).unwrap();
     assert_eq!(*download.wait().unwrap(), values[1..]);
     // An array lies in the owner itself.
-    let download = transfers
-        .download_into::<f32, _>(&target, 3, [0.0f32; 3])
-        .unwrap();
+    let download = transfers.download_into(&target, 3, [0.0f32; 3]).unwrap();
     assert_eq!(download.wait().unwrap(), values);
-    transfers
-        .upload_async::<u16, _>([1u16, 2, 3, 4], &target, 0)
-        .unwrap();
+    transfers.upload_async([1u16, 2, 3, 4], &target, 0).unwrap();
     let download = transfers.download_async::<u64>(&target, 0, 1).unwrap();
     assert_eq!(download.wait().unwrap(), [0x0004_0003_0002_0001]);
 }
@@ -163,7 +153,7 @@ fn a_leaked_or_dropped_download_harms_nobody() {
     std::mem::forget(transfers.download_async::<u8>(&source, 0, LENGTH).unwrap());
     drop(transfers.download_async::<u8>(&source, 0, LENGTH).unwrap());
     let room = vec![0u8; LENGTH];
-    std::mem::forget(transfers.download_into::<u8, _>(&source, 0, room).unwrap());
+    std::mem::forget(transfers.download_into(&source, 0, room).unwrap());
     let last = transfers.download_async::<u8>(&source, 0, LENGTH).unwrap();
     gate.set_signaled_value(1).unwrap();
     assert!(last.wait().unwrap() == bytes);
@@ -292,4 +282,41 @@ fn five_hundred_pending_transfers_are_not_waited_for() {
             .map(|number| number as u8)
             .eq(contents(&transfers, &target))
     );
+}
+
+#[test]
+fn transfers_with_a_timeout_go_on_after_it() {
+    let transfers = transfers();
+    let (source, target) = (
+        buffer(8, StorageMode::Private),
+        buffer(8, StorageMode::Private),
+    );
+    let timeout = |error: &Error| matches!(error, Error::Timeout(_));
+    let gate = hold(transfers.command_queue());
+    let mut room = [9u8; 8];
+    let late = "has not completed";
+    assert_error(
+        transfers.upload_timeout(&[1u8; 8], &source, 0, SHORT),
+        timeout,
+        late,
+    );
+    assert_error(
+        transfers.fill_timeout(&source, 0..4, 2u8, SHORT),
+        timeout,
+        late,
+    );
+    let copied = transfers.copy_timeout(&source, 2, &target, 0, 4, SHORT);
+    assert_error(copied, timeout, late);
+    assert_error(
+        transfers.download_timeout(&target, 0, &mut room, SHORT),
+        timeout,
+        late,
+    );
+    assert_eq!(room, [9; 8]);
+    gate.set_signaled_value(1).unwrap();
+    // All of it has happened, in its order.
+    transfers
+        .download_timeout(&target, 0, &mut room[..4], LONG)
+        .unwrap();
+    assert_eq!(room, [2, 2, 1, 1, 9, 9, 9, 9]);
 }

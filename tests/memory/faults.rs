@@ -43,7 +43,7 @@ fn a_transfer_without_memory_is_an_error_and_the_next_one_works() {
         || {
             let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
             let values = pattern(LENGTH, 1);
-            transfers.fill(&target, 0..LENGTH, 0u8).unwrap();
+            transfers.fill_and_wait(&target, 0..LENGTH, 0u8).unwrap();
             // Each allocation in turn fails, for as long as there is one more.
             for nth in 1..6 {
                 transfers.memory().trim(Duration::ZERO);
@@ -71,19 +71,19 @@ fn a_failed_transfer_is_an_error_wherever_one_asks() {
         || {
             let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
             let values = pattern(LENGTH, 1);
-            transfers.upload(&values, &target, 0).unwrap();
+            transfers.upload_and_wait(&values, &target, 0).unwrap();
             let fail = || faults::fail_command_buffer(1, OUT_OF_MEMORY);
-            let mut room = vec![0; LENGTH];
+            let mut room = vec![0u8; LENGTH];
 
             fail();
             assert_error(
-                transfers.upload(&vec![0u8; LENGTH], &target, 0),
+                transfers.upload_and_wait(&vec![0u8; LENGTH], &target, 0),
                 failed,
                 "the GPU failed",
             );
             fail();
             assert_error(
-                transfers.download(&target, 0, &mut room),
+                transfers.download_and_wait(&target, 0, &mut room),
                 failed,
                 "the GPU failed",
             );
@@ -102,7 +102,7 @@ fn a_failed_transfer_is_an_error_wherever_one_asks() {
             assert_error(download.wait(), failed, "the GPU failed");
             fail();
             let (sender, receiver) = mpsc::channel();
-            let download = transfers.download_into::<u8, _>(&target, 0, room).unwrap();
+            let download = transfers.download_into(&target, 0, room).unwrap();
             download.on_completed(move |values| sender.send(values).unwrap());
             assert_error(
                 receiver.recv_timeout(LONG).unwrap(),
@@ -122,7 +122,7 @@ fn a_failure_before_a_host_function_hangs_nobody() {
         "faults::a_failure_before_a_host_function_hangs_nobody",
         || {
             let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Shared));
-            transfers.fill(&target, 0..LENGTH, 1u8).unwrap();
+            transfers.fill_and_wait(&target, 0..LENGTH, 1u8).unwrap();
             faults::fail_command_buffer(1, OUT_OF_MEMORY);
             let (sender, receiver) = mpsc::channel();
             let called = transfers
@@ -144,9 +144,9 @@ fn a_lost_device_ends_transfers_with_errors() {
     in_child("faults::a_lost_device_ends_transfers_with_errors", || {
         let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
         let values = pattern(LENGTH, 1);
-        transfers.upload(&values, &target, 0).unwrap();
+        transfers.upload_and_wait(&values, &target, 0).unwrap();
         faults::lose_device(1);
-        assert!(transfers.upload(&values, &target, 0).is_err());
+        assert!(transfers.upload_and_wait(&values, &target, 0).is_err());
         for _ in 0..3 {
             let ended = transfers
                 .fill_async(&target, 0..4, 1u8)

@@ -12,7 +12,7 @@ use crate::*;
 fn transfer_everything(transfers: &TransferQueue, buffers: &[Buffer], values: &[u8]) {
     let length = values.len();
     for target in buffers {
-        transfers.upload(values, target, 1).unwrap();
+        transfers.upload_and_wait(values, target, 1).unwrap();
         transfers.upload_async(values.to_vec(), target, 2).unwrap();
         transfers.upload_staged(values, target, 3).unwrap();
         transfers.fill_async(target, 0..4, 7u8).unwrap();
@@ -29,7 +29,7 @@ fn transfer_everything(transfers: &TransferQueue, buffers: &[Buffer], values: &[
         download.wait().unwrap();
         transfers.command_queue().call_host_function(|| {}).unwrap();
     }
-    transfers.batch().unwrap().run().unwrap();
+    transfers.batch().unwrap().commit_and_wait().unwrap();
 }
 
 fn buffers(length: usize) -> Vec<Buffer> {
@@ -66,7 +66,7 @@ fn transfers_leave_nothing_behind() {
 fn transfer_one_by_one(transfers: &TransferQueue, buffers: &[Buffer], values: &[u8]) {
     let length = values.len();
     for target in buffers {
-        transfers.upload(values, target, 1).unwrap();
+        transfers.upload_and_wait(values, target, 1).unwrap();
         let staged = transfers.upload_staged(values, target, 3).unwrap();
         staged.wait().unwrap();
         let owned = transfers.upload_async(values.to_vec(), target, 2).unwrap();
@@ -76,7 +76,7 @@ fn transfer_one_by_one(transfers: &TransferQueue, buffers: &[Buffer], values: &[
         let called = transfers.command_queue().call_host_function(|| {});
         called.unwrap().wait().unwrap();
         // The staging of a download comes back after its values.
-        transfers.batch().unwrap().run().unwrap();
+        transfers.batch().unwrap().commit_and_wait().unwrap();
     }
 }
 

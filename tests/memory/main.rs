@@ -58,7 +58,7 @@ fn buffer(length: usize, mode: StorageMode) -> Buffer {
 /// The whole buffer, whatever its mode.
 fn contents(transfers: &TransferQueue, buffer: &Buffer) -> Vec<u8> {
     let mut bytes = vec![0; buffer.len()];
-    transfers.download(buffer, 0, &mut bytes).unwrap();
+    transfers.download_and_wait(buffer, 0, &mut bytes).unwrap();
     bytes
 }
 

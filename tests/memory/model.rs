@@ -35,7 +35,7 @@ impl Rig {
             for mode in MODES {
                 let bytes = pattern(length, number as u32);
                 let made = buffer(length, mode);
-                rig.transfers.upload(&bytes, &made, 0).unwrap();
+                rig.transfers.upload_and_wait(&bytes, &made, 0).unwrap();
                 rig.buffers.push(made);
                 rig.model.bytes.push(bytes);
             }
@@ -72,7 +72,7 @@ impl Rig {
         for ((step, upload), (room, _)) in steps.iter().zip(&uploads).zip(&mut downloads) {
             self.add_borrowed(&mut batch, *step, upload, room);
         }
-        batch.run().unwrap();
+        batch.commit_and_wait().unwrap();
         for ((room, expected), step) in downloads.iter().zip(steps) {
             assert_eq!(room, expected, "{step:?}");
         }
@@ -105,7 +105,7 @@ impl Rig {
                     }
                     Host::Shared | Host::Staged => {
                         let room = self.model.fresh(length);
-                        batch.download_into::<u8, _>(&self.buffers[b], start, room)
+                        batch.download_into(&self.buffers[b], start, room)
                     }
                 };
                 self.downloads.push((download.unwrap(), expected));
@@ -121,8 +121,7 @@ impl Rig {
                 let rectangle = self.model.rectangle(b, offset, rows);
                 let (room, expected) = self.model.run(step, &upload);
                 let pitch = host_pitch(rectangle);
-                let download =
-                    batch.download_2d_into::<u8, _>(&self.buffers[b], rectangle, room, pitch);
+                let download = batch.download_2d_into(&self.buffers[b], rectangle, room, pitch);
                 self.downloads.push((download.unwrap(), expected));
             }
             _ => self.add_between_buffers(batch, step),
@@ -217,7 +216,7 @@ impl Rig {
             assert_eq!(contents(&self.transfers, buffer), *model, "buffer {number}");
             if buffer.storage_mode() != StorageMode::Private {
                 assert_eq!(
-                    *buffer.read::<u8>().unwrap(),
+                    *buffer.wait_read::<u8>().unwrap(),
                     **model,
                     "buffer {number}, its contents"
                 );
@@ -264,8 +263,8 @@ fn every_offset_and_length_around_words() {
                 let mut expected = before.clone();
                 expected[offset..offset + length].copy_from_slice(&values);
 
-                transfers.upload(&before, &target, 0).unwrap();
-                transfers.upload(&values, &target, offset).unwrap();
+                transfers.upload_and_wait(&before, &target, 0).unwrap();
+                transfers.upload_and_wait(&values, &target, offset).unwrap();
                 assert_eq!(
                     contents(&transfers, &target),
                     expected,
@@ -299,17 +298,19 @@ fn large_transfers_of_any_alignment() {
         let target = buffer(LENGTH + 16, mode);
         for (host, offset) in [(0, 0), (1, 0), (3, 5), (0, 2)] {
             let source = &values[host..host + LENGTH];
-            transfers.upload(source, &target, offset).unwrap();
+            transfers.upload_and_wait(source, &target, offset).unwrap();
             let mut back = vec![0; LENGTH + 16];
             transfers
-                .download(&target, offset, &mut back[host..host + LENGTH])
+                .download_and_wait(&target, offset, &mut back[host..host + LENGTH])
                 .unwrap();
             assert!(
                 back[host..host + LENGTH] == *source,
                 "{mode:?} {host} {offset}"
             );
 
-            transfers.fill(&target, 0..LENGTH + 16, 0u8).unwrap();
+            transfers
+                .fill_and_wait(&target, 0..LENGTH + 16, 0u8)
+                .unwrap();
             transfers
                 .upload_async(source.to_vec(), &target, offset)
                 .unwrap();

@@ -123,7 +123,10 @@ impl Rig {
         let buffers: Vec<Buffer> = modes.map(|mode| buffer(BYTES, mode)).collect();
         let model: Vec<Vec<u32>> = (0..BUFFERS as u32).map(numbers).collect();
         for (buffer, numbers) in buffers.iter().zip(&model) {
-            lanes[0].transfers.upload(numbers, buffer, 0).unwrap();
+            lanes[0]
+                .transfers
+                .upload_and_wait(numbers, buffer, 0)
+                .unwrap();
         }
         Rig {
             lanes,
@@ -275,15 +278,17 @@ impl Rig {
             Step::UploadNow(b) => {
                 self.model[b] = self.fresh();
                 transfers
-                    .upload(&self.model[b], &self.buffers[b], 0)
+                    .upload_and_wait(&self.model[b], &self.buffers[b], 0)
                     .unwrap();
             }
             Step::Look(b) => {
                 let mut seen = vec![0u32; COUNT];
-                transfers.download(&self.buffers[b], 0, &mut seen).unwrap();
+                transfers
+                    .download_and_wait(&self.buffers[b], 0, &mut seen)
+                    .unwrap();
                 assert_eq!(seen, self.model[b]);
                 if self.buffers[b].storage_mode() != StorageMode::Private {
-                    assert_eq!(*self.buffers[b].read::<u32>().unwrap(), *self.model[b]);
+                    assert_eq!(*self.buffers[b].wait_read::<u32>().unwrap(), *self.model[b]);
                 }
             }
             Step::HostFunction => self.host_function(lane),
@@ -323,7 +328,7 @@ impl Rig {
             let mut seen = vec![0u32; COUNT];
             self.lanes[0]
                 .transfers
-                .download(&self.buffers[b], 0, &mut seen)
+                .download_and_wait(&self.buffers[b], 0, &mut seen)
                 .unwrap();
             assert_eq!(seen, self.model[b], "buffer {b}");
         }

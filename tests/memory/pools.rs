@@ -47,10 +47,16 @@ fn a_buffer_in_flight_is_nobody_elses() {
     // The fill is still to come: it must not hit the next user of the memory.
     let second = memory.allocate(4 * KIB, StorageMode::Shared).unwrap();
     assert_eq!(memory.statistics().buffers.misses, 2);
-    second.write::<u8>().unwrap().fill(2);
+    second.wait_write::<u8>().unwrap().fill(2);
     gate.set_signaled_value(1).unwrap();
-    transfers.batch().unwrap().run().unwrap();
-    assert!(second.read::<u8>().unwrap().iter().all(|byte| *byte == 2));
+    transfers.batch().unwrap().commit_and_wait().unwrap();
+    assert!(
+        second
+            .wait_read::<u8>()
+            .unwrap()
+            .iter()
+            .all(|byte| *byte == 2)
+    );
     // It has come home by now, or will soon.
     let start = std::time::Instant::now();
     while memory.statistics().buffers.objects_kept == 0 {
@@ -65,16 +71,16 @@ fn a_pooled_buffer_forgets_who_used_it() {
     let memory = memory();
     let first = memory.allocate(KIB, StorageMode::Shared).unwrap();
     // A leaked guard: the buffer is refused to everybody, for as long as it lives.
-    std::mem::forget(first.write::<u8>().unwrap());
+    std::mem::forget(first.wait_write::<u8>().unwrap());
     assert_error(
-        first.read::<u8>(),
+        first.wait_read::<u8>(),
         |e| matches!(e, Error::InUse(_)),
         "being written",
     );
     drop(first);
     let second = memory.allocate(KIB, StorageMode::Shared).unwrap();
     assert_eq!(memory.statistics().buffers.hits, 1);
-    second.write::<u8>().unwrap().fill(1);
+    second.wait_write::<u8>().unwrap().fill(1);
 }
 
 #[test]
@@ -101,7 +107,9 @@ fn beyond_the_budget_there_is_an_error_and_what_is_kept_goes_first() {
     // Staging counts, too: these go by way of another memory.
     let transfers = transfers();
     for buffer in &several {
-        transfers.fill(buffer, 0..buffer.len(), 3u8).unwrap();
+        transfers
+            .fill_and_wait(buffer, 0..buffer.len(), 3u8)
+            .unwrap();
     }
     assert!(contents(&transfers, &several[8]) == vec![3; 100 * KIB]);
 }
@@ -153,7 +161,7 @@ fn idle_memory_goes_back_by_itself() {
     // Whoever uses the memory next finds it trimmed, at the latest.
     loop {
         std::thread::sleep(SHORT);
-        transfers.fill(&target, 0..4, 0u8).unwrap();
+        transfers.fill_and_wait(&target, 0..4, 0u8).unwrap();
         let statistics = memory.statistics();
         if statistics.buffers.bytes_kept == 0 && statistics.staging.bytes_kept == 0 {
             break;
@@ -170,7 +178,7 @@ fn queues_come_back() {
     drop(first);
     let transfers = memory.new_transfer_queue().unwrap();
     gate.set_signaled_value(1).unwrap();
-    transfers.batch().unwrap().run().unwrap();
+    transfers.batch().unwrap().commit_and_wait().unwrap();
     drop(transfers);
     // Command buffers hold their queue until they have completed.
     let start = std::time::Instant::now();
@@ -203,7 +211,7 @@ fn buffers_outlive_their_memory() {
     let memory = memory();
     let kept = memory.allocate(KIB, StorageMode::Shared).unwrap();
     drop(memory);
-    kept.write::<u8>().unwrap().fill(4);
+    kept.wait_write::<u8>().unwrap().fill(4);
     let transfers = transfers();
     assert_eq!(contents(&transfers, &kept), [4; KIB]);
     drop(kept);
@@ -217,15 +225,19 @@ fn statistics_count_what_was_moved() {
         buffer(1000, StorageMode::Shared),
         buffer(1000, StorageMode::Private),
     );
-    transfers.upload(&[1u8; 1000], &private, 0).unwrap();
-    transfers.upload(&[1u8; 10], &shared, 0).unwrap();
-    transfers.copy(&private, 0, &shared, 100, 400).unwrap();
+    transfers
+        .upload_and_wait(&[1u8; 1000], &private, 0)
+        .unwrap();
+    transfers.upload_and_wait(&[1u8; 10], &shared, 0).unwrap();
+    transfers
+        .copy_and_wait(&private, 0, &shared, 100, 400)
+        .unwrap();
     transfers
         .download_async::<u8>(&private, 0, 500)
         .unwrap()
         .wait()
         .unwrap();
-    transfers.fill(&private, 0..8, 0u8).unwrap();
+    transfers.fill_and_wait(&private, 0..8, 0u8).unwrap();
     let statistics = transfers.memory().statistics();
     for (kind, count, bytes) in [
         (TransferKind::HostToPrivate, 1, 1000),

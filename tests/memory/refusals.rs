@@ -14,7 +14,7 @@ fn what_reaches_out_is_refused_and_nothing_is_touched() {
     for mode in MODES {
         let target = buffer(LENGTH, mode);
         let bytes = pattern(LENGTH, 1);
-        transfers.upload(&bytes, &target, 0).unwrap();
+        transfers.upload_and_wait(&bytes, &target, 0).unwrap();
         let out_of_range = |e: &Error| matches!(e, Error::OutOfRange(_));
         let one_more = vec![0u8; LENGTH + 1];
         let mut room = one_more.clone();
@@ -22,7 +22,7 @@ fn what_reaches_out_is_refused_and_nothing_is_touched() {
             let values = &one_more[..length];
             let says = "reach out of a buffer";
             assert_error(
-                transfers.upload(values, &target, offset),
+                transfers.upload_and_wait(values, &target, offset),
                 out_of_range,
                 says,
             );
@@ -37,7 +37,7 @@ fn what_reaches_out_is_refused_and_nothing_is_touched() {
                 says,
             );
             assert_error(
-                transfers.download(&target, offset, &mut room[..length]),
+                transfers.download_and_wait(&target, offset, &mut room[..length]),
                 out_of_range,
                 says,
             );
@@ -47,13 +47,13 @@ fn what_reaches_out_is_refused_and_nothing_is_touched() {
                 says,
             );
             assert_error(
-                transfers.download_into::<u8, _>(&target, offset, values.to_vec()),
+                transfers.download_into(&target, offset, values.to_vec()),
                 out_of_range,
                 says,
             );
             let other = buffer(2 * LENGTH, StorageMode::Private);
             assert_error(
-                transfers.copy(&target, offset, &other, 0, length),
+                transfers.copy_and_wait(&target, offset, &other, 0, length),
                 out_of_range,
                 says,
             );
@@ -63,12 +63,16 @@ fn what_reaches_out_is_refused_and_nothing_is_touched() {
                 says,
             );
             let range = offset.min(LENGTH)..offset.saturating_add(length);
-            assert_error(transfers.fill(&target, range, 1u8), out_of_range, says);
+            assert_error(
+                transfers.fill_and_wait(&target, range, 1u8),
+                out_of_range,
+                says,
+            );
         }
         #[allow(clippy::reversed_empty_ranges)]
         let reversed = 9..3;
         assert_error(
-            transfers.fill(&target, reversed, 1u8),
+            transfers.fill_and_wait(&target, reversed, 1u8),
             out_of_range,
             "ends before it begins",
         );
@@ -86,7 +90,7 @@ fn what_reaches_out_is_refused_and_nothing_is_touched() {
 fn rows_are_checked_on_both_sides() {
     let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
     let bytes = pattern(LENGTH, 1);
-    transfers.upload(&bytes, &target, 0).unwrap();
+    transfers.upload_and_wait(&bytes, &target, 0).unwrap();
     let rectangle = |offset, pitch, width, height| Rectangle {
         offset,
         pitch,
@@ -97,23 +101,23 @@ fn rows_are_checked_on_both_sides() {
     // Host memory with one byte too little for ten rows, seven apart.
     let short = vec![0u8; 9 * 7 + 4];
     assert_error(
-        transfers.upload_2d(&short, 7, &target, rows),
+        transfers.upload_2d_and_wait(&short, 7, &target, rows),
         |e| matches!(e, Error::OutOfRange(_)),
         "reach out of host memory of 67 bytes",
     );
     assert_error(
-        transfers.download_2d(&target, rows, &mut short.clone(), 7),
+        transfers.download_2d_and_wait(&target, rows, &mut short.clone(), 7),
         |e| matches!(e, Error::OutOfRange(_)),
         "reach out of host memory",
     );
     assert_error(
-        transfers.upload_2d(&bytes, 4, &target, rows),
+        transfers.upload_2d_and_wait(&bytes, 4, &target, rows),
         |e| matches!(e, Error::InvalidArgument(_)),
         "cannot begin every 4 bytes",
     );
     for outside in [rectangle(6, 10, 5, 10), rectangle(0, usize::MAX / 2, 1, 4)] {
         assert_error(
-            transfers.fill_2d(&target, outside, 1u8),
+            transfers.fill_2d_and_wait(&target, outside, 1u8),
             |e| matches!(e, Error::OutOfRange(_)),
             "reach out of a buffer of 100 bytes",
         );
@@ -125,10 +129,10 @@ fn rows_are_checked_on_both_sides() {
 fn overlaps_and_torn_patterns_are_refused() {
     let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Shared));
     let bytes = pattern(LENGTH, 1);
-    transfers.upload(&bytes, &target, 0).unwrap();
+    transfers.upload_and_wait(&bytes, &target, 0).unwrap();
     let invalid = |e: &Error| matches!(e, Error::InvalidArgument(_));
     assert_error(
-        transfers.copy(&target, 0, &target, 9, 10),
+        transfers.copy_and_wait(&target, 0, &target, 9, 10),
         invalid,
         "overlap",
     );
@@ -138,11 +142,13 @@ fn overlaps_and_torn_patterns_are_refused() {
         "overlap",
     );
     assert_error(
-        transfers.fill(&target, 0..10, 1u32),
+        transfers.fill_and_wait(&target, 0..10, 1u32),
         |e| matches!(e, Error::Misaligned(_)),
         "not a multiple of 4",
     );
-    transfers.copy(&target, 0, &target, 10, 10).unwrap();
+    transfers
+        .copy_and_wait(&target, 0, &target, 10, 10)
+        .unwrap();
     let mut expected = bytes.clone();
     expected.copy_within(0..10, 10);
     assert_eq!(contents(&transfers, &target), expected);
@@ -152,18 +158,20 @@ fn overlaps_and_torn_patterns_are_refused() {
 fn nothing_to_copy_is_no_error() {
     let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
     let none: [u64; 0] = [];
-    transfers.upload(&none, &target, LENGTH).unwrap();
+    transfers.upload_and_wait(&none, &target, LENGTH).unwrap();
     transfers
         .upload_async(Vec::<u8>::new(), &target, 0)
         .unwrap()
         .wait()
         .unwrap();
-    transfers.download(&target, 0, &mut [0u32; 0]).unwrap();
+    transfers
+        .download_and_wait(&target, 0, &mut [0u32; 0])
+        .unwrap();
     let empty = transfers.download_async::<f32>(&target, LENGTH, 0).unwrap();
     assert!(empty.wait().unwrap().is_empty());
-    transfers.copy(&target, 0, &target, 0, 0).unwrap();
-    transfers.fill(&target, 7..7, 1u32).unwrap();
-    transfers.batch().unwrap().run().unwrap();
+    transfers.copy_and_wait(&target, 0, &target, 0, 0).unwrap();
+    transfers.fill_and_wait(&target, 7..7, 1u32).unwrap();
+    transfers.batch().unwrap().commit_and_wait().unwrap();
     transfers.batch().unwrap().commit().unwrap().wait().unwrap();
 }
 
@@ -173,8 +181,12 @@ fn guards_and_transfers_keep_apart() {
     let values = vec![1u8; LENGTH];
     let in_use = |e: &Error| matches!(e, Error::InUse(_));
     {
-        let reader = target.read::<u8>().unwrap();
-        assert_error(transfers.upload(&values, &target, 0), in_use, "being read");
+        let reader = target.wait_read::<u8>().unwrap();
+        assert_error(
+            transfers.upload_and_wait(&values, &target, 0),
+            in_use,
+            "being read",
+        );
         assert_error(
             transfers.upload_async(values.clone(), &target, 0),
             in_use,
@@ -187,7 +199,7 @@ fn guards_and_transfers_keep_apart() {
         );
         // From a guard of the buffer itself, too.
         assert_error(
-            transfers.upload(&reader[..50], &target, 50),
+            transfers.upload_and_wait(&reader[..50], &target, 50),
             in_use,
             "being read",
         );
@@ -201,7 +213,7 @@ fn guards_and_transfers_keep_apart() {
         );
     }
     {
-        let mut writer = target.write::<u8>().unwrap();
+        let mut writer = target.wait_write::<u8>().unwrap();
         writer.fill(3);
         assert_error(
             transfers.download_async::<u8>(&target, 0, 4),
@@ -210,7 +222,7 @@ fn guards_and_transfers_keep_apart() {
         );
         let other = buffer(LENGTH, StorageMode::Private);
         assert_error(
-            transfers.copy(&target, 0, &other, 0, 4),
+            transfers.copy_and_wait(&target, 0, &other, 0, 4),
             in_use,
             "being written",
         );
@@ -218,9 +230,9 @@ fn guards_and_transfers_keep_apart() {
     // On record: refused. Running: waited for.
     let mut batch = transfers.batch().unwrap();
     batch.upload_owned(values.clone(), &target, 0).unwrap();
-    assert_error(target.read::<u8>(), in_use, "not committed");
+    assert_error(target.wait_read::<u8>(), in_use, "not committed");
     drop(batch);
-    assert_eq!(*target.read::<u8>().unwrap(), [3; LENGTH]);
+    assert_eq!(*target.wait_read::<u8>().unwrap(), [3; LENGTH]);
     let gate = hold(transfers.command_queue());
     transfers.upload_async(values.clone(), &target, 0).unwrap();
     assert_error(
@@ -229,7 +241,7 @@ fn guards_and_transfers_keep_apart() {
         "still used",
     );
     gate.set_signaled_value(1).unwrap();
-    assert_eq!(*target.read::<u8>().unwrap(), *values);
+    assert_eq!(*target.wait_read::<u8>().unwrap(), *values);
 }
 
 #[test]
@@ -237,14 +249,14 @@ fn a_guard_waits_for_a_transfer_of_another_thread() {
     let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Shared));
     let gate = hold(transfers.command_queue());
     std::thread::scope(|scope| {
-        let uploaded = scope.spawn(|| transfers.upload(&[9u8; LENGTH], &target, 0));
+        let uploaded = scope.spawn(|| transfers.upload_and_wait(&[9u8; LENGTH], &target, 0));
         // The upload waits for the queue, so its buffer is in use.
         let start = std::time::Instant::now();
         while target.wait_until_idle(Some(Duration::ZERO)).is_ok() {
             assert!(start.elapsed() < LONG, "the upload has not begun");
         }
         gate.set_signaled_value(1).unwrap();
-        assert_eq!(*target.read::<u8>().unwrap(), [9; LENGTH]);
+        assert_eq!(*target.wait_read::<u8>().unwrap(), [9; LENGTH]);
         uploaded.join().unwrap().unwrap();
     });
 }
@@ -263,7 +275,7 @@ fn read_only_memory_is_read() {
     let (transfers, target) = (transfers(), buffer(16384, StorageMode::Private));
     let read_only = |e: &Error| matches!(e, Error::ReadOnly(_));
     assert_error(
-        transfers.upload(&[1u8], &source, 0),
+        transfers.upload_and_wait(&[1u8], &source, 0),
         read_only,
         "may only be read",
     );
@@ -273,11 +285,13 @@ fn read_only_memory_is_read() {
         "may only be read",
     );
     assert_error(
-        transfers.copy(&target, 0, &source, 0, 1),
+        transfers.copy_and_wait(&target, 0, &source, 0, 1),
         read_only,
         "may only be read",
     );
-    transfers.copy(&source, 0, &target, 0, 16384).unwrap();
+    transfers
+        .copy_and_wait(&source, 0, &target, 0, 16384)
+        .unwrap();
     assert!(contents(&transfers, &target) == [7; 16384]);
 }
 
@@ -295,7 +309,7 @@ fn a_mapped_file_ends_where_it_ends() {
     let (transfers, target) = (transfers(), buffer(2000, StorageMode::Private));
     let out_of_range = |e: &Error| matches!(e, Error::OutOfRange(_));
     assert_error(
-        transfers.copy(&source, 0, &target, 0, 1001),
+        transfers.copy_and_wait(&source, 0, &target, 0, 1001),
         out_of_range,
         "1000 bytes",
     );
@@ -304,7 +318,9 @@ fn a_mapped_file_ends_where_it_ends() {
         out_of_range,
         "1000 bytes",
     );
-    transfers.copy(&source, 1, &target, 3, 999).unwrap();
+    transfers
+        .copy_and_wait(&source, 1, &target, 3, 999)
+        .unwrap();
     assert!(contents(&transfers, &target)[3..1002] == [5; 999]);
 }
 
@@ -332,18 +348,18 @@ fn what_a_batch_refuses_uses_no_buffer() {
     assert_error(overlapping, |e| matches!(e, Error::InvalidArgument(_)), "");
     let partial = batch.fill(&a, 0..7, 1u32);
     assert_error(partial, |e| matches!(e, Error::Misaligned(_)), "");
-    let reader = b.read::<u8>().unwrap();
+    let reader = b.wait_read::<u8>().unwrap();
     let conflicting = batch.copy(&a, 0, &b, 0, 8);
     assert_error(conflicting, |e| matches!(e, Error::InUse(_)), "being read");
     drop(reader);
-    drop(a.write::<u8>().unwrap());
-    drop(b.write::<u8>().unwrap());
+    drop(a.wait_write::<u8>().unwrap());
+    drop(b.wait_write::<u8>().unwrap());
     // Refused once, added later.
     batch.copy(&a, 0, &b, 0, 8).unwrap();
     assert_error(
-        a.write::<u8>(),
+        a.wait_write::<u8>(),
         |e| matches!(e, Error::InUse(_)),
         "committed",
     );
-    batch.run().unwrap();
+    batch.commit_and_wait().unwrap();
 }

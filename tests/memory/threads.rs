@@ -29,11 +29,13 @@ fn sixty_four_threads_share_a_memory() {
 fn a_copy_of_the_calling_thread_is_whole_for_other_threads() {
     let transfers = memory().transfer_queue(&queue()).unwrap();
     let shared = buffer(LENGTH, StorageMode::Shared);
-    transfers.fill(&shared, 0..LENGTH, 0u8).unwrap();
+    transfers.fill_and_wait(&shared, 0..LENGTH, 0u8).unwrap();
     thread::scope(|scope| {
         scope.spawn(|| {
             for value in 0..200u8 {
-                transfers.upload(&vec![value; LENGTH], &shared, 0).unwrap();
+                transfers
+                    .upload_and_wait(&vec![value; LENGTH], &shared, 0)
+                    .unwrap();
             }
         });
         for _ in 0..200 {
@@ -57,8 +59,11 @@ fn a_copy_of_the_calling_thread_comes_before_what_is_committed_while_it_waits() 
             .call_host_function(move || gate.recv().unwrap_or_default())
             .unwrap();
         let download = thread::scope(|scope| {
-            let copies =
-                scope.spawn(|| transfers.upload(&vec![value; LENGTH], &shared, 0).unwrap());
+            let copies = scope.spawn(|| {
+                transfers
+                    .upload_and_wait(&vec![value; LENGTH], &shared, 0)
+                    .unwrap()
+            });
             thread::sleep(Duration::from_millis(20));
             assert!(!copies.is_finished());
             earlier.commit().unwrap();

@@ -118,7 +118,7 @@ impl Guarded {
 
     /// What is there now; fails where a byte around it has changed.
     pub fn read<T: bytemuck::Pod>(&self) -> Vec<T> {
-        let all = self.buffer.read::<u8>().expect("readable");
+        let all = self.buffer.wait_read::<u8>().expect("readable");
         let (before, rest) = all.split_at(GUARD);
         let (inner, after) = rest.split_at(self.bytes);
         assert!(

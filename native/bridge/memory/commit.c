@@ -64,7 +64,7 @@ static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, mtb_err
 {
     mtb_command_buffer *command_buffer = NULL;
     if (mtbi_record_plan(record, queue, error, function) == MTB_OK
-        && mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_FOREVER, error, function) == MTB_OK) {
+        && mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_ROOM_TIMEOUT, error, function) == MTB_OK) {
         /* The record keeps alive what is used. */
         command_buffer = mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error,
                                                   function);

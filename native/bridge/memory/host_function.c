@@ -65,7 +65,7 @@ mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_func
         .destructor = destructor,
         .queue = queue,
     };
-    if (mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_FOREVER, error, __func__))
+    if (mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_ROOM_TIMEOUT, error, __func__))
         return NULL;
     mtb_command_buffer *command_buffer =
         mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error, __func__);

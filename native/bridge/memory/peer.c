@@ -112,7 +112,7 @@ static mtb_status begin_crossing(mtbi_record *record, mtb_device *far, size_t si
     REQUIRE(mtbi_crossing_take(record->memory, far, size, &crossing, error, function));
     crossing->next = record->crossings;
     record->crossings = crossing;
-    crossing->command_buffer = mtb_command_buffer_create(crossing->queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, error);
+    crossing->command_buffer = mtb_command_buffer_create(crossing->queue, MTB_REFERENCES_RETAINED, MTB_ROOM_TIMEOUT, error);
     if (!crossing->command_buffer)
         return MTB_OUT_OF_MEMORY;
     crossing->command_buffer->earlier = command_buffer->earlier;

@@ -8,7 +8,7 @@ fn upload(transfers: &TransferQueue, buffer: &Buffer) -> Result<()> {
     let mut batch = transfers.batch()?;
     batch.upload(&values, buffer, 0)?;
     values[0] = 2.0;
-    batch.run()
+    batch.commit_and_wait()
 }
 
 fn main() {}

@@ -3,7 +3,7 @@
 use metal_bridge::{Buffer, Result};
 
 fn read(buffer: Buffer) -> Result<f32> {
-    let values = buffer.read::<f32>()?;
+    let values = buffer.wait_read::<f32>()?;
     drop(buffer);
     Ok(values[0])
 }

@@ -3,7 +3,7 @@
 use metal_bridge::{Buffer, Result};
 
 fn first(buffer: &Buffer) -> Result<&[f32]> {
-    let values: &[f32] = &*buffer.read::<f32>()?;
+    let values: &[f32] = &*buffer.wait_read::<f32>()?;
     Ok(values)
 }
 

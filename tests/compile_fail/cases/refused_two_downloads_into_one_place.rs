@@ -7,7 +7,7 @@ fn download(transfers: &TransferQueue, buffer: &Buffer, values: &mut [f32]) -> R
     let mut batch = transfers.batch()?;
     batch.download(buffer, 0, values)?;
     batch.download(buffer, 16, values)?;
-    batch.run()
+    batch.commit_and_wait()
 }
 
 fn main() {}

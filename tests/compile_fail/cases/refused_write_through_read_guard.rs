@@ -3,7 +3,7 @@
 use metal_bridge::{Buffer, Result};
 
 fn write(buffer: &Buffer) -> Result<()> {
-    let mut values = buffer.read::<f32>()?;
+    let mut values = buffer.wait_read::<f32>()?;
     values[0] = 1.0;
     Ok(())
 }

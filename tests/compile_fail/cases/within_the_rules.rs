@@ -25,7 +25,7 @@ fn transfer(transfers: &TransferQueue, buffer: &Buffer, values: Arc<[f32]>) -> R
     let mut batch = transfers.batch()?;
     batch.upload(&[1.0f32; 4], buffer, 0)?;
     batch.download(buffer, 0, &mut room)?;
-    batch.run()?;
+    batch.commit_and_wait()?;
     room[0] = 2.0;
     let mut batch = transfers.batch()?;
     // Borrowed for ever.

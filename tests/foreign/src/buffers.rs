@@ -67,7 +67,7 @@ impl Output {
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
         let all = self
             .buffer
-            .read::<u8>()
+            .wait_read::<u8>()
             .map_err(|error| error.to_string())?;
         let (before, rest) = all.split_at(GUARD);
         let (inner, after) = rest.split_at(self.bytes);

@@ -83,7 +83,7 @@ impl Launch {
                 Contents::Unwritten(length) => device.new_buffer(*length, StorageMode::Shared)?,
                 Contents::Zeros(length) => {
                     let buffer = device.new_buffer(*length, StorageMode::Shared)?;
-                    buffer.write::<u8>()?.fill(0);
+                    buffer.wait_write::<u8>()?.fill(0);
                     buffer
                 }
                 Contents::Written(bytes) => {
