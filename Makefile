@@ -24,7 +24,7 @@ BRIDGE = $(MAKE) -C native/bridge PREFIX="$(abspath $(PREFIX))" BUILD="$(PRODUCT
 ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 
 .PHONY: help demo test check lint doc native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
-        install-software-metal uninstall-software-metal shuffle fuzz soak foreign foreign-ggml foreign-mlx foreign-candle bench stress \
+        install-software-metal uninstall-software-metal shuffle fuzz soak foreign foreign-ggml foreign-mlx foreign-candle foreign-tinygrad foreign-naga bench stress \
         setup setup-check setup-software clean platforms \
         install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime
 
@@ -116,6 +116,14 @@ foreign-mlx: setup-check ## MLX's kernels through metal-cpp, compiled, executed 
 
 foreign-candle: setup-check ## candle's own host code and its tests, in Rust over objc2 (not in CI: some 5 minutes)
 	tests/foreign_candle/run "$(or $(BUILD),/tmp/metal-bridge-foreign-candle)"
+
+foreign-tinygrad: setup-check ## tinygrad's programs and its own tests, in Python over ctypes (not in CI: fetches packages, some 40 minutes)
+	@scripts/setup tinygrad
+	$(MAKE) -C tests/foreign_tinygrad run
+
+foreign-naga: setup-check ## WGSL as naga translates it, compared with Vulkan's results (not in CI: fetches packages, some 10 minutes)
+	@scripts/setup naga
+	$(MAKE) -C tests/foreign_naga run
 
 bench: setup ## the benchmark tables of docs/performance.md
 	cargo bench
