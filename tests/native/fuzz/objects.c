@@ -274,6 +274,7 @@ void make_commands(void)
     fault_if(&v, !queue || references > MTB_REFERENCES_UNRETAINED, MTB_INVALID_ARGUMENT);
     /* Whether what was committed has completed is the GPU's to say. */
     possibly(&v, MTB_TIMEOUT);
+    possibly(&v, MTB_DEADLOCK);
     mtb_command_buffer *handle = MAKE(&v, mtb_command_buffer_create, HANDLE(queue), (mtb_references)references, 0);
     if (!handle)
         return;
@@ -347,6 +348,8 @@ static void wait_for_commands(void)
     fault_if(&v, !commands, MTB_INVALID_ARGUMENT);
     fault_if(&v, commands && !commands->is_committed, MTB_INVALID_STATE);
     possibly(&v, MTB_TIMEOUT);
+    if (commands && !commands->is_calm)
+        possibly(&v, MTB_DEADLOCK);
     CALL(&v, mtb_command_buffer_wait_timeout, HANDLE(commands), one_in(2) ? 0 : 1000000);
     /* The work of a calm queue ends. */
     if (!is_faultless(&v) || commands->is_calm) {
@@ -361,6 +364,10 @@ static void release_commands(void)
     mtb_command_buffer_release(place ? (*place)->handle : NULL);
     if (!place)
         return;
+    /* What can no longer be committed needs no encoder. */
+    for (int i = 0; i < all.encoders.count; i++)
+        if (all.encoders.items[i]->commands == *place)
+            all.encoders.items[i]->has_ended = true;
     drop_commands(*place);
     REMOVE(all.commands, place);
 }
