@@ -151,9 +151,12 @@ void Translator::share_variables(const Specifiers &specifiers, const std::vector
 // Types that carry an address space of their own, and those of variables in one: `f<threadgroup float>`, `decltype(tile)`. What
 // is declared with them only clang knows.
 void Translator::note_spaces_of_types() {
+    std::set<std::string_view> shared;
+    for (const auto &[name, array] : shared_variables_) shared.insert(tokens_[name].text);
     for (Index i = 1; i + 1 < tokens_.size(); ++i) {
         const bool derived = tokens_[i].is("decltype") || tokens_[i].is("typeof") || tokens_[i].is("__typeof__");
-        depends_on_spaces_ = depends_on_spaces_ || (derived && !shared_variables_.empty());
+        const Index operand_end = derived && !shared.empty() ? skip_group(i + 1, tokens_.size() - 1) : i;
+        for (Index j = i + 1; j < operand_end; ++j) depends_on_spaces_ = depends_on_spaces_ || shared.contains(tokens_[j].text);
         if (space_named(i) != AddressSpace::threadgroup && space_named(i) != AddressSpace::device) continue;
         const auto qualifies = [&](Index j) { return tokens_[j].is("const") || tokens_[j].is("volatile"); };
         Index before = i - 1;
