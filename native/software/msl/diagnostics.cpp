@@ -4,10 +4,13 @@
 #include <array>
 #include <cstdlib>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "file.h"
 #include "token.h"
 #include "toolchain.h"
+#include "unsupported.h"
 #include "visible_files.h"
 
 namespace smtl::msl {
@@ -123,24 +126,36 @@ void split_severity(std::string_view text, Diagnostic &diagnostic) {
     diagnostic.message = text.starts_with(" ") ? text.substr(1) : text;
 }
 
-// What Metal has and this does not: whoever uses it is told why clang knows nothing of it.
-bool is_beyond_compute(std::string_view name) {
-    constexpr std::array<std::string_view, 19> names = {
-        "sampler", "imageblock", "imageblock_layout_explicit", "visible_function_table", "intersection_function_table", "intersector", "intersection_query",
-        "intersection_result", "ray", "raytracing", "acceleration_structure", "primitive_acceleration_structure", "instance_acceleration_structure", "tensor",
-        "command_buffer", "compute_command", "render_command", "mesh", "interpolant"};
-    constexpr std::array<std::string_view, 8> prefixes = {"texture1d", "texture2d", "texture3d", "texturecube", "texture_buffer", "depth2d", "depthcube", "tensor_"};
-    return std::find(names.begin(), names.end(), name) != names.end() ||
-           std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) { return name.starts_with(prefix); });
+// Clang knows nothing of what Metal has and this has not: what it misses at `column` of the line that it compiled is named as what
+// it is. False where it means something else.
+bool explain_missing_name(Diagnostic &diagnostic, std::string_view compiled, std::size_t column) {
+    constexpr std::array<std::string_view, 7> complaints = {"unknown type name '", "no template named '", "use of undeclared identifier '", "no type named '", "no member named '",
+                                                            "expected namespace name", "expected unqualified-id"};
+    const std::string_view message = diagnostic.message;
+    const bool missing = std::any_of(complaints.begin(), complaints.end(), [&](std::string_view complaint) { return message.starts_with(complaint); });
+    if (!missing && message.find("file not found") == std::string_view::npos) return false;
+    const std::vector<Token> tokens = tokenize(compiled);
+    std::string name;
+    if (const std::size_t quote = message.find('\''); quote != std::string_view::npos) name = message.substr(quote + 1, message.find('\'', quote + 1) - quote - 1);
+    bool qualifies = message.find("in namespace 'metal'") != std::string_view::npos;
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+        if (static_cast<std::size_t>(tokens[i].text.data() - compiled.data()) + 1 != column) continue;
+        if (name.empty()) name = tokens[i].text;
+        qualifies = qualifies || (tokens[i].is(name) && (tokens[i + 1].is("::") || tokens[i + 1].is("<")));
+    }
+    const std::string_view subject = unsupported_subject(name, qualifies);
+    if (subject.empty()) return false;
+    diagnostic.message = "'" + name + "': " + std::string(subject) + " not supported";
+    return true;
 }
 
-void explain_missing_name(Diagnostic &diagnostic) {
-    for (std::string_view complaint : {"unknown type name '", "no template named '", "use of undeclared identifier '", "no type named '", "no member named '"}) {
-        if (!diagnostic.message.starts_with(complaint)) continue;
-        const std::string_view rest = std::string_view(diagnostic.message).substr(complaint.size());
-        if (is_beyond_compute(rest.substr(0, rest.find('\'')))) diagnostic.message += ": textures, samplers, ray tracing, tensors and tables of functions are not supported";
-        return;
-    }
+// On the line of something that is not supported other errors follow from it.
+void drop_consequences(Diagnostics &diagnostics, const std::set<std::pair<std::string, unsigned long>> &explained) {
+    std::set<std::string> said;
+    std::erase_if(diagnostics, [&](const Diagnostic &diagnostic) {
+        if (diagnostic.severity != Severity::error || !explained.contains({diagnostic.file, diagnostic.line})) return false;
+        return !diagnostic.message.ends_with(" not supported") || !said.insert(diagnostic.file + std::to_string(diagnostic.line) + diagnostic.message).second;
+    });
 }
 
 }  // namespace
@@ -170,6 +185,7 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
     constexpr std::size_t most_messages = 128, longest_line = 1 << 12;
     Lines source_lines(source, name), compiled_lines(compiled, name);
     Diagnostics result;
+    std::set<std::pair<std::string, unsigned long>> explained;
     for (std::size_t p = 0; p < text.size();) {
         const std::size_t newline = std::min(text.find('\n', p), text.size());
         const std::string line = text.substr(p, newline - p);
@@ -190,7 +206,7 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         diagnostic.line = message.location.line;
         split_severity(message.text, diagnostic);
         if (result.size() >= most_messages && diagnostic.severity != Severity::error) continue;
-        explain_missing_name(diagnostic);
+        if (explain_missing_name(diagnostic, compiled_lines.at(message.location), message.column)) explained.emplace(diagnostic.file, diagnostic.line);
         diagnostic.quoted = std::string(source_lines.at(message.location));
         if (diagnostic.quoted.empty() && message.location.file != name) diagnostic.quoted = line_of_file(message.location, include_paths);
         if (diagnostic.quoted.empty()) {
@@ -201,6 +217,7 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         if (diagnostic.quoted.size() > longest_line) diagnostic.quoted.clear();
         result.push_back(std::move(diagnostic));
     }
+    drop_consequences(result, explained);
     return result;
 }
 

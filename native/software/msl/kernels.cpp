@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "translator.h"
+#include "unsupported.h"
 
 namespace smtl::msl {
 namespace {
@@ -125,7 +126,10 @@ KernelParameter Translator::read_parameter(Range range, bool report) {
         const bool memory = parameter.space == AddressSpace::threadgroup;
         parameter.kind = memory ? ParameterKind::threadgroup_memory : ParameterKind::buffer;
         if (report && (!indirect || parameter.space == AddressSpace::none)) {
-            problem(range.begin, "kernel parameter '" + parameter.name + "' has neither an attribute nor the type of a buffer");
+            std::string_view subject;
+            for (Index j = range.begin; j + 1 < range.end && subject.empty(); ++j) subject = unsupported_subject(tokens_[j].text, tokens_[j + 1].is("<") || tokens_[j + 1].is("::"));
+            problem(range.begin, "kernel parameter '" + parameter.name + "'" +
+                                     (subject.empty() ? " has neither an attribute nor the type of a buffer" : ": " + std::string(subject) + " not supported"));
         }
     }
     return parameter;

@@ -230,6 +230,12 @@ Index Translator::walk_declaration(Index begin, Index end, ScopeKind kind) {
             if (tokens_[i].is("constant")) tokens_[i].erase();
         }
     }
+    if (in_type && declaration.parameters && is_deleted_for_space(declaration, end)) {
+        const Index past = skip_to_semicolon(begin, end);
+        mark_placed({begin, past});
+        erase_range({begin, past});
+        return past;
+    }
     if (keeps_spaces() && in_type && declaration.parameters) qualify_member(declaration);
     if (distinct_ && declaration.parameters) qualify_parameters(*declaration.parameters);
     if (checking_ && declaration.parameters) check_parameters(declaration);
@@ -264,6 +270,16 @@ Index Translator::walk_declaration(Index begin, Index end, ScopeKind kind) {
     }
     if (declaration.class_key != 0 || tokens_[begin].is("struct") || tokens_[begin].is("enum")) return walk_type(declaration, end, kind);
     return walk_variable(declaration, end, kind);
+}
+
+// `S &operator=(S) device = delete;` takes from objects in one address space what those in others have; nothing tells objects
+// apart here.
+bool Translator::is_deleted_for_space(const Declaration &declaration, Index end) const {
+    if (declaration.head_end + 1 >= end || !tokens_[declaration.head_end].is("=") || !tokens_[declaration.head_end + 1].is("delete")) return false;
+    for (Index i = declaration.parameters->end; i < declaration.head_end; ++i) {
+        if (space_named(i) != AddressSpace::none) return true;
+    }
+    return false;
 }
 
 Index Translator::walk_function(const Declaration &declaration, Index end, ScopeKind kind) {

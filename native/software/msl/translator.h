@@ -90,6 +90,7 @@ private:
     Index walk_namespace(Index begin, Index end);
     Declaration read_head(Index begin, Index end);
     Index body_begin(const Declaration &declaration, Index end) const;
+    bool is_deleted_for_space(const Declaration &declaration, Index end) const;
     Index walk_function(const Declaration &declaration, Index end, ScopeKind kind);
     Index walk_type(const Declaration &declaration, Index end, ScopeKind kind);
     Index walk_variable(const Declaration &declaration, Index end, ScopeKind kind);

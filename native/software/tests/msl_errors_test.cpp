@@ -122,8 +122,61 @@ void test_includes() {
     }
     const compiled all(headers + "kernel void k(device float *x) { x[0] = 1; }\n");
     CHECK(all.library != nullptr && all.names().size() == 1);
-    const compiled texture(head + "float f(texture2d<float> t, sampler s) { return 0; }\n");
-    CHECK(texture.library == nullptr && texture.says("program_source:3:9: error: ") && texture.says("'texture2d': textures, samplers") && texture.says("'sampler': textures"));
+}
+
+// What is not there is named as what it is, and nothing is said of what follows from it.
+void test_unsupported() {
+    const auto unsupported = [](const std::string &source, std::initializer_list<const char *> wanted) {
+        const compiled broken(head + source);
+        CHECK(broken.library == nullptr);
+        std::size_t errors = 0;
+        for (std::size_t at = broken.log.find("error: "); at != std::string::npos; at = broken.log.find("error: ", at + 1)) ++errors;
+        if (!CHECK(errors == wanted.size())) std::fprintf(stderr, "in: %s%s", source.c_str(), broken.log.c_str());
+        for (const char *text : wanted) CHECK(broken.says(text));
+    };
+    unsupported("float f(texture2d<float, access::read> t, sampler s) { return t.read(uint2(0)).x; }\n", {"program_source:3:26: error: 'access': textures are not supported", "program_source:3:43: error: 'sampler': samplers are not supported"});
+    unsupported("float f(metal::texture2d<float, metal::access::write> t) { return 0; }\n", {"3:16: error: 'texture2d': textures are not supported", "'access': textures"});
+    unsupported("using namespace metal::raytracing;\n", {"program_source:3:24: error: 'raytracing': ray tracing is not supported"});
+    unsupported("metal::raytracing::ray r(float3 a);\n", {"'raytracing': ray tracing is not supported"});
+    unsupported("constexpr sampler s(coord::normalized, filter::linear);\n", {"'sampler': samplers are", "'coord': samplers are", "'filter': samplers are"});
+    unsupported("intersector<triangle_data> i();\n", {"'triangle_data': ray tracing is"});
+    unsupported("metal::mesh<float, void, 3, 1, topology::triangle> m();\n", {"'mesh': mesh shading is", "'topology': mesh shading is"});
+    unsupported("void f(tensor<device half, dextents<int, 2>> t);\n", {"'dextents': tensors are not supported"});
+    unsupported("using namespace mpp;\n", {"'mpp': tensors are not supported"});
+    unsupported("#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n", {"tensors are not supported"});
+    unsupported("visible_function_table<int(int)> g();\n", {"'visible_function_table': tables of functions are not supported"});
+    unsupported("kernel void k(device float *x) {\n  x[0] = dfdx(x[1]);\n  x[1] = missing;\n}\n", {"'dfdx': fragment functions are not supported", "undeclared identifier 'missing'"});
+    unsupported("kernel void k(device float *x, imageblock<float4> b) {}\n", {"program_source:3:32: error: kernel parameter 'b': imageblocks are not supported"});
+    unsupported("kernel void k(device float *x, command_buffer c) {}\n", {"kernel parameter 'c': encoding commands in kernels is not supported"});
+    // Words like any other, where they are the user's.
+    unsupported("kernel void k(device float *x) { x[0] = access; x[1] = ray; }\n", {"use of undeclared identifier 'access'", "use of undeclared identifier 'ray'"});
+    const compiled own(head + "enum access { read }; namespace filter { constant int coord = 1; } struct ray { float mesh; };\nkernel void k(device float *x) { ray tensor{2}; x[0] = access::read + filter::coord + tensor.mesh; }\n");
+    CHECK(own.library != nullptr && own.log.empty());
+}
+
+// Each of Metal's atomic functions has its types, and one order.
+void test_atomics() {
+    const compiled wrong(head + R"(template <class T> void f(device atomic<T> *x) { atomic_fetch_or_explicit(x, T(1), memory_order_relaxed); }
+kernel void k(device atomic_float *r, device atomic_ulong *l, device atomic_bool *b, device atomic_int *i, threadgroup atomic_uint *u) {
+  atomic_fetch_min_explicit(r, 1.0f, memory_order_relaxed);
+  atomic_fetch_xor_explicit(r, 1.0f, memory_order_relaxed);
+  atomic_fetch_add_explicit(l, 1ul, memory_order_relaxed);
+  atomic_load_explicit(l, memory_order_relaxed);
+  atomic_fetch_sub_explicit(b, true, memory_order_relaxed);
+  atomic_max_explicit(i, 1, memory_order_relaxed);
+  atomic_store_explicit(u, 1, memory_order_seq_cst);
+  f(i);
+  f(r);
+}
+)");
+    CHECK(wrong.library == nullptr);
+    for (const char *text : {"5:3: error: 'atomic_fetch_min_explicit' takes pointers to atomic_int and atomic_uint", "6:3: error: 'atomic_fetch_xor_explicit' takes pointers to atomic_int and atomic_uint",
+                             "7:3: error: 'atomic_fetch_add_explicit' takes pointers to atomic_int, atomic_uint and atomic_float", "8:3: error: 'atomic_load_explicit' takes", "9:3: error: 'atomic_fetch_sub_explicit' takes",
+                             "10:3: error: 'atomic_max_explicit' takes pointers to atomic_ulong", "error: atomic functions other than atomic_thread_fence take memory_order_relaxed alone",
+                             "3:50: error: 'atomic_fetch_or_explicit' takes pointers", "13:3: note: in instantiation of function template specialization 'f<float>'"}) {
+        CHECK(wrong.says(text));
+    }
+    CHECK(wrong.log.find(":12:") == std::string::npos);
 }
 
 // Clang takes it, computes nonsense and crashes over the machine code.
@@ -146,6 +199,8 @@ int main() {
     test_odd_sources();
     test_broken_sources();
     test_includes();
+    test_unsupported();
+    test_atomics();
     test_mixed_halves();
     return check::report("msl_errors_test");
 }

@@ -386,6 +386,151 @@ kernel void k(coherent device float *a [[buffer(0)]]) {
     expect("coherence", found, {1, 3});
 }
 
+// Every type of Metal's has its name in `metal`, too.
+void test_names_in_metal() {
+    const std::vector<float> found = results_of(R"(
+struct S { metal::uint a; metal::int2 b; metal::packed_float3 c; metal::float4x4 m; metal::half h; metal::bool2 t; metal::uchar4 d; metal::ulong2 e; metal::size_t s; metal::half3x3 hh; metal::bfloat bf;
+           metal::ushort us; metal::packed_half2 ph; metal::uint32_t w; metal::bfloat4 b4; metal::int8_t i8; };
+metal::float4 twice(metal::float4 v) { return v + v; }
+kernel void k(device float *a, metal::uint i [[thread_position_in_grid]]) {
+    S s = {};
+    s.b = metal::int2(3);
+    a[0] = metal::min(twice(metal::float4(1, 2, 3, 4)), metal::float4(7)).w + float(s.b.x) + float(i);
+    a[1] = float(metal::long2(5).y) + metal::float3(1).xyzz.w;
+}
+)", 2);
+    expect("names in metal", found, {10, 6});
+}
+
+void test_volatile_vectors() {
+    const std::vector<float> found = results_of(R"(
+kernel void k(device float *a) {
+    volatile device float4 *o = (volatile device float4 *)(a + 16);
+    volatile float4 v;
+    v = float4(1, 2, 3, 4);
+    o[0] = v;
+    o[1] = o[0];
+    float4 w = o[1];
+    v.x = 5;
+    v[1] = 6;
+    a[0] = w.x + w.w + v.x + v[1];
+    v += w;
+    v *= 2;
+    w = v + 1.0f;
+    a[1] = w.x + float4(v).z;
+    v = 3;
+    volatile thread float4 *p = &v;
+    *p = w;
+    w = -v;
+    a[2] = w.x + max(float4(v), w).y;
+    volatile threadgroup uint2 shared;
+    shared = uint2(7, 8);
+    uint2 r = shared;
+    a[3] = r.y + shared.x;
+    a[4] = as_type<uint2>(float2(0)).x + sizeof(float4);
+    struct { volatile float2 member; } s;
+    s.member = float2(9);
+    a[5] = s.member.y;
+}
+)", 32);
+    expect("volatile", found, {16, 13 + 12, -13 + 17, 15, 16, 9});
+}
+
+// The counts of a shift have a type of their own.
+void test_mixed_shifts() {
+    const std::vector<float> found = results_of(R"(
+kernel void k(device float *a) {
+    int2 i = int2(-8, 3);
+    uint2 u = uint2(1, 2);
+    ushort2 h = ushort2(1, 3);
+    long2 l = long2(1);
+    a[0] = (i >> u).x; a[1] = (u << int2(4, 5)).y; a[2] = (h << u).y; a[3] = (l << u).y;
+    i <<= u;
+    u >>= h;
+    a[4] = i.y; a[5] = u.x; a[6] = (u << 3).x; a[7] = (1 << int2(3, 4)).y;
+}
+)", 8);
+    expect("shifts", found, {-4, 64, 12, 4, 12, 0, 0, 16});
+}
+
+void test_initializer_lists() {
+    const std::vector<float> found = results_of(R"(
+struct sum { float value = 0; sum(initializer_list<float> list) { for (float x : list) value += x; } };
+struct both { float4 x; int2 y; float z[2]; };
+float4 four() { return {1, 2, 3, 4}; }
+float use(float4 v, both b) { return v.y + b.y.x + b.z[1]; }
+kernel void k(device float *a) {
+    a[0] = sum{1, 2, 3}.value;
+    float total = 0;
+    for (int x : {1, 2, 4}) total += x;
+    a[1] = total + four().w;
+    a[2] = use({1, 2, 3, 4}, {{}, {1, 2}, {2, 3}});
+    float2x2 m = {{1, 2}, {3, 4}};
+    float3x3 n = float3x3({1, 2, 3}, {4, 5, 6}, {7, 8, 9});
+    a[3] = m[1][0] + n[2][1] + float2x2{float2(1), float2(5)}[1].x;
+    array<float4, 2> q{{float4(1), float4(2)}};
+    half4 h{1.0h, 2.0h, 3.0h, 4.0h};
+    packed_float3 p = {1, 2, 3};
+    float4 v{};
+    v = {4, 3, 2, 1};
+    a[4] = q[1].x + h.w + p.z + v.y;
+    initializer_list<int> list = {5, 6};
+    a[5] = list.size() + *(list.begin() + 1);
+}
+)", 6);
+    expect("initialiser lists", found, {6, 11, 6, 16, 12, 8});
+}
+
+// What objects in one address space may not do.
+void test_deleted_members() {
+    const std::vector<float> found = results_of(R"(
+struct S {
+    float x;
+    S() = default;
+    S(float v) : x(v) {}
+    S(const thread S &) = default;
+    S(const device S &) = delete;
+    thread S &operator=(const thread S &s) thread { x = s.x + 1; return *this; }
+    device S &operator=(const thread S &) device = delete;
+    threadgroup S &operator=(const thread S &) threadgroup = delete;
+    float get() const thread { return x; }
+    float get() const device = delete;
+    float get() const constant = delete;
+};
+kernel void k(device float *a) {
+    S s(1), t(2);
+    s = t;
+    a[0] = s.get();
+}
+)", 1);
+    expect("deleted members", found, {3});
+}
+
+// Functions of the user's own are chosen as beside Metal's, which are functions of each type and no templates.
+void test_own_overloads() {
+    const std::vector<float> found = results_of(R"(
+struct pair { float a, b; };
+pair select(pair x, pair y, bool c) { return c ? x : y; }
+template <typename T> T select(T x, T y, bool c) { return c ? x : y; }
+namespace metal { pair select(pair x, pair, bool2) { return x; } bfloat select(bfloat x, bfloat, bool) { return x; } }
+namespace own { float max(float x, float) { return x; } float use() { return max(1.0f, 2.0f); } }
+float pow(float x, int n) { return n == 0 ? 1 : x * pow(x, n - 1); }
+kernel void k(device float *a) {
+    pair p{1, 2}, q{3, 4};
+    a[0] = select(p, q, true).a + 10 * select(p, q, bool2(true)).b;
+    a[1] = select(1.0f, 2.0f, true);
+    a[2] = select(float4(1), float4(2), bool4(true)).x;
+    a[3] = select(float4(1), float4(2), true).x;
+    a[4] = select(bfloat(1), bfloat(2), true);
+    a[5] = own::use() + max(1.0f, 2.0f);
+    a[6] = pow(2.0f, 3);
+    a[7] = metal::select(half4(1), half4(2), ushort4(3)).x + metal::select(1, 2.5f, true) + metal::select(int2(1), int2(2), true).x;
+    a[8] = select(3, 4, 7u) + select(uchar(3), uchar(4), false);
+}
+)", 9);
+    expect("overloads", found, {21, 2, 2, 1, 1, 3, 8, 2 + 2.5f + 2, 4 + 3});
+}
+
 }  // namespace
 
 int main() {
@@ -400,5 +545,11 @@ int main() {
     test_members_for_each_space();
     test_assigned_components();
     test_coherence();
+    test_names_in_metal();
+    test_volatile_vectors();
+    test_mixed_shifts();
+    test_initializer_lists();
+    test_deleted_members();
+    test_own_overloads();
     return check::report("msl_language_test");
 }

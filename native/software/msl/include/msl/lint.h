@@ -11,6 +11,7 @@
 #include "array.h"
 #include "builtins.h"
 #include "geometric.h"
+#include "initializer_list.h"
 #include "integer.h"
 #include "kernel.h"
 #include "limits.h"

@@ -19,8 +19,12 @@ struct matrix {
         }
     }
     // Columns, or all elements in the order of columns.
-    template <class... V, class = enable_if_t<sizeof...(V) == Columns && (is_convertible_v<V, column> && ...) && !(is_arithmetic_v<V> || ...)>>
-    SMTL_FUNCTION matrix(V... values) : columns{column(values)...} {}
+    template <int N = Columns, class = enable_if_t<N == 2>>
+    SMTL_FUNCTION matrix(column a, column b) : columns{a, b} {}
+    template <int N = Columns, class = enable_if_t<N == 3>>
+    SMTL_FUNCTION matrix(column a, column b, column c) : columns{a, b, c} {}
+    template <int N = Columns, class = enable_if_t<N == 4>>
+    SMTL_FUNCTION matrix(column a, column b, column c, column d) : columns{a, b, c, d} {}
     template <class... S, class = enable_if_t<sizeof...(S) == Columns * Rows && (is_convertible_v<S, T> && ...)>, class = void>
     SMTL_FUNCTION matrix(S... elements) {
         const T list[] = {T(elements)...};
@@ -135,6 +139,8 @@ SMTL_FUNCTION T determinant(const matrix<T, N, N> &a) {
     using T##3x4 = ::metal::matrix<T, 3, 4>;      \
     using T##4x2 = ::metal::matrix<T, 4, 2>;      \
     using T##4x3 = ::metal::matrix<T, 4, 3>;      \
-    using T##4x4 = ::metal::matrix<T, 4, 4>;
+    using T##4x4 = ::metal::matrix<T, 4, 4>;      \
+    SMTL_IN_METAL(T##2x2) SMTL_IN_METAL(T##2x3) SMTL_IN_METAL(T##2x4) SMTL_IN_METAL(T##3x2) SMTL_IN_METAL(T##3x3) \
+    SMTL_IN_METAL(T##3x4) SMTL_IN_METAL(T##4x2) SMTL_IN_METAL(T##4x3) SMTL_IN_METAL(T##4x4)
 SMTL_MATRIX_NAMES(half)
 SMTL_MATRIX_NAMES(float)

@@ -102,7 +102,8 @@ struct vec_elements<packed_vec<T, N>> : integral_constant<int, N> {};
 #define SMTL_PACKED_NAMES(T)                        \
     using packed_##T##2 = ::metal::packed_vec<T, 2>; \
     using packed_##T##3 = ::metal::packed_vec<T, 3>; \
-    using packed_##T##4 = ::metal::packed_vec<T, 4>;
+    using packed_##T##4 = ::metal::packed_vec<T, 4>; \
+    SMTL_IN_METAL(packed_##T##2) SMTL_IN_METAL(packed_##T##3) SMTL_IN_METAL(packed_##T##4)
 SMTL_PACKED_NAMES(bool)
 SMTL_PACKED_NAMES(char)
 SMTL_PACKED_NAMES(uchar)

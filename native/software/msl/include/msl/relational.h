@@ -54,22 +54,42 @@ SMTL_FUNCTION bool any(vec<bool, N> value) {
     return __builtin_reduce_or(value.native) != 0;
 }
 
-// b where the condition holds, a elsewhere.
-template <class A, class B, class R = detail::met_t<true, A, B>>
-SMTL_FUNCTION R select(A a, B b, bool condition) {
-    return condition ? R(b) : R(a);
-}
+// b where the condition holds, a elsewhere. Functions of each type, as Metal has them, so that templates and functions of the
+// user's own are chosen, or not, as there. Those of bfloat are templates: a source that brings its own is preferred.
+namespace detail {
 template <class T, int N>
-SMTL_FUNCTION vec<T, N> select(vec<T, N> a, type_identity_t<vec<T, N>> b, vec<bool, N> condition) {
+SMTL_FUNCTION vec<T, N> select_components(vec<T, N> a, vec<T, N> b, vec<bool, N> condition) {
     using bits = conditional_t<sizeof(T) == 1, signed char, conditional_t<sizeof(T) == 2, short, conditional_t<sizeof(T) == 4, int, long>>>;
-    using bits_n = detail::native_t<bits, N>;
+    using bits_n = native_t<bits, N>;
     const bits_n mask = -__builtin_convertvector(condition.native, bits_n);
     const bits_n chosen = (__builtin_bit_cast(bits_n, a.native) & ~mask) | (__builtin_bit_cast(bits_n, b.native) & mask);
-    return vec<T, N>(detail::from_native, __builtin_bit_cast(detail::native_t<T, N>, chosen));
+    return vec<T, N>(from_native, __builtin_bit_cast(native_t<T, N>, chosen));
 }
-template <class T, int N>
-SMTL_FUNCTION vec<T, N> select(vec<T, N> a, type_identity_t<vec<T, N>> b, bool condition) {
-    return condition ? b : a;
+}  // namespace detail
+#define SMTL_SELECT(T)                                                                                                   \
+    SMTL_FUNCTION T select(T a, T b, bool condition) { return condition ? b : a; }                                       \
+    SMTL_FUNCTION T##2 select(T##2 a, T##2 b, bool2 condition) { return detail::select_components(a, b, condition); }   \
+    SMTL_FUNCTION T##3 select(T##3 a, T##3 b, bool3 condition) { return detail::select_components(a, b, condition); }   \
+    SMTL_FUNCTION T##4 select(T##4 a, T##4 b, bool4 condition) { return detail::select_components(a, b, condition); }
+SMTL_SELECT(bool)
+SMTL_SELECT(char)
+SMTL_SELECT(uchar)
+SMTL_SELECT(short)
+SMTL_SELECT(ushort)
+SMTL_SELECT(int)
+SMTL_SELECT(uint)
+SMTL_SELECT(long)
+SMTL_SELECT(ulong)
+SMTL_SELECT(half)
+SMTL_SELECT(float)
+template <int N>
+SMTL_FUNCTION vec<bfloat, N> select(vec<bfloat, N> a, type_identity_t<vec<bfloat, N>> b, type_identity_t<vec<bool, N>> condition) {
+    return detail::select_components(a, b, condition);
+}
+// Scalars of several types.
+template <class A, class B, class R = detail::met_t<true, A, B>, class = enable_if_t<!is_same_v<A, B> || is_same_v<A, bfloat>>>
+SMTL_FUNCTION R select(A a, B b, bool condition) {
+    return condition ? R(b) : R(a);
 }
 // An integer condition holds where it is not zero.
 template <class T, int N, class I, class = enable_if_t<is_integral_v<I> && !is_same_v<I, bool>>>

@@ -14,4 +14,27 @@ typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
 
+namespace metal {
+#ifndef half
+using ::half;
+#endif
+using ::bfloat;
+using ::uchar;
+using ::ushort;
+using ::uint;
+using ::ulong;
+using ::size_t;
+using ::ptrdiff_t;
+using ::int8_t;
+using ::int16_t;
+using ::int32_t;
+using ::int64_t;
+using ::uint8_t;
+using ::uint16_t;
+using ::uint32_t;
+using ::uint64_t;
+using ::intptr_t;
+using ::uintptr_t;
+}  // namespace metal
+
 #define SMTL_FUNCTION inline __attribute__((always_inline))

@@ -33,6 +33,8 @@
 #define SMTL_SWIZZLE1(a, A)                                                               \
     SMTL_FUNCTION constexpr T get_##a() const { SMTL_GET1(a); return T(native.a); }       \
     SMTL_FUNCTION constexpr T put_##a(T value) & { SMTL_PUT1(a); native.a = value; return value; } \
+    SMTL_FUNCTION T get_##a() const volatile { return vec(*this).get_##a(); }             \
+    SMTL_FUNCTION T put_##a(T value) volatile & { native.a = value; return value; }       \
     SMTL_PROPERTY(T, get_##a, put_##a, a);                                                \
     SMTL_PROPERTY(T, get_##a, put_##a, A);
 

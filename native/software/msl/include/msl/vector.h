@@ -113,12 +113,35 @@ SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask mask) {
 
 #define SMTL_VECTOR_BINARY(op)                                                                                          \
     friend SMTL_FUNCTION constexpr vec operator op(vec a, vec b) { return vec(from_native, native_t(a.native op b.native)); } \
+    friend SMTL_FUNCTION volatile vec &operator op##=(volatile vec &a, vec b) { return a = vec(a) op b; }               \
     friend SMTL_FUNCTION constexpr vec &operator op##=(vec &a, vec b) {                                                 \
         a.native = native_t(a.native op b.native);                                                                      \
         return a;                                                                                                       \
     }
+// The counts of a shift may have another type than what is shifted.
+#define SMTL_VECTOR_SHIFT(op)                                                                                           \
+    SMTL_VECTOR_BINARY(op)                                                                                              \
+    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                                       \
+    friend SMTL_FUNCTION constexpr vec operator op(vec a, vec<U, size> b) { return a op vec(b); }                       \
+    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                                       \
+    friend SMTL_FUNCTION constexpr vec &operator op##=(vec &a, vec<U, size> b) { return a = a op vec(b); }
 #define SMTL_VECTOR_COMPARE(op) \
     friend SMTL_FUNCTION constexpr vec<bool, size> operator op(vec a, vec b) { return detail::to_bools<size>(a.native op b.native); }
+
+// Assignments to volatile vectors. Where objects lie in address spaces they are as good as those that the compiler makes, and no
+// call could choose between them.
+#if defined(__OPENCL_CPP_VERSION__) || SMTL_ADDRESS_SPACES
+#define SMTL_VOLATILE_ASSIGNMENT
+#else
+#define SMTL_VOLATILE_ASSIGNMENT \
+    template <class V, class = enable_if_t<is_same_v<remove_cv_t<V>, vec>>>                                             \
+    SMTL_FUNCTION volatile vec &operator=(const V &other) volatile {                                                    \
+        native = other.native;                                                                                          \
+        return *this;                                                                                                   \
+    }                                                                                                                   \
+    template <class V, class = enable_if_t<!is_same_v<remove_cv_t<V>, vec> && is_convertible_v<V, vec>>, class = void>  \
+    SMTL_FUNCTION volatile vec &operator=(const V &value) volatile { return *this = vec(value); }
+#endif
 
 // What vectors of every length share.
 #define SMTL_VECTOR_MEMBERS(N)                                                                                          \
@@ -136,6 +159,13 @@ SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask mask) {
     template <class U>                                                                                                  \
     SMTL_FUNCTION explicit constexpr vec(vec<U, N> other) : native(detail::convert<T, U, N>(other.native)) {}           \
                                                                                                                         \
+    /* Of volatile vectors. Templates, so that a vector stays what is copied by its bytes. */                           \
+    template <class V, class = enable_if_t<is_same_v<V, vec>>>                                                          \
+    SMTL_FUNCTION vec(const volatile V &other) : native(other.native) {}                                                \
+    SMTL_VOLATILE_ASSIGNMENT                                                                                            \
+    SMTL_FUNCTION volatile T &operator[](int i) volatile { return reinterpret_cast<volatile T *>(&native)[i]; }         \
+    SMTL_FUNCTION T operator[](int i) const volatile { return reinterpret_cast<const volatile T *>(&native)[i]; }       \
+                                                                                                                        \
     SMTL_FUNCTION T &operator[](int i) { return reinterpret_cast<T *>(&native)[i]; }                                    \
     SMTL_FUNCTION constexpr T operator[](int i) const { return T(native[i]); }                                          \
                                                                                                                         \
@@ -147,8 +177,8 @@ SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask mask) {
     SMTL_VECTOR_BINARY(&)                                                                                               \
     SMTL_VECTOR_BINARY(|)                                                                                               \
     SMTL_VECTOR_BINARY(^)                                                                                               \
-    SMTL_VECTOR_BINARY(<<)                                                                                              \
-    SMTL_VECTOR_BINARY(>>)                                                                                              \
+    SMTL_VECTOR_SHIFT(<<)                                                                                               \
+    SMTL_VECTOR_SHIFT(>>)                                                                                               \
     SMTL_VECTOR_COMPARE(==)                                                                                             \
     SMTL_VECTOR_COMPARE(!=)                                                                                             \
     SMTL_VECTOR_COMPARE(<)                                                                                              \
@@ -227,10 +257,16 @@ constexpr bool is_vector_v = is_vector<T>::value;
 
 }  // namespace metal
 
+// Metal's types have their names with and without `metal::`.
+#define SMTL_IN_METAL(name)  \
+    namespace metal {        \
+    using ::name;            \
+    }
 #define SMTL_VECTOR_NAMES(T)          \
     using T##2 = ::metal::vec<T, 2>;  \
     using T##3 = ::metal::vec<T, 3>;  \
-    using T##4 = ::metal::vec<T, 4>;
+    using T##4 = ::metal::vec<T, 4>;  \
+    SMTL_IN_METAL(T##2) SMTL_IN_METAL(T##3) SMTL_IN_METAL(T##4)
 SMTL_VECTOR_NAMES(bool)
 SMTL_VECTOR_NAMES(char)
 SMTL_VECTOR_NAMES(uchar)

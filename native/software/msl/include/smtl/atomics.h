@@ -48,6 +48,19 @@ template <class T> struct identity {
 /* A parameter of this type takes no part in deduction: `1` may be added to an atomic_uint. */
 template <class T> using not_deduced = typename identity<T>::type;
 
+/* What Metal's atomic functions take: the types of `Types` in no other order than the relaxed one. */
+template <class T, class... Types> constexpr bool is_among = (__is_same(T, Types) || ... || false);
+#define SMTL_ATOMIC_TYPES(function, names, ...)                                                                                       \
+    __attribute__((diagnose_if(!(smtl::is_among<T, __VA_ARGS__>), "'" function "' takes pointers to " names, "error")))
+#define SMTL_ATOMIC_ORDER(order) \
+    __attribute__((diagnose_if(order != metal::memory_order_relaxed, "atomic functions other than atomic_thread_fence take memory_order_relaxed alone", "error")))
+#define SMTL_ATOMIC_ACCESSED(function) \
+    SMTL_ATOMIC_TYPES(function, "atomic_int, atomic_uint, atomic_bool and atomic_float", int, unsigned, bool, float) SMTL_ATOMIC_ORDER(order)
+#define SMTL_ATOMIC_ADDED(function) \
+    SMTL_ATOMIC_TYPES(function, "atomic_int, atomic_uint and atomic_float", int, unsigned, float) SMTL_ATOMIC_ORDER(order)
+#define SMTL_ATOMIC_INTEGER(function) SMTL_ATOMIC_TYPES(function, "atomic_int and atomic_uint", int, unsigned) SMTL_ATOMIC_ORDER(order)
+#define SMTL_ATOMIC_LONG(function) SMTL_ATOMIC_TYPES(function, "atomic_ulong", unsigned long) SMTL_ATOMIC_ORDER(order)
+
 /* Where the value is. Each use of it is told to the sanitizer, as what it is. */
 template <class T>
 SMTL_INLINE T *value_in(const volatile metal::_atomic<T> *object, uint32_t how, metal::memory_order order) {
@@ -90,21 +103,31 @@ template <class T, class Modify> SMTL_INLINE T atomic_update(T *object, metal::m
     }
 }
 
+template <class T> SMTL_INLINE T atomic_minimum(volatile metal::_atomic<T> *object, T operand, metal::memory_order order) {
+    return atomic_update(updated_in(object, order), order, [operand](T before) { return operand < before ? operand : before; });
+}
+template <class T> SMTL_INLINE T atomic_maximum(volatile metal::_atomic<T> *object, T operand, metal::memory_order order) {
+    return atomic_update(updated_in(object, order), order, [operand](T before) { return before < operand ? operand : before; });
+}
+
 } // namespace smtl
 
 namespace metal {
 
 template <class T>
-SMTL_INLINE void atomic_store_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order) {
+SMTL_INLINE void atomic_store_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order)
+    SMTL_ATOMIC_ACCESSED("atomic_store_explicit") {
     smtl::store_atomic(smtl::stored_in(object, order), desired, order);
 }
 
-template <class T> SMTL_INLINE T atomic_load_explicit(const volatile _atomic<T> *object, memory_order order) {
+template <class T> SMTL_INLINE T atomic_load_explicit(const volatile _atomic<T> *object, memory_order order)
+    SMTL_ATOMIC_ACCESSED("atomic_load_explicit") {
     return smtl::load_atomic(smtl::read_in(object, order), order);
 }
 
 template <class T>
-SMTL_INLINE T atomic_exchange_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order) {
+SMTL_INLINE T atomic_exchange_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order)
+    SMTL_ATOMIC_ACCESSED("atomic_exchange_explicit") {
     T result;
     __atomic_exchange(smtl::updated_in(object, order), &desired, &result, order);
     return result;
@@ -113,12 +136,15 @@ SMTL_INLINE T atomic_exchange_explicit(volatile _atomic<T> *object, smtl::not_de
 template <class T>
 SMTL_INLINE bool atomic_compare_exchange_weak_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> *expected,
                                                        smtl::not_deduced<T> desired, memory_order success,
-                                                       memory_order failure) {
+                                                       memory_order failure)
+    SMTL_ATOMIC_TYPES("atomic_compare_exchange_weak_explicit", "atomic_int, atomic_uint, atomic_bool and atomic_float", int, unsigned, bool, float)
+    SMTL_ATOMIC_ORDER(success) SMTL_ATOMIC_ORDER(failure) {
     return __atomic_compare_exchange(smtl::updated_in(object, success), expected, &desired, true, success, failure);
 }
 
 template <class T>
-SMTL_INLINE T atomic_fetch_add_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
+SMTL_INLINE T atomic_fetch_add_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
+    SMTL_ATOMIC_ADDED("atomic_fetch_add_explicit") {
     if constexpr (__is_integral(T))
         return __atomic_fetch_add(smtl::updated_in(object, order), operand, order);
     else
@@ -126,7 +152,8 @@ SMTL_INLINE T atomic_fetch_add_explicit(volatile _atomic<T> *object, smtl::not_d
 }
 
 template <class T>
-SMTL_INLINE T atomic_fetch_sub_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
+SMTL_INLINE T atomic_fetch_sub_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
+    SMTL_ATOMIC_ADDED("atomic_fetch_sub_explicit") {
     if constexpr (__is_integral(T))
         return __atomic_fetch_sub(smtl::updated_in(object, order), operand, order);
     else
@@ -134,41 +161,46 @@ SMTL_INLINE T atomic_fetch_sub_explicit(volatile _atomic<T> *object, smtl::not_d
 }
 
 template <class T>
-SMTL_INLINE T atomic_fetch_and_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
+SMTL_INLINE T atomic_fetch_and_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
+    SMTL_ATOMIC_INTEGER("atomic_fetch_and_explicit") {
     return __atomic_fetch_and(smtl::updated_in(object, order), operand, order);
 }
 
 template <class T>
-SMTL_INLINE T atomic_fetch_or_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
+SMTL_INLINE T atomic_fetch_or_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
+    SMTL_ATOMIC_INTEGER("atomic_fetch_or_explicit") {
     return __atomic_fetch_or(smtl::updated_in(object, order), operand, order);
 }
 
 template <class T>
-SMTL_INLINE T atomic_fetch_xor_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
+SMTL_INLINE T atomic_fetch_xor_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
+    SMTL_ATOMIC_INTEGER("atomic_fetch_xor_explicit") {
     return __atomic_fetch_xor(smtl::updated_in(object, order), operand, order);
 }
 
 template <class T>
-SMTL_INLINE T atomic_fetch_min_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
-    return smtl::atomic_update(smtl::updated_in(object, order), order,
-                               [operand](T before) { return operand < before ? operand : before; });
+SMTL_INLINE T atomic_fetch_min_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
+    SMTL_ATOMIC_INTEGER("atomic_fetch_min_explicit") {
+    return smtl::atomic_minimum(object, operand, order);
 }
 
 template <class T>
-SMTL_INLINE T atomic_fetch_max_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
-    return smtl::atomic_update(smtl::updated_in(object, order), order,
-                               [operand](T before) { return before < operand ? operand : before; });
+SMTL_INLINE T atomic_fetch_max_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
+    SMTL_ATOMIC_INTEGER("atomic_fetch_max_explicit") {
+    return smtl::atomic_maximum(object, operand, order);
 }
 
 /* 64-bit minimum and maximum, without the value before. */
 template <class T>
-SMTL_INLINE void atomic_min_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
-    atomic_fetch_min_explicit(object, operand, order);
+SMTL_INLINE void atomic_min_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
+    SMTL_ATOMIC_LONG("atomic_min_explicit") {
+    smtl::atomic_minimum(object, operand, order);
 }
 
 template <class T>
-SMTL_INLINE void atomic_max_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order) {
-    atomic_fetch_max_explicit(object, operand, order);
+SMTL_INLINE void atomic_max_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
+    SMTL_ATOMIC_LONG("atomic_max_explicit") {
+    smtl::atomic_maximum(object, operand, order);
 }
 
 template <class Flags>
