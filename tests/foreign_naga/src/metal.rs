@@ -126,7 +126,7 @@ impl Metal {
         commands.commit()?.wait()?;
         buffers
             .iter()
-            .map(|buffer| Ok(buffer.read::<u8>()?.to_vec()))
+            .map(|buffer| Ok(buffer.wait_read::<u8>()?.to_vec()))
             .collect()
     }
 }
