@@ -145,6 +145,15 @@ fn an_access_out_of_bounds_is_a_report_and_a_page_fault() {
 }
 
 #[test]
+fn a_kernel_that_asks_to_be_inlined_is_checked() {
+    sanitized("a_kernel_that_asks_to_be_inlined_is_checked", || {
+        launch_source("METAL_FUNC kernel void planted(device int *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {\nif (i == 63)\nout[i + 1] = 1;\n}\n").unwrap_err();
+        let report = only_report();
+        assert_eq!((report.kind, report.access.line), (ReportKind::Bounds, 3));
+    });
+}
+
+#[test]
 fn threadgroup_variables_have_the_names_of_the_source() {
     let test = "threadgroup_variables_have_the_names_of_the_source";
     sanitized(test, || {
