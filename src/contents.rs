@@ -198,7 +198,7 @@ impl Buffer {
     ) -> Result<()> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
         let range = bytes_at(offset, bytes.len());
-        bytes.copy_from_slice(&*self.read_guard::<u8>(function, range, patience)?);
+        bytes.copy_from_slice(&self.read_guard::<u8>(function, range, patience)?);
         Ok(())
     }
 
