@@ -20,7 +20,7 @@
 namespace smtl::msl {
 namespace {
 
-constexpr int oldest_clang = 16;
+constexpr int oldest_clang = 19;
 constexpr int newest_named_clang = 24;
 
 std::string search_path(const std::string &name) {

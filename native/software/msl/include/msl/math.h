@@ -18,11 +18,6 @@ namespace detail {
         static constexpr bool whole = false;               \
         static SMTL_FUNCTION float on(float x, float y) { return expression; } \
     };
-#define SMTL_OP3(name, expression)                         \
-    struct name##_op {                                     \
-        static constexpr bool whole = false;               \
-        static SMTL_FUNCTION float on(float x, float y, float z) { return expression; } \
-    };
 #define SMTL_WHOLE_OP1(name, expression)                   \
     struct name##_op {                                     \
         static constexpr bool whole = true;                \
@@ -75,9 +70,11 @@ SMTL_OP1(cospi, __builtin_cosf(times_pi(x)))
 SMTL_WHOLE_OP2(divide, x / y)
 SMTL_OP1(exp, exp_scalar(x))
 SMTL_OP1(exp2, exp2_scalar(x))
+SMTL_OP1(exp10, __builtin_exp10f(x))
 SMTL_WHOLE_OP1(fabs, __builtin_elementwise_abs(x))
 SMTL_OP2(fdim, x > y ? x - y : (x <= y ? 0.0f : x + y))
 SMTL_WHOLE_OP1(floor, __builtin_elementwise_floor(x))
+SMTL_WHOLE_OP3(fma, __builtin_elementwise_fma(x, y, z))
 SMTL_WHOLE_OP2(fmax, __builtin_elementwise_max(x, y))
 SMTL_WHOLE_OP2(fmin, __builtin_elementwise_min(x, y))
 SMTL_WHOLE_OP3(fmax3, __builtin_elementwise_max(x, __builtin_elementwise_max(y, z)))
@@ -95,32 +92,17 @@ SMTL_OP2(pow, __builtin_powf(x, y))
 SMTL_OP2(powr, __builtin_powf(x, y))
 SMTL_WHOLE_OP1(rint, __builtin_elementwise_roundeven(x))
 SMTL_OP1(round, __builtin_roundf(x))
+SMTL_WHOLE_OP1(rsqrt, 1.0f / __builtin_elementwise_sqrt(x))
 SMTL_WHOLE_OP1(saturate, __builtin_elementwise_min(__builtin_elementwise_max(x, V(0.0f)), V(1.0f)))
 SMTL_OP1(sign, x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : (x == 0.0f ? x : 0.0f)))
 SMTL_OP1(sin, __builtin_sinf(x))
 SMTL_OP1(sinh, __builtin_sinhf(x))
 SMTL_OP1(sinpi, __builtin_sinf(times_pi(x)))
+SMTL_WHOLE_OP1(sqrt, __builtin_elementwise_sqrt(x))
 SMTL_OP1(tan, __builtin_tanf(x))
 SMTL_OP1(tanh, tanh_scalar(x))
 SMTL_OP1(tanpi, tanpi_scalar(x))
 SMTL_WHOLE_OP1(trunc, __builtin_elementwise_trunc(x))
-
-// Older clangs have no such builtins for vectors, the oldest none of 10 to a power.
-#if __has_builtin(__builtin_elementwise_fma) && __has_builtin(__builtin_elementwise_sqrt)
-SMTL_WHOLE_OP3(fma, __builtin_elementwise_fma(x, y, z))
-SMTL_WHOLE_OP1(rsqrt, 1.0f / __builtin_elementwise_sqrt(x))
-SMTL_WHOLE_OP1(sqrt, __builtin_elementwise_sqrt(x))
-#else
-SMTL_OP3(fma, __builtin_fmaf(x, y, z))
-SMTL_OP1(rsqrt, 1.0f / __builtin_sqrtf(x))
-SMTL_OP1(sqrt, __builtin_sqrtf(x))
-#endif
-#if __has_builtin(__builtin_exp10f)
-SMTL_OP1(exp10, __builtin_exp10f(x))
-#else
-extern "C" float exp10f(float);
-SMTL_OP1(exp10, exp10f(x))
-#endif
 
 }  // namespace detail
 
