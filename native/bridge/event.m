@@ -41,9 +41,11 @@ void mtbi_event_destroy(mtb_event *event)
     MTBI_ENTER
     uint64_t signaled = [event->metal signaledValue];
     uint64_t awaited = mtbi_steps_abandon(event, signaled);
+    /* First, since nobody has signalled what Metal would tell them of. Their ends may wait for who is let through. */
+    mtbi_notification *withdrawn = mtbi_notification_withdraw_all(event);
     if (awaited > signaled)
         [event->metal setSignaledValue:awaited];
-    mtbi_notification_end_event(event, signaled);
+    mtbi_notification_end(withdrawn, signaled);
     [event->metal release];
     [event->listener release];
     mtbi_event_forget(event);

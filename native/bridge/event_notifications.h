@@ -4,6 +4,8 @@
 
 #include "handles.h"
 
+typedef struct mtbi_notification mtbi_notification;
+
 /* Remembers a callback for `event`. Returns its number, zero where there is no memory. */
 uint64_t mtbi_notification_add(const mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
                                mtb_context_destructor destructor);
@@ -11,7 +13,10 @@ uint64_t mtbi_notification_add(const mtb_event *event, uint64_t value, mtb_event
 void mtbi_notification_fire(uint64_t number, uint64_t value);
 /* Forgets one without calling it, and without its destructor. */
 void mtbi_notification_withdraw(uint64_t number);
-/* The event goes, having reached `signaled`: calls the callbacks that Metal owes, and forgets the others. */
-void mtbi_notification_end_event(const mtb_event *event, uint64_t signaled);
+/* The event goes, having reached `signaled`: withdraws its callbacks, which nothing calls from here on but
+ * mtbi_notification_end. */
+mtbi_notification *mtbi_notification_withdraw_all(const mtb_event *event);
+/* Calls those that Metal owes, and forgets all of them. */
+void mtbi_notification_end(mtbi_notification *withdrawn, uint64_t signaled);
 
 #endif

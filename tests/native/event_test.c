@@ -190,6 +190,24 @@ static void a_wait_ends_when_nobody_can_signal(void)
     mtb_command_buffer_release(waiting);
 }
 
+/* Nobody has signalled, whatever the GPU was told. The race between both was lost in one of a few rounds. */
+static void no_listener_hears_of_a_wait_that_nobody_could_end(void)
+{
+    for (int round = 0; round < 64; round++) {
+        record seen = {0};
+        mtb_event *event = make_event();
+        mtb_command_buffer *waiting = waiting_for(event, 3);
+        for (int i = 0; i < 8; i++)
+            CHECK_OK(mtb_event_notify(event, 3, note_value, &seen, note_destruction, &error));
+        CHECK_OK(mtb_command_buffer_commit(waiting, &error));
+        mtb_event_release(event);
+        CHECK_FAILS(mtb_command_buffer_wait(waiting, &error), MTB_DEADLOCK, nobody);
+        AWAIT(atomic_load(&seen.destructions) == 8);
+        CHECK(atomic_load(&seen.calls) == 0);
+        mtb_command_buffer_release(waiting);
+    }
+}
+
 static void a_wait_on_record_that_nobody_can_end_is_not_committed(void)
 {
     mtb_event *event = make_event();
@@ -237,6 +255,7 @@ const test event_tests[] = {
     {"event: notifications end with their event", notifications_end_with_their_event},
     {"event: notifications outlive the caller's handle", notifications_outlive_the_callers_handle},
     {"event: a wait ends when nobody can signal", a_wait_ends_when_nobody_can_signal},
+    {"event: no listener hears of a wait that nobody could end", no_listener_hears_of_a_wait_that_nobody_could_end},
     {"event: a wait on record that nobody can end is not committed", a_wait_on_record_that_nobody_can_end_is_not_committed},
     {"event: a wait goes on while somebody can signal", a_wait_goes_on_while_somebody_can_signal},
     {NULL, NULL},
