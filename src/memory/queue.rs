@@ -19,7 +19,9 @@ use crate::submission::Submission;
 ///
 /// Each call is a [`Batch`] of one. Those that end with `and_wait` wait as long as it takes, for the queue's earlier work and
 /// then for their own, since they borrow host memory until the end; those that end with `timeout` wait no longer than that, for
-/// a transfer that owns its host memory and goes on; the others do not wait for the transfer. In a completion handler or a
+/// a transfer that owns its host memory and goes on; the others do not wait for the transfer. All may first wait for room, where
+/// the queue has a thousand transfers that have not completed: ten minutes at most, and then
+/// [`Error::Timeout`](crate::Error::Timeout) says that nothing was handed over. In a completion handler or a
 /// host function of the same queue, which the queue's later work waits for, all that wait are
 /// [`Error::Deadlock`](crate::Error::Deadlock).
 #[derive(Clone)]
