@@ -122,6 +122,9 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
     sigaddset(&signals, SIGPIPE);
     sigaddset(&signals, SIGCHLD);
     sigaddset(&signals, SIGINT);
+    // A host that ignores these two, as Python does one, would have the compiler go on past its bounds, or fail with other words.
+    sigaddset(&signals, SIGXCPU);
+    sigaddset(&signals, SIGXFSZ);
     posix_spawnattr_setsigdefault(&settings.attributes, &signals);
     posix_spawnattr_setflags(&settings.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 

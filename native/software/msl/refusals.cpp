@@ -14,14 +14,14 @@ bool is_one_of(std::string_view text, const std::array<std::string_view, N> &lis
     return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// Of GNU's spelling, and of gnu:: and clang::.
-constexpr std::array<std::string_view, 35> attributes = {
-    "aligned",   "always_inline", "annotate",     "artificial", "cold",     "const",    "convergent", "deprecated", "diagnose_if",       "enable_if",  "ext_vector_type",
-    "fallthrough",   "flatten",   "gnu_inline",    "hot",          "likely",     "malloc",   "may_alias", "minsize",   "nodebug",    "noduplicate",       "noinline",   "nonnull",
-    "noreturn",      "nothrow",   "optnone",       "overloadable", "packed",     "pure",     "returns_nonnull", "unavailable", "unlikely", "unused", "vector_size", "warn_unused_result"};
+// Of GNU's spelling, and of gnu:: and clang::; among them those of headers that shaders share with programs.
+constexpr std::array<std::string_view, 39> attributes = {
+    "aligned",   "always_inline", "annotate",     "artificial", "cold",     "const",    "convergent", "deprecated", "diagnose_if",       "enable_if",  "enum_extensibility", "ext_vector_type",
+    "fallthrough",   "flag_enum",     "flatten",   "gnu_inline",    "hot",          "likely",     "malloc",   "may_alias", "minsize",   "nodebug",    "noduplicate",       "noinline",   "nomerge",    "nonnull",
+    "noreturn",      "nothrow",   "optnone",       "overloadable", "packed",     "pure",     "returns_nonnull", "swift_name", "unavailable", "unlikely", "unused", "vector_size", "warn_unused_result"};
 // What `#pragma` may begin with; of `clang` and `GCC`, what may follow. METAL's go with the translation.
 constexpr std::array<std::string_view, 7> pragmas = {"METAL", "STDC", "mark", "once", "pack", "unroll", "nounroll"};
-constexpr std::array<std::string_view, 5> compiler_pragmas = {"loop", "fp", "diagnostic", "unroll", "optimize"};
+constexpr std::array<std::string_view, 7> compiler_pragmas = {"assume_nonnull", "system_header", "loop", "fp", "diagnostic", "unroll", "optimize"};
 // Others that compilers act upon; what no compiler knows goes without a word, as it does everywhere.
 constexpr std::array<std::string_view, 21> refused_pragmas = {
     "alloc_text", "bss_seg",    "code_seg", "comment", "const_seg", "data_seg", "detect_mismatch", "export",       "function",      "include_alias", "init_seg",
@@ -37,12 +37,29 @@ std::string_view without_underscores(std::string_view name) {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r' || c == '\0'; }
 
+// Whether a backslash at `p` makes one line of two.
+bool joins_lines(std::string_view text, std::size_t p) {
+    do ++p;
+    while (p < text.size() && text[p] != '\n' && is_blank(text[p]));
+    return p < text.size() && text[p] == '\n';
+}
+
+bool joins_lines(std::string_view leading) {
+    for (std::size_t p = leading.find('\\'); p != std::string_view::npos; p = leading.find('\\', p + 1)) {
+        if (joins_lines(leading, p)) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 void Translator::refuse_what_metal_has_not() {
     for (Index i = 0; i < tokens_.size(); ++i) {
         refuse_directives(i);
         const Token &token = tokens_[i];
+        // The preprocessor has joined what was to be joined. The compiler would make one word of two of what looks like more.
+        const bool joined = token.is("\\") && joins_lines("\\" + std::string(tokens_[i + 1].leading), 0);
+        if (joined || joins_lines(token.leading)) problem(i, "'\\' does not join lines here");
         if (token.is("[") && i + 1 < tokens_.size() && tokens_[i + 1].is("[")) refuse_attribute_list(i);
         if (!token.is_identifier()) continue;
         const bool ours = std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) { return token.text.starts_with(prefix); });

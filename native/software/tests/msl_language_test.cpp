@@ -531,6 +531,31 @@ kernel void k(device float *a) {
     expect("overloads", found, {21, 2, 2, 1, 1, 3, 8, 2 + 2.5f + 2, 4 + 3});
 }
 
+// Constants of the program that are made of vectors: nothing computes them as a kernel is loaded.
+void test_constants_of_vectors() {
+    const std::vector<float> found = results_of(R"(
+struct point { float size; float3 at; packed_float3 color; packed_uchar4 mask; };
+constant point points[2] = {{1, float3(1, 2, 3), packed_float3(4, 5, 6), packed_uchar4(1)}, {2, {1, 2, 3}, {7, 8, 9}, {1, 2, 3, 4}}};
+constant packed_float3 packed_vector = float3(1, 2, 3), filled = 2, *const none = nullptr;
+constant packed_half2 converted = packed_half2(float2(3, 4));
+constant float4x4 diagonals[2] = {float4x4(2.0), float4x4(float4(1), float4(2), float4(3), float4(4))};
+constant float2x3 elements = float2x3(1, 2, 3, 4, 5, 6);
+constant half3x2 wide(half2x2(1).columns[0], half2(2), half2(3));
+namespace inner { constant float3x2 oblong(5.0); }
+constexpr constant float3x3 evaluated(float3(1), float3(2), float3(3));
+kernel void k(device float *a) {
+    a[0] = points[1].color.z + points[0].color.y + points[0].mask[3] + points[1].mask[3];
+    a[1] = packed_vector.z + filled.y + converted.y;
+    a[2] = diagonals[0][3][3] + diagonals[0][2][3] + diagonals[1][3].w;
+    a[3] = elements[1][0] * 10 + elements[0][2];
+    a[4] = wide[0].x + wide[0].y + wide[2].y;
+    a[5] = inner::oblong[1][1] + inner::oblong[2].x + inner::oblong[2].y + inner::oblong[1].x;
+    a[6] = evaluated[2].y;
+}
+)", 7);
+    expect("constants of vectors", found, {9 + 5 + 1 + 4, 3 + 2 + 4, 2 + 4, 43, 4, 5, 3});
+}
+
 }  // namespace
 
 int main() {
@@ -551,5 +576,6 @@ int main() {
     test_initializer_lists();
     test_deleted_members();
     test_own_overloads();
+    test_constants_of_vectors();
     return check::report("msl_language_test");
 }

@@ -59,6 +59,18 @@ void test_initialisers() {
     CHECK(choice.library && choice.specialize("k", {constant(0, type_bool, 1)}, &error).empty() && error.find("program_source:3:14: " + not_constant) != std::string::npos);
 }
 
+// Two lines that the preprocessor did not join stay two: the compiler must not find a word there that nobody has looked at.
+void test_joined_lines() {
+    using namespace std::string_literals;
+    const std::string says = "'\\' does not join lines here";
+    for (const std::string &join : {"\\\0\n"s, "\\\0 \n"s, "\\ \0\t\n"s}) {
+        refused("void f() { as" + join + "m(\"nop\"); }", says);
+        refused("__attri" + join + "bute__((constructor)) void f() {}", says);
+    }
+    refused("\n\nvoid f() { as\\\nm(\"nop\"); }", "program_source:3: error: 'asm' is not supported in Metal");
+    CHECK(result_of("#pragma mark a\\\nb\n#define X(a) \\\n    a\nkernel void k(device float *a) { a[0] = X(1) + \"\\\\\"[0]; }\n") == 1 + '\\');
+}
+
 void test_attributes() {
     for (const char *name : {"constructor", "destructor", "__constructor__", "constructor(101)", "section(\".init_array\")", "init_priority(200)", "ifunc(\"f\")", "alias(\"f\")", "weakref(\"f\")",
                              "target_clones(\"avx2\",\"default\")", "naked", "cleanup(f)", "used", "retain", "visibility(\"default\")", "weak", "mode(QI)", "target(\"avx2\")", "unheard_of"}) {
@@ -77,6 +89,10 @@ void test_attributes() {
     refused("__declspec(allocate(\".init_array\")) int i;", "error: '__declspec' is not supported in Metal");
     CHECK(result_of("__attribute__((always_inline)) inline float f() { return 2; }\n[[gnu::noinline, nodiscard]] float g() { return 3; }\n"
                     "struct __attribute__((packed, aligned(16))) S { float x; };\nkernel void k(device float *a) { a[0] = f() + g() + sizeof(S); }\n") == 21);
+    // Of headers that programs include, too.
+    CHECK(result_of("#pragma clang assume_nonnull begin\ntypedef enum __attribute__((enum_extensibility(open), flag_enum)) E : int { one = 1 } E;\n"
+                    "struct __attribute__((swift_name(\"T\"))) S { float x; };\n#pragma clang assume_nonnull end\n"
+                    "kernel void k(device float *a) { a[0] = one + sizeof(S); }\n") == 5);
 }
 
 void test_words() {
@@ -257,7 +273,7 @@ void test_bounds() {
     fs::remove(folder + "/errors");
     bounds = {};
     bounds.file_bytes = 1000;
-    result = smtl::msl::run_process({"/bin/sh", "-c", "exec head -c 100000 /dev/zero > " + folder + "/zeros"}, "", folder, bounds);
+    result = smtl::msl::run_process({"/bin/sh", "-c", "exec cat /dev/zero > " + folder + "/zeros"}, "", folder, bounds);
     CHECK(!result.succeeded && result.errors.find("wrote a file of more than 1000 bytes") != std::string::npos);
     fs::remove(folder + "/errors");
     bounds = {};
@@ -272,6 +288,7 @@ void test_bounds() {
 
 int main() {
     test_initialisers();
+    test_joined_lines();
     test_attributes();
     test_words();
     test_files();

@@ -12,23 +12,24 @@ struct matrix {
 
     matrix() = default;
     // A diagonal matrix.
-    SMTL_FUNCTION explicit matrix(T diagonal) {
+    SMTL_FUNCTION explicit constexpr matrix(T diagonal) : columns{} {
         for (int i = 0; i < Columns; ++i) {
-            columns[i] = column(T(0));
-            if (i < Rows) columns[i][i] = diagonal;
+            T list[Rows] = {};
+            if (i < Rows) list[i] = diagonal;
+            columns[i] = gather(list);
         }
     }
     // Columns, or all elements in the order of columns.
     template <int N = Columns, class = enable_if_t<N == 2>>
-    SMTL_FUNCTION matrix(column a, column b) : columns{a, b} {}
+    SMTL_FUNCTION constexpr matrix(column a, column b) : columns{a, b} {}
     template <int N = Columns, class = enable_if_t<N == 3>>
-    SMTL_FUNCTION matrix(column a, column b, column c) : columns{a, b, c} {}
+    SMTL_FUNCTION constexpr matrix(column a, column b, column c) : columns{a, b, c} {}
     template <int N = Columns, class = enable_if_t<N == 4>>
-    SMTL_FUNCTION matrix(column a, column b, column c, column d) : columns{a, b, c, d} {}
+    SMTL_FUNCTION constexpr matrix(column a, column b, column c, column d) : columns{a, b, c, d} {}
     template <class... S, class = enable_if_t<sizeof...(S) == Columns * Rows && (is_convertible_v<S, T> && ...)>, class = void>
-    SMTL_FUNCTION matrix(S... elements) {
+    SMTL_FUNCTION constexpr matrix(S... elements) : columns{} {
         const T list[] = {T(elements)...};
-        for (int i = 0; i < Columns * Rows; ++i) columns[i / Rows][i % Rows] = list[i];
+        for (int i = 0; i < Columns; ++i) columns[i] = gather(list + i * Rows);
     }
     template <class U, class = enable_if_t<!is_same_v<T, U>>>
     SMTL_FUNCTION explicit matrix(const matrix<U, Columns, Rows> &other) {
@@ -80,6 +81,12 @@ struct matrix {
     friend SMTL_FUNCTION bool operator!=(const matrix &a, const matrix &b) { return !(a == b); }
 
 private:
+    // A constant expression where the elements are: vectors cannot be indexed in these.
+    static SMTL_FUNCTION constexpr column gather(const T *list) {
+        if constexpr (Rows == 2) return column(list[0], list[1]);
+        else if constexpr (Rows == 3) return column(list[0], list[1], list[2]);
+        else return column(list[0], list[1], list[2], list[3]);
+    }
     template <class F>
     SMTL_FUNCTION matrix zip(const matrix &other, F f) const {
         matrix result;

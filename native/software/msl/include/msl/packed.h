@@ -39,14 +39,15 @@ struct packed_vec : packed_storage<T, N> {
     using value_type = T;
 
     packed_vec() = default;
-    SMTL_FUNCTION packed_vec(vec<T, N> value) { __builtin_memcpy(static_cast<void *>(this), &value, sizeof(T) * N); }
-    SMTL_FUNCTION packed_vec(T value) : packed_vec(vec<T, N>(value)) {}
+    // A constant expression where the vector is.
+    SMTL_FUNCTION constexpr packed_vec(vec<T, N> value) : packed_storage<T, N>(__builtin_bit_cast(aligned_storage, value.native)) {}
+    SMTL_FUNCTION constexpr packed_vec(T value) : packed_vec(vec<T, N>(value)) {}
     template <class A, class B, class... Others, class = decltype(vec<T, N>(declval<A>(), declval<B>(), declval<Others>()...))>
-    SMTL_FUNCTION packed_vec(A a, B b, Others... others) : packed_vec(vec<T, N>(a, b, others...)) {}
+    SMTL_FUNCTION constexpr packed_vec(A a, B b, Others... others) : packed_vec(vec<T, N>(a, b, others...)) {}
     template <class U>
-    SMTL_FUNCTION explicit packed_vec(vec<U, N> value) : packed_vec(vec<T, N>(value)) {}
+    SMTL_FUNCTION explicit constexpr packed_vec(vec<U, N> value) : packed_vec(vec<T, N>(value)) {}
     template <class U>
-    SMTL_FUNCTION explicit packed_vec(packed_vec<U, N> value) : packed_vec(vec<T, N>(vec<U, N>(value))) {}
+    SMTL_FUNCTION explicit constexpr packed_vec(packed_vec<U, N> value) : packed_vec(vec<T, N>(vec<U, N>(value))) {}
 
     SMTL_FUNCTION operator vec<T, N>() const {
         vec<T, N> value;
@@ -90,6 +91,9 @@ struct packed_vec : packed_storage<T, N> {
     SMTL_PACKED_COMPARE(>=)
     friend SMTL_FUNCTION constexpr vec<T, N> operator-(packed_vec a) { return -vec<T, N>(a); }
     friend SMTL_FUNCTION constexpr vec<T, N> operator~(packed_vec a) { return ~vec<T, N>(a); }
+
+private:
+    struct alignas(detail::native_t<T, N>) aligned_storage : packed_storage<T, N> {};
 };
 
 template <class T, int N>
