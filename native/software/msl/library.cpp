@@ -11,6 +11,7 @@
 #include "halves.h"
 #include "hash.h"
 #include "initialisers.h"
+#include "machine_code.h"
 #include "../sanitizer/sanitizer.h"
 #include "process.h"
 #include "source_cache.h"
@@ -50,15 +51,13 @@ bool precompile(const Toolchain &toolchain, const std::string &translated, const
     return result.succeeded && !halves.found;
 }
 
-bool reflect(const Toolchain &toolchain, const Translation &translation, const Dialect &dialect, const std::string &folder, const std::string &initialisers, std::string &errors) {
+bool reflect(const Translation &translation, const Dialect &dialect, const std::string &folder, const std::string &initialisers, std::string &errors) {
     const std::string input = folder + "/input";
     const std::string object = folder + "/object";
     const std::string constants = initialisers.empty() ? "" : define_function_constants(translation);
     if (!write_file(input, constants + reflection_source(translation))) return false;
-    std::vector<std::string> arguments = toolchain.compile_arguments(dialect);
-    arguments.insert(arguments.end(), {"-include-pch", folder + precompiled_name, "-x", "c++", "-c", "-o", object, "-"});
     const std::string warnings = errors;
-    const ProcessResult result = run_process(arguments, input, folder);
+    const ProcessResult result = compile_object(dialect, folder, folder, object);
     const std::string bytes = result.succeeded ? read_file(object).value_or("") : "";
     // A source may have said not to be warned. Of function constants' values nothing is known then.
     const bool unknown = initialisers.empty() && !translation.constants.empty();
@@ -153,7 +152,7 @@ std::string smtl_library::entry(const smtl::msl::Translation *translation, std::
     return Cache::shared().entry(key, [&](const std::string &folder) {
         std::string initialisers;
         if (!precompile(toolchain, translated, dialect, translation && may_mix_halves(*translation), folder, errors, initialisers)) return false;
-        if (translation) return reflect(toolchain, *translation, dialect, folder, initialisers, errors);
+        if (translation) return reflect(*translation, dialect, folder, initialisers, errors);
         (void)unlink((folder + "/errors").c_str());
         return write_file(folder + reflection_name, serialize(reflection));
     });

@@ -13,8 +13,8 @@
 #include "hash.h"
 #include "initialisers.h"
 #include "library.h"
+#include "machine_code.h"
 #include "process.h"
-#include "saturation.h"
 #include "token.h"
 #include "toolchain.h"
 
@@ -196,44 +196,19 @@ private:
     std::string error_;
 };
 
-// The object file of a kernel, of the source in the file `input`.
-ProcessResult compile_kernel(const smtl_library &library, const std::string &precompiled, const std::string &input, const std::string &object,
-                             const std::string &folder) {
-    std::vector<std::string> arguments = Toolchain::shared().compile_arguments(library.dialect);
-    std::vector<std::string> source = {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-"};
-    if (expands_saturation && !library.dialect.sanitize) {
-        const std::string code = folder + "/code", expanded = folder + "/expanded";
-        std::vector<std::string> first = arguments;
-        first.insert(first.end(), source.begin(), source.end());
-        first.insert(first.end(), {"-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-o", code});
-        ProcessResult result = run_process(first, input, folder);
-        const std::optional<std::string> text = result.succeeded ? read_file(code) : std::nullopt;
-        (void)unlink(code.c_str());
-        (void)unlink(expanded.c_str());
-        if (!text || !write_file(expanded, expand_saturation(*text))) {
-            result.succeeded = false;
-            return result;
-        }
-        source = {"-w", "-x", "ir", expanded};
-    }
-    arguments.insert(arguments.end(), source.begin(), source.end());
-    arguments.insert(arguments.end(), {"-c", "-o", object});
-    ProcessResult result = run_process(arguments, input, folder);
-    (void)unlink((folder + "/expanded").c_str());
-    return result;
-}
-
 bool generate(const smtl_library &library, const std::string &source, const std::string &folder, std::string &errors) {
     const std::string precompiled = library.entry(nullptr, errors);
     const std::string input = folder + "/input", object = folder + "/object";
     if (precompiled.empty() || !write_file(input, source)) return false;
-    ProcessResult result = compile_kernel(library, precompiled, input, object, folder);
+    ProcessResult result = compile_object(library.dialect, precompiled, folder, object);
+    // The linker finds constants that have no value, of which others may be made.
+    if (result.succeeded) result = run_process(Toolchain::shared().link_arguments(library.dialect, object, folder + code_file), "", folder);
     if (result.succeeded && has_initialisers(read_file(object).value_or(""), library.dialect.sanitize)) {
         // What could be computed with other function constants, or what no message of clang's speaks of.
         result.succeeded = false;
-        result.errors = library.reflection.initialisers.empty() ? std::string(not_computed) : library.reflection.initialisers;
+        result.errors = not_computed;
     }
-    if (result.succeeded) result = run_process(Toolchain::shared().link_arguments(library.dialect, object, folder + code_file), "", folder);
+    if (result.errors == not_computed && !library.reflection.initialisers.empty()) result.errors = library.reflection.initialisers;
     errors = result.errors;
     (void)unlink(object.c_str());
     (void)unlink(input.c_str());
@@ -275,9 +250,14 @@ std::string specialize(const smtl_library &library, const char *function, const 
     std::string errors;
     const std::string entry = Cache::shared().entry(request->name, [&](const std::string &folder) {
         bool made = generate(library, request->source, folder, errors);
-        const std::set<std::size_t> unset = made ? std::set<std::size_t>() : specialization.unset_constants(errors);
-        // Engines that set some constants leave out others which they know to make no difference; Metal takes that.
-        if (specialization.any_given() && !unset.empty()) made = generate(library, specialization.source(unset), folder, errors);
+        // Engines that set some constants leave out others which they know to make no difference; Metal takes that. A linker may
+        // name one at a time.
+        for (std::set<std::size_t> unset; !made && specialization.any_given();) {
+            const std::size_t known = unset.size();
+            unset.merge(specialization.unset_constants(errors));
+            if (unset.size() == known) break;
+            made = generate(library, specialization.source(unset), folder, errors);
+        }
         return made;
     });
     if (!entry.empty()) return entry + code_file;

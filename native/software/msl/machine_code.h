@@ -1,0 +1,15 @@
+// Object files, by way of clang's intermediate code.
+#pragma once
+
+#include <string>
+
+#include "process.h"
+#include "toolchain.h"
+
+namespace smtl::msl {
+
+// Of the source in the file `folder`/input on top of the library in the folder `precompiled`. Where the value of a variable of the
+// program hangs on itself, `errors` are not_computed.
+ProcessResult compile_object(const Dialect &dialect, const std::string &precompiled, const std::string &folder, const std::string &object);
+
+}  // namespace smtl::msl

@@ -1,0 +1,185 @@
+// Constants of a program that are made of function constants and of each other: random chains of them, in every form of a
+// declaration, against values that the test computes. Seeds are fixed; `msl_constants_test N` goes through N programs.
+#include <random>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "compiled_source.h"
+
+namespace {
+
+// An expression of type int, and what it has to give: 0 to 96.
+struct Reading {
+    std::string text;
+    int value;
+};
+
+struct FunctionConstant {
+    const char *type;
+    uint32_t data_type;
+    bool is_given;
+    int value;  // of each component; 0 where it is not given
+};
+
+class Program {
+public:
+    Program(std::uint64_t seed, bool everything_given) : random_(seed) {
+        source_ = head + R"(
+struct Pair { int a; float b; int2 c; };
+struct Made { int v; Made(int a) : v(a + 1) {} };
+struct Base { struct Inner { int i[2]; } inner; };
+constexpr int weigh(int a, int b) { return a * 3 + b; }
+int repeat(int a) { int sum = 0; for (int i = 0; i < 4; ++i) sum += a + i; return sum; }
+template <int N> int scaled(int a) { return a * N; }
+)";
+        const std::vector<FunctionConstant> all = {{"bool", type_bool, true, 1},  {"int", type_int, true, 3}, {"short", type_short, true, 7}, {"float", type_float, true, 5},
+                                                   {"int", type_int, false, 9}, {"bool", type_bool, false, 1}};
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const std::string name = "fc" + std::to_string(i);
+            const bool given = all[i].is_given || everything_given;
+            source_ += "constant " + std::string(all[i].type) + " " + name + " [[function_constant(" + std::to_string(i) + ")]];\n";
+            pool_.push_back({"int(" + name + ")", given ? all[i].value : 0});
+            pool_.push_back({"int(is_function_constant_defined(" + name + "))", given});
+            if (!given) continue;
+            values_.push_back(constant(uint32_t(i), all[i].data_type, all[i].value));
+            if (all[i].data_type != type_float) continue;
+            const float value = float(all[i].value);
+            std::memcpy(values_.back().bytes, &value, sizeof value);
+        }
+        for (int i = 0; i < 24; ++i) declare(std::to_string(i));
+    }
+
+    // A kernel that reads some constants, the later ones of the pool first, so that few are read that others are made of.
+    std::vector<int> add_kernel(const std::string &name) {
+        std::vector<int> expected;
+        source_ += "kernel void " + name + "(device float *a) {\n";
+        for (std::size_t i = pool_.size(); i-- > 12 && expected.size() < 8;) {
+            if (below(3) > 0) continue;
+            source_ += "    a[" + std::to_string(expected.size()) + "] = " + pool_[i].text + ";\n";
+            expected.push_back(pool_[i].value);
+        }
+        source_ += "}\n";
+        return expected;
+    }
+
+    const std::string &source() const { return source_; }
+    const std::vector<smtl_constant_value> &values() const { return values_; }
+
+private:
+    int below(int bound) { return int(random_() % std::uint64_t(bound)); }
+    const Reading &any() { return pool_[std::size_t(below(3) > 0 ? int(pool_.size()) - 1 - below(std::min(8, int(pool_.size()))) : below(int(pool_.size())))]; }
+
+    Reading expression() {
+        const Reading a = any(), b = any(), c = any();
+        switch (below(8)) {
+        case 0: return {"(" + a.text + " + " + b.text + ") % 97", (a.value + b.value) % 97};
+        case 1: return {"(" + a.text + " * 2 + 1) % 97", (a.value * 2 + 1) % 97};
+        case 2: return {"(" + a.text + " ? " + b.text + " * 2 + 1 : 4) % 97", (a.value ? b.value * 2 + 1 : 4) % 97};
+        case 3: return {"(" + a.text + " > " + b.text + " ? " + c.text + " : " + a.text + ")", a.value > b.value ? c.value : a.value};
+        case 4: return {"weigh(" + a.text + ", " + b.text + ") % 97", (a.value * 3 + b.value) % 97};
+        case 5: return {"repeat(" + a.text + ") % 97", (a.value * 4 + 6) % 97};
+        case 6: return {"scaled<5>(" + a.text + ") % 97", a.value * 5 % 97};
+        default: return {"max(" + a.text + ", " + b.text + ")", std::max(a.value, b.value)};
+        }
+    }
+
+    void declare(const std::string &n) {
+        const Reading a = expression(), b = expression(), c = expression();
+        switch (below(14)) {
+        case 0: return add("constant bool c" + n + " = " + a.text + " > 5;", "int(c" + n + ")", a.value > 5);
+        case 1: return add("constant int4 c" + n + " = int4(" + a.text + ", " + b.text + ", " + c.text + ", 1);", "c" + n + ".z", c.value);
+        case 2: return add("constant float3 c" + n + " = float3(" + a.text + ", " + b.text + ", 2) + 1.0f;", "(int(c" + n + ".y) % 97)", (b.value + 1) % 97);
+        case 3: return add("constant int c" + n + "[3] = {" + a.text + ", " + b.text + ", " + c.text + "};", "c" + n + "[" + any_index() + "]", index_ == 0 ? a.value : index_ == 1 ? b.value : c.value);
+        case 4: return add("constant Pair c" + n + " = {" + a.text + ", float(" + b.text + "), int2(1, " + c.text + ")};", "c" + n + ".c.y", c.value);
+        case 5: return add("namespace n" + n + " { constant short c = " + a.text + "; namespace { constant int d = c; } }", "int(n" + n + "::d)", a.value);
+        case 6: return add("template <int N> constant int c" + n + " = (" + a.text + " + N) % 97;", "c" + n + "<6>", (a.value + 6) % 97);
+        case 7: return add("template <int N> struct S" + n + " { static constant int c; };\ntemplate <int N> constant int S" + n + "<N>::c = (" + a.text + " + N) % 97;", "S" + n + "<3>::c", (a.value + 3) % 97);
+        case 8: return add("struct T" + n + " { static constant int c; };\nconstant int T" + n + "::c = " + a.text + ";", "T" + n + "::c", a.value);
+        case 9: return add("constant Made c" + n + " = Made(" + a.text + ");", "(c" + n + ".v % 97)", (a.value + 1) % 97);
+        case 10: return add("constant half c" + n + " = half(" + a.text + ");\nconstant uchar d" + n + " = uchar(c" + n + ");", "int(d" + n + ")", a.value);
+        case 11: return add("constant Base c" + n + " = {{{" + a.text + ", " + b.text + "}}};", "c" + n + ".inner.i[1]", b.value);
+        case 12: return add("static constant uint c" + n + " = uint(" + a.text + ");", "int(c" + n + ")", a.value);
+        default: return add("constant int c" + n + " = " + a.text + ";\nint f" + n + "() { return c" + n + "; }", "f" + n + "()", a.value);
+        }
+    }
+
+    std::string any_index() { return std::to_string(index_ = below(3)); }
+
+    void add(const std::string &declaration, const std::string &text, int value) {
+        source_ += declaration + "\n";
+        pool_.push_back({text, value});
+    }
+
+    std::mt19937_64 random_;
+    std::string source_;
+    std::vector<Reading> pool_;
+    std::vector<smtl_constant_value> values_;
+    int index_ = 0;
+};
+
+void test_chains(std::uint64_t seed) {
+    for (const bool everything_given : {false, true}) {
+        Program program(seed, everything_given);
+        std::vector<std::vector<int>> expected;
+        for (const char *name : {"k0", "k1"}) expected.push_back(program.add_kernel(name));
+        const compiled library(program.source());
+        bool good = CHECK(library.library != nullptr);
+        std::string error = library.log;
+        for (std::size_t k = 0; library.library && k < expected.size(); ++k) {
+            std::vector<float> found(8, -1);
+            const std::string path = library.specialize(("k" + std::to_string(k)).c_str(), program.values(), &error);
+            good = CHECK(!path.empty() && run(path, {&found}, 1).empty()) && good;
+            for (std::size_t i = 0; i < expected[k].size(); ++i) {
+                const bool same = found[i] == float(expected[k][i]);
+                if (!same) std::fprintf(stderr, "k%zu: a[%zu] is %g, not %d\n", k, i, double(found[i]), expected[k][i]);
+                good = CHECK(same) && good;
+            }
+        }
+        if (!good) std::fprintf(stderr, "seed %llu, %s:\n%s\n%s\n", static_cast<unsigned long long>(seed), everything_given ? "all given" : "some given", error.c_str(), program.source().c_str());
+    }
+}
+
+float result_of(const std::string &source, const std::vector<smtl_constant_value> &values, std::string *error = nullptr) {
+    const compiled library(head + "constant int n [[function_constant(0)]];\nconstant bool flag [[function_constant(1)]];\n" + source);
+    std::vector<float> a(1, -1);
+    const std::string path = library.library ? library.specialize("k", values, error) : "";
+    if (!library.library && error) *error = library.log;
+    if (path.empty() || !run(path, {&a}, 1).empty()) std::fprintf(stderr, "%s%s\n", library.log.c_str(), error ? error->c_str() : "");
+    return a[0];
+}
+
+void test_orders() {
+    const std::string given = "constant bool given = is_function_constant_defined(n);\n";
+    const std::vector<smtl_constant_value> three = {constant(0, type_int, 3)}, other = {constant(1, type_bool, 1)};
+    const std::string chain = given + "constant int m = given ? n * 2 + 1 : 4;\n", read = "kernel void k(device float *a) { a[0] = m; }\n";
+    CHECK(result_of(chain + read, three) == 7);
+    CHECK(result_of(chain + read, other) == 4);
+    // Where something else has clang look at `m` first.
+    const std::string early = chain + "constant float2 v = float2(m);\nconstant int w = int(v.x) + m;\n";
+    CHECK(result_of(early + "kernel void k(device float *a) { a[0] = w; }\n", three) == 14);
+    CHECK(result_of(early + "kernel void k(device float *a) { a[0] = w * 100 + given; }\n", other) == 800);
+    const std::string object = "struct Made { int v; Made(int a) : v(a) {} };\n" + chain + "constant Made made = Made(m);\n";
+    CHECK(result_of(object + read, three) == 7);
+    CHECK(result_of(object + "kernel void k(device float *a) { a[0] = made.v; }\n", three) == 7);
+    // Without a function constant.
+    CHECK(result_of("float root(float x) { return sqrt(x); }\nconstant float r = root(16);\nconstant float s = r * 2;\nconstant float2 t = float2(s);\nkernel void k(device float *a) { a[0] = t.y + s; }\n", {}) == 16);
+    // A constant that has no value, by way of another one.
+    std::string error;
+    (void)result_of("constant float4 v = float4(n);\n" + std::string("kernel void k(device float *a) { a[0] = v.x; }\n"), {}, &error);
+    CHECK(error.find("function constant 'n' (index 0) has no value") != std::string::npos);
+    CHECK(result_of("constant float4 v = float4(n + 2);\nkernel void k(device float *a) { a[0] = v.x; }\n", other) == 2);
+    // No value hangs on itself.
+    error.clear();
+    (void)result_of("int f(int i);\nconstant int x = f(0) + n;\nint f(int i) { return i ? x : 5; }\nkernel void k(device float *a) { a[0] = x; }\n", three, &error);
+    CHECK(error.find("constant expression") != std::string::npos);
+}
+
+}  // namespace
+
+int main(int count, char **arguments) {
+    const std::uint64_t programs = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 4;
+    test_orders();
+    for (std::uint64_t seed = 0; seed < programs; ++seed) test_chains(seed);
+    return check::report("msl_constants_test");
+}
