@@ -437,6 +437,37 @@ kernel void k(device float *a) {
 }
 
 // The counts of a shift have a type of their own.
+// A value of any arithmetic type is assigned to all components.
+void test_assigned_values() {
+    const std::vector<float> found = results_of(R"(
+kernel void k(device float *a) {
+    float4 v;
+    v = 1;
+    a[0] = v.w;
+    v = 2u;
+    a[1] = v.x;
+    v = 0.5;
+    a[2] = v.y;
+    half3 h;
+    h = 3;
+    int2 i;
+    i = 'c';
+    a[3] = h.z + i.x;
+    packed_float3 p = 4;
+    float3 q;
+    q = p;
+    p = 5;
+    a[4] = q.x + p[1];
+    volatile float4 w;
+    w = 6;
+    v = w;
+    v = {v.x, 1, 2, 3};
+    a[5] = v.x + v.w;
+}
+)", 6);
+    expect("assigned values", found, {1, 2, 0.5f, 3 + 'c', 9, 9});
+}
+
 void test_mixed_shifts() {
     const std::vector<float> found = results_of(R"(
 kernel void k(device float *a) {
@@ -572,6 +603,7 @@ int main() {
     test_coherence();
     test_names_in_metal();
     test_volatile_vectors();
+    test_assigned_values();
     test_mixed_shifts();
     test_initializer_lists();
     test_deleted_members();
