@@ -142,10 +142,7 @@ SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask mask) {
     template <class V, class = enable_if_t<!is_same_v<remove_cv_t<V>, vec> && is_convertible_v<V, vec>>>                \
     SMTL_FUNCTION constexpr vec &operator=(const V &value) { return *this = vec(value); }                               \
     template <class V, class = enable_if_t<!is_same_v<remove_cv_t<V>, vec> && is_convertible_v<V, vec>>, class = void>  \
-    SMTL_FUNCTION volatile vec &operator=(const V &value) volatile { return *this = vec(value); }                       \
-    /* Another vector's is as good as that one where a value converts. */                                               \
-    template <class V, class = enable_if_t<!is_same_v<remove_cv_t<V>, vec> && is_convertible_v<V, vec>>, class = void>  \
-    SMTL_FUNCTION constexpr vec &operator=(const V &value) { return *this = vec(value); }
+    SMTL_FUNCTION volatile vec &operator=(const V &value) volatile { return *this = vec(value); }
 #endif
 
 // What vectors of every length share.
