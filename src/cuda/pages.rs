@@ -104,7 +104,10 @@ fn permit(first: usize, length: usize, access: Access) -> bool {
     if unsafe { libc::madvise(start, length, access.advice()) } == 0 {
         return true;
     }
-    // It also fails for memory of devices, and on systems that do not know it.
+    if std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT) {
+        return false;
+    }
+    // It fails with other errors for memory of devices, and on systems that do not know it.
     // SAFETY: writes nothing that the system would not write anyway, and fails where there is a hole.
     let is_mapped = unsafe { libc::msync(start, length, libc::MS_ASYNC) == 0 };
     is_mapped

@@ -1,6 +1,7 @@
 //! Device pointers as addresses: arithmetic, what is known of them, and no two memories at one.
 
 use std::ffi::{c_int, c_void};
+use std::os::fd::AsRawFd;
 use std::ptr;
 
 use metal_bridge::cuda::*;
@@ -228,6 +229,36 @@ fn pages_without_write_permission_are_not_written() {
             assert_eq!(libc::munmap(read_only, length), 0);
         }
         assert_eq!(device.read(0, length), vec![0; length]);
+    }
+}
+
+#[test]
+fn pages_past_the_end_of_a_mapped_file_are_not_touched() {
+    let page = metal_bridge::page_size();
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(page as u64).unwrap();
+    let device = Memory::device(page);
+    for sharing in [libc::MAP_PRIVATE, libc::MAP_SHARED] {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let (bad, kind) = (cudaErrorInvalidValue, cudaMemcpyDefault);
+        // SAFETY: a new mapping; the rest is what the calls are to check.
+        unsafe {
+            let start = libc::mmap(
+                ptr::null_mut(),
+                2 * page,
+                access,
+                sharing,
+                file.as_raw_fd(),
+                0,
+            );
+            assert_ne!(start, libc::MAP_FAILED);
+            let past = start.wrapping_byte_add(page);
+            expect(bad, cudaMemcpy(device.pointer, past, page, kind));
+            expect(bad, cudaMemcpy(past, device.pointer, page, kind));
+            ok(cudaMemcpy(device.pointer, start, page, kind));
+            ok(cudaMemcpy(start, device.pointer, page, kind));
+            assert_eq!(libc::munmap(start, 2 * page), 0);
+        }
     }
 }
 
