@@ -36,7 +36,7 @@ pub(crate) enum Conflict {
     Timeout,
     /// A committed command buffer uses the buffer that comes after the callback that this thread is in.
     Later,
-    /// A command buffer of the process that this one was forked from uses the buffer.
+    /// The buffer is that of the process that this one was forked from, whose other threads may hold the lock.
     Forked,
     /// There are as many guards or uses as can be counted.
     TooMany,
@@ -150,13 +150,21 @@ impl Tracker {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The lock, unless a thread of this process's parent may have held it at the fork.
+    fn lock_unless_forked(&self) -> Result<MutexGuard<'_, State>, Conflict> {
+        if is_forked() {
+            return Err(Conflict::Forked);
+        }
+        Ok(self.lock())
+    }
+
     /// Begins CPU access, waiting until `deadline` (for ever without one) for committed command buffers.
     pub(crate) fn begin_cpu(
         &self,
         access: Access,
         deadline: Option<Instant>,
     ) -> Result<(), Conflict> {
-        let mut state = self.lock();
+        let mut state = self.lock_unless_forked()?;
         loop {
             if state.writer {
                 return Err(Conflict::Writer);
@@ -180,7 +188,9 @@ impl Tracker {
     }
 
     pub(crate) fn end_cpu(&self, access: Access) {
-        let mut state = self.lock();
+        let Ok(mut state) = self.lock_unless_forked() else {
+            return;
+        };
         match access {
             Access::Read => state.readers.decrease(),
             Access::Write => state.writer = false,
@@ -189,7 +199,7 @@ impl Tracker {
 
     /// Waits until no committed command buffer uses the buffer.
     pub(crate) fn wait_idle(&self, deadline: Option<Instant>) -> Result<(), Conflict> {
-        let mut state = self.lock();
+        let mut state = self.lock_unless_forked()?;
         while state.running.conflict_with(Access::Write) {
             state = self.wait(state, Access::Write, deadline)?;
         }
@@ -204,9 +214,6 @@ impl Tracker {
         deadline: Option<Instant>,
     ) -> Result<MutexGuard<'a, State>, Conflict> {
         let may_wait = deadline.is_none_or(|deadline| deadline > Instant::now());
-        if is_forked() {
-            return Err(Conflict::Forked);
-        }
         if may_wait && state.running.outlasts_waits(access) {
             return Err(Conflict::Later);
         }
@@ -243,7 +250,7 @@ impl Tracker {
 
     /// Records a use by a command buffer that is not committed.
     pub(crate) fn record(&self, command_buffer: u64, access: Access) -> Result<(), Conflict> {
-        let mut state = self.lock();
+        let mut state = self.lock_unless_forked()?;
         if state.writer {
             return Err(Conflict::Writer);
         }
@@ -266,7 +273,11 @@ impl Tracker {
 
     /// A recorded use will not come: its command buffer is dropped without a commit, or goes on without it.
     pub(crate) fn discard(&self, command_buffer: u64, access: Access) {
-        self.lock().recorded.count(access).decrease();
+        let Ok(mut state) = self.lock_unless_forked() else {
+            return;
+        };
+        state.recorded.count(access).decrease();
+        drop(state);
         // Should another command buffer have stored its number meanwhile, this one's is not there any more.
         let _ = self.last_use.compare_exchange(
             use_mark(command_buffer, access),

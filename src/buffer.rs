@@ -276,7 +276,7 @@ impl Buffer {
             Conflict::Forked => Error::InvalidState(Failure::new(
                 function,
                 format!(
-                    "{buffer} is used by a command buffer of the process that this one was forked from"
+                    "this process is a child of fork, and {buffer} is that of the process it was forked from"
                 ),
             )),
             Conflict::Timeout => Error::Timeout(Failure::new(

@@ -11,7 +11,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::SharedEvent;
 use crate::handle::{Handle, c_string, check, create, take_string};
-use crate::queue::CommandQueue;
+use crate::queue::{CommandQueue, check_process};
 use crate::recording::Recording;
 use crate::room::Ticket;
 use crate::submission::{
@@ -144,6 +144,7 @@ impl CommandBuffer {
     ///
     /// [`Error::InvalidState`] the second time.
     pub fn enqueue(&mut self) -> Result<()> {
+        check_process("CommandBuffer::enqueue")?;
         // SAFETY: the command buffer is live.
         self.ticket.enqueue(|| unsafe {
             check(|error| sys::mtb_command_buffer_enqueue(self.as_ptr(), error))
@@ -186,6 +187,7 @@ impl CommandBuffer {
     /// [`Error::InvalidState`] after an encoder was leaked, [`Error::Deadlock`] where the work would wait for an event that nobody
     /// can signal any more. The work is discarded then.
     pub fn commit(self) -> Result<Submission> {
+        check_process("CommandBuffer::commit")?;
         let CommandBuffer {
             handle,
             recording,

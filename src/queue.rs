@@ -40,6 +40,15 @@ pub(crate) fn is_forked() -> bool {
     cfg!(metal_backend) && unsafe { sys::mtb_process_is_forked() }
 }
 
+/// Refuses a call in such a child, before it takes a lock that a thread of the parent's may have held.
+pub(crate) fn check_process(function: &'static str) -> Result<()> {
+    if !is_forked() {
+        return Ok(());
+    }
+    let why = "this process is a child of fork, and what it would use is its parent's, which has used Metal before";
+    Err(Error::InvalidState(Failure::new(function, why)))
+}
+
 impl QueueId {
     /// Whether this thread is inside a completion handler or a host function of the queue.
     pub(crate) fn is_in_callback(self) -> bool {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Failure, Result};
 use crate::handle::nanoseconds;
+use crate::queue::is_forked;
 
 /// How long a wait without an end lasts until it looks whether it could end.
 const LOOK_AFTER: Duration = Duration::from_millis(200);
@@ -218,6 +219,9 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
+        if is_forked() {
+            return;
+        }
         self.room.lock().taken.remove(&self.number);
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::callback::contain_panic;
 use crate::error::{Error, Result};
 use crate::handle::{Handle, check, nanoseconds};
-use crate::queue::CommandQueue;
+use crate::queue::{CommandQueue, check_process};
 use crate::recording::RunningUses;
 use crate::room::{Place, Ticket};
 use crate::sys;
@@ -279,6 +279,7 @@ impl Submission {
     }
 
     fn wait_at_most(&self, timeout: u64) -> Result<()> {
+        check_process("Submission::wait")?;
         if let Some(completed) = self.completion.ended() {
             return completed.result();
         }

@@ -14,6 +14,7 @@ use crate::access::Access;
 use crate::buffer::Buffer;
 use crate::error::{Error, Failure, Result};
 use crate::handle::{Handle, check, create};
+use crate::queue::check_process;
 use crate::recording::Recording;
 use crate::submission::{Completion, Submission, completion_callback, release_completion};
 use crate::sys;
@@ -259,9 +260,10 @@ impl Batch<'static> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`], [`Error::Internal`], and [`Error::Deadlock`] in a completion handler or a host function of
-    /// the queue, where that has no room. The transfers are discarded then.
+    /// [`Error::OutOfMemory`], [`Error::Internal`], and where the queue has no room [`Error::Timeout`] after ten minutes, or
+    /// [`Error::Deadlock`] in a completion handler or a host function of the queue. The transfers are discarded then.
     pub fn commit(self) -> Result<Submission> {
+        check_process("Batch::commit")?;
         let Batch {
             handle,
             recording,

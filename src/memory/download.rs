@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::host_memory::{Destination, HostMemory};
 use crate::error::{Error, Failure, Result};
-use crate::queue::{QueueId, is_forked};
+use crate::queue::{QueueId, check_process};
 
 /// Values on their way from a buffer, which come when the transfer has completed: a [`Future`] of them, for any
 /// executor.
@@ -108,6 +108,7 @@ impl<V> Download<V> {
     fn wait_until(&self, deadline: Option<Instant>) -> Result<V> {
         const FUNCTION: &str = "Download::wait";
         let invalid = |why| Err(Error::InvalidState(Failure::new(FUNCTION, why)));
+        check_process(FUNCTION)?;
         let may_wait = || deadline.is_none_or(|deadline| deadline > Instant::now());
         let mut state = self.slot.lock();
         loop {
@@ -116,9 +117,6 @@ impl<V> Download<V> {
             }
             match state.stage {
                 Stage::Recorded => return invalid("the batch is not committed"),
-                Stage::Running(_) if is_forked() => {
-                    return invalid("the download is the parent's of this child of fork");
-                }
                 Stage::Running(queue) if may_wait() && queue.is_in_callback() => {
                     let why = "the download comes after the completion handler or host function that this thread is in";
                     return Err(Error::Deadlock(Failure::new(FUNCTION, why)));

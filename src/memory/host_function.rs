@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::callback::contain_panic;
 use crate::error::{Error, Result};
 use crate::handle::create;
-use crate::queue::CommandQueue;
+use crate::queue::{CommandQueue, check_process};
 use crate::recording::RunningUses;
 use crate::submission::{Completion, Submission, completion_callback};
 use crate::sys;
@@ -25,11 +25,13 @@ impl CommandQueue {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`], and [`Error::Deadlock`] inside another one, where the queue has no room.
+    /// [`Error::OutOfMemory`], and where the queue has no room [`Error::Timeout`] after ten minutes, or [`Error::Deadlock`]
+    /// inside another one.
     pub fn call_host_function(
         &self,
         function: impl FnOnce() + Send + 'static,
     ) -> Result<Submission> {
+        check_process("CommandQueue::call_host_function")?;
         let place = self.room().draw_place();
         let uses = RunningUses::default();
         let completion = Arc::new(Completion::new(uses, Vec::new(), None));

@@ -12,11 +12,22 @@ fn invalid_state(error: &Error) -> bool {
 #[test]
 fn a_child_of_fork_is_refused_what_it_would_wait_for() {
     let (queue, buffer) = (queue(), shared(&[1.0; 32]));
+    let idle = shared(&[1.0; 32]);
     let memory = Memory::new(device()).unwrap();
     let transfers = memory.transfer_queue(&queue).unwrap();
     let gate = device().new_shared_event().unwrap();
     let running = increment(&queue, &buffer, Some(&gate));
     let mut download = transfers.download_async::<f32>(&buffer, 0, 1).unwrap();
+    let mut on_record = queue.command_buffer().unwrap();
+    let mut used = queue.command_buffer().unwrap();
+    let mut blit = used.blit_command_encoder().unwrap();
+    blit.fill(&idle, 0..4, 0).unwrap();
+    drop(blit);
+    in_fork(move || {
+        assert_error(on_record.enqueue(), invalid_state, "child of fork");
+        assert_error(on_record.commit(), invalid_state, "child of fork");
+        drop(used);
+    });
     in_fork(|| {
         let child = "child of fork";
         assert_error(running.wait(), invalid_state, child);
@@ -39,6 +50,10 @@ fn a_child_of_fork_is_refused_what_it_would_wait_for() {
         assert_error(buffer.wait_read::<f32>(), invalid_state, parent);
         assert_error(buffer.wait_write::<f32>(), invalid_state, parent);
         assert_error(buffer.wait_until_idle(None), invalid_state, parent);
+        // Another thread of the parent's may hold its lock, whether or not anything uses it.
+        assert_error(idle.try_read::<f32>(), invalid_state, parent);
+        assert_error(idle.try_write::<f32>(), invalid_state, parent);
+        assert_error(idle.wait_until_idle(None), invalid_state, parent);
         // Only what the child has to itself is dropped, and nothing waits.
         drop(queue.clone());
     });
