@@ -57,7 +57,7 @@ bool reflect(const Translation &translation, const Dialect &dialect, const std::
     const std::string constants = initialisers.empty() ? "" : define_function_constants(translation);
     if (!write_file(input, constants + reflection_source(translation))) return false;
     const std::string warnings = errors;
-    const ProcessResult result = compile_object(dialect, folder, folder, object);
+    const ProcessResult result = compile_object(dialect, folder, folder, object, !initialisers.empty());
     const std::string bytes = result.succeeded ? read_file(object).value_or("") : "";
     // A source may have said not to be warned. Of function constants' values nothing is known then.
     const bool unknown = initialisers.empty() && !translation.constants.empty();

@@ -200,7 +200,7 @@ bool generate(const smtl_library &library, const std::string &source, const std:
     const std::string precompiled = library.entry(nullptr, errors);
     const std::string input = folder + "/input", object = folder + "/object";
     if (precompiled.empty() || !write_file(input, source)) return false;
-    ProcessResult result = compile_object(library.dialect, precompiled, folder, object);
+    ProcessResult result = compile_object(library.dialect, precompiled, folder, object, !library.reflection.initialisers.empty());
     // The linker finds constants that have no value, of which others may be made.
     if (result.succeeded) result = run_process(Toolchain::shared().link_arguments(library.dialect, object, folder + code_file), "", folder);
     if (result.succeeded && has_initialisers(read_file(object).value_or(""), library.dialect.sanitize)) {

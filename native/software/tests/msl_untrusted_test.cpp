@@ -51,6 +51,8 @@ void test_initialisers() {
     CHECK(result_of(head + "constant float4 v = float4(1, 2, 3, 4) * 2;\nconstant float t[2] = {v.x, 5};\nconstant half h = half(v.z) + 1.0h;\nkernel void k(device float *a) { a[0] = v.w + t[1] + h; }\n") == 20);
     const std::string derived = head + "constant int n [[function_constant(0)]];\nconstant float4 v = float4(is_function_constant_defined(n) ? n * 2 + 1 : 4) + 0.5f;\nkernel void k(device float *a) { a[0] = v.y; }\n";
     CHECK(result_of(derived, {constant(0, type_int, 3)}) == 7.5f);
+    const std::string threes = head + "constant int n [[function_constant(0)]];\nconstant float3 v = float3(n, 1, 2), w = v.zxy;\nkernel void k(device float *a) { a[0] = v.x + w.x * 10; }\n";
+    CHECK(result_of(threes, {constant(0, type_int, 3)}) == 23);
 
     // What hangs on a value is known with the value.
     const compiled choice("static int f() { volatile int i = 1; return i; }\nconstant bool c [[function_constant(0)]];\nconstant int s = c ? f() : 2;\nkernel void k(device float *a) { a[0] = s; }\n");
