@@ -39,7 +39,6 @@ struct alignas(128) simdgroup {
     uint32_t unstarted;  /* those of them that have not started */
     uint32_t at_barrier; /* lanes that wait in a threadgroup barrier */
     uint32_t open_count; /* exchanges in which lanes wait */
-    uint32_t last_site;  /* of the exchange that completed last */
     uint32_t meetings;   /* exchanges that completed while other lanes waited in a threadgroup barrier, the same one */
     uint32_t completed;  /* index of that exchange */
     uint64_t free;       /* exchanges that are neither open nor `completed` */
@@ -100,6 +99,7 @@ struct core : smtl_core {
     __attribute__((noinline)) const smtl_context *barrier_in_general(uint32_t site, uint32_t memory);
     void join(open_exchange &meeting, const void *value, uint32_t size);
     __attribute__((noinline)) const smtl_context *meet_in_general(uint32_t site, const void *value, uint32_t size);
+    bool goes_before(const simdgroup &group, const open_exchange &one, const open_exchange &other) const;
     const smtl_context *proceed_from(uint32_t first);
     const smtl_context *schedule();
     const smtl_context *start_context();

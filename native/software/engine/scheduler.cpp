@@ -1,6 +1,7 @@
 /* The threads of one threadgroup: who runs, who waits, and how they meet. */
 #include "core.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -57,7 +58,6 @@ void core::reset_threads() {
         group.unstarted = group.ready;
         group.at_barrier = 0;
         group.open_count = 0;
-        group.last_site = 0;
         group.meetings = 0;
         group.completed = 0;
         group.free = ((uint64_t(1) << exchanges_per_simdgroup) - 1) & ~uint64_t(1);
@@ -106,12 +106,13 @@ const smtl_context *core::start_context() {
     if (__builtin_expect(current->checks != nullptr, false))
         current->checks->begin_thread(stacks.bottom(running_stack), stacks.size());
     stack_of[thread] = uint16_t(running_stack);
-    other_context = {stacks.top(running_stack), nullptr, reinterpret_cast<const void *>(&smtl_start_fiber)};
+    contexts[thread].region = nullptr;
+    other_context = {stacks.top(running_stack), nullptr, reinterpret_cast<const void *>(&smtl_start_fiber), nullptr};
     return &other_context;
 }
 
 const smtl_context *core::native_context() {
-    other_context = {native_stack, nullptr, reinterpret_cast<const void *>(&smtl_leave_native)};
+    other_context = {native_stack, nullptr, reinterpret_cast<const void *>(&smtl_leave_native), nullptr};
     return &other_context;
 }
 
@@ -209,26 +210,46 @@ SMTL_ALWAYS_INLINE open_exchange &core::find_exchange(simdgroup &group, uint32_t
     return opened;
 }
 
-/* No lane of the simdgroup can run: the lanes that wait at one site go on. Where they diverged it is the next site in
- * source order after the last one (in a circle, because of loops), so that lanes inside of a branch go first and
- * the others wait for them where the branches join. Lanes that only keep step, the hindmost of them, go before all
- * others, and leave no trace in that order: which lanes meet in a function of Metal's does not depend on them. */
+/* The lanes of `one` go on before those of `other`. In the innermost region that both are in, who is earlier in the source goes
+ * first, and last of all who waits there for the others. Lanes that only keep step, the hindmost of them, go before all
+ * others: which lanes meet in a function of Metal's does not depend on them. */
+__attribute__((noinline)) bool core::goes_before(const simdgroup &group, const open_exchange &one, const open_exchange &other) const {
+    const bool step = (one.site & SMTL_STEP_SITE) != 0;
+    if (step != ((other.site & SMTL_STEP_SITE) != 0))
+        return step;
+    if (step)
+        return one.site < other.site;
+    const smtl_context *const lanes = contexts + (&group - simdgroups) * simd_width;
+    const smtl_region *a = lanes[std::countr_zero(one.active)].region, *b = lanes[std::countr_zero(other.active)].region;
+    const auto depth = [](const smtl_region *region) { return region != nullptr ? region->depth : 0; };
+    /* Where each is in the region that is left: first in an exchange of it, then in regions of it. */
+    uint32_t at = one.site & SMTL_JOIN_SITE ? ~0u : one.site, other_at = other.site & SMTL_JOIN_SITE ? ~0u : other.site;
+    const uint32_t common = std::min(depth(a), depth(b));
+    for (; depth(a) > common; a = a->outer)
+        at = a->site;
+    for (; depth(b) > common; b = b->outer)
+        other_at = b->site;
+    for (; a != nullptr; a = a->outer, b = b->outer) {
+        if (a->site != b->site) {
+            at = a->site;
+            other_at = b->site;
+        }
+    }
+    return at < other_at;
+}
+
+/* No lane of the simdgroup can run: the lanes that wait at one site go on. Where they diverged those inside of a branch go
+ * first, and the others wait for them where the branches join. */
 void core::complete_exchange(simdgroup &group) {
     open_exchange *const all = exchanges[&group - simdgroups];
-    const auto turn = [&](uint32_t i) {
-        const uint32_t site = all[group.open[i]].site;
-        return site & SMTL_STEP_SITE ? site ^ SMTL_STEP_SITE : (site - group.last_site - 1) | SMTL_STEP_SITE;
-    };
     uint32_t chosen = 0;
     for (uint32_t i = 1; i < group.open_count; ++i)
-        if (turn(i) < turn(chosen))
+        if (goes_before(group, all[group.open[i]], all[group.open[chosen]]))
             chosen = i;
     const uint32_t index = group.open[chosen];
     group.open[chosen] = group.open[--group.open_count];
     group.free |= uint64_t(1) << group.completed;
     group.completed = index;
-    if (!(all[index].site & SMTL_STEP_SITE))
-        group.last_site = all[index].site;
     group.ready |= all[index].active;
     if (__builtin_expect(group.at_barrier != 0, false) && ++group.meetings == most_meetings)
         fail_deadlock(group);

@@ -40,7 +40,7 @@ bool are_members(std::string_view one, std::string_view other) {
 void Translator::keep_lanes_in_step(const Declaration &declaration, Range body) { Lockstep(*this, declaration, body).edit(); }
 
 Translator::Lockstep::Lockstep(Translator &translator, const Declaration &declaration, Range body)
-    : translator_(translator), tokens_(translator.tokens_), body_(body), function_(tokens_[declaration.name_begin].text) {
+    : translator_(translator), tokens_(translator.tokens_), declaration_(declaration), body_(body), function_(tokens_[declaration.name_begin].text) {
     find_shared(*declaration.parameters, true);
     // What a caller has read of its threadgroup memory is not known.
     for (const auto &[name, shared] : shared_) {
@@ -51,6 +51,7 @@ Translator::Lockstep::Lockstep(Translator &translator, const Declaration &declar
 }
 
 void Translator::Lockstep::edit() {
+    join_lanes();
     if (!shared_.empty()) {
         for (Index i = body_.begin + 1; i + 1 < body_.end;) i = statement(i, body_.end - 1);
         insert();

@@ -72,6 +72,10 @@ private:
     bool meets(Index call) const;
     bool is_call(Index name, Index end, Index &open) const;
 
+    // regions.cpp
+    void join_lanes();
+    struct Regions;
+
     // lockstep.cpp
     Index statement(Index begin, Index end);
     Index control(Index begin, Index end);
@@ -93,6 +97,7 @@ private:
 
     Translator &translator_;
     std::vector<Token> &tokens_;
+    const Declaration &declaration_;
     const Range body_;
     const std::string_view function_;
     std::map<std::string_view, Shared, std::less<>> shared_;

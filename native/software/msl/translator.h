@@ -228,6 +228,7 @@ private:
     std::map<std::string, std::string> derived_constants_;    // initialisers of constants, with such constants replaced
     std::map<std::string, FunctionBody, std::less<>> functions_;  // by unqualified name
     std::set<std::string_view, std::less<>> meeting_functions_;   // that make lanes wait for each other
+    std::set<std::string_view, std::less<>> lane_functions_;      // that call SIMD-group or quad-group functions
     std::deque<std::string> kept_text_;  // what token texts that were rewritten refer to
     std::map<std::string, std::string> addresses_;  // of the kernels by name, as written
     Translation result_;

@@ -19,13 +19,14 @@ void touch_hook(smtl_core *, const volatile void *address, size_t size, uint32_t
 }
 void fence_hook(smtl_core *, uint32_t memory) { running->fence(memory); }
 void simdgroup_barrier_hook(smtl_core *, uint32_t memory) { running->simdgroup_barrier(memory); }
+void inactive_lane_hook(smtl_core *, uint32_t lane) { running->inactive_lane(lane); }
 
 uint32_t divide_up(uint32_t n, uint32_t d) { return n / d + (n % d != 0); }
 
 } // namespace
 
 std::mutex running_dispatch::one_at_a_time_;
-const smtl_sanitizer running_dispatch::hooks = {touch_hook, fence_hook, simdgroup_barrier_hook};
+const smtl_sanitizer running_dispatch::hooks = {touch_hook, fence_hook, simdgroup_barrier_hook, inactive_lane_hook};
 
 running_dispatch::running_dispatch(const smtl_dispatch &dispatch, const char *kernel, image &code,
                                    const argument_names &names)

@@ -59,6 +59,7 @@ class running_dispatch {
     void touch(uintptr_t address, size_t size, uint32_t how, const void *place);
     void fence(uint32_t memory);
     void simdgroup_barrier(uint32_t memory);
+    void inactive_lane(uint32_t lane);
 
   private:
     enum space { device_space, threadgroup_space, space_count };

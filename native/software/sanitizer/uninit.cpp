@@ -70,4 +70,16 @@ void running_dispatch::check_written(smtl_watched &watched, size_t offset, size_
         watched.written->mark(offset, size);
 }
 
+void running_dispatch::inactive_lane(uint32_t lane) {
+    if (!(checks_ & SMTL_SANITIZE_UNINIT))
+        return;
+    finding found;
+    found.kind = SMTL_REPORT_UNINITIALIZED;
+    /* The instruction that the thread goes on with after the exchange. */
+    found.actor = describe_running(0, 0, facts_.core->contexts[facts_.core->thread].instruction);
+    found.headline = "a shuffle takes the value of lane " + std::to_string(lane) + ", which is inactive: Metal leaves it undefined";
+    if (!count_again(found.kind, found.actor.where, {}, kernel_))
+        report(std::move(found));
+}
+
 } // namespace smtl::sanitize

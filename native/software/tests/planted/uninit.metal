@@ -1,4 +1,4 @@
-// Reads of memory that nothing has written, marked with BUG, and beside them reads of what has been. fresh and heap are new,
+// Reads of memory that nothing has written, and of inactive lanes, marked with BUG, and beside them reads of what has been. fresh and heap are new,
 // but for the first 8 ints of fresh, which the CPU has written.
 #include <metal_stdlib>
 using namespace metal;
@@ -92,4 +92,18 @@ kernel void matrices(device float *a [[buffer(0)]], device float *b [[buffer(1)]
     if (s == 0 && t == 0) simdgroup_store(m, b, 8);
     simdgroup_load(m, heap, 8); // BUG
     if (s == 1 && t == 0) simdgroup_store(m, b + 64, 8);
+}
+
+kernel void inactive_lanes(device int *a [[buffer(0)]], device int *b [[buffer(1)]], uint i [[thread_position_in_grid]],
+                           uint lane [[thread_index_in_simdgroup]]) {
+    int s = a[i];
+    s += simd_shuffle_up(s, 1);
+    if (lane >= 1) s += simd_shuffle_up(s, 1); // BUG
+    if (lane >= 2) {
+        s += simd_shuffle(s, ushort(lane | 2));
+        s += quad_shuffle_xor(s + 1, 1);
+        s += simd_broadcast(s + 1, 1); // BUG
+        s += simd_sum(s);
+    }
+    b[i] = s;
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SMTL_ABI_VERSION 3u
+#define SMTL_ABI_VERSION 4u
 
 /* Arenas are this large and aligned to it; the core lies at the start of its arena. */
 #define SMTL_ARENA_SIZE (uintptr_t(1) << 28)
@@ -27,6 +27,9 @@
 /* In the site of an exchange: it is no function of Metal's, but keeps lanes in step; see lockstep.h. */
 #define SMTL_STEP_SITE 0x80000000u
 
+/* The same: lanes wait there for others of a region; see region.h. */
+#define SMTL_JOIN_SITE 0x40000000u
+
 /* A meeting of the lanes of one simdgroup at one place of the program. */
 struct smtl_exchange {
     uint32_t active;   /* the lanes that took part */
@@ -35,11 +38,28 @@ struct smtl_exchange {
     alignas(64) unsigned char result[SMTL_EXCHANGE_RESULT_SIZE];
 };
 
+/* A variable of a lane, as the other lanes see it while the lane is inactive. */
+struct smtl_shown_variable {
+    uint32_t name;
+    uint32_t size; /* 0: nothing is known */
+    alignas(16) unsigned char value[SMTL_EXCHANGE_VALUE_SIZE];
+};
+
+/* A part of the program, on the stack of a lane that is in it: all lanes that came to it leave it together. */
+struct smtl_region {
+    smtl_region *outer;
+    uint32_t site; /* where it begins */
+    uint32_t depth;
+    const smtl_shown_variable *shown;
+    uint32_t shown_count;
+};
+
 /* Where a suspended thread goes on. A power of two in size: found by shifting. */
 struct alignas(32) smtl_context {
     void *stack_pointer;
     void *frame_pointer;
     const void *instruction;
+    smtl_region *region; /* the innermost that the thread is in, or NULL */
 };
 
 /* How kernel code touches memory: a read, unless it says otherwise. */
@@ -60,6 +80,8 @@ struct smtl_sanitizer {
     void (*touch)(smtl_core *core, const volatile void *address, size_t size, uint32_t touch, const void *place);
     void (*fence)(smtl_core *core, uint32_t memory);
     void (*simdgroup_barrier)(smtl_core *core, uint32_t memory);
+    /* The running thread takes the value of a lane that is inactive in the exchange that it has come from. */
+    void (*inactive_lane)(smtl_core *core, uint32_t lane);
 };
 
 /* A message of a kernel: subsystem, category and format, and values of up to four components. */

@@ -23,7 +23,7 @@ SMTL_INLINE smtl_exchange *meet(uint32_t site) {
     return current_core()->exchange;
 }
 
-/* What the lane gave. Of lanes that did not take part, anything: Metal leaves it undefined, too. */
+/* What the lane gave. Nothing that is of use, of lanes that did not take part. */
 template <class T> SMTL_INLINE T value_of(const smtl_exchange *exchange, uint32_t lane) {
     T value;
     __builtin_memcpy(&value, exchange->values + lane * sizeof(T), sizeof(T));

@@ -3,6 +3,7 @@
 #define SMTL_LANE_GROUP_H
 
 #include "reduce.h"
+#include "region.h"
 
 namespace smtl {
 
@@ -44,8 +45,13 @@ template <uint32_t Width> struct lane_group {
     static SMTL_INLINE uint32_t first_active(const smtl_exchange *exchange) {
         return uint32_t(__builtin_ctz(active(exchange)));
     }
-    template <class T> static SMTL_INLINE T value(const smtl_exchange *exchange, uint32_t lane) {
-        return value_of<T>(exchange, first_lane() + lane % Width);
+    /* What the lane gave, or the value of its variable where it is inactive. */
+    template <uint32_t Name, class T>
+    static SMTL_INLINE T value(const smtl_exchange *exchange, uint32_t lane, const T &own) {
+        const uint32_t from = first_lane() + lane % Width;
+        if (__builtin_expect(exchange->active >> from & 1, true))
+            return value_of<T>(exchange, from);
+        return inactive_value<Name>(from, own);
     }
 
     template <class Operation, class T> static SMTL_INLINE T reduce(uint32_t site, T data) {
@@ -57,36 +63,44 @@ template <uint32_t Width> struct lane_group {
         return combined<all_results>(meet(site, data), scan_groups<Operation, inclusive, Width, T>)->of[current_lane()];
     }
 
-    template <class T> static SMTL_INLINE T from_lane(uint32_t site, T data, uint32_t lane) {
-        return value<T>(meet(site, data), lane);
+    template <uint32_t Name, class T> static SMTL_INLINE T from_lane(uint32_t site, T data, uint32_t lane) {
+        return value<Name>(meet(site, data), lane, data);
     }
     template <class T> static SMTL_INLINE T from_first(uint32_t site, T data) {
         const smtl_exchange *const exchange = meet(site, data);
-        return value<T>(exchange, first_active(exchange));
+        return value_of<T>(exchange, first_lane() + first_active(exchange));
     }
     /* The lanes that nothing is shifted into keep their own. */
-    template <class T> static SMTL_INLINE T shift_up(uint32_t site, T data, uint32_t delta) {
+    template <uint32_t Name, class T> static SMTL_INLINE T shift_up(uint32_t site, T data, uint32_t delta) {
         const uint32_t lane = own_lane();
-        return from_lane(site, data, lane < delta ? lane : lane - delta);
+        return from_lane<Name>(site, data, lane < delta ? lane : lane - delta);
     }
-    template <class T> static SMTL_INLINE T shift_down(uint32_t site, T data, uint32_t delta) {
+    template <uint32_t Name, class T> static SMTL_INLINE T shift_down(uint32_t site, T data, uint32_t delta) {
         const uint32_t lane = own_lane();
-        return from_lane(site, data, lane + delta < Width ? lane + delta : lane);
+        return from_lane<Name>(site, data, lane + delta < Width ? lane + delta : lane);
     }
-    /* Within segments of `modulo` lanes; what a segment lacks comes from its other end in `filling`. */
-    template <class T> static SMTL_INLINE T fill_up(uint32_t site, T data, T filling, uint32_t delta, uint32_t modulo) {
-        using both = value_and_filling<T>;
-        const smtl_exchange *const exchange = meet(site, both{data, filling});
-        const uint32_t lane = own_lane();
-        return lane % modulo < delta ? value<both>(exchange, lane - delta + modulo).filling
-                                     : value<both>(exchange, lane - delta).value;
+    /* Within segments of `modulo` lanes; what a segment lacks comes from its other end in `filling`, of which nothing is known
+     * where that lane is inactive. */
+    template <uint32_t Name, class T>
+    static SMTL_INLINE T filled(uint32_t site, T data, T filling, uint32_t lane, bool fills) {
+        const smtl_exchange *const exchange = meet(site, value_and_filling<T>{data, filling});
+        const uint32_t from = first_lane() + lane % Width;
+        const auto both = value_of<value_and_filling<T>>(exchange, from);
+        if (__builtin_expect(exchange->active >> from & 1, true))
+            return fills ? both.filling : both.value;
+        return fills ? filling : inactive_value<Name>(from, data);
     }
-    template <class T> static SMTL_INLINE T fill_down(uint32_t site, T data, T filling, uint32_t delta, uint32_t modulo) {
-        using both = value_and_filling<T>;
-        const smtl_exchange *const exchange = meet(site, both{data, filling});
+    template <uint32_t Name, class T>
+    static SMTL_INLINE T fill_up(uint32_t site, T data, T filling, uint32_t delta, uint32_t modulo) {
         const uint32_t lane = own_lane();
-        return lane % modulo + delta >= modulo ? value<both>(exchange, lane + delta - modulo).filling
-                                               : value<both>(exchange, lane + delta).value;
+        const bool fills = lane % modulo < delta;
+        return filled<Name>(site, data, filling, fills ? lane - delta + modulo : lane - delta, fills);
+    }
+    template <uint32_t Name, class T>
+    static SMTL_INLINE T fill_down(uint32_t site, T data, T filling, uint32_t delta, uint32_t modulo) {
+        const uint32_t lane = own_lane();
+        const bool fills = lane % modulo + delta >= modulo;
+        return filled<Name>(site, data, filling, fills ? lane + delta - modulo : lane + delta, fills);
     }
 
     static SMTL_INLINE uint32_t ballot(uint32_t site, bool choice) {
@@ -114,12 +128,22 @@ template <class Mask, uint32_t Width> class lane_vote {
 /* Metal's functions for one kind of group: `prefix` is simd or quad. */
 #define SMTL_LANE_FUNCTION(name, ...)                                                                                  \
     template <class T> SMTL_INLINE T name(T data, SMTL_SITE) { return __VA_ARGS__(site, data); }
-#define SMTL_LANE_SHUFFLE(name, parameter, ...)                                                                        \
-    template <class T> SMTL_INLINE T name(T data, uint16_t parameter, SMTL_SITE) { return __VA_ARGS__; }
+/* The second is for a variable whose name the translation knows; see region.h. */
+#define SMTL_LANE_SHUFFLE(name, parameter, implementation, lane)                                                       \
+    template <class T> SMTL_INLINE T name(T data, uint16_t parameter, SMTL_SITE) {                                     \
+        return implementation<0>(site, data, lane);                                                                    \
+    }                                                                                                                  \
+    template <class T, uint32_t Name> SMTL_INLINE T name(smtl::lane_variable<T, Name> data, uint16_t parameter, SMTL_SITE) { \
+        return implementation<Name>(site, data.value, lane);                                                           \
+    }
 #define SMTL_LANE_FILL(name, width, implementation)                                                                    \
     template <class T>                                                                                                 \
     SMTL_INLINE T name(T data, T filling_data, uint16_t delta, uint16_t modulo = width, SMTL_SITE) {                   \
-        return implementation(site, data, filling_data, delta, modulo);                                                \
+        return implementation<0>(site, data, filling_data, delta, modulo);                                             \
+    }                                                                                                                  \
+    template <class T, uint32_t Name>                                                                                  \
+    SMTL_INLINE T name(smtl::lane_variable<T, Name> data, T filling_data, uint16_t delta, uint16_t modulo = width, SMTL_SITE) {\
+        return implementation<Name>(site, data.value, filling_data, delta, modulo);                                    \
     }
 #define SMTL_LANE_FUNCTIONS(prefix, group, lane_id)                                                                    \
     SMTL_LANE_FUNCTION(prefix##_sum, group::reduce<smtl::sum>)                                                         \
@@ -134,13 +158,13 @@ template <class Mask, uint32_t Width> class lane_vote {
     SMTL_LANE_FUNCTION(prefix##_prefix_inclusive_product, group::scan<smtl::product, true>)                            \
     SMTL_LANE_FUNCTION(prefix##_prefix_exclusive_product, group::scan<smtl::product, false>)                           \
     SMTL_LANE_FUNCTION(prefix##_broadcast_first, group::from_first)                                                    \
-    SMTL_LANE_SHUFFLE(prefix##_shuffle, lane_id, group::from_lane(site, data, lane_id))                                \
-    SMTL_LANE_SHUFFLE(prefix##_broadcast, broadcast_lane_id, group::from_lane(site, data, broadcast_lane_id))          \
-    SMTL_LANE_SHUFFLE(prefix##_shuffle_xor, mask, group::from_lane(site, data, group::own_lane() ^ mask))              \
-    SMTL_LANE_SHUFFLE(prefix##_shuffle_up, delta, group::shift_up(site, data, delta))                                  \
-    SMTL_LANE_SHUFFLE(prefix##_shuffle_down, delta, group::shift_down(site, data, delta))                              \
-    SMTL_LANE_SHUFFLE(prefix##_shuffle_rotate_up, delta, group::from_lane(site, data, group::own_lane() - delta))      \
-    SMTL_LANE_SHUFFLE(prefix##_shuffle_rotate_down, delta, group::from_lane(site, data, group::own_lane() + delta))    \
+    SMTL_LANE_SHUFFLE(prefix##_shuffle, lane_id, group::from_lane, lane_id)                                            \
+    SMTL_LANE_SHUFFLE(prefix##_broadcast, broadcast_lane_id, group::from_lane, broadcast_lane_id)                      \
+    SMTL_LANE_SHUFFLE(prefix##_shuffle_xor, mask, group::from_lane, group::own_lane() ^ mask)                          \
+    SMTL_LANE_SHUFFLE(prefix##_shuffle_up, delta, group::shift_up, delta)                                              \
+    SMTL_LANE_SHUFFLE(prefix##_shuffle_down, delta, group::shift_down, delta)                                          \
+    SMTL_LANE_SHUFFLE(prefix##_shuffle_rotate_up, delta, group::from_lane, group::own_lane() - delta)                  \
+    SMTL_LANE_SHUFFLE(prefix##_shuffle_rotate_down, delta, group::from_lane, group::own_lane() + delta)                \
     SMTL_LANE_FILL(prefix##_shuffle_and_fill_up, group::width, group::fill_up)                                         \
     SMTL_LANE_FILL(prefix##_shuffle_and_fill_down, group::width, group::fill_down)                                     \
     SMTL_INLINE prefix##_vote prefix##_ballot(bool choice, SMTL_SITE) {                                                \

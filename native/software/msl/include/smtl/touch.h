@@ -30,6 +30,11 @@ SMTL_INLINE void touch_simdgroup_barrier(smtl_exchange *exchange, uint32_t memor
     core->sanitizer.simdgroup_barrier(core, memory);
 }
 
+SMTL_INLINE void touch_inactive_lane(uint32_t lane) {
+    smtl_core *const core = current_core();
+    core->sanitizer.inactive_lane(core, lane);
+}
+
 #else
 
 #define SMTL_UNINSTRUMENTED
@@ -37,6 +42,7 @@ SMTL_INLINE void touch_simdgroup_barrier(smtl_exchange *exchange, uint32_t memor
 SMTL_INLINE void touch(const volatile void *, size_t, uint32_t) {}
 SMTL_INLINE void touch_fence(uint32_t) {}
 SMTL_INLINE void touch_simdgroup_barrier(smtl_exchange *, uint32_t) {}
+SMTL_INLINE void touch_inactive_lane(uint32_t) {}
 
 #endif
 
