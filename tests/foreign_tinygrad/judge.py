@@ -12,6 +12,9 @@ import xml.etree.ElementTree as ElementTree
 KNOWN = {
     f"test/test_interop.py::TestInterop::{name}": "wants torch's tensors on a Mac's GPU; the CPU device skips it"
     for name in ("test_torch_interop", "test_torch_interop_write")
+} | {
+    f"test/test_multitensor.py::TestMultiTensor::{name}": "tinygrad commits graphs to a queue that nothing orders with the copies: queues.py"
+    for name in ("test_allreduce_naive_jit", "test_allreduce_ring_jit")
 }
 
 
