@@ -57,8 +57,10 @@ KernelParameter Translator::read_parameter(Range range, bool report) {
             parameter.index_expression = spelling(attribute.arguments);
             located = true;
         } else if (attribute.name == "function_constant") {
-            parameter.condition = expand_constants(attribute.arguments);
-            if (report && parameter.condition.empty()) problem(attribute.at, "[[function_constant]] needs a condition in terms of function constants, and not a long one");
+            parameter.condition = spelling(attribute.arguments);
+            parameter.condition_begin = attribute.arguments.begin;
+            parameter.condition_end = attribute.arguments.end;
+            if (report && parameter.condition.empty()) problem(attribute.at, "[[function_constant]] needs a condition in terms of function constants");
         } else if (is_input_attribute(attribute.name)) {
             parameter.kind = ParameterKind::attribute;
             parameter.attribute = attribute.name;
@@ -241,6 +243,7 @@ void Translator::add_kernel_definition(const Declaration &declaration, Index bod
     std::vector<KernelParameter> parameters = read_parameters(*declaration.parameters, true);
     if (declaration.template_parameters && !declaration.template_parameters->empty()) {
         Template pattern;
+        tokens_[body_end].appended += define_conditions(parameters, std::to_string(body_end), *declaration.template_parameters);
         pattern.parameters = std::move(parameters);
         for (const Range &part : split_commas(*declaration.template_parameters)) {
             bool given = false, pack = false;
@@ -263,6 +266,10 @@ void Translator::add_kernel_definition(const Declaration &declaration, Index bod
         return;
     }
     std::string host_name = declaration.host_name.empty() ? qualified(name) : declaration.host_name;
+    tokens_[body_end].appended += define_conditions(parameters, std::to_string(body_end), {});
+    for (KernelParameter &parameter : parameters) {
+        if (!parameter.condition.empty()) parameter.condition = "::" + qualified(parameter.condition);
+    }
     // In full: the name may be that of a function of the standard library, too.
     tokens_[body_end].appended +=
         register_kernel(declaration.name_begin, std::move(host_name), "&::" + qualified(name), std::move(parameters), spelling(declaration.thread_limit));
@@ -315,10 +322,18 @@ void Translator::add_kernel_instantiation(const Declaration &declaration, Index 
     for (std::size_t i = 0; i < given.size() && i < parameters.size(); ++i) {
         if (!given[i].type.empty()) parameters[i].type = given[i].type;
     }
+    const std::size_t colons = name.rfind("::", name.find('<'));
+    const std::string scope = colons == std::string::npos ? "" : name.substr(0, colons + 2);
+    std::string conditions;
+    for (std::size_t i = 0; i < parameters.size() && !checking_; ++i) {
+        if (parameters[i].condition.empty() || !pattern) continue;
+        const std::string condition = "smtl_condition_" + std::to_string(semicolon) + "_" + std::to_string(i);
+        conditions += " template <class = void> static constexpr bool " + condition + "() { return " + scope + parameters[i].condition + "(); }";
+        parameters[i].condition = "::" + qualified(condition);
+    }
     std::string thread_limit = spelling(declaration.thread_limit);
     if (thread_limit.empty() && pattern && !pattern->thread_limit.empty() && count >= pattern->needed_arguments) {
-        const std::size_t colons = name.rfind("::", name.find('<'));
-        thread_limit = (colons == std::string::npos ? "" : name.substr(0, colons + 2)) + pattern->thread_limit + "<" + written(arguments) + ">";
+        thread_limit = scope + pattern->thread_limit + "<" + written(arguments) + ">";
     }
     std::string host_name = declaration.host_name.empty() ? qualified(name) : declaration.host_name;
     if (checking_) {  // an explicit instantiation of C++, now that `kernel` and the attributes are gone
@@ -327,7 +342,7 @@ void Translator::add_kernel_instantiation(const Declaration &declaration, Index 
     }
     const std::string address = "static_cast<::smtl::function_pointer<" + type + ">>(&" + name + ")";
     erase_range({declaration.begin, semicolon});
-    tokens_[semicolon].appended += register_kernel(declaration.name_begin, std::move(host_name), address, std::move(parameters), thread_limit);
+    tokens_[semicolon].appended += conditions + register_kernel(declaration.name_begin, std::move(host_name), address, std::move(parameters), thread_limit);
 }
 
 }  // namespace smtl::msl

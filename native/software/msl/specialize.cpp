@@ -15,13 +15,13 @@
 #include "library.h"
 #include "machine_code.h"
 #include "process.h"
-#include "token.h"
 #include "toolchain.h"
 
 namespace smtl::msl {
 namespace {
 
 constexpr const char *code_file = "/kernel.so";
+const std::string presence_prefix = "smtl_present_";
 
 std::string open_scope(const std::vector<std::string> &scope) {
     std::string text;
@@ -79,7 +79,8 @@ public:
         zero_ = zero;
         std::string text = std::string(surroundings) + "#include <smtl/entry.h>\n#include <msl/runtime.h>\n";
         if (library_.dialect.sanitize) text += "#include <smtl/sanitize.h>\n";
-        if (!define_constants(text) || !define_presence(text)) return {};
+        if (!define_constants(text)) return {};
+        define_presence(text);
         refuse_shared_indices(text);
         const Kernel &kernel = library_.reflection.kernels[kernel_];
         text += "SMTL_ENTRY(" + string_literal(kernel.name) + ", (*::" + kernel.identifier + ")";
@@ -104,6 +105,21 @@ public:
         return describe_constant(library_.reflection.constants[i], library_.reflection.constant_facts[i].index) + " has no value\n";
     }
 
+    // Of clang's errors: an argument of which it is not known whether it is there. Empty where they are others.
+    std::string describe_undecided(const std::string &errors) const {
+        constexpr std::string_view unset = "initializer of '";
+        const std::size_t at = errors.find("constexpr variable '" + presence_prefix);
+        if (at == std::string::npos) return {};
+        const std::size_t number = std::strtoul(errors.c_str() + errors.find(presence_prefix, at) + presence_prefix.size(), nullptr, 10);
+        const std::string argument = "argument '" + library_.reflection.kernels[kernel_].parameters.at(number).name + "'";
+        const std::size_t name = errors.find(unset, at);
+        const bool found = name < errors.find(" error: ", at) && errors.compare(name + unset.size(), presence_prefix.size(), presence_prefix) != 0 &&
+                           errors.compare(errors.find('\'', name + unset.size()), 12, "' is unknown") == 0;
+        if (!found) return "whether " + argument + " is there cannot be computed from function constants\n";
+        const std::size_t begin = name + unset.size();
+        return "function constant '" + errors.substr(begin, errors.find('\'', begin) - begin) + "', which decides on " + argument + ", has no value\n";
+    }
+
 private:
     bool define_constants(std::string &text) {
         for (std::size_t i = 0; i < library_.reflection.constants.size(); ++i) {
@@ -117,10 +133,11 @@ private:
                              ", and its value of type " + data_type_name(value->data_type) + "\n";
                     return false;
                 }
-                text += "const " + constant.type + " " + constant.name + " = " + data_type_value(*value) + "; ";
+                // Conditions are evaluated with it; vectors are classes, which have no part in that.
+                const bool scalar = data_type_name(facts.data_type).find_first_of("234") == std::string::npos;
+                text += std::string(scalar ? "constexpr " : "const ") + constant.type + " " + constant.name + " = " + data_type_value(*value) + "; ";
                 any_given_ = true;
             } else {
-                unset_.insert(constant.name);
                 if (zero_.contains(i)) text += "const " + constant.type + " " + constant.name + " = (" + constant.type + ")0; ";
             }
             text += "const bool smtl_defined_" + constant.name + " = " + (value ? "true" : "false") + ";";
@@ -129,21 +146,12 @@ private:
         return true;
     }
 
-    bool define_presence(std::string &text) {
+    void define_presence(std::string &text) const {
         const Kernel &kernel = library_.reflection.kernels[kernel_];
         for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
             const std::string &condition = kernel.parameters[i].condition;
-            if (condition.empty()) continue;
-            for (const Token &token : tokenize(condition)) {
-                if (!token.is_identifier() || !unset_.contains(std::string(token.text))) continue;
-                error_ = "function constant '" + std::string(token.text) + "', which decides on argument '" + kernel.parameters[i].name +
-                         "', has no value\n";
-                return false;
-            }
-            text += open_scope(kernel.scope) + "static constexpr bool smtl_present_" + std::to_string(i) + " = bool(" + condition + ");" +
-                    close_scope(kernel.scope) + "\n";
+            if (!condition.empty()) text += "static constexpr bool " + presence(i) + " = " + condition + "();\n";
         }
-        return true;
     }
 
     // Arguments that function constants choose between may have one index, where no two of them are there.
@@ -164,11 +172,7 @@ private:
 
     // What says whether an argument is there.
     std::string presence(std::size_t i) const {
-        const Kernel &kernel = library_.reflection.kernels[kernel_];
-        if (kernel.parameters[i].condition.empty()) return "true";
-        std::string scope = kernel.identifier;
-        scope.erase(scope.rfind("smtl_kernel_"));
-        return "::" + scope + "smtl_present_" + std::to_string(i);
+        return library_.reflection.kernels[kernel_].parameters[i].condition.empty() ? "true" : presence_prefix + std::to_string(i);
     }
 
     std::string descriptor(std::size_t i) const {
@@ -190,7 +194,6 @@ private:
     std::size_t kernel_;
     const smtl_constant_value *values_;
     std::size_t count_;
-    std::set<std::string> unset_;
     std::set<std::size_t> zero_;
     bool any_given_ = false;
     std::string error_;
@@ -262,6 +265,7 @@ std::string specialize(const smtl_library &library, const char *function, const 
     });
     if (!entry.empty()) return entry + code_file;
     if (const auto unset = specialization.unset_constants(errors); !unset.empty()) log = specialization.describe_unset(*unset.begin());
+    if (log.empty()) log = specialization.describe_undecided(errors);
     if (log.empty()) log = errors.empty() ? "the kernel cannot be written to " + Cache::shared().root() + "\n" : explain(errors);
     return {};
 }

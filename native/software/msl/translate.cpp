@@ -36,6 +36,7 @@ Translation Translator::run() {
     refuse_what_metal_has_not();
     erase_address_spaces_and_attributes();
     walk_scope(0, tokens_.size() - 1, ScopeKind::file_or_namespace);
+    edit_evaluated_constants();
     edit_constant_queries();
     edit_literals();
     edit_component_assignments();

@@ -181,7 +181,13 @@ private:
     void add_function_constant(const Declaration &declaration, const Attribute &attribute, Index end);
     void edit_constant_queries();
     std::pair<Index, std::string> constant_query(Index begin, Index end) const;
-    std::string expand_constants(Range range) const;
+
+    // conditions.cpp: [[function_constant(...)]] of kernels' arguments
+    void note_constants(Index begin, Index end);
+    bool has_function(Index name) const;
+    std::string evaluation(Range range);
+    std::string define_conditions(std::vector<KernelParameter> &parameters, const std::string &suffix, Range template_parameters);
+    void edit_evaluated_constants();
 
     // lockstep.cpp
     class Lockstep;
@@ -199,6 +205,12 @@ private:
     struct Definition {
         std::string spaces;  // the key with its address spaces
         std::string body;
+    };
+    struct ProgramConstant {
+        std::vector<std::string> scope;
+        std::string type;
+        Range value;  // empty: a function constant
+        Index semicolon = 0;
     };
     struct FunctionBody {
         Index name = 0;
@@ -225,7 +237,8 @@ private:
     std::map<Index, bool> shared_variables_;  // names of those in threadgroup memory, and whether they are arrays
     std::map<std::string, std::vector<Definition>> definitions_;
     std::map<std::string, std::vector<Template>> templates_;  // kernel templates by unqualified name
-    std::map<std::string, std::string> derived_constants_;    // initialisers of constants, with such constants replaced
+    std::multimap<std::string, ProgramConstant, std::less<>> constants_;  // by unqualified name
+    std::set<std::string_view> evaluated_;                    // those that conditions depend on
     std::map<std::string, FunctionBody, std::less<>> functions_;  // by unqualified name
     std::set<std::string_view, std::less<>> meeting_functions_;   // that make lanes wait for each other
     std::set<std::string_view, std::less<>> lane_functions_;      // that call SIMD-group or quad-group functions

@@ -31,10 +31,7 @@ void Translator::edit_constant_variable(const Declaration &declaration, Index en
         ++i;
     }
     const bool initialised = declaration.head_end < end && tokens_[declaration.head_end].is("=");
-    if (kind == ScopeKind::file_or_namespace && constant != end && initialised && declaration.name_end == declaration.head_end) {
-        std::string expanded = expand_constants({declaration.head_end + 1, end - 1});
-        if (!expanded.empty()) derived_constants_[std::string(tokens_[declaration.head_end - 1].text)] = std::move(expanded);
-    }
+    if (kind == ScopeKind::file_or_namespace && constant != end && !checking_) note_constants(declaration.begin, end);
     if (checking_) {
         // `constant T c(1, 2);`: no function gives back a value in an address space.
         const bool constructed = declaration.parameters && constant < declaration.name_begin && tokens_[declaration.head_end].is(";");
@@ -87,33 +84,8 @@ void Translator::add_function_constant(const Declaration &declaration, const Att
     tokens_[end - 1].appended += " extern const bool smtl_defined_" + function_constant.name + "; [[maybe_unused]] static constexpr unsigned " +
                                  index + " = (" + spelling(attribute.arguments) + ");";
     function_constant.index = qualified(index);
+    constants_.emplace(function_constant.name, ProgramConstant{scope_, function_constant.type, {}, end - 1});
     result_.constants.push_back(std::move(function_constant));
-}
-
-// The presence of a parameter may hang on constants that are made of function constants: an expression in these alone can
-// be evaluated where their values are known. Empty where it is longer than a real one: constants made of constants made of
-// constants could grow without end.
-std::string Translator::expand_constants(Range range) const {
-    constexpr std::size_t longest = 4096;
-    std::string text;
-    for (Index i = range.begin; i < range.end; ++i) {
-        if (tokens_[i].is("is_function_constant_defined")) {
-            const auto [past, query] = constant_query(i, range.end);
-            text += query + " ";
-            i = past - 1;
-            continue;
-        }
-        const bool member = i > range.begin && (tokens_[i - 1].is(".") || tokens_[i - 1].is("->"));
-        const auto found = derived_constants_.find(std::string(tokens_[i].text));
-        text += text.empty() ? "" : " ";
-        if (tokens_[i].is_identifier() && !member && found != derived_constants_.end()) {
-            text += "(" + found->second + ")";
-        } else {
-            text += tokens_[i].text;
-        }
-        if (text.size() > longest) return {};
-    }
-    return text;
 }
 
 // `is_function_constant_defined(ns::flag)` becomes ` (ns::smtl_defined_flag)`. Past the query, and what stands for it.

@@ -175,11 +175,83 @@ void test_orders() {
     CHECK(error.find("constant expression") != std::string::npos);
 }
 
+// What decides on an argument is evaluated as in the kernel itself: names are found where it stands, and values have their types.
+void test_conditions() {
+    const std::string constants = head + R"(
+namespace a { constant bool flag [[function_constant(0)]]; constant bool set = flag; constant int count = 1; }
+namespace b { constant bool flag [[function_constant(1)]]; constant bool set = !flag; constant int count = a::count - 1; }
+namespace { constant bool hidden = a::set != b::set; }
+constant int number [[function_constant(2)]];
+constant float real [[function_constant(3)]];
+constant short small [[function_constant(4)]];
+constant bool both = a::flag && b::flag, neither = !both && !a::flag && !b::flag;
+constant int half_of_it = real * 0.5f;
+constant uchar low = number;
+constant uint difference{uint(number - 4)};
+constant bool never [[function_constant(9)]];
+constant bool given = is_function_constant_defined(never), is_small = is_function_constant_defined(small) && small < 3;
+namespace outer { constant bool flag = number == 3; namespace inner { using namespace b; using a::count; )";
+    // As written in the kernel, which is in outer::inner.
+    const std::vector<const char *> conditions = {
+        "a::flag", "b::flag", "a::set", "b::set", "!a::set", "!b::set", "::a::flag", "a::set && !b::set", "hidden", "!(a::set || b::set)", "number", "number - 3", "real", "!real", "half_of_it",
+        "!half_of_it", "low", "difference", "int(difference) < 0", "both", "neither", "given", "!given", "is_small", "outer::flag", "number == 3 ? a::set : b::set", "set", "count", "b::count", "small / 2", "(number & 1) == 0", "-real < 0",
+    };
+    std::string source = constants;
+    for (std::size_t i = 0; i < conditions.size(); ++i) {
+        source += "kernel void k" + std::to_string(i) + "(device float *out, device float *p [[buffer(1), function_constant(" + conditions[i] + ")]]) { out[0] = bool(" + conditions[i] + "); out[1] = p != nullptr; }\n";
+    }
+    source += "template <typename T> kernel void t(device T *out, device T *p [[buffer(1), function_constant(set)]]) { out[0] = set; out[1] = p != nullptr; }\n";
+    source += "} }\nnamespace a { template [[host_name(\"t\")]] kernel void outer::inner::t<float>(device float *, device float *); }\n";
+    // An instantiation stands in a namespace around its template.
+    const std::size_t moved = source.find("namespace a { template [[");
+    source.replace(moved, std::string("namespace a { ").size(), "");
+    source.erase(source.rfind(" }"), 2);
+    const compiled library(source);
+    if (!CHECK(library.library != nullptr)) return (void)std::fprintf(stderr, "%s\n", library.log.c_str());
+    for (int round = 0; round < 6; round += round == 1 ? 2 : 1) {
+        const bool first = round & 1, second = round & 2;
+        const int number = round == 0 ? 256 : round == 5 ? 4 : 3;
+        const float real = round < 3 ? 0.75f : round == 3 ? 0.0f : 2.5f;
+        std::vector<smtl_constant_value> values = {constant(0, type_bool, first), constant(1, type_bool, second), constant(2, type_int, number), constant(3, type_float, 0), constant(4, type_short, round)};
+        std::memcpy(values[3].bytes, &real, sizeof real);
+        if (round == 4) values.push_back(constant(9, type_bool, 0));
+        for (std::size_t i = 0; i <= conditions.size(); ++i) {
+            const bool is_template = i == conditions.size();
+            std::string error;
+            std::vector<float> out(2, -1), p(1);
+            const std::string path = library.specialize(is_template ? "t" : ("outer::inner::k" + std::to_string(i)).c_str(), values, &error);
+            const bool same = CHECK(!path.empty() && run(path, {&out, &p}, 1).empty()) && CHECK(out[0] == out[1]);
+            if (!same) std::fprintf(stderr, "round %d, %s: %g, and the argument is there: %g\n%s\n", round, is_template ? "set" : conditions[i], double(out[0]), double(out[1]), error.c_str());
+        }
+    }
+}
+
+void test_undecided_conditions() {
+    const auto error_of = [](const std::string &condition, const std::vector<smtl_constant_value> &values) {
+        const compiled library(head + "namespace a { constant bool flag [[function_constant(0)]]; }\nnamespace b { constant bool flag [[function_constant(1)]]; constant bool set = flag; }\n"
+                               "bool odd(bool a) { return !a; }\nconstant bool called = odd(a::flag);\n"
+                               "kernel void k(device float *out, device float *p [[buffer(1), function_constant(" + condition + ")]]) { out[0] = 1; }\n");
+        std::string error = library.log;
+        return library.specialize("k", values, &error).empty() ? error : "";
+    };
+    const std::vector<smtl_constant_value> second = {constant(1, type_bool, 1)};
+    // Another constant of that name has no value.
+    CHECK(error_of("b::flag", second).empty());
+    CHECK(error_of("b::set", second).empty());
+    CHECK(error_of("a::flag", second) == "function constant 'flag', which decides on argument 'p', has no value\n");
+    CHECK(error_of("b::set && a::flag", second) == "function constant 'flag', which decides on argument 'p', has no value\n");
+    CHECK(error_of("called", {constant(0, type_bool, 1)}) == "whether argument 'p' is there cannot be computed from function constants\n");
+    const compiled dependent(head + "template <int N> kernel void k(device float *out, device float *p [[function_constant(N > 1)]]) {}\n");
+    CHECK(!dependent.library && dependent.says("program_source:3:87: error: [[function_constant]] depends on function constants, and not on template arguments"));
+}
+
 }  // namespace
 
 int main(int count, char **arguments) {
     const std::uint64_t programs = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 4;
     test_orders();
+    test_conditions();
+    test_undecided_conditions();
     for (std::uint64_t seed = 0; seed < programs; ++seed) test_chains(seed);
     return check::report("msl_constants_test");
 }
