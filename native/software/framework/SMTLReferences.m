@@ -46,9 +46,10 @@ id objc_retainAutoreleasedReturnValue(id object)
     return [object retain];
 }
 
-/* GCC's header has an inline function of that name. */
+/* GCC's header has an inline function of that name, which this one must not call: in the object file both would have one symbol,
+ * and the call would be one of itself. */
 Class smtl_object_getClass(id object) __asm__("object_getClass");
 Class smtl_object_getClass(id object)
 {
-    return object_getClass(object);
+    return object ? object->class_pointer : Nil;
 }

@@ -129,7 +129,8 @@ int main() try {
     void *const pool = send<void *>(send<void *>(pool_class, alloc), init);
     const Owned device(MTLCreateSystemDefaultDevice());
     objc_release(objc_retain(objc_retainAutorelease(device)));
-    require(dlsym(RTLD_DEFAULT, "object_getClass") != nullptr, "an object's class by a call");
+    const auto class_of = reinterpret_cast<void *(*)(void *)>(dlsym(RTLD_DEFAULT, "object_getClass"));
+    require(class_of(device) == send<void *>(device, "class") && class_of(nullptr) == nullptr, "an object's class by a call");
     const auto threads = send<Size>(device, "maxThreadsPerThreadgroup");
     require(threads.width >= 64 && threads.depth >= 1, "a structure as a result");
     require(scale(device, 1000, 2.5f) == 1000, "wrong values");
