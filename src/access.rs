@@ -4,15 +4,16 @@
 //! buffers. A use is *recorded* from the binding of the buffer until the commit, and *running* from there until the
 //! command buffer has completed. Readers go with readers; a writer goes with nothing of the other side. What the other
 //! side will end by itself (a running use) is waited for; what only the caller can end (a recorded use, a guard) is
-//! refused, since waiting for it could last for ever. So is the wait for a running use on a queue that this thread is in a
-//! completion handler or a host function of: the use comes after that. GPU uses do not exclude each other: Metal orders
-//! them.
+//! refused, since waiting for it could last for ever. So is the wait for a running use that does not end while this thread
+//! waits: on a queue that this thread is in a completion handler or a host function of, or behind a command buffer that it has
+//! enqueued and not committed. GPU uses do not exclude each other: Metal orders them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::queue::{QueueId, is_forked};
+use crate::queue::is_forked;
+use crate::room::{LOOK_AFTER, Turn, Watch};
 
 /// What is done with the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub(crate) enum Conflict {
     Timeout,
     /// A committed command buffer uses the buffer that comes after the callback that this thread is in.
     Later,
+    /// A committed command buffer uses the buffer that comes after what does not run while this thread waits.
+    Stuck,
     /// The buffer is that of the process that this one was forked from, whose other threads may hold the lock.
     Forked,
     /// There are as many guards or uses as can be counted.
@@ -101,42 +104,26 @@ impl Uses {
     }
 }
 
-/// Uses by committed command buffers, of each queue that has some.
+/// Uses by committed command buffers.
 #[derive(Default)]
-struct Running(Vec<(QueueId, Uses)>);
+struct Running(Vec<(Turn, Access)>);
 
 impl Running {
-    fn start(&mut self, queue: QueueId, access: Access) {
-        let place = match self.0.iter().position(|(of, _)| *of == queue) {
-            Some(place) => place,
-            None => {
-                self.0.push((queue, Uses::default()));
-                self.0.len() - 1
-            }
-        };
-        let started = self.0[place].1.count(access).increase();
-        started.expect("each use takes memory, which is less than can be counted");
+    fn finish(&mut self, turn: &Turn, access: Access) {
+        let is_it = |(other, of): &(Turn, Access)| *of == access && other.is(turn);
+        let place = self.0.iter().position(is_it);
+        self.0
+            .swap_remove(place.expect("a use that finishes was started"));
     }
 
-    fn finish(&mut self, queue: QueueId, access: Access) {
-        let place = self.0.iter().position(|(of, _)| *of == queue);
-        let place = place.expect("a use that finishes was started");
-        let uses = &mut self.0[place].1;
-        uses.count(access).decrease();
-        if uses.reads.is_zero() && uses.writes.is_zero() {
-            self.0.swap_remove(place);
-        }
+    fn conflicts(&self, access: Access) -> impl Iterator<Item = &Turn> {
+        let of =
+            move |(_, other): &&(Turn, Access)| Access::Write == access || Access::Write == *other;
+        self.0.iter().filter(of).map(|(turn, _)| turn)
     }
 
     fn conflict_with(&self, access: Access) -> bool {
-        self.0.iter().any(|(_, uses)| uses.conflict_with(access))
-    }
-
-    /// Whether the conflict lasts for as long as this thread waits for its end.
-    fn outlasts_waits(&self, access: Access) -> bool {
-        self.0
-            .iter()
-            .any(|(queue, uses)| uses.conflict_with(access) && queue.is_in_callback())
+        self.conflicts(access).next().is_some()
     }
 }
 
@@ -164,6 +151,7 @@ impl Tracker {
         access: Access,
         deadline: Option<Instant>,
     ) -> Result<(), Conflict> {
+        let mut watch = Watch::new();
         let mut state = self.lock_unless_forked()?;
         loop {
             if state.writer {
@@ -178,7 +166,7 @@ impl Tracker {
             if !state.running.conflict_with(access) {
                 break;
             }
-            state = self.wait(state, access, deadline)?;
+            state = self.wait(state, access, deadline, &mut watch)?;
         }
         match access {
             Access::Read => state.readers.increase()?,
@@ -199,9 +187,10 @@ impl Tracker {
 
     /// Waits until no committed command buffer uses the buffer.
     pub(crate) fn wait_idle(&self, deadline: Option<Instant>) -> Result<(), Conflict> {
+        let mut watch = Watch::new();
         let mut state = self.lock_unless_forked()?;
         while state.running.conflict_with(Access::Write) {
-            state = self.wait(state, Access::Write, deadline)?;
+            state = self.wait(state, Access::Write, deadline, &mut watch)?;
         }
         Ok(())
     }
@@ -212,29 +201,22 @@ impl Tracker {
         mut state: MutexGuard<'a, State>,
         access: Access,
         deadline: Option<Instant>,
+        watch: &mut Watch,
     ) -> Result<MutexGuard<'a, State>, Conflict> {
-        let may_wait = deadline.is_none_or(|deadline| deadline > Instant::now());
-        if may_wait && state.running.outlasts_waits(access) {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(Conflict::Timeout);
+        }
+        if state.running.conflicts(access).any(Turn::is_after_callback) {
             return Err(Conflict::Later);
         }
+        let is_stuck = || state.running.conflicts(access).any(Turn::is_stuck);
+        if left.is_none() && watch.is_hopeless(is_stuck) {
+            return Err(Conflict::Stuck);
+        }
         state.waiting += 1;
-        let mut state = match deadline {
-            None => self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner),
-            Some(deadline) => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    state.waiting -= 1;
-                    return Err(Conflict::Timeout);
-                }
-                self.changed
-                    .wait_timeout(state, left)
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .0
-            }
-        };
+        let waited = self.changed.wait_timeout(state, left.unwrap_or(LOOK_AFTER));
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
         state.waiting -= 1;
         Ok(state)
     }
@@ -264,11 +246,11 @@ impl Tracker {
         Ok(())
     }
 
-    /// The command buffer of a recorded use is committed to a queue.
-    pub(crate) fn start(&self, queue: QueueId, access: Access) {
+    /// The command buffer of a recorded use is committed.
+    pub(crate) fn start(&self, turn: &Turn, access: Access) {
         let mut state = self.lock();
         state.recorded.count(access).decrease();
-        state.running.start(queue, access);
+        state.running.0.push((turn.clone(), access));
     }
 
     /// A recorded use will not come: its command buffer is dropped without a commit, or goes on without it.
@@ -288,9 +270,9 @@ impl Tracker {
     }
 
     /// The command buffer of a running use has completed.
-    pub(crate) fn finish(&self, queue: QueueId, access: Access) {
+    pub(crate) fn finish(&self, turn: &Turn, access: Access) {
         let mut state = self.lock();
-        state.running.finish(queue, access);
+        state.running.finish(turn, access);
         if state.waiting > 0 {
             self.changed.notify_all();
         }
@@ -300,10 +282,16 @@ impl Tracker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::QueueId;
+    use crate::room::Room;
     use std::time::Duration;
 
     fn expired() -> Option<Instant> {
         Some(Instant::now())
+    }
+
+    fn turn() -> Turn {
+        Room::new(QueueId::default(), 1).draw_turn()
     }
 
     #[test]
@@ -359,7 +347,8 @@ mod tests {
             tracker.begin_cpu(Access::Read, None),
             Err(Conflict::Recorded)
         );
-        tracker.start(QueueId::default(), Access::Write);
+        let work = turn();
+        tracker.start(&work, Access::Write);
         assert_eq!(
             tracker.begin_cpu(Access::Read, expired()),
             Err(Conflict::Timeout)
@@ -367,7 +356,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(Duration::from_millis(20));
-                tracker.finish(QueueId::default(), Access::Write);
+                tracker.finish(&work, Access::Write);
             });
             tracker.begin_cpu(Access::Read, None).unwrap();
         });
@@ -382,14 +371,15 @@ mod tests {
         tracker.record(1, Access::Read).unwrap();
         tracker.begin_cpu(Access::Read, expired()).unwrap();
         tracker.end_cpu(Access::Read);
-        tracker.start(QueueId::default(), Access::Read);
+        let work = turn();
+        tracker.start(&work, Access::Read);
         tracker.begin_cpu(Access::Read, expired()).unwrap();
         tracker.end_cpu(Access::Read);
         assert_eq!(
             tracker.begin_cpu(Access::Write, expired()),
             Err(Conflict::Timeout)
         );
-        tracker.finish(QueueId::default(), Access::Read);
+        tracker.finish(&work, Access::Read);
         tracker.begin_cpu(Access::Write, expired()).unwrap();
     }
 

@@ -10,6 +10,7 @@ use crate::access::{Conflict, Tracker};
 use crate::device::Device;
 use crate::error::{Error, Failure, Result};
 use crate::handle::{Handle, c_string, check, create, take_string};
+use crate::room::STUCK;
 use crate::sys;
 
 /// Where a buffer's bytes live and who sees them (`MTLStorageMode`).
@@ -272,6 +273,10 @@ impl Buffer {
                     "{buffer} is used by work that comes after the completion handler or host function that this \
                      thread is in"
                 ),
+            )),
+            Conflict::Stuck => Error::Deadlock(Failure::new(
+                function,
+                format!("{buffer} is used by work that does not run: {STUCK}"),
             )),
             Conflict::Forked => Error::InvalidState(Failure::new(
                 function,

@@ -196,8 +196,8 @@ impl CommandBuffer {
             queue,
         } = self;
         queue.remember_uses(recording.len());
-        let place = ticket.commit();
-        let uses = recording.start(&queue);
+        let turn = ticket.commit();
+        let uses = recording.start(&turn);
         let completion = Arc::new(Completion::new(uses, handlers, Some(ticket)));
         if let Err(error) = commit(&handle, &completion) {
             // After an exception nobody knows whether the work runs: its completion gives the buffers free then, or the
@@ -207,7 +207,7 @@ impl CommandBuffer {
             }
             return Err(error);
         }
-        Ok(Submission::new(handle, completion, queue, place))
+        Ok(Submission::new(handle, completion, queue, turn))
     }
 }
 

@@ -103,22 +103,19 @@ impl CommandQueue {
     }
 
     fn with_room(handle: Handle<sys::mtb_queue>, device: &Device, count: usize) -> CommandQueue {
+        let id = QueueId(handle.as_ptr().addr());
         CommandQueue {
             inner: Arc::new(QueueInner {
                 handle,
                 device: device.clone(),
                 usual_uses: AtomicUsize::new(0),
-                room: Room::new(count),
+                room: Room::new(id, count),
             }),
         }
     }
 
     pub(crate) fn as_ptr(&self) -> *mut sys::mtb_queue {
         self.inner.handle.as_ptr()
-    }
-
-    pub(crate) fn id(&self) -> QueueId {
-        QueueId(self.as_ptr().addr())
     }
 
     /// The device that the queue belongs to.
@@ -137,7 +134,7 @@ impl CommandQueue {
     /// queue, and where none of the command buffers can give its room back, since this thread, or one that has ended, has made
     /// it and neither commits nor drops it.
     pub fn command_buffer(&self) -> Result<CommandBuffer> {
-        if self.id().is_in_callback() {
+        if self.room().queue().is_in_callback() {
             return self.make_command_buffer(sys::MTB_FOREVER);
         }
         self.room()

@@ -8,7 +8,7 @@ use crate::access::Access;
 use crate::buffer::{Buffer, BufferInner};
 use crate::callback::contain_panic;
 use crate::error::{Error, Result};
-use crate::queue::{CommandQueue, QueueId};
+use crate::room::Turn;
 
 /// The buffers that a command buffer on record uses; they are given free where it is dropped without a commit.
 pub(crate) struct Recording {
@@ -91,13 +91,16 @@ impl Recording {
         }
     }
 
-    /// The work is about to be handed over to `queue`: from here on its buffers are in use until [`RunningUses::finish`].
-    pub(crate) fn start(mut self, queue: &CommandQueue) -> RunningUses {
-        let (uses, queue) = (mem::take(&mut self.uses), queue.id());
+    /// The work is about to be handed over for its turn: from here on its buffers are in use until [`RunningUses::finish`].
+    pub(crate) fn start(mut self, turn: &Turn) -> RunningUses {
+        let uses = mem::take(&mut self.uses);
         for used in &uses {
-            used.buffer.tracker().start(queue, used.access);
+            used.buffer.tracker().start(turn, used.access);
         }
-        RunningUses { uses, queue }
+        RunningUses {
+            uses,
+            turn: Some(turn.clone()),
+        }
     }
 }
 
@@ -112,14 +115,16 @@ impl Drop for Recording {
 #[must_use = "dropping it leaves the buffers in use for ever"]
 pub(crate) struct RunningUses {
     uses: Vec<Use>,
-    queue: QueueId,
+    /// `None` where nothing is used.
+    turn: Option<Turn>,
 }
 
 impl RunningUses {
     /// The work has ended, or will never run: gives its buffers free.
     pub(crate) fn finish(self) {
+        let Some(turn) = self.turn else { return };
         for used in self.uses {
-            used.buffer.tracker().finish(self.queue, used.access);
+            used.buffer.tracker().finish(&turn, used.access);
             // The last reference to a buffer may go here, and an owner of its memory with it.
             contain_panic(|| drop(used));
         }

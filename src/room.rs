@@ -5,15 +5,46 @@
 //! room does not become free, and if it was enqueued, what has a later place does not run.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Failure, Result};
 use crate::handle::nanoseconds;
-use crate::queue::is_forked;
+use crate::queue::{QueueId, is_forked};
 
 /// How long a wait without an end lasts until it looks whether it could end.
-const LOOK_AFTER: Duration = Duration::from_millis(200);
+pub(crate) const LOOK_AFTER: Duration = Duration::from_millis(200);
+
+/// Why work does not run.
+pub(crate) const STUCK: &str = "it comes after a command buffer that this thread, or one that has ended, has enqueued and never committed";
+
+/// Looks, in a wait without an end, whether the wait could end. Twice, since a thread that ends may still be about to drop what
+/// it has recorded.
+pub(crate) struct Watch {
+    since: Instant,
+    was_stuck: bool,
+}
+
+impl Watch {
+    pub(crate) fn new() -> Watch {
+        Watch {
+            since: Instant::now(),
+            was_stuck: false,
+        }
+    }
+
+    /// Whether there is nothing to wait for, as far as `is_stuck` tells. To be asked every [`LOOK_AFTER`].
+    pub(crate) fn is_hopeless(&mut self, is_stuck: impl FnOnce() -> bool) -> bool {
+        if self.since.elapsed() < LOOK_AFTER {
+            return false;
+        }
+        self.since = Instant::now();
+        let is_stuck = is_stuck();
+        mem::replace(&mut self.was_stuck, is_stuck) && is_stuck
+    }
+}
 
 /// A thread that records: gone when the thread has ended.
 struct Recorder;
@@ -28,9 +59,45 @@ fn recorder() -> Option<Weak<Recorder>> {
 }
 
 /// A number in the queue's order.
-pub(crate) type Place = u64;
+type Place = u64;
+
+/// Where work stands in the order of its queue.
+#[derive(Clone)]
+pub(crate) struct Turn {
+    room: Arc<Room>,
+    /// Not after its own.
+    place: Place,
+}
+
+impl Turn {
+    /// Whether it is that of the same work.
+    pub(crate) fn is(&self, other: &Turn) -> bool {
+        self.place == other.place && Arc::ptr_eq(&self.room, &other.room)
+    }
+
+    /// Whether this thread is in a callback of the queue, which the work comes after.
+    pub(crate) fn is_after_callback(&self) -> bool {
+        self.room.queue.is_in_callback()
+    }
+
+    /// Whether the work comes after what does not run while this thread waits.
+    pub(crate) fn is_stuck(&self) -> bool {
+        let stuck = self.room.lock().first_stuck();
+        stuck.is_some_and(|stuck| stuck < self.place)
+    }
+
+    /// Waits with `wait`, which takes nanoseconds, for the end of the work.
+    pub(crate) fn wait<T>(
+        &self,
+        function: &'static str,
+        wait: impl FnMut(u64) -> Result<T>,
+    ) -> Result<T> {
+        wait_unless(function, STUCK, wait, || self.is_stuck())
+    }
+}
 
 pub(crate) struct Room {
+    queue: QueueId,
     limit: usize,
     state: Mutex<State>,
 }
@@ -74,10 +141,6 @@ impl State {
         stuck.filter_map(Taken::enqueued_to).min()
     }
 
-    fn is_after_stuck(&self, place: Place) -> bool {
-        self.first_stuck().is_some_and(|stuck| stuck < place)
-    }
-
     fn is_full_for_ever(&self, limit: usize) -> bool {
         let first_stuck = self.first_stuck();
         self.taken.len() >= limit
@@ -106,8 +169,9 @@ impl Taken {
 }
 
 impl Room {
-    pub(crate) fn new(limit: usize) -> Arc<Room> {
+    pub(crate) fn new(queue: QueueId, limit: usize) -> Arc<Room> {
         Arc::new(Room {
+            queue,
             limit,
             state: Mutex::default(),
         })
@@ -116,6 +180,10 @@ impl Room {
     fn lock(&self) -> MutexGuard<'_, State> {
         // No code of the caller's runs under the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn queue(&self) -> QueueId {
+        self.queue
     }
 
     /// Notes a command buffer that this thread records.
@@ -134,51 +202,52 @@ impl Room {
         }
     }
 
-    /// A place before that of what is committed from now on.
-    pub(crate) fn draw_place(&self) -> Place {
-        self.lock().draw_place()
+    /// A turn before that of what is committed from now on.
+    pub(crate) fn draw_turn(self: &Arc<Room>) -> Turn {
+        Turn {
+            room: self.clone(),
+            place: self.lock().draw_place(),
+        }
+    }
+
+    /// Refuses what would wait until its own work is done, in whatever turn, without a way to give up.
+    pub(crate) fn check_runs(&self, function: &'static str) -> Result<()> {
+        let is_stuck = || self.lock().first_stuck().is_some();
+        if is_stuck() {
+            // As `Watch`.
+            thread::sleep(LOOK_AFTER);
+            if is_stuck() {
+                return Err(Error::Deadlock(Failure::new(function, STUCK)));
+            }
+        }
+        Ok(())
     }
 
     /// Waits with `wait`, which takes nanoseconds, for room that may never come.
     pub(crate) fn wait_for_room<T>(&self, wait: impl FnMut(u64) -> Result<T>) -> Result<T> {
         let why = "the queue is full, and stays so: every command buffer was made by this thread, or by one that has ended, \
                    and was neither committed nor dropped, or comes after one that was enqueued and never committed";
-        self.wait("CommandQueue::command_buffer", why, wait, |state| {
-            state.is_full_for_ever(self.limit)
+        wait_unless("CommandQueue::command_buffer", why, wait, || {
+            self.lock().is_full_for_ever(self.limit)
         })
     }
+}
 
-    /// Waits with `wait`, which takes nanoseconds, for what was committed at `place`.
-    pub(crate) fn wait_for_place<T>(
-        &self,
-        place: Place,
-        wait: impl FnMut(u64) -> Result<T>,
-    ) -> Result<T> {
-        let why = "it comes after a command buffer that this thread, or one that has ended, has enqueued and never committed";
-        self.wait("Submission::wait", why, wait, |state| {
-            state.is_after_stuck(place)
-        })
-    }
-
-    fn wait<T>(
-        &self,
-        function: &'static str,
-        why: &'static str,
-        mut wait: impl FnMut(u64) -> Result<T>,
-        is_stuck: impl Fn(&State) -> bool,
-    ) -> Result<T> {
-        // Twice, since a thread that ends may still be about to drop what it has recorded.
-        let mut was_stuck = false;
-        loop {
-            match wait(nanoseconds(LOOK_AFTER)) {
-                Err(Error::Timeout(_)) => {}
-                ended => return ended,
-            }
-            let is_stuck = is_stuck(&self.lock());
-            if is_stuck && was_stuck {
+/// Waits with `wait`, which takes nanoseconds, unless that is without hope.
+fn wait_unless<T>(
+    function: &'static str,
+    why: &'static str,
+    mut wait: impl FnMut(u64) -> Result<T>,
+    is_stuck: impl Fn() -> bool,
+) -> Result<T> {
+    let mut watch = Watch::new();
+    loop {
+        match wait(nanoseconds(LOOK_AFTER)) {
+            Err(Error::Timeout(_)) if watch.is_hopeless(&is_stuck) => {
                 return Err(Error::Deadlock(Failure::new(function, why)));
             }
-            was_stuck = is_stuck;
+            Err(Error::Timeout(_)) => {}
+            ended => return ended,
         }
     }
 }
@@ -192,7 +261,7 @@ pub(crate) struct Ticket {
 impl Ticket {
     /// Takes a place with `enqueue`.
     pub(crate) fn enqueue(&self, enqueue: impl FnOnce() -> Result<()>) -> Result<()> {
-        let from = self.room.draw_place();
+        let from = self.room.lock().draw_place();
         enqueue()?;
         let mut state = self.room.lock();
         let to = state.draw_place();
@@ -202,8 +271,8 @@ impl Ticket {
         Ok(())
     }
 
-    /// The command buffer is about to be committed. Returns a place that is not after its own.
-    pub(crate) fn commit(&self) -> Place {
+    /// The command buffer is about to be committed.
+    pub(crate) fn commit(&self) -> Turn {
         let mut state = self.room.lock();
         let from = match state.taken.get(&self.number) {
             Some(Taken::OnRecord {
@@ -213,7 +282,11 @@ impl Ticket {
             _ => state.draw_place(),
         };
         state.taken.insert(self.number, Taken::Committed { from });
-        from
+        drop(state);
+        Turn {
+            room: self.room.clone(),
+            place: from,
+        }
     }
 }
 

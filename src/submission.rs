@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::handle::{Handle, check, nanoseconds};
 use crate::queue::{CommandQueue, check_process};
 use crate::recording::RunningUses;
-use crate::room::{Place, Ticket};
+use crate::room::{Ticket, Turn};
 use crate::sys;
 
 /// Work that was handed to the GPU: a committed `MTLCommandBuffer`.
@@ -25,8 +25,7 @@ pub struct Submission {
     handle: Handle<sys::mtb_command_buffer>,
     completion: Arc<Completion>,
     queue: CommandQueue,
-    /// Not after its own in the queue.
-    place: Place,
+    turn: Turn,
 }
 
 // SAFETY: metal_bridge.h, "Threads": after the commit a command buffer may be waited for and asked from any thread.
@@ -241,13 +240,13 @@ impl Submission {
         handle: Handle<sys::mtb_command_buffer>,
         completion: Arc<Completion>,
         queue: CommandQueue,
-        place: Place,
+        turn: Turn,
     ) -> Submission {
         Submission {
             handle,
             completion,
             queue,
-            place,
+            turn,
         }
     }
 
@@ -265,8 +264,8 @@ impl Submission {
     /// that the work comes after, and where it comes after a command buffer that this thread, or one that has ended, has
     /// [enqueued](crate::CommandBuffer::enqueue) and never committed.
     pub fn wait(&self) -> Result<()> {
-        let room = self.queue.room();
-        room.wait_for_place(self.place, |timeout| self.wait_at_most(timeout))
+        self.turn
+            .wait("Submission::wait", |timeout| self.wait_at_most(timeout))
     }
 
     /// [`wait`](Submission::wait) no longer than `timeout`.

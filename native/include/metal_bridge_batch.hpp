@@ -107,6 +107,15 @@ public:
             });
         }));
     }
+    // The same without a callback, which waits for room in the queue no longer than `time`: then the error is MTB_TIMEOUT, and
+    // nothing was committed.
+    Pending CommitFor(std::chrono::nanoseconds time, Error &error)
+    {
+        return Pending(detail::Make<detail::CommandBufferHandle>(error, [&](mtb_error **e) {
+            const uint64_t timeout = detail::Nanoseconds(time);
+            return mtb_transfer_commit_timeout(transfer_.Get(), timeout, nullptr, nullptr, nullptr, e);
+        }));
+    }
     // Commits and waits. Where the CPU sees source and destination, this thread copies.
     bool Run(Error &error)
     {
@@ -162,6 +171,10 @@ public:
     Pending Commit(Completion completion)
     {
         return detail::OrThrow([&](Error &error) { return Commit(std::move(completion), error); });
+    }
+    Pending CommitFor(std::chrono::nanoseconds time)
+    {
+        return detail::OrThrow([&](Error &error) { return CommitFor(time, error); });
     }
     void Run()
     {

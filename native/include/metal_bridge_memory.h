@@ -7,8 +7,8 @@
  * Order
  *   A transfer starts after all that was committed to its queue before it, and all that is committed to the queue later
  *   starts after it. Work of other queues is ordered by events, as always. The calling thread waits in the synchronous
- *   form only, and where the queue has no room, for MTB_ROOM_TIMEOUT at most (MTB_TIMEOUT): it has room for as many
- *   transfers and host functions that have not completed as mtb_queue_create was given, and for 1024 at least.
+ *   form only, and where the queue has no room, for MTB_ROOM_TIMEOUT at most where it gives no timeout (MTB_TIMEOUT): it has
+ *   room for as many transfers and host functions that have not completed as mtb_queue_create was given, and for 1024 at least.
  *
  *   In the asynchronous form the GPU moves the bytes. Where it cannot write to the host memory itself, the CPU takes the
  *   last step, before the command buffer completes: whoever reads that memory waits for the command buffer, or reads it
@@ -103,7 +103,12 @@ mtb_status mtb_transfer_fill(mtb_transfer *transfer, mtb_place destination, size
  * returned, the transfer touches neither buffers nor host memory any more, whether it has failed or not. */
 mtb_command_buffer *mtb_transfer_commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
                                         mtb_context_destructor destructor, mtb_error **error);
-/* The same, and waits, whether it fails or not. Where the CPU sees source and destination (host memory, shared
+/* The same, which waits for room in the queue no longer than `timeout_ns` nanoseconds: at once for 0, also inside a callback.
+ * With MTB_TIMEOUT nothing is handed over. */
+mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t timeout_ns,
+                                                mtb_completion_callback callback, void *context,
+                                                mtb_context_destructor destructor, mtb_error **error);
+/* mtb_transfer_commit that waits, whether it fails or not. Where the CPU sees source and destination (host memory, shared
  * buffers), this thread copies, once what was committed to the queue before has completed: for shared to shared that
  * is a memcpy. Host memory is best given as MTB_HOST_BORROWED here. MTB_DEADLOCK inside a callback or a host function of
  * the queue: nothing is copied then. */

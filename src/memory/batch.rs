@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytemuck::Pod;
 
@@ -13,7 +14,7 @@ use super::queue::TransferQueue;
 use crate::access::Access;
 use crate::buffer::Buffer;
 use crate::error::{Error, Failure, Result};
-use crate::handle::{Handle, check, create};
+use crate::handle::{Handle, check, create, nanoseconds};
 use crate::queue::check_process;
 use crate::recording::Recording;
 use crate::submission::{Completion, Submission, completion_callback, release_completion};
@@ -234,8 +235,12 @@ impl<'h> Batch<'h> {
     /// # Errors
     ///
     /// [`Error::CommandBuffer`] if the GPU failed, [`Error::OutOfMemory`], [`Error::Deadlock`] in a completion handler or
-    /// a host function of the queue.
+    /// a host function of the queue, and where this thread, or one that has ended, has
+    /// [enqueued](crate::CommandBuffer::enqueue) a command buffer there and never committed it: nothing is handed over then.
     pub fn commit_and_wait(self) -> Result<()> {
+        const FUNCTION: &str = "Batch::commit_and_wait";
+        check_process(FUNCTION)?;
+        self.queue.command_queue().room().check_runs(FUNCTION)?;
         let Batch {
             handle,
             recording,
@@ -243,8 +248,9 @@ impl<'h> Batch<'h> {
             queue,
             ..
         } = self;
-        let uses = recording.start(queue.command_queue());
-        host_memories.start(queue.command_queue().id());
+        let turn = queue.command_queue().room().draw_turn();
+        let uses = recording.start(&turn);
+        host_memories.start(&turn);
         // SAFETY: the transfer is live. When the call returns, well or not, nothing touches the buffers and the host
         // memory for it any more.
         let result = unsafe { check(|error| sys::mtb_transfer_run(handle.as_ptr(), error)) };
@@ -263,7 +269,20 @@ impl Batch<'static> {
     /// [`Error::OutOfMemory`], [`Error::Internal`], and where the queue has no room [`Error::Timeout`] after ten minutes, or
     /// [`Error::Deadlock`] in a completion handler or a host function of the queue. The transfers are discarded then.
     pub fn commit(self) -> Result<Submission> {
-        check_process("Batch::commit")?;
+        self.commit_at_most("Batch::commit", sys::MTB_ROOM_TIMEOUT)
+    }
+
+    /// [`commit`](Batch::commit) that waits for room in the queue no longer than `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`commit`](Batch::commit), with [`Error::Timeout`] after `timeout`.
+    pub fn commit_timeout(self, timeout: Duration) -> Result<Submission> {
+        self.commit_at_most("Batch::commit_timeout", nanoseconds(timeout))
+    }
+
+    fn commit_at_most(self, function: &'static str, timeout: u64) -> Result<Submission> {
+        check_process(function)?;
         let Batch {
             handle,
             recording,
@@ -271,16 +290,17 @@ impl Batch<'static> {
             queue,
             ..
         } = self;
-        let uses = recording.start(queue.command_queue());
-        let place = queue.command_queue().room().draw_place();
+        let turn = queue.command_queue().room().draw_turn();
+        let uses = recording.start(&turn);
         let completion = Arc::new(Completion::new(uses, Vec::new(), None));
         let context = completion.clone().into_context();
         // SAFETY: the transfer is live, and the context is a reference that `release_completion` gives back. It keeps
         // buffers and host memory until the callback, which comes when nothing touches them for the transfer any more.
         let committed = unsafe {
             create(|error| {
-                sys::mtb_transfer_commit(
+                sys::mtb_transfer_commit_timeout(
                     handle.as_ptr(),
+                    timeout,
                     Some(completion_callback as _),
                     context,
                     Some(release_completion as _),
@@ -292,8 +312,8 @@ impl Batch<'static> {
         match committed {
             Ok(handle) => {
                 let commands = queue.command_queue().clone();
-                let submission = Submission::new(handle, completion, commands, place);
-                host_memories.start(submission.queue().id());
+                host_memories.start(&turn);
+                let submission = Submission::new(handle, completion, commands, turn);
                 host_memories.finish_with(&submission);
                 Ok(submission)
             }

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use super::host_memory::{Destination, HostMemory};
 use crate::error::{Error, Failure, Result};
-use crate::queue::{QueueId, check_process};
+use crate::queue::check_process;
+use crate::room::{LOOK_AFTER, STUCK, Turn, Watch};
 
 /// Values on their way from a buffer, which come when the transfer has completed: a [`Future`] of them, for any
 /// executor.
@@ -36,8 +37,8 @@ type Handler<V> = Box<dyn FnOnce(Result<V>) + Send>;
 enum Stage<V> {
     /// In a batch that is not committed.
     Recorded,
-    /// On its way, on this queue.
-    Running(QueueId),
+    /// On its way.
+    Running(Turn),
     Ended(Result<V>),
     Taken,
 }
@@ -89,8 +90,9 @@ impl<V> Download<V> {
     /// # Errors
     ///
     /// [`Error::CommandBuffer`] if the GPU failed, [`Error::InvalidState`] where the batch that the download belongs to
-    /// is not committed, or was dropped. [`Error::Deadlock`] in a completion handler or a host function of the same
-    /// queue, where the values are not there: they are dropped when they come.
+    /// is not committed, or was dropped. [`Error::Deadlock`] where the values are not there, in a completion handler or a host
+    /// function of the same queue, and where they come after a command buffer that this thread, or one that has ended, has
+    /// [enqueued](crate::CommandBuffer::enqueue) and never committed: they are dropped when they come.
     pub fn wait(self) -> Result<V> {
         self.wait_until(None)
     }
@@ -109,33 +111,36 @@ impl<V> Download<V> {
         const FUNCTION: &str = "Download::wait";
         let invalid = |why| Err(Error::InvalidState(Failure::new(FUNCTION, why)));
         check_process(FUNCTION)?;
-        let may_wait = || deadline.is_none_or(|deadline| deadline > Instant::now());
+        let deadlock = |why| Err(Error::Deadlock(Failure::new(FUNCTION, why)));
+        let mut watch = Watch::new();
         let mut state = self.slot.lock();
         loop {
             if let Some(result) = state.take(FUNCTION) {
                 return result;
             }
-            match state.stage {
-                Stage::Recorded => return invalid("the batch is not committed"),
-                Stage::Running(queue) if may_wait() && queue.is_in_callback() => {
-                    let why = "the download comes after the completion handler or host function that this thread is in";
-                    return Err(Error::Deadlock(Failure::new(FUNCTION, why)));
-                }
-                Stage::Running(_) | Stage::Ended(_) | Stage::Taken => {}
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if let Stage::Recorded = state.stage {
+                return invalid("the batch is not committed");
             }
-            let changed = &self.slot.changed;
-            state = match deadline {
-                None => changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        let why = "the download has not completed";
-                        return Err(Error::Timeout(Failure::new(FUNCTION, why)));
-                    }
-                    let waited = changed.wait_timeout(state, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
+            if left.is_some_and(|left| left.is_zero()) {
+                let why = "the download has not completed";
+                return Err(Error::Timeout(Failure::new(FUNCTION, why)));
+            }
+            if let Stage::Running(turn) = &state.stage {
+                if turn.is_after_callback() {
+                    return deadlock(
+                        "the download comes after the completion handler or host function that this thread is in",
+                    );
                 }
-            };
+                if left.is_none() && watch.is_hopeless(|| turn.is_stuck()) {
+                    return deadlock(STUCK);
+                }
+            }
+            let waited = self
+                .slot
+                .changed
+                .wait_timeout(state, left.unwrap_or(LOOK_AFTER));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -207,9 +212,9 @@ impl<D: Destination> Receiver<D> {
 }
 
 impl<D: Destination> HostMemory for Receiver<D> {
-    fn start(&self, queue: QueueId) {
+    fn start(&self, turn: &Turn) {
         if let Some((_, slot)) = &self.parts {
-            slot.lock().stage = Stage::Running(queue);
+            slot.lock().stage = Stage::Running(turn.clone());
         }
     }
 

@@ -32,7 +32,7 @@ impl CommandQueue {
         function: impl FnOnce() + Send + 'static,
     ) -> Result<Submission> {
         check_process("CommandQueue::call_host_function")?;
-        let place = self.room().draw_place();
+        let turn = self.room().draw_turn();
         let uses = RunningUses::default();
         let completion = Arc::new(Completion::new(uses, Vec::new(), None));
         let call = Box::new(HostCall {
@@ -54,7 +54,7 @@ impl CommandQueue {
             })
         };
         match committed {
-            Ok(handle) => Ok(Submission::new(handle, completion, self.clone(), place)),
+            Ok(handle) => Ok(Submission::new(handle, completion, self.clone(), turn)),
             Err(error) => {
                 // After an exception nobody knows whether the call comes: its context stays then.
                 if !matches!(error, Error::Internal(_)) {

@@ -7,14 +7,14 @@ use bytemuck::Pod;
 use crate::callback::contain_panic;
 use crate::error::{Error, Result};
 use crate::lent_owner::LentOwner;
-use crate::queue::QueueId;
+use crate::room::Turn;
 use crate::submission::Submission;
 
 /// Memory that a transfer reads or writes, at an address that stays the same. Dropping it gives it up: the transfer
 /// will never run.
 pub(super) trait HostMemory: Send {
-    /// The transfer is about to be handed over to the queue.
-    fn start(&self, _queue: QueueId) {}
+    /// The transfer is about to be handed over for its turn.
+    fn start(&self, _turn: &Turn) {}
 
     /// The transfer has ended, and nothing of it touches the memory any more.
     fn finish(self: Box<Self>, result: &Result<()>);
@@ -32,9 +32,9 @@ impl HostMemories {
         self.0.push(Box::new(memory));
     }
 
-    pub(super) fn start(&self, queue: QueueId) {
+    pub(super) fn start(&self, turn: &Turn) {
         for memory in &self.0 {
-            memory.start(queue);
+            memory.start(turn);
         }
     }
 

@@ -61,6 +61,7 @@ mod host_transfers;
 mod options;
 mod place;
 mod queue;
+mod queue_host_transfers;
 mod residency;
 mod statistics;
 

@@ -132,6 +132,14 @@ abi! {
         destructor: mtb_context_destructor,
         error: *mut *mut mtb_error,
     ) -> *mut mtb_command_buffer;
+    pub fn mtb_transfer_commit_timeout(
+        transfer: *mut mtb_transfer,
+        timeout_ns: u64,
+        callback: mtb_completion_callback,
+        context: *mut c_void,
+        destructor: mtb_context_destructor,
+        error: *mut *mut mtb_error,
+    ) -> *mut mtb_command_buffer;
     pub fn mtb_transfer_run(
         transfer: *mut mtb_transfer,
         error: *mut *mut mtb_error,

@@ -171,3 +171,67 @@ fn a_place_that_another_thread_has_is_waited_for() {
         assert_eq!(*buffer.wait_read::<f32>().unwrap(), [2.0]);
     });
 }
+
+#[test]
+fn an_access_behind_a_place_that_is_not_committed_is_no_wait_for_ever() {
+    let why = "enqueued and never committed";
+    let is_refused = |buffer: &Buffer| {
+        let mut value = [0.0f32];
+        assert_error(buffer.wait_read::<f32>(), deadlock, why);
+        assert_error(buffer.wait_read_range::<f32>(0..1), deadlock, why);
+        assert_error(buffer.wait_write::<f32>(), deadlock, why);
+        assert_error(buffer.wait_write_range::<f32>(0..1), deadlock, why);
+        assert_error(buffer.wait_copy_to_slice(0, &mut value), deadlock, why);
+        assert_error(buffer.wait_copy_from_slice(0, &value), deadlock, why);
+        assert_error(buffer.wait_until_idle(None), deadlock, why);
+        let timeout = |e: &Error| matches!(e, Error::Timeout(_));
+        assert_error(buffer.read_timeout::<f32>(SHORT), timeout, "still used");
+        assert_error(buffer.try_write::<f32>(), in_use, "has not completed");
+    };
+    in_time(move || {
+        let (queue, buffer) = (queue(), shared(&[1.0]));
+        let mut open = queue.command_buffer().unwrap();
+        open.enqueue().unwrap();
+        increment(&queue, &buffer, None);
+        is_refused(&buffer);
+        // Not to other threads, for which this one may still commit it.
+        thread::scope(|scope| {
+            let elsewhere = scope.spawn(|| buffer.wait_read::<f32>().map(|read| read[0]));
+            // Longer than a wait needs to see that it could not end.
+            thread::sleep(20 * SHORT);
+            open.commit().unwrap();
+            assert_eq!(elsewhere.join().unwrap().unwrap(), 2.0);
+        });
+    });
+    // Leaked by a thread that has ended.
+    in_time(move || {
+        let (queue, buffer) = (queue(), shared(&[1.0]));
+        let leaking = queue.clone();
+        let leaks = move || {
+            let mut leaked = leaking.command_buffer().unwrap();
+            leaked.enqueue().unwrap();
+            leak(leaked);
+        };
+        thread::spawn(leaks).join().unwrap();
+        increment(&queue, &buffer, None);
+        is_refused(&buffer);
+    });
+}
+
+#[test]
+fn an_access_before_a_place_that_is_not_committed_is_waited_for() {
+    in_time(|| {
+        let (queue, buffer) = (queue(), shared(&[1.0]));
+        let gate = device().new_shared_event().unwrap();
+        increment(&queue, &buffer, Some(&gate));
+        let mut open = queue.command_buffer().unwrap();
+        open.enqueue().unwrap();
+        let opens = thread::spawn(move || {
+            // Longer than a wait needs to see that it could not end.
+            thread::sleep(20 * SHORT);
+            gate.set_signaled_value(1).unwrap();
+        });
+        assert_eq!(*buffer.wait_read::<f32>().unwrap(), [2.0]);
+        opens.join().unwrap();
+    });
+}

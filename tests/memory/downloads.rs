@@ -320,3 +320,50 @@ fn transfers_with_a_timeout_go_on_after_it() {
         .unwrap();
     assert_eq!(room, [2, 2, 1, 1, 9, 9, 9, 9]);
 }
+
+/// A timeout counts from the call on, also while there is no room for the transfer: here, there never is.
+#[test]
+fn transfers_with_a_timeout_do_not_wait_longer_for_room() {
+    const PLENTY: Duration = Duration::from_millis(300);
+    let transfers = transfers();
+    let (source, target) = (
+        buffer(8, StorageMode::Private),
+        buffer(8, StorageMode::Private),
+    );
+    let no_room = |result| {
+        let timeout = |error: &Error| matches!(error, Error::Timeout(_));
+        assert_error(result, timeout, "command buffers of the queue are in use");
+    };
+    let gate = hold(transfers.command_queue());
+    let mut pending = Vec::new();
+    loop {
+        let mut batch = transfers.batch().unwrap();
+        batch.fill(&source, 0..8, 1u8).unwrap();
+        match batch.commit_timeout(SHORT) {
+            Ok(submission) => pending.push(submission),
+            full => break no_room(full.map(drop)),
+        }
+    }
+    assert!(pending.len() >= 1024);
+    // None of these waits for the ten minutes that a call without a timeout waits for room.
+    let start = Instant::now();
+    let mut room = [9u8; 8];
+    no_room(transfers.upload_timeout(&[2u8; 8], &source, 0, SHORT));
+    no_room(transfers.fill_timeout(&source, 0..4, 2u8, Duration::ZERO));
+    no_room(transfers.copy_timeout(&source, 0, &target, 0, 4, SHORT));
+    no_room(transfers.download_timeout(&source, 0, &mut room, SHORT));
+    assert!(start.elapsed() < LONG);
+    // Room that comes late leaves the rest of the time for the transfer.
+    thread::scope(|scope| {
+        let late = scope.spawn(|| transfers.upload_timeout(&[3u8; 1], &source, 0, LONG));
+        thread::sleep(PLENTY);
+        assert!(!late.is_finished());
+        gate.set_signaled_value(1).unwrap();
+        late.join().unwrap().unwrap();
+    });
+    // Nothing that was refused has happened.
+    transfers
+        .download_timeout(&source, 0, &mut room, LONG)
+        .unwrap();
+    assert_eq!(room, [3, 1, 1, 1, 1, 1, 1, 1]);
+}

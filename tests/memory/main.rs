@@ -13,9 +13,10 @@ mod order;
 mod pools;
 mod program;
 mod refusals;
+mod stuck;
 mod threads;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metal_bridge::memory::{Memory, TransferQueue};
 use metal_bridge::{Buffer, CommandQueue, Device, Error, SharedEvent, StorageMode};

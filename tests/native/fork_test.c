@@ -46,6 +46,7 @@ static void ask_for_everything(const inherited *of)
                 MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_transfer_run(of->transfer, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_transfer_commit(of->transfer, NULL, NULL, NULL, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_transfer_commit_timeout(of->transfer, MTB_FOREVER, NULL, NULL, NULL, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_queue_call_host_function(shared.queue, ignore, NULL, NULL, NULL, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_memory_create(shared.device, NULL, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_memory_allocate(of->memory, SIZE, MTB_STORAGE_SHARED, &error), MTB_INVALID_STATE, why);

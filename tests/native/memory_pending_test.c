@@ -8,6 +8,12 @@ static void count_call(void *context)
     ++*(int *)context;
 }
 
+static void count_completion(const mtb_completion *completion, void *context)
+{
+    (void)completion;
+    count_call(context);
+}
+
 /* Far more than Metal's own queues have room for: the calling thread waits for none of them. */
 static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void)
 {
@@ -46,6 +52,49 @@ static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void)
     for (int i = 0; i < CALLS; i++)
         is_right = is_right && (i % 10 == 9 || bytes[i] == (unsigned char)(i * 7));
     CHECK(is_right && count == CALLS / 10);
+    mtb_event_release(gate);
+    mtb_transfer_release(transfer);
+    mtb_buffer_release(buffer);
+    mtb_memory_release(memory);
+    mtb_queue_release(queue);
+}
+
+/* Behind an event that nobody signals: a full queue makes nobody wait longer than asked. */
+static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void)
+{
+    enum { ROOM = 1024, SHORT = 20000000 };
+    static mtb_command_buffer *fills[ROOM];
+    mtb_queue *queue;
+    mtb_event *gate;
+    mtb_command_buffer *held;
+    mtb_memory *memory = make_memory();
+    mtb_buffer *buffer = make_buffer_of(1, MTB_STORAGE_PRIVATE);
+    unsigned char value = 1, other = 2, seen = 0;
+    int calls = 0;
+    MAKE(queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(gate, mtb_event_create(shared.device, &error));
+    MAKE(held, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));
+    CHECK_OK(mtb_command_buffer_encode_wait(held, gate, 1, &error));
+    CHECK_OK(mtb_command_buffer_commit(held, &error));
+    mtb_transfer *transfer = make_transfer(memory, queue);
+    for (int i = 0; i < ROOM; i++) {
+        CHECK_OK(mtb_transfer_fill(transfer, in_buffer(buffer, 0), 1, 1, &value, 1, &error));
+        MAKE(fills[i], mtb_transfer_commit_timeout(transfer, 0, NULL, NULL, NULL, &error));
+    }
+    const uint64_t timeouts[] = {0, SHORT};
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(mtb_transfer_fill(transfer, in_buffer(buffer, 0), 1, 1, &other, 1, &error));
+        CHECK_FAILS(mtb_transfer_commit_timeout(transfer, timeouts[i], count_completion, &calls, count_call, &error),
+                    MTB_TIMEOUT, "in use");
+    }
+    CHECK_OK(mtb_event_signal(gate, 1, &error));
+    for (int i = 0; i < ROOM; i++)
+        finish(fills[i]);
+    finish(held);
+    /* What found no room is not on record any more, and nobody was called for it. */
+    CHECK_OK(mtb_transfer_run(transfer, &error));
+    copy(memory, queue, in_buffer(buffer, 0), in_host(&seen), 1);
+    CHECK(seen == value && calls == 0);
     mtb_event_release(gate);
     mtb_transfer_release(transfer);
     mtb_buffer_release(buffer);
@@ -104,6 +153,8 @@ static void large_downloads_behind_small_ones_are_not_staged(void)
 const test memory_pending_tests[] = {
     {"memory pending: a thousand transfers and functions are not waited for",
      a_thousand_pending_transfers_and_functions_are_not_waited_for},
+    {"memory pending: a full queue is waited for no longer than the timeout",
+     a_full_queue_is_waited_for_no_longer_than_the_timeout},
     {"memory pending: large downloads behind small ones are not staged",
      large_downloads_behind_small_ones_are_not_staged},
     {NULL, NULL},

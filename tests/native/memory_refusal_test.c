@@ -118,6 +118,7 @@ static void handles_are_needed(void)
     WITHOUT(mtb_transfer_copy(all.transfer, here, (mtb_place){0}, 1, 1, MTB_HOST_COPIED, &error), "destination");
     WITHOUT(mtb_transfer_fill(all.transfer, (mtb_place){0}, 1, 1, &zero, 1, &error), "destination");
     WITHOUT(mtb_transfer_commit(NULL, NULL, NULL, NULL, &error), "transfer");
+    WITHOUT(mtb_transfer_commit_timeout(NULL, 0, NULL, NULL, NULL, &error), "transfer");
     WITHOUT(mtb_transfer_run(NULL, &error), "transfer");
     WITHOUT(mtb_queue_call_host_function(NULL, nothing, NULL, NULL, NULL, &error), "queue");
     WITHOUT(mtb_queue_call_host_function(all.queue, NULL, NULL, NULL, NULL, &error), "function");

@@ -59,12 +59,20 @@ static mtb_status wait_for_legs(mtb_queue *queue, const mtbi_record *record, mtb
     return mtb_command_buffer_encode_wait(command_buffer, queue->leg_event, record->awaited_legs, error);
 }
 
+/* Who hears of the end. */
+typedef struct listener {
+    mtb_completion_callback callback;
+    void *context;
+    mtb_context_destructor destructor;
+} listener;
+
 /* A command buffer with all of `record`, which it takes over, also on failure. */
-static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, mtb_error **error, const char *function)
+static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, uint64_t timeout_ns, mtb_error **error,
+                                  const char *function)
 {
     mtb_command_buffer *command_buffer = NULL;
     if (mtbi_record_plan(record, queue, error, function) == MTB_OK
-        && mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_ROOM_TIMEOUT, error, function) == MTB_OK) {
+        && mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, timeout_ns, error, function) == MTB_OK) {
         /* The record keeps alive what is used. */
         command_buffer = mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error,
                                                   function);
@@ -78,14 +86,14 @@ static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, mtb_err
     return NULL;
 }
 
-static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *record, mtb_completion_callback callback,
-                                             void *context, mtb_context_destructor destructor, mtb_error **error,
-                                             const char *function)
+static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *record, uint64_t timeout_ns, listener who,
+                                             mtb_error **error, const char *function)
 {
-    mtb_command_buffer *command_buffer = encode(queue, record, error, function);
+    mtb_command_buffer *command_buffer = encode(queue, record, timeout_ns, error, function);
     if (!command_buffer)
         return NULL;
-    if (callback && mtb_command_buffer_add_completed_callback(command_buffer, callback, context, destructor, error)) {
+    if (who.callback
+        && mtb_command_buffer_add_completed_callback(command_buffer, who.callback, who.context, who.destructor, error)) {
         mtb_command_buffer_release(command_buffer);
         return NULL;
     }
@@ -100,8 +108,8 @@ static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *reco
     return command_buffer;
 }
 
-static mtb_command_buffer *commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
-                                  mtb_context_destructor destructor, mtb_error **error, const char *function)
+static mtb_command_buffer *commit(mtb_transfer *transfer, uint64_t timeout_ns, listener who, mtb_error **error,
+                                  const char *function)
 {
     mtbi_record *record = transfer->record;
     if (!record)
@@ -110,7 +118,7 @@ static mtb_command_buffer *commit(mtb_transfer *transfer, mtb_completion_callbac
     if (!record)
         return NULL;
     mtb_command_buffer *command_buffer =
-        encode_and_commit(transfer->queue, record, callback, context, destructor, error, function);
+        encode_and_commit(transfer->queue, record, timeout_ns, who, error, function);
     if (!command_buffer)
         return NULL;
     atomic_fetch_add_explicit(&transfer->memory->command_buffers, 1, memory_order_relaxed);
@@ -123,7 +131,17 @@ mtb_command_buffer *mtb_transfer_commit(mtb_transfer *transfer, mtb_completion_c
     mtbi_error_clear(error);
     if (GIVEN(transfer))
         return NULL;
-    return commit(transfer, callback, context, destructor, error, __func__);
+    return commit(transfer, MTB_ROOM_TIMEOUT, (listener){callback, context, destructor}, error, __func__);
+}
+
+mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t timeout_ns,
+                                                mtb_completion_callback callback, void *context,
+                                                mtb_context_destructor destructor, mtb_error **error)
+{
+    mtbi_error_clear(error);
+    if (GIVEN(transfer))
+        return NULL;
+    return commit(transfer, timeout_ns, (listener){callback, context, destructor}, error, __func__);
 }
 
 /* Waits for this thread's turn in the queue's order, which has a number as a host function has: after all that was committed.
@@ -182,7 +200,7 @@ mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error)
     if (transfer->record && mtbi_record_is_for_cpu(transfer->record))
         return run_on_cpu(transfer, error, __func__);
     mtb_error *own = NULL, **problem = error ? error : &own;
-    mtb_command_buffer *command_buffer = commit(transfer, NULL, NULL, NULL, problem, __func__);
+    mtb_command_buffer *command_buffer = commit(transfer, MTB_ROOM_TIMEOUT, (listener){0}, problem, __func__);
     if (command_buffer)
         mtb_command_buffer_wait(command_buffer, problem);
     mtb_status status = command_buffer || *problem ? mtb_error_status(*problem) : MTB_OUT_OF_MEMORY;

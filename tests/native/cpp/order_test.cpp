@@ -50,6 +50,31 @@ static void events(const Device &device)
     CHECK(reached == 2);
 }
 
+// A stream that stands still takes so many transfers, and then refuses one when its time is over.
+static void a_full_stream(const Device &device)
+{
+    const Stream stream = Stream::Create(device);
+    const Event event = Event::Create(device);
+    MetalBuffer buffer = MetalBuffer::Create(device, 64, false);
+    stream.Wait(event, 1);
+    Batch batch = stream.Begin();
+    Pending last;
+    Error error;
+    const auto fill = [&](uint8_t value, std::chrono::nanoseconds time) {
+        batch.FillBuffer(buffer, 0, 64, value);
+        Pending filled = batch.CommitFor(time, error);
+        return filled ? (last = std::move(filled), true) : false;
+    };
+    size_t filled = 0;
+    while (fill(1, std::chrono::nanoseconds(0)))
+        filled++;
+    CHECK(filled >= 1024 && error.Status() == MTB_TIMEOUT);
+    CHECK(!fill(2, std::chrono::milliseconds(20)) && error.Status() == MTB_TIMEOUT && !last.IsCompleted());
+    event.Signal(1);
+    last.Wait();
+    CHECK(first_byte(buffer) == 1);
+}
+
 struct Count {
     explicit Count(std::atomic<int> &count) : count_(&count) { ++*count_; }
     Count(const Count &other) : count_(other.count_) { ++*count_; }
@@ -151,6 +176,7 @@ int main()
 {
     Device device = Device::Default();
     events(device);
+    a_full_stream(device);
     callbacks(device);
     devices();
     std::puts("C++ order: fine");

@@ -248,7 +248,9 @@ static void do_transfer(void)
         return;
     }
     mtb_command_buffer *committed =
-        MAKE(&v, mtb_transfer_commit, HANDLE(transfer), note_completion, new_context(), destroy_context);
+        one_in(2) ? MAKE(&v, mtb_transfer_commit, HANDLE(transfer), note_completion, new_context(), destroy_context)
+                  : MAKE(&v, mtb_transfer_commit_timeout, HANDLE(transfer), MTB_ROOM_TIMEOUT, note_completion, new_context(),
+                         destroy_context);
     keep_context_if(committed);
     add_committed(committed, transfer ? transfer->device : 0);
 }
