@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::threads::on_threads;
-use super::{heap, heap_growth, rounds, settled_objects};
+use super::{heap, heap_growth, rounds, settled_handles};
 use crate::device::Device;
 use crate::error::Result;
 use crate::memory::{ArenaOptions, Memory, Statistics};
@@ -62,7 +62,7 @@ pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<
         memory.statistics()
     };
     faults.extend(left_behind(&before));
-    faults.extend(heap_growth(heap_before, heap::live_bytes()));
+    faults.extend(heap_growth(heap_before));
     Ok(TransferReport {
         rounds,
         statistics,
@@ -71,7 +71,7 @@ pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<
 }
 
 fn left_behind(before: &LiveObjects) -> Option<String> {
-    let after = settled_objects(before);
+    let after = settled_handles(before);
     let grown = !after.same_live(before);
     grown.then(|| format!("live objects went from {before} to {after}"))
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use self::handles::{Module, Stream, check};
 use self::program::Program;
 use super::threads::on_threads;
-use super::{heap, heap_growth, settled_objects};
+use super::{heap, heap_growth, settled_handles};
 use crate::cuda::*;
 use crate::device::Device;
 use crate::error::Result;
@@ -91,11 +91,11 @@ pub fn cuda(threads: usize, duration: Duration) -> Result<CudaReport> {
     }
     drop(shared);
     reset()?;
-    let after = settled_objects(&before);
+    let after = settled_handles(&before);
     if !after.same_live(&before) {
         faults.push(format!("live objects went from {before} to {after}"));
     }
-    faults.extend(heap_growth(heap_before, heap::live_bytes()));
+    faults.extend(heap_growth(heap_before));
     Ok(CudaReport { rounds, faults })
 }
 

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use metal_bridge::{Device, LiveObjects};
+pub use metal_bridge::stress::settled_handles;
 
 /// Far longer than Metal's threads take to let go of what has completed, on the busiest of machines.
 const LONG: Duration = Duration::from_secs(120);
@@ -46,19 +46,6 @@ pub fn settled_objects(expected: i64) -> i64 {
         thread::sleep(Duration::from_millis(2));
     }
     live_objects()
-}
-
-/// The bridge's objects, when they are as `expected`, or a long time later: the thread that completes a command buffer lets go of
-/// it after whoever waits for it has gone on.
-pub fn settled_handles(expected: &LiveObjects) -> LiveObjects {
-    let start = Instant::now();
-    loop {
-        let now = Device::live_objects();
-        if now.same_live(expected) || start.elapsed() > LONG {
-            return now;
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// [`live_objects`] when the count has stopped to move for a while. On a busy machine it may not have stopped for good: as what
