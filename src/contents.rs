@@ -1,10 +1,7 @@
-//! CPU access to the bytes of a [`Buffer`]: guards and copies.
+//! CPU access to the bytes of a [`Buffer`]: what begins it, and copies.
 
-use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut, Range};
-use std::ptr::{self, NonNull};
-use std::slice;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
@@ -12,7 +9,7 @@ use bytemuck::Pod;
 use crate::access::{Access, Conflict};
 use crate::buffer::{Buffer, StorageMode};
 use crate::error::{Error, Failure, Result};
-use crate::sys;
+use crate::guards::{ReadGuard, Values, WriteGuard};
 
 /// How long an access waits for committed command buffers.
 #[derive(Debug, Clone, Copy)]
@@ -52,8 +49,7 @@ impl Buffer {
     /// [`Error::InUse`] while a command buffer, on record or committed, or a guard may write it, [`Error::NotVisible`] for a
     /// private buffer, [`Error::Misaligned`] where the length is no multiple of the size of `T`.
     pub fn try_read<T: Pod>(&self) -> Result<ReadGuard<'_, T>> {
-        const FUNCTION: &str = "Buffer::try_read";
-        self.read_guard(FUNCTION, self.whole::<T>(FUNCTION)?, Patience::None)
+        self.read_guard("Buffer::try_read", None, Patience::None)
     }
 
     /// Reads the whole buffer as values of `T`, once no committed command buffer writes it.
@@ -63,8 +59,7 @@ impl Buffer {
     /// As [`try_read`](Buffer::try_read), of committed command buffers excepted: [`Error::Deadlock`] in a completion handler
     /// or a host function of a queue whose later work writes the buffer.
     pub fn wait_read<T: Pod>(&self) -> Result<ReadGuard<'_, T>> {
-        const FUNCTION: &str = "Buffer::wait_read";
-        self.read_guard(FUNCTION, self.whole::<T>(FUNCTION)?, Patience::Unlimited)
+        self.read_guard("Buffer::wait_read", None, Patience::Unlimited)
     }
 
     /// [`wait_read`](Buffer::wait_read) that waits no longer than `timeout`.
@@ -73,9 +68,7 @@ impl Buffer {
     ///
     /// As [`wait_read`](Buffer::wait_read), and [`Error::Timeout`].
     pub fn read_timeout<T: Pod>(&self, timeout: Duration) -> Result<ReadGuard<'_, T>> {
-        const FUNCTION: &str = "Buffer::read_timeout";
-        let patience = Patience::AtMost(timeout);
-        self.read_guard(FUNCTION, self.whole::<T>(FUNCTION)?, patience)
+        self.read_guard("Buffer::read_timeout", None, Patience::AtMost(timeout))
     }
 
     /// Reads the values of `T` at `range`, counted in values from the start of the buffer, once no committed command buffer
@@ -85,7 +78,7 @@ impl Buffer {
     ///
     /// As [`wait_read`](Buffer::wait_read), and [`Error::OutOfRange`].
     pub fn wait_read_range<T: Pod>(&self, range: Range<usize>) -> Result<ReadGuard<'_, T>> {
-        self.read_guard("Buffer::wait_read_range", range, Patience::Unlimited)
+        self.read_guard("Buffer::wait_read_range", Some(range), Patience::Unlimited)
     }
 
     /// [`wait_read_range`](Buffer::wait_read_range) that waits no longer than `timeout`.
@@ -98,8 +91,11 @@ impl Buffer {
         range: Range<usize>,
         timeout: Duration,
     ) -> Result<ReadGuard<'_, T>> {
-        let patience = Patience::AtMost(timeout);
-        self.read_guard("Buffer::read_range_timeout", range, patience)
+        self.read_guard(
+            "Buffer::read_range_timeout",
+            Some(range),
+            Patience::AtMost(timeout),
+        )
     }
 
     /// Reads and writes the whole buffer as values of `T`, unless something uses it.
@@ -110,8 +106,7 @@ impl Buffer {
     /// [`Error::NotVisible`] for a private buffer, [`Error::Misaligned`] where the length is no multiple of the size
     /// of `T`.
     pub fn try_write<T: Pod>(&self) -> Result<WriteGuard<'_, T>> {
-        const FUNCTION: &str = "Buffer::try_write";
-        self.write_guard(FUNCTION, self.whole::<T>(FUNCTION)?, Patience::None)
+        self.write_guard("Buffer::try_write", None, Patience::None)
     }
 
     /// Reads and writes the whole buffer as values of `T`, once no committed command buffer uses it.
@@ -121,8 +116,7 @@ impl Buffer {
     /// As [`try_write`](Buffer::try_write), of committed command buffers excepted: [`Error::Deadlock`] in a completion handler
     /// or a host function of a queue whose later work uses the buffer.
     pub fn wait_write<T: Pod>(&self) -> Result<WriteGuard<'_, T>> {
-        const FUNCTION: &str = "Buffer::wait_write";
-        self.write_guard(FUNCTION, self.whole::<T>(FUNCTION)?, Patience::Unlimited)
+        self.write_guard("Buffer::wait_write", None, Patience::Unlimited)
     }
 
     /// [`wait_write`](Buffer::wait_write) that waits no longer than `timeout`.
@@ -131,9 +125,7 @@ impl Buffer {
     ///
     /// As [`wait_write`](Buffer::wait_write), and [`Error::Timeout`].
     pub fn write_timeout<T: Pod>(&self, timeout: Duration) -> Result<WriteGuard<'_, T>> {
-        const FUNCTION: &str = "Buffer::write_timeout";
-        let patience = Patience::AtMost(timeout);
-        self.write_guard(FUNCTION, self.whole::<T>(FUNCTION)?, patience)
+        self.write_guard("Buffer::write_timeout", None, Patience::AtMost(timeout))
     }
 
     /// Reads and writes the values of `T` at `range`, counted in values from the start of the buffer, once no committed command
@@ -143,7 +135,7 @@ impl Buffer {
     ///
     /// As [`wait_write`](Buffer::wait_write), and [`Error::OutOfRange`].
     pub fn wait_write_range<T: Pod>(&self, range: Range<usize>) -> Result<WriteGuard<'_, T>> {
-        self.write_guard("Buffer::wait_write_range", range, Patience::Unlimited)
+        self.write_guard("Buffer::wait_write_range", Some(range), Patience::Unlimited)
     }
 
     /// [`wait_write_range`](Buffer::wait_write_range) that waits no longer than `timeout`.
@@ -156,8 +148,11 @@ impl Buffer {
         range: Range<usize>,
         timeout: Duration,
     ) -> Result<WriteGuard<'_, T>> {
-        let patience = Patience::AtMost(timeout);
-        self.write_guard("Buffer::write_range_timeout", range, patience)
+        self.write_guard(
+            "Buffer::write_range_timeout",
+            Some(range),
+            Patience::AtMost(timeout),
+        )
     }
 
     /// Copies values out of the buffer, from the byte at `offset` on, once no committed command buffer writes it.
@@ -185,8 +180,12 @@ impl Buffer {
         values: &mut [T],
         timeout: Duration,
     ) -> Result<()> {
-        let patience = Patience::AtMost(timeout);
-        self.copy_out("Buffer::copy_to_slice_timeout", offset, values, patience)
+        self.copy_out(
+            "Buffer::copy_to_slice_timeout",
+            offset,
+            values,
+            Patience::AtMost(timeout),
+        )
     }
 
     fn copy_out<T: Pod>(
@@ -197,7 +196,7 @@ impl Buffer {
         patience: Patience,
     ) -> Result<()> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
-        let range = bytes_at(offset, bytes.len());
+        let range = Some(bytes_at(offset, bytes.len()));
         bytes.copy_from_slice(&self.read_guard::<u8>(function, range, patience)?);
         Ok(())
     }
@@ -227,8 +226,12 @@ impl Buffer {
         values: &[T],
         timeout: Duration,
     ) -> Result<()> {
-        let patience = Patience::AtMost(timeout);
-        self.copy_in("Buffer::copy_from_slice_timeout", offset, values, patience)
+        self.copy_in(
+            "Buffer::copy_from_slice_timeout",
+            offset,
+            values,
+            Patience::AtMost(timeout),
+        )
     }
 
     fn copy_in<T: Pod>(
@@ -239,7 +242,7 @@ impl Buffer {
         patience: Patience,
     ) -> Result<()> {
         let bytes: &[u8] = bytemuck::cast_slice(values);
-        let range = bytes_at(offset, bytes.len());
+        let range = Some(bytes_at(offset, bytes.len()));
         self.write_guard::<u8>(function, range, patience)?
             .copy_from_slice(bytes);
         Ok(())
@@ -272,19 +275,12 @@ impl Buffer {
     fn read_guard<T: Pod>(
         &self,
         function: &'static str,
-        range: Range<usize>,
+        range: Option<Range<usize>>,
         patience: Patience,
     ) -> Result<ReadGuard<'_, T>> {
-        let (values, count) = self.locate::<T>(function, range)?;
-        let begun = self
-            .inner()
-            .tracker()
-            .begin_cpu(Access::Read, patience.deadline());
-        begun.map_err(|conflict| self.conflict(function, patience.conflict(conflict)))?;
+        let values = self.begin(function, range, Access::Read, patience)?;
         Ok(ReadGuard {
-            buffer: self,
             values,
-            count,
             values_are: PhantomData,
         })
     }
@@ -292,30 +288,39 @@ impl Buffer {
     fn write_guard<T: Pod>(
         &self,
         function: &'static str,
-        range: Range<usize>,
+        range: Option<Range<usize>>,
         patience: Patience,
     ) -> Result<WriteGuard<'_, T>> {
-        let (values, count) = self.locate::<T>(function, range)?;
-        self.check_writable(function)?;
-        let begun = self
-            .inner()
-            .tracker()
-            .begin_cpu(Access::Write, patience.deadline());
-        begun.map_err(|conflict| self.conflict(function, patience.conflict(conflict)))?;
+        let values = self.begin(function, range, Access::Write, patience)?;
         Ok(WriteGuard {
-            buffer: self,
             values,
-            count,
             values_are: PhantomData,
         })
     }
 
-    /// The address and count of the values at `range`: inside the buffer, aligned and visible.
-    fn locate<T: Pod>(
+    /// Begins an access to the values at `range`, or to all, which lasts until [`Values::end`].
+    fn begin<T: Pod>(
         &self,
         function: &'static str,
-        range: Range<usize>,
-    ) -> Result<(NonNull<T>, usize)> {
+        range: Option<Range<usize>>,
+        access: Access,
+        patience: Patience,
+    ) -> Result<Values<'_, T>> {
+        let range = range.map_or_else(|| self.whole::<T>(function), Ok)?;
+        let values = self.locate(function, range)?;
+        if access == Access::Write {
+            self.check_writable(function)?;
+        }
+        let begun = self
+            .inner()
+            .tracker()
+            .begin_cpu(access, patience.deadline());
+        begun.map_err(|conflict| self.conflict(function, patience.conflict(conflict)))?;
+        Ok(values)
+    }
+
+    /// The values at `range`: inside the buffer, aligned and visible.
+    fn locate<T: Pod>(&self, function: &'static str, range: Range<usize>) -> Result<Values<'_, T>> {
         let Some(contents) = self.inner().contents() else {
             let why = match self.storage_mode() {
                 StorageMode::Private => "is private: copy it to a shared buffer with a blit",
@@ -347,99 +352,14 @@ impl Buffer {
             );
             return Err(Error::Misaligned(Failure::new(function, message)));
         }
-        Ok((values, range.end - range.start))
+        Ok(Values {
+            buffer: self,
+            values,
+            count: range.end - range.start,
+        })
     }
 }
 
 fn bytes_at(offset: usize, length: usize) -> Range<usize> {
     offset..offset.saturating_add(length)
-}
-
-/// CPU access to read a [`Buffer`], as a slice. While it lives, no command buffer that writes the buffer can be encoded.
-pub struct ReadGuard<'a, T: Pod> {
-    buffer: &'a Buffer,
-    // A pointer and no reference: the access ends inside `drop`, while a reference would last through it.
-    values: NonNull<T>,
-    count: usize,
-    values_are: PhantomData<&'a [T]>,
-}
-
-// SAFETY: as a `&[T]` with a `&Buffer`; the tracker is locked by any thread and released by any other.
-unsafe impl<T: Pod + Sync> Send for ReadGuard<'_, T> {}
-// SAFETY: as above.
-unsafe impl<T: Pod + Sync> Sync for ReadGuard<'_, T> {}
-
-impl<T: Pod> Deref for ReadGuard<'_, T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        // SAFETY: located inside the buffer and aligned; any bytes are a `T: Pod`; the tracker keeps writers out.
-        unsafe { slice::from_raw_parts(self.values.as_ptr(), self.count) }
-    }
-}
-
-impl<T: Pod> Drop for ReadGuard<'_, T> {
-    fn drop(&mut self) {
-        self.buffer.inner().tracker().end_cpu(Access::Read);
-    }
-}
-
-impl<T: Pod + fmt::Debug> fmt::Debug for ReadGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.deref().fmt(f)
-    }
-}
-
-/// CPU access to write a [`Buffer`], as a slice. While it lives, nothing else can use the buffer. Dropping it tells Metal
-/// what changed in a managed buffer (`didModifyRange:`).
-pub struct WriteGuard<'a, T: Pod> {
-    buffer: &'a Buffer,
-    // A pointer and no reference, as in `ReadGuard`.
-    values: NonNull<T>,
-    count: usize,
-    values_are: PhantomData<&'a mut [T]>,
-}
-
-// SAFETY: as a `&mut [T]` with a `&Buffer`; the tracker is locked by any thread and released by any other.
-unsafe impl<T: Pod + Send> Send for WriteGuard<'_, T> {}
-// SAFETY: as a `&&mut [T]`.
-unsafe impl<T: Pod + Sync> Sync for WriteGuard<'_, T> {}
-
-impl<T: Pod> Deref for WriteGuard<'_, T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        // SAFETY: located inside the buffer and aligned; any bytes are a `T: Pod`; the tracker keeps all others out.
-        unsafe { slice::from_raw_parts(self.values.as_ptr(), self.count) }
-    }
-}
-
-impl<T: Pod> DerefMut for WriteGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as for `deref`, and the guard is borrowed alone.
-        unsafe { slice::from_raw_parts_mut(self.values.as_ptr(), self.count) }
-    }
-}
-
-impl<T: Pod> Drop for WriteGuard<'_, T> {
-    fn drop(&mut self) {
-        let inner = self.buffer.inner();
-        let length = self.count * size_of::<T>();
-        if let (StorageMode::Managed, Some(contents), 1..) =
-            (self.buffer.storage_mode(), inner.contents(), length)
-        {
-            let offset = self.values.addr().get() - contents.addr().get();
-            let buffer = self.buffer.as_ptr();
-            // SAFETY: the buffer is live and the range inside it. The call fails for ranges and modes only, which are
-            // right here, so there is no error to look at.
-            unsafe { sys::mtb_buffer_did_modify_range(buffer, offset, length, ptr::null_mut()) };
-        }
-        inner.tracker().end_cpu(Access::Write);
-    }
-}
-
-impl<T: Pod + fmt::Debug> fmt::Debug for WriteGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.deref().fmt(f)
-    }
 }
