@@ -1,6 +1,8 @@
 //! Pages of the process's address space: memory that devices read and write without a copy, and what there is of the
 //! program's own.
 
+mod mappings;
+
 use std::ffi::c_int;
 use std::mem::ManuallyDrop;
 use std::{fs, ops, ptr};
@@ -96,9 +98,21 @@ impl Access {
     }
 }
 
+/// From here on it pays to ask which mappings there are before the system is made to look at each page.
+const LARGE: usize = 1 << 20;
+
 /// Whether the process may read, or write, all of these pages.
 fn permit(first: usize, length: usize, access: Access) -> bool {
-    let start = ptr::without_provenance_mut(first);
+    let (range, check) = (first..first + length, |range| permit_all(range, access));
+    match length {
+        LARGE.. => mappings::check_all_but_present(range, access, check),
+        _ => check(range),
+    }
+}
+
+/// The same for pages of which nothing is known.
+fn permit_all(range: ops::Range<usize>, access: Access) -> bool {
+    let (start, length) = (ptr::without_provenance_mut(range.start), range.len());
     // Has the system do what the access does first: it fails where that would fault, and changes no byte.
     // SAFETY: changes no byte of memory, whatever is there.
     if unsafe { libc::madvise(start, length, access.advice()) } == 0 {
@@ -111,9 +125,8 @@ fn permit(first: usize, length: usize, access: Access) -> bool {
     // SAFETY: writes nothing that the system would not write anyway, and fails where there is a hole.
     let is_mapped = unsafe { libc::msync(start, length, libc::MS_ASYNC) == 0 };
     is_mapped
-        && fs::read_to_string("/proc/self/maps").map_or(true, |maps| {
-            !is_refused(&maps, first..first + length, access)
-        })
+        && fs::read_to_string("/proc/self/maps")
+            .map_or(true, |maps| !is_refused(&maps, range, access))
 }
 
 /// Whether a mapping of `maps` that the range touches does not allow the access.

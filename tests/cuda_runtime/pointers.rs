@@ -262,6 +262,62 @@ fn pages_past_the_end_of_a_mapped_file_are_not_touched() {
     }
 }
 
+/// Linux's `MADV_GUARD_INSTALL`: accesses to the page fault, and the mapping stays as it is.
+const GUARD: c_int = 102;
+
+/// Changes a page; whether that worked. The number is that of a file of one page.
+type Change = fn(*mut c_void, usize, c_int) -> bool;
+
+/// Of a large range, whose mappings the system is asked about and whose pages are there, all but one.
+#[test]
+fn one_page_that_is_not_accessible_is_seen_among_many() {
+    let page = metal_bridge::page_size();
+    let length = 5 << 20;
+    let device = Memory::device(length);
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(page as u64).unwrap();
+    let all = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: each changes pages of the test's own mapping, which nobody else uses.
+    let changes: [(&str, bool, Change); 5] = [
+        ("read-only", true, |at, page, _| unsafe {
+            libc::mprotect(at, page, libc::PROT_READ) == 0
+        }),
+        ("hidden", false, |at, page, _| unsafe {
+            libc::mprotect(at, page, libc::PROT_NONE) == 0
+        }),
+        ("a hole", false, |at, page, _| unsafe {
+            libc::munmap(at, page) == 0
+        }),
+        ("a guard", false, |at, page, _| unsafe {
+            libc::madvise(at, page, GUARD) == 0
+        }),
+        ("past a file's end", false, |at, page, file| unsafe {
+            let (access, flags) = (libc::PROT_READ, libc::MAP_SHARED | libc::MAP_FIXED);
+            libc::mmap(at, page, access, flags, file, page as libc::off_t) == at
+        }),
+    ];
+    let (bad, kind) = (cudaErrorInvalidValue, cudaMemcpyDefault);
+    for place in [0, length / 2 / page * page, length - page] {
+        for (what, is_readable, change) in &changes {
+            let start = pages(length, all);
+            // SAFETY: memory of that length; the rest is what the calls are to check.
+            unsafe {
+                start.cast::<u8>().write_bytes(1, length);
+                ok(cudaMemcpy(device.pointer, start, length, kind));
+                ok(cudaMemcpy(start, device.pointer, length, kind));
+                if !change(start.wrapping_byte_add(place), page, file.as_raw_fd()) {
+                    assert_eq!(*what, "a guard", "the system has it");
+                    continue;
+                }
+                expect(bad, cudaMemcpy(start, device.pointer, length, kind));
+                let read = cudaMemcpy(device.pointer, start, length, kind);
+                expect(if *is_readable { cudaSuccess } else { bad }, read);
+                assert_eq!(libc::munmap(start, length), 0);
+            }
+        }
+    }
+}
+
 #[test]
 fn pages_without_read_permission_are_not_read() {
     for length in LENGTHS {
