@@ -162,9 +162,10 @@ def assigned(a):
 
 
 def made():
-    case("arange", lambda a: Tensor.arange(3, 777, 5, device=a.device).contiguous(), [(1,)])
-    case("linspace", lambda a: Tensor.linspace(-1, 4, 77, device=a.device).contiguous(), [(1,)])
-    case("eye", lambda a: Tensor.eye(13, 9, device=a.device).contiguous(), [(1,)])
+    # These have the device of what they are added to.
+    case("arange", lambda a: a + Tensor.arange(3, 777, 5), [(1,)])
+    case("linspace", lambda a: a + Tensor.linspace(-1, 4, 77), [(1,)])
+    case("eye", lambda a: a + Tensor.eye(13, 9), [(1,)])
     for name, options in (("rand", {}), ("randn", {}), ("uniform", {"low": -2.0, "high": 3.0}), ("normal", {"mean": 1.0}), ("kaiming_uniform", {})):
         case(name, lambda a, name=name, options=options: getattr(Tensor, name)(60, 70, device=a.device, **options), [(1,)])
     case("randint", lambda a: Tensor.randint(500, low=-5, high=90, device=a.device), [(1,)])
