@@ -16,7 +16,7 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::upload`] and [`Batch::commit_and_wait`].
+    /// As [`Batch::upload`](super::Batch::upload) and [`Batch::commit_and_wait`](super::Batch::commit_and_wait).
     pub fn upload_and_wait<T: Pod>(
         &self,
         values: &[T],
@@ -31,7 +31,8 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::upload_staged`], [`Batch::commit_timeout`] and [`Submission::wait_timeout`].
+    /// As [`Batch::upload_staged`](super::Batch::upload_staged),
+    /// [`Batch::commit_timeout`](super::Batch::commit_timeout) and [`Submission::wait_timeout`].
     pub fn upload_timeout<T: Pod>(
         &self,
         values: &[T],
@@ -46,7 +47,7 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::upload_2d`] and [`Batch::commit_and_wait`].
+    /// As [`Batch::upload_2d`](super::Batch::upload_2d) and [`Batch::commit_and_wait`](super::Batch::commit_and_wait).
     pub fn upload_2d_and_wait<T: Pod>(
         &self,
         values: &[T],
@@ -62,7 +63,7 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::upload_owned`] and [`Batch::commit`].
+    /// As [`Batch::upload_owned`](super::Batch::upload_owned) and [`Batch::commit`](super::Batch::commit).
     pub fn upload_async<T: Pod, O: AsRef<[T]> + Send + 'static>(
         &self,
         values: O,
@@ -72,11 +73,12 @@ impl TransferQueue {
         self.submit(|batch| batch.upload_owned(values, buffer, offset))
     }
 
-    /// [`upload_2d_and_wait`](TransferQueue::upload_2d_and_wait) without a wait, of values that the transfer owns until it has completed.
+    /// [`upload_2d_and_wait`](TransferQueue::upload_2d_and_wait) without a wait, of values that the transfer owns
+    /// until it has completed.
     ///
     /// # Errors
     ///
-    /// As [`Batch::upload_2d_owned`] and [`Batch::commit`].
+    /// As [`Batch::upload_2d_owned`](super::Batch::upload_2d_owned) and [`Batch::commit`](super::Batch::commit).
     pub fn upload_2d_async<T: Pod, O: AsRef<[T]> + Send + 'static>(
         &self,
         values: O,
@@ -91,7 +93,7 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::upload_staged`] and [`Batch::commit`].
+    /// As [`Batch::upload_staged`](super::Batch::upload_staged) and [`Batch::commit`](super::Batch::commit).
     pub fn upload_staged<T: Pod>(
         &self,
         values: &[T],
@@ -105,7 +107,7 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::download`] and [`Batch::commit_and_wait`].
+    /// As [`Batch::download`](super::Batch::download) and [`Batch::commit_and_wait`](super::Batch::commit_and_wait).
     pub fn download_and_wait<T: Pod>(
         &self,
         buffer: &Buffer,
@@ -119,7 +121,8 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::download_owned`], [`Batch::commit_timeout`] and [`Submission::wait_timeout`]. After
+    /// As [`Batch::download_owned`](super::Batch::download_owned),
+    /// [`Batch::commit_timeout`](super::Batch::commit_timeout) and [`Submission::wait_timeout`]. After
     /// [`Error::Timeout`](crate::Error::Timeout) `values` stay as they were: a transfer that goes on has memory of its own.
     pub fn download_timeout<T: Pod + Send>(
         &self,
@@ -139,7 +142,7 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::download_2d`] and [`Batch::commit_and_wait`].
+    /// As [`Batch::download_2d`](super::Batch::download_2d) and [`Batch::commit_and_wait`](super::Batch::commit_and_wait).
     pub fn download_2d_and_wait<T: Pod>(
         &self,
         buffer: &Buffer,
@@ -154,7 +157,7 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::download_owned`] and [`Batch::commit`].
+    /// As [`Batch::download_owned`](super::Batch::download_owned) and [`Batch::commit`](super::Batch::commit).
     pub fn download_async<T: Pod + Send>(
         &self,
         buffer: &Buffer,
@@ -169,7 +172,7 @@ impl TransferQueue {
     ///
     /// # Errors
     ///
-    /// As [`Batch::download_into`] and [`Batch::commit`].
+    /// As [`Batch::download_into`](super::Batch::download_into) and [`Batch::commit`](super::Batch::commit).
     pub fn download_into<T: Pod, O: AsMut<[T]> + Send + 'static>(
         &self,
         buffer: &Buffer,
@@ -179,11 +182,12 @@ impl TransferQueue {
         self.begin(|batch| batch.download_into(buffer, offset, values))
     }
 
-    /// [`download_2d_and_wait`](TransferQueue::download_2d_and_wait) without a wait, to `values` that come back with the [`Download`].
+    /// [`download_2d_and_wait`](TransferQueue::download_2d_and_wait) without a wait, to `values` that come back with
+    /// the [`Download`].
     ///
     /// # Errors
     ///
-    /// As [`Batch::download_2d_into`] and [`Batch::commit`].
+    /// As [`Batch::download_2d_into`](super::Batch::download_2d_into) and [`Batch::commit`](super::Batch::commit).
     pub fn download_2d_into<T: Pod, O: AsMut<[T]> + Send + 'static>(
         &self,
         buffer: &Buffer,
