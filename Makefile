@@ -50,8 +50,7 @@ check: lint doc portable standalone sanitize ## formatting, lints, documentation
 
 lint: setup
 	cargo fmt --all --check
-	cargo clippy --all-targets -- -D warnings
-	cargo clippy --package metal-bridge-foreign -- -D warnings
+	cargo clippy --workspace --all-targets -- -D warnings
 
 doc: setup
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps

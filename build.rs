@@ -14,6 +14,7 @@ mod settings;
 mod toolchain;
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
@@ -23,6 +24,10 @@ use toolchain::{Missing, Toolchain};
 
 /// Sanitizers for the native code, as `-fsanitize=` takes them; whoever sets it links with clang and the same flag.
 const SANITIZE_VARIABLE: &str = "METAL_BRIDGE_SANITIZE";
+
+/// Set where all builds of one profile are to share what is compiled, as in a checkout of this project (.cargo/config.toml):
+/// Cargo gives each choice of packages and features a folder of its own, and would compile the same native code for each.
+const SHARE_VARIABLE: &str = "METAL_BRIDGE_SHARE_OBJECTS";
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(metal_backend, software_metal)");
@@ -70,9 +75,10 @@ fn build_for_apple(root: &Path) -> Result<(), String> {
         objective_c: words("-fno-objc-arc -fblocks -fobjc-exceptions"),
         cxx: words("-std=c++17"),
     };
-    let generated = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("generated");
+    let products = products();
+    let generated = products.join("generated");
     embedded::bridge_kernels(&root.join("native"), &generated)?;
-    let mut objects = Objects::new(None);
+    let mut objects = Objects::new(None, &products);
     for folder in [&root.join("native/bridge"), &generated] {
         objects.add(folder, &flags, std::slice::from_ref(&include))?;
     }
@@ -130,12 +136,12 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
              wanted), which needs no native toolchain and finds no device"
         ));
     }
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    let products = products();
     let native = root.join("native");
     let software = native.join("software");
     let settings = Settings::read(&software.join("flags.mk"))?;
     let toolchain =
-        Toolchain::find(&out, &settings).map_err(|missing: Missing| missing.to_string())?;
+        Toolchain::find(&products, &settings).map_err(|missing: Missing| missing.to_string())?;
 
     let mut includes = vec![
         native.join("include"),
@@ -151,11 +157,11 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
         cxx: settings.words("CXX_STANDARD"),
     };
 
-    let generated = out.join("generated");
+    let generated = products.join("generated");
     embedded::shading_headers(&software, &generated, &toolchain.clang)?;
     embedded::bridge_kernels(&native, &generated)?;
 
-    let mut objects = Objects::new(Some(&toolchain.clang));
+    let mut objects = Objects::new(Some(&toolchain.clang), &products);
     for folder in [&native.join("bridge"), &software, &generated] {
         objects.add(folder, &flags, &includes)?;
     }
@@ -174,6 +180,21 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
     let exported = [dialect, settings.words("NATIVE_FLAGS")].concat();
     export_metadata(&toolchain.clang.display().to_string(), &exported, &includes);
     Ok(())
+}
+
+/// Where sources are generated and compiled.
+fn products() -> PathBuf {
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    // Of the folders build/PACKAGE-HASH/out Cargo lets one build at a time use `build`.
+    let shared = out
+        .ancestors()
+        .nth(2)
+        .map(|builds| builds.join("metal-bridge-native"));
+    shared
+        .filter(|folder| {
+            env::var_os(SHARE_VARIABLE).is_some() && fs::create_dir_all(folder).is_ok()
+        })
+        .unwrap_or(out)
 }
 
 fn is_cuda_runtime_wanted() -> bool {

@@ -60,12 +60,11 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// `compiler`: `None` for the one that `cc` picks for the target.
-    pub fn new(compiler: Option<&Path>) -> Objects {
-        let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("objects");
+    /// `compiler`: `None` for the one that `cc` picks for the target. `products`: the folder that receives `objects`.
+    pub fn new(compiler: Option<&Path>, products: &Path) -> Objects {
         Objects {
             compiler: compiler.map(Path::to_owned),
-            out,
+            out: products.join("objects"),
             jobs: Vec::new(),
         }
     }

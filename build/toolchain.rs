@@ -47,9 +47,9 @@ impl Missing {
 }
 
 impl Toolchain {
-    /// Finds everything, or says all that is missing at once. `out` receives the include folder described at
+    /// Finds everything, or says all that is missing at once. `products` receives the include folder described at
     /// [`objc_compatibility_folder`].
-    pub fn find(out: &Path, settings: &Settings) -> Result<Toolchain, Missing> {
+    pub fn find(products: &Path, settings: &Settings) -> Result<Toolchain, Missing> {
         let mut missing = Missing {
             what: Vec::new(),
             packages: Vec::new(),
@@ -72,7 +72,7 @@ impl Toolchain {
             missing.add("no Objective-C runtime of GCC (objc/objc.h)", "gobjc");
         }
         if let Some(clang) = &clang {
-            if !compiles_cxx(clang, out) {
+            if !compiles_cxx(clang, products) {
                 missing.add("clang finds no C++ standard library", "g++");
             }
         }
@@ -82,14 +82,14 @@ impl Toolchain {
         if !missing.what.is_empty() {
             return Err(missing);
         }
-        let compatibility =
-            objc_compatibility_folder(out, &gcc.join("include/objc")).map_err(|error| {
+        let compatibility = objc_compatibility_folder(products, &gcc.join("include/objc"))
+            .map_err(|error| {
                 let mut failed = Missing {
                     what: Vec::new(),
                     packages: Vec::new(),
                 };
                 failed.add(
-                    format!("cannot write to {}: {error}", out.display()),
+                    format!("cannot write to {}: {error}", products.display()),
                     "libgnustep-base-dev",
                 );
                 failed
