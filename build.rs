@@ -25,6 +25,9 @@ use toolchain::{Missing, Toolchain};
 /// Sanitizers for the native code, as `-fsanitize=` takes them; whoever sets it links with clang and the same flag.
 const SANITIZE_VARIABLE: &str = "METAL_BRIDGE_SANITIZE";
 
+/// The `libSoftwareMetal.a` to link, which this script compiles unless told; of the same sanitizers.
+const SOFTWARE_METAL_VARIABLE: &str = "METAL_BRIDGE_SOFTWARE_METAL";
+
 /// Set where all builds of one profile are to share what is compiled, as in a checkout of this project (.cargo/config.toml):
 /// Cargo gives each choice of packages and features a folder of its own, and would compile the same native code for each.
 const SHARE_VARIABLE: &str = "METAL_BRIDGE_SHARE_OBJECTS";
@@ -34,7 +37,11 @@ fn main() {
     for path in ["build.rs", "build", "native"] {
         println!("cargo::rerun-if-changed={path}");
     }
-    for variable in [toolchain::CLANG_VARIABLE, SANITIZE_VARIABLE] {
+    for variable in [
+        toolchain::CLANG_VARIABLE,
+        SANITIZE_VARIABLE,
+        SOFTWARE_METAL_VARIABLE,
+    ] {
         println!("cargo::rerun-if-env-changed={variable}");
     }
 
@@ -158,12 +165,19 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
     };
 
     let generated = products.join("generated");
-    embedded::shading_headers(&software, &generated, &toolchain.clang)?;
     embedded::bridge_kernels(&native, &generated)?;
-
     let mut objects = Objects::new(Some(&toolchain.clang), &products);
-    for folder in [&native.join("bridge"), &software, &generated] {
+    for folder in [&native.join("bridge"), &generated] {
         objects.add(folder, &flags, &includes)?;
+    }
+    if let Some(library) = env::var_os(SOFTWARE_METAL_VARIABLE) {
+        link_software_metal(Path::new(&library))?;
+    } else {
+        let generated = products.join("generated-software");
+        embedded::shading_headers(&software, &generated, &toolchain.clang)?;
+        for folder in [&software, &generated] {
+            objects.add(folder, &flags, &includes)?;
+        }
     }
     if is_cuda_runtime_wanted() {
         objects.add(&native.join("cuda"), &flags, &includes)?;
@@ -179,6 +193,23 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
     println!("cargo::rustc-cfg=software_metal");
     let exported = [dialect, settings.words("NATIVE_FLAGS")].concat();
     export_metadata(&toolchain.clang.display().to_string(), &exported, &includes);
+    Ok(())
+}
+
+fn link_software_metal(library: &Path) -> Result<(), String> {
+    let folder = library
+        .parent()
+        .filter(|_| library.ends_with("libSoftwareMetal.a") && library.exists());
+    let Some(folder) = folder else {
+        return Err(format!(
+            "{SOFTWARE_METAL_VARIABLE} names no libSoftwareMetal.a: {}",
+            library.display()
+        ));
+    };
+    println!("cargo::rerun-if-changed={}", library.display());
+    println!("cargo::rustc-link-search=native={}", folder.display());
+    // Classes register themselves from constructors that no symbol refers to.
+    println!("cargo::rustc-link-lib=static:+whole-archive=SoftwareMetal");
     Ok(())
 }
 
