@@ -101,12 +101,8 @@ Cost cost_of(const std::string &source, Purpose purpose) {
     return {steps, bytes};
 }
 
-// Branches that sanitizers add are counted, too.
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(undefined_behavior_sanitizer)
-constexpr std::uint64_t moderate_cost = 16000;
-#else
+// Branches and bytes for each byte of a source.
 constexpr std::uint64_t moderate_cost = 4000;
-#endif
 
 // Twice the source is about twice the work. What has a bound of its own is quadratic up to it, and so sources are longer.
 template <class Make>
@@ -116,7 +112,7 @@ void grows_in_proportion(const std::string &name, std::size_t times, Make &&make
         const Cost one = cost_of(half, purpose), two = cost_of(whole, purpose);
         const double growth = double(whole.size()) / double(half.size()) * 1.3;
         const bool proportional = double(two.steps) < growth * double(one.steps) + 1e5 && double(two.bytes) < growth * double(one.bytes) + 1e6;
-        const bool moderate = two.steps / whole.size() < moderate_cost && two.bytes / whole.size() < 4000;
+        const bool moderate = two.steps / whole.size() < moderate_cost && two.bytes / whole.size() < moderate_cost;
         if (!CHECK(proportional && moderate)) {
             std::fprintf(stderr, "%s (%s): %zu bytes: %.0f steps and %.0f bytes; %zu bytes: %.0f and %.0f\n", name.c_str(), purpose == Purpose::check ? "checked" : "executed", half.size(),
                          double(one.steps), double(one.bytes), whole.size(), double(two.steps), double(two.bytes));
