@@ -13,7 +13,7 @@ namespace smtl {
 namespace {
 
 /* As SMTL_SITE counts them. */
-uint32_t line_of(uint32_t site) { return (site & ~(SMTL_STEP_SITE | SMTL_JOIN_SITE)) >> 9; }
+uint32_t line_of(uint32_t site) { return (site & ~(SMTL_STEP_SITE | SMTL_JOIN_SITE | SMTL_TURN_SITE)) >> SMTL_SITE_COLUMN_BITS; }
 
 std::string threads_wait(uint32_t count) {
     return count == 1 ? "1 thread waits " : std::to_string(count) + " threads wait ";

@@ -37,7 +37,7 @@ void Translator::edit_conditionals() {
         // A literal 0 may stand for a pointer.
         if (operand.empty() || (operand.begin + 1 == operand.end && tokens_[operand.begin].kind == TokenKind::number)) return;
         tokens_[operand.begin - 1].appended += " (::smtl::operand(), (";
-        tokens_[operand.end - 1].appended += "))";
+        tokens_[operand.end - 1].appended.insert(0, "))");
     };
     for (Index i = 0; i < end; ++i) {
         if (!tokens_[i].is("?")) continue;

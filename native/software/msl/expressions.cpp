@@ -62,7 +62,7 @@ void Translator::edit_casts() {
             if (past == i + 3) continue;
             tokens_[i].replace("::smtl::value_cast<");
             tokens_[i + 2].replace(">(");
-            tokens_[past - 1].appended += ")";
+            tokens_[past - 1].appended.insert(0, ")");
         }
     }
 }

@@ -37,10 +37,13 @@ bool are_members(std::string_view one, std::string_view other) {
 
 }  // namespace
 
-void Translator::keep_lanes_in_step(const Declaration &declaration, Range body) { Lockstep(*this, declaration, body).edit(); }
+void Translator::keep_lanes_in_step() {
+    find_lane_functions();
+    for (const auto &[declaration, body] : lanes_.bodies) Lockstep(*this, declaration, body).edit();
+}
 
 Translator::Lockstep::Lockstep(Translator &translator, const Declaration &declaration, Range body)
-    : translator_(translator), tokens_(translator.tokens_), declaration_(declaration), body_(body), function_(tokens_[declaration.name_begin].text) {
+    : translator_(translator), tokens_(translator.tokens_), declaration_(declaration), body_(body), function_(translator.own_name(declaration)) {
     find_shared(*declaration.parameters, true);
     // What a caller has read of its threadgroup memory is not known.
     for (const auto &[name, shared] : shared_) {
@@ -347,7 +350,7 @@ void Translator::Lockstep::insert() {
         const std::string where = store.threadgroup ? "(" : "_where_blocking(";
         if (store.before) {
             if (store.assignment != 0 && !store.value.empty() && !tokens_[store.value.begin].is("{")) {
-                tokens_[store.assignment].appended += " ::smtl::in_step" + where;
+                tokens_[store.assignment].appended.insert(0, " ::smtl::in_step" + where);
                 tokens_[store.value.end - 1].appended += ")";
             } else if (!store.statement.empty()) {
                 tokens_[store.statement.begin - 1].appended += " ::smtl::keep_step" + where + "),";

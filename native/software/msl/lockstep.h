@@ -72,6 +72,8 @@ private:
     bool meets(Index call) const;
     bool is_call(Index name, Index end, Index &open) const;
 
+    class Uniformity;
+
     // regions.cpp
     void join_lanes();
     struct Regions;

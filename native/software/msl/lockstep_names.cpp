@@ -7,7 +7,7 @@ namespace smtl::msl {
 namespace {
 
 bool is_lane_attribute(std::string_view name) {
-    for (const char *lane : {"thread_index_in_simdgroup", "thread_index_in_quadgroup", "thread_index_in_threadgroup",
+    for (const char *lane : {"thread_index_in_simdgroup", "thread_index_in_quadgroup", "quadgroup_index_in_threadgroup", "thread_index_in_threadgroup",
                              "thread_position_in_threadgroup", "thread_position_in_grid"}) {
         if (name == lane) return true;
     }

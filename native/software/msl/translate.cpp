@@ -36,6 +36,7 @@ Translation Translator::run() {
     refuse_what_metal_has_not();
     erase_address_spaces_and_attributes();
     walk_scope(0, tokens_.size() - 1, ScopeKind::file_or_namespace);
+    if (!checking_) keep_lanes_in_step();
     edit_evaluated_constants();
     edit_constant_queries();
     edit_literals();
@@ -237,6 +238,8 @@ Index Translator::walk_declaration(Index begin, Index end, ScopeKind kind) {
         erase_range({begin, past});
         return past;
     }
+    declaration.member = in_type;
+    if (declaration.parameters) note_parameters(declaration);
     if (keeps_spaces() && in_type && declaration.parameters) qualify_member(declaration);
     if (distinct_ && declaration.parameters) qualify_parameters(*declaration.parameters);
     if (checking_ && declaration.parameters) check_parameters(declaration);
@@ -290,7 +293,7 @@ Index Translator::walk_function(const Declaration &declaration, Index end, Scope
     place_statements(open + 1, past - 1, Place::block);
     if ((!keeps_spaces() || kind == ScopeKind::type) && erase_if_duplicate(declaration, {declaration.head_end, past})) return past;
     if (checking_) note_function(declaration, {open, past});
-    if (!checking_) keep_lanes_in_step(declaration, {open, past});
+    lanes_.bodies.emplace_back(declaration, Range{open, past});
     if (declaration.kernel) add_kernel_definition(declaration, past - 1);
     return past;
 }
@@ -313,6 +316,7 @@ Index Translator::walk_type(const Declaration &declaration, Index end, ScopeKind
 Index Translator::walk_variable(const Declaration &declaration, Index end, ScopeKind kind) {
     const Index past = skip_to_semicolon(declaration.begin, end);
     place_variables(declaration.begin, past, kind == ScopeKind::type ? Place::type : Place::program);
+    if (kind == ScopeKind::type) note_member({declaration.begin, past});
     edit_constant_variable(declaration, past, kind);
     return past;
 }

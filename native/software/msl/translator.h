@@ -37,6 +37,7 @@ struct Declaration {
     Index class_key = 0;              // `struct`, `class`, `union`, `enum` that opens a type; 0: none
     bool kernel = false;
     bool constructor = false;
+    bool member = false;  // declared in a type
     std::string host_name;
     Range thread_limit;  // in [[max_total_threads_per_threadgroup(...)]]
 };
@@ -74,6 +75,10 @@ struct Attribute {
 
 // One that stays for clang to honour.
 bool is_standard_attribute(std::string_view name);
+
+// A SIMD-group or quad-group function; a function of Metal's whose value differs from lane to lane.
+bool is_lane_function(std::string_view name);
+bool is_varying_function(std::string_view name);
 
 class Translator {
 public:
@@ -191,7 +196,14 @@ private:
 
     // lockstep.cpp
     class Lockstep;
-    void keep_lanes_in_step(const Declaration &declaration, Range body);
+    void keep_lanes_in_step();
+
+    // lane_functions.cpp
+    std::string_view own_name(const Declaration &declaration) const;
+    void note_parameters(const Declaration &declaration);
+    void note_member(Range declaration);
+    void find_constants();
+    void find_lane_functions();
 
     // overloads.cpp: definitions that differ in address spaces alone.
     bool erase_if_duplicate(const Declaration &declaration, Range body);
@@ -211,6 +223,17 @@ private:
         std::string type;
         Range value;  // empty: a function constant
         Index semicolon = 0;
+    };
+    // See lane_functions.cpp.
+    struct Lanes {
+        std::vector<std::pair<Declaration, Range>> bodies;
+        std::set<std::string_view, std::less<>> varying;    // functions whose values differ where their arguments do not
+        std::set<std::string_view, std::less<>> writing;    // functions and constructors that may store through an argument
+        std::set<std::string_view, std::less<>> members;    // functions
+        std::set<std::string_view, std::less<>> constants;
+        std::set<Index> lambdas;      // where they begin
+        bool anything_writes = false; // names of functions do not tell
+        bool anything_talks = false;  // the same of those that talk to other lanes
     };
     struct FunctionBody {
         Index name = 0;
@@ -241,7 +264,8 @@ private:
     std::set<std::string_view> evaluated_;                    // those that conditions depend on
     std::map<std::string, FunctionBody, std::less<>> functions_;  // by unqualified name
     std::set<std::string_view, std::less<>> meeting_functions_;   // that make lanes wait for each other
-    std::set<std::string_view, std::less<>> lane_functions_;      // that call SIMD-group or quad-group functions
+    std::set<std::string_view, std::less<>> lane_functions_;      // that call SIMD-group or quad-group functions, or such that do
+    Lanes lanes_;
     std::deque<std::string> kept_text_;  // what token texts that were rewritten refer to
     std::map<std::string, std::string> addresses_;  // of the kernels by name, as written
     Translation result_;

@@ -1,6 +1,7 @@
 /* Generated programs in which lanes part in every way, with lane functions in between, against a model that executes a statement
  * for all lanes together, as a GPU does: with a mask, and with the variables of inactive lanes as they were. */
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -15,17 +16,19 @@ constexpr uint32_t lanes = 32, variables = 3, programs = 80, programs_together =
 using mask = uint32_t;
 using values = std::array<uint32_t, lanes>;
 
-enum class kind { assign, talk, branch, loop, choose, leave, skip, finish };
+enum class kind { assign, talk, maybe, branch, loop, choose, leave, skip, finish };
 enum talk { sum, maximum, prefix, up, down, any_lane, exclusive, rotate, broadcast, fill, quad, quad_up, talk_count };
+constexpr uint32_t forms = 7;
 
 struct statement {
     kind what{};
     uint32_t to = 0, from = 0, k = 0, modulus = 1, limit = 0;
     std::vector<std::vector<statement>> parts; /* of a branch: then and else; of a loop: the body; of a choice: the cases */
     bool falls_through = false;
+    uint32_t form = 0, call = 0; /* of an expression in which lanes choose */
 
     bool talks() const {
-        if (what == kind::talk)
+        if (what == kind::talk || what == kind::maybe)
             return true;
         for (const auto &part : parts)
             for (const statement &inner : part)
@@ -70,6 +73,11 @@ class generator {
             } else if (choice < 8) {
                 statement talking = simple(kind::talk);
                 talking.limit = below(talk_count);
+                if (below(3) == 0) {
+                    talking = simple(kind::maybe);
+                    talking.form = below(forms);
+                    talking.call = below(talk_count);
+                }
                 made.push_back(talking);
             } else if (choice < 9) {
                 const kind ways[] = {kind::leave, kind::skip, kind::finish};
@@ -106,14 +114,23 @@ std::string text_of(const statement &s, uint32_t depth) {
     switch (s.what) {
     case kind::assign:
         return to + " = " + from + " * 3 + lane + " + k + ";\n";
-    case kind::talk: {
+    case kind::talk:
+    case kind::maybe: {
         const std::string calls[talk_count] = {"simd_sum(" + from + ")", "simd_max(" + from + ")", "simd_prefix_inclusive_sum(" + from + ")",
                                                "simd_shuffle_up(" + from + ", " + k + ")", "simd_shuffle_down(" + from + ", " + k + ")",
                                                "simd_shuffle(" + from + ", (lane * 7 + " + k + ") % 32)", "simd_shuffle_xor(" + from + ", " + k + ")",
                                                "simd_shuffle_rotate_down(" + from + ", " + k + ")", "simd_broadcast(" + from + ", " + k + ")",
                                                "simd_shuffle_and_fill_up(" + from + ", 9u, " + k + ")", "quad_shuffle(" + from + ", " + std::to_string(s.k % 4) + ")",
                                                "quad_shuffle_up(" + from + ", 1)"};
-        return to + " = " + to + " * 5 + " + calls[s.limit] + ";\n";
+        const std::string any = "simd_any(" + from + " % 3 == 0)";
+        const std::string expressions[forms] = {to + " = " + to + " * 5 + (" + condition + " ? " + calls[s.call] + " : " + from + " * 2);",
+                                                to + " += " + condition + " && " + any + ";",
+                                                to + " += max(uint(" + condition + " || " + any + "), 0u);",
+                                                "{ const uint v = " + condition + " ? simd_sum(" + from + ") : simd_max(" + from + "), w = v * 2; " + to + " ^= w; }",
+                                                to + " ^= " + condition + " ? together(" + from + ") : together(" + from + ") + 1;",
+                                                "if (" + condition + " && " + any + ") " + to + " += 3; else " + to + " += 4;",
+                                                to + " += (" + condition + " && together(" + from + ") % 2 == 0) || together(" + from + ") % 3 == 0 ? simd_sum(1u) : simd_sum(2u);"};
+        return s.what == kind::talk ? to + " = " + to + " * 5 + " + calls[s.limit] + ";\n" : expressions[s.form] + "\n";
     }
     case kind::branch: {
         std::string text = "if (" + condition + ") {\n" + text_of(s.parts[0], depth + 1) + "}";
@@ -173,7 +190,7 @@ class model {
         return active;
     }
     mask execute(const statement &s, mask active) {
-        const bool region = !s.parts.empty() && s.talks();
+        const bool region = (!s.parts.empty() || s.what == kind::maybe) && s.talks();
         regions_ += region;
         const mask left = part(s, active);
         regions_ -= region;
@@ -198,6 +215,9 @@ class model {
             return active;
         case kind::talk:
             talk_together(s, active);
+            return active;
+        case kind::maybe:
+            choose_together(s, active, chosen(below_limit));
             return active;
         case kind::branch: {
             const mask taken = chosen(below_limit);
@@ -248,7 +268,72 @@ class model {
         }
         return active;
     }
+    void choose_together(const statement &s, mask active, mask chosen) {
+        const mask others = active & ~chosen;
+        const values from = of_[s.from];
+        mask threes = 0;
+        for (uint32_t lane = 0; lane < lanes; ++lane)
+            threes |= mask(from[lane] % 3 == 0) << lane;
+        const auto of = [&](uint32_t call, mask together) { return results(s, call, together); };
+        values result{};
+        const auto set = [&](mask to, auto value) {
+            for (uint32_t lane = 0; lane < lanes; ++lane)
+                if (to >> lane & 1)
+                    result[lane] = value(lane);
+        };
+        const values called = of(s.call, chosen), sums = of(sum, chosen), other_sums = of(sum, others), largest = of(maximum, others);
+        const auto twice = [&](mask one) {
+            set(one, [&](uint32_t) { return uint32_t(std::popcount(one)); });
+            set(active & ~one, [&](uint32_t) { return 2 * uint32_t(std::popcount(active & ~one)); });
+        };
+        auto &to = of_[s.to];
+        switch (s.form) {
+        case 0:
+            set(chosen, [&](uint32_t lane) { return to[lane] * 5 + called[lane]; });
+            set(others, [&](uint32_t lane) { return to[lane] * 5 + from[lane] * 2; });
+            break;
+        case 1:
+            set(active, [&](uint32_t lane) { return to[lane] + (chosen >> lane & 1 && (threes & chosen) != 0); });
+            break;
+        case 2:
+            set(active, [&](uint32_t lane) { return to[lane] + (chosen >> lane & 1 || (threes & others) != 0); });
+            break;
+        case 3:
+            set(chosen, [&](uint32_t lane) { return to[lane] ^ sums[lane] * 2; });
+            set(others, [&](uint32_t lane) { return to[lane] ^ largest[lane] * 2; });
+            break;
+        case 4:
+            set(chosen, [&](uint32_t lane) { return to[lane] ^ sums[lane]; });
+            set(others, [&](uint32_t lane) { return to[lane] ^ (other_sums[lane] + 1); });
+            break;
+        case 5:
+            set(active, [&](uint32_t lane) { return to[lane] + (chosen >> lane & 1 && (threes & chosen) != 0 ? 3 : 4); });
+            break;
+        case 6: {
+            mask even = 0, third = 0;
+            for (uint32_t lane = 0; lane < lanes; ++lane)
+                even |= mask(chosen >> lane & 1 && sums[lane] % 2 == 0) << lane;
+            const mask rest = active & ~even;
+            const values of_rest = of(sum, rest);
+            for (uint32_t lane = 0; lane < lanes; ++lane)
+                third |= mask(rest >> lane & 1 && of_rest[lane] % 3 == 0) << lane;
+            twice(even | third);
+            set(active, [&](uint32_t lane) { return to[lane] + result[lane]; });
+            break;
+        }
+        }
+        set(~active, [&](uint32_t lane) { return to[lane]; });
+        to = result;
+    }
     void talk_together(const statement &s, mask active) {
+        const values result = results(s, s.limit, active);
+        for (uint32_t lane = 0; lane < lanes; ++lane)
+            if (active >> lane & 1)
+                of_[s.to][lane] = of_[s.to][lane] * 5 + result[lane];
+    }
+    /* Of a lane function, for the lanes that call it together. */
+    values results(const statement &s, uint32_t call, mask active) const {
+        values all{};
         const values from = of_[s.from];
         uint32_t total = 0, largest = 0;
         for (uint32_t lane = 0; lane < lanes; ++lane)
@@ -266,7 +351,7 @@ class model {
                 return from[unknown ? lane : other];
             };
             uint32_t result = 0;
-            switch (s.limit) {
+            switch (call) {
             case sum: result = total; break;
             case maximum: result = largest; break;
             case prefix: result = running; break;
@@ -280,8 +365,9 @@ class model {
             case quad: result = of_lane(lane / 4 * 4 + s.k % 4); break;
             case quad_up: result = of_lane(lane % 4 == 0 ? lane : lane - 1); break;
             }
-            of_[s.to][lane] = of_[s.to][lane] * 5 + result;
+            all[lane] = result;
         }
+        return all;
     }
 
     std::array<values, variables> of_{};
@@ -293,7 +379,7 @@ class model {
 
 int main() {
     for (uint32_t first = 0; first < programs; first += programs_together) {
-        std::string source, choice;
+        std::string source = "static __attribute__((noinline)) uint together(uint x) { return simd_sum(x); }\n", choice;
         std::vector<block> made;
         for (uint32_t i = 0; i < programs_together; ++i) {
             made.push_back(generator(first + i).make());

@@ -24,11 +24,17 @@
 #define SMTL_EXCHANGE_VALUE_SIZE 32u
 #define SMTL_EXCHANGE_RESULT_SIZE (SMTL_SIMDGROUP_WIDTH * SMTL_EXCHANGE_VALUE_SIZE)
 
+/* The site of an exchange is a line and, in its lowest bits, a column. */
+#define SMTL_SITE_COLUMN_BITS 13
+
 /* In the site of an exchange: it is no function of Metal's, but keeps lanes in step; see lockstep.h. */
 #define SMTL_STEP_SITE 0x80000000u
 
 /* The same: lanes wait there for others of a region; see region.h. */
 #define SMTL_JOIN_SITE 0x40000000u
+
+/* The same: lanes wait there until others have left the branches before theirs; see region.h. */
+#define SMTL_TURN_SITE 0x20000000u
 
 /* A meeting of the lanes of one simdgroup at one place of the program. */
 struct smtl_exchange {

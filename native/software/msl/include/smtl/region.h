@@ -91,8 +91,8 @@ template <> class region<> {
 };
 template <class... Shown> region(uint32_t, Shown...) -> region<Shown...>;
 
-/* Lanes in another branch wait until those in the branches before it have left them. */
-SMTL_INLINE void take_turn(SMTL_SITE) { enter<offsetof(smtl_core, enter_exchange)>(current_core(), site, nullptr, 0); }
+/* Lanes in another branch wait until those in the branches before it have left them, wherever these are in functions. */
+SMTL_INLINE void take_turn(SMTL_SITE) { enter<offsetof(smtl_core, enter_exchange)>(current_core(), site | SMTL_TURN_SITE, nullptr, 0); }
 
 SMTL_INLINE constexpr uint32_t region_site(SMTL_SITE) { return site; }
 
