@@ -84,10 +84,10 @@ fn build_for_apple(root: &Path) -> Result<(), String> {
     };
     let products = products();
     let generated = products.join("generated");
-    embedded::bridge_kernels(&root.join("native"), &generated)?;
+    let kernels = embedded::bridge_kernels(&root.join("native"), &generated)?;
     let mut objects = Objects::new(None, &products);
-    for folder in [&root.join("native/bridge"), &generated] {
-        objects.add(folder, &flags, std::slice::from_ref(&include))?;
+    for path in [&root.join("native/bridge"), &kernels] {
+        objects.add(path, &flags, std::slice::from_ref(&include))?;
     }
     if is_cuda_runtime_wanted() {
         objects.add(&root.join("native/cuda"), &flags, &[])?;
@@ -165,18 +165,17 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
     };
 
     let generated = products.join("generated");
-    embedded::bridge_kernels(&native, &generated)?;
+    let kernels = embedded::bridge_kernels(&native, &generated)?;
     let mut objects = Objects::new(Some(&toolchain.clang), &products);
-    for folder in [&native.join("bridge"), &generated] {
-        objects.add(folder, &flags, &includes)?;
+    for path in [&native.join("bridge"), &kernels] {
+        objects.add(path, &flags, &includes)?;
     }
     if let Some(library) = env::var_os(SOFTWARE_METAL_VARIABLE) {
         link_software_metal(Path::new(&library))?;
     } else {
-        let generated = products.join("generated-software");
-        embedded::shading_headers(&software, &generated, &toolchain.clang)?;
-        for folder in [&software, &generated] {
-            objects.add(folder, &flags, &includes)?;
+        let headers = embedded::shading_headers(&software, &generated, &toolchain.clang)?;
+        for path in [&software, &headers] {
+            objects.add(path, &flags, &includes)?;
         }
     }
     if is_cuda_runtime_wanted() {

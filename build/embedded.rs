@@ -3,11 +3,11 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The text of `transfer.metal`.
-pub fn bridge_kernels(native: &Path, generated: &Path) -> Result<(), String> {
+/// The source with the text of `transfer.metal`.
+pub fn bridge_kernels(native: &Path, generated: &Path) -> Result<PathBuf, String> {
     let source = generated.join("transfer_source.c");
     let text = native.join("bridge/memory/transfer.metal");
     let arguments = [
@@ -15,15 +15,17 @@ pub fn bridge_kernels(native: &Path, generated: &Path) -> Result<(), String> {
         OsStr::new("mtbi_transfer_source"),
         source.as_os_str(),
     ];
-    run(&native.join("embed_text.sh"), &arguments, generated)
+    run(&native.join("embed_text.sh"), &arguments, generated)?;
+    Ok(source)
 }
 
-/// The text of every header, and the path of the clang that was found, which the translator tries first.
-pub fn shading_headers(software: &Path, generated: &Path, clang: &Path) -> Result<(), String> {
+/// The source with the text of every header, and the path of the clang that was found, which the translator tries first.
+pub fn shading_headers(software: &Path, generated: &Path, clang: &Path) -> Result<PathBuf, String> {
     let source = generated.join("smtl_embedded_headers.c");
     let headers = software.join("msl/include");
     let arguments = [headers.as_os_str(), source.as_os_str(), clang.as_os_str()];
-    run(&software.join("embed_headers.sh"), &arguments, generated)
+    run(&software.join("embed_headers.sh"), &arguments, generated)?;
+    Ok(source)
 }
 
 /// Has the script write a source to `generated`.

@@ -69,16 +69,11 @@ impl Objects {
         }
     }
 
-    /// Adds every source below `folder`, folders named `build`, `tests`, `tools` and `include` excepted.
-    pub fn add(
-        &mut self,
-        folder: &Path,
-        flags: &Flags,
-        includes: &[PathBuf],
-    ) -> Result<(), String> {
+    /// Adds a source, or every one below a folder, folders named `build`, `tests`, `tools` and `include` excepted.
+    pub fn add(&mut self, path: &Path, flags: &Flags, includes: &[PathBuf]) -> Result<(), String> {
         let mut sources = Vec::new();
-        collect(folder, &mut sources)
-            .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
+        collect(path, &mut sources)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         sources.sort();
         for (source, language) in sources {
             let job = self.job(&source, language, &flags.of(language), includes)?;
@@ -231,20 +226,16 @@ fn modified(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).ok()?.modified().ok()
 }
 
-fn collect(folder: &Path, sources: &mut Vec<(PathBuf, Language)>) -> std::io::Result<()> {
-    if !folder.exists() {
+fn collect(path: &Path, sources: &mut Vec<(PathBuf, Language)>) -> std::io::Result<()> {
+    if !path.is_dir() {
+        sources.extend(Language::of(path).map(|language| (path.to_owned(), language)));
         return Ok(());
     }
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(path)? {
         let path = entry?.path();
-        if path.is_dir() {
-            let name = path.file_name().unwrap_or_default();
-            if !["build", "tests", "tools", "include"].contains(&name.to_str().unwrap_or_default())
-            {
-                collect(&path, sources)?;
-            }
-        } else if let Some(language) = Language::of(&path) {
-            sources.push((path, language));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if !["build", "tests", "tools", "include"].contains(&name.as_ref()) {
+            collect(&path, sources)?;
         }
     }
     Ok(())
