@@ -4,13 +4,12 @@
 #include <ctime>
 #include <cstdint>
 #include <cstdlib>
-#include <random>
 #include <string>
-#include <vector>
 
 #include "check.h"
 #include "msl/token.h"
 #include "msl/translate.h"
+#include "mutator.h"
 
 namespace {
 
@@ -55,49 +54,6 @@ template [[host_name("unpack_char")]] [[kernel]] void outer::unpack<char, fill, 
 #pragma METAL fp math_mode(safe)
 kernel void plain(constant array<device float *, 2> &list [[buffer(0)]], device atomic_uint &n, uint2 g [[threads_per_grid]]) { list[0][0] = R"x(text)x"[0]; }
 )";
-
-// Pieces that change what stands around them.
-const std::vector<std::string> pieces = {"<", ">", "(", ")", "[", "]", "{", "}", "[[", "]]", ";", ",", "::", "\"", "'", "/*", "//", "\n#line 3\n", "\n#", "R\"(", "template", "template <",
-                                         "kernel", "constant", "threadgroup", "device", "thread", "operator", "namespace", "struct", "using", "half(", "(half)", "static_cast<", "typename T",
-                                         "[[function_constant(", "is_function_constant_defined(", "[[host_name(\"", "=", "...", "\\\n", std::string(1, '\0'), "\xff", "1.5h", "0x", "~"};
-
-class Mutator {
-public:
-    explicit Mutator(std::uint64_t seed) : random_(seed) {}
-
-    std::string mutate(std::string text) {
-        for (std::size_t edits = 1 + below(12); edits > 0; --edits) {
-            const std::size_t at = below(text.size() + 1);
-            const std::size_t length = std::min(below(40), text.size() - at);
-            switch (below(5)) {
-            case 0:
-                text.erase(at, length);
-                break;
-            case 1:
-                text.insert(at, pieces[below(pieces.size())]);
-                break;
-            case 2:
-                text.insert(below(text.size() + 1), text.substr(at, length));
-                break;
-            case 3:
-                if (at < text.size()) text[at] = char(below(256));
-                break;
-            default: {
-                // One piece many times: depth and length that nobody writes.
-                const std::string &piece = pieces[below(pieces.size())];
-                std::string run;
-                for (std::size_t n = below(2000); n > 0; --n) run += piece;
-                text.insert(at, run);
-            }
-            }
-        }
-        return text;
-    }
-
-private:
-    std::size_t below(std::size_t bound) { return bound == 0 ? 0 : std::size_t(random_() % bound); }
-    std::mt19937_64 random_;
-};
 
 }  // namespace
 

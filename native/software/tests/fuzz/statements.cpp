@@ -1,0 +1,418 @@
+#include <algorithm>
+
+#include "program.h"
+
+namespace fuzz {
+
+std::string Program::text_of(const Block &block) {
+    std::string text;
+    for (const Statement &statement : block) text += statement.text;
+    return text;
+}
+
+Mask Program::run(const Block &block, Mask mask) {
+    for (const Statement &statement : block) {
+        if (mask != 0) mask = statement.run(mask);
+    }
+    return mask;
+}
+
+// A statement draws from a generator of its own, so that the others stay what they are without it.
+Block Program::block(unsigned depth, unsigned most, std::uint64_t id, bool keeps_scope) {
+    Block made;
+    const std::size_t visible = scope_.size();
+    for (unsigned i = 0, n = 1 + below(most); i < n; ++i) {
+        const std::uint64_t child = id * 1000003 + i + 1, around = std::exchange(id_, child);
+        const std::mt19937_64 random = std::exchange(random_, std::mt19937_64(child));
+        statements_.push_back(child);
+        if (!off_.contains(child)) made.push_back(statement(depth));
+        random_ = random;
+        id_ = around;
+    }
+    if (!keeps_scope) scope_.resize(visible);
+    return made;
+}
+
+Statement Program::statement(unsigned depth) {
+    switch (below(depth > 2 ? 9 : 16)) {
+    case 0:
+    case 1: return declaration();
+    case 2:
+    case 3:
+    case 4: return assignment();
+    case 5: return loops_.empty() && function_ == nullptr ? declaration() : leave();
+    case 6: return blocking_ && function_ == nullptr ? talk() : assignment();
+    case 7: return uniform_ && blocking_ ? exchange() : assignment();
+    case 8: return function_ == nullptr && !counters_.empty() ? count() : assignment();
+    case 9:
+    case 10:
+    case 11: return branch(depth);
+    case 12:
+    case 13: return loop(depth);
+    case 14: return choose(depth);
+    default: return call_with_references();
+    }
+}
+
+// The words of a declaration in an order that the language allows.
+std::string Program::declared(Type type, const std::string &name, const std::string &space, bool constant) {
+    std::vector<std::string> words{spell(type)};
+    if (!space.empty()) words.push_back(space);
+    else if (chance(6)) words.push_back("thread");
+    if (constant) words.push_back("const");
+    if (chance(8)) words.push_back("__attribute__((unused))");
+    std::shuffle(words.begin(), words.end(), random_);
+    std::string text = pick<std::string>({"", "", "", "", "", "", "[[maybe_unused]] ", "alignas(32) "});
+    for (const std::string &word : words) text += word + " ";
+    return text + name;
+}
+
+Statement Program::declaration() {
+    const Type type = any_type();
+    Variable made{type, fresh("v"), 0};
+    if (chance(4)) {
+        // An array, with all its elements.
+        made.count = 1u << (1 + below(2));
+        made.base = allocate(made.count, false);
+        std::vector<Expression> elements;
+        std::string text = declared(type, made.name) + "[" + std::to_string(made.count) + "] = {";
+        for (unsigned i = 0; i < made.count; ++i) {
+            elements.push_back(expression(type, 1));
+            text += (i ? ", " : "") + elements.back().text;
+        }
+        scope_.push_back(made);
+        return {text + "};\n", [=, this](Mask mask) {
+                    each(mask, [&](unsigned thread) {
+                        for (unsigned i = 0; i < made.count; ++i) memory_[made.at(thread, i)] = elements[i].at(thread);
+                    });
+                    return mask;
+                }};
+    }
+    made.base = allocate(1, false);
+    const Expression value = expression(type, 2);
+    std::string text;
+    switch (below(5)) {
+    case 0: text = declared(type, made.name) + "((" + value.text + "));\n"; break;
+    case 1: text = declared(type, made.name) + " = " + spell(type) + "(" + value.text + ");\n"; break;
+    case 2:
+        made.writable = chance(2);
+        text = declared(type, made.name, "", !made.writable) + "{" + spell(type) + "(" + value.text + ")};\n";
+        break;
+    default: text = declared(type, made.name) + " = " + value.text + ";\n";
+    }
+    scope_.push_back(made);
+    if (chance(6)) {
+        // Another name for it.
+        Variable alias = made;
+        const std::string qualifier = made.writable ? "" : "const ";
+        alias.name = fresh("r");
+        if (chance(2)) {
+            text += "thread " + qualifier + spell(type) + " &" + alias.name + " = " + made.name + ";\n";
+        } else {
+            text += qualifier + "thread " + spell(type) + " *" + alias.name + " = &" + made.name + ";\n";
+            alias.name = "(*" + alias.name + ")";
+        }
+        scope_.push_back(alias);
+    }
+    return {text, [=, this](Mask mask) {
+                each(mask, [&](unsigned thread) { memory_[made.at(thread)] = value.at(thread); });
+                return mask;
+            }};
+}
+
+const Variable *Program::writable() {
+    std::vector<const Variable *> found;
+    for (const Variable &variable : scope_) {
+        if (variable.writable) found.push_back(&variable);
+    }
+    return found.empty() ? nullptr : found[below(unsigned(found.size()))];
+}
+
+Statement Program::assignment() {
+    const Variable *const chosen = writable();
+    if (chosen == nullptr) return declaration();
+    const Variable to = *chosen;
+    const Type type = to.type;
+    Expression index{{Kind::i32, 1}, "", primary, [](unsigned) { return Value{}; }};
+    std::string target = to.name;
+    if (to.count > 0) {
+        index = small(to.count, 1);
+        target += "[" + index.text + "]";
+    }
+    // Some of its components, in any order.
+    std::vector<unsigned> places{0, 1, 2, 3};
+    places.resize(type.n);
+    if (type.n > 1 && chance(2)) {
+        std::shuffle(places.begin(), places.end(), random_);
+        places.resize(1 + below(type.n));
+        const char *const letters = pick({"xyzw", "rgba"});
+        target += places.size() == 1 && chance(3) ? "[" + std::to_string(places[0]) + "]" : "." + [&] {
+            std::string name;
+            for (const unsigned place : places) name += letters[place];
+            return name;
+        }();
+    }
+    const Type part{type.kind, unsigned(places.size())};
+    Expression value = expression(part, 2);
+    std::string op;
+    const bool overflows = part.n == 1 && (is_signed(type.kind) || width(type.kind) < 32);
+    if (is_integer(type.kind) && chance(3)) op = overflows ? pick({"&", "|", "^", "<<", ">>"}) : pick({"+", "-", "*", "&", "|", "^", "<<", ">>"});
+    else if (is_float(type.kind) && chance(3)) op = pick({"+", "-", "*"});
+    else if (part.n == 1 && chance(4) && type.kind != Kind::boolean) value = expression({any_kind(), 1}, 1);  // converts by itself
+    if (op.empty() && part.n == 1 && type.kind != value.type.kind && is_float(type.kind) && is_float(value.type.kind)) value = converted(value, part);
+    const std::string text = target + " " + op + "= " + value.text + ";\n";
+    const Kind kind = value.type.kind;
+    // Scalars of fewer bits are computed as ints.
+    const Kind computed = part.n == 1 && !is_float(type.kind) ? std::max(type.kind, Kind::i32) : type.kind;
+    return {text, [=, this](Mask mask) {
+                each(mask, [&](unsigned thread) {
+                    Value &memory = memory_[to.at(thread, unsigned(index.at(thread)[0]))];
+                    const Value given = value.at(thread);
+                    for (std::size_t i = 0; i < places.size(); ++i) {
+                        Number &number = memory[places[i]];
+                        number = op.empty() ? convert(kind, type.kind, given[i]) : convert(computed, type.kind, binary(op, computed, convert(type.kind, computed, number), op == "<<" || op == ">>" ? given[i] : convert(kind, computed, given[i])));
+                    }
+                });
+                return mask;
+            }};
+}
+
+Statement Program::branch(unsigned depth) {
+    const Expression which = condition(2);
+    const bool around = std::exchange(uniform_, false);
+    const Block first = block(depth + 1, 3, id_ * 7);
+    const Block second = chance(2) ? block(depth + 1, 3, id_ * 11) : Block{};
+    uniform_ = around;
+    std::string text = "if (" + which.text + ") {\n" + text_of(first) + "}";
+    if (!second.empty()) text += " else {\n" + text_of(second) + "}";
+    return {text + "\n", [=](Mask mask) {
+                Mask taken = 0;
+                each(mask, [&](unsigned thread) { taken |= Mask(which.at(thread)[0]) << thread; });
+                return run(first, taken) | run(second, mask & ~taken);
+            }};
+}
+
+Statement Program::loop(unsigned depth) {
+    const Expression limit = small(4, 1);
+    Variable counter{{pick({Kind::i32, Kind::u32, Kind::i16, Kind::u8}), 1}, fresh("n"), allocate(1, false)};
+    counter.writable = false;
+    Variable end{{Kind::i32, 1}, "", allocate(1, false)};
+    scope_.push_back(counter);
+    all_loops_.push_back(std::make_unique<Loop>());
+    Loop *const state = all_loops_.back().get();
+    loops_.push_back(state);
+    const bool around = std::exchange(uniform_, false);
+    const Block body = block(depth + 1, 3, id_ * 7);
+    uniform_ = around;
+    loops_.pop_back();
+    scope_.pop_back();
+    const std::string name = counter.name, stop = name + "_end", type = counter.type.name(), limit_text = "const int " + stop + " = " + limit.text + ";\n";
+    std::string text;
+    switch (below(3)) {
+    case 0: text = "{\n" + limit_text + type + " " + name + " = 0;\nwhile (" + name + " < " + type + "(" + stop + ")) {\n" + type + " next_" + name + " = " + name + "++;\n{ const " + type + " " + name + " = next_" + name + ";\n" + text_of(body) + "}\n}\n}\n"; break;
+    default: text = "{\n" + limit_text + "for (" + type + " " + name + " = 0; " + name + " < " + type + "(" + stop + "); " + pick({"++", ""}) + name; text += text.ends_with("; " + name) ? "++) {\n" : ") {\n"; text += text_of(body) + "}\n}\n";
+    }
+    return {text, [=, this](Mask mask) {
+                each(mask, [&](unsigned thread) { memory_[end.at(thread)] = limit.at(thread); });
+                const Loop outer = std::exchange(*state, {});
+                Mask done = 0, active = mask;
+                for (unsigned n = 0; active != 0; ++n) {
+                    Mask going = 0;
+                    each(active, [&](unsigned thread) {
+                        memory_[counter.at(thread)] = Value{n};
+                        going |= Mask(n < memory_[end.at(thread)][0]) << thread;
+                    });
+                    done |= active & ~going;
+                    active = run(body, going) | std::exchange(state->skipped, 0);
+                }
+                done |= state->left;
+                *state = outer;
+                return done;
+            }};
+}
+
+Statement Program::choose(unsigned depth) {
+    const Expression which = small(4, 2);
+    const bool falls_through = chance(2), around = std::exchange(uniform_, false);
+    const std::vector<Loop *> loops = std::exchange(loops_, {});
+    std::vector<Block> cases;
+    // A return would be all that may leave; of loops around nothing is known here.
+    std::string text = "switch (" + which.text + ") {\n";
+    for (unsigned i = 0; i < 3; ++i) {
+        cases.push_back(block(depth + 1, 2, id_ * 13 + i));
+        text += (i < 2 ? "case " + std::to_string(i) : "default") + std::string(": {\n") + text_of(cases.back()) + "}\n" + (falls_through ? "" : "break;\n");
+    }
+    loops_ = loops;
+    uniform_ = around;
+    return {text + "}\n", [=](Mask mask) {
+                std::array<Mask, 3> chosen{};
+                each(mask, [&](unsigned thread) { chosen[std::min<Number>(which.at(thread)[0], 2)] |= Mask(1) << thread; });
+                Mask end = 0, falling = 0;
+                for (unsigned i = 0; i < 3; ++i) {
+                    const Mask past = run(cases[i], chosen[i] | falling);
+                    falling = falls_through ? past : 0;
+                    end |= falls_through ? 0 : past;
+                }
+                return end | falling;
+            }};
+}
+
+// A break, a continue or a return, of some.
+Statement Program::leave() {
+    const Expression which = condition(1);
+    std::string text = "if (" + which.text + ") ";
+    const auto parted = [=](Mask mask, auto &&gone) {
+        Mask leaving = 0;
+        each(mask, [&](unsigned thread) { leaving |= Mask(which.at(thread)[0]) << thread; });
+        gone(leaving);
+        return mask & ~leaving;
+    };
+    if (function_ != nullptr && (loops_.empty() || chance(2))) {
+        const Expression value = expression(function_->result, 1);
+        const std::size_t base = function_->result_base;
+        return {text + "return " + value.text + ";\n", [=, this](Mask mask) {
+                    return parted(mask, [&](Mask leaving) { each(leaving, [&](unsigned thread) { memory_[base + thread] = value.at(thread); }); });
+                }};
+    }
+    Loop *const state = loops_.back();
+    if (chance(2)) return {text + "break;\n", [=](Mask mask) { return parted(mask, [&](Mask leaving) { state->left |= leaving; }); }};
+    return {text + "{ continue; }\n", [=](Mask mask) { return parted(mask, [&](Mask leaving) { state->skipped |= leaving; }); }};
+}
+
+// Lane functions of active lanes; shuffles where all are.
+Statement Program::talk() {
+    const Type type{pick({Kind::i32, Kind::u32, Kind::i16, Kind::u16, Kind::i8, Kind::u8}), chance(2) ? 1 : 2 + below(3)};
+    const Expression from = expression(type, 1);
+    Variable made{type, fresh("v"), allocate(1, false)};
+    const std::string prefix = pick({"simd", "simd", "quad"});
+    const unsigned size = prefix == "simd" ? lanes : 4, k = 1 + below(size - 1);
+    std::string name = pick({"sum", "product", "min", "max", "and", "or", "xor", "prefix_inclusive_sum", "prefix_exclusive_sum", "prefix_inclusive_product", "prefix_exclusive_product", "broadcast_first"});
+    const bool shuffles = uniform_ && chance(2);
+    if (shuffles) name = pick({"shuffle", "broadcast", "shuffle_xor", "shuffle_up", "shuffle_down", "shuffle_rotate_up", "shuffle_rotate_down"});
+    const std::string text = declared(type, made.name) + " = " + prefix + "_" + name + "(" + from.text + (shuffles ? ", " + std::to_string(k) : "") + ");\n";
+    scope_.push_back(made);
+    return {text, [=, this](Mask mask) {
+                std::vector<Value> given(threads), results(threads);
+                each(mask, [&](unsigned thread) { given[thread] = from.at(thread); });
+                for (unsigned first = 0; first < threads; first += size) {
+                    const Mask active = mask >> first << first & (first + size < 64 ? (Mask(1) << (first + size)) - 1 : everyone);
+                    each(active, [&](unsigned thread) {
+                        const unsigned lane = thread - first;
+                        const unsigned other = name == "shuffle" || name == "broadcast" ? k : name == "shuffle_xor" ? lane ^ k : name == "shuffle_up" ? (lane < k ? lane : lane - k) : name == "shuffle_down" ? (lane + k < size ? lane + k : lane)
+                                               : name == "shuffle_rotate_up" ? (lane - k) % size : (lane + k) % size;
+                        for (unsigned i = 0; i < type.n; ++i) {
+                            Number &result = results[thread][i];
+                            if (shuffles) { result = given[first + other][i]; continue; }
+                            if (name == "broadcast_first") { result = given[unsigned(std::countr_zero(active))][i]; continue; }
+                            const bool scans = name.starts_with("prefix"), product = name.ends_with("product"), inclusive = name.starts_with("prefix_i");
+                            bool any = scans && !inclusive;
+                            Number all = product && scans ? 1 : 0;
+                            each(active, [&](unsigned from_thread) {
+                                if (scans && (from_thread > thread || (from_thread == thread && !inclusive))) return;
+                                const Number x = given[from_thread][i];
+                                all = !any ? x : product ? binary("*", type.kind, all, x) : name.ends_with("sum") ? binary("+", type.kind, all, x) : name == "and" ? all & x : name == "or" ? all | x : name == "xor" ? wrap(type.kind, Wide(all ^ x)) : call(name, type.kind, all, x, 0);
+                                any = true;
+                            });
+                            result = all;
+                        }
+                    });
+                }
+                each(mask, [&](unsigned thread) { memory_[made.at(thread)] = results[thread]; });
+                return mask;
+            }};
+}
+
+// By threadgroup memory, with barriers.
+Statement Program::exchange() {
+    const Type type = any_type();
+    const Expression from = expression(type, 2);
+    Variable made{type, fresh("v"), allocate(1, false)};
+    const std::string name = fresh("shared");
+    const unsigned k = below(threads);
+    const std::string barrier = chance(4) ? "threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);\n" : "threadgroup_barrier(mem_flags::mem_threadgroup);\n";
+    const std::string text = declared(type, name, "threadgroup") + "[" + std::to_string(threads) + "];\n" + name + "[tid] = " + from.text + ";\n" + barrier + declared(type, made.name) + " = " + name + "[(tid + " + std::to_string(k) + ") % " + std::to_string(threads) + "];\n" + barrier;
+    scope_.push_back(made);
+    return {text, [=, this](Mask mask) {
+                std::vector<Value> given(threads);
+                each(mask, [&](unsigned thread) { given[thread] = from.at(thread); });
+                each(mask, [&](unsigned thread) { memory_[made.at(thread)] = given[(thread + k) % threads]; });
+                return mask;
+            }};
+}
+
+// Atomic functions whose order does not matter: one for each counter.
+Statement Program::count() {
+    static const char *const names[] = {"add", "sub", "and", "or", "xor", "min", "max"};
+    static const char *const operators[] = {"+", "-", "&", "|", "^", "", ""};
+    const unsigned which = below(7);
+    const Variable counter = counters_[below(unsigned(counters_.size()))];
+    const Kind kind = counter.type.kind;
+    const Expression value = expression({kind, 1}, 2);
+    const std::string text = std::string("atomic_fetch_") + names[which] + "_explicit(&" + counter.name + "[" + std::to_string(which) + "], " + value.text + ", memory_order_relaxed);\n";
+    return {text, [=, this](Mask mask) {
+                each(mask, [&](unsigned thread) {
+                    Number &number = memory_[counter.at(thread, which)][0];
+                    const Number operand = value.at(thread)[0];
+                    number = which < 5 ? binary(operators[which], kind, number, operand) : call(names[which], kind, number, operand, 0);
+                });
+                return mask;
+            }};
+}
+
+// Of a function that changes variables of its caller's.
+Statement Program::call_with_references() {
+    const Function *called = nullptr;
+    for (const Function &function : functions_) {
+        if (function.changes && (called == nullptr || chance(2))) called = &function;
+    }
+    if (called == nullptr) return declaration();
+    std::vector<Expression> arguments;
+    std::vector<Variable> changed;
+    std::string text = called->name;
+    for (std::size_t i = 0; i < called->parameters.size(); ++i) {
+        const Variable &parameter = called->parameters[i];
+        text += i ? ", " : "(";
+        arguments.push_back(expression(parameter.type, 1));
+        if (called->passing[i].empty()) {
+            text += arguments.back().text;
+            continue;
+        }
+        const Variable *found = nullptr;
+        for (const Variable &variable : scope_) {
+            const bool taken = std::any_of(changed.begin(), changed.end(), [&](const Variable &other) { return other.base == variable.base; });
+            if (variable.writable && variable.where == Variable::own && variable.type == parameter.type && variable.count == parameter.count && !taken) found = &variable;
+        }
+        if (found == nullptr) return assignment();
+        changed.push_back(*found);
+        text += (called->passing[i] == "*" && parameter.count == 0 ? "&" : "") + found->name;
+    }
+    Variable made{called->result, fresh("v"), allocate(1, false)};
+    scope_.push_back(made);
+    return {declared(made.type, made.name) + " = " + text + ");\n", [=, this](Mask mask) {
+                each(mask, [&](unsigned thread) {
+                    std::vector<Value> given;
+                    for (std::size_t i = 0; i < arguments.size(); ++i) given.push_back(called->passing[i].empty() ? arguments[i].at(thread) : Value{});
+                    const auto copy = [&](bool in) {
+                        for (std::size_t i = 0, k = 0; i < arguments.size(); ++i) {
+                            const Variable &parameter = called->parameters[i];
+                            if (called->passing[i].empty()) {
+                                if (in) memory_[parameter.at(thread)] = given[i];
+                                continue;
+                            }
+                            const Variable &variable = changed[k++];
+                            for (unsigned n = 0; n < std::max(parameter.count, 1u); ++n) {
+                                Value &inside = memory_[parameter.at(thread, n)], &outside = memory_[variable.at(thread, n)];
+                                (in ? inside : outside) = in ? outside : inside;
+                            }
+                        }
+                    };
+                    copy(true);
+                    run(called->body, Mask(1) << thread);
+                    copy(false);
+                    memory_[made.at(thread)] = memory_[called->result_base + thread];
+                });
+                return mask;
+            }};
+}
+
+}  // namespace fuzz
