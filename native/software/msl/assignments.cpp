@@ -75,16 +75,24 @@ Index Translator::assigned_end(Index begin, Index end) const {
     std::size_t steps = 0;
     for (Index i = begin; i < end && steps < longest; ++steps) {
         const Token &token = tokens_[i];
-        if (token.is(",") || token.is(";") || token.is(")") || token.is("]") || token.is("}")) return i;
-        if (token.is("<") && tokens_[i - 1].is_identifier()) {
-            const auto past = skip_angles(i, end);
-            const bool arguments = past && (tokens_[*past].is("(") || tokens_[*past].is("::") || tokens_[*past].is("{"));
-            i = arguments ? *past : i + 1;
-        } else {
-            i = token.is("(") || token.is("[") || token.is("{") ? skip_group(i, end) : i + 1;
+        if (token.kind != TokenKind::punctuator) {
+            ++i;
+            continue;
         }
+        if (token.is(",") || token.is(";") || token.is(")") || token.is("]") || token.is("}")) return i;
+        i = skip_part(i, end);
     }
     return begin;
+}
+
+// Past a bracket's content, the arguments of a template that is named in an expression, or a token.
+Index Translator::skip_part(Index i, Index end) const {
+    const Token &token = tokens_[i];
+    if (token.is("<") && i > 0 && tokens_[i - 1].is_identifier()) {
+        const auto past = skip_angles(i, end);
+        return past && (tokens_[*past].is("(") || tokens_[*past].is("::") || tokens_[*past].is("{")) ? *past : i + 1;
+    }
+    return token.is("(") || token.is("[") || token.is("{") ? skip_group(i, end) : i + 1;
 }
 
 }  // namespace smtl::msl

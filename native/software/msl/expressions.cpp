@@ -52,28 +52,33 @@ void Translator::edit_casts() {
             for (Index j = i + 2; j < *past; ++j) value = value && !tokens_[j].is("*") && !tokens_[j].is("&") && !tokens_[j].is("&&") && !tokens_[j].is("void");
             if (value) tokens_[i].replace("::smtl::value_cast");
         } else if (names.contains(tokens_[i].text) && tokens_[i + 1].is("(")) {
+            const Index begin = i >= 3 && tokens_[i - 1].is("::") && tokens_[i - 2].is("metal") ? i - 2 : i;
             const bool type_only = i + 3 < end && tokens_[i + 3].is(")") && names.contains(tokens_[i + 2].text);  // `half(half)`
-            if (!type_only && is_functional_cast(i, end)) tokens_[i].replace("::smtl::value_cast<" + std::string(tokens_[i].text) + ">");
-        } else if (i > 0 && tokens_[i].is("(") && names.contains(tokens_[i + 1].text) && tokens_[i + 2].is(")")) {
+            if (type_only || !is_functional_cast(begin, i, end)) continue;
+            tokens_[i].replace("::smtl::value_cast<" + std::string(tokens_[i].text) + ">");
+            for (Index j = begin; j < i; ++j) tokens_[j].erase();
+        } else if (const Index name = i + (tokens_[i + 1].is("metal") && tokens_[i + 2].is("::") ? 3 : 1);
+                   i > 0 && tokens_[i].is("(") && name + 1 < end && names.contains(tokens_[name].text) && tokens_[name + 1].is(")")) {
             // What stands before tells `(half)x` from the parameters of a function.
             const Token &before = tokens_[i - 1];
             const bool expression = before.kind == TokenKind::punctuator ? !before.is(")") && !before.is("]") && !before.is(">") : before.is("return");
-            const Index past = expression ? skip_operand(i + 3, end) : i + 3;
-            if (past == i + 3) continue;
+            const Index past = expression ? skip_operand(name + 2, end) : name + 2;
+            if (past == name + 2) continue;
             tokens_[i].replace("::smtl::value_cast<");
-            tokens_[i + 2].replace(">(");
+            tokens_[name + 1].replace(">(");
             tokens_[past - 1].appended.insert(0, ")");
         }
     }
 }
 
-// `half(x)` with one value, in a place where an expression stands.
-bool Translator::is_functional_cast(Index name, Index end) const {
-    if (name < 3) return false;
-    const Token &before = tokens_[name - 1];
+// `half(x)` with one value, in a place where an expression stands. It begins at its name or, qualified, before.
+bool Translator::is_functional_cast(Index begin, Index name, Index end) const {
+    if (begin < 3) return false;
+    const Token &before = tokens_[begin - 1];
     bool expression = before.is("return") || before.is("case") || before.is("else");
     if (before.is(")")) {  // `(float)half(x)`
-        expression = tokens_[name - 2].is_identifier() && tokens_[name - 3].is("(");
+        const bool qualified = begin > 5 && tokens_[begin - 3].is("::") && tokens_[begin - 4].is("metal");
+        expression = tokens_[begin - 2].is_identifier() && tokens_[qualified ? begin - 5 : begin - 3].is("(");
     } else if (before.kind == TokenKind::punctuator) {
         expression = true;
         for (const char *other : {".", "->", "::", "~", ";", "}", "]"}) expression = expression && !before.is(other);

@@ -259,13 +259,21 @@ Index Translator::Lockstep::past_postfix(Index i, Index end) const {
 // Where the right side of an assignment ends; `begin` where it is too long to be looked at.
 Index Translator::Lockstep::value_end(Index begin, Index end) const {
     std::size_t choices = 0;
+    // To find out that what opens is never closed takes a look at all that follows.
+    unsigned comparisons = 8;
     const Index limit = std::min(end, begin + longest_value);
     for (Index i = begin; i < limit;) {
         const Token &token = tokens_[i];
+        if (token.kind != TokenKind::punctuator) {
+            ++i;
+            continue;
+        }
         if (token.is("?")) ++choices;
         if (token.is(":") && choices-- == 0) return i;
         if (token.is(";") || token.is(",") || token.is(")") || token.is("]") || token.is("}")) return i;
-        i = token.is("(") || token.is("[") || token.is("{") ? translator_.skip_group(i, limit) : i + 1;
+        const Index past = token.is("<") && comparisons == 0 ? i + 1 : translator_.skip_part(i, limit);
+        comparisons -= token.is("<") && comparisons > 0 && past == i + 1;
+        i = past;
     }
     return limit == end ? end : begin;
 }

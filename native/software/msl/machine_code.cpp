@@ -8,6 +8,7 @@
 #include "initialiser_order.h"
 #include "initialisers.h"
 #include "saturation.h"
+#include "shifts.h"
 
 namespace smtl::msl {
 
@@ -25,6 +26,7 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
         text = order_initialisers(*text);
         if (!text) result.errors = not_computed;
     }
+    if (text) text = bound_shifts(*text);
     if (text && expands_saturation && !dialect.sanitize) text = expand_saturation(*text);
     if (!text || !write_file(edited, *text)) {
         result.succeeded = false;

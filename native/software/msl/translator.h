@@ -106,11 +106,12 @@ private:
     void edit_conditionals();
     Index skip_branch(Index begin, Index end) const;
 
-    bool is_functional_cast(Index name, Index end) const;
+    bool is_functional_cast(Index begin, Index name, Index end) const;
     Index skip_operand(Index begin, Index end) const;
     void edit_component_assignments();
     Index component_begin(Index assignment) const;
     Index assigned_end(Index begin, Index end) const;
+    Index skip_part(Index i, Index end) const;
     void reject_double();
 
     // refusals.cpp

@@ -102,7 +102,7 @@ Cost cost_of(const std::string &source, Purpose purpose) {
 }
 
 // Branches and bytes for each byte of a source.
-constexpr std::uint64_t moderate_cost = 4000;
+constexpr std::uint64_t moderate_cost = 6000;
 
 // Twice the source is about twice the work. What has a bound of its own is quadratic up to it, and so sources are longer.
 template <class Make>

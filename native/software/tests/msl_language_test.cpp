@@ -61,9 +61,10 @@ kernel void k(device float *a) {
     a[11] = isinf((half)bfloat(1e6f));
     a[12] = bfloat(half(257));
     a[13] = 2h + 3H;
+    a[14] = metal::half(b) + (metal::half)b + (metal::half)metal::bfloat(h);
 }
-)", 14);
-    expect("casts", found, {4.5f + 1.5f + 4.5f, -2 + 1.5f * 0.5f, -3 + 1.5f, 1.5f, 6, 2, 1.5f, 3, 3 + 2, 9, 1, 1, 256, 5});
+)", 15);
+    expect("casts", found, {4.5f + 1.5f + 4.5f, -2 + 1.5f * 0.5f, -3 + 1.5f, 1.5f, 6, 2, 1.5f, 3, 3 + 2, 9, 1, 1, 256, 5, 3.5f});
 }
 
 void test_functions_and_types() {
@@ -563,6 +564,25 @@ kernel void k(device float *a) {
 }
 
 // Constants of the program that are made of vectors: nothing computes them as a kernel is loaded.
+// A shift takes its count modulo the width.
+void test_shifts() {
+    const std::vector<float> found = results_of(R"(
+kernel void k(device float *a) {
+    const int n = int(a[0] * -33), one = int(-a[1]);
+    a[0] = one << n;
+    a[1] = (one * 256) >> (n + 32);
+    a[2] = (uint4(one) << uint4(n)).z;
+    a[3] = (short3(short(one)) << short3(short(n)))[2];
+    a[4] = (long2(256) >> long2(n + 32)).y;
+    int shifted = one;
+    shifted <<= -31;
+    a[5] = shifted;
+    a[6] = ulong(1) << (ulong(n) + 32);
+}
+)", 7);
+    expect("shifts", found, {2, 128, 2, 2, 128, 2, 2});
+}
+
 void test_constants_of_vectors() {
     const std::vector<float> found = results_of(R"(
 struct point { float size; float3 at; packed_float3 color; packed_uchar4 mask; };
@@ -608,6 +628,7 @@ int main() {
     test_initializer_lists();
     test_deleted_members();
     test_own_overloads();
+    test_shifts();
     test_constants_of_vectors();
     return check::report("msl_language_test");
 }

@@ -64,5 +64,8 @@ int main() {
     racy("a function of the lane", "out[i] = f<float>(s, lane);",
          "template <class T> T f(threadgroup T *p, uint l) { T x = p[0]; if (l == 0) { p[0] = x + 1; } return x; }");
     racy("only one of two simdgroup barriers", "float x = s[0]; if (group == 0) simdgroup_barrier(mem_flags::mem_none); if (lane == 0) s[0] = x + 1;");
+    // A comma between template arguments does not end the value that is stored.
+    const std::string stored = smtl::msl::translate(std::string(parameters) + "{ s[lane] = s[lane + 1] * vec<float, 4>(in[i]).y; out[i] = s[lane]; }").text;
+    if (!CHECK(stored.find("in_step( s[lane + 1] * vec<float, 4>(in[i]).y)") != std::string::npos)) std::fprintf(stderr, "%s\n", stored.c_str());
     return check::report("msl_lockstep_test");
 }
