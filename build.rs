@@ -201,7 +201,7 @@ fn link_software_metal(library: &Path) -> Result<(), String> {
         .filter(|_| library.ends_with("libSoftwareMetal.a") && library.exists());
     let Some(folder) = folder else {
         return Err(format!(
-            "{SOFTWARE_METAL_VARIABLE} names no libSoftwareMetal.a: {}",
+            "{SOFTWARE_METAL_VARIABLE} must be the path of a libSoftwareMetal.a, and is {}",
             library.display()
         ));
     };
