@@ -1,18 +1,12 @@
 //! What `mem::forget` costs: never more than was forgotten, and no wait that lasts for ever.
 
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc;
 use std::thread;
 
 use metal_bridge::Error;
+use metal_bridge_test_support::{in_time, leak};
 
 use crate::*;
-
-/// Forgets `value` where LeakSanitizer still finds it: the leak is the test's.
-fn leak<T>(value: T) {
-    static LEAKED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-    let address = Box::into_raw(Box::new(value)).addr();
-    LEAKED.lock().unwrap().push(address);
-}
 
 fn in_use(error: &Error) -> bool {
     matches!(error, Error::InUse(_))
@@ -20,19 +14,6 @@ fn in_use(error: &Error) -> bool {
 
 fn deadlock(error: &Error) -> bool {
     matches!(error, Error::Deadlock(_))
-}
-
-/// Calls `f` on a thread of its own, so that a wait that does not end is a failure.
-fn in_time(f: impl FnOnce() + Send + 'static) {
-    let (sender, receiver) = mpsc::channel();
-    let called = thread::spawn(move || {
-        f();
-        sender.send(()).unwrap();
-    });
-    if receiver.recv_timeout(LONG) == Err(mpsc::RecvTimeoutError::Timeout) {
-        panic!("a wait has not ended");
-    }
-    called.join().unwrap();
 }
 
 fn narrow_queue() -> CommandQueue {

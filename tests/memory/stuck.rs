@@ -1,33 +1,17 @@
 //! Behind a command buffer that is enqueued and never committed nothing runs: who waits there is told.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
 use std::thread;
 
 use metal_bridge::CommandBuffer;
 use metal_bridge::memory::Rectangle;
+use metal_bridge_test_support::{in_time, leak};
 
 use crate::*;
 
 const WHY: &str = "enqueued and never committed";
 
-/// Where LeakSanitizer finds what is leaked: the leak is the test's.
-static LEAKED: AtomicUsize = AtomicUsize::new(0);
-
 fn deadlock(error: &Error) -> bool {
     matches!(error, Error::Deadlock(_))
-}
-
-/// Calls `f` on a thread of its own, so that a wait that does not end is a failure.
-fn in_time(f: impl FnOnce() + Send + 'static) {
-    let (sender, receiver) = mpsc::channel();
-    let called = thread::spawn(move || {
-        f();
-        sender.send(()).unwrap();
-    });
-    let ended = receiver.recv_timeout(LONG);
-    assert_ne!(ended, Err(mpsc::RecvTimeoutError::Timeout), "a wait lasts");
-    called.join().unwrap();
 }
 
 fn enqueued(queue: &CommandQueue) -> CommandBuffer {
@@ -97,11 +81,9 @@ fn a_transfer_behind_what_an_ended_thread_has_leaked_is_no_wait_for_ever() {
     in_time(|| {
         let (transfers, target) = (transfers(), buffer(8, StorageMode::Shared));
         let leaking = transfers.command_queue().clone();
-        let leaks = move || {
-            let leaked = Box::into_raw(Box::new(enqueued(&leaking)));
-            LEAKED.store(leaked.addr(), Ordering::Relaxed);
-        };
-        thread::spawn(leaks).join().unwrap();
+        thread::spawn(move || leak(enqueued(&leaking)))
+            .join()
+            .unwrap();
         is_refused(&transfers, &target);
     });
 }

@@ -10,6 +10,8 @@ mod executor;
 #[cfg(software_metal)]
 pub mod faults;
 mod fork;
+mod in_time;
+mod leak;
 #[cfg(metal_backend)]
 mod objects;
 mod printed;
@@ -21,6 +23,8 @@ pub use clang::{objective_c_arguments, run_clang};
 pub use devices::{device, other_device};
 pub use executor::block_on;
 pub use fork::in_fork;
+pub use in_time::in_time;
+pub use leak::leak;
 #[cfg(metal_backend)]
 pub use objects::{
     SLACK, count_objects, live_objects, metal_without_pool, print_live_objects, resting_objects,
