@@ -23,7 +23,7 @@ BRIDGE = $(MAKE) -C native/bridge PREFIX="$(abspath $(PREFIX))" BUILD="$(PRODUCT
 # A Mac has a Metal.
 ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 
-.PHONY: help demo test check lint doc native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
+.PHONY: help demo test check fmt lint doc native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
         install-software-metal uninstall-software-metal shuffle fuzz soak foreign foreign-ggml foreign-mlx foreign-candle foreign-tinygrad foreign-naga bench stress \
         setup setup-check setup-software clean platforms \
         install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime
@@ -48,8 +48,13 @@ test: check shuffle fuzz foreign sanitize-kernels cuda-programs ## everything th
 
 check: lint doc portable standalone sanitize ## formatting, lints, documentation, the build without a backend, sanitizers
 
-lint: setup
+fmt: setup-check ## formats all sources
+	cargo fmt --all
+	scripts/format
+
+lint: setup-check
 	cargo fmt --all --check
+	scripts/format --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
 doc: setup

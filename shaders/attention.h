@@ -1,11 +1,11 @@
 // What the attention kernels share.
 //
-// Causal attention over a KV cache, heads in groups that share keys and values (Ainslie et al. 2023, arXiv:2305.13245). One
-// pass over the keys with an online softmax (Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022,
+// Causal attention over a KV cache, heads in groups that share keys and values (Ainslie et al. 2023, arXiv:2305.13245).
+// One pass over the keys with an online softmax (Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022,
 // arXiv:2205.14135): no row of scores is ever stored.
 //
-// The caches are [kv_heads, capacity, head_size]; q and the result are [rows, heads, head_size]; row r of q is at position
-// past + r and sees the keys 0 to past + r.
+// The caches are [kv_heads, capacity, head_size]; q and the result are [rows, heads, head_size]; row r of q is at
+// position past + r and sees the keys 0 to past + r.
 #ifndef METAL_BRIDGE_ATTENTION_H
 #define METAL_BRIDGE_ATTENTION_H
 

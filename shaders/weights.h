@@ -25,7 +25,8 @@ struct Chunk {
     float4 scaled(uint i) const { return v[i] * scale; }
 };
 
-// The elements that share a scale in a quantized format, as scalars: element i of the block is low[i], element 16 + i high[i].
+// The elements that share a scale in a quantized format, as scalars: element i of the block is low[i], element 16 + i
+// high[i].
 constant constexpr uint block_elements = 32;
 constant constexpr uint half_block = block_elements / 2;
 struct Block {
@@ -35,14 +36,12 @@ struct Block {
 };
 
 // Element `index` of `count`, zero past the last.
-template <typename T>
-inline float element_or_zero(device const T *source, uint index, uint count) {
+template <typename T> inline float element_or_zero(device const T *source, uint index, uint count) {
     return index < count ? float(source[index]) : 0.0f;
 }
 
 // `count` (0 to 16) consecutive elements, zeros behind them.
-template <typename T>
-inline Chunk load_some(device const T *source, uint count) {
+template <typename T> inline Chunk load_some(device const T *source, uint count) {
     Chunk chunk;
     chunk.scale = 1.0f;
     for (uint i = 0; i < 4; i++) {
@@ -53,7 +52,10 @@ inline Chunk load_some(device const T *source, uint count) {
 }
 
 struct F32 {
-    enum : uint { ragged = 1, second = 8 };
+    enum : uint {
+        ragged = 1,
+        second = 8
+    };
     static ulong row_bytes(uint k) { return ulong(k) * 4; }
     static uint first(uint chunk) { return chunk * chunk_elements; }
     static Chunk load(device const uchar *row, uint chunk) {
@@ -71,7 +73,10 @@ struct F32 {
 };
 
 struct F16 {
-    enum : uint { ragged = 1, second = 8 };
+    enum : uint {
+        ragged = 1,
+        second = 8
+    };
     static ulong row_bytes(uint k) { return ulong(k) * 2; }
     static uint first(uint chunk) { return chunk * chunk_elements; }
     static Chunk load(device const uchar *row, uint chunk) {
@@ -90,7 +95,11 @@ struct F16 {
 
 // 32 elements: a half scale, then 32 signed bytes.
 struct Q8_0 {
-    enum : uint { ragged = 0, second = 8, block_bytes = 34 };
+    enum : uint {
+        ragged = 0,
+        second = 8,
+        block_bytes = 34
+    };
     static ulong row_bytes(uint k) { return ulong(k / 32) * block_bytes; }
     static uint first(uint chunk) { return chunk * chunk_elements; }
     static Chunk load(device const uchar *row, uint chunk) {
@@ -117,10 +126,14 @@ struct Q8_0 {
     }
 };
 
-// 32 elements: a half scale, then 16 bytes whose low nibbles are elements 0 to 15 and high nibbles 16 to 31, each plus 8.
-// A chunk takes 8 of the bytes, so that no byte is read twice.
+// 32 elements: a half scale, then 16 bytes whose low nibbles are elements 0 to 15 and high nibbles 16 to 31, each
+// plus 8. A chunk takes 8 of the bytes, so that no byte is read twice.
 struct Q4_0 {
-    enum : uint { ragged = 0, second = 16, block_bytes = 18 };
+    enum : uint {
+        ragged = 0,
+        second = 16,
+        block_bytes = 18
+    };
     static ulong row_bytes(uint k) { return ulong(k / 32) * block_bytes; }
     static uint first(uint chunk) { return (chunk / 2) * 32 + (chunk % 2) * 8; }
     static Chunk load(device const uchar *row, uint chunk) {
@@ -150,8 +163,7 @@ struct Q4_0 {
 };
 
 // The activations that chunk `chunk` of a weight row of format W meets.
-template <typename W>
-inline Chunk load_activations(device const float *x, uint chunk) {
+template <typename W> inline Chunk load_activations(device const float *x, uint chunk) {
     device const packed_float4 *low = (device const packed_float4 *)(x + W::first(chunk));
     device const packed_float4 *high = (device const packed_float4 *)(x + W::first(chunk) + W::second);
     Chunk result;

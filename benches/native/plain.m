@@ -15,7 +15,9 @@ static uint64_t now_ns(void) {
 static id<MTLDevice> device;
 static id<MTLCommandQueue> queue;
 static id<MTLComputePipelineState> pipeline;
-enum { BUFFERS = 8 };
+enum {
+    BUFFERS = 8
+};
 static id<MTLBuffer> buffers[BUFFERS];
 
 // Makes what the rounds use; false on failure.
@@ -24,8 +26,7 @@ bool plain_open(const char *source, const char *function) {
         NSError *error = nil;
         device = MTLCreateSystemDefaultDevice();
         queue = [device newCommandQueue];
-        id<MTLLibrary> library = [device newLibraryWithSource:[NSString stringWithUTF8String:source]
-                                                      options:nil
+        id<MTLLibrary> library = [device newLibraryWithSource:[NSString stringWithUTF8String:source] options:nil
                                                         error:&error];
         id<MTLFunction> kernel = [library newFunctionWithName:[NSString stringWithUTF8String:function]];
         if (kernel != nil) {
@@ -61,9 +62,7 @@ uint64_t plain_empty_command_buffer(uint64_t count, bool has_handler) {
         @autoreleasepool {
             id<MTLCommandBuffer> commands = [queue commandBuffer];
             if (has_handler) {
-                [commands addCompletedHandler:^(id<MTLCommandBuffer> completed) {
-                    (void)completed;
-                }];
+                [commands addCompletedHandler:^(id<MTLCommandBuffer> completed) { (void)completed; }];
             }
             [commands commit];
             [commands waitUntilCompleted];
@@ -75,9 +74,9 @@ uint64_t plain_empty_command_buffer(uint64_t count, bool has_handler) {
     return now_ns() - start;
 }
 
-// Encodes `count` dispatches, each with its pipeline, three buffers and sixteen bytes, `batch` to a command buffer. Buffers
-// and bytes change from one dispatch to the next, as in a forward pass. Only the encoding is timed, to its end: the
-// bridge may put work off until then.
+// Encodes `count` dispatches, each with its pipeline, three buffers and sixteen bytes, `batch` to a command buffer.
+// Buffers and bytes change from one dispatch to the next, as in a forward pass. Only the encoding is timed, to its end:
+// the bridge may put work off until then.
 uint64_t plain_encode(uint64_t count, uint64_t batch) {
     uint64_t spent = 0;
     while (count > 0) {

@@ -1,5 +1,5 @@
-// What C++ has beside C: pointers of any type, default arguments, the constructor of dim3, destructors at the end; and what it
-// may throw.
+// What C++ has beside C: pointers of any type, default arguments, the constructor of dim3, destructors at the end; and
+// what it may throw.
 #include "check.h"
 
 #include <cuda_runtime.h>
@@ -28,8 +28,7 @@ struct Shape {
     unsigned rows, columns;
 };
 
-static void transpose()
-{
+static void transpose() {
     cudaMetalModule_t module;
     cudaMetalFunction_t function;
     OK(cudaMetalRegisterSource(&module, source));
@@ -39,8 +38,7 @@ static void transpose()
     int *from, *to;
     OK(cudaMallocManaged(&from, count * sizeof *from));
     OK(cudaMalloc(&to, count * sizeof *to));
-    for (size_t i = 0; i < count; i++)
-        from[i] = int(i);
+    for (size_t i = 0; i < count; i++) from[i] = int(i);
     Shape argument = shape;
     void *arguments[] = {&from, &to, &argument};
     dim3 grid((shape.columns + 7) / 8, (shape.rows + 7) / 8), block(8, 8);
@@ -56,8 +54,7 @@ static void transpose()
     CHECK(cudaLaunchKernel(function, grid, block, arguments) == cudaErrorInvalidDeviceFunction);
 }
 
-static void exceptions()
-{
+static void exceptions() {
     cudaStream_t stream;
     OK(cudaStreamCreate(&stream));
     int calls = 0;
@@ -85,8 +82,7 @@ static void exceptions()
 // What C++ destroys at the end of a program calls the runtime too, when the library's own thread-local values are gone.
 static struct Global {
     int *memory = nullptr;
-    ~Global()
-    {
+    ~Global() {
         OK(cudaFree(memory));
         CHECK(cudaFree(memory) == cudaErrorInvalidValue);
         CHECK(cudaGetLastError() == cudaErrorInvalidValue);
@@ -96,8 +92,7 @@ static struct Global {
     }
 } global;
 
-int main()
-{
+int main() {
     OK(cudaMalloc(&global.memory, 64));
     // The library's thread-local values are there now, and go before the global.
     CHECK(cudaFree(global.memory + 1) == cudaErrorInvalidValue);

@@ -4,16 +4,14 @@
 #include <cuda_runtime.h>
 #include <string.h>
 
-int main(void)
-{
+int main(void) {
     struct {
         struct cudaDeviceProp prop;
         unsigned char guard[64];
     } filled;
     memset(&filled, 0xab, sizeof filled);
     OK(cudaGetDeviceProperties(&filled.prop, 0));
-    for (size_t i = 0; i < sizeof filled.guard; i++)
-        CHECK(filled.guard[i] == 0xab);
+    for (size_t i = 0; i < sizeof filled.guard; i++) CHECK(filled.guard[i] == 0xab);
     const struct cudaDeviceProp *p = &filled.prop;
     CHECK(strlen(p->name) > 0 && strlen(p->name) < sizeof p->name);
     const struct {

@@ -1,5 +1,5 @@
-// What programs for CUDA typically do, each in a few lines: arrays on host and device, pitched images, managed memory, mapped
-// memory, the CPU busy while the device works, streams with callbacks, bandwidth measured with events.
+// What programs for CUDA typically do, each in a few lines: arrays on host and device, pitched images, managed memory,
+// mapped memory, the CPU busy while the device works, streams with callbacks, bandwidth measured with events.
 #include "check.h"
 
 #include <cuda_profiler_api.h>
@@ -12,10 +12,8 @@
 
 #define CUDA(call) (check_call((call), #call, __LINE__))
 
-static void check_call(cudaError_t code, const char *call, int line)
-{
-    if (code == cudaSuccess)
-        return;
+static void check_call(cudaError_t code, const char *call, int line) {
+    if (code == cudaSuccess) return;
     fprintf(stderr, "line %d: %s: %s (%s)\n", line, call, cudaGetErrorName(code), cudaGetErrorString(code));
     exit(EXIT_FAILURE);
 }
@@ -45,8 +43,7 @@ kernel void brighten(device uchar *image [[buffer(0)]], constant ulong &pitch [[
 
 static cudaMetalModule_t module;
 
-static cudaMetalFunction_t kernel(const char *name)
-{
+static cudaMetalFunction_t kernel(const char *name) {
     cudaMetalFunction_t function;
     CUDA(cudaMetalGetFunction(&function, module, name));
     return function;
@@ -57,15 +54,13 @@ template <class T> struct device_delete {
 };
 template <class T> using device_array = std::unique_ptr<T[], device_delete<T>>;
 
-template <class T> static device_array<T> make_device_array(size_t count)
-{
+template <class T> static device_array<T> make_device_array(size_t count) {
     T *pointer;
     CUDA(cudaMalloc(&pointer, count * sizeof(T)));
     return device_array<T>(pointer);
 }
 
-static void vector_add()
-{
+static void vector_add() {
     const int count = 50000;
     std::vector<float> a(count), b(count), c(count);
     for (int i = 0; i < count; i++) {
@@ -83,13 +78,11 @@ static void vector_add()
     CUDA(cudaLaunchKernel(kernel("add"), (count + threads - 1) / threads, threads, arguments));
     CUDA(cudaGetLastError());
     CUDA(cudaMemcpy(c.data(), d_c.get(), count * sizeof(float), cudaMemcpyDeviceToHost));
-    for (int i = 0; i < count; i++)
-        CHECK(std::fabs(a[i] + b[i] - c[i]) <= 1e-5f);
+    for (int i = 0; i < count; i++) CHECK(std::fabs(a[i] + b[i] - c[i]) <= 1e-5f);
 }
 
 /* The CPU asks while the device copies, computes, and copies back. */
-static void busy_cpu()
-{
+static void busy_cpu() {
     const int count = 1 << 18;
     const size_t bytes = count * sizeof(int);
     int *host, *device, by = 26;
@@ -110,14 +103,12 @@ static void busy_cpu()
     CUDA(cudaEventRecord(stop, 0));
     CUDA(cudaProfilerStop());
     cudaError_t answer;
-    while ((answer = cudaEventQuery(stop)) == cudaErrorNotReady)
-        CHECK(cudaPeekAtLastError() == cudaSuccess);
+    while ((answer = cudaEventQuery(stop)) == cudaErrorNotReady) CHECK(cudaPeekAtLastError() == cudaSuccess);
     CUDA(answer);
     float ms;
     CUDA(cudaEventElapsedTime(&ms, start, stop));
     CHECK(ms >= 0.0f);
-    for (int i = 0; i < count; i++)
-        CHECK(host[i] == 26);
+    for (int i = 0; i < count; i++) CHECK(host[i] == 26);
     CUDA(cudaEventDestroy(start));
     CUDA(cudaEventDestroy(stop));
     CUDA(cudaFreeHost(host));
@@ -131,15 +122,13 @@ struct workload {
     bool done;
 };
 
-static void CUDART_CB finished(cudaStream_t, cudaError_t status, void *data)
-{
+static void CUDART_CB finished(cudaStream_t, cudaError_t status, void *data) {
     CHECK(status == cudaSuccess);
     static_cast<workload *>(data)->done = true;
 }
 
 /* Several streams, pageable and registered memory, a callback at the end of each. */
-static void callbacks()
-{
+static void callbacks() {
     const int streams = 4, count = 8192;
     CUDA(cudaSetDeviceFlags(cudaDeviceBlockingSync));
     std::vector<workload> workloads(streams);
@@ -166,8 +155,7 @@ static void callbacks()
     }
 }
 
-static void image()
-{
+static void image() {
     const size_t width = 300, height = 200;
     std::vector<unsigned char> picture(width * height);
     std::iota(picture.begin(), picture.end(), 0);
@@ -181,8 +169,7 @@ static void image()
     void *arguments[] = {&device, &bytes};
     CUDA(cudaLaunchKernel(kernel("brighten"), dim3(width / 20, height / 20), dim3(20, 20), arguments));
     CUDA(cudaMemcpy2D(result.data(), width, device, pitch, width, height, cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < picture.size(); i++)
-        CHECK(result[i] == static_cast<unsigned char>(picture[i] + 10));
+    for (size_t i = 0; i < picture.size(); i++) CHECK(result[i] == static_cast<unsigned char>(picture[i] + 10));
     CUDA(cudaFree(device));
 }
 
@@ -191,8 +178,7 @@ template <class T> struct managed_allocator {
     using value_type = T;
     managed_allocator() = default;
     template <class U> managed_allocator(const managed_allocator<U> &) {}
-    T *allocate(size_t count)
-    {
+    T *allocate(size_t count) {
         T *pointer;
         CUDA(cudaMallocManaged(&pointer, count * sizeof(T)));
         return pointer;
@@ -202,8 +188,7 @@ template <class T> struct managed_allocator {
     template <class U> bool operator!=(const managed_allocator<U> &) const { return false; }
 };
 
-static void managed()
-{
+static void managed() {
     std::vector<int, managed_allocator<int>> values(1000);
     std::iota(values.begin(), values.end(), 0);
     cudaStream_t stream;
@@ -213,29 +198,24 @@ static void managed()
     void *arguments[] = {&pointer, &by};
     CUDA(cudaLaunchKernel(kernel("increment"), 99, 10, arguments, 0, stream));
     CUDA(cudaStreamSynchronize(stream));
-    for (int i = 0; i < 1000; i++)
-        CHECK(values[i] == (i < 10 ? i : i + 5));
+    for (int i = 0; i < 1000; i++) CHECK(values[i] == (i < 10 ? i : i + 5));
     CUDA(cudaStreamDestroy(stream));
 }
 
-static void mapped()
-{
+static void mapped() {
     int *host, *device, by = 7;
     CUDA(cudaSetDeviceFlags(cudaDeviceMapHost));
     CUDA(cudaHostAlloc(&host, 64 * sizeof(int), cudaHostAllocMapped | cudaHostAllocWriteCombined));
-    for (int i = 0; i < 64; i++)
-        host[i] = i;
+    for (int i = 0; i < 64; i++) host[i] = i;
     CUDA(cudaHostGetDevicePointer(&device, host, 0));
     void *arguments[] = {&device, &by};
     CUDA(cudaLaunchKernel(kernel("increment"), 1, 64, arguments));
     CUDA(cudaDeviceSynchronize());
-    for (int i = 0; i < 64; i++)
-        CHECK(host[i] == i + 7);
+    for (int i = 0; i < 64; i++) CHECK(host[i] == i + 7);
     CUDA(cudaFreeHost(host));
 }
 
-static void bandwidth()
-{
+static void bandwidth() {
     cudaDeviceProp properties;
     CUDA(cudaGetDeviceProperties(&properties, 0));
     CHECK(properties.computeMode != cudaComputeModeProhibited);
@@ -247,8 +227,7 @@ static void bandwidth()
     CUDA(cudaEventCreateWithFlags(&start, cudaEventBlockingSync));
     CUDA(cudaEventCreate(&stop, cudaEventBlockingSync));
     CUDA(cudaEventRecord(start));
-    for (int i = 0; i < 10; i++)
-        CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice));
+    for (int i = 0; i < 10; i++) CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice));
     CUDA(cudaEventRecord(stop));
     CUDA(cudaEventSynchronize(stop));
     float ms = 0;
@@ -260,8 +239,7 @@ static void bandwidth()
     CUDA(cudaFreeHost(host));
 }
 
-int main()
-{
+int main() {
     int count = 0;
     CUDA(cudaGetDeviceCount(&count));
     CUDA(cudaSetDevice(count - 1));

@@ -1,36 +1,37 @@
-/* A pipeline of two streams with CUDA's runtime API on Metal: while one stream computes on its part of the data, the other
- * one copies its part to the device or back. Only the kernel is Metal's. */
+/* A pipeline of two streams with CUDA's runtime API on Metal: while one stream computes on its part of the data, the
+ * other one copies its part to the device or back. Only the kernel is Metal's. */
 #include <cuda_runtime.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { COUNT = 1 << 16, PART = 1 << 12, STREAMS = 2, THREADS = 256 };
+enum {
+    COUNT = 1 << 16,
+    PART = 1 << 12,
+    STREAMS = 2,
+    THREADS = 256
+};
 
-static const char source[] =
-    "#include <metal_stdlib>\n"
-    "using namespace metal;\n"
-    "kernel void saxpy(device const float *x [[buffer(0)]], device float *y [[buffer(1)]],\n"
-    "                  constant float &a [[buffer(2)]], constant uint &count [[buffer(3)]],\n"
-    "                  uint i [[thread_position_in_grid]])\n"
-    "{\n"
-    "    if (i < count)\n"
-    "        y[i] += a * x[i];\n"
-    "}\n";
+static const char source[] = "#include <metal_stdlib>\n"
+                             "using namespace metal;\n"
+                             "kernel void saxpy(device const float *x [[buffer(0)]], device float *y [[buffer(1)]],\n"
+                             "                  constant float &a [[buffer(2)]], constant uint &count [[buffer(3)]],\n"
+                             "                  uint i [[thread_position_in_grid]])\n"
+                             "{\n"
+                             "    if (i < count)\n"
+                             "        y[i] += a * x[i];\n"
+                             "}\n";
 
 /* Ends the program where a call made an error. */
-static void check(cudaError_t error, const char *what)
-{
-    if (error == cudaSuccess)
-        return;
+static void check(cudaError_t error, const char *what) {
+    if (error == cudaSuccess) return;
     const char *message = cudaMetalGetLastErrorMessage();
     fprintf(stderr, "%s: %s%s%s\n", what, cudaGetErrorString(error), message ? ": " : "", message ? message : "");
     exit(EXIT_FAILURE);
 }
 #define CHECK(call) check(call, #call)
 
-int main(void)
-{
+int main(void) {
     cudaMetalModule_t module;
     cudaMetalFunction_t saxpy;
     CHECK(cudaMetalRegisterSource(&module, source));

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNT = 1000 };
+enum {
+    COUNT = 1000
+};
 
 static const char source[] =
     "#include <metal_stdlib>\n"
@@ -17,18 +19,15 @@ static const char source[] =
     "}\n";
 
 /* Ends the program where a call made an error. */
-static void check(mtb_error *error)
-{
-    if (!error)
-        return;
+static void check(mtb_error *error) {
+    if (!error) return;
     fprintf(stderr, "%s: %s: %s\n", mtb_error_function(error), mtb_status_name(mtb_error_status(error)),
             mtb_error_message(error));
     mtb_error_release(error);
     exit(EXIT_FAILURE);
 }
 
-int main(void)
-{
+int main(void) {
     mtb_error *error = NULL;
     mtb_device *device = mtb_device_create_default(&error);
     check(error);
@@ -56,8 +55,7 @@ int main(void)
     /* One command buffer with one dispatch. */
     mtb_queue *queue = mtb_queue_create(device, 0, &error);
     check(error);
-    mtb_command_buffer *command_buffer =
-        mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error);
+    mtb_command_buffer *command_buffer = mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error);
     check(error);
     mtb_compute_encoder *encoder = mtb_compute_encoder_create(command_buffer, MTB_DISPATCH_SERIAL, &error);
     check(error);
@@ -84,14 +82,12 @@ int main(void)
     mtb_device_get_info(device, &info);
     printf("%s: %g + %g = %g\n", info.name, a[COUNT - 1], b[COUNT - 1], sum[COUNT - 1]);
     int wrong = 0;
-    for (int i = 0; i < COUNT; i++)
-        wrong += sum[i] != a[i] + b[i];
+    for (int i = 0; i < COUNT; i++) wrong += sum[i] != a[i] + b[i];
 
     mtb_compute_encoder_release(encoder);
     mtb_command_buffer_release(command_buffer);
     mtb_queue_release(queue);
-    for (int i = 0; i < 3; i++)
-        mtb_buffer_release(buffers[i]);
+    for (int i = 0; i < 3; i++) mtb_buffer_release(buffers[i]);
     mtb_pipeline_release(pipeline);
     mtb_function_release(function);
     mtb_library_release(library);

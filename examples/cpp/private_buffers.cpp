@@ -11,8 +11,7 @@ using metal_bridge::MetalMemoryUtils;
 using metal_bridge::Pending;
 using metal_bridge::Stream;
 
-static int run()
-{
+static int run() {
     Device device = Device::Default();
     const std::vector<float> weights = {1.5f, 2.5f, 3.5f, 4.5f};
     const size_t bytes = weights.size() * sizeof(float);
@@ -42,8 +41,7 @@ static int run()
     return back == std::vector<float>{3.5f, 4.5f, 0, 0} && last == std::vector<float>{3.5f, 0, 0, 0} ? 0 : 1;
 }
 
-int main()
-{
+int main() {
     try {
         return run();
     } catch (const Error &error) {

@@ -1,5 +1,5 @@
-// A kernel on memory that the GPU has alone, with metal_bridge.hpp: numbers go up, are worked on and come back, in the order
-// of a stream; the program waits once, at the end.
+// A kernel on memory that the GPU has alone, with metal_bridge.hpp: numbers go up, are worked on and come back, in the
+// order of a stream; the program waits once, at the end.
 #include "metal_bridge.hpp"
 
 #include <cstdio>
@@ -17,15 +17,13 @@ kernel void scaled_add(device const float *x [[buffer(0)]], device float *y [[bu
 }
 )";
 
-static int run()
-{
+static int run() {
     Device device = Device::Default();
     const Kernel kernel = Kernel::Create(Library::FromSource(device, source), "scaled_add");
 
     constexpr size_t Count = 10000;
     std::vector<float> x(Count), y(Count, 1), results(Count);
-    for (size_t i = 0; i < Count; i++)
-        x[i] = float(i);
+    for (size_t i = 0; i < Count; i++) x[i] = float(i);
 
     // Scratch memory, which the next round would find again; and weights that stay where the GPU has them at hand.
     Arena arena = Arena::Create(device, false);
@@ -54,18 +52,15 @@ static int run()
     Pending download = stream.CopyToHost(sums, 0, results.data(), sums.Size());
 
     download.Wait();
-    if (resident)
-        stream.RemoveResidencySet(resident);
+    if (resident) stream.RemoveResidencySet(resident);
     size_t wrong = 0;
-    for (size_t i = 0; i < Count; i++)
-        wrong += results[i] != 1 + 2.5f * x[i];
+    for (size_t i = 0; i < Count; i++) wrong += results[i] != 1 + 2.5f * x[i];
     std::printf("%s: 1 + 2.5 * %g = %g\n%s", device.Name(), double(x.back()), double(results.back()),
                 device.Statistics().c_str());
     return wrong ? 1 : 0;
 }
 
-int main()
-{
+int main() {
     try {
         return run();
     } catch (const Error &error) {

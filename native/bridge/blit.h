@@ -15,7 +15,6 @@ typedef struct mtbi_blit {
 } mtbi_blit;
 
 /* Encodes blits whose ranges have been checked, in one guard: with one each, that would cost more than the rest. */
-mtb_status mtbi_blit_encoder_encode(mtb_blit_encoder *encoder, const mtbi_blit *blits, size_t count,
-                                    mtb_error **error);
+mtb_status mtbi_blit_encoder_encode(mtb_blit_encoder *encoder, const mtbi_blit *blits, size_t count, mtb_error **error);
 
 #endif

@@ -12,16 +12,13 @@ struct mtb_blit_encoder {
 /* macOS copies and fills whole words. */
 static const size_t blit_unit = 4;
 
-mtb_blit_encoder *mtb_blit_encoder_create(mtb_command_buffer *command_buffer, mtb_error **error)
-{
+mtb_blit_encoder *mtb_blit_encoder_create(mtb_command_buffer *command_buffer, mtb_error **error) {
     mtb_blit_encoder *encoder = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
-    if (GIVEN(command_buffer) || mtbi_command_buffer_check_open(command_buffer, error, __func__))
-        return NULL;
+    if (GIVEN(command_buffer) || mtbi_command_buffer_check_open(command_buffer, error, __func__)) return NULL;
     encoder = mtbi_handle_create(MTB_HANDLE_BLIT_ENCODER, sizeof *encoder, error, __func__);
-    if (!encoder)
-        return NULL;
+    if (!encoder) return NULL;
     if (mtbi_encoder_begin(&encoder->base, command_buffer, [command_buffer->metal blitCommandEncoder], error,
                            __func__)) {
         mtb_blit_encoder_release(encoder);
@@ -31,15 +28,13 @@ mtb_blit_encoder *mtb_blit_encoder_create(mtb_command_buffer *command_buffer, mt
     MTBI_LEAVE((mtb_blit_encoder_release(encoder), mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
 
-void mtbi_blit_encoder_destroy(mtb_blit_encoder *encoder)
-{
+void mtbi_blit_encoder_destroy(mtb_blit_encoder *encoder) {
     MTBI_ENTER
     mtbi_encoder_destroy(&encoder->base);
     MTBI_LEAVE()
 }
 
-mtb_status mtb_blit_encoder_set_label(mtb_blit_encoder *encoder, const char *label, mtb_error **error)
-{
+mtb_status mtb_blit_encoder_set_label(mtb_blit_encoder *encoder, const char *label, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
@@ -48,45 +43,37 @@ mtb_status mtb_blit_encoder_set_label(mtb_blit_encoder *encoder, const char *lab
 }
 
 /* The buffers live until the command buffer has completed where they come from a pool; others are Metal's affair. */
-static mtb_status encode(mtb_blit_encoder *encoder, const mtbi_blit *blit, mtb_error **error, const char *function)
-{
+static mtb_status encode(mtb_blit_encoder *encoder, const mtbi_blit *blit, mtb_error **error, const char *function) {
     id<MTLBlitCommandEncoder> metal = (id<MTLBlitCommandEncoder>)encoder->base.metal;
     REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, blit->destination, error, function));
     if (!blit->source) {
-        [metal fillBuffer:blit->destination->metal
-                    range:NSMakeRange(blit->destination_offset, blit->size)
+        [metal fillBuffer:blit->destination->metal range:NSMakeRange(blit->destination_offset, blit->size)
                     value:blit->value];
         return MTB_OK;
     }
     REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, blit->source, error, function));
-    [metal copyFromBuffer:blit->source->metal
-             sourceOffset:blit->source_offset
-                 toBuffer:blit->destination->metal
+    [metal copyFromBuffer:blit->source->metal sourceOffset:blit->source_offset toBuffer:blit->destination->metal
         destinationOffset:blit->destination_offset
                      size:blit->size];
     return MTB_OK;
 }
 
 mtb_status mtbi_blit_encoder_encode(mtb_blit_encoder *encoder, const mtbi_blit *blits, size_t count,
-                                    mtb_error **error)
-{
+                                    mtb_error **error) {
     MTBI_ENTER
-    for (size_t i = 0; i < count; i++)
-        REQUIRE(encode(encoder, &blits[i], error, __func__));
+    for (size_t i = 0; i < count; i++) REQUIRE(encode(encoder, &blits[i], error, __func__));
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
 static mtb_status check_buffer(const mtb_blit_encoder *encoder, const mtb_buffer *buffer, const char *what,
-                               mtb_error **error, const char *function)
-{
+                               mtb_error **error, const char *function) {
     REQUIRE(mtbi_check_given(buffer, what, error, function));
     return mtbi_check_device(encoder->base.command_buffer->queue->device, buffer->device, what, error, function);
 }
 
 mtb_status mtb_blit_encoder_copy(mtb_blit_encoder *encoder, mtb_buffer *source, size_t source_offset,
-                                 mtb_buffer *destination, size_t destination_offset, size_t size, mtb_error **error)
-{
+                                 mtb_buffer *destination, size_t destination_offset, size_t size, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
@@ -97,8 +84,8 @@ mtb_status mtb_blit_encoder_copy(mtb_blit_encoder *encoder, mtb_buffer *source, 
     REQUIRE(mtbi_check_multiple(source_offset, blit_unit, "source offset", error, __func__));
     REQUIRE(mtbi_check_multiple(destination_offset, blit_unit, "destination offset", error, __func__));
     REQUIRE(mtbi_check_multiple(size, blit_unit, "size", error, __func__));
-    size_t distance = source_offset < destination_offset ? destination_offset - source_offset
-                                                         : source_offset - destination_offset;
+    size_t distance =
+        source_offset < destination_offset ? destination_offset - source_offset : source_offset - destination_offset;
     if (source->metal == destination->metal && distance < size)
         return FAIL(error, MTB_INVALID_ARGUMENT, "the ranges at offsets %zu and %zu of one buffer overlap (%zu bytes)",
                     source_offset, destination_offset, size);
@@ -108,8 +95,7 @@ mtb_status mtb_blit_encoder_copy(mtb_blit_encoder *encoder, mtb_buffer *source, 
 }
 
 mtb_status mtb_blit_encoder_fill(mtb_blit_encoder *encoder, mtb_buffer *buffer, size_t offset, size_t length,
-                                 uint8_t value, mtb_error **error)
-{
+                                 uint8_t value, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
@@ -121,8 +107,7 @@ mtb_status mtb_blit_encoder_fill(mtb_blit_encoder *encoder, mtb_buffer *buffer, 
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_status mtb_blit_encoder_synchronize(mtb_blit_encoder *encoder, mtb_buffer *buffer, mtb_error **error)
-{
+mtb_status mtb_blit_encoder_synchronize(mtb_blit_encoder *encoder, mtb_buffer *buffer, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
@@ -136,24 +121,21 @@ mtb_status mtb_blit_encoder_synchronize(mtb_blit_encoder *encoder, mtb_buffer *b
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_status mtb_blit_encoder_push_debug_group(mtb_blit_encoder *encoder, const char *name, mtb_error **error)
-{
+mtb_status mtb_blit_encoder_push_debug_group(mtb_blit_encoder *encoder, const char *name, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     return mtbi_encoder_push_debug_group(ENCODER_BASE(encoder), name, error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_status mtb_blit_encoder_pop_debug_group(mtb_blit_encoder *encoder, mtb_error **error)
-{
+mtb_status mtb_blit_encoder_pop_debug_group(mtb_blit_encoder *encoder, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     return mtbi_encoder_pop_debug_group(ENCODER_BASE(encoder), error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_status mtb_blit_encoder_end(mtb_blit_encoder *encoder, mtb_error **error)
-{
+mtb_status mtb_blit_encoder_end(mtb_blit_encoder *encoder, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));

@@ -5,8 +5,8 @@
 #include "errors.h"
 #include "handles.h"
 
-/* `what` is a handle or a pointer that must not be NULL. What every call on a handle begins with, so that it also refuses
- * calls in a child of fork(). */
+/* `what` is a handle or a pointer that must not be NULL. What every call on a handle begins with, so that it also
+ * refuses calls in a child of fork(). */
 mtb_status mtbi_check_given(const void *pointer, const char *what, mtb_error **error, const char *function);
 /* offset .. offset + length, not empty, is inside `limit` bytes. */
 mtb_status mtbi_check_range(size_t offset, size_t length, size_t limit, const char *what, mtb_error **error,
@@ -17,10 +17,8 @@ mtb_status mtbi_fail_device(const mtb_device *expected, const mtb_device *device
                             const char *function);
 /* Both are the same GPU, if not the same handle. Inline: it is on the path of every binding. */
 static inline mtb_status mtbi_check_device(const mtb_device *expected, const mtb_device *device, const char *what,
-                                           mtb_error **error, const char *function)
-{
-    if (expected == device || expected->info.registry_id == device->info.registry_id)
-        return MTB_OK;
+                                           mtb_error **error, const char *function) {
+    if (expected == device || expected->info.registry_id == device->info.registry_id) return MTB_OK;
     return mtbi_fail_device(expected, device, what, error, function);
 }
 
@@ -28,11 +26,10 @@ static inline mtb_status mtbi_check_device(const mtb_device *expected, const mtb
 #define GIVEN(argument) mtbi_check_given(argument, #argument, error, __func__)
 
 /* In a function that returns a status: returns what the check found, unless that is MTB_OK. */
-#define REQUIRE(check)                                                                                                 \
-    do {                                                                                                               \
-        mtb_status required_ = (check);                                                                                \
-        if (required_ != MTB_OK)                                                                                       \
-            return required_;                                                                                          \
+#define REQUIRE(check)                             \
+    do {                                           \
+        mtb_status required_ = (check);            \
+        if (required_ != MTB_OK) return required_; \
     } while (0)
 
 #endif

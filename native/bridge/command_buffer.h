@@ -18,7 +18,8 @@ struct mtb_command_buffer {
     MTBI_OBJECT(MTLCommandBuffer) metal;
     mtbi_room_kind room;
     bool is_enqueued;
-    /* The encoder that is open; NULL between encoders. Not retained: it ends at the latest when the command buffer goes. */
+    /* The encoder that is open; NULL between encoders. Not retained: it ends at the latest when the command buffer
+     * goes. */
     struct mtbi_encoder *encoder;
     /* Metal raised an exception at something that the caller had been told was encoded. */
     bool is_spoiled;

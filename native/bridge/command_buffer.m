@@ -9,8 +9,7 @@
 #import "text.h"
 
 mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_room_kind room, mtb_references references,
-                                             mtb_error **error, const char *function)
-{
+                                             mtb_error **error, const char *function) {
     mtb_command_buffer *command_buffer =
         mtbi_handle_create(MTB_HANDLE_COMMAND_BUFFER, sizeof *command_buffer, error, function);
     if (!command_buffer) {
@@ -40,35 +39,29 @@ mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_room_kind ro
 }
 
 mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references references, uint64_t timeout_ns,
-                                              mtb_error **error)
-{
+                                              mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
-    if (GIVEN(queue))
-        return NULL;
+    if (GIVEN(queue)) return NULL;
     if (references != MTB_REFERENCES_RETAINED && references != MTB_REFERENCES_UNRETAINED) {
         FAIL(error, MTB_INVALID_ARGUMENT, "there are no references of kind %u", (unsigned)references);
         return NULL;
     }
-    if (mtbi_queue_take_room(queue, MTBI_ROOM_CALLERS, 1, timeout_ns, error, __func__))
-        return NULL;
+    if (mtbi_queue_take_room(queue, MTBI_ROOM_CALLERS, 1, timeout_ns, error, __func__)) return NULL;
     return mtbi_command_buffer_make(queue, MTBI_ROOM_CALLERS, references, error, __func__);
     MTBI_LEAVE((mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
 
-/* An encoder that nobody has ended records what can no longer be committed. Should nobody release it either, it must not
- * keep the queue's room and the buffers. */
-static void end_open_encoder(mtb_command_buffer *command_buffer)
-{
+/* An encoder that nobody has ended records what can no longer be committed. Should nobody release it either, it must
+ * not keep the queue's room and the buffers. */
+static void end_open_encoder(mtb_command_buffer *command_buffer) {
     MTBI_ENTER
-    if (command_buffer->encoder)
-        mtbi_encoder_abandon(command_buffer->encoder);
+    if (command_buffer->encoder) mtbi_encoder_abandon(command_buffer->encoder);
     MTBI_LEAVE()
 }
 
 /* One that was committed holds a reference to itself until it has completed, so here it either has or never will. */
-void mtbi_command_buffer_destroy(mtb_command_buffer *command_buffer)
-{
+void mtbi_command_buffer_destroy(mtb_command_buffer *command_buffer) {
     MTBI_ENTER
     end_open_encoder(command_buffer);
     mtbi_command_buffer_forget(command_buffer);
@@ -82,8 +75,7 @@ void mtbi_command_buffer_destroy(mtb_command_buffer *command_buffer)
     MTBI_LEAVE()
 }
 
-mtb_status mtb_command_buffer_set_label(mtb_command_buffer *command_buffer, const char *label, mtb_error **error)
-{
+mtb_status mtb_command_buffer_set_label(mtb_command_buffer *command_buffer, const char *label, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(command_buffer));
@@ -91,22 +83,19 @@ mtb_status mtb_command_buffer_set_label(mtb_command_buffer *command_buffer, cons
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-char *mtb_command_buffer_copy_label(const mtb_command_buffer *command_buffer)
-{
+char *mtb_command_buffer_copy_label(const mtb_command_buffer *command_buffer) {
     MTBI_ENTER
     return command_buffer ? mtbi_copy_label(command_buffer->metal) : NULL;
     MTBI_LEAVE(NULL)
 }
 
-mtb_status mtb_command_buffer_enqueue(mtb_command_buffer *command_buffer, mtb_error **error)
-{
+mtb_status mtb_command_buffer_enqueue(mtb_command_buffer *command_buffer, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(command_buffer));
     if (atomic_load(&command_buffer->is_committed))
         return FAIL(error, MTB_INVALID_STATE, "the command buffer has been committed");
-    if (command_buffer->is_enqueued)
-        return FAIL(error, MTB_INVALID_STATE, "the command buffer has been enqueued");
+    if (command_buffer->is_enqueued) return FAIL(error, MTB_INVALID_STATE, "the command buffer has been enqueued");
     mtbi_queue_enqueue(command_buffer);
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
@@ -114,8 +103,7 @@ mtb_status mtb_command_buffer_enqueue(mtb_command_buffer *command_buffer, mtb_er
 
 mtb_status mtb_command_buffer_add_completed_callback(mtb_command_buffer *command_buffer,
                                                      mtb_completion_callback callback, void *context,
-                                                     mtb_context_destructor destructor, mtb_error **error)
-{
+                                                     mtb_context_destructor destructor, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(command_buffer));
@@ -127,8 +115,7 @@ mtb_status mtb_command_buffer_add_completed_callback(mtb_command_buffer *command
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-static mtb_times times(id<MTLCommandBuffer> metal)
-{
+static mtb_times times(id<MTLCommandBuffer> metal) {
     return (mtb_times){
         .gpu_start = [metal GPUStartTime],
         .gpu_end = [metal GPUEndTime],
@@ -138,35 +125,31 @@ static mtb_times times(id<MTLCommandBuffer> metal)
 }
 
 /* MTB_OK, or the error that the command buffer, or an earlier part of its transfer, has completed with. */
-static mtb_status outcome(const mtb_command_buffer *command_buffer, mtb_error **error, const char *function)
-{
-    if (command_buffer->earlier)
-        REQUIRE(outcome(command_buffer->earlier, error, function));
+static mtb_status outcome(const mtb_command_buffer *command_buffer, mtb_error **error, const char *function) {
+    if (command_buffer->earlier) REQUIRE(outcome(command_buffer->earlier, error, function));
     if ([command_buffer->metal status] != MTLCommandBufferStatusError) {
-        if (!atomic_load(&command_buffer->steps.is_abandoned))
-            return MTB_OK;
-        return mtbi_fail(error, function, MTB_DEADLOCK,
-                         "the command buffer waited for an event that nobody could signal any more, since its last handle was "
-                         "gone; its work ran without that signal");
+        if (!atomic_load(&command_buffer->steps.is_abandoned)) return MTB_OK;
+        return mtbi_fail(
+            error, function, MTB_DEADLOCK,
+            "the command buffer waited for an event that nobody could signal any more, since its last handle was "
+            "gone; its work ran without that signal");
     }
     return mtbi_fail_with_nserror(error, function, MTB_COMMAND_BUFFER_FAILED, [command_buffer->metal error],
                                   "the command buffer failed, and Metal does not say why");
 }
 
-static mtb_command_buffer_status status(const mtb_command_buffer *command_buffer)
-{
+static mtb_command_buffer_status status(const mtb_command_buffer *command_buffer) {
     mtb_command_buffer_status own = (mtb_command_buffer_status)[command_buffer->metal status];
-    if (own == MTB_COMMAND_BUFFER_COMPLETED
-        && (atomic_load(&command_buffer->steps.is_abandoned)
-            || (command_buffer->earlier && status(command_buffer->earlier) == MTB_COMMAND_BUFFER_ERROR)))
+    if (own == MTB_COMMAND_BUFFER_COMPLETED &&
+        (atomic_load(&command_buffer->steps.is_abandoned) ||
+         (command_buffer->earlier && status(command_buffer->earlier) == MTB_COMMAND_BUFFER_ERROR)))
         return MTB_COMMAND_BUFFER_ERROR;
     if (own < MTB_COMMAND_BUFFER_COMMITTED && atomic_load(&command_buffer->is_committed))
         return MTB_COMMAND_BUFFER_COMMITTED;
     return own;
 }
 
-static void run_callbacks(const mtb_command_buffer *command_buffer)
-{
+static void run_callbacks(const mtb_command_buffer *command_buffer) {
     MTBI_ENTER
     mtb_error *problem = NULL;
     outcome(command_buffer, &problem, "mtb_command_buffer_commit");
@@ -181,18 +164,16 @@ static void run_callbacks(const mtb_command_buffer *command_buffer)
     MTBI_LEAVE()
 }
 
-/* Owns a reference to the command buffer. The queue has its room back before the callbacks, so that one of them may make
- * the next command buffer. */
-static void complete(mtb_command_buffer *command_buffer)
-{
+/* Owns a reference to the command buffer. The queue has its room back before the callbacks, so that one of them may
+ * make the next command buffer. */
+static void complete(mtb_command_buffer *command_buffer) {
     MTBI_ENTER
     mtbi_command_buffer_leave_queue(command_buffer);
     if ([command_buffer->metal status] == MTLCommandBufferStatusError)
         mtbi_steps_rescue(&command_buffer->steps);
     else
         mtbi_steps_complete(&command_buffer->steps);
-    if (command_buffer->callbacks)
-        run_callbacks(command_buffer);
+    if (command_buffer->callbacks) run_callbacks(command_buffer);
     mtbi_command_buffer_forget(command_buffer);
     mtbi_command_buffer_announce(command_buffer);
     mtb_command_buffer_release(command_buffer);
@@ -200,16 +181,14 @@ static void complete(mtb_command_buffer *command_buffer)
 }
 
 /* Metal's completion handler. */
-static void handle_completion(mtb_command_buffer *command_buffer)
-{
+static void handle_completion(mtb_command_buffer *command_buffer) {
     mtbi_callback_scope scope;
     mtbi_callback_scope_enter(&scope, command_buffer->queue);
     complete(command_buffer);
     mtbi_callback_scope_leave(&scope);
 }
 
-mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_error **error)
-{
+mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(command_buffer));
@@ -218,8 +197,7 @@ mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_err
 }
 
 mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64_t *number, mtb_error **error,
-                                      const char *function)
-{
+                                      const char *function) {
     MTBI_ENTER
     REQUIRE(mtbi_command_buffer_check_open(command_buffer, error, function));
     if (command_buffer->is_spoiled)
@@ -241,31 +219,27 @@ mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64
 }
 
 static mtb_status check_wait(mtb_command_buffer *command_buffer, uint64_t timeout_ns, mtb_error **error,
-                             const char *function)
-{
+                             const char *function) {
     REQUIRE(mtbi_check_given(command_buffer, "command_buffer", error, function));
     if (!atomic_load(&command_buffer->is_committed))
         return mtbi_fail(error, function, MTB_INVALID_STATE, "the command buffer has not been committed");
-    if (timeout_ns == 0 || !mtb_queue_is_in_callback(command_buffer->queue)
-        || mtbi_command_buffer_await(command_buffer, 0))
+    if (timeout_ns == 0 || !mtb_queue_is_in_callback(command_buffer->queue) ||
+        mtbi_command_buffer_await(command_buffer, 0))
         return MTB_OK;
     return mtbi_check_may_wait(command_buffer->queue, "the command buffer", error, function);
 }
 
-mtb_status mtb_command_buffer_wait(mtb_command_buffer *command_buffer, mtb_error **error)
-{
+mtb_status mtb_command_buffer_wait(mtb_command_buffer *command_buffer, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(check_wait(command_buffer, MTB_FOREVER, error, __func__));
-    if (atomic_load(&command_buffer->is_with_metal))
-        [command_buffer->metal waitUntilCompleted];
+    if (atomic_load(&command_buffer->is_with_metal)) [command_buffer->metal waitUntilCompleted];
     mtbi_command_buffer_await(command_buffer, MTB_FOREVER);
     return outcome(command_buffer, error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_status mtb_command_buffer_wait_timeout(mtb_command_buffer *command_buffer, uint64_t timeout_ns, mtb_error **error)
-{
+mtb_status mtb_command_buffer_wait_timeout(mtb_command_buffer *command_buffer, uint64_t timeout_ns, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(check_wait(command_buffer, timeout_ns, error, __func__));
@@ -275,35 +249,29 @@ mtb_status mtb_command_buffer_wait_timeout(mtb_command_buffer *command_buffer, u
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_command_buffer_status mtb_command_buffer_get_status(const mtb_command_buffer *command_buffer)
-{
+mtb_command_buffer_status mtb_command_buffer_get_status(const mtb_command_buffer *command_buffer) {
     MTBI_ENTER
     return command_buffer ? status(command_buffer) : MTB_COMMAND_BUFFER_NOT_ENQUEUED;
     MTBI_LEAVE(MTB_COMMAND_BUFFER_NOT_ENQUEUED)
 }
 
-mtb_error *mtb_command_buffer_copy_error(const mtb_command_buffer *command_buffer)
-{
+mtb_error *mtb_command_buffer_copy_error(const mtb_command_buffer *command_buffer) {
     MTBI_ENTER
     mtb_error *error = NULL;
-    if (command_buffer)
-        outcome(command_buffer, &error, __func__);
+    if (command_buffer) outcome(command_buffer, &error, __func__);
     return error;
     MTBI_LEAVE(NULL)
 }
 
-mtb_times mtb_command_buffer_get_times(const mtb_command_buffer *command_buffer)
-{
+mtb_times mtb_command_buffer_get_times(const mtb_command_buffer *command_buffer) {
     MTBI_ENTER
-    if (!command_buffer || [command_buffer->metal status] < MTLCommandBufferStatusCompleted)
-        return (mtb_times){0};
+    if (!command_buffer || [command_buffer->metal status] < MTLCommandBufferStatusCompleted) return (mtb_times){0};
     return times(command_buffer->metal);
     MTBI_LEAVE((mtb_times){0})
 }
 
 mtb_status mtb_command_buffer_encode_signal(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,
-                                            mtb_error **error)
-{
+                                            mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(command_buffer));
@@ -316,8 +284,7 @@ mtb_status mtb_command_buffer_encode_signal(mtb_command_buffer *command_buffer, 
 }
 
 mtb_status mtb_command_buffer_encode_wait(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,
-                                          mtb_error **error)
-{
+                                          mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(command_buffer));

@@ -7,21 +7,18 @@
 #include <stdlib.h>
 
 mtb_compute_encoder *mtb_compute_encoder_create(mtb_command_buffer *command_buffer, mtb_dispatch_type dispatch_type,
-                                                mtb_error **error)
-{
+                                                mtb_error **error) {
     mtb_compute_encoder *encoder = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
-    if (GIVEN(command_buffer) || mtbi_command_buffer_check_open(command_buffer, error, __func__))
-        return NULL;
+    if (GIVEN(command_buffer) || mtbi_command_buffer_check_open(command_buffer, error, __func__)) return NULL;
     if (dispatch_type != MTB_DISPATCH_SERIAL && dispatch_type != MTB_DISPATCH_CONCURRENT) {
         FAIL(error, MTB_INVALID_ARGUMENT, "there is no dispatch type %u", (unsigned)dispatch_type);
         return NULL;
     }
     static _Atomic uint64_t last_serial;
     encoder = mtbi_handle_create(MTB_HANDLE_COMPUTE_ENCODER, sizeof *encoder, error, __func__);
-    if (!encoder)
-        return NULL;
+    if (!encoder) return NULL;
     encoder->serial = atomic_fetch_add(&last_serial, 1) + 1;
     id<MTLCommandEncoder> metal =
         [command_buffer->metal computeCommandEncoderWithDispatchType:(MTLDispatchType)dispatch_type];
@@ -33,14 +30,10 @@ mtb_compute_encoder *mtb_compute_encoder_create(mtb_command_buffer *command_buff
     MTBI_LEAVE((mtb_compute_encoder_release(encoder), mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
 
-static MTLSize metal_size(const uint32_t *extents)
-{
-    return MTLSizeMake(extents[0], extents[1], extents[2]);
-}
+static MTLSize metal_size(const uint32_t *extents) { return MTLSizeMake(extents[0], extents[1], extents[2]); }
 
 /* Buffers at indices that follow each other are one message. Returns how many commands that was. */
-static size_t send_buffers(id<MTLComputeCommandEncoder> metal, const mtbi_command *first, size_t count)
-{
+static size_t send_buffers(id<MTLComputeCommandEncoder> metal, const mtbi_command *first, size_t count) {
     id<MTLBuffer> buffers[MTB_MAX_BINDINGS];
     NSUInteger offsets[MTB_MAX_BINDINGS];
     size_t run = 0;
@@ -56,23 +49,15 @@ static size_t send_buffers(id<MTLComputeCommandEncoder> metal, const mtbi_comman
     return run;
 }
 
-static void send_command(id<MTLComputeCommandEncoder> metal, const mtbi_command *command, const uint8_t *bytes)
-{
+static void send_command(id<MTLComputeCommandEncoder> metal, const mtbi_command *command, const uint8_t *bytes) {
     switch ((mtbi_operation)command->operation) {
-    case MTBI_SET_PIPELINE:
-        [metal setComputePipelineState:(id<MTLComputePipelineState>)command->of.set.object];
-        break;
-    case MTBI_SET_BUFFER:
-        break; /* by send_buffers */
-    case MTBI_SET_OFFSET:
-        [metal setBufferOffset:command->of.set.value atIndex:command->index];
-        break;
+    case MTBI_SET_PIPELINE: [metal setComputePipelineState:(id<MTLComputePipelineState>)command->of.set.object]; break;
+    case MTBI_SET_BUFFER: break; /* by send_buffers */
+    case MTBI_SET_OFFSET: [metal setBufferOffset:command->of.set.value atIndex:command->index]; break;
     case MTBI_SET_BYTES:
         [metal setBytes:bytes + command->of.set.value length:command->length atIndex:command->index];
         break;
-    case MTBI_SET_THREADGROUP_MEMORY:
-        [metal setThreadgroupMemoryLength:command->length atIndex:command->index];
-        break;
+    case MTBI_SET_THREADGROUP_MEMORY: [metal setThreadgroupMemoryLength:command->length atIndex:command->index]; break;
     case MTBI_DISPATCH_THREADS:
         [metal dispatchThreads:metal_size(command->of.dispatch.grid)
             threadsPerThreadgroup:metal_size(command->of.dispatch.group)];
@@ -81,20 +66,16 @@ static void send_command(id<MTLComputeCommandEncoder> metal, const mtbi_command 
         [metal dispatchThreadgroups:metal_size(command->of.dispatch.grid)
               threadsPerThreadgroup:metal_size(command->of.dispatch.group)];
         break;
-    case MTBI_MEMORY_BARRIER:
-        [metal memoryBarrierWithScope:MTLBarrierScopeBuffers];
-        break;
+    case MTBI_MEMORY_BARRIER: [metal memoryBarrierWithScope:MTLBarrierScopeBuffers]; break;
     }
 }
 
-/* Should Metal raise an exception, the rest of the batch is lost, although the caller has been told that it was encoded:
- * so the command buffer can no longer be committed. */
-mtb_status mtbi_compute_encoder_flush(mtb_compute_encoder *encoder, mtb_error **error, const char *function)
-{
+/* Should Metal raise an exception, the rest of the batch is lost, although the caller has been told that it was
+ * encoded: so the command buffer can no longer be committed. */
+mtb_status mtbi_compute_encoder_flush(mtb_compute_encoder *encoder, mtb_error **error, const char *function) {
     mtbi_batch *batch = encoder->batch;
     MTBI_ENTER
-    if (!batch)
-        return MTB_OK;
+    if (!batch) return MTB_OK;
     id<MTLComputeCommandEncoder> metal = (id<MTLComputeCommandEncoder>)encoder->base.metal;
     size_t count = batch->count;
     batch->count = 0;
@@ -113,18 +94,15 @@ mtb_status mtbi_compute_encoder_flush(mtb_compute_encoder *encoder, mtb_error **
                 mtbi_fail_with_exception(error, function, exception)))
 }
 
-void mtbi_compute_encoder_destroy(mtb_compute_encoder *encoder)
-{
+void mtbi_compute_encoder_destroy(mtb_compute_encoder *encoder) {
     MTBI_ENTER
-    if (!encoder->base.has_ended)
-        mtbi_compute_encoder_flush(encoder, NULL, __func__);
+    if (!encoder->base.has_ended) mtbi_compute_encoder_flush(encoder, NULL, __func__);
     mtbi_compute_encoder_forget(encoder);
     mtbi_encoder_destroy(&encoder->base);
     MTBI_LEAVE()
 }
 
-mtb_status mtb_compute_encoder_set_label(mtb_compute_encoder *encoder, const char *label, mtb_error **error)
-{
+mtb_status mtb_compute_encoder_set_label(mtb_compute_encoder *encoder, const char *label, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
@@ -133,30 +111,24 @@ mtb_status mtb_compute_encoder_set_label(mtb_compute_encoder *encoder, const cha
 }
 
 static mtb_status check_buffer(const mtb_compute_encoder *encoder, const mtb_buffer *buffer, mtb_error **error,
-                               const char *function)
-{
+                               const char *function) {
     REQUIRE(mtbi_check_given(buffer, "buffer", error, function));
     return mtbi_check_device(encoder->base.command_buffer->queue->device, buffer->device, "buffer", error, function);
 }
 
 mtb_status mtb_compute_encoder_memory_barrier_buffers(mtb_compute_encoder *encoder, mtb_buffer *const *buffers,
-                                                      size_t count, mtb_error **error)
-{
+                                                      size_t count, mtb_error **error) {
     id<MTLResource> *resources = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     REQUIRE(GIVEN(buffers));
-    if (count == 0)
-        return FAIL(error, MTB_INVALID_ARGUMENT, "a barrier for no buffers");
-    for (size_t i = 0; i < count; i++)
-        REQUIRE(check_buffer(encoder, buffers[i], error, __func__));
+    if (count == 0) return FAIL(error, MTB_INVALID_ARGUMENT, "a barrier for no buffers");
+    for (size_t i = 0; i < count; i++) REQUIRE(check_buffer(encoder, buffers[i], error, __func__));
     REQUIRE(mtbi_compute_encoder_flush(encoder, error, __func__));
     resources = calloc(count, sizeof *resources);
-    if (!resources)
-        return FAIL(error, MTB_OUT_OF_MEMORY, "no memory for a barrier of %zu buffers", count);
-    for (size_t i = 0; i < count; i++)
-        resources[i] = buffers[i]->metal;
+    if (!resources) return FAIL(error, MTB_OUT_OF_MEMORY, "no memory for a barrier of %zu buffers", count);
+    for (size_t i = 0; i < count; i++) resources[i] = buffers[i]->metal;
     [(id<MTLComputeCommandEncoder>)encoder->base.metal memoryBarrierWithResources:resources count:count];
     free(resources);
     return MTB_OK;
@@ -164,8 +136,7 @@ mtb_status mtb_compute_encoder_memory_barrier_buffers(mtb_compute_encoder *encod
 }
 
 mtb_status mtb_compute_encoder_use_buffer(mtb_compute_encoder *encoder, mtb_buffer *buffer, mtb_usage usage,
-                                          mtb_error **error)
-{
+                                          mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
@@ -179,8 +150,7 @@ mtb_status mtb_compute_encoder_use_buffer(mtb_compute_encoder *encoder, mtb_buff
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_status mtb_compute_encoder_push_debug_group(mtb_compute_encoder *encoder, const char *name, mtb_error **error)
-{
+mtb_status mtb_compute_encoder_push_debug_group(mtb_compute_encoder *encoder, const char *name, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
@@ -189,8 +159,7 @@ mtb_status mtb_compute_encoder_push_debug_group(mtb_compute_encoder *encoder, co
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_status mtb_compute_encoder_pop_debug_group(mtb_compute_encoder *encoder, mtb_error **error)
-{
+mtb_status mtb_compute_encoder_pop_debug_group(mtb_compute_encoder *encoder, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
@@ -199,8 +168,7 @@ mtb_status mtb_compute_encoder_pop_debug_group(mtb_compute_encoder *encoder, mtb
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_status mtb_compute_encoder_end(mtb_compute_encoder *encoder, mtb_error **error)
-{
+mtb_status mtb_compute_encoder_end(mtb_compute_encoder *encoder, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));

@@ -9,16 +9,13 @@
 /* Threadgroup memory comes in units of this many bytes. */
 static const size_t threadgroup_memory_unit = 16;
 
-mtb_status mtbi_fail_encoder(const mtbi_encoder *encoder, mtb_error **error, const char *function)
-{
-    if (!encoder)
-        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "`encoder` is NULL");
+mtb_status mtbi_fail_encoder(const mtbi_encoder *encoder, mtb_error **error, const char *function) {
+    if (!encoder) return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "`encoder` is NULL");
     return mtbi_fail(error, function, MTB_INVALID_STATE, "the encoder has been ended");
 }
 
 static mtb_status check_index(const mtb_compute_encoder *encoder, size_t index, mtb_error **error,
-                              const char *function)
-{
+                              const char *function) {
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, function));
     if (index >= MTB_MAX_BINDINGS)
         return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "index %zu, where the last is %u", index,
@@ -26,19 +23,14 @@ static mtb_status check_index(const mtb_compute_encoder *encoder, size_t index, 
     return MTB_OK;
 }
 
-static uint32_t bit(size_t index)
-{
-    return UINT32_C(1) << index;
-}
+static uint32_t bit(size_t index) { return UINT32_C(1) << index; }
 
-/* Keeps a buffer or a pipeline alive until the encoder ends. A mark on the handle says that it is in the list already, so
- * that a buffer that is set a thousand times is retained once. Encoders of two threads that use one buffer by turns
+/* Keeps a buffer or a pipeline alive until the encoder ends. A mark on the handle says that it is in the list already,
+ * so that a buffer that is set a thousand times is retained once. Encoders of two threads that use one buffer by turns
  * overwrite each other's mark: then it is in a list twice, and as often released. */
 static mtb_status keep(mtb_compute_encoder *encoder, mtbi_handle *handle, _Atomic uint64_t *keeper, mtb_error **error,
-                       const char *function)
-{
-    if (atomic_load_explicit(keeper, memory_order_relaxed) == encoder->serial)
-        return MTB_OK;
+                       const char *function) {
+    if (atomic_load_explicit(keeper, memory_order_relaxed) == encoder->serial) return MTB_OK;
     if (handle->kind == MTB_HANDLE_BUFFER)
         REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, (mtb_buffer *)handle, error, function));
     if (encoder->kept_count == encoder->kept_capacity) {
@@ -58,40 +50,32 @@ static mtb_status keep(mtb_compute_encoder *encoder, mtbi_handle *handle, _Atomi
     return MTB_OK;
 }
 
-mtb_status mtb_compute_encoder_set_pipeline(mtb_compute_encoder *encoder, mtb_pipeline *pipeline, mtb_error **error)
-{
+mtb_status mtb_compute_encoder_set_pipeline(mtb_compute_encoder *encoder, mtb_pipeline *pipeline, mtb_error **error) {
     mtbi_error_clear(error);
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     REQUIRE(GIVEN(pipeline));
-    REQUIRE(mtbi_check_device(encoder->base.command_buffer->queue->device, pipeline->device, "pipeline", error,
-                              __func__));
-    if (encoder->pipeline == pipeline)
-        return MTB_OK;
+    REQUIRE(
+        mtbi_check_device(encoder->base.command_buffer->queue->device, pipeline->device, "pipeline", error, __func__));
+    if (encoder->pipeline == pipeline) return MTB_OK;
     REQUIRE(keep(encoder, &pipeline->handle, &pipeline->keeper, error, __func__));
     encoder->pipeline = pipeline;
     encoder->is_pipeline_changed = true;
     return MTB_OK;
 }
 
-static void set_offset(mtb_compute_encoder *encoder, size_t index, size_t offset)
-{
-    if (encoder->bindings[index].offset == offset)
-        return;
+static void set_offset(mtb_compute_encoder *encoder, size_t index, size_t offset) {
+    if (encoder->bindings[index].offset == offset) return;
     encoder->bindings[index].offset = offset;
     encoder->moved |= bit(index) & ~encoder->changed;
 }
 
-static mtb_status check_offset(const mtb_buffer *buffer, size_t offset, mtb_error **error, const char *function)
-{
-    if (offset < buffer->length)
-        return MTB_OK;
-    return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "offset %zu of a buffer of %zu bytes", offset,
-                     buffer->length);
+static mtb_status check_offset(const mtb_buffer *buffer, size_t offset, mtb_error **error, const char *function) {
+    if (offset < buffer->length) return MTB_OK;
+    return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "offset %zu of a buffer of %zu bytes", offset, buffer->length);
 }
 
-mtb_status mtb_compute_encoder_set_buffer(mtb_compute_encoder *encoder, mtb_buffer *buffer, size_t offset,
-                                          size_t index, mtb_error **error)
-{
+mtb_status mtb_compute_encoder_set_buffer(mtb_compute_encoder *encoder, mtb_buffer *buffer, size_t offset, size_t index,
+                                          mtb_error **error) {
     mtbi_error_clear(error);
     REQUIRE(check_index(encoder, index, error, __func__));
     REQUIRE(GIVEN(buffer));
@@ -112,20 +96,17 @@ mtb_status mtb_compute_encoder_set_buffer(mtb_compute_encoder *encoder, mtb_buff
 }
 
 mtb_status mtb_compute_encoder_set_buffer_offset(mtb_compute_encoder *encoder, size_t offset, size_t index,
-                                                 mtb_error **error)
-{
+                                                 mtb_error **error) {
     mtbi_error_clear(error);
     REQUIRE(check_index(encoder, index, error, __func__));
-    if (!encoder->bindings[index].buffer)
-        return FAIL(error, MTB_INVALID_STATE, "no buffer is set at index %zu", index);
+    if (!encoder->bindings[index].buffer) return FAIL(error, MTB_INVALID_STATE, "no buffer is set at index %zu", index);
     REQUIRE(check_offset(encoder->bindings[index].buffer, offset, error, __func__));
     set_offset(encoder, index, offset);
     return MTB_OK;
 }
 
 mtb_status mtb_compute_encoder_set_bytes(mtb_compute_encoder *encoder, const void *bytes, size_t length, size_t index,
-                                         mtb_error **error)
-{
+                                         mtb_error **error) {
     mtbi_error_clear(error);
     REQUIRE(check_index(encoder, index, error, __func__));
     REQUIRE(GIVEN(bytes));
@@ -134,12 +115,10 @@ mtb_status mtb_compute_encoder_set_bytes(mtb_compute_encoder *encoder, const voi
                     MTB_MAX_INLINE_BYTES);
     mtbi_binding *binding = &encoder->bindings[index];
     bool has_bytes = !binding->buffer && (encoder->bound & bit(index));
-    if (has_bytes && binding->length == length && memcmp(binding->bytes, bytes, length) == 0)
-        return MTB_OK;
+    if (has_bytes && binding->length == length && memcmp(binding->bytes, bytes, length) == 0) return MTB_OK;
     if (length > binding->capacity) {
         uint8_t *grown = realloc(binding->bytes, length);
-        if (!grown)
-            return FAIL(error, MTB_OUT_OF_MEMORY, "no memory for %zu bytes", length);
+        if (!grown) return FAIL(error, MTB_OUT_OF_MEMORY, "no memory for %zu bytes", length);
         binding->bytes = grown;
         binding->capacity = length;
     }
@@ -153,52 +132,42 @@ mtb_status mtb_compute_encoder_set_bytes(mtb_compute_encoder *encoder, const voi
 }
 
 mtb_status mtb_compute_encoder_set_threadgroup_memory(mtb_compute_encoder *encoder, size_t length, size_t index,
-                                                      mtb_error **error)
-{
+                                                      mtb_error **error) {
     mtbi_error_clear(error);
     REQUIRE(check_index(encoder, index, error, __func__));
     size_t limit = encoder->base.command_buffer->queue->device->info.max_threadgroup_memory_length;
     if (length > limit)
-        return FAIL(error, MTB_OUT_OF_RANGE, "%zu bytes of threadgroup memory, where the device has %zu", length, limit);
+        return FAIL(error, MTB_OUT_OF_RANGE, "%zu bytes of threadgroup memory, where the device has %zu", length,
+                    limit);
     REQUIRE(mtbi_check_multiple(length, threadgroup_memory_unit, "length of the threadgroup memory", error, __func__));
-    if (encoder->threadgroup_memory[index] == length)
-        return MTB_OK;
+    if (encoder->threadgroup_memory[index] == length) return MTB_OK;
     encoder->threadgroup_memory[index] = length;
     encoder->changed_threadgroup_memory |= bit(index);
     return MTB_OK;
 }
 
-static const char *argument_noun(const mtb_argument *argument)
-{
+static const char *argument_noun(const mtb_argument *argument) {
     switch (argument->kind) {
-    case MTB_ARGUMENT_BUFFER:
-        return "buffer";
-    case MTB_ARGUMENT_THREADGROUP_MEMORY:
-        return "threadgroup memory";
-    case MTB_ARGUMENT_OTHER:
-        break;
+    case MTB_ARGUMENT_BUFFER: return "buffer";
+    case MTB_ARGUMENT_THREADGROUP_MEMORY: return "threadgroup memory";
+    case MTB_ARGUMENT_OTHER: break;
     }
     return "texture or sampler (which this bridge does not set)";
 }
 
-static bool is_bound(const mtb_compute_encoder *encoder, const mtb_argument *argument)
-{
-    if (argument->index >= MTB_MAX_BINDINGS || argument->kind == MTB_ARGUMENT_OTHER)
-        return false;
-    if (argument->kind == MTB_ARGUMENT_BUFFER)
-        return encoder->bound & bit(argument->index);
+static bool is_bound(const mtb_compute_encoder *encoder, const mtb_argument *argument) {
+    if (argument->index >= MTB_MAX_BINDINGS || argument->kind == MTB_ARGUMENT_OTHER) return false;
+    if (argument->kind == MTB_ARGUMENT_BUFFER) return encoder->bound & bit(argument->index);
     return encoder->threadgroup_memory[argument->index] > 0;
 }
 
 static mtb_status check_argument(const mtb_compute_encoder *encoder, const mtb_argument *argument, mtb_error **error,
-                                 const char *function)
-{
+                                 const char *function) {
     const char *kernel = encoder->pipeline->name;
     if (!is_bound(encoder, argument))
         return mtbi_fail(error, function, MTB_MISSING_ARGUMENT, "kernel `%s` needs `%s`: no %s is set at index %u",
                          kernel, argument->name, argument_noun(argument), argument->index);
-    if (argument->kind != MTB_ARGUMENT_BUFFER)
-        return MTB_OK;
+    if (argument->kind != MTB_ARGUMENT_BUFFER) return MTB_OK;
     const mtbi_binding *binding = &encoder->bindings[argument->index];
     size_t available = binding->buffer ? binding->buffer->length - binding->offset : binding->length;
     if (available < argument->data_size)
@@ -213,36 +182,28 @@ static mtb_status check_argument(const mtb_compute_encoder *encoder, const mtb_a
 }
 
 static mtb_status check_threadgroup_memory(const mtb_compute_encoder *encoder, mtb_error **error,
-                                           const char *function)
-{
+                                           const char *function) {
     size_t total = encoder->pipeline->static_threadgroup_memory;
-    for (size_t index = 0; index < MTB_MAX_BINDINGS; index++)
-        total += encoder->threadgroup_memory[index];
+    for (size_t index = 0; index < MTB_MAX_BINDINGS; index++) total += encoder->threadgroup_memory[index];
     size_t limit = encoder->pipeline->device->info.max_threadgroup_memory_length;
-    if (total <= limit)
-        return MTB_OK;
+    if (total <= limit) return MTB_OK;
     return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
                      "kernel `%s` with %zu bytes of threadgroup memory, where the device has %zu",
                      encoder->pipeline->name, total, limit);
 }
 
 mtb_status mtbi_compute_encoder_check_bindings(const mtb_compute_encoder *encoder, mtb_error **error,
-                                               const char *function)
-{
+                                               const char *function) {
     const mtb_pipeline *pipeline = encoder->pipeline;
     uint32_t changed = encoder->changed | encoder->moved | encoder->changed_threadgroup_memory;
-    if (!changed && !encoder->is_pipeline_changed)
-        return MTB_OK;
+    if (!changed && !encoder->is_pipeline_changed) return MTB_OK;
     for (size_t i = 0; i < pipeline->argument_count; i++)
-        if (pipeline->arguments[i].is_used)
-            REQUIRE(check_argument(encoder, &pipeline->arguments[i], error, function));
+        if (pipeline->arguments[i].is_used) REQUIRE(check_argument(encoder, &pipeline->arguments[i], error, function));
     return check_threadgroup_memory(encoder, error, function);
 }
 
-void mtbi_compute_encoder_forget(mtb_compute_encoder *encoder)
-{
-    for (size_t index = 0; index < MTB_MAX_BINDINGS; index++)
-        free(encoder->bindings[index].bytes);
+void mtbi_compute_encoder_forget(mtb_compute_encoder *encoder) {
+    for (size_t index = 0; index < MTB_MAX_BINDINGS; index++) free(encoder->bindings[index].bytes);
     memset(encoder->bindings, 0, sizeof encoder->bindings);
     encoder->pipeline = NULL;
     for (size_t i = 0; i < encoder->kept_count; i++)
@@ -253,8 +214,7 @@ void mtbi_compute_encoder_forget(mtb_compute_encoder *encoder)
     free(encoder->kept);
     encoder->kept = NULL;
     encoder->kept_count = encoder->kept_capacity = 0;
-    if (encoder->batch)
-        free(encoder->batch->bytes);
+    if (encoder->batch) free(encoder->batch->bytes);
     free(encoder->batch);
     encoder->batch = NULL;
 }

@@ -43,7 +43,10 @@ typedef struct mtbi_command {
 } mtbi_command;
 
 /* Commands that wait to be sent in one pool. */
-enum { MTBI_BATCH_COMMANDS = 256, MTBI_BATCH_BYTES = 4 * MTB_MAX_INLINE_BYTES };
+enum {
+    MTBI_BATCH_COMMANDS = 256,
+    MTBI_BATCH_BYTES = 4 * MTB_MAX_INLINE_BYTES
+};
 typedef struct mtbi_batch {
     size_t count;
     mtbi_command commands[MTBI_BATCH_COMMANDS];
@@ -59,8 +62,8 @@ struct mtb_compute_encoder {
     bool is_pipeline_changed;
     mtbi_binding bindings[MTB_MAX_BINDINGS];
     size_t threadgroup_memory[MTB_MAX_BINDINGS];
-    /* Bit i is about index i. What has changed since the last dispatch is not in the batch yet. Where only the offset has
-     * changed, the index is in `moved` and not in `changed`. */
+    /* Bit i is about index i. What has changed since the last dispatch is not in the batch yet. Where only the offset
+     * has changed, the index is in `moved` and not in `changed`. */
     uint32_t bound;
     uint32_t changed;
     uint32_t moved;

@@ -20,10 +20,8 @@ typedef struct mtbi_encoder {
 
 mtb_status mtbi_fail_encoder(const mtbi_encoder *encoder, mtb_error **error, const char *function);
 /* The encoder is given and has not been ended. Inline: it is on the path of every binding. */
-static inline mtb_status mtbi_encoder_check(const mtbi_encoder *encoder, mtb_error **error, const char *function)
-{
-    if (encoder && !encoder->has_ended)
-        return MTB_OK;
+static inline mtb_status mtbi_encoder_check(const mtbi_encoder *encoder, mtb_error **error, const char *function) {
+    if (encoder && !encoder->has_ended) return MTB_OK;
     return mtbi_fail_encoder(encoder, error, function);
 }
 

@@ -15,15 +15,12 @@ mtb_status mtbi_fail_with_code(mtb_error **error, const char *function, mtb_stat
                                const char *domain, const char *message);
 
 /* Every fallible function begins with this. */
-static inline void mtbi_error_clear(mtb_error **error)
-{
-    if (error)
-        *error = NULL;
+static inline void mtbi_error_clear(mtb_error **error) {
+    if (error) *error = NULL;
 }
 
 /* Forgets an error, for another try. */
-static inline void mtbi_error_drop(mtb_error **error)
-{
+static inline void mtbi_error_drop(mtb_error **error) {
     if (error) {
         mtb_error_release(*error);
         *error = NULL;

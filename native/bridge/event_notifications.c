@@ -20,11 +20,9 @@ static mtbi_notification *notifications;
 static uint64_t last_number;
 
 uint64_t mtbi_notification_add(const mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
-                               mtb_context_destructor destructor)
-{
+                               mtb_context_destructor destructor) {
     mtbi_notification *added = malloc(sizeof *added);
-    if (!added)
-        return 0;
+    if (!added) return 0;
     pthread_mutex_lock(&mutex);
     uint64_t number = ++last_number;
     *added = (mtbi_notification){notifications, number, event, value, callback, context, destructor};
@@ -34,55 +32,41 @@ uint64_t mtbi_notification_add(const mtb_event *event, uint64_t value, mtb_event
 }
 
 /* Takes the first that has the number or, where that is zero, the event. */
-static mtbi_notification *take(uint64_t number, const mtb_event *event)
-{
+static mtbi_notification *take(uint64_t number, const mtb_event *event) {
     pthread_mutex_lock(&mutex);
     mtbi_notification **place = &notifications;
-    while (*place && (number ? (*place)->number != number : (*place)->event != event))
-        place = &(*place)->next;
+    while (*place && (number ? (*place)->number != number : (*place)->event != event)) place = &(*place)->next;
     mtbi_notification *found = *place;
-    if (found)
-        *place = found->next;
+    if (found) *place = found->next;
     pthread_mutex_unlock(&mutex);
     return found;
 }
 
-static void drop(mtbi_notification *taken)
-{
-    if (taken->destructor)
-        taken->destructor(taken->context);
+static void drop(mtbi_notification *taken) {
+    if (taken->destructor) taken->destructor(taken->context);
     free(taken);
 }
 
-void mtbi_notification_fire(uint64_t number, uint64_t value)
-{
+void mtbi_notification_fire(uint64_t number, uint64_t value) {
     mtbi_notification *taken = take(number, NULL);
-    if (!taken)
-        return;
+    if (!taken) return;
     taken->callback(value, taken->context);
     drop(taken);
 }
 
-void mtbi_notification_withdraw(uint64_t number)
-{
-    free(take(number, NULL));
-}
+void mtbi_notification_withdraw(uint64_t number) { free(take(number, NULL)); }
 
-mtbi_notification *mtbi_notification_withdraw_all(const mtb_event *event)
-{
+mtbi_notification *mtbi_notification_withdraw_all(const mtb_event *event) {
     mtbi_notification *withdrawn = NULL, **end = &withdrawn;
-    while ((*end = take(0, event)))
-        end = &(*end)->next;
+    while ((*end = take(0, event))) end = &(*end)->next;
     return withdrawn;
 }
 
-void mtbi_notification_end(mtbi_notification *withdrawn, uint64_t signaled)
-{
+void mtbi_notification_end(mtbi_notification *withdrawn, uint64_t signaled) {
     while (withdrawn) {
         mtbi_notification *taken = withdrawn;
         withdrawn = taken->next;
-        if (taken->value <= signaled)
-            taken->callback(signaled, taken->context);
+        if (taken->value <= signaled) taken->callback(signaled, taken->context);
         drop(taken);
     }
 }

@@ -9,8 +9,8 @@ typedef enum mtbi_step_kind {
     MTBI_STEP_WAIT
 } mtbi_step_kind;
 
-/* One of them. A signal holds a reference to the event; a wait keeps its handle alone, so that an event whose references are
- * gone is one that nobody can signal any more. */
+/* One of them. A signal holds a reference to the event; a wait keeps its handle alone, so that an event whose
+ * references are gone is one that nobody can signal any more. */
 typedef struct mtbi_step {
     struct mtbi_step *next;
     mtbi_step_kind kind;
@@ -31,11 +31,11 @@ typedef struct mtbi_steps {
 
 mtb_status mtbi_steps_add(mtbi_steps *steps, mtbi_step_kind kind, mtb_event *event, uint64_t value, mtb_error **error,
                           const char *function);
-/* The command buffer is about to be committed: its signals are to come. MTB_DEADLOCK where it waits for a value that nobody
- * can signal any more. */
+/* The command buffer is about to be committed: its signals are to come. MTB_DEADLOCK where it waits for a value that
+ * nobody can signal any more. */
 mtb_status mtbi_steps_begin(mtbi_steps *steps, mtb_error **error, const char *function);
-/* No reference to the event is left, and it has `signaled`: marks who waits for more. Returns the largest value among theirs;
- * zero for none. */
+/* No reference to the event is left, and it has `signaled`: marks who waits for more. Returns the largest value among
+ * theirs; zero for none. */
 uint64_t mtbi_steps_abandon(mtb_event *event, uint64_t signaled);
 /* It has completed: its signals have come. Drops the steps. */
 void mtbi_steps_complete(mtbi_steps *steps);

@@ -6,14 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-mtb_constant_values *mtb_constant_values_create(mtb_error **error)
-{
+mtb_constant_values *mtb_constant_values_create(mtb_error **error) {
     mtb_constant_values *values = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
     values = mtbi_handle_create(MTB_HANDLE_CONSTANT_VALUES, sizeof *values, error, __func__);
-    if (!values)
-        return NULL;
+    if (!values) return NULL;
     values->metal = [[MTLFunctionConstantValues alloc] init];
     if (!values->metal) {
         FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make constant values");
@@ -24,8 +22,7 @@ mtb_constant_values *mtb_constant_values_create(mtb_error **error)
     MTBI_LEAVE((mtb_constant_values_release(values), mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
 
-void mtbi_constant_values_destroy(mtb_constant_values *values)
-{
+void mtbi_constant_values_destroy(mtb_constant_values *values) {
     MTBI_ENTER
     [values->metal release];
     mtbi_handle_free(&values->handle);
@@ -34,8 +31,7 @@ void mtbi_constant_values_destroy(mtb_constant_values *values)
 
 /* Bytes of a value, zero for a type that no constant can have. The types that have vectors follow each other: scalar,
  * two, three (in the room of four) and four components. */
-static size_t type_size(mtb_data_type type)
-{
+static size_t type_size(mtb_data_type type) {
     static const struct {
         mtb_data_type scalar;
         size_t size;
@@ -59,8 +55,7 @@ typedef union {
 } aligned_value;
 
 static mtb_status copy_value(aligned_value *copy, mtb_data_type type, const void *value, mtb_error **error,
-                             const char *function)
-{
+                             const char *function) {
     REQUIRE(mtbi_check_given(value, "value", error, function));
     size_t size = type_size(type);
     if (size == 0)
@@ -70,8 +65,7 @@ static mtb_status copy_value(aligned_value *copy, mtb_data_type type, const void
 }
 
 mtb_status mtb_constant_values_set_at(mtb_constant_values *values, size_t index, mtb_data_type data_type,
-                                      const void *value, mtb_error **error)
-{
+                                      const void *value, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     aligned_value copy;
@@ -85,47 +79,39 @@ mtb_status mtb_constant_values_set_at(mtb_constant_values *values, size_t index,
 }
 
 mtb_status mtb_constant_values_set_named(mtb_constant_values *values, const char *name, mtb_data_type data_type,
-                                         const void *value, mtb_error **error)
-{
+                                         const void *value, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     aligned_value copy;
     REQUIRE(GIVEN(values));
     REQUIRE(copy_value(&copy, data_type, value, error, __func__));
     NSString *string = mtbi_string(name, "the name", error, __func__);
-    if (!string)
-        return MTB_INVALID_ARGUMENT;
+    if (!string) return MTB_INVALID_ARGUMENT;
     [values->metal setConstantValue:&copy type:(MTLDataType)data_type withName:string];
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-static bool has_function(const mtb_library *library, const char *name)
-{
+static bool has_function(const mtb_library *library, const char *name) {
     for (size_t i = 0; i < library->function_count; i++)
-        if (strcmp(library->function_names[i], name) == 0)
-            return true;
+        if (strcmp(library->function_names[i], name) == 0) return true;
     return false;
 }
 
 mtb_function *mtb_function_create(mtb_library *library, const char *name, const mtb_constant_values *values,
-                                  mtb_error **error)
-{
+                                  mtb_error **error) {
     mtb_function *function = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
-    if (GIVEN(library))
-        return NULL;
+    if (GIVEN(library)) return NULL;
     NSString *string = mtbi_string(name, "the name", error, __func__);
-    if (!string)
-        return NULL;
+    if (!string) return NULL;
     if (!has_function(library, name)) {
         FAIL(error, MTB_NOT_FOUND, "the library has no function `%s` among its %zu", name, library->function_count);
         return NULL;
     }
     function = mtbi_handle_create(MTB_HANDLE_FUNCTION, sizeof *function, error, __func__);
-    if (!function)
-        return NULL;
+    if (!function) return NULL;
     function->library = mtb_library_retain(library);
     function->name = strdup(name);
     NSError *problem = nil;
@@ -143,8 +129,7 @@ mtb_function *mtb_function_create(mtb_library *library, const char *name, const 
     MTBI_LEAVE((mtb_function_release(function), mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
 
-void mtbi_function_destroy(mtb_function *function)
-{
+void mtbi_function_destroy(mtb_function *function) {
     MTBI_ENTER
     [function->metal release];
     free(function->name);

@@ -16,18 +16,18 @@
 
 #include "callback_scope.h"
 
-#define MTBI_ENTER                                                                                                     \
-    __attribute__((cleanup(mtbi_call_end), unused)) char call_ = mtbi_call_begin();                                    \
-    @autoreleasepool {                                                                                                 \
+#define MTBI_ENTER                                                                  \
+    __attribute__((cleanup(mtbi_call_end), unused)) char call_ = mtbi_call_begin(); \
+    @autoreleasepool {                                                              \
         @try {
 
 /* What to return where Metal raised `exception`; nothing in a void function. */
-#define MTBI_LEAVE(value)                                                                                              \
-    }                                                                                                                  \
-    @catch (id exception) {                                                                                            \
-        (void)exception;                                                                                               \
-        return value;                                                                                                  \
-    }                                                                                                                  \
+#define MTBI_LEAVE(value)   \
+    }                       \
+    @catch (id exception) { \
+        (void)exception;    \
+        return value;       \
+    }                       \
     }
 
 #endif

@@ -27,44 +27,32 @@ static const char *const kind_names[MTB_HANDLE_KIND_COUNT] = {
     [MTB_HANDLE_RESIDENCY_SET] = "residency set",
 };
 
-uint32_t mtb_abi_version(void)
-{
-    return MTB_ABI_VERSION;
-}
+uint32_t mtb_abi_version(void) { return MTB_ABI_VERSION; }
 
-uint64_t mtb_live_handles(mtb_handle_kind kind)
-{
+uint64_t mtb_live_handles(mtb_handle_kind kind) {
     return (uint32_t)kind < MTB_HANDLE_KIND_COUNT ? atomic_load(&live_handles[kind]) : 0;
 }
 
-uint64_t mtb_made_handles(mtb_handle_kind kind)
-{
+uint64_t mtb_made_handles(mtb_handle_kind kind) {
     return (uint32_t)kind < MTB_HANDLE_KIND_COUNT ? atomic_load(&made_handles[kind]) : 0;
 }
 
-const char *mtb_handle_kind_name(mtb_handle_kind kind)
-{
+const char *mtb_handle_kind_name(mtb_handle_kind kind) {
     return (uint32_t)kind < MTB_HANDLE_KIND_COUNT ? kind_names[kind] : "unknown";
 }
 
-void mtb_string_free(char *string)
-{
-    free(string);
-}
+void mtb_string_free(char *string) { free(string); }
 
-void mtbi_handle_count_made(mtb_handle_kind kind)
-{
+void mtbi_handle_count_made(mtb_handle_kind kind) {
     atomic_fetch_add_explicit(&live_handles[kind], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&made_handles[kind], 1, memory_order_relaxed);
 }
 
-void mtbi_handle_count_freed(mtb_handle_kind kind)
-{
+void mtbi_handle_count_freed(mtb_handle_kind kind) {
     atomic_fetch_sub_explicit(&live_handles[kind], 1, memory_order_relaxed);
 }
 
-void *mtbi_handle_create(mtb_handle_kind kind, size_t size, mtb_error **error, const char *function)
-{
+void *mtbi_handle_create(mtb_handle_kind kind, size_t size, mtb_error **error, const char *function) {
     mtbi_handle *handle = calloc(1, size);
     if (!handle) {
         mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for a %s handle", kind_names[kind]);
@@ -76,70 +64,57 @@ void *mtbi_handle_create(mtb_handle_kind kind, size_t size, mtb_error **error, c
     return handle;
 }
 
-void mtbi_handle_free(mtbi_handle *handle)
-{
+void mtbi_handle_free(mtbi_handle *handle) {
     mtbi_handle_count_freed(handle->kind);
     free(handle);
 }
 
-void mtbi_handle_revive(mtbi_handle *handle)
-{
-    atomic_store_explicit(&handle->references, 1, memory_order_relaxed);
-}
+void mtbi_handle_revive(mtbi_handle *handle) { atomic_store_explicit(&handle->references, 1, memory_order_relaxed); }
 
-/* A count beyond this is that of a caller that retains and does not release, and it stays in the middle of what is beyond:
- * such a handle is never freed, rather than too early when the count has wrapped. */
+/* A count beyond this is that of a caller that retains and does not release, and it stays in the middle of what is
+ * beyond: such a handle is never freed, rather than too early when the count has wrapped. */
 static const size_t most_references = SIZE_MAX / 2;
 static const size_t too_many_references = SIZE_MAX / 4 * 3;
 
-bool mtbi_handle_share(mtbi_handle *handle)
-{
+bool mtbi_handle_share(mtbi_handle *handle) {
     size_t references = atomic_load_explicit(&handle->references, memory_order_relaxed);
     while (references > 0 && references <= most_references)
-        if (atomic_compare_exchange_weak_explicit(&handle->references, &references, references + 1, memory_order_acquire,
-                                                  memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&handle->references, &references, references + 1,
+                                                  memory_order_acquire, memory_order_relaxed))
             return true;
     return references > 0;
 }
 
-static void add_reference(mtbi_handle *handle)
-{
+static void add_reference(mtbi_handle *handle) {
     if (atomic_fetch_add_explicit(&handle->references, 1, memory_order_relaxed) > most_references)
         atomic_store_explicit(&handle->references, too_many_references, memory_order_relaxed);
 }
 
 /* Whether that was the last reference. */
-static bool drop_reference(mtbi_handle *handle)
-{
+static bool drop_reference(mtbi_handle *handle) {
     size_t before = atomic_fetch_sub_explicit(&handle->references, 1, memory_order_acq_rel);
-    if (before > most_references)
-        atomic_store_explicit(&handle->references, too_many_references, memory_order_relaxed);
+    if (before > most_references) atomic_store_explicit(&handle->references, too_many_references, memory_order_relaxed);
     return before == 1;
 }
 
 /* Here, since a guard would cost more than a pool takes for a buffer: what sends a message has one of its own. */
-void mtbi_buffer_destroy(mtb_buffer *buffer)
-{
+void mtbi_buffer_destroy(mtb_buffer *buffer) {
     if (buffer->home)
         buffer->home->take_back(buffer->home, buffer);
     else
         mtbi_buffer_free(buffer);
 }
 
-#define DEFINE_RETAIN(noun)                                                                                            \
-    mtb_##noun *mtb_##noun##_retain(mtb_##noun *noun)                                                                  \
-    {                                                                                                                  \
-        if (noun)                                                                                                      \
-            add_reference((mtbi_handle *)noun);                                                                        \
-        return noun;                                                                                                   \
+#define DEFINE_RETAIN(noun)                             \
+    mtb_##noun *mtb_##noun##_retain(mtb_##noun *noun) { \
+        if (noun) add_reference((mtbi_handle *)noun);   \
+        return noun;                                    \
     }
 
 /* A child of fork() keeps what it has of its parent's: no thread of Metal's is there to let go of it with. */
-#define DEFINE_RELEASE(noun)                                                                                           \
-    void mtb_##noun##_release(mtb_##noun *noun)                                                                        \
-    {                                                                                                                  \
-        if (noun && !mtb_process_is_forked() && drop_reference((mtbi_handle *)noun))                                   \
-            mtbi_##noun##_destroy(noun);                                                                               \
+#define DEFINE_RELEASE(noun)                                                                                      \
+    void mtb_##noun##_release(mtb_##noun *noun) {                                                                 \
+        if (noun && !mtb_process_is_forked() && drop_reference((mtbi_handle *)noun)) mtbi_##noun##_destroy(noun); \
     }
 
 DEFINE_RETAIN(device)

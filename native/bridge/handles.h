@@ -64,8 +64,8 @@ struct mtb_buffer {
     mtb_storage_mode mode;
     /* The compute encoder that last kept it alive: see compute_bindings.c. */
     _Atomic uint64_t keeper;
-    /* NULL for a buffer that is no pool's. A command buffer keeps those of pools alive until it has completed, so that none
-     * is handed out again while work uses it. */
+    /* NULL for a buffer that is no pool's. A command buffer keeps those of pools alive until it has completed, so that
+     * none is handed out again while work uses it. */
     mtbi_home *home;
     /* For the pool: what it has of the same size, Metal's length, and when it came back. */
     mtb_buffer *next;
@@ -101,13 +101,13 @@ struct mtb_queue {
     mtbi_room rooms[MTBI_ROOM_KINDS];
     /* Command buffers that were committed and whose callbacks have not all returned. */
     _Atomic uint64_t running;
-    /* Transfers whose last step is the CPU's, that were committed and that have done it: an event has the latter number, for
-     * the GPU to wait for. Made for the first. */
+    /* Transfers whose last step is the CPU's, that were committed and that have done it: an event has the latter
+     * number, for the GPU to wait for. Made for the first. */
     _Atomic uint64_t committed_legs;
     _Atomic uint64_t done_legs;
     mtb_event *leg_event;
-    /* Host functions and the like, by number: see queue_order.m. Under the mutex command buffers and functions take their
-     * places. */
+    /* Host functions and the like, by number: see queue_order.m. Under the mutex command buffers and functions take
+     * their places. */
     pthread_mutex_t order_mutex;
     _Atomic uint64_t last_function;
     _Atomic uint64_t returned_function;
@@ -205,8 +205,8 @@ mtb_buffer *mtbi_buffer_wrap(mtb_device *device, id<MTLBuffer> metal, size_t len
 /* One more, or one less, who keeps the handle without a reference. */
 void mtbi_event_keep(mtb_event *event);
 void mtbi_event_forget(mtb_event *event);
-/* The event has `value` or more from here on: signals from the CPU where it has less. That is so too where it had more once,
- * and a signal that came late, or at the same time as the CPU's, has lowered it. Returns the event's value. */
+/* The event has `value` or more from here on: signals from the CPU where it has less. That is so too where it had more
+ * once, and a signal that came late, or at the same time as the CPU's, has lowered it. Returns the event's value. */
 uint64_t mtbi_event_raise(mtb_event *event, uint64_t value);
 
 /* A queue's room for command buffers: `count` at once, so that nobody waits for the rest of what it needs. MTB_TIMEOUT,

@@ -4,7 +4,8 @@
 
 #include "errors.h"
 
-/* Before the first message to Metal: makes the process one whose children are refused. MTB_INVALID_STATE in such a child. */
+/* Before the first message to Metal: makes the process one whose children are refused. MTB_INVALID_STATE in such a
+ * child. */
 mtb_status mtbi_process_begin(mtb_error **error, const char *function);
 /* MTB_INVALID_STATE in a child of a process that has used Metal. */
 mtb_status mtbi_check_process(mtb_error **error, const char *function);

@@ -8,25 +8,22 @@
 static const size_t default_limit = 64;
 /* Metal documents no bound. This one catches a count that can only be a mistake. */
 static const size_t largest_limit = 1 << 16;
-/* Room for transfers is that of the caller's own command buffers, but no less than this: a caller that does not wait for
- * them is not to be made to. */
+/* Room for transfers is that of the caller's own command buffers, but no less than this: a caller that does not wait
+ * for them is not to be made to. */
 static const size_t least_transfers = 1024;
 
-mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error)
-{
+mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error) {
     mtb_queue *queue = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
-    if (GIVEN(device))
-        return NULL;
+    if (GIVEN(device)) return NULL;
     if (max_command_buffers > largest_limit) {
         FAIL(error, MTB_OUT_OF_RANGE, "a queue of %zu command buffers, where the largest has %zu", max_command_buffers,
              largest_limit);
         return NULL;
     }
     queue = mtbi_handle_create(MTB_HANDLE_QUEUE, sizeof *queue, error, __func__);
-    if (!queue)
-        return NULL;
+    if (!queue) return NULL;
     pthread_mutex_init(&queue->mutex, NULL);
     pthread_cond_init(&queue->has_room, NULL);
     pthread_mutex_init(&queue->order_mutex, NULL);
@@ -45,8 +42,7 @@ mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_
     MTBI_LEAVE((mtb_queue_release(queue), mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
 
-void mtbi_queue_destroy(mtb_queue *queue)
-{
+void mtbi_queue_destroy(mtb_queue *queue) {
     MTBI_ENTER
     if (queue->home)
         queue->home->take_back(queue->home, queue);
@@ -55,8 +51,7 @@ void mtbi_queue_destroy(mtb_queue *queue)
     MTBI_LEAVE()
 }
 
-void mtbi_queue_free(mtb_queue *queue)
-{
+void mtbi_queue_free(mtb_queue *queue) {
     MTBI_ENTER
     [queue->metal release];
     mtb_event_release(queue->function_event);
@@ -69,8 +64,7 @@ void mtbi_queue_free(mtb_queue *queue)
     MTBI_LEAVE()
 }
 
-mtb_status mtb_queue_set_label(mtb_queue *queue, const char *label, mtb_error **error)
-{
+mtb_status mtb_queue_set_label(mtb_queue *queue, const char *label, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(queue));
@@ -79,8 +73,7 @@ mtb_status mtb_queue_set_label(mtb_queue *queue, const char *label, mtb_error **
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-char *mtb_queue_copy_label(const mtb_queue *queue)
-{
+char *mtb_queue_copy_label(const mtb_queue *queue) {
     MTBI_ENTER
     return queue ? mtbi_copy_label(queue->metal) : NULL;
     MTBI_LEAVE(NULL)

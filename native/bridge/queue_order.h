@@ -12,11 +12,11 @@ mtb_status mtbi_queue_follow_functions(mtb_command_buffer *command_buffer, mtb_e
  * given: that is the function's number then, set before Metal has the command buffer. Inside a guard. */
 void mtbi_queue_enqueue(mtb_command_buffer *command_buffer);
 void mtbi_queue_commit(mtb_command_buffer *command_buffer, uint64_t *function);
-/* The calling thread's turn, like that of a host function, where nothing of the queue is under way: what comes later waits
- * for its end. False where something is. */
+/* The calling thread's turn, like that of a host function, where nothing of the queue is under way: what comes later
+ * waits for its end. False where something is. */
 bool mtbi_queue_begin_function(mtb_queue *queue, uint64_t *function);
-/* The function has returned, or will not be called: what comes after it may begin. Waits for the end of those before, which
- * may be turns of other threads. */
+/* The function has returned, or will not be called: what comes after it may begin. Waits for the end of those before,
+ * which may be turns of other threads. */
 void mtbi_queue_end_function(mtb_queue *queue, uint64_t function);
 
 #endif

@@ -7,13 +7,12 @@
 
 #include <stdlib.h>
 
-_Static_assert(MTB_SANITIZE_BOUNDS == SMTL_SANITIZE_BOUNDS && MTB_SANITIZE_RACE == SMTL_SANITIZE_RACE
-                   && MTB_SANITIZE_UNINITIALIZED == SMTL_SANITIZE_UNINIT,
+_Static_assert(MTB_SANITIZE_BOUNDS == SMTL_SANITIZE_BOUNDS && MTB_SANITIZE_RACE == SMTL_SANITIZE_RACE &&
+                   MTB_SANITIZE_UNINITIALIZED == SMTL_SANITIZE_UNINIT,
                "checks have one numbering");
-_Static_assert((int)MTB_REPORT_BOUNDS == SMTL_REPORT_BOUNDS && (int)MTB_REPORT_RACE == SMTL_REPORT_RACE
-                   && (int)MTB_REPORT_UNINITIALIZED == SMTL_REPORT_UNINITIALIZED
-                   && (int)MTB_REPORT_BARRIER == SMTL_REPORT_BARRIER
-                   && (int)MTB_REPORT_DEADLOCK == SMTL_REPORT_DEADLOCK,
+_Static_assert((int)MTB_REPORT_BOUNDS == SMTL_REPORT_BOUNDS && (int)MTB_REPORT_RACE == SMTL_REPORT_RACE &&
+                   (int)MTB_REPORT_UNINITIALIZED == SMTL_REPORT_UNINITIALIZED &&
+                   (int)MTB_REPORT_BARRIER == SMTL_REPORT_BARRIER && (int)MTB_REPORT_DEADLOCK == SMTL_REPORT_DEADLOCK,
                "kinds of reports have one numbering");
 
 /* What a caller gets, and what owns its strings. */
@@ -22,13 +21,9 @@ typedef struct owned_report {
     smtl_report *source;
 } owned_report;
 
-static mtb_size size_from(const uint32_t position[3])
-{
-    return (mtb_size){position[0], position[1], position[2]};
-}
+static mtb_size size_from(const uint32_t position[3]) { return (mtb_size){position[0], position[1], position[2]}; }
 
-static mtb_reported_access access_from(const smtl_report_access *access)
-{
+static mtb_reported_access access_from(const smtl_report_access *access) {
     return (mtb_reported_access){
         .kernel = access->kernel,
         .function = access->function,
@@ -44,18 +39,11 @@ static mtb_reported_access access_from(const smtl_report_access *access)
     };
 }
 
-uint32_t mtb_sanitizer_checks(void)
-{
-    return smtl_sanitizer_checks();
-}
+uint32_t mtb_sanitizer_checks(void) { return smtl_sanitizer_checks(); }
 
-size_t mtb_report_count(void)
-{
-    return smtl_report_count();
-}
+size_t mtb_report_count(void) { return smtl_report_count(); }
 
-mtb_report *mtb_report_copy(size_t index)
-{
+mtb_report *mtb_report_copy(size_t index) {
     smtl_report *source = smtl_report_copy(index);
     owned_report *owned = source ? malloc(sizeof *owned) : NULL;
     if (!owned) {
@@ -79,44 +67,27 @@ mtb_report *mtb_report_copy(size_t index)
     return &owned->report;
 }
 
-void mtb_report_free(mtb_report *report)
-{
+void mtb_report_free(mtb_report *report) {
     owned_report *owned = (owned_report *)report;
-    if (owned)
-        smtl_report_free(owned->source);
+    if (owned) smtl_report_free(owned->source);
     free(owned);
 }
 
-void mtb_reports_clear(void)
-{
-    smtl_reports_clear();
-}
+void mtb_reports_clear(void) { smtl_reports_clear(); }
 
 #else
 
-uint32_t mtb_sanitizer_checks(void)
-{
-    return 0;
-}
+uint32_t mtb_sanitizer_checks(void) { return 0; }
 
-size_t mtb_report_count(void)
-{
-    return 0;
-}
+size_t mtb_report_count(void) { return 0; }
 
-mtb_report *mtb_report_copy(size_t index)
-{
+mtb_report *mtb_report_copy(size_t index) {
     (void)index;
     return NULL;
 }
 
-void mtb_report_free(mtb_report *report)
-{
-    (void)report;
-}
+void mtb_report_free(mtb_report *report) { (void)report; }
 
-void mtb_reports_clear(void)
-{
-}
+void mtb_reports_clear(void) {}
 
 #endif

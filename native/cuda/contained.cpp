@@ -4,13 +4,11 @@
 
 extern "C" void mtb_cuda_call_contained(void (*function)(void *), void *context);
 
-extern "C" void mtb_cuda_call_contained(void (*function)(void *), void *context)
-{
+extern "C" void mtb_cuda_call_contained(void (*function)(void *), void *context) {
     try {
         function(context);
     } catch (...) {
         // What is no exception of C++'s is not for C++ to end: a panic of Rust's, or the cancellation of a thread.
-        if (!std::current_exception())
-            throw;
+        if (!std::current_exception()) throw;
     }
 }

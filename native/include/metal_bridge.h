@@ -9,32 +9,33 @@
  *   NULL. A handle keeps alive whatever it needs of what it was made from. A failed call leaves its handles usable.
  *
  * Errors
- *   Every fallible call takes `mtb_error **error` last, which may be NULL. It is set to NULL on success, and to an error
- *   that the caller owns (mtb_error_release) on failure. Functions that return a handle return NULL on failure; the
+ *   Every fallible call takes `mtb_error **error` last, which may be NULL. Success sets it to NULL. Failure sets it to
+ *   an error that the caller owns (mtb_error_release). Functions that return a handle return NULL on failure; the
  *   others return an mtb_status. (If there is no memory even for the error, it is NULL: treat that as out of memory.)
  *   Getters cannot fail: with NULL for a handle they return zero, false or NULL.
- *   Arguments are checked before Metal sees them, since Metal aborts the process where it finds a mistake.
+ *   Arguments are checked before Metal sees them, since Metal aborts the process if it finds a mistake.
  *
  * Strings
  *   All strings are UTF-8. `const char *` results are borrowed and live as long as the handle that they came from;
  *   `char *` results are the caller's, to be freed with mtb_string_free.
  *
  * Threads
- *   From any thread, at the same time: devices, queues, buffers (the handle; the bytes are the caller's to order),
+ *   From any thread, at the same time: devices, queues, buffers (the handle; the caller orders access to the bytes),
  *   libraries, functions, pipelines, events, errors, and every retain and release.
  *   Not from a child of fork() that was made after the first device: see mtb_process_is_forked.
- *   From one thread at a time: constant values, encoders, and a command buffer until it is committed, with its encoders and
- *   its last release. After the commit a command buffer may be waited for and asked from any thread.
- *   Callbacks run on threads of Metal's. They may call this API, and must not unwind (C++ exceptions, Rust panics,
- *   longjmp) into the caller. A queue has one callback after the other. So a wait in a callback (or in its context's
- *   destructor) for what has not completed on the same queue, the command buffer that it belongs to included, could
- *   never end: it is refused with MTB_DEADLOCK, and so is one for room in the queue that has no shorter timeout
- *   than MTB_ROOM_TIMEOUT. In a deallocator that
- *   Metal calls on a thread of its own this is so for every queue, since nobody knows which of them Metal needs the thread for.
- *   A thread that a callback starts is in none: its waits are waits, and a callback that joins such a thread, or waits for
- *   it in another way, waits for ever. Give such waits a timeout. Waits for other
- *   queues are good, provided that their work does not wait, by events or callbacks of its own, for this queue's later
- *   work; so are waits for events, under the same condition: of that the bridge knows nothing.
+ *   From one thread at a time: constant values, encoders, and a command buffer until it is committed, with its
+ *   encoders and its last release. After the commit any thread may wait for a command buffer and query it.
+ *
+ * Callbacks
+ *   Callbacks run on Metal's threads. They may call this API, and must not unwind (C++ exceptions, Rust panics,
+ *   longjmp) into the caller. A queue runs its callbacks one after the other. A wait in a callback (or in its context's
+ *   destructor) for work of the same queue that has not completed, its own command buffer included, could never end:
+ *   it fails with MTB_DEADLOCK. So does a wait for room in that queue, unless its timeout is shorter than
+ *   MTB_ROOM_TIMEOUT. In a deallocator that Metal calls on a thread of its own this holds for every queue, since nobody
+ *   knows which queues Metal needs the thread for.
+ *   The bridge does not see these cycles: a callback that waits for another queue, or for an event, whose work waits
+ *   for this queue's later work; and a callback that joins a thread which waits for this queue. Give such waits a
+ *   timeout.
  *
  * Times are nanoseconds where they are given to a call, and seconds (as Metal has them) where they come from the GPU.
  */
@@ -55,7 +56,8 @@ extern "C" {
 /* A timeout that never ends. */
 #define MTB_FOREVER UINT64_MAX
 
-/* What calls that are given no timeout wait for room in a queue: ten minutes, in nanoseconds. They fail with MTB_TIMEOUT then. */
+/* What calls that are given no timeout wait for room in a queue: ten minutes, in nanoseconds. They fail with
+ * MTB_TIMEOUT then. */
 #define MTB_ROOM_TIMEOUT 600000000000u
 
 /* Buffer and threadgroup memory bindings of a compute encoder: indices 0 to 30. */
@@ -68,8 +70,8 @@ extern "C" {
 uint32_t mtb_abi_version(void);
 
 /* Whether this process is a child of fork() whose parent had asked for a Metal device before. Metal's threads are the
- * parent's alone: here every call for a device, and every call on a handle that can fail, is refused with MTB_INVALID_STATE
- * before it waits or takes a lock, and releases do nothing. */
+ * parent's alone: here every call for a device, and every call on a handle that can fail, is refused with
+ * MTB_INVALID_STATE before it waits or takes a lock, and releases do nothing. */
 bool mtb_process_is_forked(void);
 
 /* ------------------------------------------------------------------------------------------------ handles */
@@ -155,8 +157,8 @@ typedef enum mtb_status {
     MTB_INTERNAL = 15,
     /* More than the budget of an mtb_memory or the limit of an arena allows beside what is in use. */
     MTB_OVER_BUDGET = 16,
-    /* A wait that could never end: it was called in a callback, a host function or a deallocator, for what comes after that;
-     * or a command buffer waits for an event that nobody can signal any more. */
+    /* A wait that could never end: it was called in a callback, a host function or a deallocator, for what comes after
+     * that; or a command buffer waits for an event that nobody can signal any more. */
     MTB_DEADLOCK = 17
 } mtb_status;
 
@@ -251,8 +253,8 @@ typedef enum mtb_storage_mode {
     MTB_STORAGE_PRIVATE = 2
 } mtb_storage_mode;
 
-/* Called once when a no-copy buffer lets go of the caller's memory; no command buffer uses it any more by then. Where the last
- * to use it was the GPU, Metal calls on a thread of its own: see "Threads". */
+/* Called once when a no-copy buffer lets go of the caller's memory; no command buffer uses it any more by then. Where
+ * the last to use it was the GPU, Metal calls on a thread of its own: see "Threads". */
 typedef void (*mtb_deallocator)(void *bytes, size_t length, void *context);
 
 /* newBufferWithLength:options:. The contents start as zeroes on Apple's drivers, but Metal does not promise it.
@@ -488,21 +490,21 @@ typedef void (*mtb_context_destructor)(void *context);
 
 /* commandBuffer or commandBufferWithUnretainedReferences. A queue has room for a fixed number of command buffers that
  * have not completed (committed or not): beyond it this call waits for one to complete or to be released, and fails
- * with MTB_TIMEOUT after `timeout_ns` nanoseconds. MTB_DEADLOCK where it would wait for MTB_ROOM_TIMEOUT or longer inside a
- * callback of the queue. */
+ * with MTB_TIMEOUT after `timeout_ns` nanoseconds. MTB_DEADLOCK where it would wait for MTB_ROOM_TIMEOUT or longer
+ * inside a callback of the queue. */
 mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references references, uint64_t timeout_ns,
                                               mtb_error **error);
 mtb_command_buffer *mtb_command_buffer_retain(mtb_command_buffer *command_buffer);
-/* Releasing a command buffer that was not committed discards it, and ends an encoder that is open: an encoder keeps neither its
- * command buffer nor room in the queue. One that was committed runs to its end. */
+/* Releasing a command buffer that was not committed discards it, and ends an encoder that is open: an encoder keeps
+ * neither its command buffer nor room in the queue. One that was committed runs to its end. */
 void mtb_command_buffer_release(mtb_command_buffer *command_buffer);
 mtb_status mtb_command_buffer_set_label(mtb_command_buffer *command_buffer, const char *label, mtb_error **error);
 char *mtb_command_buffer_copy_label(const mtb_command_buffer *command_buffer);
 /* Takes the next place in the queue's order of execution. MTB_INVALID_STATE the second time. */
 mtb_status mtb_command_buffer_enqueue(mtb_command_buffer *command_buffer, mtb_error **error);
 /* addCompletedHandler:. Before the commit only. `callback` is called once the command buffer has completed or failed,
- * before any wait returns; if it is never committed, only `destructor` (which may be NULL) is called. On failure of this
- * call neither is called. */
+ * before any wait returns; if it is never committed, only `destructor` (which may be NULL) is called. On failure of
+ * this call neither is called. */
 mtb_status mtb_command_buffer_add_completed_callback(mtb_command_buffer *command_buffer,
                                                      mtb_completion_callback callback, void *context,
                                                      mtb_context_destructor destructor, mtb_error **error);
@@ -519,14 +521,14 @@ mtb_command_buffer_status mtb_command_buffer_get_status(const mtb_command_buffer
 /* A copy of the error that the command buffer failed with, NULL where it has none. The caller's to release. */
 mtb_error *mtb_command_buffer_copy_error(const mtb_command_buffer *command_buffer);
 mtb_times mtb_command_buffer_get_times(const mtb_command_buffer *command_buffer);
-/* encodeSignalEvent:value: and encodeWaitForEvent:value:, between encoders; the event may be of another device. A wait keeps
- * no reference to the event, and a signal does. So where the last reference goes and the event has not the value, nobody can
- * signal it any more: a commit is refused with MTB_DEADLOCK; a command buffer that was committed before goes on without the
- * signal and completes with MTB_COMMAND_BUFFER_ERROR and MTB_DEADLOCK. Of an event that somebody could still signal, and does
- * not, nothing is known: the command buffer waits. Should
- * the GPU fail, the bridge signals the events that the command buffer was to signal, so that nobody waits for ever: look
- * at the command buffer's status. Each of these signals comes after the waits that were encoded before it, and after
- * smaller values that other command buffers, already committed, are still to signal. */
+/* encodeSignalEvent:value: and encodeWaitForEvent:value:, between encoders; the event may be of another device. A wait
+ * keeps no reference to the event, and a signal does. So where the last reference goes and the event has not the value,
+ * nobody can signal it any more: a commit is refused with MTB_DEADLOCK; a command buffer that was committed before goes
+ * on without the signal and completes with MTB_COMMAND_BUFFER_ERROR and MTB_DEADLOCK. Of an event that somebody could
+ * still signal, and does not, nothing is known: the command buffer waits. Should the GPU fail, the bridge signals the
+ * events that the command buffer was to signal, so that nobody waits for ever: look at the command buffer's status.
+ * Each of these signals comes after the waits that were encoded before it, and after smaller values that other command
+ * buffers, already committed, are still to signal. */
 mtb_status mtb_command_buffer_encode_signal(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,
                                             mtb_error **error);
 mtb_status mtb_command_buffer_encode_wait(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,
@@ -561,8 +563,8 @@ void mtb_compute_encoder_release(mtb_compute_encoder *encoder);
 mtb_status mtb_compute_encoder_set_label(mtb_compute_encoder *encoder, const char *label, mtb_error **error);
 mtb_status mtb_compute_encoder_set_pipeline(mtb_compute_encoder *encoder, mtb_pipeline *pipeline, mtb_error **error);
 /* setBuffer:offset:atIndex:. The offset must be inside the buffer; Metal wants it aligned to the argument's type. */
-mtb_status mtb_compute_encoder_set_buffer(mtb_compute_encoder *encoder, mtb_buffer *buffer, size_t offset,
-                                          size_t index, mtb_error **error);
+mtb_status mtb_compute_encoder_set_buffer(mtb_compute_encoder *encoder, mtb_buffer *buffer, size_t offset, size_t index,
+                                          mtb_error **error);
 /* setBufferOffset:atIndex:, for an index that has a buffer. */
 mtb_status mtb_compute_encoder_set_buffer_offset(mtb_compute_encoder *encoder, size_t offset, size_t index,
                                                  mtb_error **error);
@@ -573,8 +575,8 @@ mtb_status mtb_compute_encoder_set_bytes(mtb_compute_encoder *encoder, const voi
  * declares itself, must fit into the device's threadgroup memory at once. */
 mtb_status mtb_compute_encoder_set_threadgroup_memory(mtb_compute_encoder *encoder, size_t length, size_t index,
                                                       mtb_error **error);
-/* dispatchThreads:threadsPerThreadgroup:. The threads need not fill the last threadgroups. A dispatch of no threads or no
- * threadgroups does nothing, and nothing has to be set for it. */
+/* dispatchThreads:threadsPerThreadgroup:. The threads need not fill the last threadgroups. A dispatch of no threads or
+ * no threadgroups does nothing, and nothing has to be set for it. */
 mtb_status mtb_compute_encoder_dispatch_threads(mtb_compute_encoder *encoder, mtb_size threads,
                                                 mtb_size threads_per_threadgroup, mtb_error **error);
 /* dispatchThreadgroups:threadsPerThreadgroup:. */
@@ -634,18 +636,18 @@ mtb_status mtb_event_signal(mtb_event *event, uint64_t value, mtb_error **error)
 /* Waits on the CPU until the event has reached `value`; MTB_TIMEOUT after `timeout_ns` nanoseconds, which are rounded
  * up to milliseconds. */
 mtb_status mtb_event_wait(mtb_event *event, uint64_t value, uint64_t timeout_ns, mtb_error **error);
-/* notifyListener:atValue:block:. `callback` is called once, on a thread of Metal's, when the event reaches the value (at
- * once if it has). Should the last reference to the event go first, only `destructor` (which may be NULL) is called; or
- * the callback too, by the releasing thread, where the value had been reached. A command buffer that is to signal the
- * event holds a reference. A context that holds one keeps the event, and so itself, until the value is reached. On failure of
- * this call neither is called. */
+/* notifyListener:atValue:block:. `callback` is called once, on a thread of Metal's, when the event reaches the value
+ * (at once if it has). Should the last reference to the event go first, only `destructor` (which may be NULL) is
+ * called; or the callback too, by the releasing thread, where the value had been reached. A command buffer that is to
+ * signal the event holds a reference. A context that holds one keeps the event, and so itself, until the value is
+ * reached. On failure of this call neither is called. */
 mtb_status mtb_event_notify(mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
                             mtb_context_destructor destructor, mtb_error **error);
 
 /* --------------------------------------------------------------------------------- reports of the sanitizer */
 
-/* The software Metal checks kernels where the environment variable SOFTWARE_METAL_SANITIZE says so. Apple's Metal does not
- * through this API: there no check is on, and there are no reports. */
+/* The software Metal checks kernels where the environment variable SOFTWARE_METAL_SANITIZE says so. Apple's Metal does
+ * not through this API: there no check is on, and there are no reports. */
 
 typedef enum mtb_sanitizer_check {
     /* Accesses outside of the object that the address was made from. */

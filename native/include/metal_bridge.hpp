@@ -10,18 +10,19 @@
 //   metal_bridge_stream.hpp     Stream: all of that in one order, without waiting
 //   metal_bridge_utilities.hpp  MetalMemoryUtils: copies and fills of whole buffers
 //
-// Errors: every fallible call exists twice. With an `Error &` as its last parameter it sets that and returns false or an
-// empty object; without, it throws the Error. Programs built without exceptions have the first form alone.
+// Errors: every fallible call exists twice. With an `Error &` as its last parameter it sets that and returns false or
+// an empty object; without, it throws the Error. Programs built without exceptions have the first form alone.
 //
-// Ownership: objects are moved and not copied, and give back what they own when they go; work that was committed goes on,
-// and keeps what it needs. An object that was moved from, or that a failed call returned, is empty: calls on it are errors
-// of status MTB_INVALID_ARGUMENT.
+// Ownership: objects are moved and not copied, and give back what they own when they go; work that was committed goes
+// on, and keeps what it needs. An object that was moved from, or that a failed call returned, is empty: calls on it are
+// errors of status MTB_INVALID_ARGUMENT.
 //
-// Callbacks: functions that are given to a call run on threads of Metal's, and may make, commit and let go of anything. They
-// must not wait for what they belong to, nor for later work of the same stream. An exception that leaves one ends there.
+// Callbacks: functions that are given to a call run on threads of Metal's, and may make, commit and let go of anything.
+// They must not wait for what they belong to, nor for later work of the same stream. An exception that leaves one ends
+// there.
 //
-// Threads: devices, buffers, streams, events, arenas, residency sets, kernels and pending work may be used from any thread
-// at the same time; a batch and a compute pass from one.
+// Threads: devices, buffers, streams, events, arenas, residency sets, kernels and pending work may be used from any
+// thread at the same time; a batch and a compute pass from one.
 #ifndef METAL_BRIDGE_HPP
 #define METAL_BRIDGE_HPP
 

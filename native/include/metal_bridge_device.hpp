@@ -12,18 +12,16 @@ using DeviceHandle = Handle<mtb_device, mtb_device_release>;
 using MemoryHandle = Handle<mtb_memory, mtb_memory_release>;
 using QueueHandle = Handle<mtb_queue, mtb_queue_release>;
 
-inline MemoryHandle Share(const MemoryHandle &memory)
-{
+inline MemoryHandle Share(const MemoryHandle &memory) {
     return MemoryHandle(memory ? mtb_memory_retain(memory.Get()) : nullptr);
 }
-inline QueueHandle Share(const QueueHandle &queue)
-{
+inline QueueHandle Share(const QueueHandle &queue) {
     return QueueHandle(queue ? mtb_queue_retain(queue.Get()) : nullptr);
 }
 } // namespace detail
 
-// A device's budget, and how much of what was released it keeps for the next allocation. Zeroes (`MemoryOptions{}`) are the
-// defaults.
+// A device's budget, and how much of what was released it keeps for the next allocation. Zeroes (`MemoryOptions{}`) are
+// the defaults.
 using MemoryOptions = mtb_memory_options;
 
 // A GPU, with a memory (staging, caches, budget, statistics) and a queue that the transfers of its buffers go by.
@@ -32,15 +30,13 @@ public:
     Device() noexcept = default;
 
     // The system's preferred device.
-    static Device Default(const MemoryOptions &options, Error &error)
-    {
+    static Device Default(const MemoryOptions &options, Error &error) {
         auto make = [](mtb_error **e) { return mtb_device_create_default(e); };
         return FromHandle(detail::Make<detail::DeviceHandle>(error, make), options, error);
     }
     static Device Default(Error &error) { return Default(MemoryOptions{}, error); }
     // The device at `index`, below Count().
-    static Device At(size_t index, const MemoryOptions &options, Error &error)
-    {
+    static Device At(size_t index, const MemoryOptions &options, Error &error) {
         auto make = [&](mtb_error **e) { return mtb_device_create_at(index, e); };
         return FromHandle(detail::Make<detail::DeviceHandle>(error, make), options, error);
     }
@@ -48,36 +44,31 @@ public:
     static size_t Count() noexcept { return mtb_device_count(); }
 
     // All zero for an empty device; the name in it is the device's.
-    mtb_device_info Info() const noexcept
-    {
+    mtb_device_info Info() const noexcept {
         mtb_device_info info;
         mtb_device_get_info(device_.Get(), &info);
         return info;
     }
     // Borrowed from the device; empty for an empty one.
-    const char *Name() const noexcept
-    {
+    const char *Name() const noexcept {
         const char *name = Info().name;
         return name ? name : "";
     }
     // Whether private memory of the one is copied to the other without a detour.
-    bool IsPeerOf(const Device &other) const noexcept
-    {
+    bool IsPeerOf(const Device &other) const noexcept {
         const uint64_t group = mtb_device_peer_group_id(device_.Get());
         return group != 0 && group == mtb_device_peer_group_id(other.device_.Get());
     }
     bool SupportsResidencySets() const noexcept { return mtb_device_supports_residency_sets(device_.Get()); }
 
     // What was transferred, by kind, and what the pools hold. All zero for an empty device.
-    mtb_memory_statistics MemoryStatistics() const noexcept
-    {
+    mtb_memory_statistics MemoryStatistics() const noexcept {
         mtb_memory_statistics statistics;
         mtb_memory_get_statistics(memory_.Get(), &statistics);
         return statistics;
     }
     // The same as a table for people.
-    std::string Statistics() const
-    {
+    std::string Statistics() const {
         char *report = mtb_memory_copy_report(memory_.Get());
         std::string text(report ? report : "");
         mtb_string_free(report);
@@ -88,8 +79,7 @@ public:
     // Bytes that Metal may have allocated for this device's memory, in use and kept.
     uint64_t Budget() const noexcept { return MemoryStatistics().budget; }
     // Gives back to Metal what is kept and was not used for `idle`. Returns the bytes.
-    uint64_t Trim(std::chrono::nanoseconds idle = std::chrono::nanoseconds::zero()) noexcept
-    {
+    uint64_t Trim(std::chrono::nanoseconds idle = std::chrono::nanoseconds::zero()) noexcept {
         return mtb_memory_trim(memory_.Get(), detail::Nanoseconds(idle));
     }
 
@@ -101,12 +91,10 @@ public:
     mtb_queue *Queue() const noexcept { return queue_.Get(); }
 
 #if METAL_BRIDGE_EXCEPTIONS
-    static Device Default(const MemoryOptions &options = MemoryOptions{})
-    {
+    static Device Default(const MemoryOptions &options = MemoryOptions{}) {
         return detail::OrThrow([&](Error &error) { return Default(options, error); });
     }
-    static Device At(size_t index, const MemoryOptions &options = MemoryOptions{})
-    {
+    static Device At(size_t index, const MemoryOptions &options = MemoryOptions{}) {
         return detail::OrThrow([&](Error &error) { return At(index, options, error); });
     }
 #endif
@@ -116,19 +104,15 @@ private:
     friend class MetalBuffer;
     friend class Stream;
 
-    static Device FromHandle(detail::DeviceHandle handle, const MemoryOptions &options, Error &error)
-    {
+    static Device FromHandle(detail::DeviceHandle handle, const MemoryOptions &options, Error &error) {
         Device device;
-        if (error)
-            return device;
+        if (error) return device;
         auto memory = detail::Make<detail::MemoryHandle>(
             error, [&](mtb_error **e) { return mtb_memory_create(handle.Get(), &options, e); });
-        if (error)
-            return device;
-        auto queue =
-            detail::Make<detail::QueueHandle>(error, [&](mtb_error **e) { return mtb_queue_create(handle.Get(), 0, e); });
-        if (error)
-            return device;
+        if (error) return device;
+        auto queue = detail::Make<detail::QueueHandle>(
+            error, [&](mtb_error **e) { return mtb_queue_create(handle.Get(), 0, e); });
+        if (error) return device;
         device.device_ = std::move(handle);
         device.memory_ = std::move(memory);
         device.queue_ = std::move(queue);
@@ -140,6 +124,6 @@ private:
     detail::QueueHandle queue_;
 };
 
-} // namespace metal_bridge
+}  // namespace metal_bridge
 
 #endif

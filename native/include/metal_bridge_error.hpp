@@ -32,10 +32,8 @@ public:
     explicit Handle(T *raw) noexcept : raw_(raw) {}
     ~Handle() { Release(raw_); }
     Handle(Handle &&other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
-    Handle &operator=(Handle &&other) noexcept
-    {
-        if (this != &other)
-            Release(std::exchange(raw_, std::exchange(other.raw_, nullptr)));
+    Handle &operator=(Handle &&other) noexcept {
+        if (this != &other) Release(std::exchange(raw_, std::exchange(other.raw_, nullptr)));
         return *this;
     }
     Handle(const Handle &) = delete;
@@ -50,8 +48,8 @@ private:
 
 } // namespace detail
 
-// What went wrong and where: what the throwing calls throw, and what the others set. True where there is an error. Copies
-// share it.
+// What went wrong and where: what the throwing calls throw, and what the others set. True where there is an error.
+// Copies share it.
 class Error : public std::exception {
 public:
     Error() noexcept = default;
@@ -70,33 +68,27 @@ public:
 
     // Takes over the error of a call that failed, or none of one that did not. A failure without an error had no memory
     // for one.
-    static Error Take(bool failed, mtb_error *raw)
-    {
+    static Error Take(bool failed, mtb_error *raw) {
         const detail::Handle<mtb_error, mtb_error_release> owned(raw);
-        if (!failed)
-            return Error();
+        if (!failed) return Error();
         return raw ? CopyOf(raw) : Of(MTB_OUT_OF_MEMORY);
     }
 
     // The same as an error that somebody else owns; none for NULL.
-    static Error CopyOf(const mtb_error *raw)
-    {
-        if (!raw)
-            return Error();
+    static Error CopyOf(const mtb_error *raw) {
+        if (!raw) return Error();
         return Of(mtb_error_status(raw), mtb_error_function(raw), mtb_error_message(raw), mtb_error_code(raw));
     }
 
     // An error that these headers found.
-    static Error Of(mtb_status status, const char *function, const char *message, int64_t code = 0)
-    {
+    static Error Of(mtb_status status, const char *function, const char *message, int64_t code = 0) {
         Error error = Of(status);
         const std::string text = std::string(function) + ": " + mtb_status_name(status) + ": " + message;
         error.details_ = std::make_shared<const Details>(Details{code, message, function, text});
         return error;
     }
     // The same, where there is no more to say than the status, or no memory for it.
-    static Error Of(mtb_status status) noexcept
-    {
+    static Error Of(mtb_status status) noexcept {
         Error error;
         error.status_ = status;
         return error;
@@ -117,8 +109,7 @@ private:
 namespace detail {
 
 // Makes a call that returns a handle.
-template <class H, class Call> H Make(Error &error, Call call)
-{
+template <class H, class Call> H Make(Error &error, Call call) {
     mtb_error *raw = nullptr;
     auto *made = call(&raw);
     error = Error::Take(made == nullptr, raw);
@@ -126,8 +117,7 @@ template <class H, class Call> H Make(Error &error, Call call)
 }
 
 // Makes a call that returns a status.
-template <class Call> bool Check(Error &error, Call call)
-{
+template <class Call> bool Check(Error &error, Call call) {
     mtb_error *raw = nullptr;
     const mtb_status status = call(&raw);
     error = Error::Take(status != MTB_OK, raw);
@@ -137,10 +127,10 @@ template <class Call> bool Check(Error &error, Call call)
 // A function of the caller's, as the context of a callback of the C ABI.
 template <class Function> class Callback {
 public:
-    // Has `call` hand the context over together with Free, which it does unless it fails. `name` is what an error blames.
+    // Has `call` hand the context over together with Free, which it does unless it fails. `name` is what an error
+    // blames.
     template <class Call>
-    static auto Give(Function function, const char *name, Error &error, Call call) -> decltype(call(nullptr))
-    {
+    static auto Give(Function function, const char *name, Error &error, Call call) -> decltype(call(nullptr)) {
         if (!function) {
             error = Error::Of(MTB_INVALID_ARGUMENT, name, "the function to call is empty");
             return {};
@@ -151,18 +141,15 @@ public:
             return {};
         }
         auto given = call(callback.get());
-        if (given)
-            callback.release();
+        if (given) callback.release();
         return given;
     }
     // Has `use` call the function. An exception must not unwind into the bridge, and there is no one to tell.
-    template <class Use> static void Call(void *context, Use use) noexcept
-    {
+    template <class Use> static void Call(void *context, Use use) noexcept {
 #if METAL_BRIDGE_EXCEPTIONS
         try {
             use(static_cast<Callback *>(context)->function_);
-        } catch (...) {
-        }
+        } catch (...) {}
 #else
         use(static_cast<Callback *>(context)->function_);
 #endif
@@ -176,36 +163,29 @@ private:
 };
 
 // A time as the C ABI has it: none for what is negative, and MTB_FOREVER for the longest that there is.
-inline uint64_t Nanoseconds(std::chrono::nanoseconds time) noexcept
-{
-    if (time == std::chrono::nanoseconds::max())
-        return MTB_FOREVER;
+inline uint64_t Nanoseconds(std::chrono::nanoseconds time) noexcept {
+    if (time == std::chrono::nanoseconds::max()) return MTB_FOREVER;
     return time.count() > 0 ? static_cast<uint64_t>(time.count()) : 0;
 }
 
 #if METAL_BRIDGE_EXCEPTIONS
 // The result of `call`, which takes a place for its error, or that error as an exception.
-template <class Call> auto OrThrow(Call call)
-{
+template <class Call> auto OrThrow(Call call) {
     Error error;
     auto result = call(error);
-    if (error)
-        throw error;
+    if (error) throw error;
     return result;
 }
 #endif
 
-} // namespace detail
+}  // namespace detail
 
 // For calls that take a time: no end to it.
 inline constexpr std::chrono::nanoseconds Forever = std::chrono::nanoseconds::max();
 
 // Three extents, in threads or threadgroups.
-constexpr mtb_size Size(size_t width, size_t height = 1, size_t depth = 1) noexcept
-{
-    return {width, height, depth};
-}
+constexpr mtb_size Size(size_t width, size_t height = 1, size_t depth = 1) noexcept { return {width, height, depth}; }
 
-} // namespace metal_bridge
+}  // namespace metal_bridge
 
 #endif

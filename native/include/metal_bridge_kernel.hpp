@@ -28,19 +28,17 @@ public:
     Library() noexcept = default;
 
     // Compiles the shading language. MTB_COMPILE_FAILED with the compiler's log.
-    static Library FromSource(const Device &device, std::string_view source, const CompileOptions &options, Error &error)
-    {
+    static Library FromSource(const Device &device, std::string_view source, const CompileOptions &options,
+                              Error &error) {
         return FromCall(error, [&](mtb_error **e) {
             return mtb_library_create_from_source(device.Get(), source.data(), source.size(), &options, e);
         });
     }
-    static Library FromSource(const Device &device, std::string_view source, Error &error)
-    {
+    static Library FromSource(const Device &device, std::string_view source, Error &error) {
         return FromSource(device, source, CompileOptions{}, error);
     }
     // Reads a metallib.
-    static Library FromFile(const Device &device, const char *path, Error &error)
-    {
+    static Library FromFile(const Device &device, const char *path, Error &error) {
         return FromCall(error, [&](mtb_error **e) { return mtb_library_create_from_file(device.Get(), path, e); });
     }
 
@@ -52,19 +50,16 @@ public:
 
 #if METAL_BRIDGE_EXCEPTIONS
     static Library FromSource(const Device &device, std::string_view source,
-                              const CompileOptions &options = CompileOptions{})
-    {
+                              const CompileOptions &options = CompileOptions{}) {
         return detail::OrThrow([&](Error &error) { return FromSource(device, source, options, error); });
     }
-    static Library FromFile(const Device &device, const char *path)
-    {
+    static Library FromFile(const Device &device, const char *path) {
         return detail::OrThrow([&](Error &error) { return FromFile(device, path, error); });
     }
 #endif
 
 private:
-    template <class Call> static Library FromCall(Error &error, Call call)
-    {
+    template <class Call> static Library FromCall(Error &error, Call call) {
         Library library;
         library.library_ = detail::Make<detail::LibraryHandle>(error, call);
         return library;
@@ -81,8 +76,7 @@ public:
     Constant(size_t index, uint32_t value) noexcept : Constant(index, MTB_TYPE_UINT, value) {}
     Constant(size_t index, float value) noexcept : Constant(index, MTB_TYPE_FLOAT, value) {}
     // As many bytes as the type has in Metal, at most 32, at `value`.
-    static Constant Of(size_t index, mtb_data_type type, const void *value, size_t bytes) noexcept
-    {
+    static Constant Of(size_t index, mtb_data_type type, const void *value, size_t bytes) noexcept {
         Constant constant(index, type, '\0');
         std::memcpy(constant.value_, value, bytes < sizeof constant.value_ ? bytes : sizeof constant.value_);
         return constant;
@@ -90,8 +84,7 @@ public:
 
 private:
     friend class Kernel;
-    template <class T> Constant(size_t index, mtb_data_type type, T value) noexcept : index_(index), type_(type)
-    {
+    template <class T> Constant(size_t index, mtb_data_type type, T value) noexcept : index_(index), type_(type) {
         std::memcpy(value_, &value, sizeof value);
     }
 
@@ -108,18 +101,17 @@ public:
     Kernel() noexcept = default;
 
     // MTB_NOT_FOUND where the library has no function of that name.
-    static Kernel Create(const Library &library, const char *name, Constants constants, Error &error)
-    {
+    static Kernel Create(const Library &library, const char *name, Constants constants, Error &error) {
         Kernel kernel;
         detail::ConstantsHandle values;
         if (constants.size() > 0)
-            values =
-                detail::Make<detail::ConstantsHandle>(error, [](mtb_error **e) { return mtb_constant_values_create(e); });
-        if (constants.size() > 0 && !values)
-            return kernel;
+            values = detail::Make<detail::ConstantsHandle>(error,
+                                                           [](mtb_error **e) { return mtb_constant_values_create(e); });
+        if (constants.size() > 0 && !values) return kernel;
         for (const Constant &constant : constants)
             if (!detail::Check(error, [&](mtb_error **e) {
-                    return mtb_constant_values_set_at(values.Get(), constant.index_, constant.type_, constant.value_, e);
+                    return mtb_constant_values_set_at(values.Get(), constant.index_, constant.type_, constant.value_,
+                                                      e);
                 }))
                 return kernel;
         const auto function = detail::Make<detail::FunctionHandle>(
@@ -129,12 +121,13 @@ public:
                 error, [&](mtb_error **e) { return mtb_pipeline_create(function.Get(), e); });
         return kernel;
     }
-    static Kernel Create(const Library &library, const char *name, Error &error) { return Create(library, name, {}, error); }
+    static Kernel Create(const Library &library, const char *name, Error &error) {
+        return Create(library, name, {}, error);
+    }
 
     // Threads in a SIMD-group.
     size_t ThreadExecutionWidth() const noexcept { return mtb_pipeline_thread_execution_width(pipeline_.Get()); }
-    size_t MaxThreadsPerThreadgroup() const noexcept
-    {
+    size_t MaxThreadsPerThreadgroup() const noexcept {
         return mtb_pipeline_max_total_threads_per_threadgroup(pipeline_.Get());
     }
     // The function's name; NULL for an empty kernel.
@@ -143,8 +136,7 @@ public:
     mtb_pipeline *Get() const noexcept { return pipeline_.Get(); }
 
 #if METAL_BRIDGE_EXCEPTIONS
-    static Kernel Create(const Library &library, const char *name, Constants constants = {})
-    {
+    static Kernel Create(const Library &library, const char *name, Constants constants = {}) {
         return detail::OrThrow([&](Error &error) { return Create(library, name, constants, error); });
     }
 #endif
@@ -157,12 +149,10 @@ private:
 class Grid {
 public:
     // As many threads, in threadgroups that need not divide them.
-    static constexpr Grid Threads(mtb_size threads, mtb_size per_threadgroup) noexcept
-    {
+    static constexpr Grid Threads(mtb_size threads, mtb_size per_threadgroup) noexcept {
         return Grid(threads, per_threadgroup, mtb_compute_encoder_dispatch_threads);
     }
-    static constexpr Grid Threadgroups(mtb_size threadgroups, mtb_size per_threadgroup) noexcept
-    {
+    static constexpr Grid Threadgroups(mtb_size threadgroups, mtb_size per_threadgroup) noexcept {
         return Grid(threadgroups, per_threadgroup, mtb_compute_encoder_dispatch_threadgroups);
     }
 
@@ -170,9 +160,7 @@ private:
     friend class Compute;
     using Call = decltype(&mtb_compute_encoder_dispatch_threads);
     constexpr Grid(mtb_size count, mtb_size per_threadgroup, Call call) noexcept
-        : count_(count), per_threadgroup_(per_threadgroup), call_(call)
-    {
-    }
+        : count_(count), per_threadgroup_(per_threadgroup), call_(call) {}
 
     mtb_size count_;
     mtb_size per_threadgroup_;
@@ -184,13 +172,11 @@ class Argument {
 public:
     // A buffer, from `offset` on.
     Argument(const MetalBuffer &buffer, size_t offset = 0) noexcept
-        : buffer_(buffer.Get()), size_(offset), kind_(Kind::Buffer)
-    {
-    }
+        : buffer_(buffer.Get()), size_(offset), kind_(Kind::Buffer) {}
     // A value as the kernel declares it, of at most MTB_MAX_INLINE_BYTES.
-    template <class T> static Argument Value(const T &value) noexcept
-    {
-        static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>, "the kernel gets the bytes of the value");
+    template <class T> static Argument Value(const T &value) noexcept {
+        static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>,
+                      "the kernel gets the bytes of the value");
         return Bytes(&value, sizeof value);
     }
     static Argument Bytes(const void *bytes, size_t size) noexcept { return Argument(Kind::Bytes, bytes, size); }
@@ -199,7 +185,11 @@ public:
 
 private:
     friend class Compute;
-    enum class Kind { Buffer, Bytes, Threadgroup };
+    enum class Kind {
+        Buffer,
+        Bytes,
+        Threadgroup
+    };
     Argument(Kind kind, const void *bytes, size_t size) noexcept : bytes_(bytes), size_(size), kind_(kind) {}
 
     mtb_buffer *buffer_ = nullptr;
@@ -208,18 +198,17 @@ private:
     Kind kind_;
 };
 
-// Dispatches on record for one command buffer, which see what those before them wrote. Destroying it discards what is not
-// committed.
+// Dispatches on record for one command buffer, which see what those before them wrote. Destroying it discards what is
+// not committed.
 class Compute {
 public:
     using Arguments = std::initializer_list<Argument>;
 
     Compute() noexcept = default;
 
-    // Adds a dispatch. Buffers and values have the binding indices from 0 on, in their order, and threadgroup memory has
-    // indices of its own. What earlier dispatches bound beyond stays bound; MTB_MISSING_ARGUMENT where nothing is.
-    bool Dispatch(const Kernel &kernel, const Grid &grid, Arguments arguments, Error &error)
-    {
+    // Adds a dispatch. Buffers and values have the binding indices from 0 on, in their order, and threadgroup memory
+    // has indices of its own. What earlier dispatches bound beyond stays bound; MTB_MISSING_ARGUMENT where nothing is.
+    bool Dispatch(const Kernel &kernel, const Grid &grid, Arguments arguments, Error &error) {
         if (!detail::Check(error, [&](mtb_error **e) {
                 return mtb_compute_encoder_set_pipeline(encoder_.Get(), kernel.Get(), e);
             }))
@@ -227,15 +216,13 @@ public:
         size_t index = 0, threadgroup_index = 0;
         for (const Argument &argument : arguments) {
             size_t &next = argument.kind_ == Argument::Kind::Threadgroup ? threadgroup_index : index;
-            if (!detail::Check(error, [&](mtb_error **e) { return Set(argument, next++, e); }))
-                return false;
+            if (!detail::Check(error, [&](mtb_error **e) { return Set(argument, next++, e); })) return false;
         }
         return detail::Check(
             error, [&](mtb_error **e) { return grid.call_(encoder_.Get(), grid.count_, grid.per_threadgroup_, e); });
     }
     // Ends the record and commits it.
-    Pending Commit(Error &error)
-    {
+    Pending Commit(Error &error) {
         const detail::ComputeHandle encoder = std::move(encoder_);
         detail::CommandBufferHandle commands = std::move(commands_);
         if (!detail::Check(error, [&](mtb_error **e) { return mtb_compute_encoder_end(encoder.Get(), e); }) ||
@@ -247,12 +234,10 @@ public:
     mtb_compute_encoder *Get() const noexcept { return encoder_.Get(); }
 
 #if METAL_BRIDGE_EXCEPTIONS
-    void Dispatch(const Kernel &kernel, const Grid &grid, Arguments arguments)
-    {
+    void Dispatch(const Kernel &kernel, const Grid &grid, Arguments arguments) {
         detail::OrThrow([&](Error &error) { return Dispatch(kernel, grid, arguments, error); });
     }
-    Pending Commit()
-    {
+    Pending Commit() {
         return detail::OrThrow([&](Error &error) { return Commit(error); });
     }
 #endif
@@ -260,15 +245,13 @@ public:
 private:
     friend class Stream;
 
-    mtb_status Set(const Argument &argument, size_t index, mtb_error **e) const
-    {
+    mtb_status Set(const Argument &argument, size_t index, mtb_error **e) const {
         switch (argument.kind_) {
         case Argument::Kind::Bytes:
             return mtb_compute_encoder_set_bytes(encoder_.Get(), argument.bytes_, argument.size_, index, e);
         case Argument::Kind::Threadgroup:
             return mtb_compute_encoder_set_threadgroup_memory(encoder_.Get(), argument.size_, index, e);
-        default:
-            return mtb_compute_encoder_set_buffer(encoder_.Get(), argument.buffer_, argument.size_, index, e);
+        default: return mtb_compute_encoder_set_buffer(encoder_.Get(), argument.buffer_, argument.size_, index, e);
         }
     }
 
@@ -276,6 +259,6 @@ private:
     detail::ComputeHandle encoder_;
 };
 
-} // namespace metal_bridge
+}  // namespace metal_bridge
 
 #endif

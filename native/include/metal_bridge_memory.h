@@ -7,12 +7,13 @@
  * Order
  *   A transfer starts after all that was committed to its queue before it, and all that is committed to the queue later
  *   starts after it. Work of other queues is ordered by events, as always. The calling thread waits in the synchronous
- *   form only, and where the queue has no room, for MTB_ROOM_TIMEOUT at most where it gives no timeout (MTB_TIMEOUT): it has
- *   room for as many transfers and host functions that have not completed as mtb_queue_create was given, and for 1024 at least.
+ *   form only, and where the queue has no room, for MTB_ROOM_TIMEOUT at most where it gives no timeout (MTB_TIMEOUT):
+ * it has room for as many transfers and host functions that have not completed as mtb_queue_create was given, and for
+ * 1024 at least.
  *
- *   In the asynchronous form the GPU moves the bytes. Where it cannot write to the host memory itself, the CPU takes the
- *   last step, before the command buffer completes: whoever reads that memory waits for the command buffer, or reads it
- *   in a host function or a callback of the same queue.
+ *   In the asynchronous form the GPU moves the bytes. Where it cannot write to the host memory itself, the CPU takes
+ * the last step, before the command buffer completes: whoever reads that memory waits for the command buffer, or reads
+ * it in a host function or a callback of the same queue.
  *
  * Sizes and offsets are bytes, of any value: what Metal's blits cannot do (they move multiples of 4) a kernel does.
  */
@@ -88,9 +89,10 @@ void mtb_transfer_release(mtb_transfer *transfer);
 /* Adds a copy of `height` rows of `width` bytes. Source and destination may each be host memory or a buffer of any
  * storage mode. One of two buffers may be of another device than the queue: where the devices are peers, the other
  * device's blits read a private source through a remote view, if offsets, widths and pitches are multiples of 4; all
- * else goes by way of system memory. Work of that device's own queues is ordered by events, as always; host memory and the buffer of another device make MTB_WRONG_DEVICE. MTB_OUT_OF_RANGE where a
- * row does not fit, MTB_INVALID_ARGUMENT for a pitch smaller than the width and for source and destination that
- * overlap. A failed call adds nothing. Nothing to copy (width or height zero) is no error. */
+ * else goes by way of system memory. Work of that device's own queues is ordered by events, as always; host memory and
+ * the buffer of another device make MTB_WRONG_DEVICE. MTB_OUT_OF_RANGE where a row does not fit, MTB_INVALID_ARGUMENT
+ * for a pitch smaller than the width and for source and destination that overlap. A failed call adds nothing. Nothing
+ * to copy (width or height zero) is no error. */
 mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place destination, size_t width,
                              size_t height, mtb_host_memory host, mtb_error **error);
 /* Adds a fill of `height` rows of `width` bytes with the `pattern_size` bytes (1, 2 or 4) at `pattern`; the width is a
@@ -103,15 +105,15 @@ mtb_status mtb_transfer_fill(mtb_transfer *transfer, mtb_place destination, size
  * returned, the transfer touches neither buffers nor host memory any more, whether it has failed or not. */
 mtb_command_buffer *mtb_transfer_commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
                                         mtb_context_destructor destructor, mtb_error **error);
-/* The same, which waits for room in the queue no longer than `timeout_ns` nanoseconds: at once for 0, also inside a callback.
- * With MTB_TIMEOUT nothing is handed over. */
+/* The same, which waits for room in the queue no longer than `timeout_ns` nanoseconds: at once for 0, also inside a
+ * callback. With MTB_TIMEOUT nothing is handed over. */
 mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t timeout_ns,
                                                 mtb_completion_callback callback, void *context,
                                                 mtb_context_destructor destructor, mtb_error **error);
-/* mtb_transfer_commit that waits, whether it fails or not. Where the CPU sees source and destination (host memory, shared
- * buffers), this thread copies, once what was committed to the queue before has completed: for shared to shared that
- * is a memcpy. Host memory is best given as MTB_HOST_BORROWED here. MTB_DEADLOCK inside a callback or a host function of
- * the queue: nothing is copied then. */
+/* mtb_transfer_commit that waits, whether it fails or not. Where the CPU sees source and destination (host memory,
+ * shared buffers), this thread copies, once what was committed to the queue before has completed: for shared to shared
+ * that is a memcpy. Host memory is best given as MTB_HOST_BORROWED here. MTB_DEADLOCK inside a callback or a host
+ * function of the queue: nothing is copied then. */
 mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error);
 
 typedef void (*mtb_host_function)(void *context);

@@ -47,7 +47,8 @@ void fill(const Input &input, unsigned seed) {
     }
     std::vector<std::uint8_t> encoded(ggml_nbytes(tensor));
     const std::vector<float> importance(std::size_t(tensor->ne[0]), 1.0f);
-    ggml_quantize_chunk(tensor->type, values.data(), encoded.data(), 0, ggml_nrows(tensor), tensor->ne[0], importance.data());
+    ggml_quantize_chunk(tensor->type, values.data(), encoded.data(), 0, ggml_nrows(tensor), tensor->ne[0],
+                        importance.data());
     ggml_backend_tensor_set(tensor, encoded.data(), 0, encoded.size());
 }
 
@@ -105,9 +106,11 @@ double normalised_error(const std::vector<float> &got, const std::vector<float> 
 }  // namespace
 
 int main(int count, char **arguments) {
-    ggml_log_set([](ggml_log_level level, const char *text, void *) {
-        if (level == GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
-    }, nullptr);
+    ggml_log_set(
+        [](ggml_log_level level, const char *text, void *) {
+            if (level == GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
+        },
+        nullptr);
     ggml_backend_t metal = ggml_backend_metal_init();
     ggml_backend_t cpu = ggml_backend_cpu_init();
     if (!metal || !cpu) {
@@ -135,7 +138,8 @@ int main(int count, char **arguments) {
     }
     ggml_backend_free(metal);
     ggml_backend_free(cpu);
-    std::printf("%zu operations of ggml: %u cases agree with its CPU backend, %u do not, %u are not supported by its Metal backend\n",
-                operations.size(), agreed, disagreed, unsupported);
+    std::printf(
+        "%zu operations of ggml: %u cases agree with its CPU backend, %u do not, %u are not supported by its Metal backend\n",
+        operations.size(), agreed, disagreed, unsupported);
     return disagreed == 0 && agreed > 0 ? 0 : 1;
 }

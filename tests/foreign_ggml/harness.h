@@ -10,7 +10,12 @@
 #include "ggml-backend.h"
 #include "ggml.h"
 
-enum class Fill { values, positive, zeros, rows };
+enum class Fill {
+    values,
+    positive,
+    zeros,
+    rows
+};
 
 struct Input {
     ggml_tensor *tensor;
@@ -23,12 +28,15 @@ struct Graph {
     ggml_context *context;
     std::vector<Input> inputs;
 
-    ggml_tensor *input(ggml_type type, std::vector<std::int64_t> shape, Fill fill = Fill::values, std::int64_t rows = 0) {
+    ggml_tensor *input(ggml_type type, std::vector<std::int64_t> shape, Fill fill = Fill::values,
+                       std::int64_t rows = 0) {
         ggml_tensor *tensor = ggml_new_tensor(context, type, int(shape.size()), shape.data());
         inputs.push_back({tensor, fill, rows});
         return tensor;
     }
-    ggml_tensor *f32(std::vector<std::int64_t> shape, Fill fill = Fill::values) { return input(GGML_TYPE_F32, shape, fill); }
+    ggml_tensor *f32(std::vector<std::int64_t> shape, Fill fill = Fill::values) {
+        return input(GGML_TYPE_F32, shape, fill);
+    }
 };
 
 struct Case {

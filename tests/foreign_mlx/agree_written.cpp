@@ -4,19 +4,28 @@
 void add_written(Cases &cases) {
     const std::size_t rows = 6, columns = 50;
     const std::vector<float> a = values(rows * columns), b = values(columns, 0.5f, 2, 2);
-    cases.run({"utils.h", "unary_ops.h", "binary_ops.h", "ternary_ops.h"}, "ExpMultiplyAddSelect_strided_2", {}, [&](Launch launch) {
-        const std::vector<std::int64_t> strides = {1, rows, 0, 1}, out_strides = {columns, 1};
-        const std::vector<std::int32_t> shape = {rows, columns};
-        launch.buffer(0, a).buffer(1, b).buffer(2, strides).output<float>(3, rows * columns).buffer(4, out_strides).buffer(5, shape).threads({columns, rows, 1}, {16, 4, 1});
-        Compared compared{wide(launch.result<float>(3)), {}, 4e-6, 4e-6};
-        for (std::size_t i = 0; i < rows; ++i) {
-            for (std::size_t j = 0; j < columns; ++j) {
-                const double x = a[i + j * rows];
-                compared.expected.push_back(x > 0.25 ? std::exp(x) * b[j] + 0.5 : b[j]);
+    cases.run(
+        {"utils.h", "unary_ops.h", "binary_ops.h", "ternary_ops.h"}, "ExpMultiplyAddSelect_strided_2", {},
+        [&](Launch launch) {
+            const std::vector<std::int64_t> strides = {1, rows, 0, 1}, out_strides = {columns, 1};
+            const std::vector<std::int32_t> shape = {rows, columns};
+            launch.buffer(0, a)
+                .buffer(1, b)
+                .buffer(2, strides)
+                .output<float>(3, rows * columns)
+                .buffer(4, out_strides)
+                .buffer(5, shape)
+                .threads({columns, rows, 1}, {16, 4, 1});
+            Compared compared{wide(launch.result<float>(3)), {}, 4e-6, 4e-6};
+            for (std::size_t i = 0; i < rows; ++i) {
+                for (std::size_t j = 0; j < columns; ++j) {
+                    const double x = a[i + j * rows];
+                    compared.expected.push_back(x > 0.25 ? std::exp(x) * b[j] + 0.5 : b[j]);
+                }
             }
-        }
-        return compared;
-    }, R"(
+            return compared;
+        },
+        R"(
 [[host_name("ExpMultiplyAddSelect_strided_2")]]
 [[kernel]] void ExpMultiplyAddSelect_strided_2(
     device const float* A [[buffer(0)]],
@@ -44,14 +53,23 @@ void add_written(Cases &cases) {
   H[index] = tmp_H;
 }
 )");
-    cases.run({"utils.h"}, "custom_kernel_copied", {}, [&](Launch launch) {
-        const std::vector<std::int32_t> shape = {columns, rows};
-        const std::vector<std::int64_t> strides = {1, columns};
-        launch.buffer(0, a).buffer(1, shape).buffer(2, strides).value(3, std::int32_t(2)).output<float>(4, rows * columns).threads({rows * columns}, {64});
-        Compared compared{wide(launch.result<float>(4)), {}};
-        for (std::size_t i = 0; i < rows * columns; ++i) compared.expected.push_back(3 * a[i / rows + i % rows * columns]);
-        return compared;
-    }, R"(
+    cases.run(
+        {"utils.h"}, "custom_kernel_copied", {},
+        [&](Launch launch) {
+            const std::vector<std::int32_t> shape = {columns, rows};
+            const std::vector<std::int64_t> strides = {1, columns};
+            launch.buffer(0, a)
+                .buffer(1, shape)
+                .buffer(2, strides)
+                .value(3, std::int32_t(2))
+                .output<float>(4, rows * columns)
+                .threads({rows * columns}, {64});
+            Compared compared{wide(launch.result<float>(4)), {}};
+            for (std::size_t i = 0; i < rows * columns; ++i)
+                compared.expected.push_back(3 * a[i / rows + i % rows * columns]);
+            return compared;
+        },
+        R"(
 template <typename T, int N, bool flag>
 [[kernel]] void custom_kernel_copied(
     const device float* inp [[buffer(0)]],

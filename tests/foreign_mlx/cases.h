@@ -26,10 +26,7 @@ inline std::vector<float> values(std::size_t count, float low = -2, float high =
     }
     return all;
 }
-template <typename T>
-Values wide(const std::vector<T> &from) {
-    return Values(from.begin(), from.end());
-}
+template <typename T> Values wide(const std::vector<T> &from) { return Values(from.begin(), from.end()); }
 
 class Cases {
 public:

@@ -63,7 +63,8 @@ std::vector<std::string> Library::kernels() const {
     return names;
 }
 
-NS::SharedPtr<MTL::ComputePipelineState> Library::pipeline(const std::string &kernel, const Constants &constants) const {
+NS::SharedPtr<MTL::ComputePipelineState> Library::pipeline(const std::string &kernel,
+                                                           const Constants &constants) const {
     const auto general = NS::TransferPtr(library_->newFunction(string(kernel)));
     if (!general) throw std::runtime_error("no kernel " + kernel);
     const auto values = NS::TransferPtr(MTL::FunctionConstantValues::alloc()->init());
@@ -75,7 +76,8 @@ NS::SharedPtr<MTL::ComputePipelineState> Library::pipeline(const std::string &ke
         const int number = given == constants.end() ? 0 : given->second;
         const bool flag = number != 0;
         const bool is_bool = constant->type() == MTL::DataTypeBool;
-        values->setConstantValue(is_bool ? static_cast<const void *>(&flag) : &number, constant->type(), constant->index());
+        values->setConstantValue(is_bool ? static_cast<const void *>(&flag) : &number, constant->type(),
+                                 constant->index());
     }
     NS::Error *error = nullptr;
     const auto function = NS::TransferPtr(library_->newFunction(string(kernel), values.get(), &error));

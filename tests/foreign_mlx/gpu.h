@@ -14,7 +14,8 @@
 #include <Foundation/Foundation.hpp>
 #include <Metal/Metal.hpp>
 
-// One text of MLX's headers with what they include, each once: what MLX hands to newLibraryWithSource, which has no include paths.
+// One text of MLX's headers with what they include, each once: what MLX hands to newLibraryWithSource, which has no
+// include paths.
 class Source {
 public:
     explicit Source(std::string folder) : folder_(std::move(folder)) {}
@@ -38,8 +39,7 @@ struct Threads {
 };
 
 // Bytes for an argument: elements of a type, whatever they are made of.
-template <typename T>
-std::vector<std::byte> bytes_of(const std::vector<T> &values) {
+template <typename T> std::vector<std::byte> bytes_of(const std::vector<T> &values) {
     const auto *first = reinterpret_cast<const std::byte *>(values.data());
     return {first, first + values.size() * sizeof(T)};
 }
@@ -60,17 +60,14 @@ class Launch {
 public:
     Launch(MTL::Device *device, NS::SharedPtr<MTL::ComputePipelineState> pipeline);
 
-    template <typename T>
-    Launch &buffer(unsigned index, const std::vector<T> &values) {
+    template <typename T> Launch &buffer(unsigned index, const std::vector<T> &values) {
         return bind(index, bytes_of(values));
     }
     // Read back by `result`.
-    template <typename T>
-    Launch &output(unsigned index, std::size_t count, T filling = T(-77)) {
+    template <typename T> Launch &output(unsigned index, std::size_t count, T filling = T(-77)) {
         return bind(index, bytes_of(std::vector<T>(count, filling)));
     }
-    template <typename T>
-    Launch &value(unsigned index, const T &value) {
+    template <typename T> Launch &value(unsigned index, const T &value) {
         static_assert(std::is_trivially_copyable_v<T>);
         const auto *first = reinterpret_cast<const std::byte *>(&value);
         values_[index] = {first, first + sizeof value};
@@ -82,8 +79,7 @@ public:
     void groups(Threads groups, Threads group);
     std::size_t simdgroup_width() const { return pipeline_->threadExecutionWidth(); }
 
-    template <typename T>
-    std::vector<T> result(unsigned index) const {
+    template <typename T> std::vector<T> result(unsigned index) const {
         const MTL::Buffer *buffer = buffers_.at(index).get();
         const T *first = static_cast<const T *>(const_cast<MTL::Buffer *>(buffer)->contents());
         return {first, first + buffer->length() / sizeof(T)};

@@ -17,7 +17,8 @@ std::vector<std::string> expand(const std::string &text) {
     std::vector<std::string> all;
     std::istringstream choices(text.substr(open + 1, close - open - 1));
     for (std::string choice; std::getline(choices, choice, ',');) {
-        for (std::string &each : expand(text.substr(0, open) + choice + text.substr(close + 1))) all.push_back(std::move(each));
+        for (std::string &each : expand(text.substr(0, open) + choice + text.substr(close + 1)))
+            all.push_back(std::move(each));
     }
     return all;
 }
@@ -67,7 +68,8 @@ std::vector<Section> read_sections(const std::string &path) {
 
 }  // namespace
 
-Counts make_pipelines(MTL::Device *device, const std::string &headers, const std::string &table, const std::string &only) {
+Counts make_pipelines(MTL::Device *device, const std::string &headers, const std::string &table,
+                      const std::string &only) {
     Counts counts;
     for (const Section &section : read_sections(table)) {
         if (section.name.find(only) == std::string::npos) continue;
@@ -76,7 +78,8 @@ Counts make_pipelines(MTL::Device *device, const std::string &headers, const std
         for (const std::string &header : section.headers) source.include(header);
         for (std::size_t i = 0; i < section.kernels.size(); ++i) {
             const std::string &instance = section.kernels[i].instance;
-            source.add("template [[host_name(\"k" + std::to_string(i) + "\")]] [[kernel]] decltype(" + instance + ") " + instance + ";");
+            source.add("template [[host_name(\"k" + std::to_string(i) + "\")]] [[kernel]] decltype(" + instance + ") " +
+                       instance + ";");
         }
         std::size_t made = 0;
         try {
@@ -86,7 +89,8 @@ Counts make_pipelines(MTL::Device *device, const std::string &headers, const std
                     library.pipeline("k" + std::to_string(i), section.kernels[i].constants);
                     ++made;
                 } catch (const std::exception &problem) {
-                    std::printf("%s: %s: %s\n", section.name.c_str(), section.kernels[i].instance.c_str(), problem.what());
+                    std::printf("%s: %s: %s\n", section.name.c_str(), section.kernels[i].instance.c_str(),
+                                problem.what());
                 }
             }
             ++counts.libraries;

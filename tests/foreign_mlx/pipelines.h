@@ -9,6 +9,7 @@ struct Counts {
 };
 
 // `headers`: where mlx/ lies. `table`: kernels.txt. `only`: a part of a section's name.
-Counts make_pipelines(MTL::Device *device, const std::string &headers, const std::string &table, const std::string &only);
+Counts make_pipelines(MTL::Device *device, const std::string &headers, const std::string &table,
+                      const std::string &only);
 
 #endif

@@ -1,14 +1,12 @@
 #include "harness.h"
 
-static mtb_blit_encoder *make_blit(mtb_command_buffer *command_buffer)
-{
+static mtb_blit_encoder *make_blit(mtb_command_buffer *command_buffer) {
     mtb_blit_encoder *blit;
     MAKE(blit, mtb_blit_encoder_create(command_buffer, &error));
     return blit;
 }
 
-static void copies_and_fills(void)
-{
+static void copies_and_fills(void) {
     mtb_buffer *from = make_buffer(16), *middle, *to = make_buffer(16);
     MAKE(middle, mtb_buffer_create(shared.device, 16, MTB_STORAGE_PRIVATE, &error));
     memcpy(mtb_buffer_contents(from), "abcdefghijklmnop", 16);
@@ -30,8 +28,7 @@ static void copies_and_fills(void)
     mtb_buffer_release(to);
 }
 
-static void arguments_are_checked(void)
-{
+static void arguments_are_checked(void) {
     mtb_buffer *a = make_buffer(16), *b = make_buffer(16), *hidden;
     MAKE(hidden, mtb_buffer_create(shared.device, 16, MTB_STORAGE_PRIVATE, &error));
     mtb_command_buffer *command_buffer = make_command_buffer();
@@ -70,8 +67,7 @@ static void arguments_are_checked(void)
     mtb_buffer_release(hidden);
 }
 
-static void release_ends_the_encoder(void)
-{
+static void release_ends_the_encoder(void) {
     mtb_buffer *buffer = make_buffer(8);
     mtb_command_buffer *command_buffer = make_command_buffer();
     mtb_blit_encoder *blit = make_blit(command_buffer);

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-static void storage_modes_differ(void)
-{
+static void storage_modes_differ(void) {
     static const struct {
         mtb_storage_mode mode;
         bool is_visible;
@@ -20,8 +19,7 @@ static void storage_modes_differ(void)
     }
 }
 
-static void bytes_are_copied(void)
-{
+static void bytes_are_copied(void) {
     char bytes[] = "from the caller";
     mtb_buffer *buffer;
     MAKE(buffer, mtb_buffer_create_with_bytes(shared.device, bytes, sizeof bytes, MTB_STORAGE_SHARED, &error));
@@ -30,8 +28,7 @@ static void bytes_are_copied(void)
     mtb_buffer_release(buffer);
 }
 
-static void new_buffers_are_checked(void)
-{
+static void new_buffers_are_checked(void) {
     mtb_device_info info;
     mtb_device_get_info(shared.device, &info);
     char byte = 0;
@@ -53,29 +50,26 @@ typedef struct {
     int calls;
 } let_go;
 
-static void deallocate(void *bytes, size_t length, void *context)
-{
+static void deallocate(void *bytes, size_t length, void *context) {
     let_go *record = context;
     record->bytes = bytes;
     record->length = length;
     record->calls++;
 }
 
-static void *map_page(void)
-{
+static void *map_page(void) {
     void *page = mmap(NULL, mtb_page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
     CHECK(page != MAP_FAILED);
     return page;
 }
 
-static void no_copy_uses_and_returns_the_memory(void)
-{
+static void no_copy_uses_and_returns_the_memory(void) {
     let_go record = {0};
     void *page = map_page();
     mtb_buffer *buffer, *copy = make_buffer(mtb_page_size());
     mtb_blit_encoder *blit;
-    MAKE(buffer, mtb_buffer_create_no_copy(shared.device, page, mtb_page_size(), MTB_STORAGE_SHARED, deallocate, &record,
-                                           &error));
+    MAKE(buffer, mtb_buffer_create_no_copy(shared.device, page, mtb_page_size(), MTB_STORAGE_SHARED, deallocate,
+                                           &record, &error));
     CHECK(mtb_buffer_contents(buffer) == page);
     strcpy(page, "the caller's page");
     mtb_command_buffer *command_buffer = make_command_buffer();
@@ -92,36 +86,34 @@ static void no_copy_uses_and_returns_the_memory(void)
     munmap(page, mtb_page_size());
 }
 
-static void no_copy_without_a_deallocator(void)
-{
+static void no_copy_without_a_deallocator(void) {
     void *page = map_page();
     mtb_buffer *buffer;
-    MAKE(buffer, mtb_buffer_create_no_copy(shared.device, page, mtb_page_size(), MTB_STORAGE_SHARED, NULL, NULL, &error));
+    MAKE(buffer,
+         mtb_buffer_create_no_copy(shared.device, page, mtb_page_size(), MTB_STORAGE_SHARED, NULL, NULL, &error));
     mtb_buffer_release(buffer);
     munmap(page, mtb_page_size());
 }
 
-static void no_copy_is_checked(void)
-{
+static void no_copy_is_checked(void) {
     let_go record = {0};
     char *page = map_page();
     size_t size = mtb_page_size();
     CHECK_FAILS(mtb_buffer_create_no_copy(shared.device, NULL, size, MTB_STORAGE_SHARED, deallocate, &record, &error),
                 MTB_INVALID_ARGUMENT, "`bytes` is NULL");
-    CHECK_FAILS(mtb_buffer_create_no_copy(shared.device, page + 16, size, MTB_STORAGE_SHARED, deallocate, &record,
-                                          &error),
-                MTB_MISALIGNED, "address");
-    CHECK_FAILS(mtb_buffer_create_no_copy(shared.device, page, size - 16, MTB_STORAGE_SHARED, deallocate, &record,
-                                          &error),
-                MTB_MISALIGNED, "length");
+    CHECK_FAILS(
+        mtb_buffer_create_no_copy(shared.device, page + 16, size, MTB_STORAGE_SHARED, deallocate, &record, &error),
+        MTB_MISALIGNED, "address");
+    CHECK_FAILS(
+        mtb_buffer_create_no_copy(shared.device, page, size - 16, MTB_STORAGE_SHARED, deallocate, &record, &error),
+        MTB_MISALIGNED, "length");
     CHECK_FAILS(mtb_buffer_create_no_copy(shared.device, page, size, MTB_STORAGE_PRIVATE, deallocate, &record, &error),
                 MTB_INVALID_ARGUMENT, "private");
     CHECK(record.calls == 0);
     munmap(page, size);
 }
 
-static void labels_come_back(void)
-{
+static void labels_come_back(void) {
     mtb_buffer *buffer = make_buffer(4);
     CHECK(mtb_buffer_copy_label(buffer) == NULL);
     CHECK_OK(mtb_buffer_set_label(buffer, "Gewichte für Q", &error));
@@ -136,8 +128,7 @@ static void labels_come_back(void)
 }
 
 /* What the CPU writes to a managed buffer reaches the GPU by didModifyRange, and comes back by synchronizeResource. */
-static void managed_buffers_have_two_sides(void)
-{
+static void managed_buffers_have_two_sides(void) {
     mtb_buffer *managed, *copy = make_buffer(8);
     mtb_blit_encoder *blit;
     MAKE(managed, mtb_buffer_create(shared.device, 8, MTB_STORAGE_MANAGED, &error));

@@ -3,11 +3,12 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { MILLISECOND = 1000000 };
+enum {
+    MILLISECOND = 1000000
+};
 
 /* A command buffer that fills `buffer`, encoded and not committed. */
-static mtb_command_buffer *make_fill(mtb_buffer *buffer, uint8_t value)
-{
+static mtb_command_buffer *make_fill(mtb_buffer *buffer, uint8_t value) {
     mtb_blit_encoder *blit;
     mtb_command_buffer *command_buffer = make_command_buffer();
     MAKE(blit, mtb_blit_encoder_create(command_buffer, &error));
@@ -16,8 +17,7 @@ static mtb_command_buffer *make_fill(mtb_buffer *buffer, uint8_t value)
     return command_buffer;
 }
 
-static void states_follow_each_other(void)
-{
+static void states_follow_each_other(void) {
     mtb_buffer *buffer = make_buffer(64);
     mtb_command_buffer *command_buffer = make_fill(buffer, 3);
     CHECK(mtb_command_buffer_get_status(command_buffer) == MTB_COMMAND_BUFFER_NOT_ENQUEUED);
@@ -42,14 +42,12 @@ static void states_follow_each_other(void)
     mtb_buffer_release(buffer);
 }
 
-static void ignore_completion(const mtb_completion *completion, void *context)
-{
+static void ignore_completion(const mtb_completion *completion, void *context) {
     (void)completion;
     (void)context;
 }
 
-static void what_comes_too_late_or_too_early_is_refused(void)
-{
+static void what_comes_too_late_or_too_early_is_refused(void) {
     mtb_event *event;
     mtb_blit_encoder *blit;
     MAKE(event, mtb_event_create(shared.device, &error));
@@ -59,14 +57,16 @@ static void what_comes_too_late_or_too_early_is_refused(void)
     MAKE(blit, mtb_blit_encoder_create(command_buffer, &error));
     CHECK_FAILS(mtb_command_buffer_commit(command_buffer, &error), MTB_INVALID_STATE, "has not been ended");
     CHECK_FAILS(mtb_blit_encoder_create(command_buffer, &error), MTB_INVALID_STATE, "has not been ended");
-    CHECK_FAILS(mtb_command_buffer_encode_signal(command_buffer, event, 1, &error), MTB_INVALID_STATE, "not been ended");
+    CHECK_FAILS(mtb_command_buffer_encode_signal(command_buffer, event, 1, &error), MTB_INVALID_STATE,
+                "not been ended");
     CHECK_FAILS(mtb_command_buffer_encode_wait(command_buffer, event, 1, &error), MTB_INVALID_STATE, "not been ended");
     mtb_blit_encoder_release(blit);
     CHECK_OK(mtb_command_buffer_commit(command_buffer, &error));
     CHECK_FAILS(mtb_command_buffer_commit(command_buffer, &error), MTB_INVALID_STATE, "has been committed");
     CHECK_FAILS(mtb_command_buffer_enqueue(command_buffer, &error), MTB_INVALID_STATE, "has been committed");
     CHECK_FAILS(mtb_blit_encoder_create(command_buffer, &error), MTB_INVALID_STATE, "has been committed");
-    CHECK_FAILS(mtb_compute_encoder_create(command_buffer, MTB_DISPATCH_SERIAL, &error), MTB_INVALID_STATE, "committed");
+    CHECK_FAILS(mtb_compute_encoder_create(command_buffer, MTB_DISPATCH_SERIAL, &error), MTB_INVALID_STATE,
+                "committed");
     CHECK_FAILS(mtb_command_buffer_encode_signal(command_buffer, event, 1, &error), MTB_INVALID_STATE, "committed");
     CHECK_FAILS(mtb_command_buffer_add_completed_callback(command_buffer, ignore_completion, NULL, NULL, &error),
                 MTB_INVALID_STATE, "committed");
@@ -84,8 +84,7 @@ static void what_comes_too_late_or_too_early_is_refused(void)
     mtb_event_release(event);
 }
 
-static void queues_run_in_the_order_of_enqueue(void)
-{
+static void queues_run_in_the_order_of_enqueue(void) {
     mtb_buffer *buffer = make_buffer(64);
     mtb_command_buffer *first = make_fill(buffer, 1), *second = make_fill(buffer, 2);
     CHECK_OK(mtb_command_buffer_enqueue(first, &error));
@@ -114,8 +113,7 @@ typedef struct {
     int number;
 } numbered;
 
-static void note_completion(const mtb_completion *completion, void *context)
-{
+static void note_completion(const mtb_completion *completion, void *context) {
     numbered *own = context;
     own->record->order[own->record->calls++] = own->number;
     own->record->status = completion->status;
@@ -123,13 +121,9 @@ static void note_completion(const mtb_completion *completion, void *context)
     own->record->gpu_end = completion->times.gpu_end;
 }
 
-static void note_destruction(void *context)
-{
-    ((numbered *)context)->record->destructions++;
-}
+static void note_destruction(void *context) { ((numbered *)context)->record->destructions++; }
 
-static void callbacks_run_in_order_before_the_wait_ends(void)
-{
+static void callbacks_run_in_order_before_the_wait_ends(void) {
     record seen = {0};
     numbered contexts[3] = {{&seen, 1}, {&seen, 2}, {&seen, 3}};
     mtb_command_buffer *command_buffer = make_command_buffer();
@@ -144,20 +138,18 @@ static void callbacks_run_in_order_before_the_wait_ends(void)
     mtb_command_buffer_release(command_buffer);
 }
 
-static void discarding_runs_destructors_only(void)
-{
+static void discarding_runs_destructors_only(void) {
     record seen = {0};
     numbered context = {&seen, 1};
     mtb_command_buffer *command_buffer = make_command_buffer();
-    CHECK_OK(mtb_command_buffer_add_completed_callback(command_buffer, note_completion, &context, note_destruction,
-                                                       &error));
+    CHECK_OK(
+        mtb_command_buffer_add_completed_callback(command_buffer, note_completion, &context, note_destruction, &error));
     mtb_command_buffer_release(command_buffer);
     CHECK(seen.calls == 0 && seen.destructions == 1);
 }
 
 /* Everything is let go of before the GPU has begun. */
-static void committed_work_needs_no_handle(void)
-{
+static void committed_work_needs_no_handle(void) {
     mtb_queue *queue;
     mtb_event *gate;
     mtb_command_buffer *command_buffer;
@@ -180,9 +172,10 @@ static void committed_work_needs_no_handle(void)
     mtb_event_release(gate);
 }
 
-static void full_queues_time_out(void)
-{
-    enum { LIMIT = 3 };
+static void full_queues_time_out(void) {
+    enum {
+        LIMIT = 3
+    };
     mtb_queue *queue;
     mtb_command_buffer *all[LIMIT];
     MAKE(queue, mtb_queue_create(shared.device, LIMIT, &error));
@@ -201,20 +194,17 @@ static void full_queues_time_out(void)
     mtb_command_buffer *one_more;
     MAKE(one_more, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error));
     mtb_command_buffer_release(one_more);
-    for (int i = 0; i < LIMIT; i++)
-        mtb_command_buffer_release(all[i]);
+    for (int i = 0; i < LIMIT; i++) mtb_command_buffer_release(all[i]);
     mtb_queue_release(queue);
 }
 
-static void *release_later(void *command_buffer)
-{
+static void *release_later(void *command_buffer) {
     usleep(20000);
     mtb_command_buffer_release(command_buffer);
     return NULL;
 }
 
-static void full_queues_wait_for_room(void)
-{
+static void full_queues_wait_for_room(void) {
     mtb_queue *queue;
     mtb_command_buffer *first, *second;
     pthread_t thread;
@@ -234,16 +224,14 @@ typedef struct {
     mtb_status status;
 } successor;
 
-static void make_successor(const mtb_completion *completion, void *context)
-{
+static void make_successor(const mtb_completion *completion, void *context) {
     (void)completion;
     successor *made = context;
     made->next = mtb_command_buffer_create(made->queue, MTB_REFERENCES_RETAINED, LONG, NULL);
     made->status = made->next ? mtb_command_buffer_commit(made->next, NULL) : MTB_TIMEOUT;
 }
 
-static void callbacks_may_refill_the_queue(void)
-{
+static void callbacks_may_refill_the_queue(void) {
     mtb_queue *queue;
     mtb_command_buffer *first;
     MAKE(queue, mtb_queue_create(shared.device, 1, &error));
@@ -259,11 +247,13 @@ static void callbacks_may_refill_the_queue(void)
     mtb_queue_release(queue);
 }
 
-/* Neither committed nor ended: released in the order that is the harder one. An encoder that is never released would cost no
- * more than itself. */
-static void abandoned_encoders_are_ended(void)
-{
-    enum { LIMIT = 2, ROUNDS = 3 * LIMIT };
+/* Neither committed nor ended: released in the order that is the harder one. An encoder that is never released would
+ * cost no more than itself. */
+static void abandoned_encoders_are_ended(void) {
+    enum {
+        LIMIT = 2,
+        ROUNDS = 3 * LIMIT
+    };
     mtb_queue *queue;
     mtb_compute_encoder *computes[ROUNDS];
     mtb_blit_encoder *blits[ROUNDS];

@@ -2,25 +2,23 @@
 
 static const mtb_size one = {1, 1, 1};
 
-static mtb_compute_encoder *make_encoder(mtb_command_buffer *command_buffer, mtb_dispatch_type type)
-{
+static mtb_compute_encoder *make_encoder(mtb_command_buffer *command_buffer, mtb_dispatch_type type) {
     mtb_compute_encoder *encoder;
     MAKE(encoder, mtb_compute_encoder_create(command_buffer, type, &error));
     return encoder;
 }
 
-static mtb_buffer *make_floats(size_t count, float first, float step)
-{
+static mtb_buffer *make_floats(size_t count, float first, float step) {
     mtb_buffer *buffer = make_buffer(count * sizeof(float));
     float *values = mtb_buffer_contents(buffer);
-    for (size_t i = 0; i < count; i++)
-        values[i] = first + step * (float)i;
+    for (size_t i = 0; i < count; i++) values[i] = first + step * (float)i;
     return buffer;
 }
 
-static void vectors_are_added(void)
-{
-    enum { COUNT = 1000 };
+static void vectors_are_added(void) {
+    enum {
+        COUNT = 1000
+    };
     mtb_pipeline *pipeline = make_pipeline("add");
     mtb_buffer *a = make_floats(COUNT, 0, 1), *b = make_floats(COUNT, 5, 2), *sum = make_floats(COUNT, 0, 0);
     mtb_command_buffer *command_buffer = make_command_buffer();
@@ -37,8 +35,7 @@ static void vectors_are_added(void)
     CHECK_OK(mtb_compute_encoder_end(encoder, &error));
     run(command_buffer);
     const float *values = mtb_buffer_contents(sum);
-    for (int i = 0; i < COUNT; i++)
-        CHECK(values[i] == 5.0f + 3.0f * (float)i);
+    for (int i = 0; i < COUNT; i++) CHECK(values[i] == 5.0f + 3.0f * (float)i);
     mtb_compute_encoder_release(encoder);
     mtb_buffer_release(a);
     mtb_buffer_release(b);
@@ -47,9 +44,10 @@ static void vectors_are_added(void)
 }
 
 /* Each dispatch has what was set when it was encoded, whatever is set, moved or kept between two of them. */
-static void every_dispatch_has_its_own_bindings(void)
-{
-    enum { COUNT = 16 };
+static void every_dispatch_has_its_own_bindings(void) {
+    enum {
+        COUNT = 16
+    };
     mtb_pipeline *line = make_pipeline("line"), *add = make_pipeline("add");
     mtb_buffer *a = make_floats(COUNT, 1, 0), *b = make_floats(COUNT, 1, 0), *sum = make_floats(COUNT, 0, 0);
     mtb_command_buffer *command_buffer = make_command_buffer();
@@ -89,9 +87,11 @@ static void every_dispatch_has_its_own_bindings(void)
 }
 
 /* More dispatches, and more bytes, than the bridge hands to Metal at a time; every one in its turn. */
-static void long_encoders_lose_nothing(void)
-{
-    enum { DISPATCHES = 1000, PADDED = 1024 };
+static void long_encoders_lose_nothing(void) {
+    enum {
+        DISPATCHES = 1000,
+        PADDED = 1024
+    };
     mtb_pipeline *line = make_pipeline("line");
     mtb_buffer *values[2] = {make_floats(1, 0, 0), make_floats(1, 0, 0)};
     mtb_command_buffer *command_buffer = make_command_buffer();
@@ -118,14 +118,14 @@ static void long_encoders_lose_nothing(void)
     mtb_pipeline_release(line);
 }
 
-static void threadgroup_memory_is_given(void)
-{
-    enum { COUNT = 64 };
+static void threadgroup_memory_is_given(void) {
+    enum {
+        COUNT = 64
+    };
     mtb_pipeline *reverse = make_pipeline("reverse"), *sums = make_pipeline("group_sums");
     mtb_buffer *values = make_buffer(COUNT * 4), *totals = make_buffer(4);
     int *numbers = mtb_buffer_contents(values);
-    for (int i = 0; i < COUNT; i++)
-        numbers[i] = i;
+    for (int i = 0; i < COUNT; i++) numbers[i] = i;
     mtb_command_buffer *command_buffer = make_command_buffer();
     mtb_compute_encoder *encoder = make_encoder(command_buffer, MTB_DISPATCH_CONCURRENT);
     CHECK_OK(mtb_compute_encoder_set_pipeline(encoder, reverse, &error));
@@ -154,8 +154,7 @@ static void threadgroup_memory_is_given(void)
     mtb_pipeline_release(sums);
 }
 
-static void setters_are_checked(void)
-{
+static void setters_are_checked(void) {
     mtb_pipeline *pipeline = make_pipeline("add");
     mtb_buffer *buffer = make_buffer(16), *none = NULL;
     char bytes[MTB_MAX_INLINE_BYTES + 1] = {0};
@@ -174,15 +173,18 @@ static void setters_are_checked(void)
     CHECK_FAILS(mtb_compute_encoder_set_bytes(encoder, bytes, 0, 1, &error), MTB_OUT_OF_RANGE, "0 bytes");
     CHECK_FAILS(mtb_compute_encoder_set_bytes(encoder, bytes, sizeof bytes, 1, &error), MTB_OUT_OF_RANGE, "4097 bytes");
     CHECK_FAILS(mtb_compute_encoder_set_bytes(encoder, bytes, 4, SIZE_MAX, &error), MTB_OUT_OF_RANGE, "index");
-    CHECK_FAILS(mtb_compute_encoder_memory_barrier_buffers(encoder, NULL, 1, &error), MTB_INVALID_ARGUMENT, "`buffers`");
+    CHECK_FAILS(mtb_compute_encoder_memory_barrier_buffers(encoder, NULL, 1, &error), MTB_INVALID_ARGUMENT,
+                "`buffers`");
     CHECK_FAILS(mtb_compute_encoder_memory_barrier_buffers(encoder, &buffer, 0, &error), MTB_INVALID_ARGUMENT,
                 "no buffers");
-    CHECK_FAILS(mtb_compute_encoder_memory_barrier_buffers(encoder, &none, 1, &error), MTB_INVALID_ARGUMENT, "`buffer`");
+    CHECK_FAILS(mtb_compute_encoder_memory_barrier_buffers(encoder, &none, 1, &error), MTB_INVALID_ARGUMENT,
+                "`buffer`");
     CHECK_FAILS(mtb_compute_encoder_use_buffer(encoder, buffer, (mtb_usage)0, &error), MTB_INVALID_ARGUMENT, "usage 0");
     CHECK_FAILS(mtb_compute_encoder_pop_debug_group(encoder, &error), MTB_INVALID_STATE, "no debug group");
     CHECK_FAILS(mtb_compute_encoder_create(command_buffer, MTB_DISPATCH_SERIAL, &error), MTB_INVALID_STATE,
                 "has not been ended");
-    CHECK_FAILS(mtb_compute_encoder_create(NULL, MTB_DISPATCH_SERIAL, &error), MTB_INVALID_ARGUMENT, "`command_buffer`");
+    CHECK_FAILS(mtb_compute_encoder_create(NULL, MTB_DISPATCH_SERIAL, &error), MTB_INVALID_ARGUMENT,
+                "`command_buffer`");
     CHECK_OK(mtb_compute_encoder_end(encoder, &error));
     CHECK_FAILS(mtb_compute_encoder_set_buffer(encoder, buffer, 0, 0, &error), MTB_INVALID_STATE, "ended");
     CHECK_FAILS(mtb_compute_encoder_end(encoder, &error), MTB_INVALID_STATE, "ended");
@@ -194,15 +196,15 @@ static void setters_are_checked(void)
     mtb_pipeline_release(pipeline);
 }
 
-static void dispatches_are_checked(void)
-{
+static void dispatches_are_checked(void) {
     mtb_pipeline *line = make_pipeline("line");
     mtb_buffer *buffer = make_floats(8, 1, 0);
     size_t limit = mtb_pipeline_max_total_threads_per_threadgroup(line);
     mtb_command_buffer *command_buffer = make_command_buffer();
     mtb_compute_encoder *encoder = make_encoder(command_buffer, MTB_DISPATCH_SERIAL);
     const float parameters[2] = {2, 0};
-#define DISPATCH(threads, group) mtb_compute_encoder_dispatch_threads(encoder, (mtb_size)threads, (mtb_size)group, &error)
+#define DISPATCH(threads, group) \
+    mtb_compute_encoder_dispatch_threads(encoder, (mtb_size)threads, (mtb_size)group, &error)
 #define SIZE(w, h, d) {w, h, d}
     CHECK_FAILS(DISPATCH(SIZE(8, 1, 1), SIZE(8, 1, 1)), MTB_INVALID_STATE, "no pipeline");
     CHECK_OK(mtb_compute_encoder_set_pipeline(encoder, line, &error));
@@ -219,9 +221,9 @@ static void dispatches_are_checked(void)
     CHECK_FAILS(DISPATCH(SIZE(SIZE_MAX, 1, 1), SIZE(8, 1, 1)), MTB_OUT_OF_RANGE, "a grid");
     CHECK_FAILS(DISPATCH(SIZE(8, 1, 1), SIZE(limit, 2, 1)), MTB_OUT_OF_RANGE, "kernel `line` can have");
     CHECK_FAILS(DISPATCH(SIZE(8, 1, 1), SIZE(SIZE_MAX, SIZE_MAX, 1)), MTB_OUT_OF_RANGE, "threadgroups of");
-    CHECK_FAILS(mtb_compute_encoder_dispatch_threadgroups(encoder, (mtb_size){UINT32_MAX, 1, 1}, (mtb_size){2, 1, 1},
-                                                          &error),
-                MTB_OUT_OF_RANGE, "a grid");
+    CHECK_FAILS(
+        mtb_compute_encoder_dispatch_threadgroups(encoder, (mtb_size){UINT32_MAX, 1, 1}, (mtb_size){2, 1, 1}, &error),
+        MTB_OUT_OF_RANGE, "a grid");
     CHECK_FAILS(mtb_compute_encoder_dispatch_threads(NULL, one, one, &error), MTB_INVALID_ARGUMENT, "`encoder`");
     /* After all of that the encoder works. */
     CHECK_OK(DISPATCH(SIZE(8, 1, 1), SIZE(8, 1, 1)));
@@ -237,8 +239,7 @@ static void dispatches_are_checked(void)
 }
 
 /* A dispatch without threads does nothing, whatever is set. */
-static void no_threads_do_nothing(void)
-{
+static void no_threads_do_nothing(void) {
     mtb_pipeline *add = make_pipeline("add");
     mtb_command_buffer *command_buffer = make_command_buffer();
     mtb_compute_encoder *encoder = make_encoder(command_buffer, MTB_DISPATCH_SERIAL);
@@ -261,8 +262,7 @@ static void no_threads_do_nothing(void)
 }
 
 /* Handles of two devices: where there are two. */
-static void devices_are_not_mixed(void)
-{
+static void devices_are_not_mixed(void) {
     if (mtb_device_count() < 2) {
         printf("(one device only) ");
         return;

@@ -2,8 +2,7 @@
 
 #include "../../native/bridge/handles.h"
 
-static void default_device_describes_itself(void)
-{
+static void default_device_describes_itself(void) {
     mtb_device_info info;
     mtb_device_get_info(shared.device, &info);
     CHECK(strlen(info.name) > 0);
@@ -17,8 +16,7 @@ static void default_device_describes_itself(void)
     CHECK(!mtb_device_supports_family(shared.device, 999));
 }
 
-static void devices_are_found_by_index(void)
-{
+static void devices_are_found_by_index(void) {
     size_t count = mtb_device_count();
     CHECK(count >= 1);
     for (size_t i = 0; i < count; i++) {
@@ -30,8 +28,7 @@ static void devices_are_found_by_index(void)
     CHECK_FAILS(mtb_device_create_at(SIZE_MAX, &error), MTB_NO_DEVICE, "there is no device");
 }
 
-static void two_handles_of_a_device_are_one_device(void)
-{
+static void two_handles_of_a_device_are_one_device(void) {
     mtb_device *other;
     mtb_buffer *from, *to;
     mtb_blit_encoder *blit;
@@ -52,8 +49,7 @@ static void two_handles_of_a_device_are_one_device(void)
     mtb_device_release(other);
 }
 
-static void allocated_size_follows_buffers(void)
-{
+static void allocated_size_follows_buffers(void) {
     uint64_t before = mtb_device_current_allocated_size(shared.device);
     mtb_buffer *buffer = make_buffer(1 << 20);
     CHECK(mtb_device_current_allocated_size(shared.device) >= before + (1 << 20));
@@ -61,8 +57,7 @@ static void allocated_size_follows_buffers(void)
     CHECK(mtb_device_current_allocated_size(shared.device) == before);
 }
 
-static void null_handles_have_harmless_getters(void)
-{
+static void null_handles_have_harmless_getters(void) {
     mtb_device_info info;
     mtb_device_get_info(NULL, &info);
     CHECK(info.name == NULL && info.registry_id == 0);
@@ -97,8 +92,7 @@ static void null_handles_have_harmless_getters(void)
 }
 
 /* As if `retain` had been called that often: the handle lives on, where it would be freed by the next release. */
-static void references_never_wrap(void)
-{
+static void references_never_wrap(void) {
     mtb_buffer *buffer = make_buffer(4);
     atomic_size_t *references = &((mtbi_handle *)buffer)->references;
     uint64_t live = mtb_live_handles(MTB_HANDLE_BUFFER);
@@ -107,17 +101,14 @@ static void references_never_wrap(void)
     mtb_buffer_retain(buffer);
     mtb_buffer_release(buffer);
     CHECK(mtb_live_handles(MTB_HANDLE_BUFFER) == live);
-    if (mtb_live_handles(MTB_HANDLE_BUFFER) < live)
-        return;
-    for (int i = 0; i < 10; i++)
-        mtb_buffer_release(buffer);
+    if (mtb_live_handles(MTB_HANDLE_BUFFER) < live) return;
+    for (int i = 0; i < 10; i++) mtb_buffer_release(buffer);
     CHECK(mtb_live_handles(MTB_HANDLE_BUFFER) == live && mtb_buffer_length(buffer) == 4);
     atomic_store(references, 1);
     mtb_buffer_release(buffer);
 }
 
-static void counters_follow_handles(void)
-{
+static void counters_follow_handles(void) {
     uint64_t live = mtb_live_handles(MTB_HANDLE_BUFFER), made = mtb_made_handles(MTB_HANDLE_BUFFER);
     mtb_buffer *buffer = make_buffer(4);
     CHECK(mtb_live_handles(MTB_HANDLE_BUFFER) == live + 1);
@@ -133,16 +124,14 @@ static void counters_follow_handles(void)
     CHECK(strcmp(mtb_handle_kind_name((mtb_handle_kind)99), "unknown") == 0);
 }
 
-static void every_status_has_a_name(void)
-{
+static void every_status_has_a_name(void) {
     for (unsigned status = MTB_OK; status <= MTB_DEADLOCK; status++)
         CHECK(strcmp(mtb_status_name((mtb_status)status), "unknown status") != 0);
     CHECK(strcmp(mtb_status_name((mtb_status)(MTB_DEADLOCK + 1)), "unknown status") == 0);
     CHECK(mtb_abi_version() == MTB_ABI_VERSION);
 }
 
-static void errors_say_what_and_where(void)
-{
+static void errors_say_what_and_where(void) {
     mtb_error *error = NULL;
     CHECK(mtb_buffer_create(shared.device, 0, MTB_STORAGE_SHARED, &error) == NULL);
     CHECK(strcmp(mtb_error_function(error), "mtb_buffer_create") == 0);

@@ -4,17 +4,17 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-enum { MILLISECOND = 1000000 };
+enum {
+    MILLISECOND = 1000000
+};
 
-static mtb_event *make_event(void)
-{
+static mtb_event *make_event(void) {
     mtb_event *event;
     MAKE(event, mtb_event_create(shared.device, &error));
     return event;
 }
 
-static void the_cpu_signals_and_waits(void)
-{
+static void the_cpu_signals_and_waits(void) {
     mtb_event *event = make_event();
     CHECK(mtb_event_signaled_value(event) == 0);
     CHECK_OK(mtb_event_set_label(event, "steps", &error));
@@ -35,15 +35,13 @@ static void the_cpu_signals_and_waits(void)
     mtb_event_release(event);
 }
 
-static void *signal_later(void *event)
-{
+static void *signal_later(void *event) {
     usleep(20000);
     mtb_event_signal(event, 1, NULL);
     return NULL;
 }
 
-static void a_waiter_is_woken(void)
-{
+static void a_waiter_is_woken(void) {
     mtb_event *event = make_event();
     pthread_t thread;
     pthread_create(&thread, NULL, signal_later, event);
@@ -52,26 +50,22 @@ static void a_waiter_is_woken(void)
     mtb_event_release(event);
 }
 
-static void *raise_by_turns(void *argument)
-{
+static void *raise_by_turns(void *argument) {
     mtb_event *event = argument;
     uint64_t last = 0;
     for (uint64_t value = 1; value <= 2000; value++) {
         mtb_event_signal(event, value, NULL); /* refused where another thread is ahead */
         uint64_t present = mtb_event_signaled_value(event);
-        if (present < last || present < value)
-            return NULL;
+        if (present < last || present < value) return NULL;
         last = present;
     }
     return event;
 }
 
-static void values_only_rise(void)
-{
+static void values_only_rise(void) {
     mtb_event *event = make_event();
     pthread_t threads[4];
-    for (int i = 0; i < 4; i++)
-        pthread_create(&threads[i], NULL, raise_by_turns, event);
+    for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, raise_by_turns, event);
     for (int i = 0; i < 4; i++) {
         void *result;
         pthread_join(threads[i], &result);
@@ -81,8 +75,7 @@ static void values_only_rise(void)
     mtb_event_release(event);
 }
 
-static void the_gpu_signals_and_waits(void)
-{
+static void the_gpu_signals_and_waits(void) {
     mtb_event *event = make_event();
     mtb_command_buffer *waits = make_command_buffer();
     CHECK_OK(mtb_command_buffer_encode_wait(waits, event, 1, &error));
@@ -103,26 +96,20 @@ typedef struct {
     _Atomic uint64_t value;
 } record;
 
-static void note_value(uint64_t value, void *context)
-{
+static void note_value(uint64_t value, void *context) {
     record *seen = context;
     atomic_store(&seen->value, value);
     atomic_fetch_add(&seen->calls, 1);
 }
 
-static void note_destruction(void *context)
-{
-    atomic_fetch_add(&((record *)context)->destructions, 1);
-}
+static void note_destruction(void *context) { atomic_fetch_add(&((record *)context)->destructions, 1); }
 
-static void await_destruction(record *seen)
-{
+static void await_destruction(record *seen) {
     AWAIT(atomic_load(&seen->destructions) > 0);
     CHECK(atomic_load(&seen->destructions) == 1);
 }
 
-static void notifications_arrive_once(void)
-{
+static void notifications_arrive_once(void) {
     record later = {0}, at_once = {0};
     mtb_event *event = make_event();
     CHECK_OK(mtb_event_notify(event, 5, note_value, &later, note_destruction, &error));
@@ -140,8 +127,7 @@ static void notifications_arrive_once(void)
     mtb_event_release(event);
 }
 
-static void notifications_end_with_their_event(void)
-{
+static void notifications_end_with_their_event(void) {
     record seen = {0};
     mtb_event *event = make_event();
     CHECK_OK(mtb_event_notify(event, 5, note_value, &seen, note_destruction, &error));
@@ -150,8 +136,7 @@ static void notifications_end_with_their_event(void)
 }
 
 /* The command buffer that is to signal keeps the event, so that the notification arrives. */
-static void notifications_outlive_the_callers_handle(void)
-{
+static void notifications_outlive_the_callers_handle(void) {
     record seen = {0};
     mtb_event *event = make_event();
     mtb_command_buffer *command_buffer = make_command_buffer();
@@ -164,8 +149,7 @@ static void notifications_outlive_the_callers_handle(void)
     await_destruction(&seen);
 }
 
-static mtb_command_buffer *waiting_for(mtb_event *event, uint64_t value)
-{
+static mtb_command_buffer *waiting_for(mtb_event *event, uint64_t value) {
     mtb_command_buffer *command_buffer = make_command_buffer();
     CHECK_OK(mtb_command_buffer_encode_wait(command_buffer, event, value, &error));
     return command_buffer;
@@ -173,8 +157,7 @@ static mtb_command_buffer *waiting_for(mtb_event *event, uint64_t value)
 
 static const char nobody[] = "nobody could signal any more";
 
-static void a_wait_ends_when_nobody_can_signal(void)
-{
+static void a_wait_ends_when_nobody_can_signal(void) {
     mtb_event *event = make_event();
     mtb_command_buffer *waiting = waiting_for(event, 3), *later = make_command_buffer();
     CHECK_OK(mtb_command_buffer_commit(waiting, &error));
@@ -191,14 +174,12 @@ static void a_wait_ends_when_nobody_can_signal(void)
 }
 
 /* Nobody has signalled, whatever the GPU was told. The race between both was lost in one of a few rounds. */
-static void no_listener_hears_of_a_wait_that_nobody_could_end(void)
-{
+static void no_listener_hears_of_a_wait_that_nobody_could_end(void) {
     for (int round = 0; round < 64; round++) {
         record seen = {0};
         mtb_event *event = make_event();
         mtb_command_buffer *waiting = waiting_for(event, 3);
-        for (int i = 0; i < 8; i++)
-            CHECK_OK(mtb_event_notify(event, 3, note_value, &seen, note_destruction, &error));
+        for (int i = 0; i < 8; i++) CHECK_OK(mtb_event_notify(event, 3, note_value, &seen, note_destruction, &error));
         CHECK_OK(mtb_command_buffer_commit(waiting, &error));
         mtb_event_release(event);
         CHECK_FAILS(mtb_command_buffer_wait(waiting, &error), MTB_DEADLOCK, nobody);
@@ -208,8 +189,7 @@ static void no_listener_hears_of_a_wait_that_nobody_could_end(void)
     }
 }
 
-static void a_wait_on_record_that_nobody_can_end_is_not_committed(void)
-{
+static void a_wait_on_record_that_nobody_can_end_is_not_committed(void) {
     mtb_event *event = make_event();
     mtb_command_buffer *met = waiting_for(event, 1), *unmet = waiting_for(event, 2);
     CHECK_OK(mtb_command_buffer_encode_wait(met, event, 0, &error));
@@ -222,8 +202,7 @@ static void a_wait_on_record_that_nobody_can_end_is_not_committed(void)
 }
 
 /* A command buffer that is to signal, be it only on record, can signal; until it is gone. */
-static void a_wait_goes_on_while_somebody_can_signal(void)
-{
+static void a_wait_goes_on_while_somebody_can_signal(void) {
     for (int is_committed = 0; is_committed < 2; is_committed++) {
         mtb_event *event = make_event();
         mtb_queue *other;
@@ -234,8 +213,7 @@ static void a_wait_goes_on_while_somebody_can_signal(void)
         CHECK_OK(mtb_command_buffer_commit(waiting, &error));
         mtb_event_release(event);
         CHECK_FAILS(mtb_command_buffer_wait_timeout(waiting, 0, &error), MTB_TIMEOUT, "not completed");
-        if (is_committed)
-            CHECK_OK(mtb_command_buffer_commit(signalling, &error));
+        if (is_committed) CHECK_OK(mtb_command_buffer_commit(signalling, &error));
         mtb_command_buffer_release(signalling);
         if (is_committed)
             CHECK_OK(mtb_command_buffer_wait(waiting, &error));
@@ -256,7 +234,8 @@ const test event_tests[] = {
     {"event: notifications outlive the caller's handle", notifications_outlive_the_callers_handle},
     {"event: a wait ends when nobody can signal", a_wait_ends_when_nobody_can_signal},
     {"event: no listener hears of a wait that nobody could end", no_listener_hears_of_a_wait_that_nobody_could_end},
-    {"event: a wait on record that nobody can end is not committed", a_wait_on_record_that_nobody_can_end_is_not_committed},
+    {"event: a wait on record that nobody can end is not committed",
+     a_wait_on_record_that_nobody_can_end_is_not_committed},
     {"event: a wait goes on while somebody can signal", a_wait_goes_on_while_somebody_can_signal},
     {NULL, NULL},
 };

@@ -1,5 +1,6 @@
-/* Objective-C exceptions end at the boundary. Metal is made to raise them by putting objects in its place that understand
- * none of its messages: the runtime then raises NSInvalidArgumentException. The only test that looks inside handles. */
+/* Objective-C exceptions end at the boundary. Metal is made to raise them by putting objects in its place that
+ * understand none of its messages: the runtime then raises NSInvalidArgumentException. The only test that looks inside
+ * handles. */
 #import "compute_encoder.h"
 
 #import <Foundation/Foundation.h>
@@ -10,10 +11,8 @@
 
 static int failures;
 
-static void check(bool holds, const char *what, int line)
-{
-    if (holds)
-        return;
+static void check(bool holds, const char *what, int line) {
+    if (holds) return;
     failures++;
     fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, line, what);
 }
@@ -21,8 +20,7 @@ static void check(bool holds, const char *what, int line)
 static const char source[] = "#include <metal_stdlib>\nkernel void f(device int *out [[buffer(0)]]) { *out = 1; }\n";
 
 /* The error of a call, which says that an exception was raised and by which function. */
-static void check_exception(mtb_error *error, const char *function, int line)
-{
+static void check_exception(mtb_error *error, const char *function, int line) {
     check(mtb_error_status(error) == MTB_EXCEPTION, "the status is MTB_EXCEPTION", line);
     check(error && strstr(mtb_error_message(error), "NSInvalidArgumentException"), "the message names it", line);
     check(error && strcmp(mtb_error_function(error), function) == 0, function, line);
@@ -30,17 +28,16 @@ static void check_exception(mtb_error *error, const char *function, int line)
 }
 
 /* One object in the place of another, while `call` runs. */
-#define WITHOUT_METAL(place, call)                                                                                     \
-    do {                                                                                                               \
-        id metal_ = (id)(place);                                                                                       \
-        (place) = (id)[[NSObject alloc] init];                                                                         \
-        call;                                                                                                          \
-        [(id)(place) release];                                                                                         \
-        (place) = metal_;                                                                                              \
+#define WITHOUT_METAL(place, call)             \
+    do {                                       \
+        id metal_ = (id)(place);               \
+        (place) = (id)[[NSObject alloc] init]; \
+        call;                                  \
+        [(id)(place) release];                 \
+        (place) = metal_;                      \
     } while (0)
 
-static void calls_report_exceptions(mtb_device *device, mtb_queue *queue)
-{
+static void calls_report_exceptions(mtb_device *device, mtb_queue *queue) {
     mtb_error *error = NULL;
     WITHOUT_METAL(device->metal, CHECK(!mtb_buffer_create(device, 64, MTB_STORAGE_SHARED, &error)));
     check_exception(error, "mtb_buffer_create", __LINE__);
@@ -62,8 +59,7 @@ static void calls_report_exceptions(mtb_device *device, mtb_queue *queue)
 }
 
 /* A dispatch was accepted, and Metal raises when it is told: the command buffer must not run without it. */
-static void lost_dispatches_spoil_the_command_buffer(mtb_device *device, mtb_queue *queue)
-{
+static void lost_dispatches_spoil_the_command_buffer(mtb_device *device, mtb_queue *queue) {
     mtb_error *error = NULL;
     const mtb_size one = {1, 1, 1};
     mtb_library *library = mtb_library_create_from_source(device, source, strlen(source), NULL, NULL);
@@ -89,8 +85,7 @@ static void lost_dispatches_spoil_the_command_buffer(mtb_device *device, mtb_que
     mtb_library_release(library);
 }
 
-int main(void)
-{
+int main(void) {
     mtb_device *device = mtb_device_create_default(NULL);
     mtb_queue *queue = mtb_queue_create(device, 0, NULL);
     @autoreleasepool {
@@ -99,8 +94,7 @@ int main(void)
     }
     mtb_queue_release(queue);
     mtb_device_release(device);
-    for (unsigned kind = 0; kind < MTB_HANDLE_KIND_COUNT; kind++)
-        CHECK(mtb_live_handles((mtb_handle_kind)kind) == 0);
+    for (unsigned kind = 0; kind < MTB_HANDLE_KIND_COUNT; kind++) CHECK(mtb_live_handles((mtb_handle_kind)kind) == 0);
     printf("%s\n", failures ? "FAILED" : "all passed");
     return failures != 0;
 }

@@ -3,15 +3,13 @@
 
 #include <unistd.h>
 
-void check_status(mtb_error *error, mtb_status status, int64_t code, const char *file, int line)
-{
+void check_status(mtb_error *error, mtb_status status, int64_t code, const char *file, int line) {
     check(mtb_error_status(error) == status && mtb_error_code(error) == code, mtb_status_name(status), file, line);
     check(error && strlen(mtb_error_message(error)) > 0, "the error has a message", file, line);
     mtb_error_release(error);
 }
 
-void note_completion(const mtb_completion *completion, void *context)
-{
+void note_completion(const mtb_completion *completion, void *context) {
     completion_record *seen = context;
     seen->calls++;
     seen->status = completion->status;
@@ -19,13 +17,9 @@ void note_completion(const mtb_completion *completion, void *context)
 }
 
 /* Of Metal's, but for the devices, which live as long as the process. */
-static int64_t live_objects(void)
-{
-    return smtl_live_objects_total() - smtl_live_objects(SMTL_OBJECT_DEVICE);
-}
+static int64_t live_objects(void) { return smtl_live_objects_total() - smtl_live_objects(SMTL_OBJECT_DEVICE); }
 
-static void run_test(const test *one)
-{
+static void run_test(const test *one) {
     int failures_before = failed_checks();
     MAKE(shared.device, mtb_device_create_default(&error));
     MAKE(shared.queue, mtb_queue_create(shared.device, 0, &error));
@@ -40,11 +34,9 @@ static void run_test(const test *one)
     printf("%s %s\n", failed_checks() == failures_before ? "ok    " : "FAILED", one->name);
 }
 
-int main(void)
-{
+int main(void) {
     CHECK(live_objects() == 0);
-    for (const test *one = fault_tests; one->name; one++)
-        run_test(one);
+    for (const test *one = fault_tests; one->name; one++) run_test(one);
     printf("%s\n", failed_checks() ? "FAILED" : "all passed");
     return failed_checks() != 0;
 }

@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-static void a_failed_allocation_is_an_error(void)
-{
+static void a_failed_allocation_is_an_error(void) {
     mtb_error *error = NULL;
     smtl_fault_fail_allocation(2);
     mtb_buffer *first = mtb_buffer_create(shared.device, 64, MTB_STORAGE_SHARED, &error);
@@ -18,28 +17,26 @@ static void a_failed_allocation_is_an_error(void)
     mtb_buffer_release(second);
 }
 
-static void count_call(void *bytes, size_t length, void *calls)
-{
+static void count_call(void *bytes, size_t length, void *calls) {
     (void)bytes;
     (void)length;
     ++*(int *)calls;
 }
 
-static void a_failed_no_copy_leaves_the_memory(void)
-{
+static void a_failed_no_copy_leaves_the_memory(void) {
     mtb_error *error = NULL;
     int calls = 0;
     void *page = aligned_alloc(mtb_page_size(), mtb_page_size());
     smtl_fault_fail_allocation(1);
-    CHECK(!mtb_buffer_create_no_copy(shared.device, page, mtb_page_size(), MTB_STORAGE_SHARED, count_call, &calls, &error));
+    CHECK(!mtb_buffer_create_no_copy(shared.device, page, mtb_page_size(), MTB_STORAGE_SHARED, count_call, &calls,
+                                     &error));
     CHECK_STATUS(error, MTB_OUT_OF_MEMORY, 0);
     CHECK(calls == 0);
     free(page);
 }
 
 /* Code 3 is MTLCommandBufferErrorPageFault. The event that was to be signalled is, so that its waiters do not hang. */
-static void a_failed_command_buffer_says_so(void)
-{
+static void a_failed_command_buffer_says_so(void) {
     mtb_error *error = NULL;
     completion_record seen = {0};
     mtb_event *event = mtb_event_create(shared.device, NULL);
@@ -67,9 +64,9 @@ static void a_failed_command_buffer_says_so(void)
     mtb_event_release(event);
 }
 
-static void a_failed_compilation_is_an_error(void)
-{
-    static const char source[] = "#include <metal_stdlib>\nkernel void f(device int *out [[buffer(0)]]) { *out = 1; }\n";
+static void a_failed_compilation_is_an_error(void) {
+    static const char source[] =
+        "#include <metal_stdlib>\nkernel void f(device int *out [[buffer(0)]]) { *out = 1; }\n";
     mtb_error *error = NULL;
     smtl_fault_fail_compile(1);
     CHECK(!mtb_library_create_from_source(shared.device, source, strlen(source), NULL, &error));
@@ -86,9 +83,9 @@ static void a_failed_compilation_is_an_error(void)
     mtb_library_release(library);
 }
 
-static void a_container_is_a_library(void)
-{
-    static const char source[] = "#include <metal_stdlib>\nkernel void f(device int *out [[buffer(0)]]) { *out = X; }\n";
+static void a_container_is_a_library(void) {
+    static const char source[] =
+        "#include <metal_stdlib>\nkernel void f(device int *out [[buffer(0)]]) { *out = X; }\n";
     const smtl_container_macro macro = {"X", "1"};
     size_t size = 0;
     void *bytes = smtl_container_create(source, strlen(source), &macro, 1, 0, 0, &size);
@@ -109,11 +106,11 @@ static void a_container_is_a_library(void)
     free(bytes);
 }
 
-static void a_lost_device_fails_everything(void)
-{
+static void a_lost_device_fails_everything(void) {
     mtb_error *error = NULL;
     smtl_fault_lose_device(1);
-    mtb_command_buffer *command_buffer = mtb_command_buffer_create(shared.queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
+    mtb_command_buffer *command_buffer =
+        mtb_command_buffer_create(shared.queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
     CHECK(mtb_command_buffer_commit(command_buffer, NULL) == MTB_OK);
     CHECK(mtb_command_buffer_wait(command_buffer, &error) == MTB_COMMAND_BUFFER_FAILED);
     CHECK_STATUS(error, MTB_COMMAND_BUFFER_FAILED, 11);

@@ -1,10 +1,13 @@
-/* A child of fork() has none of Metal's threads: what it asks of the parent's objects, or of Metal anew, is refused at once. */
+/* A child of fork() has none of Metal's threads: what it asks of the parent's objects, or of Metal anew, is refused at
+ * once. */
 #include "memory_support.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SIZE = 64 };
+enum {
+    SIZE = 64
+};
 
 /* What the child has from its parent. */
 typedef struct {
@@ -17,14 +20,10 @@ typedef struct {
     mtb_command_buffer *recorded;
 } inherited;
 
-static void ignore(void *context)
-{
-    (void)context;
-}
+static void ignore(void *context) { (void)context; }
 
 /* Every kind of call that would start work, wait for it, or make something. */
-static void ask_for_everything(const inherited *of)
-{
+static void ask_for_everything(const inherited *of) {
     static const char why[] = "child of fork()";
     unsigned char bytes[SIZE];
     CHECK(mtb_process_is_forked());
@@ -41,20 +40,20 @@ static void ask_for_everything(const inherited *of)
     CHECK_FAILS(mtb_command_buffer_wait_timeout(of->pending, MTB_FOREVER, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_event_signal(of->event, 1, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_event_wait(of->event, 1, MTB_FOREVER, &error), MTB_INVALID_STATE, why);
-    CHECK_FAILS(mtb_transfer_copy(of->transfer, in_host(bytes), in_buffer(of->buffer, 0), SIZE, 1, MTB_HOST_COPIED,
-                                  &error),
-                MTB_INVALID_STATE, why);
+    CHECK_FAILS(
+        mtb_transfer_copy(of->transfer, in_host(bytes), in_buffer(of->buffer, 0), SIZE, 1, MTB_HOST_COPIED, &error),
+        MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_transfer_run(of->transfer, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_transfer_commit(of->transfer, NULL, NULL, NULL, &error), MTB_INVALID_STATE, why);
-    CHECK_FAILS(mtb_transfer_commit_timeout(of->transfer, MTB_FOREVER, NULL, NULL, NULL, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_transfer_commit_timeout(of->transfer, MTB_FOREVER, NULL, NULL, NULL, &error), MTB_INVALID_STATE,
+                why);
     CHECK_FAILS(mtb_queue_call_host_function(shared.queue, ignore, NULL, NULL, NULL, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_memory_create(shared.device, NULL, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_memory_allocate(of->memory, SIZE, MTB_STORAGE_SHARED, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_memory_acquire_queue(of->memory, &error), MTB_INVALID_STATE, why);
 }
 
-static void release(const inherited *of)
-{
+static void release(const inherited *of) {
     mtb_command_buffer_release(of->recorded);
     mtb_command_buffer_release(of->pending);
     mtb_event_release(of->event);
@@ -63,9 +62,10 @@ static void release(const inherited *of)
     mtb_memory_release(of->memory);
 }
 
-static void a_child_of_fork_is_refused_at_once(void)
-{
-    inherited of = {.memory = make_memory(), .buffer = make_buffer(SIZE), .pending = make_command_buffer(),
+static void a_child_of_fork_is_refused_at_once(void) {
+    inherited of = {.memory = make_memory(),
+                    .buffer = make_buffer(SIZE),
+                    .pending = make_command_buffer(),
                     .recorded = make_command_buffer()};
     of.transfer = make_transfer(of.memory, shared.queue);
     MAKE(of.event, mtb_event_create(shared.device, &error));

@@ -12,26 +12,27 @@
 
 /* Fails the test that runs, and goes on with the next statement. */
 #define CHECK(condition) check((condition), #condition, __FILE__, __LINE__)
-/* The call returned this status, and made an error with it whose message contains `text` and that blames the function. */
-#define CHECK_FAILS(call, expected, text)                                                                              \
-    do {                                                                                                               \
-        mtb_error *error = NULL;                                                                                       \
-        (void)(call);                                                                                                  \
-        check_error(error, expected, text, #call, __FILE__, __LINE__);                                                 \
+/* The call returned this status, and made an error with it whose message contains `text` and that blames the function.
+ */
+#define CHECK_FAILS(call, expected, text)                              \
+    do {                                                               \
+        mtb_error *error = NULL;                                       \
+        (void)(call);                                                  \
+        check_error(error, expected, text, #call, __FILE__, __LINE__); \
     } while (0)
 /* The call, which returns a status and takes `error`, succeeds. */
-#define CHECK_OK(call)                                                                                                 \
-    do {                                                                                                               \
-        mtb_error *error = NULL;                                                                                       \
-        mtb_status status_ = (call);                                                                                   \
-        check_success(status_, error, #call, __FILE__, __LINE__);                                                      \
+#define CHECK_OK(call)                                            \
+    do {                                                          \
+        mtb_error *error = NULL;                                  \
+        mtb_status status_ = (call);                              \
+        check_success(status_, error, #call, __FILE__, __LINE__); \
     } while (0)
 /* A handle that must not be NULL: the process ends where it is, since nothing can go on. */
-#define MAKE(variable, call)                                                                                           \
-    do {                                                                                                               \
-        mtb_error *error = NULL;                                                                                       \
-        variable = (call);                                                                                             \
-        require_made(variable, error, #call, __FILE__, __LINE__);                                                      \
+#define MAKE(variable, call)                                      \
+    do {                                                          \
+        mtb_error *error = NULL;                                  \
+        variable = (call);                                        \
+        require_made(variable, error, #call, __FILE__, __LINE__); \
     } while (0)
 
 void check(bool holds, const char *what, const char *file, int line);
@@ -48,10 +49,9 @@ uint64_t live_handles(void);
 /* Far longer than anything takes, on the busiest of machines: in nanoseconds. */
 #define LONG (120 * UINT64_C(1000000000))
 /* Waits for what a thread of Metal's is about to do: until the condition holds, or for long. */
-#define AWAIT(condition)                                                                                               \
-    do {                                                                                                               \
-        for (int i_ = 0; i_ < 120000 && !(condition); i_++)                                                            \
-            usleep(1000);                                                                                              \
+#define AWAIT(condition)                                                  \
+    do {                                                                  \
+        for (int i_ = 0; i_ < 120000 && !(condition); i_++) usleep(1000); \
     } while (0)
 
 /* Objects that most tests need: made once, before the first test, and released after the last. */
@@ -74,9 +74,10 @@ typedef struct {
 } test;
 
 /* The tests of one file, closed by a test without a name. */
-extern const test device_tests[], buffer_tests[], blit_tests[], library_tests[], compute_tests[], command_buffer_tests[],
-    event_tests[], thread_tests[], report_tests[], memory_transfer_tests[], memory_order_tests[], memory_pool_tests[],
-    memory_callback_tests[], memory_pending_tests[], memory_arena_tests[], memory_peer_tests[], memory_race_tests[],
-    memory_pieces_tests[], memory_refusal_tests[], memory_odd_number_tests[], fork_tests[];
+extern const test device_tests[], buffer_tests[], blit_tests[], library_tests[], compute_tests[],
+    command_buffer_tests[], event_tests[], thread_tests[], report_tests[], memory_transfer_tests[],
+    memory_order_tests[], memory_pool_tests[], memory_callback_tests[], memory_pending_tests[], memory_arena_tests[],
+    memory_peer_tests[], memory_race_tests[], memory_pieces_tests[], memory_refusal_tests[], memory_odd_number_tests[],
+    fork_tests[];
 
 #endif

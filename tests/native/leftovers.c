@@ -1,5 +1,5 @@
-/* Linked into every program that the tests run: at its end no handle of the bridge and no object of the software Metal may be
- * alive. What the program has returned counts only beside that. */
+/* Linked into every program that the tests run: at its end no handle of the bridge and no object of the software Metal
+ * may be alive. What the program has returned counts only beside that. */
 #include "metal_bridge.h"
 
 #ifdef __linux__
@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 /* Devices live as long as the process, and so are not asked for. */
-static int64_t live_objects(bool are_named)
-{
+static int64_t live_objects(bool are_named) {
     int64_t sum = 0;
 #ifdef __linux__
     for (int kind = 0; kind < SMTL_OBJECT_CLASS_COUNT; kind++) {
@@ -33,10 +32,7 @@ static int64_t live_objects(bool are_named)
 }
 
 /* What the GPU holds last it lets go of a moment after those who waited for it were told. */
-__attribute__((destructor)) static void see_that_nothing_is_left(void)
-{
-    for (int i = 0; i < 120000 && live_objects(false) != 0; i++)
-        usleep(1000);
-    if (live_objects(true) != 0)
-        _exit(1);
+__attribute__((destructor)) static void see_that_nothing_is_left(void) {
+    for (int i = 0; i < 120000 && live_objects(false) != 0; i++) usleep(1000);
+    if (live_objects(true) != 0) _exit(1);
 }

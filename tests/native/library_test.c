@@ -2,27 +2,23 @@
 
 #include <stdlib.h>
 
-static mtb_library *compile(const char *source, const mtb_compile_options *options)
-{
+static mtb_library *compile(const char *source, const mtb_compile_options *options) {
     mtb_library *library;
     MAKE(library, mtb_library_create_from_source(shared.device, source, strlen(source), options, &error));
     return library;
 }
 
-static void functions_are_listed(void)
-{
+static void functions_are_listed(void) {
     size_t count = mtb_library_function_count(shared.library);
     bool has_add = false;
     CHECK(count == 5);
-    for (size_t i = 0; i < count; i++)
-        has_add |= strcmp(mtb_library_function_name(shared.library, i), "add") == 0;
+    for (size_t i = 0; i < count; i++) has_add |= strcmp(mtb_library_function_name(shared.library, i), "add") == 0;
     CHECK(has_add);
     CHECK(mtb_library_function_name(shared.library, count) == NULL);
 }
 
 /* The one int that kernel `f` of the library writes. */
-static int result_of(mtb_library *library, const mtb_constant_values *values)
-{
+static int result_of(mtb_library *library, const mtb_constant_values *values) {
     mtb_function *function;
     mtb_pipeline *pipeline;
     mtb_compute_encoder *encoder;
@@ -45,8 +41,7 @@ static int result_of(mtb_library *library, const mtb_constant_values *values)
     return result;
 }
 
-static void options_reach_the_compiler(void)
-{
+static void options_reach_the_compiler(void) {
     static const char source[] = "#include <metal_stdlib>\nkernel void f(device int *out [[buffer(0)]])\n"
                                  "{ *out = VALUE + 1000 * FLAG + 1000000 * (__METAL_VERSION__ >= 300); }\n";
     mtb_macro macros[] = {{"VALUE", "(40 + 2)"}, {"FLAG", NULL}};
@@ -61,8 +56,7 @@ static void options_reach_the_compiler(void)
     mtb_library_release(library);
 }
 
-static void options_are_checked(void)
-{
+static void options_are_checked(void) {
     static const char source[] = "kernel void f() {}";
     mtb_macro macro = {"1X", "1"};
     mtb_compile_options options = {&macro, 1, 0, MTB_MATH_DEFAULT};
@@ -89,8 +83,7 @@ static void options_are_checked(void)
 #undef COMPILE
 }
 
-static void a_compiler_error_has_the_line(void)
-{
+static void a_compiler_error_has_the_line(void) {
     static const char source[] = "#include <metal_stdlib>\n\nkernel void f(device int *out [[buffer(0)]])\n"
                                  "{\n    *out = undeclared_name;\n}\n";
     CHECK_FAILS(mtb_library_create_from_source(shared.device, source, strlen(source), NULL, &error), MTB_COMPILE_FAILED,
@@ -99,8 +92,7 @@ static void a_compiler_error_has_the_line(void)
                 ":5:");
 }
 
-static void a_warning_is_no_error(void)
-{
+static void a_warning_is_no_error(void) {
     static const char source[] = "#include <metal_stdlib>\n#warning take care\n"
                                  "kernel void f(device int *out [[buffer(0)]]) { *out = 7; }\n";
     mtb_library *library = compile(source, NULL);
@@ -120,8 +112,7 @@ static const char constants_source[] =
     "constant float2 pair [[function_constant(3)]];\n"
     "kernel void f(device int *out [[buffer(0)]]) { *out = number + small + int(pair.y) + (flag ? 1000 : 0); }\n";
 
-static void constants_specialise_functions(void)
-{
+static void constants_specialise_functions(void) {
     mtb_library *library = compile(constants_source, NULL);
     mtb_constant_values *values;
     MAKE(values, mtb_constant_values_create(&error));
@@ -141,15 +132,17 @@ static void constants_specialise_functions(void)
     CHECK(result_of(library, values) == 1023);
     CHECK_FAILS(mtb_constant_values_set_at(NULL, 0, MTB_TYPE_INT, &number, &error), MTB_INVALID_ARGUMENT, "`values`");
     CHECK_FAILS(mtb_constant_values_set_at(values, 0, MTB_TYPE_INT, NULL, &error), MTB_INVALID_ARGUMENT, "`value`");
-    CHECK_FAILS(mtb_constant_values_set_at(values, 0, (mtb_data_type)7, &number, &error), MTB_INVALID_ARGUMENT, "type 7");
-    CHECK_FAILS(mtb_constant_values_set_at(values, 1 << 20, MTB_TYPE_INT, &number, &error), MTB_OUT_OF_RANGE, "constant");
-    CHECK_FAILS(mtb_constant_values_set_named(values, NULL, MTB_TYPE_INT, &number, &error), MTB_INVALID_ARGUMENT, "name");
+    CHECK_FAILS(mtb_constant_values_set_at(values, 0, (mtb_data_type)7, &number, &error), MTB_INVALID_ARGUMENT,
+                "type 7");
+    CHECK_FAILS(mtb_constant_values_set_at(values, 1 << 20, MTB_TYPE_INT, &number, &error), MTB_OUT_OF_RANGE,
+                "constant");
+    CHECK_FAILS(mtb_constant_values_set_named(values, NULL, MTB_TYPE_INT, &number, &error), MTB_INVALID_ARGUMENT,
+                "name");
     mtb_constant_values_release(values);
     mtb_library_release(library);
 }
 
-static void a_missing_constant_is_an_error(void)
-{
+static void a_missing_constant_is_an_error(void) {
     mtb_library *library = compile(constants_source, NULL);
     mtb_constant_values *values;
     mtb_function *function;
@@ -158,8 +151,7 @@ static void a_missing_constant_is_an_error(void)
     MAKE(values, mtb_constant_values_create(&error));
     /* Metal may find out with the function or with the pipeline. */
     function = mtb_function_create(library, "f", values, &error);
-    if (function)
-        pipeline = mtb_pipeline_create(function, &error);
+    if (function) pipeline = mtb_pipeline_create(function, &error);
     CHECK(pipeline == NULL && mtb_error_status(error) == MTB_COMPILE_FAILED);
     mtb_error_release(error);
     mtb_pipeline_release(pipeline);
@@ -168,24 +160,20 @@ static void a_missing_constant_is_an_error(void)
     mtb_library_release(library);
 }
 
-static void functions_are_checked(void)
-{
+static void functions_are_checked(void) {
     CHECK_FAILS(mtb_function_create(shared.library, "subtract", NULL, &error), MTB_NOT_FOUND, "`subtract`");
     CHECK_FAILS(mtb_function_create(shared.library, NULL, NULL, &error), MTB_INVALID_ARGUMENT, "name");
     CHECK_FAILS(mtb_function_create(NULL, "add", NULL, &error), MTB_INVALID_ARGUMENT, "`library`");
     CHECK_FAILS(mtb_pipeline_create(NULL, &error), MTB_INVALID_ARGUMENT, "`function`");
 }
 
-static const mtb_argument *find_argument(const mtb_pipeline *pipeline, const char *name, mtb_argument *found)
-{
+static const mtb_argument *find_argument(const mtb_pipeline *pipeline, const char *name, mtb_argument *found) {
     for (size_t i = 0; mtb_pipeline_get_argument(pipeline, i, found); i++)
-        if (strcmp(found->name, name) == 0)
-            return found;
+        if (strcmp(found->name, name) == 0) return found;
     return NULL;
 }
 
-static void pipelines_describe_their_kernel(void)
-{
+static void pipelines_describe_their_kernel(void) {
     mtb_argument argument;
     mtb_pipeline *pipeline = make_pipeline("line");
     CHECK(mtb_pipeline_thread_execution_width(pipeline) >= 4);
@@ -193,29 +181,27 @@ static void pipelines_describe_their_kernel(void)
     CHECK(mtb_pipeline_static_threadgroup_memory_length(pipeline) == 0);
     CHECK(strcmp(mtb_pipeline_function_name(pipeline), "line") == 0);
     CHECK(mtb_pipeline_argument_count(pipeline) == 2);
-    CHECK(find_argument(pipeline, "values", &argument) && argument.kind == MTB_ARGUMENT_BUFFER && argument.index == 0
-          && argument.access == MTB_ACCESS_READ_WRITE && argument.is_used && argument.data_size == 4);
-    CHECK(find_argument(pipeline, "l", &argument) && argument.index == 1 && argument.access == MTB_ACCESS_READ_ONLY
-          && argument.data_size == 8);
+    CHECK(find_argument(pipeline, "values", &argument) && argument.kind == MTB_ARGUMENT_BUFFER && argument.index == 0 &&
+          argument.access == MTB_ACCESS_READ_WRITE && argument.is_used && argument.data_size == 4);
+    CHECK(find_argument(pipeline, "l", &argument) && argument.index == 1 && argument.access == MTB_ACCESS_READ_ONLY &&
+          argument.data_size == 8);
     CHECK(!mtb_pipeline_get_argument(pipeline, 2, &argument));
     mtb_pipeline_release(pipeline);
     pipeline = make_pipeline("reverse");
-    CHECK(find_argument(pipeline, "scratch", &argument) && argument.kind == MTB_ARGUMENT_THREADGROUP_MEMORY
-          && argument.index == 0);
+    CHECK(find_argument(pipeline, "scratch", &argument) && argument.kind == MTB_ARGUMENT_THREADGROUP_MEMORY &&
+          argument.index == 0);
     mtb_pipeline_release(pipeline);
     pipeline = make_pipeline("group_sums");
     CHECK(mtb_pipeline_static_threadgroup_memory_length(pipeline) >= 256);
     mtb_pipeline_release(pipeline);
 }
 
-static void files_that_are_no_library(void)
-{
+static void files_that_are_no_library(void) {
     char path[] = "/tmp/metal-bridge-test-XXXXXX";
     int descriptor = mkstemp(path);
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
     CHECK(file != NULL);
-    if (!file)
-        return;
+    if (!file) return;
     fputs("no metallib", file);
     fclose(file);
     CHECK(mtb_library_create_from_file(shared.device, path, NULL) == NULL);

@@ -3,32 +3,30 @@
 
 #include <unistd.h>
 
-enum { BLOCK = 1 << 20 };
+enum {
+    BLOCK = 1 << 20
+};
 
-static mtb_arena *make_arena(mtb_memory *memory, mtb_storage_mode mode, size_t limit)
-{
+static mtb_arena *make_arena(mtb_memory *memory, mtb_storage_mode mode, size_t limit) {
     mtb_arena *arena;
     MAKE(arena, mtb_arena_create(memory, mode, BLOCK, limit, &error));
     return arena;
 }
 
-static mtb_buffer *allocate(mtb_arena *arena, size_t length)
-{
+static mtb_buffer *allocate(mtb_arena *arena, size_t length) {
     mtb_buffer *buffer;
     MAKE(buffer, mtb_arena_allocate(arena, length, &error));
     CHECK(mtb_buffer_length(buffer) == length);
     return buffer;
 }
 
-static mtb_pool_statistics statistics_of(mtb_arena *arena)
-{
+static mtb_pool_statistics statistics_of(mtb_arena *arena) {
     mtb_pool_statistics statistics;
     mtb_arena_get_statistics(arena, &statistics);
     return statistics;
 }
 
-static void heaps_are_shared_by_buffers(void)
-{
+static void heaps_are_shared_by_buffers(void) {
     mtb_memory *memory = make_memory();
     mtb_arena *arena = make_arena(memory, MTB_STORAGE_SHARED, 0);
     mtb_buffer *buffers[8];
@@ -36,8 +34,7 @@ static void heaps_are_shared_by_buffers(void)
         buffers[i] = allocate(arena, BLOCK / 8);
         memset(mtb_buffer_contents(buffers[i]), i, BLOCK / 8);
     }
-    for (int i = 0; i < 8; i++)
-        CHECK(((uint8_t *)mtb_buffer_contents(buffers[i]))[BLOCK / 8 - 1] == i);
+    for (int i = 0; i < 8; i++) CHECK(((uint8_t *)mtb_buffer_contents(buffers[i]))[BLOCK / 8 - 1] == i);
     CHECK(statistics_of(arena).misses == 1 && statistics_of(arena).hits == 7);
     CHECK(statistics_of(arena).bytes_in_use == BLOCK && statistics_of(arena).bytes_kept == 0);
     /* The place of one that is gone is taken by the next. */
@@ -50,8 +47,7 @@ static void heaps_are_shared_by_buffers(void)
     CHECK(statistics_of(arena).misses == 2 && statistics_of(arena).high_water_bytes == 4 * BLOCK);
     mtb_buffer_release(large);
     CHECK(mtb_arena_trim(arena) == 3 * BLOCK);
-    for (int i = 0; i < 8; i++)
-        mtb_buffer_release(buffers[i]);
+    for (int i = 0; i < 8; i++) mtb_buffer_release(buffers[i]);
     CHECK(statistics_of(arena).bytes_in_use == 0 && statistics_of(arena).objects_kept == 1);
     CHECK(mtb_memory_trim(memory, 0) == BLOCK);
     CHECK(statistics_of(arena).bytes_kept == 0 && statistics_of(arena).trimmed == 2);
@@ -59,8 +55,7 @@ static void heaps_are_shared_by_buffers(void)
     mtb_memory_release(memory);
 }
 
-static void limits_hold(void)
-{
+static void limits_hold(void) {
     mtb_memory *memory;
     mtb_memory_options options = {.budget = 3 * BLOCK};
     MAKE(memory, mtb_memory_create(shared.device, &options, &error));
@@ -90,8 +85,7 @@ static void limits_hold(void)
 }
 
 /* What a limit or a budget leaves is less than a block, and enough. */
-static void blocks_are_as_large_as_there_is_room(void)
-{
+static void blocks_are_as_large_as_there_is_room(void) {
     mtb_memory *memory;
     mtb_memory_options options = {.budget = 2 * BLOCK};
     MAKE(memory, mtb_memory_create(shared.device, &options, &error));
@@ -108,15 +102,15 @@ static void blocks_are_as_large_as_there_is_room(void)
     mtb_buffer_release(small);
     mtb_buffer_release(rest);
     mtb_buffer_release(large);
-    for (int i = 0; i < 2; i++)
-        mtb_arena_release(arenas[i]);
+    for (int i = 0; i < 2; i++) mtb_arena_release(arenas[i]);
     mtb_memory_release(memory);
 }
 
 /* A place is not used again while work that was encoded uses it; buffers outlive the handles of arena and memory. */
-static void places_in_flight_are_not_reused(void)
-{
-    enum { SIZE = BLOCK / 2 };
+static void places_in_flight_are_not_reused(void) {
+    enum {
+        SIZE = BLOCK / 2
+    };
     static uint8_t in[SIZE];
     mtb_memory *memory = make_memory();
     mtb_arena *arena = make_arena(memory, MTB_STORAGE_SHARED, 0);
@@ -147,8 +141,7 @@ static void places_in_flight_are_not_reused(void)
     mtb_event_release(event);
 }
 
-static void residency_sets_hold_buffers(void)
-{
+static void residency_sets_hold_buffers(void) {
     mtb_residency_set *set;
     CHECK(mtb_device_supports_residency_sets(shared.device));
     MAKE(set, mtb_residency_set_create(shared.device, &error));

@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
-enum { SIZE = 1024 };
+enum {
+    SIZE = 1024
+};
 
 /* What a callback tries, and how each attempt ends. */
 typedef struct {
@@ -23,13 +25,9 @@ typedef struct {
     mtb_command_buffer *committed;
 } attempts;
 
-static void note(attempts *of, mtb_error *error)
-{
-    of->errors[of->count++] = error;
-}
+static void note(attempts *of, mtb_error *error) { of->errors[of->count++] = error; }
 
-static void try_everything(attempts *of)
-{
+static void try_everything(attempts *of) {
     mtb_error *error = NULL;
     unsigned char bytes[SIZE] = {0};
     CHECK(mtb_event_wait(of->gate, 1, LONG, NULL) == MTB_OK);
@@ -55,34 +53,29 @@ static void try_everything(attempts *of)
     CHECK_OK(mtb_event_signal(of->tried, 1, &error));
 }
 
-static void try_in_deallocator(void *bytes, size_t length, void *context)
-{
+static void try_in_deallocator(void *bytes, size_t length, void *context) {
     (void)length;
     try_everything(context);
     free(bytes);
 }
 
-static void try_in_function(void *context)
-{
-    try_everything(context);
-}
+static void try_in_function(void *context) { try_everything(context); }
 
-static void try_in_callback(const mtb_completion *completion, void *context)
-{
+static void try_in_callback(const mtb_completion *completion, void *context) {
     (void)completion;
     try_everything(context);
 }
 
-static void ignore(void *context)
-{
-    (void)context;
-}
+static void ignore(void *context) { (void)context; }
 
-typedef enum { IN_FUNCTION, IN_CALLBACK, IN_DEALLOCATOR } where;
+typedef enum {
+    IN_FUNCTION,
+    IN_CALLBACK,
+    IN_DEALLOCATOR
+} where;
 
 /* Work of the queue that has `of` try there. */
-static mtb_command_buffer *start(attempts *of, where there)
-{
+static mtb_command_buffer *start(attempts *of, where there) {
     mtb_command_buffer *first;
     if (there == IN_FUNCTION) {
         MAKE(first, mtb_queue_call_host_function(of->queue, try_in_function, NULL, of, NULL, &error));
@@ -107,8 +100,7 @@ static mtb_command_buffer *start(attempts *of, where there)
 }
 
 /* Has `of` try there, and checks what came of it. */
-static void check_attempts(where there)
-{
+static void check_attempts(where there) {
     attempts of = {.memory = make_memory(), .buffer = make_buffer(SIZE)};
     MAKE(of.queue, mtb_queue_create(shared.device, 0, &error));
     MAKE(of.gate, mtb_event_create(shared.device, &error));
@@ -125,8 +117,7 @@ static void check_attempts(where there)
     CHECK_OK(mtb_event_signal(of.gate, 1, &error));
     CHECK_OK(mtb_command_buffer_wait_timeout(of.later, LONG, &error));
     CHECK_OK(mtb_event_wait(of.tried, 1, LONG, &error));
-    if (first)
-        finish(first);
+    if (first) finish(first);
     CHECK(of.is_inside && of.count == 4 && of.poll == MTB_TIMEOUT && of.committed);
     for (size_t i = 0; i < of.count; i++)
         check_error(of.errors[i], MTB_DEADLOCK, "could never end", "a wait in a callback", __FILE__, __LINE__);
@@ -141,18 +132,11 @@ static void check_attempts(where there)
     mtb_queue_release(of.queue);
 }
 
-static void host_functions_do_not_wait_for_what_waits_for_them(void)
-{
-    check_attempts(IN_FUNCTION);
-}
+static void host_functions_do_not_wait_for_what_waits_for_them(void) { check_attempts(IN_FUNCTION); }
 
-static void callbacks_do_not_wait_for_what_waits_for_them(void)
-{
-    check_attempts(IN_CALLBACK);
-}
+static void callbacks_do_not_wait_for_what_waits_for_them(void) { check_attempts(IN_CALLBACK); }
 
-static void deallocators_on_threads_of_metals_do_not_wait_for_what_waits_for_them(void)
-{
+static void deallocators_on_threads_of_metals_do_not_wait_for_what_waits_for_them(void) {
     check_attempts(IN_DEALLOCATOR);
 }
 
@@ -163,8 +147,7 @@ typedef struct {
     mtb_status other_wait;
 } waits;
 
-static void wait_for_own_and_other(const mtb_completion *completion, void *context)
-{
+static void wait_for_own_and_other(const mtb_completion *completion, void *context) {
     (void)completion;
     waits *of = context;
     mtb_command_buffer_wait(of->own, &of->own_wait);
@@ -173,14 +156,14 @@ static void wait_for_own_and_other(const mtb_completion *completion, void *conte
     mtb_command_buffer_release(other);
 }
 
-static void a_callback_may_wait_for_another_queue_and_not_for_its_own_command_buffer(void)
-{
+static void a_callback_may_wait_for_another_queue_and_not_for_its_own_command_buffer(void) {
     waits of = {.own = make_command_buffer(), .other_wait = MTB_TIMEOUT};
     MAKE(of.other, mtb_queue_create(shared.device, 0, &error));
     CHECK_OK(mtb_command_buffer_add_completed_callback(of.own, wait_for_own_and_other, &of, NULL, &error));
     CHECK_OK(mtb_command_buffer_commit(of.own, &error));
     CHECK_OK(mtb_command_buffer_wait_timeout(of.own, LONG, &error));
-    check_error(of.own_wait, MTB_DEADLOCK, "could never end", "the wait for its own command buffer", __FILE__, __LINE__);
+    check_error(of.own_wait, MTB_DEADLOCK, "could never end", "the wait for its own command buffer", __FILE__,
+                __LINE__);
     CHECK(of.other_wait == MTB_OK);
     mtb_queue_release(of.other);
     mtb_command_buffer_release(of.own);
@@ -195,8 +178,7 @@ typedef struct {
 } room;
 
 /* Fills the queue, and then asks for more. */
-static void ask_for_room(void *context)
-{
+static void ask_for_room(void *context) {
     room *of = context;
     *of->held = mtb_command_buffer_create(of->queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
     CHECK(!mtb_command_buffer_create(of->queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &of->error));
@@ -207,8 +189,7 @@ static void ask_for_room(void *context)
     }
 }
 
-static void a_full_queue_is_an_error_inside_its_callbacks(void)
-{
+static void a_full_queue_is_an_error_inside_its_callbacks(void) {
     mtb_command_buffer *called, *held = NULL;
     room of = {.held = &held};
     MAKE(of.queue, mtb_queue_create(shared.device, 1, &error));

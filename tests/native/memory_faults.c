@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 /* A transfer whose command buffer fails says so, writes nothing to host memory, and gives its staging back. */
-static void a_failed_transfer_says_so(void)
-{
-    enum { SIZE = 5000 };
+static void a_failed_transfer_says_so(void) {
+    enum {
+        SIZE = 5000
+    };
     mtb_error *error = NULL;
     completion_record seen = {0};
     unsigned char in[SIZE], out[SIZE];
@@ -40,11 +41,11 @@ static void a_failed_transfer_says_so(void)
 }
 
 /* Whichever command buffer of a copy between devices fails, here or there. */
-static void a_failed_copy_between_devices_says_so(void)
-{
-    enum { SIZE = 10000 };
-    if (mtb_device_count() < 2)
-        return;
+static void a_failed_copy_between_devices_says_so(void) {
+    enum {
+        SIZE = 10000
+    };
+    if (mtb_device_count() < 2) return;
     mtb_device *far = mtb_device_create_at(1, NULL);
     mtb_memory *memory = mtb_memory_create(shared.device, NULL, NULL);
     mtb_transfer *transfer = mtb_transfer_create(memory, shared.queue, NULL);
@@ -70,12 +71,13 @@ static void a_failed_copy_between_devices_says_so(void)
     mtb_device_release(far);
 }
 
-/* Once a wait has returned, nothing there writes any more: what has failed is here, and the other side is still busy. */
-static void a_failed_copy_has_ended_on_both_devices(void)
-{
-    enum { SIZE = 32 << 20 };
-    if (mtb_device_count() < 2)
-        return;
+/* Once a wait has returned, nothing there writes any more: what has failed is here, and the other side is still busy.
+ */
+static void a_failed_copy_has_ended_on_both_devices(void) {
+    enum {
+        SIZE = 32 << 20
+    };
+    if (mtb_device_count() < 2) return;
     mtb_device *far = mtb_device_create_at(1, NULL);
     mtb_memory *memory = mtb_memory_create(shared.device, NULL, NULL);
     mtb_transfer *transfer = mtb_transfer_create(memory, shared.queue, NULL);
@@ -102,9 +104,10 @@ static void a_failed_copy_has_ended_on_both_devices(void)
 
 /* One upload, through each allocation that it makes failing in turn: it fails as it should or does without, and the
  * next one works. */
-static void failed_allocations_of_pools_are_errors(void)
-{
-    enum { SIZE = 1 << 20 };
+static void failed_allocations_of_pools_are_errors(void) {
+    enum {
+        SIZE = 1 << 20
+    };
     unsigned char *in = malloc(SIZE), *out = malloc(SIZE);
     memset(in, 7, SIZE);
     for (uint64_t nth = 1; nth <= 4; nth++) {
@@ -136,8 +139,7 @@ static void failed_allocations_of_pools_are_errors(void)
 }
 
 /* What is kept is let go of, and the allocation tried again. */
-static void kept_buffers_make_room(void)
-{
+static void kept_buffers_make_room(void) {
     mtb_memory *memory = mtb_memory_create(shared.device, NULL, NULL);
     mtb_buffer_release(mtb_memory_allocate(memory, 4096, MTB_STORAGE_PRIVATE, NULL));
     smtl_fault_fail_allocation(1);

@@ -5,25 +5,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { COUNT = 4096, BYTES = COUNT * sizeof(int) };
+enum {
+    COUNT = 4096,
+    BYTES = COUNT * sizeof(int)
+};
 
-static void fill(int *values, int value)
-{
-    for (int i = 0; i < COUNT; i++)
-        values[i] = value;
+static void fill(int *values, int value) {
+    for (int i = 0; i < COUNT; i++) values[i] = value;
 }
 
-static bool all_are(const int *values, int value)
-{
+static bool all_are(const int *values, int value) {
     for (int i = 0; i < COUNT; i++)
-        if (values[i] != value)
-            return false;
+        if (values[i] != value) return false;
     return true;
 }
 
 /* Adds to each of the buffer's integers, on `queue`. */
-static void add_on_gpu(mtb_queue *queue, mtb_pipeline *pipeline, mtb_buffer *buffer)
-{
+static void add_on_gpu(mtb_queue *queue, mtb_pipeline *pipeline, mtb_buffer *buffer) {
     mtb_command_buffer *command_buffer;
     mtb_compute_encoder *encoder;
     MAKE(command_buffer, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error));
@@ -36,8 +34,7 @@ static void add_on_gpu(mtb_queue *queue, mtb_pipeline *pipeline, mtb_buffer *buf
     mtb_command_buffer_release(command_buffer);
 }
 
-static mtb_pipeline *make_incrementer(void)
-{
+static mtb_pipeline *make_incrementer(void) {
     mtb_constant_values *values;
     mtb_function *function;
     mtb_pipeline *pipeline;
@@ -51,15 +48,15 @@ static mtb_pipeline *make_incrementer(void)
     return pipeline;
 }
 
-static void add_copy(mtb_transfer *transfer, mtb_place source, mtb_place destination)
-{
+static void add_copy(mtb_transfer *transfer, mtb_place source, mtb_place destination) {
     CHECK_OK(mtb_transfer_copy(transfer, source, destination, BYTES, 1, MTB_HOST_COPIED, &error));
 }
 
 /* Up, a kernel, down, many times over without a wait, each step in a command buffer of its own. */
-static void copies_and_kernels_alternate(mtb_storage_mode mode)
-{
-    enum { ROUNDS = 20 };
+static void copies_and_kernels_alternate(mtb_storage_mode mode) {
+    enum {
+        ROUNDS = 20
+    };
     static int in[COUNT], out[ROUNDS][COUNT];
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
@@ -88,20 +85,11 @@ static void copies_and_kernels_alternate(mtb_storage_mode mode)
     mtb_memory_release(memory);
 }
 
-static void order_with_shared(void)
-{
-    copies_and_kernels_alternate(MTB_STORAGE_SHARED);
-}
+static void order_with_shared(void) { copies_and_kernels_alternate(MTB_STORAGE_SHARED); }
 
-static void order_with_managed(void)
-{
-    copies_and_kernels_alternate(MTB_STORAGE_MANAGED);
-}
+static void order_with_managed(void) { copies_and_kernels_alternate(MTB_STORAGE_MANAGED); }
 
-static void order_with_private(void)
-{
-    copies_and_kernels_alternate(MTB_STORAGE_PRIVATE);
-}
+static void order_with_private(void) { copies_and_kernels_alternate(MTB_STORAGE_PRIVATE); }
 
 /* A queue's callbacks and host functions, in the order in which they ran. */
 typedef struct {
@@ -119,16 +107,14 @@ typedef struct {
     int found;
 } entry;
 
-static void note(entry *what)
-{
+static void note(entry *what) {
     pthread_mutex_lock(&what->journal->mutex);
     what->journal->order[what->journal->count++] = what->number;
     pthread_mutex_unlock(&what->journal->mutex);
 }
 
 /* Reads and changes memory that kernels before and after it work on. */
-static void step_on_host(void *context)
-{
+static void step_on_host(void *context) {
     entry *what = context;
     int *values = mtb_buffer_contents(what->buffer);
     usleep(2000);
@@ -138,8 +124,7 @@ static void step_on_host(void *context)
 }
 
 /* After the function, with the same context. */
-static void note_completion(const mtb_completion *completion, void *context)
-{
+static void note_completion(const mtb_completion *completion, void *context) {
     entry *what = context;
     pthread_mutex_lock(&what->journal->mutex);
     bool has_run = what->journal->count == what->number + 1;
@@ -147,17 +132,17 @@ static void note_completion(const mtb_completion *completion, void *context)
     pthread_mutex_unlock(&what->journal->mutex);
 }
 
-static void count_destroyed(void *context)
-{
+static void count_destroyed(void *context) {
     entry *what = context;
     pthread_mutex_lock(&what->journal->mutex);
     what->journal->destroyed++;
     pthread_mutex_unlock(&what->journal->mutex);
 }
 
-static void host_functions_take_their_turn(void)
-{
-    enum { STEPS = 6 };
+static void host_functions_take_their_turn(void) {
+    enum {
+        STEPS = 6
+    };
     journal ran = {.mutex = PTHREAD_MUTEX_INITIALIZER};
     mtb_queue *queue;
     MAKE(queue, mtb_queue_create(shared.device, 0, &error));
@@ -168,8 +153,8 @@ static void host_functions_take_their_turn(void)
     for (int i = 0; i < STEPS; i++) {
         entries[i] = (entry){&ran, i, buffer, 0};
         add_on_gpu(queue, pipeline, buffer);
-        MAKE(steps[i], mtb_queue_call_host_function(queue, step_on_host, note_completion, &entries[i],
-                                                    count_destroyed, &error));
+        MAKE(steps[i],
+             mtb_queue_call_host_function(queue, step_on_host, note_completion, &entries[i], count_destroyed, &error));
     }
     add_on_gpu(queue, pipeline, buffer);
     int expected = 0;
@@ -190,8 +175,7 @@ static void host_functions_take_their_turn(void)
 }
 
 /* A transfer waits for work of another queue at an event, and the caller does not. */
-static void events_order_queues(void)
-{
+static void events_order_queues(void) {
     static int out[COUNT];
     mtb_queue *other;
     mtb_event *event;
@@ -233,8 +217,7 @@ typedef struct {
     int left;
 } chain;
 
-static void commit_next(const mtb_completion *completion, void *context)
-{
+static void commit_next(const mtb_completion *completion, void *context) {
     chain *links = context;
     CHECK(completion->status == MTB_COMMAND_BUFFER_COMPLETED);
     if (links->left-- == 0) {
@@ -253,8 +236,7 @@ static void commit_next(const mtb_completion *completion, void *context)
     mtb_transfer_release(transfer);
 }
 
-static void callbacks_may_commit(void)
-{
+static void callbacks_may_commit(void) {
     chain links = {.memory = make_memory(), .buffer = make_buffer(BYTES), .left = 20};
     MAKE(links.queue, mtb_queue_create(shared.device, 1, &error));
     MAKE(links.done, mtb_event_create(shared.device, &error));
@@ -272,8 +254,7 @@ static void callbacks_may_commit(void)
 }
 
 /* Everything is let go of while the transfer waits; it ends all the same. */
-static void handles_may_go_first(void)
-{
+static void handles_may_go_first(void) {
     static int in[COUNT];
     mtb_queue *queue;
     mtb_event *event;
@@ -309,9 +290,11 @@ typedef struct {
     bool is_right;
 } worker;
 
-static void *transfer_in_a_loop(void *context)
-{
-    enum { SIZE = 30000, ROUNDS = 40 };
+static void *transfer_in_a_loop(void *context) {
+    enum {
+        SIZE = 30000,
+        ROUNDS = 40
+    };
     worker *self = context;
     random_source source = {self->seed};
     mtb_queue *own;
@@ -322,12 +305,11 @@ static void *transfer_in_a_loop(void *context)
     for (int round = 0; round < ROUNDS; round++) {
         mtb_transfer *transfer = make_transfer(self->memory, below(&source, 2) ? own : shared.queue);
         size_t offset = below(&source, SIZE / 2), length = 1 + below(&source, SIZE / 2);
-        for (size_t i = 0; i < length; i++)
-            in[i] = (uint8_t)next_random(&source);
+        for (size_t i = 0; i < length; i++) in[i] = (uint8_t)next_random(&source);
         CHECK_OK(mtb_transfer_copy(transfer, in_host(in), in_buffer(hidden, offset), length, 1,
                                    (mtb_host_memory)below(&source, 2), &error));
-        CHECK_OK(mtb_transfer_copy(transfer, in_buffer(hidden, offset), in_host(out), length, 1, MTB_HOST_COPIED,
-                                   &error));
+        CHECK_OK(
+            mtb_transfer_copy(transfer, in_buffer(hidden, offset), in_host(out), length, 1, MTB_HOST_COPIED, &error));
         if (below(&source, 2))
             CHECK_OK(mtb_transfer_run(transfer, &error));
         else
@@ -342,9 +324,10 @@ static void *transfer_in_a_loop(void *context)
     return NULL;
 }
 
-static void many_threads_share_a_memory(void)
-{
-    enum { THREADS = 12 };
+static void many_threads_share_a_memory(void) {
+    enum {
+        THREADS = 12
+    };
     pthread_t threads[THREADS];
     worker workers[THREADS];
     mtb_memory *memory = make_memory();

@@ -1,13 +1,14 @@
-/* Copies between devices: words of private buffers through a remote view where the devices are peers (the software Metal's
- * are with SOFTWARE_METAL_PEERS=1), all else by way of system memory. */
+/* Copies between devices: words of private buffers through a remote view where the devices are peers (the software
+ * Metal's are with SOFTWARE_METAL_PEERS=1), all else by way of system memory. */
 #include "memory_support.h"
 
 #include <stdlib.h>
 
-enum { LENGTH = 9 << 20 };
+enum {
+    LENGTH = 9 << 20
+};
 
-static mtb_buffer *make_far_buffer(mtb_device *far, size_t length, mtb_storage_mode mode)
-{
+static mtb_buffer *make_far_buffer(mtb_device *far, size_t length, mtb_storage_mode mode) {
     mtb_buffer *buffer;
     MAKE(buffer, mtb_buffer_create(far, length, mode, &error));
     return buffer;
@@ -15,22 +16,21 @@ static mtb_buffer *make_far_buffer(mtb_device *far, size_t length, mtb_storage_m
 
 /* Out and back again, with nothing waited for in between. */
 static void there_and_back(mtb_queue *queue, mtb_device *far, mtb_memory *memory, mtb_storage_mode mode,
-                           mtb_storage_mode far_mode, size_t length, size_t offset)
-{
+                           mtb_storage_mode far_mode, size_t length, size_t offset) {
     mtb_transfer *transfer = make_transfer(memory, queue);
     mtb_buffer *near = make_buffer_of(LENGTH, mode), *there = make_far_buffer(far, LENGTH, far_mode);
     uint8_t *in = malloc(length), *out = malloc(length), zero = 0;
     random_source source = {length + offset};
-    for (size_t i = 0; i < length; i++)
-        in[i] = (uint8_t)next_random(&source);
+    for (size_t i = 0; i < length; i++) in[i] = (uint8_t)next_random(&source);
     CHECK_OK(mtb_transfer_copy(transfer, in_host(in), in_buffer(near, offset), length, 1, MTB_HOST_COPIED, &error));
     CHECK_OK(mtb_transfer_copy(transfer, in_buffer(near, offset), in_buffer(there, 2 * offset), length, 1,
                                MTB_HOST_COPIED, &error));
     CHECK_OK(mtb_transfer_fill(transfer, in_buffer(near, 0), LENGTH, 1, &zero, 1, &error));
     mtb_command_buffer *sent = commit(transfer);
-    CHECK_OK(mtb_transfer_copy(transfer, in_buffer(there, 2 * offset), in_buffer(near, offset + 4), length, 1, MTB_HOST_COPIED,
-                               &error));
-    CHECK_OK(mtb_transfer_copy(transfer, in_buffer(near, offset + 4), in_host(out), length, 1, MTB_HOST_COPIED, &error));
+    CHECK_OK(mtb_transfer_copy(transfer, in_buffer(there, 2 * offset), in_buffer(near, offset + 4), length, 1,
+                               MTB_HOST_COPIED, &error));
+    CHECK_OK(
+        mtb_transfer_copy(transfer, in_buffer(near, offset + 4), in_host(out), length, 1, MTB_HOST_COPIED, &error));
     finish(commit(transfer));
     finish(sent);
     CHECK(memcmp(in, out, length) == 0);
@@ -41,12 +41,10 @@ static void there_and_back(mtb_queue *queue, mtb_device *far, mtb_memory *memory
     mtb_transfer_release(transfer);
 }
 
-static void buffers_of_two_devices(void)
-{
+static void buffers_of_two_devices(void) {
     mtb_device *far;
     mtb_queue *queue;
-    if (mtb_device_count() < 2)
-        return;
+    if (mtb_device_count() < 2) return;
     MAKE(far, mtb_device_create_at(1, &error));
     MAKE(queue, mtb_queue_create(shared.device, 0, &error));
     mtb_memory *memory = make_memory();
@@ -67,14 +65,16 @@ static void buffers_of_two_devices(void)
     mtb_device_release(far);
 }
 
-static void rows_between_devices(void)
-{
-    enum { WIDTH = 37, HEIGHT = 50, PITCH = 64 };
+static void rows_between_devices(void) {
+    enum {
+        WIDTH = 37,
+        HEIGHT = 50,
+        PITCH = 64
+    };
     static uint8_t in[PITCH * HEIGHT], out[PITCH * HEIGHT];
     mtb_device *far;
     mtb_queue *queue;
-    if (mtb_device_count() < 2)
-        return;
+    if (mtb_device_count() < 2) return;
     MAKE(far, mtb_device_create_at(1, &error));
     MAKE(queue, mtb_queue_create(shared.device, 0, &error));
     mtb_memory *memory = make_memory();
@@ -82,8 +82,7 @@ static void rows_between_devices(void)
     mtb_buffer *near = make_buffer_of(PITCH * HEIGHT, MTB_STORAGE_PRIVATE);
     mtb_buffer *there = make_far_buffer(far, PITCH * HEIGHT, MTB_STORAGE_SHARED);
     memset(mtb_buffer_contents(there), 0, PITCH * HEIGHT);
-    for (size_t i = 0; i < sizeof in; i++)
-        in[i] = (uint8_t)(i * 11);
+    for (size_t i = 0; i < sizeof in; i++) in[i] = (uint8_t)(i * 11);
     mtb_place from = {.buffer = near, .pitch = PITCH}, to = {.buffer = there, .offset = 1, .pitch = WIDTH + 2};
     CHECK_OK(mtb_transfer_copy(transfer, in_host(in), in_buffer(near, 0), sizeof in, 1, MTB_HOST_COPIED, &error));
     CHECK_OK(mtb_transfer_copy(transfer, from, to, WIDTH, HEIGHT, MTB_HOST_COPIED, &error));
@@ -91,8 +90,8 @@ static void rows_between_devices(void)
     memcpy(out, mtb_buffer_contents(there), sizeof out);
     bool is_right = out[0] == 0;
     for (size_t row = 0; row < HEIGHT; row++)
-        is_right = is_right && memcmp(out + 1 + row * (WIDTH + 2), in + row * PITCH, WIDTH) == 0
-                   && out[1 + row * (WIDTH + 2) + WIDTH] == 0;
+        is_right = is_right && memcmp(out + 1 + row * (WIDTH + 2), in + row * PITCH, WIDTH) == 0 &&
+                   out[1 + row * (WIDTH + 2) + WIDTH] == 0;
     CHECK(is_right);
     /* What is not between two buffers is for the device's own queue. */
     CHECK_FAILS(mtb_transfer_copy(transfer, in_host(in), in_buffer(there, 0), 4, 1, MTB_HOST_COPIED, &error),
@@ -111,13 +110,15 @@ static void rows_between_devices(void)
 }
 
 /* What goes by way of system memory is staged: counted, used again, bounded, let go of, and part of the budget. */
-static void staging_between_devices_keeps_the_rules_of_staging(void)
-{
-    enum { PIECE = 1 << 20, COPIES = 64, LIMIT = 2 * PIECE };
+static void staging_between_devices_keeps_the_rules_of_staging(void) {
+    enum {
+        PIECE = 1 << 20,
+        COPIES = 64,
+        LIMIT = 2 * PIECE
+    };
     mtb_device *far;
     mtb_memory *memory;
-    if (mtb_device_count() < 2)
-        return;
+    if (mtb_device_count() < 2) return;
     mtb_memory_options options = {.budget = 8 * PIECE, .staging_limit = LIMIT};
     mtb_memory_statistics now;
     MAKE(far, mtb_device_create_at(1, &error));
@@ -148,15 +149,14 @@ static void staging_between_devices_keeps_the_rules_of_staging(void)
     int count = 0;
     mtb_error *error = NULL;
     do {
-        CHECK(mtb_transfer_copy(transfer, in_buffer(near, 0), in_buffer(there, 0), PIECE - 4, 1, MTB_HOST_COPIED, NULL)
-              == MTB_OK);
+        CHECK(mtb_transfer_copy(transfer, in_buffer(near, 0), in_buffer(there, 0), PIECE - 4, 1, MTB_HOST_COPIED,
+                                NULL) == MTB_OK);
         sent[count] = mtb_transfer_commit(transfer, NULL, NULL, NULL, &error);
     } while (sent[count] && ++count < 16);
     check_error(error, MTB_OVER_BUDGET, "budget", "a copy more", __FILE__, __LINE__);
     CHECK(count == 8);
     CHECK_OK(mtb_event_signal(gate, 1, &error));
-    for (int i = 0; i < count; i++)
-        finish(sent[i]);
+    for (int i = 0; i < count; i++) finish(sent[i]);
     mtb_memory_get_statistics(memory, &now);
     CHECK(now.staging.bytes_in_use == 0 && now.held == LIMIT && now.staging.bytes_kept == LIMIT);
     finish(held);
@@ -169,22 +169,23 @@ static void staging_between_devices_keeps_the_rules_of_staging(void)
 }
 
 /* More rows than blits are used for elsewhere: nothing but blits reads a view. */
-static void rows_of_words_between_devices(void)
-{
-    enum { WIDTH = 36, HEIGHT = 50, PITCH = 64 };
+static void rows_of_words_between_devices(void) {
+    enum {
+        WIDTH = 36,
+        HEIGHT = 50,
+        PITCH = 64
+    };
     static uint8_t in[PITCH * HEIGHT], out[PITCH * HEIGHT], zero;
     mtb_device *far;
     mtb_queue *queue;
-    if (mtb_device_count() < 2)
-        return;
+    if (mtb_device_count() < 2) return;
     MAKE(far, mtb_device_create_at(1, &error));
     MAKE(queue, mtb_queue_create(shared.device, 0, &error));
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, queue);
     mtb_buffer *near = make_buffer_of(sizeof in, MTB_STORAGE_PRIVATE);
     mtb_buffer *there = make_far_buffer(far, sizeof in, MTB_STORAGE_PRIVATE);
-    for (size_t i = 0; i < sizeof in; i++)
-        in[i] = (uint8_t)(i * 11);
+    for (size_t i = 0; i < sizeof in; i++) in[i] = (uint8_t)(i * 11);
     mtb_place from = {.buffer = near, .pitch = PITCH}, between = {.buffer = there, .offset = 4, .pitch = WIDTH + 4};
     CHECK_OK(mtb_transfer_copy(transfer, in_host(in), in_buffer(near, 0), sizeof in, 1, MTB_HOST_COPIED, &error));
     CHECK_OK(mtb_transfer_copy(transfer, from, between, WIDTH, HEIGHT, MTB_HOST_COPIED, &error));
@@ -193,8 +194,7 @@ static void rows_of_words_between_devices(void)
     CHECK_OK(mtb_transfer_copy(transfer, in_buffer(near, 0), in_host(out), sizeof out, 1, MTB_HOST_BORROWED, &error));
     CHECK_OK(mtb_transfer_run(transfer, &error));
     bool is_right = true;
-    for (size_t i = 0; i < sizeof out; i++)
-        is_right = is_right && out[i] == (i % PITCH < WIDTH ? in[i] : 0);
+    for (size_t i = 0; i < sizeof out; i++) is_right = is_right && out[i] == (i % PITCH < WIDTH ? in[i] : 0);
     CHECK(is_right);
     mtb_memory_statistics statistics;
     mtb_memory_get_statistics(memory, &statistics);

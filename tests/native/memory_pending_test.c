@@ -3,21 +3,18 @@
 
 #include <stdlib.h>
 
-static void count_call(void *context)
-{
-    ++*(int *)context;
-}
+static void count_call(void *context) { ++*(int *)context; }
 
-static void count_completion(const mtb_completion *completion, void *context)
-{
+static void count_completion(const mtb_completion *completion, void *context) {
     (void)completion;
     count_call(context);
 }
 
 /* Far more than Metal's own queues have room for: the calling thread waits for none of them. */
-static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void)
-{
-    enum { CALLS = 1000 };
+static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void) {
+    enum {
+        CALLS = 1000
+    };
     static unsigned char bytes[CALLS];
     static mtb_command_buffer *calls[CALLS];
     mtb_queue *queue;
@@ -38,19 +35,17 @@ static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void)
             MAKE(calls[i], mtb_queue_call_host_function(queue, count_call, NULL, &count, NULL, &error));
             continue;
         }
-        CHECK_OK(mtb_transfer_copy(transfer, in_host(&value), in_buffer(buffer, (size_t)i), 1, 1, MTB_HOST_COPIED,
-                                   &error));
+        CHECK_OK(
+            mtb_transfer_copy(transfer, in_host(&value), in_buffer(buffer, (size_t)i), 1, 1, MTB_HOST_COPIED, &error));
         calls[i] = commit(transfer);
     }
     CHECK(mtb_command_buffer_get_status(calls[0]) < MTB_COMMAND_BUFFER_COMPLETED && count == 0);
     CHECK_OK(mtb_event_signal(gate, 1, &error));
-    for (int i = 0; i < CALLS; i++)
-        finish(calls[i]);
+    for (int i = 0; i < CALLS; i++) finish(calls[i]);
     finish(held);
     copy(memory, queue, in_buffer(buffer, 0), in_host(bytes), CALLS);
     bool is_right = true;
-    for (int i = 0; i < CALLS; i++)
-        is_right = is_right && (i % 10 == 9 || bytes[i] == (unsigned char)(i * 7));
+    for (int i = 0; i < CALLS; i++) is_right = is_right && (i % 10 == 9 || bytes[i] == (unsigned char)(i * 7));
     CHECK(is_right && count == CALLS / 10);
     mtb_event_release(gate);
     mtb_transfer_release(transfer);
@@ -60,9 +55,11 @@ static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void)
 }
 
 /* Behind an event that nobody signals: a full queue makes nobody wait longer than asked. */
-static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void)
-{
-    enum { ROOM = 1024, SHORT = 20000000 };
+static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void) {
+    enum {
+        ROOM = 1024,
+        SHORT = 20000000
+    };
     static mtb_command_buffer *fills[ROOM];
     mtb_queue *queue;
     mtb_event *gate;
@@ -88,8 +85,7 @@ static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void)
                     MTB_TIMEOUT, "in use");
     }
     CHECK_OK(mtb_event_signal(gate, 1, &error));
-    for (int i = 0; i < ROOM; i++)
-        finish(fills[i]);
+    for (int i = 0; i < ROOM; i++) finish(fills[i]);
     finish(held);
     /* What found no room is not on record any more, and nobody was called for it. */
     CHECK_OK(mtb_transfer_run(transfer, &error));
@@ -102,11 +98,14 @@ static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void)
     mtb_queue_release(queue);
 }
 
-/* A large download behind small ones, to the same place: the GPU writes it where it is, after the CPU has done the small ones,
- * and the other way round. Nothing of it is staged, however little staging there may be. */
-static void large_downloads_behind_small_ones_are_not_staged(void)
-{
-    enum { LARGE = 4 << 20, SMALL = 100, LIMIT = 64 << 10 };
+/* A large download behind small ones, to the same place: the GPU writes it where it is, after the CPU has done the
+ * small ones, and the other way round. Nothing of it is staged, however little staging there may be. */
+static void large_downloads_behind_small_ones_are_not_staged(void) {
+    enum {
+        LARGE = 4 << 20,
+        SMALL = 100,
+        LIMIT = 64 << 10
+    };
     mtb_memory *memory;
     mtb_queue *queue;
     mtb_event *gate;
@@ -136,8 +135,7 @@ static void large_downloads_behind_small_ones_are_not_staged(void)
         mtb_memory_get_statistics(memory, &now);
         CHECK(now.held <= LIMIT && now.staging.high_water_bytes <= LIMIT);
         CHECK_OK(mtb_event_signal(gate, 1, &error));
-        for (int i = 0; i < 4; i++)
-            finish(sent[i]);
+        for (int i = 0; i < 4; i++) finish(sent[i]);
         finish(held);
         mtb_event_release(gate);
         CHECK(out[0] == (round % 2 ? 2 : 1) && out[SMALL - 1] == out[0] && out[SMALL] == 1 && out[LARGE - 1] == 1);

@@ -1,9 +1,12 @@
-/* Batches of small pieces of host memory: wrapped together where they have their pages for themselves, staged otherwise. */
+/* Batches of small pieces of host memory: wrapped together where they have their pages for themselves, staged
+ * otherwise. */
 #include "memory_support.h"
 
 #include <stdlib.h>
 
-enum { COUNT = 300 };
+enum {
+    COUNT = 300
+};
 
 /* Equal pieces, so many bytes from one to the next, in host memory and in a private buffer. */
 typedef struct {
@@ -12,15 +15,14 @@ typedef struct {
     size_t offset;
 } layout;
 
-static uint64_t staged_bytes(const mtb_memory *memory)
-{
+static uint64_t staged_bytes(const mtb_memory *memory) {
     mtb_memory_statistics statistics;
     mtb_memory_get_statistics(memory, &statistics);
     return statistics.staging.high_water_bytes;
 }
 
-static void add_pieces(mtb_transfer *transfer, uint8_t *host, mtb_buffer *buffer, const layout *pieces, bool is_upload)
-{
+static void add_pieces(mtb_transfer *transfer, uint8_t *host, mtb_buffer *buffer, const layout *pieces,
+                       bool is_upload) {
     for (size_t i = 0; i < COUNT; i++) {
         mtb_place outside = in_host(host + i * pieces->host_step);
         mtb_place inside = in_buffer(buffer, pieces->offset + i * pieces->buffer_step);
@@ -31,17 +33,16 @@ static void add_pieces(mtb_transfer *transfer, uint8_t *host, mtb_buffer *buffer
 
 /* Up in one batch and down in another: the pieces arrive, and nothing between them changes. Returns the bytes that
  * were staged at once. */
-static uint64_t there_and_back(layout pieces)
-{
+static uint64_t there_and_back(layout pieces) {
     mtb_memory *memory = make_memory();
     size_t page = mtb_page_size();
     size_t host_length = (COUNT * pieces.host_step + pieces.length + page - 1) / page * page;
-    mtb_buffer *buffer = make_buffer_of(pieces.offset + COUNT * pieces.buffer_step + pieces.length, MTB_STORAGE_PRIVATE);
+    mtb_buffer *buffer =
+        make_buffer_of(pieces.offset + COUNT * pieces.buffer_step + pieces.length, MTB_STORAGE_PRIVATE);
     uint8_t *host = aligned_alloc(page, host_length), *back = aligned_alloc(page, host_length);
     uint8_t *expected = aligned_alloc(page, host_length);
     random_source source = {pieces.length};
-    for (size_t i = 0; i < host_length; i++)
-        host[i] = (uint8_t)next_random(&source);
+    for (size_t i = 0; i < host_length; i++) host[i] = (uint8_t)next_random(&source);
     memset(back, 0xee, host_length);
     memset(expected, 0xee, host_length);
     for (size_t i = 0; i < COUNT; i++)
@@ -64,14 +65,12 @@ static uint64_t there_and_back(layout pieces)
     return staged;
 }
 
-static void dense_pieces_are_not_staged(void)
-{
+static void dense_pieces_are_not_staged(void) {
     CHECK(there_and_back((layout){.length = 4096, .host_step = 4096, .buffer_step = 8192}) == 0);
     CHECK(there_and_back((layout){.length = 2000, .host_step = 2900, .buffer_step = 2004, .offset = 20}) == 0);
 }
 
-static void sparse_pieces_are_staged(void)
-{
+static void sparse_pieces_are_staged(void) {
     size_t page = mtb_page_size(), bytes = (size_t)COUNT * 2000;
     /* A page between two pieces may be somebody else's. */
     CHECK(there_and_back((layout){.length = 2000, .host_step = 2 * page, .buffer_step = 2000}) >= bytes);
@@ -79,21 +78,18 @@ static void sparse_pieces_are_staged(void)
     CHECK(there_and_back((layout){.length = 2000, .host_step = 2000, .buffer_step = 2004, .offset = 1}) >= bytes);
 }
 
-static void few_pieces_are_staged(void)
-{
+static void few_pieces_are_staged(void) {
     CHECK(there_and_back((layout){.length = 400, .host_step = 400, .buffer_step = 404}) >= (uint64_t)COUNT * 400);
 }
 
-static void mixed_pieces_arrive(void)
-{
+static void mixed_pieces_arrive(void) {
     /* Every other one has its words at the same place on both sides. */
     uint64_t staged = there_and_back((layout){.length = 4001, .host_step = 4002, .buffer_step = 4004});
     CHECK(staged > 0 && staged < (uint64_t)COUNT * 4001);
 }
 
 /* One place may be read by many. */
-static void one_source_many_times(void)
-{
+static void one_source_many_times(void) {
     mtb_memory *memory = make_memory();
     uint8_t host[4096], back[4096] = {0};
     memset(host, 7, sizeof host);
@@ -112,9 +108,10 @@ static void one_source_many_times(void)
 }
 
 /* The last one that writes to a place wins, whatever becomes of the others. */
-static void pieces_keep_their_order(void)
-{
-    enum { LENGTH = COUNT * 2000 };
+static void pieces_keep_their_order(void) {
+    enum {
+        LENGTH = COUNT * 2000
+    };
     mtb_memory *memory = make_memory();
     uint8_t *host = malloc(LENGTH), *values = malloc(LENGTH);
     mtb_buffer *buffer = make_buffer_of(2 * LENGTH, MTB_STORAGE_PRIVATE);
@@ -124,14 +121,12 @@ static void pieces_keep_their_order(void)
     copy(memory, shared.queue, in_host(values), in_buffer(buffer, LENGTH), LENGTH);
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
     for (size_t at = 0; at < LENGTH; at += 2000)
-        for (size_t part = 0; part < 2; part++)
-            /* First out of step, and so by way of staging, in every other place. */
+        for (size_t part = 0; part < 2; part++) /* First out of step, and so by way of staging, in every other place. */
             CHECK_OK(mtb_transfer_copy(transfer, in_buffer(buffer, part * LENGTH + at + (at / 2000 + part) % 2),
                                        in_host(host + at), 1996, 1, MTB_HOST_BORROWED, &error));
     CHECK_OK(mtb_transfer_run(transfer, &error));
     size_t right = 0;
-    for (size_t at = 0; at < LENGTH; at++)
-        right += at % 2000 >= 1996 || host[at] == 2;
+    for (size_t at = 0; at < LENGTH; at++) right += at % 2000 >= 1996 || host[at] == 2;
     CHECK(right == LENGTH);
     mtb_transfer_release(transfer);
     mtb_buffer_release(buffer);

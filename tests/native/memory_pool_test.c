@@ -4,36 +4,31 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static mtb_memory *make_memory_with(mtb_memory_options options)
-{
+static mtb_memory *make_memory_with(mtb_memory_options options) {
     mtb_memory *memory;
     MAKE(memory, mtb_memory_create(shared.device, &options, &error));
     return memory;
 }
 
-static mtb_memory_statistics statistics_of(mtb_memory *memory)
-{
+static mtb_memory_statistics statistics_of(mtb_memory *memory) {
     mtb_memory_statistics statistics;
     mtb_memory_get_statistics(memory, &statistics);
     return statistics;
 }
 
-static mtb_buffer *allocate(mtb_memory *memory, size_t length)
-{
+static mtb_buffer *allocate(mtb_memory *memory, size_t length) {
     mtb_buffer *buffer;
     MAKE(buffer, mtb_memory_allocate(memory, length, MTB_STORAGE_PRIVATE, &error));
     CHECK(mtb_buffer_length(buffer) == length);
     return buffer;
 }
 
-static void buffers_are_reused_within_a_factor_of_two(void)
-{
+static void buffers_are_reused_within_a_factor_of_two(void) {
     mtb_memory *memory = make_memory();
     mtb_buffer *buffer = allocate(memory, 100000);
     uint64_t made = mtb_made_handles(MTB_HANDLE_BUFFER);
     mtb_buffer_release(buffer);
-    for (size_t length = 100000; length > 54000; length -= 1000)
-        mtb_buffer_release(allocate(memory, length));
+    for (size_t length = 100000; length > 54000; length -= 1000) mtb_buffer_release(allocate(memory, length));
     CHECK(mtb_made_handles(MTB_HANDLE_BUFFER) == made);
     CHECK(statistics_of(memory).buffers.hits == 46 && statistics_of(memory).buffers.misses == 1);
     /* Too small, too large, and of another storage mode. */
@@ -47,8 +42,7 @@ static void buffers_are_reused_within_a_factor_of_two(void)
     mtb_memory_release(memory);
 }
 
-static void every_length_has_a_class(void)
-{
+static void every_length_has_a_class(void) {
     mtb_memory *memory = make_memory();
     for (size_t length = 1; length < 40 << 20; length += 1 + length / 3) {
         mtb_buffer *buffer = allocate(memory, length);
@@ -61,8 +55,7 @@ static void every_length_has_a_class(void)
     mtb_memory_release(memory);
 }
 
-static void the_budget_holds(void)
-{
+static void the_budget_holds(void) {
     mtb_memory *memory = make_memory_with((mtb_memory_options){.budget = 1 << 20, .cache_limit = 1 << 20});
     mtb_buffer *half = allocate(memory, 512 << 10), *quarter = allocate(memory, 256 << 10);
     CHECK_FAILS(mtb_memory_allocate(memory, 512 << 10, MTB_STORAGE_PRIVATE, &error), MTB_OVER_BUDGET, "1048576");
@@ -75,12 +68,12 @@ static void the_budget_holds(void)
     /* Staging counts too, and fails as well-behaved. */
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
     static char bytes[400 << 10];
-    CHECK_FAILS(mtb_transfer_copy(transfer, in_host(bytes), in_buffer(other, 0), sizeof bytes, 1, MTB_HOST_COPIED,
-                                  &error),
-                MTB_OVER_BUDGET, "budget");
+    CHECK_FAILS(
+        mtb_transfer_copy(transfer, in_host(bytes), in_buffer(other, 0), sizeof bytes, 1, MTB_HOST_COPIED, &error),
+        MTB_OVER_BUDGET, "budget");
     /* Also for those who do not want the error. */
-    CHECK(mtb_transfer_copy(transfer, in_host(bytes), in_buffer(other, 0), sizeof bytes, 1, MTB_HOST_COPIED, NULL)
-          == MTB_OVER_BUDGET);
+    CHECK(mtb_transfer_copy(transfer, in_host(bytes), in_buffer(other, 0), sizeof bytes, 1, MTB_HOST_COPIED, NULL) ==
+          MTB_OVER_BUDGET);
     CHECK_OK(mtb_transfer_copy(transfer, in_host(bytes), in_buffer(other, 0), 64 << 10, 1, MTB_HOST_COPIED, &error));
     CHECK_OK(mtb_transfer_run(transfer, &error));
     mtb_transfer_release(transfer);
@@ -93,24 +86,22 @@ static void the_budget_holds(void)
     mtb_memory_release(memory);
 }
 
-static void limits_bound_what_is_kept(void)
-{
-    enum { SIZE = 64 << 10 };
+static void limits_bound_what_is_kept(void) {
+    enum {
+        SIZE = 64 << 10
+    };
     static char bytes[SIZE];
-    mtb_memory *memory =
-        make_memory_with((mtb_memory_options){.staging_limit = 3 * SIZE, .cache_limit = 2 * SIZE});
+    mtb_memory *memory = make_memory_with((mtb_memory_options){.staging_limit = 3 * SIZE, .cache_limit = 2 * SIZE});
     mtb_buffer *buffers[5];
-    for (int i = 0; i < 5; i++)
-        buffers[i] = allocate(memory, SIZE);
+    for (int i = 0; i < 5; i++) buffers[i] = allocate(memory, SIZE);
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
     for (int i = 0; i < 5; i++)
-        CHECK_OK(mtb_transfer_copy(transfer, in_host(bytes), in_buffer(buffers[i], 0), SIZE, 1, MTB_HOST_COPIED,
-                                   &error));
+        CHECK_OK(
+            mtb_transfer_copy(transfer, in_host(bytes), in_buffer(buffers[i], 0), SIZE, 1, MTB_HOST_COPIED, &error));
     CHECK(statistics_of(memory).staging.bytes_in_use == 5 * SIZE);
     CHECK_OK(mtb_transfer_run(transfer, &error));
     mtb_transfer_release(transfer);
-    for (int i = 0; i < 5; i++)
-        mtb_buffer_release(buffers[i]);
+    for (int i = 0; i < 5; i++) mtb_buffer_release(buffers[i]);
     mtb_memory_statistics statistics = statistics_of(memory);
     CHECK(statistics.staging.bytes_in_use == 0 && statistics.staging.bytes_kept == 3 * SIZE);
     CHECK(statistics.staging.high_water_bytes == 5 * SIZE && statistics.staging.trimmed == 2);
@@ -119,8 +110,7 @@ static void limits_bound_what_is_kept(void)
     mtb_memory_release(memory);
 }
 
-static void what_is_idle_goes(void)
-{
+static void what_is_idle_goes(void) {
     mtb_memory *memory = make_memory_with((mtb_memory_options){.idle_ns = 20000000});
     mtb_queue *queue;
     mtb_buffer_release(allocate(memory, 4096));
@@ -137,9 +127,10 @@ static void what_is_idle_goes(void)
 }
 
 /* A released buffer is not handed out while work that was encoded uses it. */
-static void buffers_in_flight_are_not_reused(void)
-{
-    enum { SIZE = 4096 };
+static void buffers_in_flight_are_not_reused(void) {
+    enum {
+        SIZE = 4096
+    };
     mtb_memory *memory = make_memory();
     mtb_event *event;
     mtb_command_buffer *command_buffer = make_command_buffer();
@@ -180,8 +171,7 @@ static void buffers_in_flight_are_not_reused(void)
     mtb_memory_release(memory);
 }
 
-static void reused_buffers_are_as_new(void)
-{
+static void reused_buffers_are_as_new(void) {
     mtb_memory *memory = make_memory();
     mtb_buffer *buffer = allocate(memory, 1000);
     CHECK_OK(mtb_buffer_set_label(buffer, "weights", &error));
@@ -200,8 +190,7 @@ static void reused_buffers_are_as_new(void)
     mtb_buffer_release(buffer);
 }
 
-static void queues_are_reused(void)
-{
+static void queues_are_reused(void) {
     mtb_memory *memory = make_memory();
     mtb_queue *first, *second;
     MAKE(first, mtb_memory_acquire_queue(memory, &error));
@@ -224,14 +213,12 @@ static void queues_are_reused(void)
     mtb_memory_release(memory);
 }
 
-static void nothing(void *context)
-{
-    (void)context;
-}
+static void nothing(void *context) { (void)context; }
 
-static void a_steady_stream_allocates_nothing(void)
-{
-    enum { SIZE = 20000 };
+static void a_steady_stream_allocates_nothing(void) {
+    enum {
+        SIZE = 20000
+    };
     static char in[SIZE], out[SIZE];
     mtb_memory *memory = make_memory();
     uint64_t buffers = 0, queues = 0, events = 0;
@@ -242,8 +229,8 @@ static void a_steady_stream_allocates_nothing(void)
         mtb_buffer *hidden = allocate(memory, SIZE - (size_t)round);
         mtb_transfer *transfer = make_transfer(memory, queue);
         size_t length = SIZE - (size_t)round;
-        CHECK_OK(mtb_transfer_copy(transfer, in_host(in), in_buffer(hidden, 1), length - 1, 1, MTB_HOST_COPIED,
-                                   &error));
+        CHECK_OK(
+            mtb_transfer_copy(transfer, in_host(in), in_buffer(hidden, 1), length - 1, 1, MTB_HOST_COPIED, &error));
         CHECK_OK(mtb_transfer_copy(transfer, in_buffer(hidden, 0), in_host(out), length, 1, MTB_HOST_COPIED, &error));
         finish(commit(transfer));
         MAKE(called, mtb_queue_call_host_function(queue, nothing, NULL, NULL, NULL, &error));

@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LENGTH = 1 << 20 };
+enum {
+    LENGTH = 1 << 20
+};
 
-static void be_slow(const mtb_completion *completion, void *context)
-{
+static void be_slow(const mtb_completion *completion, void *context) {
     (void)completion;
     (void)context;
     usleep(5000);
 }
 
 /* Has the callbacks of what is committed next come late. */
-static void hold_up_callbacks(void)
-{
+static void hold_up_callbacks(void) {
     mtb_command_buffer *slow = make_command_buffer();
     CHECK_OK(mtb_command_buffer_add_completed_callback(slow, be_slow, NULL, NULL, &error));
     CHECK_OK(mtb_command_buffer_commit(slow, &error));
@@ -24,16 +24,14 @@ static void hold_up_callbacks(void)
 }
 
 static mtb_command_buffer *fill_and_download(mtb_transfer *transfer, mtb_buffer *hidden, uint8_t value, void *out,
-                                             size_t length)
-{
+                                             size_t length) {
     CHECK_OK(mtb_transfer_fill(transfer, in_buffer(hidden, 0), LENGTH, 1, &value, 1, &error));
     CHECK_OK(mtb_transfer_copy(transfer, in_buffer(hidden, 0), in_host(out), length, 1, MTB_HOST_COPIED, &error));
     return commit(transfer);
 }
 
 /* The first is the CPU's last step, and late; the second is large enough for the GPU to write it where it belongs. */
-static void downloads_to_one_place_keep_their_order(void)
-{
+static void downloads_to_one_place_keep_their_order(void) {
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
     mtb_buffer *hidden = make_buffer_of(LENGTH, MTB_STORAGE_PRIVATE);
@@ -50,16 +48,14 @@ static void downloads_to_one_place_keep_their_order(void)
     mtb_memory_release(memory);
 }
 
-static void *open_gate(void *event)
-{
+static void *open_gate(void *event) {
     usleep(20000);
     CHECK_OK(mtb_event_signal(event, 1, &error));
     return NULL;
 }
 
 /* The calling thread copies from a shared buffer that work before it, which has not begun, still is to fill. */
-static void the_calling_thread_waits_for_the_queue(void)
-{
+static void the_calling_thread_waits_for_the_queue(void) {
     static uint8_t out[LENGTH];
     pthread_t thread;
     mtb_event *event;

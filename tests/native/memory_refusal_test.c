@@ -2,12 +2,11 @@
 #include "memory_scene.h"
 
 /* The status, and with it an error that says so, in words. Without a place for the error the status is the same. */
-static void check_refused(mtb_status status, mtb_status again, mtb_error *error, mtb_status expected, const char *what)
-{
-    bool is_right = status == expected && again == expected && mtb_error_status(error) == expected
-                    && strlen(mtb_error_message(error)) > 10 && strncmp(mtb_error_function(error), "mtb_", 4) == 0;
-    if (!is_right)
-        fprintf(stderr, "%s: %s, %s\n", what, mtb_status_name(status), mtb_error_message(error));
+static void check_refused(mtb_status status, mtb_status again, mtb_error *error, mtb_status expected,
+                          const char *what) {
+    bool is_right = status == expected && again == expected && mtb_error_status(error) == expected &&
+                    strlen(mtb_error_message(error)) > 10 && strncmp(mtb_error_function(error), "mtb_", 4) == 0;
+    if (!is_right) fprintf(stderr, "%s: %s, %s\n", what, mtb_status_name(status), mtb_error_message(error));
     CHECK(is_right);
     mtb_error_release(error);
 }
@@ -33,18 +32,16 @@ static const struct {
     {"a pitch below the width", 0, 3, 4, 2, MTB_INVALID_ARGUMENT},
 };
 
-static void ranges_are_checked(void)
-{
+static void ranges_are_checked(void) {
     scene all;
     make_scene(&all);
     for (size_t i = 0; i < sizeof bad_rows / sizeof *bad_rows; i++)
         for (size_t j = 0; j < all.count; j++) {
             const area *where = &all.areas[j], *other = &all.areas[where->host ? 0 : 3];
             /* What is at an address the caller says; only what goes round the end of all addresses can be told. */
-            bool is_told = where->buffer || bad_rows[i].status == MTB_INVALID_ARGUMENT || bad_rows[i].width == SIZE_MAX
-                           || bad_rows[i].pitch > LENGTH;
-            if (!is_told || is_far(&all, where))
-                continue;
+            bool is_told = where->buffer || bad_rows[i].status == MTB_INVALID_ARGUMENT ||
+                           bad_rows[i].width == SIZE_MAX || bad_rows[i].pitch > LENGTH;
+            if (!is_told || is_far(&all, where)) continue;
             size_t width = bad_rows[i].width, height = bad_rows[i].height, pitch = bad_rows[i].pitch;
             mtb_place bad = place_of(where, where->buffer ? bad_rows[i].offset : 0, pitch);
             mtb_place good = place_of(other, 0, pitch > width ? pitch : width);
@@ -65,8 +62,7 @@ static void ranges_are_checked(void)
     free_scene(&all);
 }
 
-static void patterns_and_kinds_are_checked(void)
-{
+static void patterns_and_kinds_are_checked(void) {
     static const size_t bad_sizes[] = {0, 3, 5, 8, SIZE_MAX};
     const uint32_t pattern = 0;
     scene all;
@@ -93,14 +89,10 @@ static void patterns_and_kinds_are_checked(void)
 
 #define WITHOUT(call, name) CHECK_FAILS(call, MTB_INVALID_ARGUMENT, "`" name "` is NULL")
 
-static void nothing(void *context)
-{
-    (void)context;
-}
+static void nothing(void *context) { (void)context; }
 
 /* Each function of the header, with NULL in each place for a handle. */
-static void handles_are_needed(void)
-{
+static void handles_are_needed(void) {
     scene all;
     make_scene(&all);
     mtb_place here = place_of(&all.areas[2], 0, 0), there = place_of(&all.areas[0], 0, 0);
@@ -161,8 +153,7 @@ static void handles_are_needed(void)
     free_scene(&all);
 }
 
-static void devices_must_fit(void)
-{
+static void devices_must_fit(void) {
     scene all;
     make_scene(&all);
     if (all.far) {
@@ -191,8 +182,7 @@ static void devices_must_fit(void)
 }
 
 /* What was made lives on without what it was made from. */
-static void parents_may_go_first(void)
-{
+static void parents_may_go_first(void) {
     mtb_memory *memory = make_memory();
     mtb_queue *queue;
     mtb_arena *arena;
@@ -207,7 +197,8 @@ static void parents_may_go_first(void)
     mtb_arena_release(arena);
     uint8_t value = 7, found[LENGTH] = {0};
     CHECK_OK(mtb_transfer_fill(transfer, in_buffer(scratch, 0), LENGTH, 1, &value, 1, &error));
-    CHECK_OK(mtb_transfer_copy(transfer, in_buffer(scratch, 0), in_buffer(other, 0), LENGTH, 1, MTB_HOST_COPIED, &error));
+    CHECK_OK(
+        mtb_transfer_copy(transfer, in_buffer(scratch, 0), in_buffer(other, 0), LENGTH, 1, MTB_HOST_COPIED, &error));
     CHECK_OK(mtb_transfer_copy(transfer, in_buffer(other, 0), in_host(found), LENGTH, 1, MTB_HOST_COPIED, &error));
     mtb_buffer_release(scratch);
     mtb_buffer_release(other);

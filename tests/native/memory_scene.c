@@ -2,13 +2,11 @@
 
 #include <stdlib.h>
 
-bool is_far(const scene *all, const area *where)
-{
+bool is_far(const scene *all, const area *where) {
     return where->buffer && mtb_buffer_device_id(where->buffer) != mtb_buffer_device_id(all->areas[0].buffer);
 }
 
-static void read_area(scene *all, const area *where, uint8_t *found)
-{
+static void read_area(scene *all, const area *where, uint8_t *found) {
     if (!where->buffer)
         memcpy(found, where->host, LENGTH);
     else if (is_far(all, where))
@@ -17,12 +15,10 @@ static void read_area(scene *all, const area *where, uint8_t *found)
         copy(all->memory, all->queue, in_buffer(where->buffer, 0), in_host(found), LENGTH);
 }
 
-static void add_area(scene *all, const char *name, mtb_device *device, mtb_storage_mode mode)
-{
+static void add_area(scene *all, const char *name, mtb_device *device, mtb_storage_mode mode) {
     area *where = &all->areas[all->count++];
     where->name = name;
-    for (size_t i = 0; i < LENGTH; i++)
-        where->model[i] = (uint8_t)(all->count * 31 + i);
+    for (size_t i = 0; i < LENGTH; i++) where->model[i] = (uint8_t)(all->count * 31 + i);
     if (!device) {
         where->host = malloc(LENGTH);
         memcpy(where->host, where->model, LENGTH);
@@ -34,8 +30,7 @@ static void add_area(scene *all, const char *name, mtb_device *device, mtb_stora
          in_buffer(where->buffer, 0), LENGTH);
 }
 
-void make_scene(scene *all)
-{
+void make_scene(scene *all) {
     *all = (scene){.memory = make_memory()};
     MAKE(all->queue, mtb_queue_create(shared.device, 0, &error));
     all->transfer = make_transfer(all->memory, all->queue);
@@ -55,8 +50,7 @@ void make_scene(scene *all)
     }
 }
 
-bool is_as_modelled(scene *all)
-{
+bool is_as_modelled(scene *all) {
     uint8_t found[LENGTH];
     bool is_equal = true;
     CHECK_OK(mtb_transfer_run(all->transfer, &error));
@@ -67,8 +61,7 @@ bool is_as_modelled(scene *all)
     return is_equal;
 }
 
-void free_scene(scene *all)
-{
+void free_scene(scene *all) {
     for (size_t i = 0; i < all->count; i++) {
         mtb_buffer_release(all->areas[i].buffer);
         free(all->areas[i].host);
@@ -81,8 +74,7 @@ void free_scene(scene *all)
     mtb_device_release(all->far);
 }
 
-mtb_place place_of(const area *where, size_t offset, size_t pitch)
-{
+mtb_place place_of(const area *where, size_t offset, size_t pitch) {
     void *bytes = where->host ? (void *)((uintptr_t)where->host + offset) : NULL;
     return (mtb_place){where->buffer, where->buffer ? offset : 0, bytes, pitch};
 }

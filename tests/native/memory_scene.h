@@ -4,7 +4,10 @@
 
 #include "memory_support.h"
 
-enum { LENGTH = 240, PLACES = 7 };
+enum {
+    LENGTH = 240,
+    PLACES = 7
+};
 
 /* A place of each kind, and of another device where there is one, and what should be in it. */
 typedef struct {

@@ -3,7 +3,11 @@
 
 #include <stdlib.h>
 
-enum { PLACES = 8, LENGTH = 1500, LARGE = 700000 };
+enum {
+    PLACES = 8,
+    LENGTH = 1500,
+    LARGE = 700000
+};
 
 /* Two places of each kind: shared, managed, private and host. */
 typedef struct {
@@ -12,17 +16,14 @@ typedef struct {
     uint8_t *model;
 } area;
 
-static mtb_place place_of(const area *where, size_t offset)
-{
+static mtb_place place_of(const area *where, size_t offset) {
     return where->buffer ? in_buffer(where->buffer, offset) : in_host(where->host + offset);
 }
 
-static void make_areas(mtb_memory *memory, area *areas, size_t length, random_source *source)
-{
+static void make_areas(mtb_memory *memory, area *areas, size_t length, random_source *source) {
     for (size_t i = 0; i < PLACES; i++) {
         areas[i] = (area){.model = malloc(length)};
-        for (size_t j = 0; j < length; j++)
-            areas[i].model[j] = (uint8_t)next_random(source);
+        for (size_t j = 0; j < length; j++) areas[i].model[j] = (uint8_t)next_random(source);
         if (i % 4 < 3) {
             areas[i].buffer = make_buffer_of(length, (mtb_storage_mode)(i % 4));
             copy(memory, shared.queue, in_host(areas[i].model), in_buffer(areas[i].buffer, 0), length);
@@ -33,8 +34,7 @@ static void make_areas(mtb_memory *memory, area *areas, size_t length, random_so
     }
 }
 
-static bool is_as_modelled(mtb_memory *memory, const area *where, size_t length)
-{
+static bool is_as_modelled(mtb_memory *memory, const area *where, size_t length) {
     uint8_t *found = malloc(length);
     memset(found, 0xee, length);
     if (where->buffer)
@@ -49,8 +49,7 @@ static bool is_as_modelled(mtb_memory *memory, const area *where, size_t length)
     return is_equal;
 }
 
-static void check_and_free(mtb_memory *memory, area *areas, size_t length)
-{
+static void check_and_free(mtb_memory *memory, area *areas, size_t length) {
     for (size_t i = 0; i < PLACES; i++) {
         CHECK(is_as_modelled(memory, &areas[i], length));
         mtb_buffer_release(areas[i].buffer);
@@ -64,41 +63,31 @@ typedef struct {
     size_t offset, pitch;
 } rows;
 
-static rows random_rows(random_source *source, size_t length, size_t width, size_t height)
-{
+static rows random_rows(random_source *source, size_t length, size_t width, size_t height) {
     size_t pitch = height > 1 ? width + below(source, (length - width * height) / (height - 1) + 1) : width;
     size_t extent = pitch * (height - 1) + width;
     size_t offset = below(source, length - extent + 1);
     /* Words as often as not. */
-    if (below(source, 2) && offset >= 4)
-        offset &= ~(size_t)3;
+    if (below(source, 2) && offset >= 4) offset &= ~(size_t)3;
     return (rows){offset, pitch};
 }
 
-static size_t random_width(random_source *source, size_t most)
-{
+static size_t random_width(random_source *source, size_t most) {
     switch (below(source, 4)) {
-    case 0:
-        return 1 + below(source, 8);
-    case 1:
-        return most;
-    case 2:
-        return 4 * (1 + below(source, most / 4));
-    default:
-        return 1 + below(source, most);
+    case 0: return 1 + below(source, 8);
+    case 1: return most;
+    case 2: return 4 * (1 + below(source, most / 4));
+    default: return 1 + below(source, most);
     }
 }
 
-static void add_fill(mtb_transfer *transfer, area *to, size_t length, random_source *source)
-{
+static void add_fill(mtb_transfer *transfer, area *to, size_t length, random_source *source) {
     uint8_t pattern[4];
-    for (size_t i = 0; i < 4; i++)
-        pattern[i] = (uint8_t)next_random(source);
+    for (size_t i = 0; i < 4; i++) pattern[i] = (uint8_t)next_random(source);
     size_t pattern_size = (size_t)1 << below(source, 3);
     size_t height = 1 + below(source, 2) * below(source, 24);
     size_t width = random_width(source, length / height) / pattern_size * pattern_size;
-    if (width == 0)
-        return;
+    if (width == 0) return;
     rows target = random_rows(source, length, width, height);
     mtb_place place = place_of(to, target.offset);
     place.pitch = target.pitch;
@@ -109,8 +98,7 @@ static void add_fill(mtb_transfer *transfer, area *to, size_t length, random_sou
 }
 
 static void add_copy(mtb_transfer *transfer, const area *from, area *to, size_t length, mtb_host_memory host,
-                     random_source *source)
-{
+                     random_source *source) {
     size_t height = 1 + below(source, 2) * below(source, 24);
     size_t width = random_width(source, length / height);
     rows origin = random_rows(source, length, width, height), target = random_rows(source, length, width, height);
@@ -123,13 +111,11 @@ static void add_copy(mtb_transfer *transfer, const area *from, area *to, size_t 
 }
 
 /* Host memory that a batch writes is not read by it, nor the other way round: it would not be unchanged. */
-static void random_batch(mtb_transfer *transfer, area *areas, size_t length, random_source *source)
-{
+static void random_batch(mtb_transfer *transfer, area *areas, size_t length, random_source *source) {
     bool is_read[PLACES] = {false}, is_written[PLACES] = {false};
     for (size_t count = 1 + below(source, 6); count > 0; count--) {
         size_t from = below(source, PLACES), to = below(source, PLACES);
-        if (from == to || (areas[from].host && is_written[from]) || (areas[to].host && is_read[to]))
-            continue;
+        if (from == to || (areas[from].host && is_written[from]) || (areas[to].host && is_read[to])) continue;
         is_written[to] = true;
         if (below(source, 5) == 0) {
             add_fill(transfer, &areas[to], length, source);
@@ -140,8 +126,7 @@ static void random_batch(mtb_transfer *transfer, area *areas, size_t length, ran
     }
 }
 
-static void against_the_model(size_t length, int batches, uint64_t seed)
-{
+static void against_the_model(size_t length, int batches, uint64_t seed) {
     random_source source = {seed};
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
@@ -159,27 +144,23 @@ static void against_the_model(size_t length, int batches, uint64_t seed)
     mtb_memory_release(memory);
 }
 
-static void small_places(void)
-{
-    for (uint64_t seed = 1; seed <= 20; seed++)
-        against_the_model(LENGTH, 60, seed);
+static void small_places(void) {
+    for (uint64_t seed = 1; seed <= 20; seed++) against_the_model(LENGTH, 60, seed);
 }
 
 /* Large enough for host memory to be wrapped. */
-static void large_places(void)
-{
-    against_the_model(LARGE, 60, 77);
-}
+static void large_places(void) { against_the_model(LARGE, 60, 77); }
 
-static void every_offset_and_length(void)
-{
-    enum { SIDE = 12, SIZE = 64 };
+static void every_offset_and_length(void) {
+    enum {
+        SIDE = 12,
+        SIZE = 64
+    };
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
     mtb_buffer *hidden = make_buffer_of(SIZE, MTB_STORAGE_PRIVATE);
     uint8_t in[SIZE], out[SIZE], expected[SIZE];
-    for (size_t i = 0; i < SIZE; i++)
-        in[i] = (uint8_t)(i + 1);
+    for (size_t i = 0; i < SIZE; i++) in[i] = (uint8_t)(i + 1);
     for (size_t from = 0; from < 5; from++)
         for (size_t to = 0; to < 5; to++)
             for (size_t length = 0; length < SIDE; length++) {
@@ -187,8 +168,8 @@ static void every_offset_and_length(void)
                 CHECK_OK(mtb_transfer_fill(transfer, in_buffer(hidden, 0), SIZE, 1, &zero, 1, &error));
                 CHECK_OK(mtb_transfer_copy(transfer, in_host(in + from), in_buffer(hidden, to), length, 1,
                                            MTB_HOST_COPIED, &error));
-                CHECK_OK(mtb_transfer_copy(transfer, in_buffer(hidden, 0), in_host(out), SIZE, 1, MTB_HOST_COPIED,
-                                           &error));
+                CHECK_OK(
+                    mtb_transfer_copy(transfer, in_buffer(hidden, 0), in_host(out), SIZE, 1, MTB_HOST_COPIED, &error));
                 CHECK_OK(mtb_transfer_run(transfer, &error));
                 memset(expected, 0, SIZE);
                 memcpy(expected + to, in + from, length);
@@ -199,10 +180,12 @@ static void every_offset_and_length(void)
     mtb_memory_release(memory);
 }
 
-/* A blit fills whole words of private memory with a byte; other patterns take a kernel, which is compiled for the first. */
-static void private_memory_is_filled_by_blits(void)
-{
-    enum { SIZE = 4096 };
+/* A blit fills whole words of private memory with a byte; other patterns take a kernel, which is compiled for the
+ * first. */
+static void private_memory_is_filled_by_blits(void) {
+    enum {
+        SIZE = 4096
+    };
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
     mtb_buffer *hidden = make_buffer_of(SIZE, MTB_STORAGE_PRIVATE);
@@ -220,12 +203,13 @@ static void private_memory_is_filled_by_blits(void)
     mtb_memory_release(memory);
 }
 
-static void batches_are_coalesced(void)
-{
-    enum { PIECES = 100, PIECE = 64 };
+static void batches_are_coalesced(void) {
+    enum {
+        PIECES = 100,
+        PIECE = 64
+    };
     uint8_t in[PIECES * PIECE], out[PIECES * PIECE];
-    for (size_t i = 0; i < sizeof in; i++)
-        in[i] = (uint8_t)(i * 7);
+    for (size_t i = 0; i < sizeof in; i++) in[i] = (uint8_t)(i * 7);
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
     mtb_buffer *hidden = make_buffer_of(sizeof in, MTB_STORAGE_PRIVATE);
@@ -241,8 +225,7 @@ static void batches_are_coalesced(void)
     CHECK(statistics.transfers[MTB_TRANSFER_HOST_TO_PRIVATE].bytes == sizeof in);
     copy(memory, shared.queue, in_buffer(hidden, 0), in_host(out), sizeof out);
     bool is_equal = true;
-    for (size_t i = 0; i < sizeof out; i++)
-        is_equal = is_equal && out[i] == (uint8_t)(i * 7);
+    for (size_t i = 0; i < sizeof out; i++) is_equal = is_equal && out[i] == (uint8_t)(i * 7);
     CHECK(is_equal);
     mtb_buffer_release(hidden);
     mtb_transfer_release(transfer);
@@ -250,12 +233,13 @@ static void batches_are_coalesced(void)
 }
 
 /* Copies that go on where the last one ended are no one copy where they read what it has written. */
-static void copies_that_feed_each_other_stay_apart(void)
-{
-    enum { PIECES = 8, PIECE = 1000 };
+static void copies_that_feed_each_other_stay_apart(void) {
+    enum {
+        PIECES = 8,
+        PIECE = 1000
+    };
     uint8_t in[PIECE], out[PIECES * PIECE];
-    for (size_t i = 0; i < sizeof in; i++)
-        in[i] = (uint8_t)(i * 3);
+    for (size_t i = 0; i < sizeof in; i++) in[i] = (uint8_t)(i * 3);
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
     mtb_buffer *hidden = make_buffer_of(sizeof out, MTB_STORAGE_PRIVATE);
@@ -266,16 +250,14 @@ static void copies_that_feed_each_other_stay_apart(void)
     finish(commit(transfer));
     copy(memory, shared.queue, in_buffer(hidden, 0), in_host(out), sizeof out);
     bool is_equal = true;
-    for (size_t i = 0; i < sizeof out; i++)
-        is_equal = is_equal && out[i] == in[i % PIECE];
+    for (size_t i = 0; i < sizeof out; i++) is_equal = is_equal && out[i] == in[i % PIECE];
     CHECK(is_equal);
     mtb_buffer_release(hidden);
     mtb_transfer_release(transfer);
     mtb_memory_release(memory);
 }
 
-static void arguments_are_checked(void)
-{
+static void arguments_are_checked(void) {
     char bytes[64] = {0};
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
@@ -284,7 +266,7 @@ static void arguments_are_checked(void)
     CHECK_FAILS(mtb_memory_create(NULL, NULL, &error), MTB_INVALID_ARGUMENT, "`device` is NULL");
     CHECK_FAILS(mtb_transfer_create(NULL, shared.queue, &error), MTB_INVALID_ARGUMENT, "`memory` is NULL");
     CHECK_FAILS(mtb_transfer_create(memory, NULL, &error), MTB_INVALID_ARGUMENT, "`queue` is NULL");
-#define COPY(source, destination, width, height)                                                                       \
+#define COPY(source, destination, width, height) \
     mtb_transfer_copy(transfer, source, destination, width, height, MTB_HOST_BORROWED, &error)
     CHECK_FAILS(mtb_transfer_copy(NULL, in_host(bytes), in_buffer(a, 0), 4, 1, MTB_HOST_COPIED, &error),
                 MTB_INVALID_ARGUMENT, "`transfer` is NULL");
@@ -328,8 +310,7 @@ static void arguments_are_checked(void)
     mtb_memory_release(memory);
 }
 
-static void statistics_are_kept(void)
-{
+static void statistics_are_kept(void) {
     static char bytes[4096];
     mtb_memory *memory = make_memory();
     mtb_buffer *hidden = make_buffer_of(sizeof bytes, MTB_STORAGE_PRIVATE);
@@ -358,15 +339,17 @@ static void statistics_are_kept(void)
 }
 
 /* Seen by what it is for: copies that touch are one, which is large enough to need no staging. */
-static void copies_that_touch_are_one(void)
-{
-    enum { COPIES = 64, PART = 16 << 10, SIZE = COPIES * PART };
+static void copies_that_touch_are_one(void) {
+    enum {
+        COPIES = 64,
+        PART = 16 << 10,
+        SIZE = COPIES * PART
+    };
     unsigned char *in = malloc(SIZE), *out = malloc(SIZE);
     mtb_memory *memory = make_memory();
     mtb_buffer *buffer = make_buffer_of(SIZE, MTB_STORAGE_PRIVATE);
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
-    for (size_t i = 0; i < SIZE; i++)
-        in[i] = (unsigned char)(i * 13 >> 4);
+    for (size_t i = 0; i < SIZE; i++) in[i] = (unsigned char)(i * 13 >> 4);
     for (int way = 0; way < 2; way++)
         for (size_t i = 0; i < COPIES; i++) {
             mtb_place host = in_host((way ? out : in) + i * PART), there = in_buffer(buffer, i * PART);

@@ -7,45 +7,41 @@
 #include <unistd.h>
 
 /* Long enough for what would happen too early. */
-enum { MOMENT_US = 20000 };
+enum {
+    MOMENT_US = 20000
+};
 
-static mtb_event *make_event(void)
-{
+static mtb_event *make_event(void) {
     mtb_event *event;
     MAKE(event, mtb_event_create(shared.device, &error));
     return event;
 }
 
-static mtb_queue *make_queue(void)
-{
+static mtb_queue *make_queue(void) {
     mtb_queue *queue;
     MAKE(queue, mtb_queue_create(shared.device, 0, &error));
     return queue;
 }
 
-static mtb_command_buffer *make_on(mtb_queue *queue)
-{
+static mtb_command_buffer *make_on(mtb_queue *queue) {
     mtb_command_buffer *command_buffer;
     MAKE(command_buffer, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));
     return command_buffer;
 }
 
-static void encode_wait(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value)
-{
+static void encode_wait(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value) {
     CHECK_OK(mtb_command_buffer_encode_wait(command_buffer, event, value, &error));
 }
 
-static void encode_signal(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value)
-{
+static void encode_signal(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value) {
     CHECK_OK(mtb_command_buffer_encode_signal(command_buffer, event, value, &error));
 }
 
-static void commit(mtb_command_buffer *command_buffer)
-{
-    CHECK_OK(mtb_command_buffer_commit(command_buffer, &error));
-}
+static void commit(mtb_command_buffer *command_buffer) { CHECK_OK(mtb_command_buffer_commit(command_buffer, &error)); }
 
-enum { WORK = 3 };
+enum {
+    WORK = 3
+};
 
 /* A host function that returns when a gate opens. */
 typedef struct {
@@ -56,45 +52,36 @@ typedef struct {
     bool was_early[WORK];
 } slow;
 
-static void be_slow(void *context)
-{
+static void be_slow(void *context) {
     slow *function = context;
     function->was_called = true;
     CHECK(mtb_event_wait(function->gate, 1, LONG, NULL) == MTB_OK);
     usleep(MOMENT_US);
-    for (int i = 0; i < WORK; i++)
-        function->was_early[i] = mtb_event_signaled_value(function->done[i]) > 0;
+    for (int i = 0; i < WORK; i++) function->was_early[i] = mtb_event_signaled_value(function->done[i]) > 0;
 }
 
-static void set_up(slow *function)
-{
+static void set_up(slow *function) {
     *function = (slow){.gate = make_event()};
-    for (int i = 0; i < WORK; i++)
-        function->done[i] = make_event();
+    for (int i = 0; i < WORK; i++) function->done[i] = make_event();
 }
 
-static void tear_down(slow *function)
-{
+static void tear_down(slow *function) {
     mtb_event_release(function->gate);
-    for (int i = 0; i < WORK; i++)
-        mtb_event_release(function->done[i]);
+    for (int i = 0; i < WORK; i++) mtb_event_release(function->done[i]);
 }
 
 /* One of the command buffers after a function fails, or none, whether they were made before the call or after it. */
-static void later_work_waits_for_a_host_function_whatever_fails(void)
-{
+static void later_work_waits_for_a_host_function_whatever_fails(void) {
     for (uint64_t failing = 2; failing <= WORK + 2; failing++)
         for (int made_before = 0; made_before <= WORK; made_before++) {
             slow function;
             mtb_command_buffer *called, *work[WORK];
             set_up(&function);
-            for (int i = 0; i < made_before; i++)
-                work[i] = make_on(shared.queue);
+            for (int i = 0; i < made_before; i++) work[i] = make_on(shared.queue);
             smtl_fault_fail_command_buffer(failing, 3);
             MAKE(called, mtb_queue_call_host_function(shared.queue, be_slow, NULL, &function, NULL, &error));
             for (int i = 0; i < WORK; i++) {
-                if (i >= made_before)
-                    work[i] = make_on(shared.queue);
+                if (i >= made_before) work[i] = make_on(shared.queue);
                 encode_signal(work[i], function.done[i], 1);
                 commit(work[i]);
                 CHECK(mtb_command_buffer_get_status(work[i]) >= MTB_COMMAND_BUFFER_COMMITTED);
@@ -117,8 +104,7 @@ static void later_work_waits_for_a_host_function_whatever_fails(void)
         }
 }
 
-static void a_failed_host_function_is_not_called(void)
-{
+static void a_failed_host_function_is_not_called(void) {
     slow function;
     set_up(&function);
     mtb_command_buffer *called, *early = make_on(shared.queue);
@@ -138,23 +124,19 @@ static void a_failed_host_function_is_not_called(void)
 }
 
 /* Two queues raise an event in turn. The second fails while the first is still at work. */
-static void a_failed_signal_does_not_overtake_the_work_before_it(bool waits)
-{
+static void a_failed_signal_does_not_overtake_the_work_before_it(bool waits) {
     mtb_queue *other = make_queue();
     mtb_event *event = make_event(), *gate = make_event();
     mtb_command_buffer *first = make_on(shared.queue), *second = make_on(other);
     encode_wait(first, gate, 1);
     encode_signal(first, event, 5);
     /* Ordered by what it waits for, or only by its value. */
-    if (waits)
-        encode_wait(second, event, 5);
+    if (waits) encode_wait(second, event, 5);
     encode_signal(second, event, 6);
     smtl_fault_fail_command_buffer(waits ? 1 : 2, 3);
-    if (waits)
-        commit(second);
+    if (waits) commit(second);
     commit(first);
-    if (!waits)
-        commit(second);
+    if (!waits) commit(second);
     CHECK(mtb_command_buffer_wait_timeout(second, LONG, NULL) == MTB_COMMAND_BUFFER_FAILED);
     CHECK(mtb_event_wait(event, 1, MOMENT_US * UINT64_C(1000), NULL) == MTB_TIMEOUT);
     CHECK(mtb_event_signaled_value(event) == 0);
@@ -169,19 +151,16 @@ static void a_failed_signal_does_not_overtake_the_work_before_it(bool waits)
     mtb_queue_release(other);
 }
 
-static void a_failed_signal_waits_for_what_its_command_buffer_waited_for(void)
-{
+static void a_failed_signal_waits_for_what_its_command_buffer_waited_for(void) {
     a_failed_signal_does_not_overtake_the_work_before_it(true);
 }
 
-static void a_failed_signal_waits_for_smaller_values(void)
-{
+static void a_failed_signal_waits_for_smaller_values(void) {
     a_failed_signal_does_not_overtake_the_work_before_it(false);
 }
 
 /* The failed one's value comes first, since nothing tells that a smaller one is still to be committed. */
-static void a_late_signal_does_not_lower_an_event(void)
-{
+static void a_late_signal_does_not_lower_an_event(void) {
     mtb_queue *other = make_queue();
     mtb_event *event = make_event();
     mtb_command_buffer *first = make_on(shared.queue), *second = make_on(other), *waiting = make_on(other);
@@ -205,9 +184,10 @@ static void a_late_signal_does_not_lower_an_event(void)
 }
 
 /* A chain over two queues, of which any link may fail: it ends, and every value is there. */
-static void a_chain_of_signals_ends_whatever_fails(void)
-{
-    enum { LINKS = 6 };
+static void a_chain_of_signals_ends_whatever_fails(void) {
+    enum {
+        LINKS = 6
+    };
     for (uint64_t failing = 1; failing <= LINKS; failing++) {
         mtb_queue *queues[] = {make_queue(), make_queue()};
         mtb_event *event = make_event();
@@ -221,8 +201,8 @@ static void a_chain_of_signals_ends_whatever_fails(void)
         }
         CHECK_OK(mtb_event_wait(event, LINKS, LONG, &error));
         for (uint64_t i = 0; i < LINKS; i++) {
-            CHECK(mtb_command_buffer_wait_timeout(links[i], LONG, NULL)
-                  == (i + 1 == failing ? MTB_COMMAND_BUFFER_FAILED : MTB_OK));
+            CHECK(mtb_command_buffer_wait_timeout(links[i], LONG, NULL) ==
+                  (i + 1 == failing ? MTB_COMMAND_BUFFER_FAILED : MTB_OK));
             mtb_command_buffer_release(links[i]);
         }
         CHECK(mtb_event_signaled_value(event) == LINKS);
@@ -233,8 +213,7 @@ static void a_chain_of_signals_ends_whatever_fails(void)
 }
 
 /* What the failed command buffer waited for can never come: nothing is kept for it. */
-static void a_rescue_that_waits_for_nobody_ends(void)
-{
+static void a_rescue_that_waits_for_nobody_ends(void) {
     mtb_event *gone = make_event(), *event = make_event();
     mtb_command_buffer *failing = make_on(shared.queue);
     encode_wait(failing, gone, 1);

@@ -1,9 +1,10 @@
 #include "harness.h"
 
 /* Launches a kernel that reads two buffers which nobody has written. */
-static void add_unwritten_buffers(void)
-{
-    enum { COUNT = 64 };
+static void add_unwritten_buffers(void) {
+    enum {
+        COUNT = 64
+    };
     mtb_pipeline *pipeline = make_pipeline("add");
     mtb_buffer *buffers[3];
     mtb_command_buffer *command_buffer = make_command_buffer();
@@ -19,13 +20,11 @@ static void add_unwritten_buffers(void)
     CHECK_OK(mtb_compute_encoder_end(encoder, &error));
     run(command_buffer);
     mtb_compute_encoder_release(encoder);
-    for (size_t i = 0; i < 3; i++)
-        mtb_buffer_release(buffers[i]);
+    for (size_t i = 0; i < 3; i++) mtb_buffer_release(buffers[i]);
     mtb_pipeline_release(pipeline);
 }
 
-static void check_report(const mtb_report *report)
-{
+static void check_report(const mtb_report *report) {
     CHECK(report->kind == MTB_REPORT_UNINITIALIZED);
     CHECK(strcmp(report->object, "unwritten") == 0 && report->argument_index == 0);
     CHECK(report->offset == 0 && report->length == 256 && report->occurrences == 128);
@@ -39,8 +38,7 @@ static void check_report(const mtb_report *report)
 }
 
 /* Both where SOFTWARE_METAL_SANITIZE is set and where it is not. */
-static void what_the_sanitizer_finds_can_be_read(void)
-{
+static void what_the_sanitizer_finds_can_be_read(void) {
     mtb_reports_clear();
     add_unwritten_buffers();
     const bool checked = (mtb_sanitizer_checks() & MTB_SANITIZE_UNINITIALIZED) != 0;
@@ -52,8 +50,7 @@ static void what_the_sanitizer_finds_can_be_read(void)
     mtb_reports_clear();
     CHECK(mtb_report_count() == 0 && mtb_report_copy(0) == NULL);
     /* A copy is its owner's, whatever is cleared. */
-    if (report)
-        check_report(report);
+    if (report) check_report(report);
     mtb_report_free(report);
     mtb_report_free(NULL);
 }

@@ -1,5 +1,5 @@
-/* Requests of residency are repeated for as long as was asked for, and no longer. Counted where Metal gets them: its method is
- * replaced by one that counts. */
+/* Requests of residency are repeated for as long as was asked for, and no longer. Counted where Metal gets them: its
+ * method is replaced by one that counts. */
 #import <Metal/Metal.h>
 
 #include "harness.h"
@@ -11,31 +11,29 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST = 16 };
+enum {
+    MOST = 16
+};
 static atomic_int requests;
 /* When the first of them came. */
 static uint64_t times[MOST];
 
-static uint64_t now(void)
-{
+static uint64_t now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
 /* One thread at a time: the one that asks, and later the one that repeats. */
-static void count_request(id set, SEL name)
-{
+static void count_request(id set, SEL name) {
     (void)set;
     (void)name;
     int number = atomic_load(&requests);
-    if (number < MOST)
-        times[number] = now();
+    if (number < MOST) times[number] = now();
     atomic_store(&requests, number + 1);
 }
 
-static void replace_requests(void)
-{
+static void replace_requests(void) {
     @autoreleasepool {
         id<MTLDevice> device = [MTLCreateSystemDefaultDevice() autorelease];
         MTLResidencySetDescriptor *descriptor = [[[MTLResidencySetDescriptor alloc] init] autorelease];
@@ -46,17 +44,17 @@ static void replace_requests(void)
 }
 
 /* A thread of a busy machine may come late, never early: each comes half a second after the one before, or later. */
-static bool are_apart(int first, int last)
-{
+static bool are_apart(int first, int last) {
     bool are = true;
-    for (int i = first; i < last; i++)
-        are = are && times[i + 1] - times[i] >= 500000000;
+    for (int i = first; i < last; i++) are = are && times[i + 1] - times[i] >= 500000000;
     return are;
 }
 
-int main(void)
-{
-    enum { MILLISECOND = 1000, SECOND = 1000 * MILLISECOND };
+int main(void) {
+    enum {
+        MILLISECOND = 1000,
+        SECOND = 1000 * MILLISECOND
+    };
     static const uint64_t in_nanoseconds = 1000000;
     mtb_residency_set *set;
     MAKE(shared.device, mtb_device_create_default(&error));
@@ -68,7 +66,8 @@ int main(void)
         CHECK(atomic_load(&requests) == 1);
         usleep(700 * MILLISECOND);
         CHECK(atomic_load(&requests) == 1);
-        /* Every half second, for a while: at once, and after 0.5 s and 1 s, unless the thread comes too late for that. */
+        /* Every half second, for a while: at once, and after 0.5 s and 1 s, unless the thread comes too late for that.
+         */
         CHECK_OK(mtb_residency_set_request(set, 1100 * in_nanoseconds, &error));
         CHECK(atomic_load(&requests) == 2);
         usleep(2 * SECOND);

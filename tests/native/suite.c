@@ -23,10 +23,9 @@ static const char source[] =
     "{ threadgroup int partial[64]; partial[t] = values[i]; threadgroup_barrier(mem_flags::mem_threadgroup);\n"
     "  if (t == 0) { int sum = 0; for (uint k = 0; k < n; ++k) sum += partial[k]; sums[g] = sum; } }\n";
 
-/* Runs one test and sees that it leaves no handle behind. A command buffer's last reference may be that of its completion
- * handler, which is let end. */
-static void run_test(const test *one)
-{
+/* Runs one test and sees that it leaves no handle behind. A command buffer's last reference may be that of its
+ * completion handler, which is let end. */
+static void run_test(const test *one) {
     int failures_before = failed_checks();
     uint64_t handles_before = live_handles();
     one->run();
@@ -36,8 +35,7 @@ static void run_test(const test *one)
 }
 
 /* A queue makes the events of its own at the first use: before the tests count. */
-static void warm_up(mtb_queue *queue)
-{
+static void warm_up(mtb_queue *queue) {
     char byte;
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, queue);
@@ -49,24 +47,36 @@ static void warm_up(mtb_queue *queue)
     mtb_memory_release(memory);
 }
 
-int main(int argc, char **argv)
-{
-    static const test *const all[] = {device_tests,  buffer_tests,         blit_tests,  library_tests,
-                                      compute_tests, command_buffer_tests, event_tests, thread_tests,
-                                      report_tests,  memory_transfer_tests, memory_order_tests,
-                                      memory_callback_tests, memory_pending_tests, memory_pool_tests, memory_arena_tests,
-                                      memory_peer_tests, memory_race_tests, memory_refusal_tests,
-                                      memory_pieces_tests, memory_odd_number_tests, fork_tests};
+int main(int argc, char **argv) {
+    static const test *const all[] = {device_tests,
+                                      buffer_tests,
+                                      blit_tests,
+                                      library_tests,
+                                      compute_tests,
+                                      command_buffer_tests,
+                                      event_tests,
+                                      thread_tests,
+                                      report_tests,
+                                      memory_transfer_tests,
+                                      memory_order_tests,
+                                      memory_callback_tests,
+                                      memory_pending_tests,
+                                      memory_pool_tests,
+                                      memory_arena_tests,
+                                      memory_peer_tests,
+                                      memory_race_tests,
+                                      memory_refusal_tests,
+                                      memory_pieces_tests,
+                                      memory_odd_number_tests,
+                                      fork_tests};
     const char *wanted = argc > 1 ? argv[1] : "";
     MAKE(shared.device, mtb_device_create_default(&error));
     MAKE(shared.queue, mtb_queue_create(shared.device, 0, &error));
-    MAKE(shared.library,
-         mtb_library_create_from_source(shared.device, source, strlen(source), NULL, &error));
+    MAKE(shared.library, mtb_library_create_from_source(shared.device, source, strlen(source), NULL, &error));
     warm_up(shared.queue);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (const test *one = all[i]; one->name; one++)
-            if (strstr(one->name, wanted))
-                run_test(one);
+            if (strstr(one->name, wanted)) run_test(one);
     mtb_library_release(shared.library);
     mtb_queue_release(shared.queue);
     mtb_device_release(shared.device);

@@ -4,20 +4,19 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { THREADS = 4, ROUNDS = 1500 };
+enum {
+    THREADS = 4,
+    ROUNDS = 1500
+};
 
 /* Runs `body` on threads of their own. */
-static void on_threads(void *(*body)(void *), void *argument)
-{
+static void on_threads(void *(*body)(void *), void *argument) {
     pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, body, argument);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, body, argument);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 }
 
-static void *make_and_release(void *argument)
-{
+static void *make_and_release(void *argument) {
     (void)argument;
     for (int round = 0; round < ROUNDS; round++) {
         mtb_buffer *buffer = mtb_buffer_create(shared.device, 256, MTB_STORAGE_SHARED, NULL);
@@ -38,18 +37,19 @@ static void *make_and_release(void *argument)
     return NULL;
 }
 
-static void handles_come_and_go(void)
-{
+static void handles_come_and_go(void) {
     uint64_t size = mtb_device_current_allocated_size(shared.device);
     on_threads(make_and_release, NULL);
     CHECK(mtb_device_current_allocated_size(shared.device) == size);
 }
 
 /* Work of its own on each thread, all on one queue: more command buffers than the queue has room for. */
-static void *submit_work(void *argument)
-{
+static void *submit_work(void *argument) {
     mtb_pipeline *pipeline = argument;
-    enum { COUNT = 64, SUBMISSIONS = 60 };
+    enum {
+        COUNT = 64,
+        SUBMISSIONS = 60
+    };
     mtb_buffer *buffer = make_buffer(COUNT * sizeof(float));
     const float line[2] = {1, 1};
     for (int i = 0; i < SUBMISSIONS; i++) {
@@ -62,23 +62,19 @@ static void *submit_work(void *argument)
         mtb_compute_encoder_dispatch_threads(encoder, (mtb_size){COUNT, 1, 1}, (mtb_size){32, 1, 1}, NULL);
         mtb_compute_encoder_release(encoder);
         mtb_command_buffer_commit(command_buffer, NULL);
-        if (i == SUBMISSIONS - 1)
-            mtb_command_buffer_wait(command_buffer, NULL);
+        if (i == SUBMISSIONS - 1) mtb_command_buffer_wait(command_buffer, NULL);
         mtb_command_buffer_release(command_buffer);
     }
     bool all_right = true;
-    for (int i = 0; i < COUNT; i++)
-        all_right &= ((float *)mtb_buffer_contents(buffer))[i] == SUBMISSIONS;
+    for (int i = 0; i < COUNT; i++) all_right &= ((float *)mtb_buffer_contents(buffer))[i] == SUBMISSIONS;
     mtb_buffer_release(buffer);
     return all_right ? argument : NULL;
 }
 
-static void threads_share_a_queue(void)
-{
+static void threads_share_a_queue(void) {
     mtb_pipeline *pipeline = make_pipeline("line");
     pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, submit_work, pipeline);
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, submit_work, pipeline);
     for (int i = 0; i < THREADS; i++) {
         void *result;
         pthread_join(threads[i], &result);
@@ -88,14 +84,12 @@ static void threads_share_a_queue(void)
 }
 
 /* A buffer whose last reference goes on another thread, and while the GPU still uses it. */
-static void *release_buffer(void *buffer)
-{
+static void *release_buffer(void *buffer) {
     mtb_buffer_release(buffer);
     return NULL;
 }
 
-static void buffers_die_on_other_threads(void)
-{
+static void buffers_die_on_other_threads(void) {
     for (int round = 0; round < 50; round++) {
         mtb_blit_encoder *blit;
         mtb_buffer *buffer = make_buffer(1 << 16);
@@ -114,32 +108,28 @@ static void buffers_die_on_other_threads(void)
 
 static atomic_int freed_pages;
 
-static void count_page(void *bytes, size_t length, void *context)
-{
+static void count_page(void *bytes, size_t length, void *context) {
     (void)bytes;
     (void)length;
     (void)context;
     atomic_fetch_add(&freed_pages, 1);
 }
 
-static void *wrap_pages(void *page)
-{
+static void *wrap_pages(void *page) {
     for (int round = 0; round < ROUNDS; round++)
         mtb_buffer_release(mtb_buffer_create_no_copy(shared.device, page, mtb_page_size(), MTB_STORAGE_SHARED,
                                                      count_page, NULL, NULL));
     return NULL;
 }
 
-static void every_deallocator_runs(void)
-{
+static void every_deallocator_runs(void) {
     static _Alignas(65536) char page[65536];
     atomic_store(&freed_pages, 0);
     on_threads(wrap_pages, page);
     CHECK(atomic_load(&freed_pages) == THREADS * ROUNDS);
 }
 
-static void *ask_and_wait(void *command_buffer)
-{
+static void *ask_and_wait(void *command_buffer) {
     while (mtb_command_buffer_get_status(command_buffer) < MTB_COMMAND_BUFFER_COMPLETED)
         mtb_command_buffer_wait_timeout(command_buffer, 100000, NULL);
     mtb_command_buffer_wait(command_buffer, NULL);
@@ -147,16 +137,14 @@ static void *ask_and_wait(void *command_buffer)
     return mtb_command_buffer_get_times(command_buffer).gpu_end > 0 ? command_buffer : NULL;
 }
 
-static void many_wait_for_one(void)
-{
+static void many_wait_for_one(void) {
     mtb_event *gate;
     MAKE(gate, mtb_event_create(shared.device, &error));
     mtb_command_buffer *command_buffer = make_command_buffer();
     CHECK_OK(mtb_command_buffer_encode_wait(command_buffer, gate, 1, &error));
     CHECK_OK(mtb_command_buffer_commit(command_buffer, &error));
     pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, ask_and_wait, command_buffer);
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, ask_and_wait, command_buffer);
     CHECK_OK(mtb_event_signal(gate, 1, &error));
     for (int i = 0; i < THREADS; i++) {
         void *result;

@@ -7,32 +7,26 @@
 #include "../queue_order.h"
 
 /* Divides the time of all kinds together by the bytes of each. */
-static void count(mtbi_record *record, const mtb_times *times)
-{
+static void count(mtbi_record *record, const mtb_times *times) {
     uint64_t total = 0;
     double shared_ns = (times->gpu_end - times->gpu_start) * 1e9 + (double)record->cpu_ns;
-    for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++)
-        total += record->sums[i].bytes;
+    for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++) total += record->sums[i].bytes;
     for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++) {
         mtb_transfer_statistics *sum = &record->sums[i];
-        if (sum->bytes > 0)
-            sum->nanoseconds += (uint64_t)(shared_ns * (double)sum->bytes / (double)total);
+        if (sum->bytes > 0) sum->nanoseconds += (uint64_t)(shared_ns * (double)sum->bytes / (double)total);
     }
     mtbi_memory_count(record->memory, record->sums);
 }
 
 /* The legs are done, or will not be: what waits for them may begin. */
-static void end_legs(mtb_queue *queue)
-{
+static void end_legs(mtb_queue *queue) {
     mtbi_event_raise(queue->leg_event, atomic_fetch_add(&queue->done_legs, 1) + 1);
 }
 
 /* The first callback of a transfer's command buffer: it completes for others once this has returned. */
-static void complete(const mtb_completion *completion, void *context)
-{
+static void complete(const mtb_completion *completion, void *context) {
     mtbi_record *record = context;
-    if (completion->status != MTB_COMMAND_BUFFER_COMPLETED)
-        mtbi_crossings_end(record->crossings);
+    if (completion->status != MTB_COMMAND_BUFFER_COMPLETED) mtbi_crossings_end(record->crossings);
     if (completion->status == MTB_COMMAND_BUFFER_COMPLETED) {
         for (size_t i = 0; i < record->leg_count; i++) {
             uint64_t start = mtbi_now();
@@ -41,21 +35,15 @@ static void complete(const mtb_completion *completion, void *context)
         }
         count(record, &completion->times);
     }
-    if (record->queue)
-        end_legs(record->queue);
+    if (record->queue) end_legs(record->queue);
     mtbi_record_let_go(record);
 }
 
-static void free_record(void *context)
-{
-    mtbi_record_free(context);
-}
+static void free_record(void *context) { mtbi_record_free(context); }
 
 static mtb_status wait_for_legs(mtb_queue *queue, const mtbi_record *record, mtb_command_buffer *command_buffer,
-                                mtb_error **error)
-{
-    if (record->awaited_legs == 0)
-        return MTB_OK;
+                                mtb_error **error) {
+    if (record->awaited_legs == 0) return MTB_OK;
     return mtb_command_buffer_encode_wait(command_buffer, queue->leg_event, record->awaited_legs, error);
 }
 
@@ -68,18 +56,17 @@ typedef struct listener {
 
 /* A command buffer with all of `record`, which it takes over, also on failure. */
 static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, uint64_t timeout_ns, mtb_error **error,
-                                  const char *function)
-{
+                                  const char *function) {
     mtb_command_buffer *command_buffer = NULL;
-    if (mtbi_record_plan(record, queue, error, function) == MTB_OK
-        && mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, timeout_ns, error, function) == MTB_OK) {
+    if (mtbi_record_plan(record, queue, error, function) == MTB_OK &&
+        mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, timeout_ns, error, function) == MTB_OK) {
         /* The record keeps alive what is used. */
-        command_buffer = mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error,
-                                                  function);
+        command_buffer =
+            mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error, function);
     }
-    if (command_buffer && wait_for_legs(queue, record, command_buffer, error) == MTB_OK
-        && mtbi_record_encode(record, command_buffer, error, function) == MTB_OK
-        && mtb_command_buffer_add_completed_callback(command_buffer, complete, record, free_record, error) == MTB_OK)
+    if (command_buffer && wait_for_legs(queue, record, command_buffer, error) == MTB_OK &&
+        mtbi_record_encode(record, command_buffer, error, function) == MTB_OK &&
+        mtb_command_buffer_add_completed_callback(command_buffer, complete, record, free_record, error) == MTB_OK)
         return command_buffer;
     mtb_command_buffer_release(command_buffer);
     mtbi_record_free(record);
@@ -87,13 +74,11 @@ static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, uint64_
 }
 
 static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *record, uint64_t timeout_ns, listener who,
-                                             mtb_error **error, const char *function)
-{
+                                             mtb_error **error, const char *function) {
     mtb_command_buffer *command_buffer = encode(queue, record, timeout_ns, error, function);
-    if (!command_buffer)
-        return NULL;
-    if (who.callback
-        && mtb_command_buffer_add_completed_callback(command_buffer, who.callback, who.context, who.destructor, error)) {
+    if (!command_buffer) return NULL;
+    if (who.callback &&
+        mtb_command_buffer_add_completed_callback(command_buffer, who.callback, who.context, who.destructor, error)) {
         mtb_command_buffer_release(command_buffer);
         return NULL;
     }
@@ -109,52 +94,40 @@ static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *reco
 }
 
 static mtb_command_buffer *commit(mtb_transfer *transfer, uint64_t timeout_ns, listener who, mtb_error **error,
-                                  const char *function)
-{
+                                  const char *function) {
     mtbi_record *record = transfer->record;
-    if (!record)
-        record = mtbi_record_create(transfer->memory, error, function);
+    if (!record) record = mtbi_record_create(transfer->memory, error, function);
     transfer->record = NULL;
-    if (!record)
-        return NULL;
-    mtb_command_buffer *command_buffer =
-        encode_and_commit(transfer->queue, record, timeout_ns, who, error, function);
-    if (!command_buffer)
-        return NULL;
+    if (!record) return NULL;
+    mtb_command_buffer *command_buffer = encode_and_commit(transfer->queue, record, timeout_ns, who, error, function);
+    if (!command_buffer) return NULL;
     atomic_fetch_add_explicit(&transfer->memory->command_buffers, 1, memory_order_relaxed);
     return command_buffer;
 }
 
 mtb_command_buffer *mtb_transfer_commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
-                                        mtb_context_destructor destructor, mtb_error **error)
-{
+                                        mtb_context_destructor destructor, mtb_error **error) {
     mtbi_error_clear(error);
-    if (GIVEN(transfer))
-        return NULL;
+    if (GIVEN(transfer)) return NULL;
     return commit(transfer, MTB_ROOM_TIMEOUT, (listener){callback, context, destructor}, error, __func__);
 }
 
 mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t timeout_ns,
                                                 mtb_completion_callback callback, void *context,
-                                                mtb_context_destructor destructor, mtb_error **error)
-{
+                                                mtb_context_destructor destructor, mtb_error **error) {
     mtbi_error_clear(error);
-    if (GIVEN(transfer))
-        return NULL;
+    if (GIVEN(transfer)) return NULL;
     return commit(transfer, timeout_ns, (listener){callback, context, destructor}, error, __func__);
 }
 
-/* Waits for this thread's turn in the queue's order, which has a number as a host function has: after all that was committed.
- * What comes later waits for its end. The number is zero where there is no turn to be ended. */
-static mtb_status take_turn(mtb_queue *queue, uint64_t *turn, mtb_error **error, const char *function)
-{
-    if (mtbi_queue_begin_function(queue, turn))
-        return MTB_OK;
+/* Waits for this thread's turn in the queue's order, which has a number as a host function has: after all that was
+ * committed. What comes later waits for its end. The number is zero where there is no turn to be ended. */
+static mtb_status take_turn(mtb_queue *queue, uint64_t *turn, mtb_error **error, const char *function) {
+    if (mtbi_queue_begin_function(queue, turn)) return MTB_OK;
     REQUIRE(mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_FOREVER, error, function));
     mtb_command_buffer *last =
         mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error, function);
-    if (!last)
-        return MTB_OUT_OF_MEMORY;
+    if (!last) return MTB_OUT_OF_MEMORY;
     uint64_t number = 0;
     mtb_status status = mtbi_command_buffer_commit(last, &number, error, function);
     if (status == MTB_OK) {
@@ -165,31 +138,24 @@ static mtb_status take_turn(mtb_queue *queue, uint64_t *turn, mtb_error **error,
     return status;
 }
 
-static mtb_status run_on_cpu(mtb_transfer *transfer, mtb_error **error, const char *function)
-{
+static mtb_status run_on_cpu(mtb_transfer *transfer, mtb_error **error, const char *function) {
     mtbi_record *record = transfer->record;
     transfer->record = NULL;
     uint64_t turn = 0;
     mtb_status status = take_turn(transfer->queue, &turn, error, function);
-    if (status == MTB_OK)
-        status = mtbi_record_run_on_cpu(record, error);
-    if (turn > 0)
-        mtbi_queue_end_function(transfer->queue, turn);
-    if (status == MTB_OK)
-        count(record, &(mtb_times){0});
+    if (status == MTB_OK) status = mtbi_record_run_on_cpu(record, error);
+    if (turn > 0) mtbi_queue_end_function(transfer->queue, turn);
+    if (status == MTB_OK) count(record, &(mtb_times){0});
     mtbi_record_free(record);
     return status;
 }
 
-static void drop_record(mtb_transfer *transfer)
-{
-    if (transfer->record)
-        mtbi_record_free(transfer->record);
+static void drop_record(mtb_transfer *transfer) {
+    if (transfer->record) mtbi_record_free(transfer->record);
     transfer->record = NULL;
 }
 
-mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error)
-{
+mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error) {
     mtbi_error_clear(error);
     REQUIRE(GIVEN(transfer));
     mtb_status may_wait = mtbi_check_may_wait(transfer->queue, "the transfer", error, __func__);
@@ -197,12 +163,10 @@ mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error)
         drop_record(transfer);
         return may_wait;
     }
-    if (transfer->record && mtbi_record_is_for_cpu(transfer->record))
-        return run_on_cpu(transfer, error, __func__);
+    if (transfer->record && mtbi_record_is_for_cpu(transfer->record)) return run_on_cpu(transfer, error, __func__);
     mtb_error *own = NULL, **problem = error ? error : &own;
     mtb_command_buffer *command_buffer = commit(transfer, MTB_ROOM_TIMEOUT, (listener){0}, problem, __func__);
-    if (command_buffer)
-        mtb_command_buffer_wait(command_buffer, problem);
+    if (command_buffer) mtb_command_buffer_wait(command_buffer, problem);
     mtb_status status = command_buffer || *problem ? mtb_error_status(*problem) : MTB_OUT_OF_MEMORY;
     mtb_command_buffer_release(command_buffer);
     mtb_error_release(own);

@@ -6,15 +6,12 @@
 
 #include <string.h>
 
-uint8_t *mtbi_place_address(const mtb_place *place)
-{
-    if (!place->buffer)
-        return place->bytes;
+uint8_t *mtbi_place_address(const mtb_place *place) {
+    if (!place->buffer) return place->bytes;
     return place->buffer->contents ? (uint8_t *)place->buffer->contents + place->offset : NULL;
 }
 
-static void fill_row(uint8_t *row, const mtbi_operation *fill)
-{
+static void fill_row(uint8_t *row, const mtbi_operation *fill) {
     size_t done = sizeof fill->pattern < fill->width ? sizeof fill->pattern : fill->width;
     memcpy(row, fill->pattern, done);
     /* What is filled doubles, and stays a multiple of the pattern. */
@@ -25,8 +22,7 @@ static void fill_row(uint8_t *row, const mtbi_operation *fill)
     }
 }
 
-void mtbi_perform(const mtbi_operation *operation)
-{
+void mtbi_perform(const mtbi_operation *operation) {
     uint8_t *to = mtbi_place_address(&operation->destination);
     const uint8_t *from = operation->action == MTBI_COPY ? mtbi_place_address(&operation->source) : NULL;
     for (size_t row = 0; row < operation->height; row++) {
@@ -41,25 +37,21 @@ void mtbi_perform(const mtbi_operation *operation)
 
 /* The CPU's copy of a managed buffer may be older than the GPU's. So it is not read; and what is written to it goes
  * on to the GPU as one range, in which nothing else may be. */
-static bool is_for_cpu(const mtbi_operation *operation)
-{
+static bool is_for_cpu(const mtbi_operation *operation) {
     const mtb_buffer *source = operation->action == MTBI_COPY ? operation->source.buffer : NULL;
     const mtb_buffer *destination = operation->destination.buffer;
-    return (!source || source->mode == MTB_STORAGE_SHARED)
-           && (!destination || destination->mode == MTB_STORAGE_SHARED
-               || (destination->mode == MTB_STORAGE_MANAGED && operation->height == 1));
+    return (!source || source->mode == MTB_STORAGE_SHARED) &&
+           (!destination || destination->mode == MTB_STORAGE_SHARED ||
+            (destination->mode == MTB_STORAGE_MANAGED && operation->height == 1));
 }
 
-bool mtbi_record_is_for_cpu(const mtbi_record *record)
-{
+bool mtbi_record_is_for_cpu(const mtbi_record *record) {
     for (size_t i = 0; i < record->operation_count; i++)
-        if (!is_for_cpu(&record->operations[i]))
-            return false;
+        if (!is_for_cpu(&record->operations[i])) return false;
     return true;
 }
 
-mtb_status mtbi_record_run_on_cpu(mtbi_record *record, mtb_error **error)
-{
+mtb_status mtbi_record_run_on_cpu(mtbi_record *record, mtb_error **error) {
     for (size_t i = 0; i < record->operation_count; i++) {
         const mtbi_operation *operation = &record->operations[i];
         const mtb_place *to = &operation->destination;

@@ -17,27 +17,18 @@ struct mtbi_peer {
     mtbi_crossing *idle;
 };
 
-mtbi_kernels *mtbi_peer_kernels(mtbi_peer *peer)
-{
-    return &peer->kernels;
-}
+mtbi_kernels *mtbi_peer_kernels(mtbi_peer *peer) { return &peer->kernels; }
 
-mtb_device *mtbi_peer_device(const mtbi_peer *peer)
-{
-    return peer->kernels.device;
-}
+mtb_device *mtbi_peer_device(const mtbi_peer *peer) { return peer->kernels.device; }
 
-size_t mtbi_crossing_size(size_t bytes)
-{
+size_t mtbi_crossing_size(size_t bytes) {
     /* A piece begins within a word. */
     size_t wanted = bytes < largest ? bytes + sizeof(uint32_t) : largest, size = mtb_page_size();
-    while (size < wanted)
-        size *= 2;
+    while (size < wanted) size *= 2;
     return size;
 }
 
-static void destroy(mtb_memory *memory, mtbi_crossing *crossing)
-{
+static void destroy(mtb_memory *memory, mtbi_crossing *crossing) {
     mtb_queue_release(crossing->queue);
     mtb_event_release(crossing->out);
     mtb_event_release(crossing->back);
@@ -48,8 +39,7 @@ static void destroy(mtb_memory *memory, mtbi_crossing *crossing)
     free(crossing);
 }
 
-void mtbi_crossings_give_back(mtb_memory *memory, mtbi_crossing *crossings)
-{
+void mtbi_crossings_give_back(mtb_memory *memory, mtbi_crossing *crossings) {
     while (crossings) {
         mtbi_crossing *crossing = crossings;
         crossings = crossing->next;
@@ -71,8 +61,7 @@ void mtbi_crossings_give_back(mtb_memory *memory, mtbi_crossing *crossings)
 }
 
 /* Takes what was last used before `before` from the lists. */
-static mtbi_crossing *detach(mtb_memory *memory, uint64_t before)
-{
+static mtbi_crossing *detach(mtb_memory *memory, uint64_t before) {
     mtbi_crossing *detached = NULL;
     pthread_mutex_lock(&memory->mutex);
     for (mtbi_peer *peer = memory->peers; peer; peer = peer->next) {
@@ -94,8 +83,7 @@ static mtbi_crossing *detach(mtb_memory *memory, uint64_t before)
     return detached;
 }
 
-uint64_t mtbi_crossings_trim(mtb_memory *memory, uint64_t before)
-{
+uint64_t mtbi_crossings_trim(mtb_memory *memory, uint64_t before) {
     uint64_t freed = 0;
     mtbi_crossing *detached = detach(memory, before);
     while (detached) {
@@ -107,8 +95,7 @@ uint64_t mtbi_crossings_trim(mtb_memory *memory, uint64_t before)
     return freed;
 }
 
-void mtbi_peers_free(mtbi_peer *peers)
-{
+void mtbi_peers_free(mtbi_peer *peers) {
     while (peers) {
         mtbi_peer *peer = peers;
         peers = peer->next;
@@ -117,14 +104,11 @@ void mtbi_peers_free(mtbi_peer *peers)
     }
 }
 
-static mtbi_peer *peer_of(mtb_memory *memory, mtb_device *device)
-{
+static mtbi_peer *peer_of(mtb_memory *memory, mtb_device *device) {
     pthread_mutex_lock(&memory->mutex);
     mtbi_peer *peer = memory->peers;
-    while (peer && peer->kernels.device->info.registry_id != device->info.registry_id)
-        peer = peer->next;
-    if (!peer)
-        peer = calloc(1, sizeof *peer);
+    while (peer && peer->kernels.device->info.registry_id != device->info.registry_id) peer = peer->next;
+    if (!peer) peer = calloc(1, sizeof *peer);
     if (peer && !peer->kernels.device) {
         mtbi_kernels_create(&peer->kernels, device);
         peer->next = memory->peers;
@@ -134,28 +118,23 @@ static mtbi_peer *peer_of(mtb_memory *memory, mtb_device *device)
     return peer;
 }
 
-static mtb_status fill_in(mtbi_crossing *crossing, mtb_memory *memory, mtb_error **error, const char *function)
-{
+static mtb_status fill_in(mtbi_crossing *crossing, mtb_memory *memory, mtb_error **error, const char *function) {
     mtb_device *far = crossing->peer->kernels.device;
     if (posix_memalign(&crossing->pages, mtb_page_size(), crossing->size))
         return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for %zu bytes between devices", crossing->size);
     crossing->near = mtb_buffer_create_no_copy(memory->device, crossing->pages, crossing->size, MTB_STORAGE_SHARED,
                                                NULL, NULL, error);
     if (crossing->near)
-        crossing->far = mtb_buffer_create_no_copy(far, crossing->pages, crossing->size, MTB_STORAGE_SHARED, NULL, NULL,
-                                                  error);
-    if (crossing->far)
-        crossing->queue = mtb_queue_create(far, 0, error);
-    if (crossing->queue)
-        crossing->out = mtb_event_create(memory->device, error);
-    if (crossing->out)
-        crossing->back = mtb_event_create(far, error);
+        crossing->far =
+            mtb_buffer_create_no_copy(far, crossing->pages, crossing->size, MTB_STORAGE_SHARED, NULL, NULL, error);
+    if (crossing->far) crossing->queue = mtb_queue_create(far, 0, error);
+    if (crossing->queue) crossing->out = mtb_event_create(memory->device, error);
+    if (crossing->out) crossing->back = mtb_event_create(far, error);
     return crossing->back ? MTB_OK : MTB_OUT_OF_MEMORY;
 }
 
 static mtb_status make(mtb_memory *memory, mtbi_peer *peer, size_t size, mtbi_crossing **made, mtb_error **error,
-                       const char *function)
-{
+                       const char *function) {
     REQUIRE(mtbi_memory_reserve(memory, size, error, function));
     mtbi_crossing *crossing = calloc(1, sizeof *crossing);
     if (!crossing) {
@@ -173,31 +152,25 @@ static mtb_status make(mtb_memory *memory, mtbi_peer *peer, size_t size, mtbi_cr
 }
 
 /* Under the mutex. */
-static mtbi_crossing *take_kept(mtb_memory *memory, mtbi_peer *peer, size_t size)
-{
+static mtbi_crossing *take_kept(mtb_memory *memory, mtbi_peer *peer, size_t size) {
     mtbi_crossing **link = &peer->idle;
-    while (*link && (*link)->size != size)
-        link = &(*link)->next;
+    while (*link && (*link)->size != size) link = &(*link)->next;
     mtbi_crossing *kept = *link;
-    if (!kept)
-        return NULL;
+    if (!kept) return NULL;
     *link = kept->next;
     mtbi_pool_count_let_go(&memory->staging, size);
     mtbi_pool_count_taken(&memory->staging, size, true);
     return kept;
 }
 
-mtb_status mtbi_crossing_take(mtb_memory *memory, mtb_device *far, size_t size, mtbi_crossing **taken, mtb_error **error,
-                              const char *function)
-{
+mtb_status mtbi_crossing_take(mtb_memory *memory, mtb_device *far, size_t size, mtbi_crossing **taken,
+                              mtb_error **error, const char *function) {
     mtbi_peer *peer = peer_of(memory, far);
-    if (!peer)
-        return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for a copy between devices");
+    if (!peer) return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for a copy between devices");
     pthread_mutex_lock(&memory->mutex);
     *taken = take_kept(memory, peer, size);
     pthread_mutex_unlock(&memory->mutex);
-    if (*taken)
-        return MTB_OK;
+    if (*taken) return MTB_OK;
     mtb_status status = make(memory, peer, size, taken, error, function);
     if (status == MTB_OUT_OF_MEMORY && mtb_memory_trim(memory, 0) > 0) {
         mtbi_error_drop(error);

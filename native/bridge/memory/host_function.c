@@ -1,5 +1,5 @@
-/* Functions of the caller's in a queue's order: callbacks of an empty command buffer, for whose return the queue's later
- * command buffers wait (queue_order.m). */
+/* Functions of the caller's in a queue's order: callbacks of an empty command buffer, for whose return the queue's
+ * later command buffers wait (queue_order.m). */
 #include "../checks.h"
 #include "../queue_order.h"
 
@@ -16,29 +16,23 @@ typedef struct host_call {
     bool is_committed;
 } host_call;
 
-static void call(const mtb_completion *completion, void *context)
-{
+static void call(const mtb_completion *completion, void *context) {
     host_call *what = context;
-    if (completion->status == MTB_COMMAND_BUFFER_COMPLETED)
-        what->function(what->context);
+    if (completion->status == MTB_COMMAND_BUFFER_COMPLETED) what->function(what->context);
     mtbi_queue_end_function(what->queue, what->number);
 }
 
-static void free_call(void *context)
-{
+static void free_call(void *context) {
     host_call *what = context;
-    if (what->is_committed && what->destructor)
-        what->destructor(what->context);
+    if (what->is_committed && what->destructor) what->destructor(what->context);
     free(what);
 }
 
 /* Has the command buffer call, and commits it. */
 static mtb_status commit(mtb_command_buffer *command_buffer, const host_call *wanted, mtb_error **error,
-                         const char *function)
-{
+                         const char *function) {
     host_call *what = malloc(sizeof *what);
-    if (!what)
-        return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for a host function");
+    if (!what) return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for a host function");
     *what = *wanted;
     mtb_status status = mtb_command_buffer_add_completed_callback(command_buffer, call, what, free_call, error);
     if (status) {
@@ -53,11 +47,9 @@ static mtb_status commit(mtb_command_buffer *command_buffer, const host_call *wa
 
 mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_function function,
                                                  mtb_completion_callback callback, void *context,
-                                                 mtb_context_destructor destructor, mtb_error **error)
-{
+                                                 mtb_context_destructor destructor, mtb_error **error) {
     mtbi_error_clear(error);
-    if (GIVEN(queue) || mtbi_check_given((const void *)function, "function", error, __func__))
-        return NULL;
+    if (GIVEN(queue) || mtbi_check_given((const void *)function, "function", error, __func__)) return NULL;
     host_call wanted = {
         .function = function,
         .callback = callback,
@@ -65,8 +57,7 @@ mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_func
         .destructor = destructor,
         .queue = queue,
     };
-    if (mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_ROOM_TIMEOUT, error, __func__))
-        return NULL;
+    if (mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_ROOM_TIMEOUT, error, __func__)) return NULL;
     mtb_command_buffer *command_buffer =
         mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error, __func__);
     if (command_buffer && commit(command_buffer, &wanted, error, __func__)) {

@@ -13,27 +13,22 @@ static mtbi_chore *chores;
 static mtbi_chore *running;
 static bool has_thread;
 
-static void unlist(mtbi_chore *chore)
-{
+static void unlist(mtbi_chore *chore) {
     mtbi_chore **link = &chores;
-    while (*link != chore)
-        link = &(*link)->next;
+    while (*link != chore) link = &(*link)->next;
     *link = chore->next;
     chore->is_listed = false;
 }
 
-static mtbi_chore *earliest(void)
-{
+static mtbi_chore *earliest(void) {
     mtbi_chore *first = chores;
     for (mtbi_chore *chore = chores; chore; chore = chore->next)
-        if (chore->due < first->due)
-            first = chore;
+        if (chore->due < first->due) first = chore;
     return first;
 }
 
 /* Runs the chore without the mutex, and lists it again where it wants that. */
-static void run(mtbi_chore *chore)
-{
+static void run(mtbi_chore *chore) {
     unlist(chore);
     running = chore;
     pthread_mutex_unlock(&mutex);
@@ -51,14 +46,12 @@ static void run(mtbi_chore *chore)
     pthread_cond_broadcast(&changed);
 }
 
-static void *keep(void *nothing)
-{
+static void *keep(void *nothing) {
     (void)nothing;
     pthread_mutex_lock(&mutex);
     while (chores) {
         mtbi_chore *first = earliest();
-        if (!mtbi_condition_wait(&changed, &mutex, first->due))
-            run(first);
+        if (!mtbi_condition_wait(&changed, &mutex, first->due)) run(first);
     }
     has_thread = false;
     pthread_mutex_unlock(&mutex);
@@ -66,8 +59,7 @@ static void *keep(void *nothing)
 }
 
 /* Under the mutex. */
-static bool start(void)
-{
+static bool start(void) {
     pthread_t thread;
     if (!has_thread && pthread_create(&thread, NULL, keep, NULL) == 0) {
         pthread_detach(thread);
@@ -76,8 +68,7 @@ static bool start(void)
     return has_thread;
 }
 
-bool mtbi_keeper_expect(mtbi_chore *chore, uint64_t due)
-{
+bool mtbi_keeper_expect(mtbi_chore *chore, uint64_t due) {
     pthread_mutex_lock(&mutex);
     if (!chore->is_listed) {
         chore->due = due;
@@ -88,21 +79,17 @@ bool mtbi_keeper_expect(mtbi_chore *chore, uint64_t due)
         chore->due = due;
     }
     bool is_kept = start();
-    if (!is_kept)
-        unlist(chore);
+    if (!is_kept) unlist(chore);
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&mutex);
     return is_kept;
 }
 
-void mtbi_keeper_forget(mtbi_chore *chore)
-{
+void mtbi_keeper_forget(mtbi_chore *chore) {
     pthread_mutex_lock(&mutex);
     for (;;) {
-        if (chore->is_listed)
-            unlist(chore);
-        if (running != chore)
-            break;
+        if (chore->is_listed) unlist(chore);
+        if (running != chore) break;
         pthread_cond_wait(&changed, &mutex);
     }
     pthread_cond_broadcast(&changed);

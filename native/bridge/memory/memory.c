@@ -12,16 +12,11 @@ static const uint64_t default_idle_ns = 5 * UINT64_C(1000000000);
 /* Of the budget. */
 static const uint64_t default_cache_part = 4;
 
-static uint64_t or_default(uint64_t value, uint64_t otherwise)
-{
-    return value ? value : otherwise;
-}
+static uint64_t or_default(uint64_t value, uint64_t otherwise) { return value ? value : otherwise; }
 
-static uint64_t trim(mtb_memory *memory, uint64_t before)
-{
+static uint64_t trim(mtb_memory *memory, uint64_t before) {
     uint64_t freed = mtbi_pool_trim(&memory->staging, before) + mtbi_crossings_trim(memory, before);
-    for (size_t mode = 0; mode < MTBI_STORAGE_MODES; mode++)
-        freed += mtbi_pool_trim(&memory->buffers[mode], before);
+    for (size_t mode = 0; mode < MTBI_STORAGE_MODES; mode++) freed += mtbi_pool_trim(&memory->buffers[mode], before);
     mtbi_queue_pool_trim(&memory->queues, before);
     pthread_mutex_lock(&memory->mutex);
     mtbi_heap *heaps = mtbi_arenas_detach(memory, before);
@@ -29,52 +24,41 @@ static uint64_t trim(mtb_memory *memory, uint64_t before)
     return freed + mtbi_heaps_free(memory, heaps);
 }
 
-static bool keeps_anything(mtb_memory *memory)
-{
+static bool keeps_anything(mtb_memory *memory) {
     pthread_mutex_lock(&memory->mutex);
-    uint64_t kept = memory->staging_statistics.objects_kept + memory->buffer_statistics.objects_kept
-                    + memory->queues.statistics.objects_kept;
-    for (const mtb_arena *arena = memory->arenas; arena; arena = arena->next)
-        kept += arena->statistics.objects_kept;
+    uint64_t kept = memory->staging_statistics.objects_kept + memory->buffer_statistics.objects_kept +
+                    memory->queues.statistics.objects_kept;
+    for (const mtb_arena *arena = memory->arenas; arena; arena = arena->next) kept += arena->statistics.objects_kept;
     pthread_mutex_unlock(&memory->mutex);
     return kept > 0;
 }
 
-static uint64_t idle_time_ago(const mtb_memory *memory, uint64_t now)
-{
+static uint64_t idle_time_ago(const mtb_memory *memory, uint64_t now) {
     return now > memory->idle_ns ? now - memory->idle_ns : 0;
 }
 
 /* Twice in the idle time: what is let go of has been idle for that, and for half as long again at most. */
-static uint64_t next_look(const mtb_memory *memory)
-{
-    return mtbi_deadline(memory->idle_ns / 2);
-}
+static uint64_t next_look(const mtb_memory *memory) { return mtbi_deadline(memory->idle_ns / 2); }
 
-static uint64_t trim_idle(mtbi_chore *chore)
-{
+static uint64_t trim_idle(mtbi_chore *chore) {
     mtb_memory *memory = (mtb_memory *)((char *)chore - offsetof(mtb_memory, chore));
     atomic_store(&memory->is_expecting, false);
     trim(memory, idle_time_ago(memory, mtbi_now()));
-    if (!keeps_anything(memory))
-        return UINT64_MAX;
+    if (!keeps_anything(memory)) return UINT64_MAX;
     atomic_store(&memory->is_expecting, true);
     return next_look(memory);
 }
 
-void mtbi_memory_expect_idle(mtb_memory *memory)
-{
+void mtbi_memory_expect_idle(mtb_memory *memory) {
     /* Mostly it does, and asking costs less than setting. */
-    if (memory->idle_ns == MTB_FOREVER || atomic_load(&memory->is_expecting)
-        || atomic_exchange(&memory->is_expecting, true))
+    if (memory->idle_ns == MTB_FOREVER || atomic_load(&memory->is_expecting) ||
+        atomic_exchange(&memory->is_expecting, true))
         return;
-    if (!mtbi_keeper_expect(&memory->chore, next_look(memory)))
-        atomic_store(&memory->is_expecting, false);
+    if (!mtbi_keeper_expect(&memory->chore, next_look(memory))) atomic_store(&memory->is_expecting, false);
 }
 
 static void set_up_pool(mtbi_pool *pool, mtb_memory *memory, mtb_storage_mode mode, uint64_t limit,
-                        mtb_pool_statistics *statistics)
-{
+                        mtb_pool_statistics *statistics) {
     pool->home.take_back = mtbi_pool_take_back;
     pool->memory = memory;
     pool->mode = mode;
@@ -82,21 +66,17 @@ static void set_up_pool(mtbi_pool *pool, mtb_memory *memory, mtb_storage_mode mo
     pool->statistics = statistics;
 }
 
-mtb_memory *mtb_memory_create(mtb_device *device, const mtb_memory_options *options, mtb_error **error)
-{
+mtb_memory *mtb_memory_create(mtb_device *device, const mtb_memory_options *options, mtb_error **error) {
     mtbi_error_clear(error);
-    if (GIVEN(device))
-        return NULL;
+    if (GIVEN(device)) return NULL;
     mtb_memory *memory = mtbi_handle_create(MTB_HANDLE_MEMORY, sizeof *memory, error, __func__);
-    if (!memory)
-        return NULL;
+    if (!memory) return NULL;
     mtb_memory_options asked = options ? *options : (mtb_memory_options){0};
     pthread_mutex_init(&memory->mutex, NULL);
     mtbi_kernels_create(&memory->kernels, device);
     memory->device = mtb_device_retain(device);
     memory->idle_ns = or_default(asked.idle_ns, default_idle_ns);
-    memory->budget =
-        or_default(asked.budget, or_default(device->info.recommended_max_working_set_size, UINT64_MAX));
+    memory->budget = or_default(asked.budget, or_default(device->info.recommended_max_working_set_size, UINT64_MAX));
     memory->chore.run = trim_idle;
     set_up_pool(&memory->staging, memory, MTB_STORAGE_SHARED, or_default(asked.staging_limit, default_staging_limit),
                 &memory->staging_statistics);
@@ -110,8 +90,7 @@ mtb_memory *mtb_memory_create(mtb_device *device, const mtb_memory_options *opti
 }
 
 /* Nothing of it is in use any more: that would have kept it alive. */
-void mtbi_memory_destroy(mtb_memory *memory)
-{
+void mtbi_memory_destroy(mtb_memory *memory) {
     mtbi_keeper_forget(&memory->chore);
     trim(memory, UINT64_MAX);
     mtbi_peers_free(memory->peers);
@@ -121,49 +100,40 @@ void mtbi_memory_destroy(mtb_memory *memory)
     mtbi_handle_free(&memory->handle);
 }
 
-uint64_t mtb_memory_trim(mtb_memory *memory, uint64_t idle_ns)
-{
+uint64_t mtb_memory_trim(mtb_memory *memory, uint64_t idle_ns) {
     uint64_t now = mtbi_now();
-    if (!memory || idle_ns > now)
-        return 0;
+    if (!memory || idle_ns > now) return 0;
     return trim(memory, idle_ns == 0 ? UINT64_MAX : now - idle_ns);
 }
 
 /* Whether the bytes fit beside what is held. */
-static bool try_to_reserve(mtb_memory *memory, uint64_t bytes, uint64_t *held)
-{
+static bool try_to_reserve(mtb_memory *memory, uint64_t bytes, uint64_t *held) {
     pthread_mutex_lock(&memory->mutex);
     *held = memory->held;
     bool fits = memory->held <= memory->budget && bytes <= memory->budget - memory->held;
-    if (fits)
-        memory->held += bytes;
+    if (fits) memory->held += bytes;
     pthread_mutex_unlock(&memory->mutex);
     return fits;
 }
 
-mtb_status mtbi_memory_reserve(mtb_memory *memory, uint64_t bytes, mtb_error **error, const char *function)
-{
+mtb_status mtbi_memory_reserve(mtb_memory *memory, uint64_t bytes, mtb_error **error, const char *function) {
     uint64_t held;
-    if (try_to_reserve(memory, bytes, &held))
-        return MTB_OK;
+    if (try_to_reserve(memory, bytes, &held)) return MTB_OK;
     if (bytes <= memory->budget && mtb_memory_trim(memory, 0) > 0 && try_to_reserve(memory, bytes, &held))
         return MTB_OK;
     return mtbi_fail(error, function, MTB_OVER_BUDGET, "%llu bytes beside %llu in use, where the budget is %llu",
                      (unsigned long long)bytes, (unsigned long long)held, (unsigned long long)memory->budget);
 }
 
-void mtbi_memory_unreserve(mtb_memory *memory, uint64_t bytes)
-{
+void mtbi_memory_unreserve(mtb_memory *memory, uint64_t bytes) {
     pthread_mutex_lock(&memory->mutex);
     memory->held -= bytes;
     pthread_mutex_unlock(&memory->mutex);
 }
 
-mtb_buffer *mtb_memory_allocate(mtb_memory *memory, size_t length, mtb_storage_mode mode, mtb_error **error)
-{
+mtb_buffer *mtb_memory_allocate(mtb_memory *memory, size_t length, mtb_storage_mode mode, mtb_error **error) {
     mtbi_error_clear(error);
-    if (GIVEN(memory))
-        return NULL;
+    if (GIVEN(memory)) return NULL;
     if ((uint32_t)mode >= MTBI_STORAGE_MODES) {
         FAIL(error, MTB_INVALID_ARGUMENT, "there is no storage mode %u", (unsigned)mode);
         return NULL;

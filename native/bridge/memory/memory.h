@@ -23,7 +23,9 @@ typedef struct mtbi_kernels {
     mtb_pipeline *pipelines[MTBI_KERNEL_COUNT];
 } mtbi_kernels;
 
-enum { MTBI_STORAGE_MODES = MTB_STORAGE_PRIVATE + 1 };
+enum {
+    MTBI_STORAGE_MODES = MTB_STORAGE_PRIVATE + 1
+};
 
 struct mtb_memory {
     mtbi_handle handle;

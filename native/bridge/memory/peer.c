@@ -1,6 +1,6 @@
-/* Copies between devices that need both. Where the other one is a peer it copies from a view, in this one's turn. Otherwise
- * the bytes go through pages that both devices see, a piece at a time: the device that has them copies a piece there and
- * signals, and the other copies it on and signals back. */
+/* Copies between devices that need both. Where the other one is a peer it copies from a view, in this one's turn.
+ * Otherwise the bytes go through pages that both devices see, a piece at a time: the device that has them copies a
+ * piece there and signals, and the other copies it on and signals back. */
 #include "peer.h"
 
 #include "../checks.h"
@@ -10,24 +10,20 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-bool mtbi_is_foreign(const mtb_memory *memory, const mtb_buffer *buffer)
-{
+bool mtbi_is_foreign(const mtb_memory *memory, const mtb_buffer *buffer) {
     return buffer && buffer->device->info.registry_id != memory->device->info.registry_id;
 }
 
-bool mtbi_is_between_devices(const mtb_memory *memory, const mtbi_operation *operation)
-{
-    return mtbi_is_foreign(memory, operation->destination.buffer)
-           || (operation->action == MTBI_COPY && mtbi_is_foreign(memory, operation->source.buffer));
+bool mtbi_is_between_devices(const mtb_memory *memory, const mtbi_operation *operation) {
+    return mtbi_is_foreign(memory, operation->destination.buffer) ||
+           (operation->action == MTBI_COPY && mtbi_is_foreign(memory, operation->source.buffer));
 }
 
-void mtbi_crossings_end(const mtbi_crossing *crossings)
-{
+void mtbi_crossings_end(const mtbi_crossing *crossings) {
     /* Looks again and again rather than waits: this is a callback, and Metal may want its thread for the other's.
      * The bridge has signalled all that the other waits for. */
     for (; crossings; crossings = crossings->next)
-        while (mtb_command_buffer_get_status(crossings->command_buffer) < MTB_COMMAND_BUFFER_COMPLETED)
-            usleep(200);
+        while (mtb_command_buffer_get_status(crossings->command_buffer) < MTB_COMMAND_BUFFER_COMPLETED) usleep(200);
 }
 
 /* Where a copy between devices is encoded. */
@@ -39,24 +35,21 @@ typedef struct way {
 } way;
 
 /* Has what is done there wait for what has been encoded here, and the other way round. */
-static mtb_status encode_out(const way *along, mtb_error **error)
-{
+static mtb_status encode_out(const way *along, mtb_error **error) {
     mtbi_crossing *crossing = along->crossing;
     uint64_t value = ++crossing->out_value;
     REQUIRE(mtb_command_buffer_encode_signal(along->command_buffer, crossing->out, value, error));
     return mtb_command_buffer_encode_wait(crossing->command_buffer, crossing->out, value, error);
 }
 
-static mtb_status encode_back(const way *along, mtb_error **error)
-{
+static mtb_status encode_back(const way *along, mtb_error **error) {
     mtbi_crossing *crossing = along->crossing;
     uint64_t value = ++crossing->back_value;
     REQUIRE(mtb_command_buffer_encode_signal(crossing->command_buffer, crossing->back, value, error));
     return mtb_command_buffer_encode_wait(along->command_buffer, crossing->back, value, error);
 }
 
-static mtb_status encode_piece(const way *along, mtbi_operation piece, mtb_error **error)
-{
+static mtb_status encode_piece(const way *along, mtbi_operation piece, mtb_error **error) {
     mtbi_crossing *crossing = along->crossing;
     mtb_command_buffer *near = along->command_buffer, *far = crossing->command_buffer;
     mtbi_kernels *near_kernels = &along->memory->kernels, *far_kernels = mtbi_peer_kernels(crossing->peer);
@@ -80,8 +73,7 @@ static mtb_status encode_piece(const way *along, mtbi_operation piece, mtb_error
 }
 
 /* Rows in pieces; as many whole rows as fit, or parts of one. */
-static mtb_status encode_pieces(const way *along, const mtbi_operation *copy, mtb_error **error)
-{
+static mtb_status encode_pieces(const way *along, const mtbi_operation *copy, mtb_error **error) {
     size_t room = along->crossing->size - sizeof(uint32_t);
     size_t rows = copy->width < room ? room / copy->width : 1;
     for (size_t row = 0; row < copy->height; row += rows)
@@ -97,8 +89,7 @@ static mtb_status encode_pieces(const way *along, const mtbi_operation *copy, mt
 }
 
 /* The far device does all of it. */
-static mtb_status encode_there(const way *along, const mtbi_operation *copy, mtb_error **error)
-{
+static mtb_status encode_there(const way *along, const mtbi_operation *copy, mtb_error **error) {
     REQUIRE(encode_out(along, error));
     REQUIRE(mtbi_encode_copy(mtbi_peer_kernels(along->crossing->peer), along->crossing->command_buffer, copy, error));
     return encode_back(along, error);
@@ -106,15 +97,14 @@ static mtb_status encode_there(const way *along, const mtbi_operation *copy, mtb
 
 /* Takes what one needs, with a command buffer of the far device's: its failure is that of the transfer. */
 static mtb_status begin_crossing(mtbi_record *record, mtb_device *far, size_t size, mtb_command_buffer *command_buffer,
-                                 mtbi_crossing **begun, mtb_error **error, const char *function)
-{
+                                 mtbi_crossing **begun, mtb_error **error, const char *function) {
     mtbi_crossing *crossing = NULL;
     REQUIRE(mtbi_crossing_take(record->memory, far, size, &crossing, error, function));
     crossing->next = record->crossings;
     record->crossings = crossing;
-    crossing->command_buffer = mtb_command_buffer_create(crossing->queue, MTB_REFERENCES_RETAINED, MTB_ROOM_TIMEOUT, error);
-    if (!crossing->command_buffer)
-        return MTB_OUT_OF_MEMORY;
+    crossing->command_buffer =
+        mtb_command_buffer_create(crossing->queue, MTB_REFERENCES_RETAINED, MTB_ROOM_TIMEOUT, error);
+    if (!crossing->command_buffer) return MTB_OUT_OF_MEMORY;
     crossing->command_buffer->earlier = command_buffer->earlier;
     command_buffer->earlier = mtb_command_buffer_retain(crossing->command_buffer);
     *begun = crossing;
@@ -122,17 +112,14 @@ static mtb_status begin_crossing(mtbi_record *record, mtb_device *far, size_t si
 }
 
 mtb_status mtbi_record_cross(mtbi_record *record, const mtbi_operation *operation, mtb_command_buffer *command_buffer,
-                             mtb_error **error, const char *function)
-{
+                             mtb_error **error, const char *function) {
     bool is_from_far = !mtbi_is_foreign(record->memory, operation->destination.buffer);
     bool is_by_pages = operation->kind != MTB_TRANSFER_PEER;
     mtb_device *far = is_from_far ? operation->source.buffer->device : operation->destination.buffer->device;
     size_t size = mtbi_crossing_size(is_by_pages ? operation->width * operation->height : 0);
     mtbi_crossing *crossing = record->crossings;
-    while (crossing && (crossing->size < size || mtbi_peer_device(crossing->peer) != far))
-        crossing = crossing->next;
-    if (!crossing)
-        REQUIRE(begin_crossing(record, far, size, command_buffer, &crossing, error, function));
+    while (crossing && (crossing->size < size || mtbi_peer_device(crossing->peer) != far)) crossing = crossing->next;
+    if (!crossing) REQUIRE(begin_crossing(record, far, size, command_buffer, &crossing, error, function));
     way along = {
         .memory = record->memory,
         .crossing = crossing,
@@ -142,14 +129,12 @@ mtb_status mtbi_record_cross(mtbi_record *record, const mtbi_operation *operatio
     return is_by_pages ? encode_pieces(&along, operation, error) : encode_there(&along, operation, error);
 }
 
-void mtbi_record_open_crossings(mtbi_record *record)
-{
+void mtbi_record_open_crossings(mtbi_record *record) {
     for (mtbi_crossing *crossing = record->crossings; crossing; crossing = crossing->next)
         mtb_event_signal(crossing->out, crossing->out_value, NULL);
 }
 
-mtb_status mtbi_record_commit_crossings(mtbi_record *record, mtb_error **error)
-{
+mtb_status mtbi_record_commit_crossings(mtbi_record *record, mtb_error **error) {
     for (mtbi_crossing *crossing = record->crossings; crossing; crossing = crossing->next)
         REQUIRE(mtb_command_buffer_commit(crossing->command_buffer, error));
     return MTB_OK;

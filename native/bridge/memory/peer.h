@@ -19,8 +19,8 @@ typedef struct mtbi_crossing {
     /* Of the peer: nobody else's work is in it, so that it waits for nothing but this. */
     mtb_queue *queue;
     mtb_command_buffer *command_buffer;
-    /* What is signalled here and there, and the last values. An event for each way: a signal that comes late, after one that
-     * the bridge has made for a command buffer that failed, would take a common event back. */
+    /* What is signalled here and there, and the last values. An event for each way: a signal that comes late, after one
+     * that the bridge has made for a command buffer that failed, would take a common event back. */
     mtb_event *out;
     mtb_event *back;
     uint64_t out_value;
@@ -32,8 +32,8 @@ void mtbi_crossings_end(const mtbi_crossing *crossings);
 /* The pages, with their ends, that a copy of so many bytes gets: no more than twice as many, or a piece of it. */
 size_t mtbi_crossing_size(size_t bytes);
 /* One with pages of this size. The pages are staging memory: they count against the budget and the limit of that. */
-mtb_status mtbi_crossing_take(mtb_memory *memory, mtb_device *far, size_t size, mtbi_crossing **taken, mtb_error **error,
-                              const char *function);
+mtb_status mtbi_crossing_take(mtb_memory *memory, mtb_device *far, size_t size, mtbi_crossing **taken,
+                              mtb_error **error, const char *function);
 /* Keeps them for the next copies, or lets go of them. */
 void mtbi_crossings_give_back(mtb_memory *memory, mtbi_crossing *crossings);
 /* Lets go of those that are kept and were last used before `before`. Returns the bytes. */

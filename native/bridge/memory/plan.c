@@ -7,8 +7,7 @@
 #include "transfer.h"
 
 /* Whether the CPU still is to write some of this memory. */
-static bool is_awaited(const mtbi_record *record, const uint8_t *begin, size_t length)
-{
+static bool is_awaited(const mtbi_record *record, const uint8_t *begin, size_t length) {
     for (size_t i = 0; i < record->leg_count; i++) {
         const mtbi_operation *leg = &record->legs[i];
         const uint8_t *leg_begin = leg->destination.bytes;
@@ -24,23 +23,21 @@ typedef struct wrapped {
     mtbi_pieces destinations;
 } wrapped;
 
-static mtb_status plan_source(mtbi_record *record, mtbi_operation *operation, const wrapped *wrapped,
-                              mtb_error **error, const char *function)
-{
-    if (mtbi_pieces_take(&wrapped->sources, operation)
-        || mtbi_record_wrap(record, &operation->source, operation->width, operation->height))
+static mtb_status plan_source(mtbi_record *record, mtbi_operation *operation, const wrapped *wrapped, mtb_error **error,
+                              const char *function) {
+    if (mtbi_pieces_take(&wrapped->sources, operation) ||
+        mtbi_record_wrap(record, &operation->source, operation->width, operation->height))
         return MTB_OK;
     return mtbi_record_stage_source(record, operation, error, function);
 }
 
 static mtb_status plan_destination(mtbi_record *record, mtbi_operation *operation, const wrapped *wrapped,
-                                   const mtb_queue *queue, mtb_error **error, const char *function)
-{
+                                   const mtb_queue *queue, mtb_error **error, const char *function) {
     mtb_place host = operation->destination, staged;
     size_t width = operation->width, height = operation->height;
-    if (!is_awaited(record, host.bytes, mtbi_extent(&host, width, height))
-        && (mtbi_pieces_take(&wrapped->destinations, operation)
-            || mtbi_record_wrap(record, &operation->destination, width, height))) {
+    if (!is_awaited(record, host.bytes, mtbi_extent(&host, width, height)) &&
+        (mtbi_pieces_take(&wrapped->destinations, operation) ||
+         mtbi_record_wrap(record, &operation->destination, width, height))) {
         /* Not before the legs of earlier transfers, which may be to the same place. */
         uint64_t committed = atomic_load(&queue->committed_legs);
         record->awaited_legs = committed > atomic_load(&queue->done_legs) ? committed : 0;
@@ -56,8 +53,7 @@ static mtb_status plan_destination(mtbi_record *record, mtbi_operation *operatio
 }
 
 static mtb_status plan(mtbi_record *record, mtbi_operation *operation, const wrapped *wrapped, const mtb_queue *queue,
-                       mtb_error **error, const char *function)
-{
+                       mtb_error **error, const char *function) {
     bool reads_host = operation->action == MTBI_COPY && !operation->source.buffer;
     if (operation->destination.buffer)
         return reads_host ? plan_source(record, operation, wrapped, error, function) : MTB_OK;
@@ -66,8 +62,7 @@ static mtb_status plan(mtbi_record *record, mtbi_operation *operation, const wra
     return mtbi_record_add_leg(record, operation, error, function);
 }
 
-mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **error, const char *function)
-{
+mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **error, const char *function) {
     wrapped wrapped = {0};
     uint64_t start = mtbi_now();
     mtbi_record_wrap_pieces(record, true, &wrapped.sources);
@@ -76,16 +71,13 @@ mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **e
     for (size_t i = 0; i < record->operation_count; i++) {
         mtbi_operation *operation = &record->operations[i];
         REQUIRE(plan(record, operation, &wrapped, queue, error, function));
-        if (!operation->destination.buffer)
-            continue;
-        if (kept < i)
-            record->operations[kept] = *operation;
+        if (!operation->destination.buffer) continue;
+        if (kept < i) record->operations[kept] = *operation;
         kept++;
     }
     record->operation_count = kept;
     record->cpu_ns += mtbi_now() - start;
-    if (record->leg_count == 0)
-        return MTB_OK;
+    if (record->leg_count == 0) return MTB_OK;
     record->queue = queue;
     return mtbi_queue_expect_legs(queue, error);
 }

@@ -7,11 +7,13 @@
 #include "memory.h"
 
 /* Sizes are multiples of this up to eight times of it; from there on each power of two has eight. */
-enum { UNIT = 256, STEPS = 8 };
+enum {
+    UNIT = 256,
+    STEPS = 8
+};
 
 /* The class of the smallest buffers that have room for `length` bytes, and their size; MTBI_POOL_CLASSES beyond all. */
-static size_t class_of(size_t length, size_t *size)
-{
+static size_t class_of(size_t length, size_t *size) {
     size_t step = UNIT, class = (length - 1) / UNIT;
     size_t base = 0;
     if (length > UNIT * STEPS) {
@@ -20,19 +22,16 @@ static size_t class_of(size_t length, size_t *size)
         step = (size_t)UNIT << doublings;
         class = STEPS * (1 + doublings) + (length - 1 - base) / step;
     }
-    if (class < MTBI_POOL_CLASSES)
-        *size = base + ((length - 1 - base) / step + 1) * step;
+    if (class < MTBI_POOL_CLASSES) *size = base + ((length - 1 - base) / step + 1) * step;
     return class < MTBI_POOL_CLASSES ? class : MTBI_POOL_CLASSES;
 }
 
-void mtbi_pool_count_let_go(mtbi_pool *pool, size_t bytes)
-{
+void mtbi_pool_count_let_go(mtbi_pool *pool, size_t bytes) {
     pool->statistics->bytes_kept -= bytes;
     pool->statistics->objects_kept--;
 }
 
-void mtbi_pool_count_taken(mtbi_pool *pool, size_t bytes, bool was_kept)
-{
+void mtbi_pool_count_taken(mtbi_pool *pool, size_t bytes, bool was_kept) {
     mtb_pool_statistics *statistics = pool->statistics;
     if (was_kept)
         statistics->hits++;
@@ -41,12 +40,10 @@ void mtbi_pool_count_taken(mtbi_pool *pool, size_t bytes, bool was_kept)
     statistics->bytes_in_use += bytes;
     statistics->objects_in_use++;
     uint64_t held = statistics->bytes_in_use + statistics->bytes_kept;
-    if (held > statistics->high_water_bytes)
-        statistics->high_water_bytes = held;
+    if (held > statistics->high_water_bytes) statistics->high_water_bytes = held;
 }
 
-bool mtbi_pool_count_back(mtbi_pool *pool, size_t bytes)
-{
+bool mtbi_pool_count_back(mtbi_pool *pool, size_t bytes) {
     mtb_pool_statistics *statistics = pool->statistics;
     statistics->bytes_in_use -= bytes;
     statistics->objects_in_use--;
@@ -61,14 +58,12 @@ bool mtbi_pool_count_back(mtbi_pool *pool, size_t bytes)
 }
 
 /* Under the mutex. */
-static mtb_buffer *take_kept(mtbi_pool *pool, size_t length)
-{
+static mtb_buffer *take_kept(mtbi_pool *pool, size_t length) {
     size_t size, first = class_of(length, &size), largest = length < UNIT / 2 ? UNIT : 2 * length;
     size_t last = class_of(largest, &size);
-    for (size_t class = first; class <= last && class < MTBI_POOL_CLASSES; class++) {
+    for (size_t class = first; class <= last && class < MTBI_POOL_CLASSES; class ++) {
         mtb_buffer *buffer = pool->kept[class];
-        if (!buffer || buffer->capacity < length || buffer->capacity > largest)
-            continue;
+        if (!buffer || buffer->capacity < length || buffer->capacity > largest) continue;
         pool->kept[class] = buffer->next;
         mtbi_pool_count_let_go(pool, buffer->capacity);
         return buffer;
@@ -77,15 +72,13 @@ static mtb_buffer *take_kept(mtbi_pool *pool, size_t length)
 }
 
 /* Back to Metal. */
-static void free_buffer(mtb_memory *memory, mtb_buffer *buffer)
-{
+static void free_buffer(mtb_memory *memory, mtb_buffer *buffer) {
     mtbi_memory_unreserve(memory, buffer->capacity);
     mtbi_buffer_free(buffer);
 }
 
 /* A new buffer, of `size` bytes of the budget. Where there is no memory, what is kept goes first. */
-static mtb_status make(mtbi_pool *pool, size_t size, mtb_buffer **made, mtb_error **error, const char *function)
-{
+static mtb_status make(mtbi_pool *pool, size_t size, mtb_buffer **made, mtb_error **error, const char *function) {
     REQUIRE(mtbi_memory_reserve(pool->memory, size, error, function));
     mtb_buffer *buffer = mtb_buffer_create(pool->memory->device, size, pool->mode, error);
     if (!buffer && mtb_memory_trim(pool->memory, 0) > 0) {
@@ -102,19 +95,16 @@ static mtb_status make(mtbi_pool *pool, size_t size, mtb_buffer **made, mtb_erro
     return MTB_OK;
 }
 
-mtb_status mtbi_pool_take(mtbi_pool *pool, size_t length, mtb_buffer **taken, mtb_error **error, const char *function)
-{
+mtb_status mtbi_pool_take(mtbi_pool *pool, size_t length, mtb_buffer **taken, mtb_error **error, const char *function) {
     mtb_memory *memory = pool->memory;
     size_t size = 0;
     if (length > memory->device->info.max_buffer_length || class_of(length, &size) == MTBI_POOL_CLASSES)
         return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "a buffer of %zu bytes, where the device's largest is %zu",
                          length, (size_t)memory->device->info.max_buffer_length);
-    if (size > memory->device->info.max_buffer_length)
-        size = length;
+    if (size > memory->device->info.max_buffer_length) size = length;
     pthread_mutex_lock(&memory->mutex);
     mtb_buffer *buffer = take_kept(pool, length);
-    if (buffer)
-        mtbi_pool_count_taken(pool, buffer->capacity, true);
+    if (buffer) mtbi_pool_count_taken(pool, buffer->capacity, true);
     pthread_mutex_unlock(&memory->mutex);
     if (buffer) {
         mtbi_handle_revive(&buffer->handle);
@@ -131,10 +121,8 @@ mtb_status mtbi_pool_take(mtbi_pool *pool, size_t length, mtb_buffer **taken, mt
 }
 
 /* Whether the buffer is kept. Under the mutex. */
-static bool keep(mtbi_pool *pool, mtb_buffer *buffer)
-{
-    if (!mtbi_pool_count_back(pool, buffer->capacity))
-        return false;
+static bool keep(mtbi_pool *pool, mtb_buffer *buffer) {
+    if (!mtbi_pool_count_back(pool, buffer->capacity)) return false;
     size_t size;
     mtb_buffer **first = &pool->kept[class_of(buffer->capacity, &size)];
     buffer->next = *first;
@@ -142,13 +130,11 @@ static bool keep(mtbi_pool *pool, mtb_buffer *buffer)
     return true;
 }
 
-void mtbi_pool_take_back(mtbi_home *home, void *handle)
-{
+void mtbi_pool_take_back(mtbi_home *home, void *handle) {
     mtbi_pool *pool = (mtbi_pool *)home;
     mtb_buffer *buffer = handle;
     mtb_memory *memory = pool->memory;
-    if (buffer->is_labelled)
-        mtb_buffer_set_label(buffer, NULL, NULL);
+    if (buffer->is_labelled) mtb_buffer_set_label(buffer, NULL, NULL);
     buffer->is_labelled = false;
     buffer->last_used = mtbi_now();
     pthread_mutex_lock(&memory->mutex);
@@ -162,10 +148,9 @@ void mtbi_pool_take_back(mtbi_home *home, void *handle)
 }
 
 /* Takes what was last used before `before` from the lists. Under the mutex. */
-static mtb_buffer *detach(mtbi_pool *pool, uint64_t before)
-{
+static mtb_buffer *detach(mtbi_pool *pool, uint64_t before) {
     mtb_buffer *detached = NULL;
-    for (size_t class = 0; class < MTBI_POOL_CLASSES; class++) {
+    for (size_t class = 0; class < MTBI_POOL_CLASSES; class ++) {
         mtb_buffer **link = &pool->kept[class];
         while (*link) {
             mtb_buffer *buffer = *link;
@@ -183,8 +168,7 @@ static mtb_buffer *detach(mtbi_pool *pool, uint64_t before)
     return detached;
 }
 
-uint64_t mtbi_pool_trim(mtbi_pool *pool, uint64_t before)
-{
+uint64_t mtbi_pool_trim(mtbi_pool *pool, uint64_t before) {
     uint64_t freed = 0;
     pthread_mutex_lock(&pool->memory->mutex);
     mtb_buffer *detached = detach(pool, before);

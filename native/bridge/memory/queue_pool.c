@@ -8,8 +8,7 @@
 /* Metal makes a limited number of queues for a process. */
 static const uint64_t most_kept = 16;
 
-static mtb_queue *take_kept(mtb_memory *memory)
-{
+static mtb_queue *take_kept(mtb_memory *memory) {
     mtbi_queue_pool *pool = &memory->queues;
     pthread_mutex_lock(&memory->mutex);
     mtb_queue *queue = pool->kept;
@@ -20,21 +19,17 @@ static mtb_queue *take_kept(mtb_memory *memory)
         pool->statistics.objects_in_use++;
     }
     pthread_mutex_unlock(&memory->mutex);
-    if (queue)
-        mtbi_handle_revive(&queue->handle);
+    if (queue) mtbi_handle_revive(&queue->handle);
     return queue;
 }
 
-mtb_queue *mtb_memory_acquire_queue(mtb_memory *memory, mtb_error **error)
-{
+mtb_queue *mtb_memory_acquire_queue(mtb_memory *memory, mtb_error **error) {
     mtbi_error_clear(error);
-    if (GIVEN(memory))
-        return NULL;
+    if (GIVEN(memory)) return NULL;
     mtb_queue *queue = take_kept(memory);
     if (!queue) {
         queue = mtb_queue_create(memory->device, 0, error);
-        if (!queue)
-            return NULL;
+        if (!queue) return NULL;
         queue->home = &memory->queues.home;
         pthread_mutex_lock(&memory->mutex);
         memory->queues.statistics.misses++;
@@ -45,8 +40,7 @@ mtb_queue *mtb_memory_acquire_queue(mtb_memory *memory, mtb_error **error)
     return queue;
 }
 
-void mtbi_queue_pool_take_back(mtbi_home *home, void *handle)
-{
+void mtbi_queue_pool_take_back(mtbi_home *home, void *handle) {
     mtbi_queue_pool *pool = (mtbi_queue_pool *)home;
     mtb_memory *memory = pool->memory;
     mtb_queue *queue = handle;
@@ -69,8 +63,7 @@ void mtbi_queue_pool_take_back(mtbi_home *home, void *handle)
     mtb_memory_release(memory);
 }
 
-void mtbi_queue_pool_trim(mtbi_queue_pool *pool, uint64_t before)
-{
+void mtbi_queue_pool_trim(mtbi_queue_pool *pool, uint64_t before) {
     mtb_queue *detached = NULL;
     pthread_mutex_lock(&pool->memory->mutex);
     mtb_queue **link = &pool->kept;

@@ -27,46 +27,38 @@ struct mtb_residency_set {
     uint64_t until;
 };
 
-bool mtb_device_supports_residency_sets(const mtb_device *device)
-{
+bool mtb_device_supports_residency_sets(const mtb_device *device) {
     MTBI_ENTER
     return device && [device->metal respondsToSelector:@selector(newResidencySetWithDescriptor:error:)];
     MTBI_LEAVE(false)
 }
 
-static void request(mtb_residency_set *set)
-{
+static void request(mtb_residency_set *set) {
     MTBI_ENTER
-    if (@available(macOS 15.0, *))
-        [set->metal requestResidency];
+    if (@available(macOS 15.0, *)) [set->metal requestResidency];
     MTBI_LEAVE()
 }
 
-static uint64_t request_again(mtbi_chore *chore)
-{
+static uint64_t request_again(mtbi_chore *chore) {
     mtb_residency_set *set = (mtb_residency_set *)((char *)chore - offsetof(mtb_residency_set, chore));
     pthread_mutex_lock(&set->mutex);
     bool is_over = mtbi_time_left(set->until) == 0;
-    if (!is_over)
-        request(set);
+    if (!is_over) request(set);
     pthread_mutex_unlock(&set->mutex);
     return is_over ? UINT64_MAX : mtbi_deadline(request_period_ns);
 }
 
-mtb_residency_set *mtb_residency_set_create(mtb_device *device, mtb_error **error)
-{
+mtb_residency_set *mtb_residency_set_create(mtb_device *device, mtb_error **error) {
     mtb_residency_set *set = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
-    if (GIVEN(device))
-        return NULL;
+    if (GIVEN(device)) return NULL;
     if (!mtb_device_supports_residency_sets(device)) {
         FAIL(error, MTB_UNSUPPORTED, "this system has no residency sets: macOS 15 has");
         return NULL;
     }
     set = mtbi_handle_create(MTB_HANDLE_RESIDENCY_SET, sizeof *set, error, __func__);
-    if (!set)
-        return NULL;
+    if (!set) return NULL;
     pthread_mutex_init(&set->mutex, NULL);
     set->device = mtb_device_retain(device);
     set->chore.run = request_again;
@@ -84,13 +76,11 @@ mtb_residency_set *mtb_residency_set_create(mtb_device *device, mtb_error **erro
     MTBI_LEAVE((mtb_residency_set_release(set), mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
 
-void mtbi_residency_set_destroy(mtb_residency_set *set)
-{
+void mtbi_residency_set_destroy(mtb_residency_set *set) {
     MTBI_ENTER
     mtbi_keeper_forget(&set->chore);
     [set->metal release];
-    for (size_t i = 0; i < set->count; i++)
-        mtb_buffer_release(set->members[i].buffer);
+    for (size_t i = 0; i < set->count; i++) mtb_buffer_release(set->members[i].buffer);
     free(set->members);
     mtb_device_release(set->device);
     pthread_mutex_destroy(&set->mutex);
@@ -98,17 +88,14 @@ void mtbi_residency_set_destroy(mtb_residency_set *set)
     MTBI_LEAVE()
 }
 
-static struct member *find(mtb_residency_set *set, const mtb_buffer *buffer)
-{
+static struct member *find(mtb_residency_set *set, const mtb_buffer *buffer) {
     for (size_t i = 0; i < set->count; i++)
-        if (set->members[i].buffer == buffer)
-            return &set->members[i];
+        if (set->members[i].buffer == buffer) return &set->members[i];
     return NULL;
 }
 
 /* Under the set's mutex. */
-static mtb_status add(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error, const char *function)
-{
+static mtb_status add(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error, const char *function) {
     struct member *member = find(set, buffer);
     if (!member && set->count == set->capacity) {
         size_t capacity = set->capacity ? 2 * set->capacity : 16;
@@ -118,8 +105,7 @@ static mtb_status add(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **er
         set->members = grown;
         set->capacity = capacity;
     }
-    if (@available(macOS 15.0, *))
-        [set->metal addAllocation:buffer->metal];
+    if (@available(macOS 15.0, *)) [set->metal addAllocation:buffer->metal];
     if (!member) {
         member = &set->members[set->count++];
         member->buffer = mtb_buffer_retain(buffer);
@@ -128,8 +114,7 @@ static mtb_status add(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **er
     return MTB_OK;
 }
 
-mtb_status mtb_residency_set_add_buffer(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error)
-{
+mtb_status mtb_residency_set_add_buffer(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(set));
@@ -139,16 +124,14 @@ mtb_status mtb_residency_set_add_buffer(mtb_residency_set *set, mtb_buffer *buff
     pthread_mutex_lock(&set->mutex);
     @try {
         status = add(set, buffer, error, __func__);
-    }
-    @finally {
+    } @finally {
         pthread_mutex_unlock(&set->mutex);
     }
     return status;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_status mtb_residency_set_remove_buffer(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error)
-{
+mtb_status mtb_residency_set_remove_buffer(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(set));
@@ -159,23 +142,19 @@ mtb_status mtb_residency_set_remove_buffer(mtb_residency_set *set, mtb_buffer *b
         struct member *member = find(set, buffer);
         is_member = member && !member->is_removed;
         if (is_member) {
-            if (@available(macOS 15.0, *))
-                [set->metal removeAllocation:buffer->metal];
+            if (@available(macOS 15.0, *)) [set->metal removeAllocation:buffer->metal];
             member->is_removed = true;
         }
-    }
-    @finally {
+    } @finally {
         pthread_mutex_unlock(&set->mutex);
     }
-    if (!is_member)
-        return FAIL(error, MTB_NOT_FOUND, "the buffer is not in the set");
+    if (!is_member) return FAIL(error, MTB_NOT_FOUND, "the buffer is not in the set");
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
 /* Under the set's mutex. */
-static void drop_removed(mtb_residency_set *set)
-{
+static void drop_removed(mtb_residency_set *set) {
     size_t kept = 0;
     for (size_t i = 0; i < set->count; i++) {
         if (set->members[i].is_removed)
@@ -186,26 +165,22 @@ static void drop_removed(mtb_residency_set *set)
     set->count = kept;
 }
 
-mtb_status mtb_residency_set_commit(mtb_residency_set *set, mtb_error **error)
-{
+mtb_status mtb_residency_set_commit(mtb_residency_set *set, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(set));
     pthread_mutex_lock(&set->mutex);
     @try {
-        if (@available(macOS 15.0, *))
-            [set->metal commit];
+        if (@available(macOS 15.0, *)) [set->metal commit];
         drop_removed(set);
-    }
-    @finally {
+    } @finally {
         pthread_mutex_unlock(&set->mutex);
     }
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_status mtb_residency_set_request(mtb_residency_set *set, uint64_t keep_alive_ns, mtb_error **error)
-{
+mtb_status mtb_residency_set_request(mtb_residency_set *set, uint64_t keep_alive_ns, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(set));
@@ -219,8 +194,7 @@ mtb_status mtb_residency_set_request(mtb_residency_set *set, uint64_t keep_alive
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_status mtb_residency_set_end(mtb_residency_set *set, mtb_error **error)
-{
+mtb_status mtb_residency_set_end(mtb_residency_set *set, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(set));
@@ -228,50 +202,42 @@ mtb_status mtb_residency_set_end(mtb_residency_set *set, mtb_error **error)
     pthread_mutex_lock(&set->mutex);
     @try {
         set->until = 0;
-        if (@available(macOS 15.0, *))
-            [set->metal endResidency];
-    }
-    @finally {
+        if (@available(macOS 15.0, *)) [set->metal endResidency];
+    } @finally {
         pthread_mutex_unlock(&set->mutex);
     }
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-uint64_t mtb_residency_set_allocated_size(const mtb_residency_set *set)
-{
+uint64_t mtb_residency_set_allocated_size(const mtb_residency_set *set) {
     MTBI_ENTER
     if (set) {
-        if (@available(macOS 15.0, *))
-            return [set->metal allocatedSize];
+        if (@available(macOS 15.0, *)) return [set->metal allocatedSize];
     }
     return 0;
     MTBI_LEAVE(0)
 }
 
-mtb_status mtb_queue_add_residency_set(mtb_queue *queue, mtb_residency_set *set, mtb_error **error)
-{
+mtb_status mtb_queue_add_residency_set(mtb_queue *queue, mtb_residency_set *set, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(queue));
     REQUIRE(GIVEN(set));
     REQUIRE(mtbi_check_device(queue->device, set->device, "residency set", error, __func__));
     queue->is_changed = true;
-    if (@available(macOS 15.0, *))
-        [queue->metal addResidencySet:set->metal];
+    if (@available(macOS 15.0, *)) [queue->metal addResidencySet:set->metal];
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_status mtb_queue_remove_residency_set(mtb_queue *queue, mtb_residency_set *set, mtb_error **error)
-{
+mtb_status mtb_queue_remove_residency_set(mtb_queue *queue, mtb_residency_set *set, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(queue));
     REQUIRE(GIVEN(set));
     REQUIRE(mtbi_check_device(queue->device, set->device, "residency set", error, __func__));
-    if (@available(macOS 15.0, *))
-        [queue->metal removeResidencySet:set->metal];
+    if (@available(macOS 15.0, *)) [queue->metal removeResidencySet:set->metal];
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }

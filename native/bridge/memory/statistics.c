@@ -15,13 +15,11 @@ static const char *const kind_names[MTB_TRANSFER_KIND_COUNT] = {
     [MTB_TRANSFER_FILL] = "fill",
 };
 
-const char *mtb_transfer_kind_name(mtb_transfer_kind kind)
-{
+const char *mtb_transfer_kind_name(mtb_transfer_kind kind) {
     return (uint32_t)kind < MTB_TRANSFER_KIND_COUNT ? kind_names[kind] : "unknown";
 }
 
-void mtbi_memory_count(mtb_memory *memory, const mtb_transfer_statistics *sums)
-{
+void mtbi_memory_count(mtb_memory *memory, const mtb_transfer_statistics *sums) {
     pthread_mutex_lock(&memory->mutex);
     for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++) {
         memory->transfers[i].count += sums[i].count;
@@ -31,18 +29,14 @@ void mtbi_memory_count(mtb_memory *memory, const mtb_transfer_statistics *sums)
     pthread_mutex_unlock(&memory->mutex);
 }
 
-void mtb_memory_get_statistics(const mtb_memory *memory, mtb_memory_statistics *statistics)
-{
-    if (!statistics)
-        return;
+void mtb_memory_get_statistics(const mtb_memory *memory, mtb_memory_statistics *statistics) {
+    if (!statistics) return;
     *statistics = (mtb_memory_statistics){0};
-    if (!memory)
-        return;
+    if (!memory) return;
     /* The lock is no part of what the memory is to its users. */
     pthread_mutex_t *mutex = &((mtb_memory *)memory)->mutex;
     pthread_mutex_lock(mutex);
-    for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++)
-        statistics->transfers[i] = memory->transfers[i];
+    for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++) statistics->transfers[i] = memory->transfers[i];
     statistics->staging = memory->staging_statistics;
     statistics->buffers = memory->buffer_statistics;
     statistics->queues = memory->queues.statistics;
@@ -52,19 +46,15 @@ void mtb_memory_get_statistics(const mtb_memory *memory, mtb_memory_statistics *
     pthread_mutex_unlock(mutex);
 }
 
-static void reset_pool(mtb_pool_statistics *pool)
-{
+static void reset_pool(mtb_pool_statistics *pool) {
     pool->hits = pool->misses = pool->trimmed = 0;
     pool->high_water_bytes = pool->bytes_in_use + pool->bytes_kept;
 }
 
-void mtb_memory_reset_statistics(mtb_memory *memory)
-{
-    if (!memory)
-        return;
+void mtb_memory_reset_statistics(mtb_memory *memory) {
+    if (!memory) return;
     pthread_mutex_lock(&memory->mutex);
-    for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++)
-        memory->transfers[i] = (mtb_transfer_statistics){0};
+    for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++) memory->transfers[i] = (mtb_transfer_statistics){0};
     reset_pool(&memory->staging_statistics);
     reset_pool(&memory->buffer_statistics);
     reset_pool(&memory->queues.statistics);

@@ -6,124 +6,101 @@
 
 #include <string.h>
 
-mtb_transfer *mtb_transfer_create(mtb_memory *memory, mtb_queue *queue, mtb_error **error)
-{
+mtb_transfer *mtb_transfer_create(mtb_memory *memory, mtb_queue *queue, mtb_error **error) {
     mtbi_error_clear(error);
-    if (GIVEN(memory) || GIVEN(queue)
-        || mtbi_check_device(memory->device, queue->device, "queue", error, __func__))
+    if (GIVEN(memory) || GIVEN(queue) || mtbi_check_device(memory->device, queue->device, "queue", error, __func__))
         return NULL;
     mtb_transfer *transfer = mtbi_handle_create(MTB_HANDLE_TRANSFER, sizeof *transfer, error, __func__);
-    if (!transfer)
-        return NULL;
+    if (!transfer) return NULL;
     transfer->memory = mtb_memory_retain(memory);
     transfer->queue = mtb_queue_retain(queue);
     return transfer;
 }
 
-void mtbi_transfer_destroy(mtb_transfer *transfer)
-{
-    if (transfer->record)
-        mtbi_record_free(transfer->record);
+void mtbi_transfer_destroy(mtb_transfer *transfer) {
+    if (transfer->record) mtbi_record_free(transfer->record);
     mtb_queue_release(transfer->queue);
     mtb_memory_release(transfer->memory);
     mtbi_handle_free(&transfer->handle);
 }
 
 static mtb_status check_place(const mtb_place *place, const char *what, size_t width, size_t height, mtb_error **error,
-                              const char *function)
-{
+                              const char *function) {
     size_t extent;
-    if (!place->buffer)
-        REQUIRE(mtbi_check_given(place->bytes, what, error, function));
+    if (!place->buffer) REQUIRE(mtbi_check_given(place->bytes, what, error, function));
     if (height > 1 && place->pitch < width)
         return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "the %s's rows of %zu bytes have a pitch of %zu", what,
                          width, place->pitch);
     size_t pitch = height > 1 ? place->pitch : 0;
-    if (__builtin_mul_overflow(pitch, height - 1, &extent) || __builtin_add_overflow(extent, width, &extent)
-        || (!place->buffer && extent > UINTPTR_MAX - (uintptr_t)place->bytes))
+    if (__builtin_mul_overflow(pitch, height - 1, &extent) || __builtin_add_overflow(extent, width, &extent) ||
+        (!place->buffer && extent > UINTPTR_MAX - (uintptr_t)place->bytes))
         return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "%zu rows of %zu bytes, %zu bytes apart", height, width,
                          pitch);
-    if (!place->buffer)
-        return MTB_OK;
+    if (!place->buffer) return MTB_OK;
     return mtbi_check_range(place->offset, extent, place->buffer->length, what, error, function);
 }
 
 /* Whether two blocks of rows at positions `a` and `b` have a byte in common. Rows that are interleaved with the same
  * pitch need not; with different pitches they are taken to. */
-static bool rows_overlap(uint64_t a, size_t a_pitch, uint64_t b, size_t b_pitch, size_t width, size_t height)
-{
+static bool rows_overlap(uint64_t a, size_t a_pitch, uint64_t b, size_t b_pitch, size_t width, size_t height) {
     uint64_t low = a < b ? a : b, high = a < b ? b : a;
     size_t low_pitch = a < b ? a_pitch : b_pitch;
     uint64_t distance = high - low;
-    if (height == 1 || distance >= low_pitch * (height - 1) + width)
-        return distance < width;
-    if (a_pitch != b_pitch)
-        return true;
+    if (height == 1 || distance >= low_pitch * (height - 1) + width) return distance < width;
+    if (a_pitch != b_pitch) return true;
     uint64_t beyond_row = distance % low_pitch;
-    return beyond_row < width
-           || (low_pitch - beyond_row < width && distance / low_pitch + 1 < height);
+    return beyond_row < width || (low_pitch - beyond_row < width && distance / low_pitch + 1 < height);
 }
 
-static bool overlap(const mtb_place *a, const mtb_place *b, size_t width, size_t height)
-{
+static bool overlap(const mtb_place *a, const mtb_place *b, size_t width, size_t height) {
     const uint8_t *a_bytes = mtbi_place_address(a), *b_bytes = mtbi_place_address(b);
     if (a_bytes && b_bytes)
         return rows_overlap((uintptr_t)a_bytes, a->pitch, (uintptr_t)b_bytes, b->pitch, width, height);
-    if (!a->buffer || !b->buffer || a->buffer->metal != b->buffer->metal)
-        return false;
+    if (!a->buffer || !b->buffer || a->buffer->metal != b->buffer->metal) return false;
     return rows_overlap(a->offset, a->pitch, b->offset, b->pitch, width, height);
 }
 
-static mtb_transfer_kind kind_of(const mtb_memory *memory, const mtb_place *source, const mtb_place *destination)
-{
+static mtb_transfer_kind kind_of(const mtb_memory *memory, const mtb_place *source, const mtb_place *destination) {
     if (source->buffer && destination->buffer)
         return mtbi_is_foreign(memory, source->buffer) || mtbi_is_foreign(memory, destination->buffer)
                    ? MTB_TRANSFER_PEER_STAGED
                    : MTB_TRANSFER_BUFFER_TO_BUFFER;
-    if (destination->buffer)
-        return MTB_TRANSFER_HOST_TO_SHARED + destination->buffer->mode;
-    if (source->buffer)
-        return MTB_TRANSFER_SHARED_TO_HOST + source->buffer->mode;
+    if (destination->buffer) return MTB_TRANSFER_HOST_TO_SHARED + destination->buffer->mode;
+    if (source->buffer) return MTB_TRANSFER_SHARED_TO_HOST + source->buffer->mode;
     return MTB_TRANSFER_HOST_TO_HOST;
 }
 
 /* Rows without gaps are one. */
-static void join_rows(mtbi_operation *operation)
-{
+static void join_rows(mtbi_operation *operation) {
     bool is_copy = operation->action == MTBI_COPY;
-    if (operation->height > 1 && operation->destination.pitch == operation->width
-        && (!is_copy || operation->source.pitch == operation->width)) {
+    if (operation->height > 1 && operation->destination.pitch == operation->width &&
+        (!is_copy || operation->source.pitch == operation->width)) {
         operation->width *= operation->height;
         operation->height = 1;
     }
-    if (operation->height == 1)
-        operation->source.pitch = operation->destination.pitch = operation->width;
+    if (operation->height == 1) operation->source.pitch = operation->destination.pitch = operation->width;
 }
 
-static bool follows(const mtb_place *first, const mtb_place *second, size_t width)
-{
-    if (first->buffer != second->buffer)
-        return false;
+static bool follows(const mtb_place *first, const mtb_place *second, size_t width) {
+    if (first->buffer != second->buffer) return false;
     return first->buffer ? first->offset + width == second->offset
                          : (uint8_t *)first->bytes + width == (uint8_t *)second->bytes;
 }
 
 /* Makes one copy of two where the second goes on where the first ends, on both sides, and reads nothing that the first
  * has written. */
-static bool join(mtbi_operation *first, const mtbi_operation *second)
-{
-    if (first->action != MTBI_COPY || second->action != MTBI_COPY || first->height != 1 || second->height != 1
-        || first->kind != second->kind || !follows(&first->source, &second->source, first->width)
-        || !follows(&first->destination, &second->destination, first->width)
-        || overlap(&first->source, &first->destination, first->width + second->width, 1))
+static bool join(mtbi_operation *first, const mtbi_operation *second) {
+    if (first->action != MTBI_COPY || second->action != MTBI_COPY || first->height != 1 || second->height != 1 ||
+        first->kind != second->kind || !follows(&first->source, &second->source, first->width) ||
+        !follows(&first->destination, &second->destination, first->width) ||
+        overlap(&first->source, &first->destination, first->width + second->width, 1))
         return false;
     first->width += second->width;
     first->source.pitch = first->destination.pitch = first->width;
     return true;
 }
 
-static mtb_status add(mtb_transfer *transfer, mtbi_operation *operation, mtb_error **error, const char *function)
-{
+static mtb_status add(mtb_transfer *transfer, mtbi_operation *operation, mtb_error **error, const char *function) {
     mtbi_record *record = transfer->record;
     uint64_t bytes = (uint64_t)operation->width * operation->height;
     mtbi_operation *last = record->operation_count ? &record->operations[record->operation_count - 1] : NULL;
@@ -141,11 +118,9 @@ static mtb_status add(mtb_transfer *transfer, mtbi_operation *operation, mtb_err
 
 /* A buffer of another device is for copies from or to a buffer of the queue's. */
 static mtb_status check_devices(const mtb_transfer *transfer, const mtb_place *source, const mtb_place *destination,
-                                mtb_error **error, const char *function)
-{
+                                mtb_error **error, const char *function) {
     mtb_device *own = transfer->queue->device;
-    if (source->buffer && destination->buffer && !mtbi_is_foreign(transfer->memory, source->buffer))
-        return MTB_OK;
+    if (source->buffer && destination->buffer && !mtbi_is_foreign(transfer->memory, source->buffer)) return MTB_OK;
     if (source->buffer && (!destination->buffer || mtbi_is_foreign(transfer->memory, destination->buffer)))
         REQUIRE(mtbi_check_device(own, source->buffer->device, "source", error, function));
     if (destination->buffer && !source->buffer)
@@ -153,22 +128,18 @@ static mtb_status check_devices(const mtb_transfer *transfer, const mtb_place *s
     return MTB_OK;
 }
 
-static mtb_status begin(mtb_transfer *transfer, mtb_error **error, const char *function)
-{
-    if (!transfer->record)
-        transfer->record = mtbi_record_create(transfer->memory, error, function);
+static mtb_status begin(mtb_transfer *transfer, mtb_error **error, const char *function) {
+    if (!transfer->record) transfer->record = mtbi_record_create(transfer->memory, error, function);
     return transfer->record ? MTB_OK : MTB_OUT_OF_MEMORY;
 }
 
 mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place destination, size_t width,
-                             size_t height, mtb_host_memory host, mtb_error **error)
-{
+                             size_t height, mtb_host_memory host, mtb_error **error) {
     mtbi_error_clear(error);
     REQUIRE(GIVEN(transfer));
     if (host != MTB_HOST_COPIED && host != MTB_HOST_BORROWED)
         return FAIL(error, MTB_INVALID_ARGUMENT, "there is no host memory of kind %u", (unsigned)host);
-    if (width == 0 || height == 0)
-        return MTB_OK;
+    if (width == 0 || height == 0) return MTB_OK;
     REQUIRE(check_place(&source, "source", width, height, error, __func__));
     REQUIRE(check_place(&destination, "destination", width, height, error, __func__));
     REQUIRE(check_devices(transfer, &source, &destination, error, __func__));
@@ -192,23 +163,20 @@ mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place
         REQUIRE(mtbi_record_stage_source(transfer->record, &operation, error, __func__));
         transfer->record->cpu_ns += mtbi_now() - start;
         /* What goes on to host memory is the CPU's from there too. */
-        if (!destination.buffer)
-            operation.source.buffer = NULL;
+        if (!destination.buffer) operation.source.buffer = NULL;
     }
     return add(transfer, &operation, error, __func__);
 }
 
 mtb_status mtb_transfer_fill(mtb_transfer *transfer, mtb_place destination, size_t width, size_t height,
-                             const void *pattern, size_t pattern_size, mtb_error **error)
-{
+                             const void *pattern, size_t pattern_size, mtb_error **error) {
     mtbi_error_clear(error);
     REQUIRE(GIVEN(transfer));
     REQUIRE(GIVEN(pattern));
     if (pattern_size != 1 && pattern_size != 2 && pattern_size != 4)
         return FAIL(error, MTB_INVALID_ARGUMENT, "a pattern of %zu bytes, not 1, 2 or 4", pattern_size);
     REQUIRE(mtbi_check_multiple(width, pattern_size, "width", error, __func__));
-    if (width == 0 || height == 0)
-        return MTB_OK;
+    if (width == 0 || height == 0) return MTB_OK;
     REQUIRE(check_place(&destination, "destination", width, height, error, __func__));
     REQUIRE(check_devices(transfer, &(mtb_place){0}, &destination, error, __func__));
     mtbi_operation operation = {

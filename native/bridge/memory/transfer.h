@@ -35,8 +35,8 @@ typedef struct mtbi_record {
     size_t leg_capacity;
     /* The queue that has the legs among its own, where there are any. */
     mtb_queue *queue;
-    /* So many transfers of the queue with legs have to have done theirs before this one's GPU writes to host memory. Zero where
-     * it does not, or they have. */
+    /* So many transfers of the queue with legs have to have done theirs before this one's GPU writes to host memory.
+     * Zero where it does not, or they have. */
     uint64_t awaited_legs;
     /* Buffers that are used, with a reference each, and those that wrap host memory. */
     mtb_buffer **buffers;
@@ -65,8 +65,7 @@ void mtbi_record_let_go(mtbi_record *record);
 void mtbi_record_free(mtbi_record *record);
 mtb_status mtbi_record_add(mtbi_record *record, const mtbi_operation *operation, mtb_error **error,
                            const char *function);
-mtb_status mtbi_record_add_leg(mtbi_record *record, const mtbi_operation *leg, mtb_error **error,
-                               const char *function);
+mtb_status mtbi_record_add_leg(mtbi_record *record, const mtbi_operation *leg, mtb_error **error, const char *function);
 /* Keeps the buffer until the record lets go. */
 mtb_status mtbi_record_use(mtbi_record *record, mtb_buffer *buffer, mtb_error **error, const char *function);
 /* The same with the caller's reference, which is released on failure. */
@@ -111,8 +110,8 @@ mtb_status mtbi_encode_copy(mtbi_kernels *kernels, mtb_command_buffer *command_b
 /* Whether the buffer is of another device than the memory; whether the copy has such a buffer. */
 bool mtbi_is_foreign(const mtb_memory *memory, const mtb_buffer *buffer);
 bool mtbi_is_between_devices(const mtb_memory *memory, const mtbi_operation *operation);
-/* Has the copy, between devices, read a view of its source on the destination's device, where there can be one and blits
- * are enough. */
+/* Has the copy, between devices, read a view of its source on the destination's device, where there can be one and
+ * blits are enough. */
 mtb_status mtbi_record_view_source(mtbi_record *record, mtbi_operation *copy, mtb_error **error, const char *function);
 /* Encodes a copy between devices: what is done here into `command_buffer`, and what is done there into one of the
  * record's own, which is to be committed first. */

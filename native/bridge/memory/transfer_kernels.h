@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 /* Bytes, or words, of a row that one thread has. */
-enum { MTBI_KERNEL_UNIT = 16 };
+enum {
+    MTBI_KERNEL_UNIT = 16
+};
 
 /* `Rows` in transfer.metal. Pitches, width and unit are words for fill_words. */
 typedef struct mtbi_rows {

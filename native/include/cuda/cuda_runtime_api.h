@@ -68,8 +68,8 @@ cudaError_t cudaRuntimeGetVersion(int *runtimeVersion);
 
 /* ---------------------------------------------------------------------------------------------------- errors */
 
-/* The thread's last error; the first call forgets it. Both return the failure of the device's work (sticky errors) until
- * the device is reset. */
+/* The thread's last error; the first call forgets it. Both return the failure of the device's work (sticky errors)
+ * until the device is reset. */
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
@@ -77,8 +77,8 @@ const char *cudaGetErrorString(cudaError_t error);
 
 /* ---------------------------------------------------------------------------------------------------- memory */
 
-/* Addresses of device memory are of no use to the CPU: it faults there. Interior pointers are fine everywhere but in the
- * calls that free. Ranges are checked: a call with one that does not lie in one allocation does nothing. */
+/* Addresses of device memory are of no use to the CPU: it faults there. Interior pointers are fine everywhere but in
+ * the calls that free. Ranges are checked: a call with one that does not lie in one allocation does nothing. */
 cudaError_t cudaMalloc(void **devPtr, size_t size);
 cudaError_t cudaFree(void *devPtr);
 cudaError_t cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t height);

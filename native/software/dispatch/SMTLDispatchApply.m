@@ -22,16 +22,14 @@ typedef struct {
     loop *loop;
 } helper;
 
-static void iterate(loop *shared)
-{
+static void iterate(loop *shared) {
     size_t i;
     while ((i = __atomic_fetch_add(&shared->next, 1, __ATOMIC_RELAXED)) < shared->iterations) {
         shared->work(shared->context, i);
     }
 }
 
-static void drop(loop *shared)
-{
+static void drop(loop *shared) {
     pthread_mutex_lock(&shared->mutex);
     const bool last = --shared->references == 0;
     pthread_mutex_unlock(&shared->mutex);
@@ -42,8 +40,7 @@ static void drop(loop *shared)
     }
 }
 
-static void help(smtl_pool_item *item)
-{
+static void help(smtl_pool_item *item) {
     loop *shared = ((helper *)item)->loop;
     free(item);
     pthread_mutex_lock(&shared->mutex);
@@ -64,8 +61,7 @@ static void help(smtl_pool_item *item)
 }
 
 /* Lets nobody begin any more and waits for those who have: at the end, and when an iteration raises an exception. */
-static void close_loop(loop **handle)
-{
+static void close_loop(loop **handle) {
     loop *shared = *handle;
     __atomic_store_n(&shared->next, shared->iterations, __ATOMIC_RELAXED);
     pthread_mutex_lock(&shared->mutex);
@@ -81,8 +77,7 @@ static void close_loop(loop **handle)
     drop(shared);
 }
 
-static void call_helpers(loop *shared)
-{
+static void call_helpers(loop *shared) {
     const size_t width = smtl_pool_width();
     const size_t wanted = (shared->iterations < width ? shared->iterations : width) - 1;
     for (size_t i = 0; i < wanted; i++) {
@@ -106,8 +101,7 @@ typedef struct {
     void (*work)(void *context, size_t iteration);
 } request;
 
-static void apply_in_turn(void *context)
-{
+static void apply_in_turn(void *context) {
     const request *asked = context;
     loop *shared = asked->queue->_kind == SMTL_QUEUE_SERIAL || asked->queue->_kind == SMTL_QUEUE_MAIN
                        ? NULL
@@ -131,8 +125,7 @@ static void apply_in_turn(void *context)
 }
 
 void dispatch_apply_f(size_t iterations, dispatch_queue_t queue, void *context,
-                      void (*work)(void *context, size_t iteration))
-{
+                      void (*work)(void *context, size_t iteration)) {
     if (iterations == 0) {
         return;
     }
@@ -146,12 +139,8 @@ void dispatch_apply_f(size_t iterations, dispatch_queue_t queue, void *context,
     [asked.queue perform:apply_in_turn context:&asked barrier:false where:"dispatch_apply"];
 }
 
-static void call_iteration(void *block, size_t iteration)
-{
-    ((void (^)(size_t))block)(iteration);
-}
+static void call_iteration(void *block, size_t iteration) { ((void (^)(size_t))block)(iteration); }
 
-void dispatch_apply(size_t iterations, dispatch_queue_t queue, void (^block)(size_t iteration))
-{
+void dispatch_apply(size_t iterations, dispatch_queue_t queue, void (^block)(size_t iteration)) {
     dispatch_apply_f(iterations, queue, (void *)block, call_iteration);
 }

@@ -14,8 +14,7 @@
 
 @implementation SMTLDispatchData
 
-- (void)dealloc
-{
+- (void)dealloc {
     if (_destructor != NULL) {
         _destructor();
         Block_release(_destructor);
@@ -28,8 +27,7 @@
 @end
 
 dispatch_data_t dispatch_data_create(const void *buffer, size_t size, dispatch_queue_t queue,
-                                     dispatch_block_t destructor)
-{
+                                     dispatch_block_t destructor) {
     (void)queue;
     SMTLDispatchData *data = [[SMTLDispatchData alloc] init];
     data->_size = size;
@@ -47,13 +45,9 @@ dispatch_data_t dispatch_data_create(const void *buffer, size_t size, dispatch_q
     return data;
 }
 
-size_t dispatch_data_get_size(dispatch_data_t data)
-{
-    return ((SMTLDispatchData *)data)->_size;
-}
+size_t dispatch_data_get_size(dispatch_data_t data) { return ((SMTLDispatchData *)data)->_size; }
 
-dispatch_data_t dispatch_data_create_map(dispatch_data_t data, const void **buffer, size_t *size)
-{
+dispatch_data_t dispatch_data_create_map(dispatch_data_t data, const void **buffer, size_t *size) {
     SMTLDispatchData *source = (SMTLDispatchData *)data;
     if (buffer != NULL) {
         *buffer = source->_bytes;

@@ -7,24 +7,16 @@
 
 static __thread smtl_queue_frame *innermost;
 
-smtl_queue_frame *smtl_queue_frames(void)
-{
-    return innermost;
-}
+smtl_queue_frame *smtl_queue_frames(void) { return innermost; }
 
-void smtl_push_queue_frame(smtl_queue_frame *frame, SMTLDispatchQueue *queue)
-{
+void smtl_push_queue_frame(smtl_queue_frame *frame, SMTLDispatchQueue *queue) {
     *frame = (smtl_queue_frame){innermost, queue};
     innermost = frame;
 }
 
-void smtl_pop_queue_frame(smtl_queue_frame *frame)
-{
-    innermost = frame->below;
-}
+void smtl_pop_queue_frame(smtl_queue_frame *frame) { innermost = frame->below; }
 
-bool smtl_runs_on_queue(SMTLDispatchQueue *queue)
-{
+bool smtl_runs_on_queue(SMTLDispatchQueue *queue) {
     const smtl_queue_frame *frame = innermost;
     while (frame != NULL && frame->queue != queue) {
         frame = frame->below;
@@ -32,13 +24,9 @@ bool smtl_runs_on_queue(SMTLDispatchQueue *queue)
     return frame != NULL;
 }
 
-bool smtl_is_main_thread(void)
-{
-    return syscall(SYS_gettid) == getpid();
-}
+bool smtl_is_main_thread(void) { return syscall(SYS_gettid) == getpid(); }
 
-const char *dispatch_queue_get_label(dispatch_queue_t queue)
-{
+const char *dispatch_queue_get_label(dispatch_queue_t queue) {
     if (queue != nil) {
         return ((SMTLDispatchQueue *)queue)->_name;
     }
@@ -48,19 +36,17 @@ const char *dispatch_queue_get_label(dispatch_queue_t queue)
     return smtl_is_main_thread() ? dispatch_queue_get_label(dispatch_get_main_queue()) : "";
 }
 
-static bool runs_on(dispatch_queue_t queue)
-{
-    return smtl_runs_on_queue((SMTLDispatchQueue *)queue) || (queue == dispatch_get_main_queue() && smtl_is_main_thread());
+static bool runs_on(dispatch_queue_t queue) {
+    return smtl_runs_on_queue((SMTLDispatchQueue *)queue) ||
+           (queue == dispatch_get_main_queue() && smtl_is_main_thread());
 }
 
-void dispatch_assert_queue(dispatch_queue_t queue)
-{
+void dispatch_assert_queue(dispatch_queue_t queue) {
     SMTL_REQUIRE(runs_on(queue), "dispatch_assert_queue", @"the caller does not run on the queue \"%s\"",
                  dispatch_queue_get_label(queue));
 }
 
-void dispatch_assert_queue_not(dispatch_queue_t queue)
-{
+void dispatch_assert_queue_not(dispatch_queue_t queue) {
     SMTL_REQUIRE(!runs_on(queue), "dispatch_assert_queue_not", @"the caller runs on the queue \"%s\"",
                  dispatch_queue_get_label(queue));
 }

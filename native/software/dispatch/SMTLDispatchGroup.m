@@ -15,8 +15,7 @@ struct smtl_group_notification {
 
 @implementation SMTLDispatchGroup
 
-- (instancetype)init
-{
+- (instancetype)init {
     self = [super init];
     pthread_mutex_init(&_mutex, NULL);
     smtl_condition_init(&_emptied);
@@ -24,8 +23,7 @@ struct smtl_group_notification {
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     pthread_cond_destroy(&_emptied);
     pthread_mutex_destroy(&_mutex);
     [super dealloc];
@@ -33,13 +31,9 @@ struct smtl_group_notification {
 
 @end
 
-dispatch_group_t dispatch_group_create(void)
-{
-    return [[SMTLDispatchGroup alloc] init];
-}
+dispatch_group_t dispatch_group_create(void) { return [[SMTLDispatchGroup alloc] init]; }
 
-void dispatch_group_enter(dispatch_group_t object)
-{
+void dispatch_group_enter(dispatch_group_t object) {
     SMTLDispatchGroup *group = (SMTLDispatchGroup *)object;
     pthread_mutex_lock(&group->_mutex);
     if (group->_members++ == 0) {
@@ -48,8 +42,7 @@ void dispatch_group_enter(dispatch_group_t object)
     pthread_mutex_unlock(&group->_mutex);
 }
 
-void dispatch_group_leave(dispatch_group_t object)
-{
+void dispatch_group_leave(dispatch_group_t object) {
     SMTLDispatchGroup *group = (SMTLDispatchGroup *)object;
     smtl_group_notification *due = NULL;
     pthread_mutex_lock(&group->_mutex);
@@ -76,8 +69,7 @@ void dispatch_group_leave(dispatch_group_t object)
     }
 }
 
-intptr_t dispatch_group_wait(dispatch_group_t object, dispatch_time_t timeout)
-{
+intptr_t dispatch_group_wait(dispatch_group_t object, dispatch_time_t timeout) {
     SMTLDispatchGroup *group = (SMTLDispatchGroup *)object;
     const uint64_t deadline = smtl_deadline(timeout);
     bool in_time = true;
@@ -96,18 +88,15 @@ intptr_t dispatch_group_wait(dispatch_group_t object, dispatch_time_t timeout)
     return emptied ? 0 : 1;
 }
 
-void dispatch_group_async_f(dispatch_group_t group, dispatch_queue_t queue, void *context, dispatch_function_t work)
-{
+void dispatch_group_async_f(dispatch_group_t group, dispatch_queue_t queue, void *context, dispatch_function_t work) {
     [(SMTLDispatchQueue *)queue submit:work context:context barrier:false group:(SMTLDispatchGroup *)group];
 }
 
-void dispatch_group_async(dispatch_group_t group, dispatch_queue_t queue, dispatch_block_t block)
-{
+void dispatch_group_async(dispatch_group_t group, dispatch_queue_t queue, dispatch_block_t block) {
     dispatch_group_async_f(group, queue, SMTLCopyBlock(block), smtl_call_block_once);
 }
 
-void dispatch_group_notify_f(dispatch_group_t object, dispatch_queue_t queue, void *context, dispatch_function_t work)
-{
+void dispatch_group_notify_f(dispatch_group_t object, dispatch_queue_t queue, void *context, dispatch_function_t work) {
     SMTLDispatchGroup *group = (SMTLDispatchGroup *)object;
     smtl_group_notification *notification = malloc(sizeof *notification);
     if (notification == NULL) {
@@ -128,7 +117,6 @@ void dispatch_group_notify_f(dispatch_group_t object, dispatch_queue_t queue, vo
     }
 }
 
-void dispatch_group_notify(dispatch_group_t group, dispatch_queue_t queue, dispatch_block_t block)
-{
+void dispatch_group_notify(dispatch_group_t group, dispatch_queue_t queue, dispatch_block_t block) {
     dispatch_group_notify_f(group, queue, SMTLCopyBlock(block), smtl_call_block_once);
 }

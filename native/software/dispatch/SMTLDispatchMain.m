@@ -11,8 +11,7 @@ static smtl_pool_item **last = &first;
 /* The run loop has been told, and has not come yet. */
 static bool run_loop_told;
 
-static smtl_pool_item *take(bool waits)
-{
+static smtl_pool_item *take(bool waits) {
     pthread_mutex_lock(&mutex);
     while (waits && first == NULL) {
         pthread_cond_wait(&posted, &mutex);
@@ -36,8 +35,7 @@ static smtl_pool_item *take(bool waits)
 
 @implementation SMTLDispatchQueue (Main)
 
-+ (void)drainMain
-{
++ (void)drainMain {
     smtl_pool_item *item;
     while ((item = take(false)) != NULL) {
         @autoreleasepool {
@@ -48,8 +46,7 @@ static smtl_pool_item *take(bool waits)
 
 @end
 
-void smtl_main_post(smtl_pool_item *item)
-{
+void smtl_main_post(smtl_pool_item *item) {
     item->next = NULL;
     pthread_mutex_lock(&mutex);
     *last = item;
@@ -65,8 +62,7 @@ void smtl_main_post(smtl_pool_item *item)
     }
 }
 
-void dispatch_main(void)
-{
+void dispatch_main(void) {
     SMTL_REQUIRE(smtl_is_main_thread(), "dispatch_main", @"this is not the main thread");
     for (;;) {
         smtl_pool_item *item = take(true);

@@ -17,16 +17,14 @@ typedef struct {
     dispatch_once_t state; /* what the predicate becomes */
 } attempt;
 
-static void end_attempt(attempt *ending)
-{
+static void end_attempt(attempt *ending) {
     pthread_mutex_lock(&mutex);
     __atomic_store_n(ending->predicate, ending->state, __ATOMIC_RELEASE);
     pthread_cond_broadcast(&ended);
     pthread_mutex_unlock(&mutex);
 }
 
-void dispatch_once_f(dispatch_once_t *predicate, void *context, dispatch_function_t work)
-{
+void dispatch_once_f(dispatch_once_t *predicate, void *context, dispatch_function_t work) {
     if (__atomic_load_n(predicate, __ATOMIC_ACQUIRE) == done) {
         return;
     }
@@ -54,7 +52,6 @@ void dispatch_once_f(dispatch_once_t *predicate, void *context, dispatch_functio
     }
 }
 
-void dispatch_once(dispatch_once_t *predicate, dispatch_block_t block)
-{
+void dispatch_once(dispatch_once_t *predicate, dispatch_block_t block) {
     dispatch_once_f(predicate, (void *)block, smtl_call_block);
 }

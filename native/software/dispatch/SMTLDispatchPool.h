@@ -1,5 +1,6 @@
 /* The threads behind all dispatch queues. There are as many as processors, and more while some of them wait: those that
- * wait in a function of this folder are made up for at once, those that wait elsewhere when nothing has moved for a while. */
+ * wait in a function of this folder are made up for at once, those that wait elsewhere when nothing has moved for a
+ * while. */
 #ifndef SMTL_DISPATCH_POOL_H
 #define SMTL_DISPATCH_POOL_H
 

@@ -31,16 +31,14 @@ static struct {
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static __thread bool is_pool_thread;
 
-static void prepare(void)
-{
+static void prepare(void) {
     SMTLInitialiseFoundation();
     smtl_condition_init(&pool.work);
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     pool.width = processors < 1 ? 1 : (unsigned)processors;
 }
 
-static smtl_pool_item *pop(void)
-{
+static smtl_pool_item *pop(void) {
     smtl_pool_item *item = pool.first;
     pool.first = item->next;
     if (pool.first == NULL) {
@@ -52,14 +50,12 @@ static smtl_pool_item *pop(void)
 }
 
 /* The next item; NULL when none has come for long. */
-static smtl_pool_item *take(void)
-{
+static smtl_pool_item *take(void) {
     const uint64_t deadline = smtl_monotonic_now() + idle_time;
     smtl_pool_item *item = NULL;
     pthread_mutex_lock(&pool.mutex);
     pool.idle++;
-    while (pool.first == NULL && smtl_condition_wait(&pool.work, &pool.mutex, deadline)) {
-    }
+    while (pool.first == NULL && smtl_condition_wait(&pool.work, &pool.mutex, deadline)) {}
     pool.idle--;
     if (pool.first != NULL) {
         item = pop();
@@ -70,16 +66,15 @@ static smtl_pool_item *take(void)
     return item;
 }
 
-static void *thread_main(void *unused)
-{
+static void *thread_main(void *unused) {
     is_pool_thread = true;
     pthread_setname_np(pthread_self(), "dispatch");
     /* GNUstep must know a thread that it did not start, or Foundation fails on it. */
     GSRegisterCurrentThread();
     smtl_pool_item *item;
     while ((item = take()) != NULL) {
-        /* An exception that comes out of it has no handler anywhere, so that the runtime reports it and ends the process
-         * where it was raised, as on Apple's systems. */
+        /* An exception that comes out of it has no handler anywhere, so that the runtime reports it and ends the
+         * process where it was raised, as on Apple's systems. */
         @autoreleasepool {
             item->run(item);
         }
@@ -88,8 +83,7 @@ static void *thread_main(void *unused)
     return unused;
 }
 
-static bool start_detached(void *(*function)(void *))
-{
+static bool start_detached(void *(*function)(void *)) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, function, NULL) != 0) {
         return false;
@@ -99,21 +93,16 @@ static bool start_detached(void *(*function)(void *))
 }
 
 /* A thread more. The mutex is held. */
-static void add_thread(void)
-{
+static void add_thread(void) {
     if (pool.threads < MOST_THREADS && start_detached(thread_main)) {
         pool.threads++;
     }
 }
 
-static bool is_short_of_threads(void)
-{
-    return pool.ready > pool.idle;
-}
+static bool is_short_of_threads(void) { return pool.ready > pool.idle; }
 
 /* Adds a thread each time that nothing has moved, until there is enough to do no more. */
-static void *watch(void *unused)
-{
+static void *watch(void *unused) {
     pthread_mutex_lock(&pool.mutex);
     while (is_short_of_threads()) {
         const uint64_t before = pool.taken;
@@ -130,8 +119,7 @@ static void *watch(void *unused)
 }
 
 /* Sees that what is ready will run. The mutex is held. */
-static void provide_threads(void)
-{
+static void provide_threads(void) {
     if (!is_short_of_threads()) {
         return;
     }
@@ -142,8 +130,7 @@ static void provide_threads(void)
     }
 }
 
-void smtl_pool_post(smtl_pool_item *item)
-{
+void smtl_pool_post(smtl_pool_item *item) {
     pthread_once(&prepared, prepare);
     item->next = NULL;
     pthread_mutex_lock(&pool.mutex);
@@ -159,8 +146,7 @@ void smtl_pool_post(smtl_pool_item *item)
     }
 }
 
-void smtl_pool_begin_wait(void)
-{
+void smtl_pool_begin_wait(void) {
     if (is_pool_thread) {
         pthread_mutex_lock(&pool.mutex);
         pool.waiting++;
@@ -169,8 +155,7 @@ void smtl_pool_begin_wait(void)
     }
 }
 
-void smtl_pool_end_wait(void)
-{
+void smtl_pool_end_wait(void) {
     if (is_pool_thread) {
         pthread_mutex_lock(&pool.mutex);
         pool.waiting--;
@@ -178,8 +163,7 @@ void smtl_pool_end_wait(void)
     }
 }
 
-unsigned smtl_pool_width(void)
-{
+unsigned smtl_pool_width(void) {
     pthread_once(&prepared, prepare);
     return pool.width;
 }

@@ -40,7 +40,8 @@ typedef struct smtl_specific smtl_specific;
 - (void)suspend;
 - (void)resume;
 
-/* Lets `function` run in its turn, on another thread; leaves `group` (nil for none) at its end. Retains itself for it. */
+/* Lets `function` run in its turn, on another thread; leaves `group` (nil for none) at its end. Retains itself for it.
+ */
 - (void)submit:(dispatch_function_t)function
        context:(void *)context
        barrier:(bool)barrier
@@ -64,8 +65,8 @@ bool smtl_runs_on_queue(SMTLDispatchQueue *queue);
 /* `frame` stays in place until it is popped, which a cleanup attribute does, exceptions or not. */
 void smtl_push_queue_frame(smtl_queue_frame *frame, SMTLDispatchQueue *queue);
 void smtl_pop_queue_frame(smtl_queue_frame *frame);
-#define SMTL_ON_QUEUE(queue)                                                    \
-    smtl_queue_frame on_queue __attribute__((cleanup(smtl_pop_queue_frame)));   \
+#define SMTL_ON_QUEUE(queue)                                                  \
+    smtl_queue_frame on_queue __attribute__((cleanup(smtl_pop_queue_frame))); \
     smtl_push_queue_frame(&on_queue, queue)
 
 bool smtl_is_main_thread(void);

@@ -25,8 +25,7 @@ struct smtl_turn {
 
 @implementation SMTLDispatchQueue
 
-- (instancetype)initWithKind:(smtl_queue_kind)kind label:(const char *)label qos:(qos_class_t)qos
-{
+- (instancetype)initWithKind:(smtl_queue_kind)kind label:(const char *)label qos:(qos_class_t)qos {
     self = [super init];
     _kind = kind;
     _qos = qos;
@@ -36,8 +35,7 @@ struct smtl_turn {
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     smtl_specifics_free(_specifics);
     pthread_mutex_destroy(&_mutex);
     free(_name);
@@ -45,8 +43,7 @@ struct smtl_turn {
 }
 
 /* Takes the turns that may begin now off the list. The mutex is held; the caller calls `begin` without it. */
-- (smtl_turn *)turnsToBegin
-{
+- (smtl_turn *)turnsToBegin {
     smtl_turn *begun = NULL;
     smtl_turn **end = &begun;
     while (_first != NULL && _suspensions == 0 && !_alone) {
@@ -75,8 +72,7 @@ struct smtl_turn {
 }
 
 /* Has the turns of this list run. */
-- (void)begin:(smtl_turn *)turns
-{
+- (void)begin:(smtl_turn *)turns {
     while (turns != NULL) {
         smtl_turn *turn = turns;
         turns = turn->next;
@@ -88,15 +84,13 @@ struct smtl_turn {
     }
 }
 
-- (void)add:(smtl_turn *)turn
-{
+- (void)add:(smtl_turn *)turn {
     turn->next = NULL;
     *_last = turn;
     _last = &turn->next;
 }
 
-- (void)endTurn
-{
+- (void)endTurn {
     pthread_mutex_lock(&_mutex);
     _running--;
     _alone = false;
@@ -105,8 +99,7 @@ struct smtl_turn {
     [self begin:next];
 }
 
-static void run_turn(smtl_pool_item *item)
-{
+static void run_turn(smtl_pool_item *item) {
     smtl_turn *turn = (smtl_turn *)item;
     SMTLDispatchQueue *queue = turn->queue;
     {
@@ -126,8 +119,7 @@ static void run_turn(smtl_pool_item *item)
 - (void)submit:(dispatch_function_t)function
        context:(void *)context
        barrier:(bool)barrier
-         group:(SMTLDispatchGroup *)group
-{
+         group:(SMTLDispatchGroup *)group {
     smtl_turn *turn = calloc(1, sizeof *turn);
     if (turn == NULL) {
         [NSException raise:NSMallocException format:@"dispatch_async: out of memory"];
@@ -153,8 +145,7 @@ static void run_turn(smtl_pool_item *item)
 }
 
 /* Waits for this thread's turn. */
-- (void)enter:(bool)barrier
-{
+- (void)enter:(bool)barrier {
     smtl_turn turn = {.queue = self, .barrier = barrier, .in_person = true};
     pthread_cond_init(&turn.called, NULL);
     pthread_mutex_lock(&_mutex);
@@ -175,8 +166,7 @@ static void run_turn(smtl_pool_item *item)
     pthread_cond_destroy(&turn.called);
 }
 
-static void end_turn(SMTLDispatchQueue **queue)
-{
+static void end_turn(SMTLDispatchQueue **queue) {
     [*queue endTurn];
     [*queue release];
 }
@@ -187,24 +177,21 @@ typedef struct {
     dispatch_semaphore_t done;
 } visit;
 
-static void run_visit(void *context)
-{
+static void run_visit(void *context) {
     const visit *current = context;
     current->function(current->context);
     dispatch_semaphore_signal(current->done);
 }
 
 /* Runs the function on the main thread and waits for it. */
-- (void)performOnMainThread:(dispatch_function_t)function context:(void *)context
-{
+- (void)performOnMainThread:(dispatch_function_t)function context:(void *)context {
     visit current = {function, context, dispatch_semaphore_create(0)};
     [self submit:run_visit context:&current barrier:false group:nil];
     dispatch_semaphore_wait(current.done, DISPATCH_TIME_FOREVER);
     dispatch_release(current.done);
 }
 
-- (void)perform:(dispatch_function_t)function context:(void *)context barrier:(bool)barrier where:(const char *)where
-{
+- (void)perform:(dispatch_function_t)function context:(void *)context barrier:(bool)barrier where:(const char *)where {
     if (_kind == SMTL_QUEUE_GLOBAL) {
         SMTL_ON_QUEUE(self);
         function(context);
@@ -224,16 +211,14 @@ static void run_visit(void *context)
     function(context);
 }
 
-- (void)suspend
-{
+- (void)suspend {
     SMTL_REQUIRE(_kind != SMTL_QUEUE_GLOBAL, "dispatch_suspend", @"a global queue is not suspended");
     pthread_mutex_lock(&_mutex);
     _suspensions++;
     pthread_mutex_unlock(&_mutex);
 }
 
-- (void)resume
-{
+- (void)resume {
     pthread_mutex_lock(&_mutex);
     const bool suspended = _suspensions > 0;
     if (suspended) {
@@ -245,16 +230,14 @@ static void run_visit(void *context)
     [self begin:next];
 }
 
-- (void)setSpecific:(void *)context forKey:(const void *)key destructor:(dispatch_function_t)destructor
-{
+- (void)setSpecific:(void *)context forKey:(const void *)key destructor:(dispatch_function_t)destructor {
     pthread_mutex_lock(&_mutex);
     smtl_specific *replaced = smtl_specifics_set(&_specifics, key, context, destructor);
     pthread_mutex_unlock(&_mutex);
     smtl_specifics_free(replaced);
 }
 
-- (void *)specificForKey:(const void *)key
-{
+- (void *)specificForKey:(const void *)key {
     pthread_mutex_lock(&_mutex);
     void *context = smtl_specifics_get(_specifics, key);
     pthread_mutex_unlock(&_mutex);

@@ -19,47 +19,42 @@ static const struct {
     {QOS_CLASS_UTILITY, DISPATCH_QUEUE_PRIORITY_LOW, "com.apple.root.utility-qos"},
     {QOS_CLASS_BACKGROUND, DISPATCH_QUEUE_PRIORITY_BACKGROUND, "com.apple.root.background-qos"},
 };
-enum { CLASS_COUNT = sizeof classes / sizeof classes[0] };
+enum {
+    CLASS_COUNT = sizeof classes / sizeof classes[0]
+};
 
 /* A serial and a concurrent attribute for each class. */
 static struct dispatch_queue_attr_s attributes[2][CLASS_COUNT];
 static SMTLDispatchQueue *global_queues[CLASS_COUNT];
 static SMTLDispatchQueue *main_queue;
 
-static void make_queues(void *unused)
-{
+static void make_queues(void *unused) {
     (void)unused;
     for (int i = 0; i < CLASS_COUNT; i++) {
         attributes[0][i] = (struct dispatch_queue_attr_s){false, classes[i].qos};
         attributes[1][i] = (struct dispatch_queue_attr_s){true, classes[i].qos};
-        global_queues[i] = [[SMTLDispatchQueue alloc] initWithKind:SMTL_QUEUE_GLOBAL
-                                                             label:classes[i].label
+        global_queues[i] = [[SMTLDispatchQueue alloc] initWithKind:SMTL_QUEUE_GLOBAL label:classes[i].label
                                                                qos:classes[i].qos];
         [global_queues[i] makeImmortal];
     }
-    main_queue = [[SMTLDispatchQueue alloc] initWithKind:SMTL_QUEUE_MAIN
-                                                   label:"com.apple.main-thread"
+    main_queue = [[SMTLDispatchQueue alloc] initWithKind:SMTL_QUEUE_MAIN label:"com.apple.main-thread"
                                                      qos:QOS_CLASS_USER_INTERACTIVE];
     [main_queue makeImmortal];
 }
 
-static void prepare(void)
-{
+static void prepare(void) {
     static dispatch_once_t once;
     dispatch_once_f(&once, NULL, make_queues);
 }
 
-dispatch_queue_t dispatch_queue_create(const char *label, dispatch_queue_attr_t attr)
-{
+dispatch_queue_t dispatch_queue_create(const char *label, dispatch_queue_attr_t attr) {
     const bool concurrent = attr != NULL && attr->concurrent;
-    return [[SMTLDispatchQueue alloc] initWithKind:concurrent ? SMTL_QUEUE_CONCURRENT : SMTL_QUEUE_SERIAL
-                                             label:label
+    return [[SMTLDispatchQueue alloc] initWithKind:concurrent ? SMTL_QUEUE_CONCURRENT : SMTL_QUEUE_SERIAL label:label
                                                qos:attr == NULL ? QOS_CLASS_UNSPECIFIED : attr->qos];
 }
 
-dispatch_queue_attr_t dispatch_queue_attr_make_with_qos_class(dispatch_queue_attr_t attr, dispatch_qos_class_t qos_class,
-                                                              int relative_priority)
-{
+dispatch_queue_attr_t dispatch_queue_attr_make_with_qos_class(dispatch_queue_attr_t attr,
+                                                              dispatch_qos_class_t qos_class, int relative_priority) {
     (void)relative_priority;
     prepare();
     for (int i = 0; i < CLASS_COUNT; i++) {
@@ -70,8 +65,7 @@ dispatch_queue_attr_t dispatch_queue_attr_make_with_qos_class(dispatch_queue_att
     return attr;
 }
 
-dispatch_queue_t dispatch_get_global_queue(intptr_t identifier, uintptr_t flags)
-{
+dispatch_queue_t dispatch_get_global_queue(intptr_t identifier, uintptr_t flags) {
     (void)flags;
     prepare();
     for (int i = 0; i < CLASS_COUNT; i++) {
@@ -82,14 +76,12 @@ dispatch_queue_t dispatch_get_global_queue(intptr_t identifier, uintptr_t flags)
     return nil;
 }
 
-dispatch_queue_t dispatch_get_main_queue(void)
-{
+dispatch_queue_t dispatch_get_main_queue(void) {
     prepare();
     return main_queue;
 }
 
-dispatch_qos_class_t dispatch_queue_get_qos_class(dispatch_queue_t queue, int *relative_priority)
-{
+dispatch_qos_class_t dispatch_queue_get_qos_class(dispatch_queue_t queue, int *relative_priority) {
     if (relative_priority != NULL) {
         *relative_priority = 0;
     }

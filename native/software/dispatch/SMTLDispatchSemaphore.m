@@ -15,8 +15,7 @@
 
 @implementation SMTLDispatchSemaphore
 
-- (instancetype)initWithValue:(intptr_t)value
-{
+- (instancetype)initWithValue:(intptr_t)value {
     self = [super init];
     pthread_mutex_init(&_mutex, NULL);
     smtl_condition_init(&_signalled);
@@ -24,8 +23,7 @@
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     pthread_cond_destroy(&_signalled);
     pthread_mutex_destroy(&_mutex);
     [super dealloc];
@@ -33,13 +31,11 @@
 
 @end
 
-dispatch_semaphore_t dispatch_semaphore_create(intptr_t value)
-{
+dispatch_semaphore_t dispatch_semaphore_create(intptr_t value) {
     return value < 0 ? nil : [[SMTLDispatchSemaphore alloc] initWithValue:value];
 }
 
-intptr_t dispatch_semaphore_wait(dispatch_semaphore_t object, dispatch_time_t timeout)
-{
+intptr_t dispatch_semaphore_wait(dispatch_semaphore_t object, dispatch_time_t timeout) {
     SMTLDispatchSemaphore *semaphore = (SMTLDispatchSemaphore *)object;
     const uint64_t deadline = smtl_deadline(timeout);
     bool in_time = true;
@@ -59,8 +55,7 @@ intptr_t dispatch_semaphore_wait(dispatch_semaphore_t object, dispatch_time_t ti
     return taken ? 0 : 1;
 }
 
-intptr_t dispatch_semaphore_signal(dispatch_semaphore_t object)
-{
+intptr_t dispatch_semaphore_signal(dispatch_semaphore_t object) {
     SMTLDispatchSemaphore *semaphore = (SMTLDispatchSemaphore *)object;
     pthread_mutex_lock(&semaphore->_mutex);
     semaphore->_value++;

@@ -2,25 +2,21 @@
 
 #define NANOSECONDS 1000000000ull
 
-/* The highest bit tells the wall clock's moments from the monotonic clock's. DISPATCH_WALLTIME_NOW is among the former. */
+/* The highest bit tells the wall clock's moments from the monotonic clock's. DISPATCH_WALLTIME_NOW is among the former.
+ */
 static const uint64_t wall = 1ull << 63;
 static const uint64_t latest = (1ull << 62) - 1;
 
-static uint64_t now(clockid_t clock)
-{
+static uint64_t now(clockid_t clock) {
     struct timespec time;
     clock_gettime(clock, &time);
     return (uint64_t)time.tv_sec * NANOSECONDS + (uint64_t)time.tv_nsec;
 }
 
-uint64_t smtl_monotonic_now(void)
-{
-    return now(CLOCK_MONOTONIC);
-}
+uint64_t smtl_monotonic_now(void) { return now(CLOCK_MONOTONIC); }
 
 /* `base` and `delta` together, or DISPATCH_TIME_FOREVER; never before the clock's beginning. */
-static dispatch_time_t after(uint64_t base, int64_t delta, uint64_t clock)
-{
+static dispatch_time_t after(uint64_t base, int64_t delta, uint64_t clock) {
     if (delta < 0) {
         const uint64_t back = 0 - (uint64_t)delta;
         return (back < base ? base - back : 1) | clock;
@@ -28,8 +24,7 @@ static dispatch_time_t after(uint64_t base, int64_t delta, uint64_t clock)
     return (uint64_t)delta > latest - base ? DISPATCH_TIME_FOREVER : (base + (uint64_t)delta) | clock;
 }
 
-dispatch_time_t dispatch_time(dispatch_time_t when, int64_t delta)
-{
+dispatch_time_t dispatch_time(dispatch_time_t when, int64_t delta) {
     if (when == DISPATCH_TIME_FOREVER) {
         return when;
     }
@@ -39,15 +34,13 @@ dispatch_time_t dispatch_time(dispatch_time_t when, int64_t delta)
     return after(when == DISPATCH_TIME_NOW ? smtl_monotonic_now() : when & ~wall, delta, when & wall);
 }
 
-dispatch_time_t dispatch_walltime(const struct timespec *when, int64_t delta)
-{
+dispatch_time_t dispatch_walltime(const struct timespec *when, int64_t delta) {
     const uint64_t base =
         when == NULL ? now(CLOCK_REALTIME) : (uint64_t)when->tv_sec * NANOSECONDS + (uint64_t)when->tv_nsec;
     return base > latest ? DISPATCH_TIME_FOREVER : after(base, delta, wall);
 }
 
-uint64_t smtl_deadline(dispatch_time_t when)
-{
+uint64_t smtl_deadline(dispatch_time_t when) {
     if (when == DISPATCH_TIME_FOREVER) {
         return SMTL_NO_DEADLINE;
     }
@@ -63,8 +56,7 @@ uint64_t smtl_deadline(dispatch_time_t when)
     return moment <= wall_now ? start : start + (moment - wall_now);
 }
 
-void smtl_condition_init(pthread_cond_t *condition)
-{
+void smtl_condition_init(pthread_cond_t *condition) {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -72,8 +64,7 @@ void smtl_condition_init(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
-bool smtl_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t deadline)
-{
+bool smtl_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t deadline) {
     if (deadline == SMTL_NO_DEADLINE) {
         return pthread_cond_wait(condition, mutex) == 0;
     }

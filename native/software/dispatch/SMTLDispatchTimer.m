@@ -20,14 +20,10 @@ static timer *first; /* in the order of deadlines */
 static bool running;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 
-static void prepare(void)
-{
-    smtl_condition_init(&changed);
-}
+static void prepare(void) { smtl_condition_init(&changed); }
 
 /* Ends when there is no timer left. */
-static void *wait_for_timers(void *unused)
-{
+static void *wait_for_timers(void *unused) {
     pthread_setname_np(pthread_self(), "dispatch timers");
     GSRegisterCurrentThread();
     pthread_mutex_lock(&mutex);
@@ -50,8 +46,7 @@ static void *wait_for_timers(void *unused)
     return unused;
 }
 
-void smtl_run_at(smtl_pool_item *item, uint64_t deadline)
-{
+void smtl_run_at(smtl_pool_item *item, uint64_t deadline) {
     pthread_once(&prepared, prepare);
     timer *added = malloc(sizeof *added);
     if (added == NULL) {

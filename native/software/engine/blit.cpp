@@ -24,28 +24,26 @@ void move(const smtl_blit &blit, size_t begin, size_t end) {
         std::memset(blit.to + begin, blit.value, end - begin);
 }
 
-/* The bytes of all blits, one after the other, in parts. The caller takes them from the front and the pool's threads from
- * the back: where the same memory is moved again, each finds in its caches what it had before. */
+/* The bytes of all blits, one after the other, in parts. The caller takes them from the front and the pool's threads
+ * from the back: where the same memory is moved again, each finds in its caches what it had before. */
 class divisible_blits : public divisible_work {
-  public:
+public:
     divisible_blits(const smtl_blit *blits, size_t count, size_t size)
         : blits_(blits), blits_end_(blits + count), size_(size),
           part_((std::max(smallest_part, size / most_parts) + cache_line - 1) / cache_line * cache_line),
           count_((size + part_ - 1) / part_) {}
 
     void work_from_front() {
-        for (size_t part = 0; take(); ++part)
-            move_part(part);
+        for (size_t part = 0; take(); ++part) move_part(part);
     }
     bool has_parts() const override { return taken_.load(std::memory_order_relaxed) < count_; }
     bool join(core &) override {
-        while (take())
-            move_part(count_ - 1 - from_back_.fetch_add(1, std::memory_order_relaxed));
+        while (take()) move_part(count_ - 1 - from_back_.fetch_add(1, std::memory_order_relaxed));
         return true;
     }
     uint64_t part_count() const override { return count_; }
 
-  private:
+private:
     /* So many parts are taken from both ends together as there are. */
     bool take() { return has_parts() && taken_.fetch_add(1, std::memory_order_relaxed) < count_; }
     void move_part(size_t part) {
@@ -65,8 +63,8 @@ bool is_worth_sharing(size_t size) {
     return size >= worth_sharing && current_settings().threads > 1 && !current_settings().shuffle;
 }
 
-} // namespace
-} // namespace smtl
+}  // namespace
+}  // namespace smtl
 
 void smtl_blits_run(const smtl_blit *blits, size_t count) {
     const size_t size = count == 0 ? 0 : blits[count - 1].before + blits[count - 1].size;
@@ -76,8 +74,7 @@ void smtl_blits_run(const smtl_blit *blits, size_t count) {
         shared.offer();
         parts.work_from_front();
     } else {
-        for (size_t i = 0; i < count; ++i)
-            smtl::move(blits[i], 0, blits[i].size);
+        for (size_t i = 0; i < count; ++i) smtl::move(blits[i], 0, blits[i].size);
     }
 }
 

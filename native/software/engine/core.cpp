@@ -58,18 +58,15 @@ void core::bind_launch(smtl::launch &launch) {
     }
     static_memory = launch.kernel->static_memory_of_thread();
     stacks.reset();
-    if (launch.checks == nullptr)
-        return;
+    if (launch.checks == nullptr) return;
     sanitizer = sanitize::running_dispatch::hooks;
-    for (uint32_t i = 0; i < SMTL_BUFFER_SLOTS; ++i)
-        threadgroup_memory[i] = launch.checks->threadgroup_memory(i);
+    for (uint32_t i = 0; i < SMTL_BUFFER_SLOTS; ++i) threadgroup_memory[i] = launch.checks->threadgroup_memory(i);
 }
 
 bool core::prepare_checks(std::string &problem) {
-    return current->checks->prepare(
-        {this, reinterpret_cast<uintptr_t>(stacks.bottom(0)),
-         [](smtl_core *core) { static_cast<smtl::core *>(core)->abandon_kernel(); }},
-        problem);
+    return current->checks->prepare({this, reinterpret_cast<uintptr_t>(stacks.bottom(0)),
+                                     [](smtl_core *core) { static_cast<smtl::core *>(core)->abandon_kernel(); }},
+                                    problem);
 }
 
 uint64_t core::run_launch(smtl::launch &launch, progress_watch *watching) {
@@ -80,8 +77,7 @@ uint64_t core::run_launch(smtl::launch &launch, progress_watch *watching) {
     }
     bind_launch(launch);
     watch = watching;
-    if (!next_threadgroup())
-        return 0;
+    if (!next_threadgroup()) return 0;
     running_stack = stacks.take();
     {
         const fault_scope faults(*this);
@@ -97,21 +93,17 @@ uint64_t core::run_launch(smtl::launch &launch, progress_watch *watching) {
 }
 
 bool core::next_chunk() {
-    if (watch != nullptr)
-        watch->before_chunk();
+    if (watch != nullptr) watch->before_chunk();
     const uint64_t first = current->next.fetch_add(current->chunk, std::memory_order_relaxed);
-    if (first >= current->threadgroup_count)
-        return false;
+    if (first >= current->threadgroup_count) return false;
     chunk_next = first;
     chunk_end = std::min(first + current->chunk, current->threadgroup_count);
     return true;
 }
 
 bool core::next_threadgroup() {
-    if (current->failed.load(std::memory_order_relaxed))
-        return false;
-    if (chunk_next == chunk_end && !next_chunk())
-        return false;
+    if (current->failed.load(std::memory_order_relaxed)) return false;
+    if (chunk_next == chunk_end && !next_chunk()) return false;
     place_threadgroups(current->in_order(chunk_next));
     threadgroups_run += threadgroup_run;
     chunk_next += threadgroup_run;
@@ -144,8 +136,7 @@ void core::place_threadgroups(uint64_t linear) {
 void core::poison_threadgroup_memory() {
     constexpr int nan_byte = 0xff;
     std::memset(memory, nan_byte, dynamic_memory);
-    if (const size_t size = current->kernel->static_threadgroup_memory)
-        std::memset(static_memory, nan_byte, size);
+    if (const size_t size = current->kernel->static_threadgroup_memory) std::memset(static_memory, nan_byte, size);
 }
 
 const smtl_context *core::abandon_kernel(int signal_number, const void *address) {

@@ -2,8 +2,8 @@
  * of its own; each fiber of the kernel has another.
  *
  * A kernel whose threads never block runs a threadgroup as a plain loop on one fiber. Otherwise each thread starts on a
- * fiber: that of the thread before, where this one has ended, and a new one where it waits in a barrier or an exchange of
- * its simdgroup. Which threads can run is a bit mask for each simdgroup. */
+ * fiber: that of the thread before, where this one has ended, and a new one where it waits in a barrier or an exchange
+ * of its simdgroup. Which threads can run is a bit mask for each simdgroup. */
 #ifndef SMTL_CORE_STATE_H
 #define SMTL_CORE_STATE_H
 
@@ -26,8 +26,8 @@ constexpr size_t threadgroup_memory_alignment = 128;
  * results of the one before have been read. */
 constexpr uint32_t exchanges_per_simdgroup = simd_width + 1;
 
-/* Lanes that talk while others of their simdgroup wait for them in a threadgroup barrier come to it themselves, or never:
- * no kernel says so much before. */
+/* Lanes that talk while others of their simdgroup wait for them in a threadgroup barrier come to it themselves, or
+ * never: no kernel says so much before. */
 constexpr uint32_t most_meetings = 1 << 22;
 
 struct open_exchange : smtl_exchange {
@@ -35,13 +35,13 @@ struct open_exchange : smtl_exchange {
 };
 
 struct alignas(128) simdgroup {
-    uint32_t ready;      /* lanes that can run */
-    uint32_t unstarted;  /* those of them that have not started */
+    uint32_t ready; /* lanes that can run */
+    uint32_t unstarted; /* those of them that have not started */
     uint32_t at_barrier; /* lanes that wait in a threadgroup barrier */
     uint32_t open_count; /* exchanges in which lanes wait */
-    uint32_t meetings;   /* exchanges that completed while other lanes waited in a threadgroup barrier, the same one */
-    uint32_t completed;  /* index of that exchange */
-    uint64_t free;       /* exchanges that are neither open nor `completed` */
+    uint32_t meetings; /* exchanges that completed while other lanes waited in a threadgroup barrier, the same one */
+    uint32_t completed; /* index of that exchange */
+    uint64_t free; /* exchanges that are neither open nor `completed` */
     uint8_t open[simd_width];
 };
 
@@ -69,7 +69,7 @@ struct core : smtl_core {
 
     stack_set stacks;
 
-  private:
+private:
     void bind_launch(smtl::launch &launch);
     bool next_chunk();
     bool next_threadgroup();
@@ -125,11 +125,11 @@ struct core : smtl_core {
 
     uint16_t stack_of[max_threads_per_threadgroup];
     simdgroup simdgroups[max_simdgroups];
-    alignas(threadgroup_memory_alignment) unsigned char
-        memory[SMTL_MAX_THREADGROUP_MEMORY + SMTL_BUFFER_SLOTS * threadgroup_memory_alignment];
+    alignas(threadgroup_memory_alignment) unsigned char memory[SMTL_MAX_THREADGROUP_MEMORY +
+                                                               SMTL_BUFFER_SLOTS * threadgroup_memory_alignment];
     open_exchange exchanges[max_simdgroups][exchanges_per_simdgroup];
 };
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

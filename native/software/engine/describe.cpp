@@ -13,7 +13,9 @@ namespace smtl {
 namespace {
 
 /* As SMTL_SITE counts them. */
-uint32_t line_of(uint32_t site) { return (site & ~(SMTL_STEP_SITE | SMTL_JOIN_SITE | SMTL_TURN_SITE)) >> SMTL_SITE_COLUMN_BITS; }
+uint32_t line_of(uint32_t site) {
+    return (site & ~(SMTL_STEP_SITE | SMTL_JOIN_SITE | SMTL_TURN_SITE)) >> SMTL_SITE_COLUMN_BITS;
+}
 
 std::string threads_wait(uint32_t count) {
     return count == 1 ? "1 thread waits " : std::to_string(count) + " threads wait ";
@@ -24,12 +26,9 @@ std::string threads_wait(uint32_t count) {
 smtl_failure core::fault_kind() const {
     switch (fault_signal) {
     case SIGSEGV:
-    case SIGBUS:
-        return stacks.in_guard(fault_address) ? SMTL_FAILURE_STACK : SMTL_FAILURE_ACCESS;
-    case watchdog_signal:
-        return SMTL_FAILURE_TIMEOUT;
-    default:
-        return SMTL_FAILURE_TRAP;
+    case SIGBUS: return stacks.in_guard(fault_address) ? SMTL_FAILURE_STACK : SMTL_FAILURE_ACCESS;
+    case watchdog_signal: return SMTL_FAILURE_TIMEOUT;
+    default: return SMTL_FAILURE_TRAP;
     }
 }
 
@@ -49,23 +48,18 @@ std::string core::describe_fault() const {
         text += std::string("ran longer than the ") + seconds + " s of SOFTWARE_METAL_TIMEOUT";
         break;
     }
-    case SIGFPE:
-        text += "divided an integer by zero";
-        break;
-    default:
-        text += "executed a trap";
+    case SIGFPE: text += "divided an integer by zero"; break;
+    default: text += "executed a trap";
     }
     text += ", in " + describe_threadgroup();
-    if (blocks)
-        text += ", thread " + std::to_string(thread);
-    if (blocks && fault_signal == watchdog_signal)
-        text += describe_waiting();
+    if (blocks) text += ", thread " + std::to_string(thread);
+    if (blocks && fault_signal == watchdog_signal) text += describe_waiting();
     return text;
 }
 
 std::string core::describe_threadgroup() const {
-    return "threadgroup (" + std::to_string(threadgroup_position[0]) + ", " + std::to_string(threadgroup_position[1]) + ", " +
-           std::to_string(threadgroup_position[2]) + ")";
+    return "threadgroup (" + std::to_string(threadgroup_position[0]) + ", " + std::to_string(threadgroup_position[1]) +
+           ", " + std::to_string(threadgroup_position[2]) + ")";
 }
 
 /* The threads that cannot go on: where they wait, and how many. */
@@ -76,15 +70,15 @@ std::string core::describe_waiting() const {
         at_barrier += uint32_t(std::popcount(group.at_barrier));
         for (uint32_t i = 0; i < group.open_count; ++i) {
             const open_exchange &exchange = exchanges[s][group.open[i]];
-            if (exchange.site & SMTL_STEP_SITE)
-                continue;
+            if (exchange.site & SMTL_STEP_SITE) continue;
             talking += uint32_t(std::popcount(exchange.active));
             line = line_of(exchange.site);
         }
     }
     std::string text;
     if (at_barrier != 0)
-        text += "; " + threads_wait(at_barrier) + "at threadgroup_barrier in line " + std::to_string(line_of(barrier_site));
+        text +=
+            "; " + threads_wait(at_barrier) + "at threadgroup_barrier in line " + std::to_string(line_of(barrier_site));
     if (talking != 0)
         text += "; " + threads_wait(talking) + "in a function of their SIMD-group in line " + std::to_string(line);
     return text;
@@ -93,11 +87,11 @@ std::string core::describe_waiting() const {
 void core::fail_deadlock(const simdgroup &group) {
     const open_exchange &exchange = exchanges[&group - simdgroups][group.completed];
     current->fail(SMTL_FAILURE_TIMEOUT,
-                  "kernel '" + std::string(current->kernel->image->name) + "': deadlock in " + describe_threadgroup() + ": " +
-                      threads_wait(uint32_t(std::popcount(group.at_barrier))) + "at threadgroup_barrier in line " +
-                      std::to_string(line_of(barrier_site)) + " for lanes of their own SIMD-group, which have executed " +
-                      std::to_string(most_meetings) + " SIMD-group functions since, the last in line " +
-                      std::to_string(line_of(exchange.site)));
+                  "kernel '" + std::string(current->kernel->image->name) + "': deadlock in " + describe_threadgroup() +
+                      ": " + threads_wait(uint32_t(std::popcount(group.at_barrier))) +
+                      "at threadgroup_barrier in line " + std::to_string(line_of(barrier_site)) +
+                      " for lanes of their own SIMD-group, which have executed " + std::to_string(most_meetings) +
+                      " SIMD-group functions since, the last in line " + std::to_string(line_of(exchange.site)));
     smtl_continue(abandon_kernel(SIGTRAP, nullptr));
 }
 

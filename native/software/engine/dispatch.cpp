@@ -30,8 +30,7 @@ std::optional<std::string> missing_argument(const smtl_dispatch &dispatch) {
         const std::string index = std::to_string(parameter.index);
         const bool buffer = parameter.kind == SMTL_PARAMETER_BUFFER;
         const uint32_t used = buffer ? dispatch.kernel->used_buffers : dispatch.kernel->used_threadgroup_memory;
-        if ((used >> parameter.index & 1) == 0)
-            continue;
+        if ((used >> parameter.index & 1) == 0) continue;
         if (!buffer) {
             const uint32_t length = dispatch.threadgroup_lengths[parameter.index];
             if (length != 0 && length < parameter.size)
@@ -53,8 +52,7 @@ std::optional<std::string> problem_with(const smtl_dispatch &dispatch, extent th
         return "a threadgroup of " + in_words(threadgroup) + " threads exceeds the limit of " +
                std::to_string(SMTL_MAX_THREADS_PER_THREADGROUP);
     uint64_t memory = dispatch.kernel->static_threadgroup_memory;
-    for (uint32_t length : dispatch.threadgroup_lengths)
-        memory += length;
+    for (uint32_t length : dispatch.threadgroup_lengths) memory += length;
     if (memory > SMTL_MAX_THREADGROUP_MEMORY)
         return std::to_string(memory) + " bytes of threadgroup memory exceed the limit of " +
                std::to_string(SMTL_MAX_THREADGROUP_MEMORY);
@@ -67,35 +65,33 @@ uint64_t now_ns() {
 
 /* A kernel's cost may change with its arguments: what looked small is offered late where it takes long. */
 class caller_watch : public progress_watch {
-  public:
+public:
     caller_watch(shared_work &work, uint64_t start) : work_(work), offer_at_(start + worth_sharing_ns) {}
     void before_chunk() override {
-        if (!work_.offered() && now_ns() > offer_at_)
-            work_.offer();
+        if (!work_.offered() && now_ns() > offer_at_) work_.offer();
     }
 
-  private:
+private:
     shared_work &work_;
     uint64_t offer_at_;
 };
 
 /* Its chunks of threadgroups are the parts. */
 class divisible_launch : public divisible_work {
-  public:
+public:
     explicit divisible_launch(launch &work) : work_(work) {}
     bool has_parts() const override {
         return work_.next.load(std::memory_order_relaxed) < work_.threadgroup_count &&
                !work_.failed.load(std::memory_order_relaxed);
     }
     bool join(core &own) override {
-        if (!own.stacks.commit(work_.stacks_needed()))
-            return false;
+        if (!own.stacks.commit(work_.stacks_needed())) return false;
         own.run_launch(work_, nullptr);
         return true;
     }
     uint64_t part_count() const override { return (work_.threadgroup_count + work_.chunk - 1) / work_.chunk; }
 
-  private:
+private:
     launch &work_;
 };
 
@@ -108,8 +104,7 @@ void run(launch &work, core &own, unsigned threads) {
     const uint64_t cost = work.kernel->threadgroup_cost.load(std::memory_order_relaxed);
     divisible_launch parts(work);
     shared_work shared(parts);
-    if (cost >= worth_sharing_ns / work.threadgroup_count)
-        shared.offer();
+    if (cost >= worth_sharing_ns / work.threadgroup_count) shared.offer();
     caller_watch watch(shared, start);
     const uint64_t done = own.run_launch(work, &watch);
     work.kernel->learn_cost(done, now_ns() - start);
@@ -124,13 +119,11 @@ outcome run_dispatch(const smtl_dispatch &dispatch) {
     const auto &g = dispatch.threads_per_grid;
     const auto &t = dispatch.threads_per_threadgroup;
     const extent grid = {g[0], g[1], g[2]}, threadgroup = {t[0], t[1], t[2]};
-    if (!grid.x || !grid.y || !grid.z || !threadgroup.x || !threadgroup.y || !threadgroup.z)
-        return {};
+    if (!grid.x || !grid.y || !grid.z || !threadgroup.x || !threadgroup.y || !threadgroup.z) return {};
     const auto refuse = [&](const std::string &why, smtl_failure failure = SMTL_FAILURE_ARGUMENTS) {
         return outcome{failure, std::string("kernel '") + dispatch.kernel->image->name + "': " + why};
     };
-    if (const auto found = problem_with(dispatch, threadgroup))
-        return refuse(*found);
+    if (const auto found = problem_with(dispatch, threadgroup)) return refuse(*found);
     const settings &wanted = current_settings();
     const auto groups = [](uint32_t threads, uint32_t size) { return threads / size + (threads % size != 0); };
 
@@ -158,8 +151,7 @@ outcome run_dispatch(const smtl_dispatch &dispatch) {
     if (own == nullptr || !own->stacks.commit(work.stacks_needed()))
         return refuse("no memory for the stacks of its threads", SMTL_FAILURE_MEMORY);
     run(work, *own, threads);
-    if (checks && !work.failed && !checks->error().empty())
-        work.fail(SMTL_FAILURE_ACCESS, checks->error());
+    if (checks && !work.failed && !checks->error().empty()) work.fail(SMTL_FAILURE_ACCESS, checks->error());
     return {work.failure_kind, work.failure};
 }
 
@@ -175,7 +167,6 @@ bool smtl_dispatch_run(const smtl_dispatch *dispatch, smtl_failure *failure, cha
         outcome = {SMTL_FAILURE_MEMORY, exception.what()};
     }
     *failure = outcome.failure;
-    if (outcome.failure != SMTL_FAILURE_NONE)
-        *error = smtl::copy_message(outcome.problem);
+    if (outcome.failure != SMTL_FAILURE_NONE) *error = smtl::copy_message(outcome.problem);
     return outcome.failure == SMTL_FAILURE_NONE;
 }

@@ -25,8 +25,8 @@ smtl_kernel *smtl_kernel_load(const char *path, const char *entry, char **error)
 void smtl_kernel_release(smtl_kernel *kernel);
 /* Bytes of threadgroup memory that the kernel declares itself. */
 size_t smtl_kernel_static_threadgroup_memory(const smtl_kernel *kernel);
-/* The buffer (or, if `threadgroup`, threadgroup memory) arguments that the kernel takes, a bit an index: without those that
- * a function constant has removed. */
+/* The buffer (or, if `threadgroup`, threadgroup memory) arguments that the kernel takes, a bit an index: without those
+ * that a function constant has removed. */
 uint32_t smtl_kernel_argument_mask(const smtl_kernel *kernel, bool threadgroup);
 /* Of these, the ones that its machine code uses: a launch needs no others. */
 uint32_t smtl_kernel_used_mask(const smtl_kernel *kernel, bool threadgroup);

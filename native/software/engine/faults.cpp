@@ -55,8 +55,7 @@ void pass_on(int number, siginfo_t *info, void *context) {
         /* Faults cannot be ignored: the instruction runs again and ends the process. A signal that was sent comes
          * only once, and has to be sent again. */
         signal(number, SIG_DFL);
-        if (info->si_code <= 0)
-            raise(number);
+        if (info->si_code <= 0) raise(number);
     } else {
         action.sa_handler(number);
     }
@@ -73,7 +72,8 @@ void handle_fault(int number, siginfo_t *info, void *raw_context) {
     continue_with(context, *faulted->abandon_kernel(number, info->si_addr));
 }
 
-/* Time is up; or the program uses the signal itself. Only a kernel's own code can be given up anywhere: the scheduler or a library may hold a lock. */
+/* Time is up; or the program uses the signal itself. Only a kernel's own code can be given up anywhere: the scheduler
+ * or a library may hold a lock. */
 void handle_timeout(int number, siginfo_t *info, void *raw_context) {
     const bool from_watchdog = info->si_code == SI_TKILL && info->si_pid == getpid();
     if (!from_watchdog) {
@@ -82,30 +82,28 @@ void handle_timeout(int number, siginfo_t *info, void *raw_context) {
     }
     auto &context = *static_cast<ucontext_t *>(raw_context);
     core *late = running_core;
-    if (late != nullptr && watchdog_expired() && late->owns(stack_pointer(context)) && late->is_kernel_code(instruction_pointer(context)))
+    if (late != nullptr && watchdog_expired() && late->owns(stack_pointer(context)) &&
+        late->is_kernel_code(instruction_pointer(context)))
         continue_with(context, *late->abandon_kernel(number, nullptr));
 }
 
 /* A stack of its own for the handler: the kernel's may be what overflowed. One that the thread has already is kept. */
 class signal_stack {
-  public:
+public:
     signal_stack() {
         stack_t present{};
-        if (sigaltstack(nullptr, &present) != 0 || !(present.ss_flags & SS_DISABLE))
-            return;
+        if (sigaltstack(nullptr, &present) != 0 || !(present.ss_flags & SS_DISABLE)) return;
         const long least = sysconf(_SC_SIGSTKSZ);
         size_ = size_t(least > 0 ? least : 0) + 64 * 1024;
         memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory_ == MAP_FAILED)
-            return;
+        if (memory_ == MAP_FAILED) return;
         stack_t ours{};
         ours.ss_sp = memory_;
         ours.ss_size = size_;
         sigaltstack(&ours, nullptr);
     }
     ~signal_stack() {
-        if (memory_ == MAP_FAILED)
-            return;
+        if (memory_ == MAP_FAILED) return;
         stack_t present{};
         if (sigaltstack(nullptr, &present) == 0 && present.ss_sp == memory_) {
             stack_t none{};
@@ -117,22 +115,21 @@ class signal_stack {
     signal_stack(const signal_stack &) = delete;
     signal_stack &operator=(const signal_stack &) = delete;
 
-  private:
+private:
     void *memory_ = MAP_FAILED;
     size_t size_ = 0;
 };
 
-} // namespace
+}  // namespace
 
 void install_fault_handlers() {
     static std::once_flag once;
     std::call_once(once, [] {
-        struct sigaction action {};
+        struct sigaction action{};
         action.sa_sigaction = handle_fault;
         action.sa_flags = SA_SIGINFO | SA_ONSTACK;
         sigemptyset(&action.sa_mask);
-        for (int number : fault_signals)
-            sigaction(number, &action, &previous[number]);
+        for (int number : fault_signals) sigaction(number, &action, &previous[number]);
         if (current_settings().timeout > 0) {
             action.sa_sigaction = handle_timeout;
             action.sa_flags |= SA_RESTART;
@@ -149,4 +146,4 @@ fault_scope::fault_scope(core &running) : outer_(running_core) {
 
 fault_scope::~fault_scope() { running_core = outer_; }
 
-} // namespace smtl
+}  // namespace smtl

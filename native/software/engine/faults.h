@@ -11,13 +11,13 @@ void install_fault_handlers();
 
 /* While it lives, faults of the calling thread on `core`'s stacks end the kernel. */
 class fault_scope {
-  public:
+public:
     explicit fault_scope(core &running);
     ~fault_scope();
     fault_scope(const fault_scope &) = delete;
     fault_scope &operator=(const fault_scope &) = delete;
 
-  private:
+private:
     core *outer_;
 };
 

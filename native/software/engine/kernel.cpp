@@ -29,18 +29,15 @@ struct segment_query {
 
 int read_segments(dl_phdr_info *info, size_t, void *data) {
     auto &query = *static_cast<segment_query *>(data);
-    if (info->dlpi_addr != query.base)
-        return 0;
+    if (info->dlpi_addr != query.base) return 0;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const ElfW(Phdr) &segment = info->dlpi_phdr[i];
-        if (segment.p_type == PT_TLS)
-            query.kernel->static_threadgroup_memory = segment.p_memsz;
+        if (segment.p_type == PT_TLS) query.kernel->static_threadgroup_memory = segment.p_memsz;
         if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X)) {
             query.kernel->code_begin = query.base + segment.p_vaddr;
             query.kernel->code_end = query.kernel->code_begin + segment.p_memsz;
         }
-        if (segment.p_type == PT_LOAD)
-            query.end = std::max(query.end, query.base + segment.p_vaddr + segment.p_memsz);
+        if (segment.p_type == PT_LOAD) query.end = std::max(query.end, query.base + segment.p_vaddr + segment.p_memsz);
     }
     query.kernel->tls_module = info->dlpi_tls_modid;
     return 1;
@@ -61,14 +58,12 @@ void find_used_arguments(smtl_kernel &kernel) {
     }
 }
 
-/* Clang's instrumentation lists the kernel's constants in an initialiser, which is called here instead of by the loader: one
- * function, and nothing that a source could add to. */
+/* Clang's instrumentation lists the kernel's constants in an initialiser, which is called here instead of by the
+ * loader: one function, and nothing that a source could add to. */
 bool list_globals(const smtl_kernel &kernel) {
     const auto *const list = static_cast<const smtl_global_lister *>(dlsym(kernel.handle, "smtl_lister"));
-    if (list == nullptr || list->end - list->begin > 1)
-        return false;
-    if (list->begin != list->end)
-        (*list->begin)();
+    if (list == nullptr || list->end - list->begin > 1) return false;
+    if (list->begin != list->end) (*list->begin)();
     return true;
 }
 
@@ -84,8 +79,7 @@ std::string loader_error() {
 smtl_kernel *load(const char *path, const char *entry, std::string &problem) {
     std::unique_ptr<smtl_kernel, kernel_deleter> kernel(new smtl_kernel);
     kernel->handle = smtl::load_object(path, problem);
-    if (kernel->handle == nullptr)
-        return nullptr;
+    if (kernel->handle == nullptr) return nullptr;
     kernel->image = static_cast<const smtl_kernel_image *>(dlsym(kernel->handle, entry));
     if (kernel->image == nullptr) {
         problem = std::string("no kernel '") + entry + "' in " + path + ": " + loader_error();
@@ -110,8 +104,7 @@ smtl_kernel *load(const char *path, const char *entry, std::string &problem) {
         }
         kernel->checked = smtl::sanitize::image::read(path, query.base, query.end,
                                                       *static_cast<const smtl_sanitized_globals *>(globals), problem);
-        if (kernel->checked == nullptr)
-            return nullptr;
+        if (kernel->checked == nullptr) return nullptr;
         kernel->static_threadgroup_memory = kernel->checked->threadgroup_memory();
     }
     kernel->blocks = set_blocking_flags(*kernel->image);
@@ -143,8 +136,7 @@ smtl_kernel *smtl_kernel_load(const char *path, const char *entry, char **error)
         std::string problem;
         smtl::install_fault_handlers();
         smtl_kernel *kernel = load(path, entry, problem);
-        if (kernel == nullptr)
-            *error = smtl::copy_message(problem);
+        if (kernel == nullptr) *error = smtl::copy_message(problem);
         return kernel;
     } catch (const std::exception &failure) {
         *error = strdup(failure.what());
@@ -153,10 +145,8 @@ smtl_kernel *smtl_kernel_load(const char *path, const char *entry, char **error)
 }
 
 void smtl_kernel_release(smtl_kernel *kernel) {
-    if (kernel == nullptr)
-        return;
-    if (kernel->handle != nullptr)
-        dlclose(kernel->handle);
+    if (kernel == nullptr) return;
+    if (kernel->handle != nullptr) dlclose(kernel->handle);
     delete kernel;
 }
 
@@ -175,7 +165,6 @@ uint32_t smtl_kernel_argument_mask(const smtl_kernel *kernel, bool threadgroup) 
     const smtl_parameter_kind kind = threadgroup ? SMTL_PARAMETER_THREADGROUP : SMTL_PARAMETER_BUFFER;
     uint32_t mask = 0;
     for (uint32_t i = 0; i < kernel->image->parameter_count; ++i)
-        if (kernel->image->parameters[i].kind == kind)
-            mask |= uint32_t{1} << kernel->image->parameters[i].index;
+        if (kernel->image->parameters[i].kind == kind) mask |= uint32_t{1} << kernel->image->parameters[i].index;
     return mask;
 }

@@ -42,6 +42,6 @@ struct smtl_kernel {
 namespace smtl {
 /* A copy that the caller frees; NULL where memory has run out. */
 char *copy_message(const std::string &text);
-} // namespace smtl
+}  // namespace smtl
 
 #endif

@@ -33,8 +33,7 @@ uint64_t launch::in_order(uint64_t step) const {
 }
 
 extent launch::position_of(uint64_t number) const {
-    if (number < threadgroups.x && threadgroups.y == 1)
-        return {uint32_t(number), 0, 0};
+    if (number < threadgroups.x && threadgroups.y == 1) return {uint32_t(number), 0, 0};
     constexpr uint64_t panel_height = 4;
     const uint64_t layer_size = uint64_t(threadgroups.x) * threadgroups.y;
     const uint64_t layer = number / layer_size, in_layer = number % layer_size;
@@ -51,8 +50,7 @@ uint32_t launch::stacks_needed() const {
 }
 
 void launch::fail(smtl_failure kind, std::string message) {
-    if (failed.exchange(true))
-        return;
+    if (failed.exchange(true)) return;
     failure_kind = kind;
     failure = std::move(message);
 }
@@ -66,8 +64,7 @@ std::string describe_address(const smtl_dispatch &dispatch, const void *address)
     for (uint32_t i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; ++i) {
         const auto start = reinterpret_cast<uintptr_t>(dispatch.buffers[i]);
         const uintptr_t end = start + dispatch.buffer_lengths[i];
-        if (start == 0)
-            continue;
+        if (start == 0) continue;
         if (at >= end && at - end < close_by)
             return text + " (" + std::to_string(at - end) + " bytes after the end of buffer argument " +
                    std::to_string(i) + ")";

@@ -32,7 +32,8 @@ struct launch {
     sanitize::running_dispatch *checks = nullptr;
 
     alignas(64) std::atomic<uint64_t> next{0};
-    /* On a line of its own: read before every threadgroup. The first core that fails sets it and then writes the message; the others stop at their next threadgroup. */
+    /* On a line of its own: read before every threadgroup. The first core that fails sets it and then writes the
+     * message; the others stop at their next threadgroup. */
     alignas(64) std::atomic<bool> failed{false};
     smtl_failure failure_kind = SMTL_FAILURE_NONE;
     std::string failure;
@@ -51,10 +52,10 @@ struct launch {
 
 /* Told by a core before it takes more threadgroups. */
 class progress_watch {
-  public:
+public:
     virtual void before_chunk() = 0;
 
-  protected:
+protected:
     ~progress_watch() = default;
 };
 

@@ -34,29 +34,24 @@ directive read_directive(std::string_view text) {
     const auto peek = [&] { return at < text.size() ? text[at] : '\0'; };
     const auto digits = [&] {
         const size_t first = at;
-        while (std::isdigit(static_cast<unsigned char>(peek())))
-            ++at;
+        while (std::isdigit(static_cast<unsigned char>(peek()))) ++at;
         read.flags += text.substr(first, std::min(at - first, most_digits));
     };
-    while (peek() != '\0' && std::strchr("-+ #0", peek()) != nullptr)
-        read.flags += text[at++];
+    while (peek() != '\0' && std::strchr("-+ #0", peek()) != nullptr) read.flags += text[at++];
     digits();
     if (peek() == '.') {
         read.flags += text[at++];
         digits();
     }
     if (peek() == 'v') /* how many components there are the value says itself */
-        do
-            ++at;
+        do ++at;
         while (std::isdigit(static_cast<unsigned char>(peek())));
     const size_t modifiers = at;
-    while (peek() != '\0' && std::strchr("hlqjzt", peek()) != nullptr)
-        ++at;
+    while (peek() != '\0' && std::strchr("hlqjzt", peek()) != nullptr) ++at;
     const std::string_view modifier = text.substr(modifiers, at - modifiers);
     read.narrow = modifier == "h";
     read.narrower = modifier == "hh";
-    if (peek() != '\0' && std::strchr("diouxXcfFeEgGaApsn%", peek()) != nullptr)
-        read.conversion = text[at++];
+    if (peek() != '\0' && std::strchr("diouxXcfFeEgGaApsn%", peek()) != nullptr) read.conversion = text[at++];
     read.length = at;
     return read;
 }
@@ -74,14 +69,12 @@ __attribute__((format(printf, 1, 2))) std::string print(const char *format, ...)
 }
 
 double as_double(const smtl_log_value &value, uint64_t bits) {
-    if (value.kind == SMTL_LOG_FLOAT)
-        return __builtin_bit_cast(double, bits);
+    if (value.kind == SMTL_LOG_FLOAT) return __builtin_bit_cast(double, bits);
     return value.kind == SMTL_LOG_SIGNED ? double(int64_t(bits)) : double(bits);
 }
 
 uint64_t as_integer(const smtl_log_value &value, uint64_t bits) {
-    if (value.kind != SMTL_LOG_FLOAT)
-        return bits;
+    if (value.kind != SMTL_LOG_FLOAT) return bits;
     const double number = __builtin_bit_cast(double, bits);
     return std::fabs(number) < 0x1p63 ? uint64_t(int64_t(number)) : 0;
 }
@@ -101,10 +94,8 @@ std::string print_component(const directive &how, const smtl_log_value &value, u
     if (std::strchr("fFeEgGaA", conversion) != nullptr)
         return print((start + conversion).c_str(), as_double(value, bits));
     const uint64_t integer = as_integer(value, bits);
-    if (conversion == 'p')
-        return print("0x%llx", static_cast<unsigned long long>(integer));
-    if (conversion == 'c')
-        return print((start + 'c').c_str(), int(static_cast<unsigned char>(integer)));
+    if (conversion == 'p') return print("0x%llx", static_cast<unsigned long long>(integer));
+    if (conversion == 'c') return print((start + 'c').c_str(), int(static_cast<unsigned char>(integer)));
     /* What is smaller than an int is passed as one. */
     const unsigned passed = value.kind == SMTL_LOG_FLOAT || value.size > sizeof(int) ? sizeof integer : sizeof(int);
     const unsigned bytes = how.narrower ? 1 : how.narrow ? 2 : passed;
@@ -131,8 +122,7 @@ std::string format_message(std::string_view format, const smtl_log_value *values
         const size_t plain = std::min(format.find('%'), format.size());
         text += format.substr(0, plain);
         format.remove_prefix(plain);
-        if (format.empty())
-            break;
+        if (format.empty()) break;
         const directive how = read_directive(format);
         if (how.conversion == 0)
             text += format.substr(0, how.length);
@@ -148,8 +138,7 @@ std::string format_message(std::string_view format, const smtl_log_value *values
 /* The whole record lies in the buffer; a kernel may have written over it. */
 bool is_sound(const smtl_log_record &record, uint64_t room) {
     uint64_t size = sizeof record + uint64_t(record.value_count) * sizeof(smtl_log_value);
-    for (const uint32_t text : record.text_sizes)
-        size += text;
+    for (const uint32_t text : record.text_sizes) size += text;
     return record.size <= room && record.size % 8 == 0 && size <= record.size;
 }
 
@@ -158,20 +147,19 @@ bool is_sound(const smtl_log_record &record, uint64_t room) {
 
 smtl_log_buffer *smtl_log_create(size_t capacity) {
     auto *buffer = static_cast<smtl_log_buffer *>(std::calloc(1, sizeof(smtl_log_buffer) + capacity));
-    if (buffer != nullptr)
-        buffer->capacity = capacity;
+    if (buffer != nullptr) buffer->capacity = capacity;
     return buffer;
 }
 
 void smtl_log_free(smtl_log_buffer *buffer) { std::free(buffer); }
 
-uint64_t smtl_log_deliver(const smtl_log_buffer *buffer, void (*receive)(void *, const smtl_log_message *), void *context) {
+uint64_t smtl_log_deliver(const smtl_log_buffer *buffer, void (*receive)(void *, const smtl_log_message *),
+                          void *context) {
     const uint64_t end = std::min(buffer->used, buffer->capacity);
     for (uint64_t offset = 0; end - offset >= sizeof(smtl_log_record);) {
         smtl_log_record record;
         std::memcpy(&record, buffer->bytes + offset, sizeof record);
-        if (record.size < sizeof record || !smtl::is_sound(record, end - offset))
-            break;
+        if (record.size < sizeof record || !smtl::is_sound(record, end - offset)) break;
         if (record.complete != 0) {
             try {
                 const unsigned char *at = buffer->bytes + offset + sizeof record;

@@ -23,10 +23,10 @@ typedef struct {
     const char *text;
 } smtl_log_message;
 
-/* Hands out every complete message in the order in which they were begun, and returns how many found no room. No kernel may
- * run that writes into the buffer. */
-uint64_t smtl_log_deliver(const struct smtl_log_buffer *buffer, void (*receive)(void *context, const smtl_log_message *message),
-                          void *context);
+/* Hands out every complete message in the order in which they were begun, and returns how many found no room. No kernel
+ * may run that writes into the buffer. */
+uint64_t smtl_log_deliver(const struct smtl_log_buffer *buffer,
+                          void (*receive)(void *context, const smtl_log_message *message), void *context);
 
 #ifdef __cplusplus
 }

@@ -19,61 +19,58 @@ namespace smtl {
 namespace {
 
 class descriptor {
-  public:
+public:
     explicit descriptor(const std::string &path) : number_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) {}
     descriptor(const descriptor &) = delete;
     descriptor &operator=(const descriptor &) = delete;
     ~descriptor() {
-        if (number_ >= 0)
-            close(number_);
+        if (number_ >= 0) close(number_);
     }
     int number() const { return number_; }
 
-  private:
+private:
     int number_;
 };
 
 /* What a linker writes; everything that the file says of itself is doubted. */
 class shared_object {
-  public:
+public:
     shared_object(int file, size_t size) : size_(size) {
         void *const memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-        if (memory != MAP_FAILED)
-            bytes_ = static_cast<const char *>(memory);
+        if (memory != MAP_FAILED) bytes_ = static_cast<const char *>(memory);
     }
     shared_object(const shared_object &) = delete;
     shared_object &operator=(const shared_object &) = delete;
     ~shared_object() {
-        if (bytes_ != nullptr)
-            munmap(const_cast<char *>(bytes_), size_);
+        if (bytes_ != nullptr) munmap(const_cast<char *>(bytes_), size_);
     }
 
     /* Why it must not be loaded; empty where nothing speaks against it. */
     std::string objection() {
         const auto *const header = at<ElfW(Ehdr)>(0, 1);
-        if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_type != ET_DYN || header->e_phentsize != sizeof(ElfW(Phdr)))
+        if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_type != ET_DYN ||
+            header->e_phentsize != sizeof(ElfW(Phdr)))
             return "it is not a shared object";
         segments_ = at<ElfW(Phdr)>(header->e_phoff, header->e_phnum);
         segment_count_ = header->e_phnum;
-        if (segments_ == nullptr)
-            return "its segments cannot be read";
+        if (segments_ == nullptr) return "its segments cannot be read";
         const ElfW(Phdr) *dynamic = nullptr;
         for (size_t i = 0; i < segment_count_; ++i) {
             const ElfW(Phdr) &segment = segments_[i];
             const bool both = (segment.p_flags & (PF_W | PF_X)) == (PF_W | PF_X);
             if (both && (segment.p_type == PT_LOAD || segment.p_type == PT_GNU_STACK))
                 return "it wants memory that can be written to and executed";
-            if (segment.p_type == PT_DYNAMIC)
-                dynamic = &segment;
+            if (segment.p_type == PT_DYNAMIC) dynamic = &segment;
         }
-        if (dynamic == nullptr)
-            return "it has no dynamic section";
-        return objection_to(loaded<ElfW(Dyn)>(dynamic->p_vaddr, dynamic->p_memsz / sizeof(ElfW(Dyn))), dynamic->p_memsz / sizeof(ElfW(Dyn)));
+        if (dynamic == nullptr) return "it has no dynamic section";
+        return objection_to(loaded<ElfW(Dyn)>(dynamic->p_vaddr, dynamic->p_memsz / sizeof(ElfW(Dyn))),
+                            dynamic->p_memsz / sizeof(ElfW(Dyn)));
     }
 
-  private:
+private:
     template <class T> const T *at(uint64_t offset, uint64_t count) const {
-        const bool within = bytes_ != nullptr && offset <= size_ && offset % alignof(T) == 0 && count <= (size_ - offset) / sizeof(T);
+        const bool within =
+            bytes_ != nullptr && offset <= size_ && offset % alignof(T) == 0 && count <= (size_ - offset) / sizeof(T);
         return within ? reinterpret_cast<const T *>(bytes_ + offset) : nullptr;
     }
 
@@ -81,65 +78,46 @@ class shared_object {
     template <class T> const T *loaded(uint64_t address, uint64_t count) const {
         for (size_t i = 0; i < segment_count_; ++i) {
             const ElfW(Phdr) &segment = segments_[i];
-            if (segment.p_type == PT_LOAD && address >= segment.p_vaddr && address - segment.p_vaddr <= segment.p_filesz &&
+            if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+                address - segment.p_vaddr <= segment.p_filesz &&
                 count <= (segment.p_filesz - (address - segment.p_vaddr)) / sizeof(T))
                 return at<T>(segment.p_offset + (address - segment.p_vaddr), count);
         }
         return nullptr;
     }
 
-    std::string objection_to(const ElfW(Dyn) *entries, size_t count) const {
-        if (entries == nullptr)
-            return "its dynamic section cannot be read";
-        uint64_t strings = 0, strings_size = 0, relocations = 0, relocations_size = 0, jumps = 0, jumps_size = 0, symbols = 0;
+    std::string objection_to(const ElfW(Dyn) * entries, size_t count) const {
+        if (entries == nullptr) return "its dynamic section cannot be read";
+        uint64_t strings = 0, strings_size = 0, relocations = 0, relocations_size = 0, jumps = 0, jumps_size = 0,
+                 symbols = 0;
         for (size_t i = 0; i < count && entries[i].d_tag != DT_NULL; ++i) {
             const uint64_t value = entries[i].d_un.d_val;
             switch (entries[i].d_tag) {
             case DT_INIT:
             case DT_INIT_ARRAY:
-            case DT_PREINIT_ARRAY:
-                return "it has initialisers, which would run as it is loaded";
+            case DT_PREINIT_ARRAY: return "it has initialisers, which would run as it is loaded";
             case DT_FINI:
-            case DT_FINI_ARRAY:
-                return "it has finalisers, which would run as it is unloaded";
+            case DT_FINI_ARRAY: return "it has finalisers, which would run as it is unloaded";
             case DT_RPATH:
             case DT_RUNPATH:
             case DT_AUDIT:
             case DT_DEPAUDIT:
             case DT_AUXILIARY:
-            case DT_FILTER:
-                return "it names folders or libraries to load from";
+            case DT_FILTER: return "it names folders or libraries to load from";
             case DT_TEXTREL:
-            case DT_REL:
-                return "it wants its code changed as it is loaded";
-            case DT_STRTAB:
-                strings = value;
-                break;
-            case DT_STRSZ:
-                strings_size = value;
-                break;
-            case DT_SYMTAB:
-                symbols = value;
-                break;
-            case DT_RELA:
-                relocations = value;
-                break;
-            case DT_RELASZ:
-                relocations_size = value;
-                break;
-            case DT_JMPREL:
-                jumps = value;
-                break;
-            case DT_PLTRELSZ:
-                jumps_size = value;
-                break;
-            default:
-                break;
+            case DT_REL: return "it wants its code changed as it is loaded";
+            case DT_STRTAB: strings = value; break;
+            case DT_STRSZ: strings_size = value; break;
+            case DT_SYMTAB: symbols = value; break;
+            case DT_RELA: relocations = value; break;
+            case DT_RELASZ: relocations_size = value; break;
+            case DT_JMPREL: jumps = value; break;
+            case DT_PLTRELSZ: jumps_size = value; break;
+            default: break;
             }
         }
         const char *const text = loaded<char>(strings, strings_size);
-        if (text == nullptr || strings_size == 0 || text[strings_size - 1] != '\0')
-            return "its names cannot be read";
+        if (text == nullptr || strings_size == 0 || text[strings_size - 1] != '\0') return "its names cannot be read";
         const auto name = [&](uint64_t offset) { return std::string_view(offset < strings_size ? text + offset : ""); };
         for (size_t i = 0; i < count && entries[i].d_tag != DT_NULL; ++i)
             if (entries[i].d_tag == DT_NEEDED && !is_known_library(name(entries[i].d_un.d_val)))
@@ -151,20 +129,18 @@ class shared_object {
     }
 
     /* Also those through symbols that are functions which choose functions, or which have finalisers run later. */
-    template <class Name> std::string objection_to_relocations(uint64_t address, uint64_t size, uint64_t symbols, const Name &name) const {
+    template <class Name>
+    std::string objection_to_relocations(uint64_t address, uint64_t size, uint64_t symbols, const Name &name) const {
         const size_t count = size / sizeof(ElfW(Rela));
         const auto *const relocations = loaded<ElfW(Rela)>(address, count);
-        if (relocations == nullptr)
-            return "its relocations cannot be read";
+        if (relocations == nullptr) return "its relocations cannot be read";
         for (size_t i = 0; i < count; ++i) {
             if (ELF64_R_TYPE(relocations[i].r_info) == indirect_relocation)
                 return "it has functions that choose functions as it is loaded";
             const uint64_t index = ELF64_R_SYM(relocations[i].r_info);
-            if (index == 0)
-                continue;
+            if (index == 0) continue;
             const auto *const symbol = loaded<ElfW(Sym)>(symbols + index * sizeof(ElfW(Sym)), 1);
-            if (symbol == nullptr)
-                return "its symbols cannot be read";
+            if (symbol == nullptr) return "its symbols cannot be read";
             if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
                 return "it has functions that choose functions as it is loaded";
             if (symbol->st_shndx == SHN_UNDEF && registers_finalisers(name(symbol->st_name)))
@@ -174,13 +150,17 @@ class shared_object {
     }
 
     static bool registers_finalisers(std::string_view name) {
-        constexpr std::array<std::string_view, 6> functions = {"__cxa_atexit", "__cxa_thread_atexit", "__cxa_thread_atexit_impl", "atexit", "at_quick_exit", "on_exit"};
+        constexpr std::array<std::string_view, 6> functions = {
+            "__cxa_atexit", "__cxa_thread_atexit", "__cxa_thread_atexit_impl", "atexit", "at_quick_exit", "on_exit"};
         return std::find(functions.begin(), functions.end(), name) != functions.end();
     }
 
     static bool is_known_library(std::string_view name) {
-        constexpr std::array<std::string_view, 5> libraries = {"libm.so.", "libmvec.so.", "libc.so.", "libgcc_s.so.", "ld-linux"};
-        return std::any_of(libraries.begin(), libraries.end(), [&](std::string_view known) { return name.starts_with(known) && name.find('/') == name.npos; });
+        constexpr std::array<std::string_view, 5> libraries = {"libm.so.", "libmvec.so.", "libc.so.", "libgcc_s.so.",
+                                                               "ld-linux"};
+        return std::any_of(libraries.begin(), libraries.end(), [&](std::string_view known) {
+            return name.starts_with(known) && name.find('/') == name.npos;
+        });
     }
 
 #if defined(__aarch64__)
@@ -195,21 +175,20 @@ class shared_object {
     size_t segment_count_ = 0;
 };
 
-/* Of the open file. The loader takes what has the name of something that it has loaded before for the same, and numbers of
- * descriptors come again: so each name is another one, in ways to write one path. */
+/* Of the open file. The loader takes what has the name of something that it has loaded before for the same, and numbers
+ * of descriptors come again: so each name is another one, in ways to write one path. */
 std::string name_for_loader(int file) {
     static std::atomic<uint64_t> loads{0};
     std::string path = "/proc/self/fd/";
-    for (uint64_t bits = ++loads; bits != 0; bits >>= 1)
-        path += bits & 1 ? ".//" : "./";
+    for (uint64_t bits = ++loads; bits != 0; bits >>= 1) path += bits & 1 ? ".//" : "./";
     return path + std::to_string(file);
 }
 
-} // namespace
+}  // namespace
 
 void *load_object(const std::string &path, std::string &problem) {
     const descriptor file(path);
-    struct stat status {};
+    struct stat status{};
     problem = "cannot load the kernel " + path + ": ";
     if (file.number() < 0 || fstat(file.number(), &status) != 0) {
         problem += errno == ELOOP ? "it is a symbolic link" : std::strerror(errno);
@@ -223,7 +202,8 @@ void *load_object(const std::string &path, std::string &problem) {
         problem += status.st_uid != geteuid() ? "it belongs to another user" : "others than its owner may write to it";
         return nullptr;
     }
-    if (const std::string objection = shared_object(file.number(), size_t(status.st_size)).objection(); !objection.empty()) {
+    if (const std::string objection = shared_object(file.number(), size_t(status.st_size)).objection();
+        !objection.empty()) {
         problem += objection;
         return nullptr;
     }
@@ -235,4 +215,4 @@ void *load_object(const std::string &path, std::string &problem) {
     return handle;
 }
 
-} // namespace smtl
+}  // namespace smtl

@@ -50,20 +50,17 @@ pool_state &pool() {
 }
 
 bool help(job_slot &slot, core &own) {
-    if (slot.work.load(std::memory_order_relaxed) == nullptr)
-        return false;
+    if (slot.work.load(std::memory_order_relaxed) == nullptr) return false;
     slot.helpers.fetch_add(1);
     divisible_work *const work = slot.work.load();
     const bool joined = work != nullptr && work->has_parts() && work->join(own);
-    if (slot.helpers.fetch_sub(1) == 1 && slot.owner_sleeps.load())
-        futex_wake(slot.helpers, 1);
+    if (slot.helpers.fetch_sub(1) == 1 && slot.owner_sleeps.load()) futex_wake(slot.helpers, 1);
     return joined;
 }
 
 bool help_anyone(core &own) {
     bool helped = false;
-    for (job_slot &slot : pool().slots)
-        helped |= help(slot, own);
+    for (job_slot &slot : pool().slots) helped |= help(slot, own);
     return helped;
 }
 
@@ -73,26 +70,22 @@ void wait_for_offer(uint32_t seen) {
     const auto give_up = std::chrono::steady_clock::now() + idle_spin;
     do
         for (unsigned i = 0; i < spins_between_clock_reads; ++i) {
-            if (offers.load(std::memory_order_relaxed) != seen)
-                return;
+            if (offers.load(std::memory_order_relaxed) != seen) return;
             pause_briefly();
         }
     while (std::chrono::steady_clock::now() < give_up);
     pool().sleepers.fetch_add(1);
-    while (offers.load() == seen)
-        futex_wait(offers, seen);
+    while (offers.load() == seen) futex_wait(offers, seen);
     pool().sleepers.fetch_sub(1);
 }
 
 void work_forever() {
     pthread_setname_np(pthread_self(), "metal-core");
     core *const own = create_core();
-    if (own == nullptr)
-        return;
+    if (own == nullptr) return;
     for (;;) {
         const uint32_t seen = pool().offers.load();
-        if (!help_anyone(*own))
-            wait_for_offer(seen);
+        if (!help_anyone(*own)) wait_for_offer(seen);
     }
 }
 
@@ -100,12 +93,10 @@ void work_forever() {
 void start_threads() {
     sigset_t blocked, before;
     sigfillset(&blocked);
-    for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, watchdog_signal})
-        sigdelset(&blocked, number);
+    for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, watchdog_signal}) sigdelset(&blocked, number);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     try {
-        for (unsigned i = 1; i < current_settings().threads; ++i)
-            std::thread(work_forever).detach();
+        for (unsigned i = 1; i < current_settings().threads; ++i) std::thread(work_forever).detach();
     } catch (const std::system_error &) {
         /* Fewer threads than asked for: the callers do the work. */
     }
@@ -126,8 +117,7 @@ core_store &spare_cores() {
 struct core_lease {
     core *leased = nullptr;
     ~core_lease() {
-        if (leased == nullptr)
-            return;
+        if (leased == nullptr) return;
         core_store &store = spare_cores();
         const std::lock_guard lock(store.mutex);
         store.spare.push_back(leased);
@@ -156,8 +146,7 @@ void shared_work::offer() {
     pool_state &all = pool();
     std::call_once(all.started, start_threads);
     for (job_slot &slot : all.slots) {
-        if (slot.claimed.load(std::memory_order_relaxed) || slot.claimed.exchange(true))
-            continue;
+        if (slot.claimed.load(std::memory_order_relaxed) || slot.claimed.exchange(true)) continue;
         slot_ = &slot;
         slot.work.store(&work_);
         all.offers.fetch_add(1);
@@ -170,14 +159,11 @@ void shared_work::offer() {
 }
 
 shared_work::~shared_work() {
-    if (slot_ == nullptr)
-        return;
+    if (slot_ == nullptr) return;
     slot_->work.store(nullptr);
-    for (unsigned i = 0; i < completion_spins && slot_->helpers.load() != 0; ++i)
-        pause_briefly();
+    for (unsigned i = 0; i < completion_spins && slot_->helpers.load() != 0; ++i) pause_briefly();
     slot_->owner_sleeps.store(true);
-    while (const uint32_t helpers = slot_->helpers.load())
-        futex_wait(slot_->helpers, helpers);
+    while (const uint32_t helpers = slot_->helpers.load()) futex_wait(slot_->helpers, helpers);
     slot_->owner_sleeps.store(false);
     slot_->claimed.store(false);
 }

@@ -1,5 +1,5 @@
-/* The threads that execute dispatches and large blits. Any number of them run at once: each caller works on its own, and
- * idle threads of the pool join whatever has work left. */
+/* The threads that execute dispatches and large blits. Any number of them run at once: each caller works on its own,
+ * and idle threads of the pool join whatever has work left. */
 #ifndef SMTL_POOL_H
 #define SMTL_POOL_H
 
@@ -15,7 +15,7 @@ core *core_of_thread();
 
 /* Work that comes in parts, which any thread may take. */
 class divisible_work {
-  public:
+public:
     /* Whether a thread that joins now finds a part. */
     virtual bool has_parts() const = 0;
     /* Takes parts until there are none. False where the thread cannot. */
@@ -23,13 +23,13 @@ class divisible_work {
     /* How many there were at first. */
     virtual uint64_t part_count() const = 0;
 
-  protected:
+protected:
     ~divisible_work() = default;
 };
 
 /* Work as the pool sees it, owned by the thread that does it. */
 class shared_work {
-  public:
+public:
     explicit shared_work(divisible_work &work) : work_(work) {}
     /* Waits until no other thread touches the work. */
     ~shared_work();
@@ -40,7 +40,7 @@ class shared_work {
     void offer();
     bool offered() const { return slot_ != nullptr; }
 
-  private:
+private:
     divisible_work &work_;
     job_slot *slot_ = nullptr;
 };

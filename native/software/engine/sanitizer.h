@@ -21,7 +21,7 @@ namespace smtl::sanitizer {
 /* While it lives the thread runs in the arena given. One stack to the sanitizer: switches between fibers, whose code it
  * has not instrumented, need not concern it. */
 class arena_scope {
-  public:
+public:
     arena_scope([[maybe_unused]] const void *arena, [[maybe_unused]] size_t size) {
 #ifdef SMTL_ADDRESS_SANITIZER
         __sanitizer_start_switch_fiber(&native_fake_stack_, arena, size);
@@ -37,7 +37,7 @@ class arena_scope {
     arena_scope(const arena_scope &) = delete;
     arena_scope &operator=(const arena_scope &) = delete;
 
-  private:
+private:
 #ifdef SMTL_ADDRESS_SANITIZER
     void *native_fake_stack_ = nullptr;
     const void *native_bottom_ = nullptr;
@@ -45,6 +45,6 @@ class arena_scope {
 #endif
 };
 
-} // namespace smtl::sanitizer
+}  // namespace smtl::sanitizer
 
 #endif

@@ -21,27 +21,18 @@ uint32_t next_lane(uint32_t ready, uint32_t lane) {
 }
 
 uint32_t nth_bit(uint32_t mask, uint32_t n) {
-    while (n-- > 0)
-        mask &= mask - 1;
+    while (n-- > 0) mask &= mask - 1;
     return uint32_t(std::countr_zero(mask));
 }
 
 /* Small sizes, which are all but a few, without a call. */
 SMTL_ALWAYS_INLINE void copy_value(unsigned char *to, const void *from, uint32_t size) {
     switch (size) {
-    case 0:
-        break;
-    case 4:
-        std::memcpy(to, from, 4);
-        break;
-    case 8:
-        std::memcpy(to, from, 8);
-        break;
-    case 16:
-        std::memcpy(to, from, 16);
-        break;
-    default:
-        std::memcpy(to, from, size);
+    case 0: break;
+    case 4: std::memcpy(to, from, 4); break;
+    case 8: std::memcpy(to, from, 8); break;
+    case 16: std::memcpy(to, from, 16); break;
+    default: std::memcpy(to, from, size);
     }
 }
 
@@ -69,34 +60,28 @@ void core::reset_threads() {
 /* The next thread that can run. A successor in the same simdgroup is as good as certain: told apart by a branch, which
  * is predicted, so that its number does not have to wait for the mask. */
 SMTL_ALWAYS_INLINE uint32_t core::pick() {
-    if (shuffle)
-        return pick_shuffled();
-    if (__builtin_expect((simdgroup_of(thread).ready & (2u << thread % simd_width)) != 0, true))
-        return thread + 1;
+    if (shuffle) return pick_shuffled();
+    if (__builtin_expect((simdgroup_of(thread).ready & (2u << thread % simd_width)) != 0, true)) return thread + 1;
     return pick_farther();
 }
 
 /* Lanes of the same simdgroup first: they are what the others of it wait for. */
 uint32_t core::pick_farther() const {
     uint32_t s = thread / simd_width;
-    if (const uint32_t ready = simdgroups[s].ready)
-        return s * simd_width + next_lane(ready, thread % simd_width);
-    do
-        s = s + 1 == simdgroup_count ? 0 : s + 1;
+    if (const uint32_t ready = simdgroups[s].ready) return s * simd_width + next_lane(ready, thread % simd_width);
+    do s = s + 1 == simdgroup_count ? 0 : s + 1;
     while (simdgroups[s].ready == 0);
     return s * simd_width + uint32_t(std::countr_zero(simdgroups[s].ready));
 }
 
 uint32_t core::pick_shuffled() {
     uint32_t ready = 0;
-    for (uint32_t s = 0; s < simdgroup_count; ++s)
-        ready += uint32_t(std::popcount(simdgroups[s].ready));
+    for (uint32_t s = 0; s < simdgroup_count; ++s) ready += uint32_t(std::popcount(simdgroups[s].ready));
     random_state = mix(random_state);
     uint32_t choice = uint32_t(random_state % ready);
     for (uint32_t s = 0;; ++s) {
         const uint32_t here = uint32_t(std::popcount(simdgroups[s].ready));
-        if (choice < here)
-            return s * simd_width + nth_bit(simdgroups[s].ready, choice);
+        if (choice < here) return s * simd_width + nth_bit(simdgroups[s].ready, choice);
         choice -= here;
     }
 }
@@ -128,8 +113,8 @@ SMTL_ALWAYS_INLINE const smtl_context *core::schedule() {
     return &contexts[thread];
 }
 
-/* The common case of blocking, without a call: the next lane of the simdgroup has started and can run. It takes over, and
- * finds the same last exchange. */
+/* The common case of blocking, without a call: the next lane of the simdgroup has started and can run. It takes over,
+ * and finds the same last exchange. */
 SMTL_ALWAYS_INLINE bool core::successor_takes_over(const simdgroup &group) const {
     return takes_turns && (group.ready & ~group.unstarted & lane_bit(thread) << 1) != 0;
 }
@@ -142,13 +127,11 @@ SMTL_ALWAYS_INLINE const smtl_context *core::pass_on(simdgroup &group) {
  * other are complete. */
 SMTL_ALWAYS_INLINE void core::block(simdgroup &group) {
     group.ready &= ~lane_bit(thread);
-    if (group.ready == 0 && group.open_count != 0)
-        complete_exchange(group);
+    if (group.ready == 0 && group.open_count != 0) complete_exchange(group);
 }
 
 void core::release_barrier() {
-    if (__builtin_expect(current->checks != nullptr, false))
-        current->checks->release(waiting_at_barrier);
+    if (__builtin_expect(current->checks != nullptr, false)) current->checks->release(waiting_at_barrier);
     waiting_at_barrier = 0;
     for (uint32_t s = 0; s < simdgroup_count; ++s) {
         simdgroups[s].ready |= simdgroups[s].at_barrier;
@@ -160,8 +143,7 @@ void core::release_barrier() {
 /* Threads that may all go on do so in their order, the running one among them: where one lane writes what the others
  * read, it is mostly the first, and code that counts on the lanes of a GPU keeping pace has no barrier there. */
 const smtl_context *core::proceed_from(uint32_t first) {
-    if (!shuffle)
-        thread = first;
+    if (!shuffle) thread = first;
     const simdgroup &group = simdgroup_of(thread);
     exchange = &exchanges[&group - simdgroups][group.completed];
     return &contexts[thread];
@@ -169,8 +151,7 @@ const smtl_context *core::proceed_from(uint32_t first) {
 
 SMTL_ALWAYS_INLINE const smtl_context *core::barrier(uint32_t site, uint32_t memory) {
     simdgroup &group = simdgroup_of(thread);
-    if (__builtin_expect(!successor_takes_over(group), false))
-        return barrier_in_general(site, memory);
+    if (__builtin_expect(!successor_takes_over(group), false)) return barrier_in_general(site, memory);
     ++waiting_at_barrier;
     barrier_site = site;
     group.at_barrier |= lane_bit(thread);
@@ -184,8 +165,7 @@ const smtl_context *core::barrier_in_general(uint32_t site, uint32_t memory) {
     if (++waiting_at_barrier == alive) {
         release_barrier();
         uint32_t s = 0;
-        while (simdgroups[s].ready == 0)
-            ++s;
+        while (simdgroups[s].ready == 0) ++s;
         return proceed_from(s * simd_width + uint32_t(std::countr_zero(simdgroups[s].ready)));
     }
     simdgroup &group = simdgroup_of(thread);
@@ -198,8 +178,7 @@ const smtl_context *core::barrier_in_general(uint32_t site, uint32_t memory) {
 SMTL_ALWAYS_INLINE open_exchange &core::find_exchange(simdgroup &group, uint32_t site) {
     open_exchange *const all = exchanges[&group - simdgroups];
     for (uint32_t i = 0; i < group.open_count; ++i)
-        if (all[group.open[i]].site == site)
-            return all[group.open[i]];
+        if (all[group.open[i]].site == site) return all[group.open[i]];
     const auto index = uint32_t(std::countr_zero(group.free));
     group.free &= ~(uint64_t(1) << index);
     group.open[group.open_count++] = uint8_t(index);
@@ -210,25 +189,23 @@ SMTL_ALWAYS_INLINE open_exchange &core::find_exchange(simdgroup &group, uint32_t
     return opened;
 }
 
-/* The lanes of `one` go on before those of `other`. In the innermost region that both are in, who is earlier in the source goes
- * first, and last of all who waits there for the others. Lanes that only keep step, the hindmost of them, go before all
- * others: which lanes meet in a function of Metal's does not depend on them. */
-__attribute__((noinline)) bool core::goes_before(const simdgroup &group, const open_exchange &one, const open_exchange &other) const {
+/* The lanes of `one` go on before those of `other`. In the innermost region that both are in, who is earlier in the
+ * source goes first, and last of all who waits there for the others. Lanes that only keep step, the hindmost of them,
+ * go before all others: which lanes meet in a function of Metal's does not depend on them. */
+__attribute__((noinline)) bool core::goes_before(const simdgroup &group, const open_exchange &one,
+                                                 const open_exchange &other) const {
     const bool step = (one.site & SMTL_STEP_SITE) != 0;
-    if (step != ((other.site & SMTL_STEP_SITE) != 0))
-        return step;
-    if (step)
-        return one.site < other.site;
+    if (step != ((other.site & SMTL_STEP_SITE) != 0)) return step;
+    if (step) return one.site < other.site;
     const smtl_context *const lanes = contexts + (&group - simdgroups) * simd_width;
-    const smtl_region *a = lanes[std::countr_zero(one.active)].region, *b = lanes[std::countr_zero(other.active)].region;
+    const smtl_region *a = lanes[std::countr_zero(one.active)].region,
+                      *b = lanes[std::countr_zero(other.active)].region;
     const auto depth = [](const smtl_region *region) { return region != nullptr ? region->depth : 0; };
     /* Where each is in the region that is left: first in an exchange of it, then in regions of it. */
     uint32_t at = one.site & SMTL_JOIN_SITE ? ~0u : one.site, other_at = other.site & SMTL_JOIN_SITE ? ~0u : other.site;
     const uint32_t common = std::min(depth(a), depth(b));
-    for (; depth(a) > common; a = a->outer)
-        at = a->site;
-    for (; depth(b) > common; b = b->outer)
-        other_at = b->site;
+    for (; depth(a) > common; a = a->outer) at = a->site;
+    for (; depth(b) > common; b = b->outer) other_at = b->site;
     for (; a != nullptr; a = a->outer, b = b->outer) {
         if (a->site != b->site) {
             at = a->site;
@@ -238,21 +215,19 @@ __attribute__((noinline)) bool core::goes_before(const simdgroup &group, const o
     return at < other_at;
 }
 
-/* No lane of the simdgroup can run: the lanes that wait at one site go on. Where they diverged those inside of a branch go
- * first, and the others wait for them where the branches join. */
+/* No lane of the simdgroup can run: the lanes that wait at one site go on. Where they diverged those inside of a branch
+ * go first, and the others wait for them where the branches join. */
 void core::complete_exchange(simdgroup &group) {
     open_exchange *const all = exchanges[&group - simdgroups];
     uint32_t chosen = 0;
     for (uint32_t i = 1; i < group.open_count; ++i)
-        if (goes_before(group, all[group.open[i]], all[group.open[chosen]]))
-            chosen = i;
+        if (goes_before(group, all[group.open[i]], all[group.open[chosen]])) chosen = i;
     const uint32_t index = group.open[chosen];
     group.open[chosen] = group.open[--group.open_count];
     group.free |= uint64_t(1) << group.completed;
     group.completed = index;
     group.ready |= all[index].active;
-    if (__builtin_expect(group.at_barrier != 0, false) && ++group.meetings == most_meetings)
-        fail_deadlock(group);
+    if (__builtin_expect(group.at_barrier != 0, false) && ++group.meetings == most_meetings) fail_deadlock(group);
 }
 
 SMTL_ALWAYS_INLINE void core::join(open_exchange &meeting, const void *value, uint32_t size) {
@@ -282,19 +257,17 @@ const smtl_context *core::meet_in_general(uint32_t site, const void *value, uint
 
 /* The running fiber has run its thread, or all threads of a kernel that never blocks. */
 const smtl_context *core::finished() {
-    if (blocks)
-        running_stack = stack_of[thread];
+    if (blocks) running_stack = stack_of[thread];
     if (blocks && --alive != 0) {
         block(simdgroup_of(thread));
-        if (waiting_at_barrier == alive)
-            release_barrier();
+        if (waiting_at_barrier == alive) release_barrier();
         stacks.give_back(running_stack);
         return schedule();
     }
     return next_threadgroup() ? start_context() : native_context();
 }
 
-} // namespace smtl
+}  // namespace smtl
 
 const smtl_context *smtl_on_barrier(smtl_core *core, uint32_t site, const void *, uint32_t memory) {
     return static_cast<smtl::core *>(core)->barrier(site, memory);

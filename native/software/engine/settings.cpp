@@ -15,14 +15,12 @@ constexpr double max_timeout = 1e6;
 /* The cores this process may run on: fewer than the machine's in a container. */
 unsigned usable_cores() {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return unsigned(std::max(1, CPU_COUNT(&set)));
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return unsigned(std::max(1, CPU_COUNT(&set)));
     return std::max(1u, std::thread::hardware_concurrency());
 }
 
 bool parse(const char *text, uint64_t &value) {
-    if (text == nullptr || *text == '\0')
-        return false;
+    if (text == nullptr || *text == '\0') return false;
     char *end = nullptr;
     value = std::strtoull(text, &end, 0);
     return *end == '\0';
@@ -33,8 +31,7 @@ constexpr double default_timeout = 120;
 
 /* 0 switches the watchdog off. */
 double parse_seconds(const char *text) {
-    if (text == nullptr || *text == '\0')
-        return default_timeout;
+    if (text == nullptr || *text == '\0') return default_timeout;
     char *end = nullptr;
     const double seconds = std::strtod(text, &end);
     return *end == '\0' && seconds >= 0 && seconds <= max_timeout ? seconds : default_timeout;

@@ -21,6 +21,6 @@ struct settings {
 
 const settings &current_settings();
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

@@ -15,12 +15,10 @@ core *create_core() {
 
     /* Twice the size, so that an aligned arena lies within; the rest goes back. */
     void *reserved = mmap(nullptr, 2 * SMTL_ARENA_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (reserved == MAP_FAILED)
-        return nullptr;
+    if (reserved == MAP_FAILED) return nullptr;
     const auto start = reinterpret_cast<uintptr_t>(reserved);
     const uintptr_t arena = (start + SMTL_ARENA_SIZE - 1) & ~(SMTL_ARENA_SIZE - 1);
-    if (arena != start)
-        munmap(reserved, arena - start);
+    if (arena != start) munmap(reserved, arena - start);
     if (arena != start + SMTL_ARENA_SIZE)
         munmap(reinterpret_cast<void *>(arena + SMTL_ARENA_SIZE), start + SMTL_ARENA_SIZE - arena);
 
@@ -44,8 +42,7 @@ bool stack_set::initialise(unsigned char *base, size_t stride, size_t page) {
 
 bool stack_set::commit(uint32_t count) {
     while (committed_ < count) {
-        if (mprotect(bottom(committed_), size(), PROT_READ | PROT_WRITE) != 0)
-            return false;
+        if (mprotect(bottom(committed_), size(), PROT_READ | PROT_WRITE) != 0) return false;
         ++committed_;
     }
     return true;
@@ -53,11 +50,9 @@ bool stack_set::commit(uint32_t count) {
 
 /* All are back already unless a kernel was abandoned or stacks were added. */
 void stack_set::reset() {
-    if (free_count_ == committed_)
-        return;
+    if (free_count_ == committed_) return;
     free_count_ = 0;
-    for (uint32_t stack = committed_; stack-- > 0;)
-        give_back(stack);
+    for (uint32_t stack = committed_; stack-- > 0;) give_back(stack);
 }
 
 /* Tops at the same offset in their pages would share a few sets of the first-level cache among all fibers; odd
@@ -69,8 +64,7 @@ void *stack_set::top(uint32_t stack) const {
 
 bool stack_set::in_guard(const void *address) const {
     const auto *at = static_cast<const unsigned char *>(address);
-    if (at < base_ || at >= base_ + strides * stride_)
-        return false;
+    if (at < base_ || at >= base_ + strides * stride_) return false;
     return size_t(at - base_) % stride_ < page_;
 }
 

@@ -15,7 +15,7 @@ struct core;
 core *create_core();
 
 class stack_set {
-  public:
+public:
     static constexpr uint32_t capacity = SMTL_MAX_THREADS_PER_THREADGROUP;
 
     static constexpr uint32_t strides = capacity + 1; /* one for the scheduler */
@@ -39,7 +39,7 @@ class stack_set {
     /* The address is in a page that no stack may grow into. */
     bool in_guard(const void *address) const;
 
-  private:
+private:
     unsigned char *base_ = nullptr;
     size_t stride_ = 0;
     size_t page_ = 0;
@@ -48,6 +48,6 @@ class stack_set {
     uint16_t free_[capacity];
 };
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

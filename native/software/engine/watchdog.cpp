@@ -19,9 +19,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds shortest_tick{5}, longest_tick{1000}, repeat_tick{10};
 
-int64_t now_ns() {
-    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
+int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
 /* A thread that runs kernels. To begin and to end is one store: no system call for a dispatch. */
 struct watched {
@@ -32,7 +30,7 @@ struct watched {
 
 /* One thread looks at all the others. Never destroyed: it may outlive main. */
 class monitor {
-  public:
+public:
     static monitor &shared() {
         static monitor &made = *new monitor;
         return made;
@@ -58,7 +56,7 @@ class monitor {
             }
     }
 
-  private:
+private:
     void watch() {
         sigset_t all;
         sigfillset(&all);
@@ -66,8 +64,7 @@ class monitor {
         constexpr int ticks_per_timeout = 16;
         const milliseconds part(int64_t(current_settings().timeout * 1000 / ticks_per_timeout));
         const milliseconds tick = std::clamp(part, shortest_tick, longest_tick);
-        for (;;)
-            std::this_thread::sleep_for(signal_late() ? repeat_tick : tick);
+        for (;;) std::this_thread::sleep_for(signal_late() ? repeat_tick : tick);
     }
 
     bool signal_late() {
@@ -76,8 +73,7 @@ class monitor {
         const std::lock_guard lock(mutex_);
         for (watched *entry = first_; entry != nullptr; entry = entry->next) {
             const int64_t deadline = entry->deadline.load(std::memory_order_relaxed);
-            if (deadline == 0 || now < deadline)
-                continue;
+            if (deadline == 0 || now < deadline) continue;
             late = true;
             syscall(SYS_tgkill, getpid(), entry->thread, watchdog_signal);
         }
@@ -90,7 +86,7 @@ class monitor {
 };
 
 class registration {
-  public:
+public:
     registration() {
         entry.thread = pid_t(syscall(SYS_gettid));
         monitor::shared().add(entry);
@@ -119,13 +115,11 @@ watchdog_scope::watchdog_scope() {
 }
 
 watchdog_scope::~watchdog_scope() {
-    if (own_entry != nullptr)
-        own_entry->deadline.store(0, std::memory_order_relaxed);
+    if (own_entry != nullptr) own_entry->deadline.store(0, std::memory_order_relaxed);
 }
 
 bool watchdog_expired() {
-    if (own_entry == nullptr)
-        return false;
+    if (own_entry == nullptr) return false;
     const int64_t deadline = own_entry->deadline.load(std::memory_order_relaxed);
     return deadline != 0 && now_ns() >= deadline;
 }

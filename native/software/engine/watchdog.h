@@ -6,19 +6,21 @@
 
 namespace smtl {
 
-/* What the thread gets, and again every few milliseconds: where it is in no kernel's code at the moment, it may be later. */
+/* What the thread gets, and again every few milliseconds: where it is in no kernel's code at the moment, it may be
+ * later. */
 constexpr int watchdog_signal = SIGVTALRM;
 
 /* While it lives, time runs. */
 class watchdog_scope {
-  public:
+public:
     watchdog_scope();
     ~watchdog_scope();
     watchdog_scope(const watchdog_scope &) = delete;
     watchdog_scope &operator=(const watchdog_scope &) = delete;
 };
 
-/* The calling thread's time is up: a signal may arrive late, in the next kernel's time. Callable in a signal handler. */
+/* The calling thread's time is up: a signal may arrive late, in the next kernel's time. Callable in a signal handler.
+ */
 bool watchdog_expired();
 
 } // namespace smtl

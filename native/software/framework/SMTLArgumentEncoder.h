@@ -11,7 +11,8 @@
 typedef struct {
     NSUInteger index;
     NSUInteger count;
-    MTLDataType type; /* Pointer, ComputePipeline, IndirectCommandBuffer, or that of constant data (None: a structure) */
+    MTLDataType
+        type; /* Pointer, ComputePipeline, IndirectCommandBuffer, or that of constant data (None: a structure) */
     size_t offset;
     size_t stride;
     const smtl_type *element; /* what a pointer points to, where it is known */

@@ -10,20 +10,14 @@
 
 #define POINTER_SIZE sizeof(MTLGPUAddress)
 
-static size_t round_up(size_t value, size_t multiple)
-{
-    return (value + multiple - 1) / multiple * multiple;
-}
+static size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-static bool is_handle(MTLDataType type)
-{
-    return type == MTLDataTypePointer || type == MTLDataTypeComputePipeline ||
-           type == MTLDataTypeIndirectCommandBuffer;
+static bool is_handle(MTLDataType type) {
+    return type == MTLDataTypePointer || type == MTLDataTypeComputePipeline || type == MTLDataTypeIndirectCommandBuffer;
 }
 
 /* Argument indices that a value of the type takes. */
-static NSUInteger indices_of(const smtl_type *type)
-{
+static NSUInteger indices_of(const smtl_type *type) {
     if (type->data_type == MTLDataTypeArray && type->element != NULL) {
         return type->length * indices_of(type->element);
     }
@@ -36,15 +30,13 @@ static NSUInteger indices_of(const smtl_type *type)
 
 @implementation SMTLArgumentEncoder
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_ARGUMENT_ENCODER;
 }
 
 /* --- Layout ------------------------------------------------------------------------------------------------------- */
 
-- (void)addSlot:(smtl_argument_slot)slot
-{
+- (void)addSlot:(smtl_argument_slot)slot {
     smtl_argument_slot *grown = realloc(_slots, (_slotCount + 1) * sizeof *grown);
     if (grown == NULL) {
         [NSException raise:NSMallocException format:@"no memory for an argument encoder"];
@@ -54,8 +46,7 @@ static NSUInteger indices_of(const smtl_type *type)
 }
 
 /* Structures and arrays of them dissolve into their members; an array of anything else is one slot. */
-- (void)addType:(const smtl_type *)type index:(NSUInteger)index offset:(size_t)offset
-{
+- (void)addType:(const smtl_type *)type index:(NSUInteger)index offset:(size_t)offset {
     if (type->data_type == MTLDataTypeStruct) {
         for (size_t i = 0; i < type->member_count; i++) {
             const smtl_member *member = &type->members[i];
@@ -83,8 +74,7 @@ static NSUInteger indices_of(const smtl_type *type)
     [self addSlot:slot];
 }
 
-- (instancetype)initWithDevice:(SMTLDevice *)device structure:(const smtl_type *)structure owner:(id)owner
-{
+- (instancetype)initWithDevice:(SMTLDevice *)device structure:(const smtl_type *)structure owner:(id)owner {
     self = [super init];
     _device = device;
     _owner = [owner retain];
@@ -94,8 +84,7 @@ static NSUInteger indices_of(const smtl_type *type)
     return self;
 }
 
-- (void)addDescriptor:(MTLArgumentDescriptor *)descriptor
-{
+- (void)addDescriptor:(MTLArgumentDescriptor *)descriptor {
     const char *where = "-[MTLDevice newArgumentEncoderWithArguments:]";
     const MTLDataType type = [descriptor dataType];
     const bool handle = is_handle(type);
@@ -124,8 +113,7 @@ static NSUInteger indices_of(const smtl_type *type)
     _alignment = alignment > _alignment ? alignment : _alignment;
 }
 
-- (instancetype)initWithDevice:(SMTLDevice *)device descriptors:(NSArray *)descriptors
-{
+- (instancetype)initWithDevice:(SMTLDevice *)device descriptors:(NSArray *)descriptors {
     self = [super init];
     _device = device;
     _alignment = POINTER_SIZE;
@@ -143,33 +131,28 @@ static NSUInteger indices_of(const smtl_type *type)
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     free(_slots);
     [_owner release];
     [_buffer release];
     [super dealloc];
 }
 
-- (NSUInteger)encodedLength
-{
+- (NSUInteger)encodedLength {
     return _length;
 }
 
-- (NSUInteger)alignment
-{
+- (NSUInteger)alignment {
     return _alignment;
 }
 
-- (id<MTLDevice>)device
-{
+- (id<MTLDevice>)device {
     return _device;
 }
 
 /* --- Destination -------------------------------------------------------------------------------------------------- */
 
-- (void)setArgumentBuffer:(id<MTLBuffer>)argumentBuffer offset:(NSUInteger)offset
-{
+- (void)setArgumentBuffer:(id<MTLBuffer>)argumentBuffer offset:(NSUInteger)offset {
     const char *where = "-[MTLArgumentEncoder setArgumentBuffer:offset:]";
     SMTLBuffer *buffer = nil;
     if (argumentBuffer != nil) {
@@ -189,15 +172,13 @@ static NSUInteger indices_of(const smtl_type *type)
 
 - (void)setArgumentBuffer:(id<MTLBuffer>)argumentBuffer
               startOffset:(NSUInteger)startOffset
-             arrayElement:(NSUInteger)arrayElement
-{
+             arrayElement:(NSUInteger)arrayElement {
     [self setArgumentBuffer:argumentBuffer offset:startOffset + arrayElement * round_up(_length, _alignment)];
 }
 
 /* --- Arguments ---------------------------------------------------------------------------------------------------- */
 
-- (const smtl_argument_slot *)slotAt:(NSUInteger)index where:(const char *)where
-{
+- (const smtl_argument_slot *)slotAt:(NSUInteger)index where:(const char *)where {
     for (size_t i = 0; i < _slotCount; i++) {
         if (index >= _slots[i].index && index - _slots[i].index < _slots[i].count) {
             return &_slots[i];
@@ -206,79 +187,65 @@ static NSUInteger indices_of(const smtl_type *type)
     SMTLRaise(where, @"there is no argument with index %lu", (unsigned long)index);
 }
 
-- (uint8_t *)addressOf:(const smtl_argument_slot *)slot index:(NSUInteger)index where:(const char *)where
-{
+- (uint8_t *)addressOf:(const smtl_argument_slot *)slot index:(NSUInteger)index where:(const char *)where {
     SMTL_REQUIRE(_buffer != nil, where, @"no argument buffer is set");
     return _buffer->_cpu_bytes + _offset + slot->offset + (index - slot->index) * slot->stride;
 }
 
-- (void)store:(uint64_t)handle type:(MTLDataType)type index:(NSUInteger)index where:(const char *)where
-{
+- (void)store:(uint64_t)handle type:(MTLDataType)type index:(NSUInteger)index where:(const char *)where {
     const smtl_argument_slot *slot = [self slotAt:index where:where];
     SMTL_REQUIRE(slot->type == type, where, @"the argument with index %lu is of another type", (unsigned long)index);
     memcpy([self addressOf:slot index:index where:where], &handle, sizeof handle);
 }
 
-- (void)setBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index
-{
+- (void)setBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index {
     const char *where = "-[MTLArgumentEncoder setBuffer:offset:atIndex:]";
     uint64_t address = 0;
     if (buffer != nil) {
         SMTLBuffer *own = SMTLCheckBuffer(where, buffer, _device);
-        SMTL_REQUIRE(offset < own->_length, where, @"offset(%lu) must be < [buffer length](%lu)",
-                     (unsigned long)offset, (unsigned long)own->_length);
+        SMTL_REQUIRE(offset < own->_length, where, @"offset(%lu) must be < [buffer length](%lu)", (unsigned long)offset,
+                     (unsigned long)own->_length);
         address = [own gpuAddress] + offset;
     }
     [self store:address type:MTLDataTypePointer index:index where:where];
 }
 
-- (void)setBuffers:(const id<MTLBuffer>[])buffers offsets:(const NSUInteger[])offsets withRange:(NSRange)range
-{
+- (void)setBuffers:(const id<MTLBuffer>[])buffers offsets:(const NSUInteger[])offsets withRange:(NSRange)range {
     for (NSUInteger i = 0; i < range.length; i++) {
         [self setBuffer:buffers[i] offset:offsets[i] atIndex:range.location + i];
     }
 }
 
-- (void)setComputePipelineState:(id<MTLComputePipelineState>)pipeline atIndex:(NSUInteger)index
-{
-    [self store:[pipeline gpuResourceID]._impl
-           type:MTLDataTypeComputePipeline
-          index:index
+- (void)setComputePipelineState:(id<MTLComputePipelineState>)pipeline atIndex:(NSUInteger)index {
+    [self store:[pipeline gpuResourceID]._impl type:MTLDataTypeComputePipeline index:index
           where:"-[MTLArgumentEncoder setComputePipelineState:atIndex:]"];
 }
 
-- (void)setComputePipelineStates:(const id<MTLComputePipelineState>[])pipelines withRange:(NSRange)range
-{
+- (void)setComputePipelineStates:(const id<MTLComputePipelineState>[])pipelines withRange:(NSRange)range {
     for (NSUInteger i = 0; i < range.length; i++) {
         [self setComputePipelineState:pipelines[i] atIndex:range.location + i];
     }
 }
 
-- (void)setIndirectCommandBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandBuffer atIndex:(NSUInteger)index
-{
-    [self store:[indirectCommandBuffer gpuResourceID]._impl
-           type:MTLDataTypeIndirectCommandBuffer
-          index:index
+- (void)setIndirectCommandBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandBuffer atIndex:(NSUInteger)index {
+    [self store:[indirectCommandBuffer gpuResourceID]._impl type:MTLDataTypeIndirectCommandBuffer index:index
           where:"-[MTLArgumentEncoder setIndirectCommandBuffer:atIndex:]"];
 }
 
-- (void)setIndirectCommandBuffers:(const id<MTLIndirectCommandBuffer>[])buffers withRange:(NSRange)range
-{
+- (void)setIndirectCommandBuffers:(const id<MTLIndirectCommandBuffer>[])buffers withRange:(NSRange)range {
     for (NSUInteger i = 0; i < range.length; i++) {
         [self setIndirectCommandBuffer:buffers[i] atIndex:range.location + i];
     }
 }
 
-- (void *)constantDataAtIndex:(NSUInteger)index
-{
+- (void *)constantDataAtIndex:(NSUInteger)index {
     const char *where = "-[MTLArgumentEncoder constantDataAtIndex:]";
     const smtl_argument_slot *slot = [self slotAt:index where:where];
     SMTL_REQUIRE(!is_handle(slot->type), where, @"the argument with index %lu is no constant", (unsigned long)index);
     return [self addressOf:slot index:index where:where];
 }
 
-- (id<MTLArgumentEncoder>)newArgumentEncoderForBufferAtIndex:(NSUInteger)index
-{
+- (id<MTLArgumentEncoder>)newArgumentEncoderForBufferAtIndex:(NSUInteger)index {
     const char *where = "-[MTLArgumentEncoder newArgumentEncoderForBufferAtIndex:]";
     const smtl_argument_slot *slot = [self slotAt:index where:where];
     SMTL_REQUIRE(slot->type == MTLDataTypePointer, where, @"the argument with index %lu is no buffer",

@@ -4,7 +4,8 @@
 #import "SMTLDevice.h"
 #import <Metal/MTLBinaryArchive.h>
 
-/* Machine code of kernels under the names that the compiler gives it: what is in an archive need not be compiled again. */
+/* Machine code of kernels under the names that the compiler gives it: what is in an archive need not be compiled again.
+ */
 @interface SMTLBinaryArchive : SMTLObject <MTLBinaryArchive> {
     SMTLDevice *_device;
     NSMutableDictionary *_code; /* NSData by name */
@@ -15,8 +16,8 @@
                          error:(NSError **)error;
 @end
 
-/* Hands what the descriptor's archives have for its function to the compiler. False, with an error, where they have nothing and
- * the options make that a failure. */
+/* Hands what the descriptor's archives have for its function to the compiler. False, with an error, where they have
+ * nothing and the options make that a failure. */
 bool SMTLUseBinaryArchives(MTLComputePipelineDescriptor *descriptor, MTLPipelineOption options, NSError **error);
 
 #endif

@@ -18,14 +18,12 @@ NSErrorDomain const MTLBinaryArchiveDomain = @"MTLBinaryArchiveDomain";
 
 static const char magic[8] = "SMTLBIN";
 
-static NSError *archive_error(MTLBinaryArchiveError code, NSString *description)
-{
+static NSError *archive_error(MTLBinaryArchiveError code, NSString *description) {
     return SMTLMakeError(MTLBinaryArchiveDomain, (NSInteger)code, description);
 }
 
 /* FNV-1a: against damage, not against attackers, who could as well have written the program. */
-static uint64_t checksum(NSData *data)
-{
+static uint64_t checksum(NSData *data) {
     const uint8_t *bytes = [data bytes];
     uint64_t sum = 0xcbf29ce484222325u;
     for (NSUInteger i = 0; i < [data length]; i++) {
@@ -34,8 +32,7 @@ static uint64_t checksum(NSData *data)
     return sum;
 }
 
-static void put(NSMutableData *data, uint64_t value, size_t bytes)
-{
+static void put(NSMutableData *data, uint64_t value, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) {
         const uint8_t byte = (uint8_t)(value >> (8 * i));
         [data appendBytes:&byte length:1];
@@ -49,8 +46,7 @@ typedef struct {
     bool failed;
 } reader;
 
-static NSData *take_data(reader *from, uint64_t count)
-{
+static NSData *take_data(reader *from, uint64_t count) {
     if (count > [from->data length] - from->at) {
         from->failed = true;
         return nil;
@@ -60,8 +56,7 @@ static NSData *take_data(reader *from, uint64_t count)
     return taken;
 }
 
-static uint64_t take(reader *from, size_t count)
-{
+static uint64_t take(reader *from, size_t count) {
     const uint8_t *bytes = [take_data(from, count) bytes];
     uint64_t value = 0;
     for (size_t i = 0; bytes != NULL && i < count; i++) {
@@ -72,14 +67,12 @@ static uint64_t take(reader *from, size_t count)
 
 @implementation SMTLBinaryArchive
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_BINARY_ARCHIVE;
 }
 
 /* What is wrong with the data; nil where nothing is. */
-- (NSString *)readData:(NSData *)data
-{
+- (NSString *)readData:(NSData *)data {
     reader from = {data, 0, false};
     NSData *start = take_data(&from, sizeof magic);
     if (start == nil || memcmp([start bytes], magic, sizeof magic) != 0) {
@@ -105,8 +98,7 @@ static uint64_t take(reader *from, size_t count)
     return from.failed || from.at != [data length] ? @"the archive is damaged" : nil;
 }
 
-- (BOOL)readURL:(NSURL *)url error:(NSError **)error
-{
+- (BOOL)readURL:(NSURL *)url error:(NSError **)error {
     NSData *data = [url isFileURL] ? [NSData dataWithContentsOfFile:[url path]] : nil;
     NSString *problem = data == nil ? @"no such file, or it cannot be read" : [self readData:data];
     if (problem != nil) {
@@ -118,8 +110,7 @@ static uint64_t take(reader *from, size_t count)
 
 - (instancetype)initWithDevice:(SMTLDevice *)device
                     descriptor:(MTLBinaryArchiveDescriptor *)descriptor
-                         error:(NSError **)error
-{
+                         error:(NSError **)error {
     self = [super init];
     _device = device;
     _code = [[NSMutableDictionary alloc] init];
@@ -131,27 +122,23 @@ static uint64_t take(reader *from, size_t count)
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_code release];
     [super dealloc];
 }
 
-- (id<MTLDevice>)device
-{
+- (id<MTLDevice>)device {
     return _device;
 }
 
-static NSString *name_of(SMTLFunction *function, char **log)
-{
+static NSString *name_of(SMTLFunction *function, char **log) {
     MTLFunctionConstantValues *constants = function->_constants;
     return SMTLTakeString(smtl_library_specialization_name(function->_library->_library, [function->_name UTF8String],
                                                            [constants values], [constants count], log),
                           nil);
 }
 
-- (NSData *)codeOf:(SMTLFunction *)function
-{
+- (NSData *)codeOf:(SMTLFunction *)function {
     char *log = NULL;
     NSString *name = name_of(function, &log);
     free(log);
@@ -160,8 +147,7 @@ static NSString *name_of(SMTLFunction *function, char **log)
     }
 }
 
-- (BOOL)addFunction:(SMTLFunction *)function error:(NSError **)error
-{
+- (BOOL)addFunction:(SMTLFunction *)function error:(NSError **)error {
     MTLFunctionConstantValues *constants = function->_constants;
     char *log = NULL;
     NSString *name = name_of(function, &log);
@@ -184,8 +170,7 @@ static NSString *name_of(SMTLFunction *function, char **log)
     return YES;
 }
 
-- (BOOL)addComputePipelineFunctionsWithDescriptor:(MTLComputePipelineDescriptor *)descriptor error:(NSError **)error
-{
+- (BOOL)addComputePipelineFunctionsWithDescriptor:(MTLComputePipelineDescriptor *)descriptor error:(NSError **)error {
     const char *where = "-[MTLBinaryArchive addComputePipelineFunctionsWithDescriptor:error:]";
     SMTLFunction *function = (SMTLFunction *)[descriptor computeFunction];
     SMTL_REQUIRE(function != nil, where, @"computeFunction must not be nil");
@@ -195,8 +180,7 @@ static NSString *name_of(SMTLFunction *function, char **log)
 
 - (BOOL)addFunctionWithDescriptor:(MTLFunctionDescriptor *)descriptor
                           library:(id<MTLLibrary>)library
-                            error:(NSError **)error
-{
+                            error:(NSError **)error {
     const char *where = "-[MTLBinaryArchive addFunctionWithDescriptor:library:error:]";
     SMTL_REQUIRE(descriptor != nil, where, @"descriptor must not be nil");
     SMTL_REQUIRE(library != nil && [library device] == _device, where, @"the library belongs to another device");
@@ -206,8 +190,7 @@ static NSString *name_of(SMTLFunction *function, char **log)
     return added;
 }
 
-- (NSData *)serialized
-{
+- (NSData *)serialized {
     NSMutableData *data = [NSMutableData dataWithBytes:magic length:sizeof magic];
     @synchronized(self) {
         put(data, VERSION, 4);
@@ -226,8 +209,7 @@ static NSString *name_of(SMTLFunction *function, char **log)
     return data;
 }
 
-- (BOOL)serializeToURL:(NSURL *)url error:(NSError **)error
-{
+- (BOOL)serializeToURL:(NSURL *)url error:(NSError **)error {
     SMTL_REQUIRE([url isFileURL], "-[MTLBinaryArchive serializeToURL:error:]", @"the URL must name a file");
     if (![[self serialized] writeToFile:[url path] atomically:YES]) {
         NSString *text = [NSString stringWithFormat:@"%@ cannot be written", [url path]];
@@ -240,8 +222,7 @@ static NSString *name_of(SMTLFunction *function, char **log)
 
 @end
 
-bool SMTLUseBinaryArchives(MTLComputePipelineDescriptor *descriptor, MTLPipelineOption options, NSError **error)
-{
+bool SMTLUseBinaryArchives(MTLComputePipelineDescriptor *descriptor, MTLPipelineOption options, NSError **error) {
     SMTLFunction *function = (SMTLFunction *)[descriptor computeFunction];
     for (SMTLBinaryArchive *archive in [descriptor binaryArchives]) {
         NSData *code = [archive codeOf:function];
@@ -258,8 +239,8 @@ bool SMTLUseBinaryArchives(MTLComputePipelineDescriptor *descriptor, MTLPipeline
     if ((options & MTLPipelineOptionFailOnBinaryArchiveMiss) == 0) {
         return true;
     }
-    NSString *text = [NSString stringWithFormat:@"%@: no binary archive of the descriptor has the function",
-                                                [function name]];
+    NSString *text =
+        [NSString stringWithFormat:@"%@: no binary archive of the descriptor has the function", [function name]];
     SMTLStoreError(error, archive_error(MTLBinaryArchiveErrorUnexpectedElement, text));
     return false;
 }

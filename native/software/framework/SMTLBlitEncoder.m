@@ -6,14 +6,12 @@
 #import "SMTLIndirectCommandBuffer.h"
 
 /* GPUs of the Mac2 family copy and fill in units of four bytes; Apple's own do not care. */
-static void require_alignment(const char *where, SMTLDevice *device, NSUInteger value, NSString *what)
-{
+static void require_alignment(const char *where, SMTLDevice *device, NSUInteger value, NSString *what) {
     SMTL_REQUIRE(value % 4 == 0 || [device hasUnifiedMemory], where, @"%@ %lu must be a multiple of 4 on this device",
                  what, (unsigned long)value);
 }
 
-static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offset, NSUInteger size, NSString *what)
-{
+static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offset, NSUInteger size, NSString *what) {
     SMTL_REQUIRE(offset <= buffer->_length && size <= buffer->_length - offset, where,
                  @"%@ of %lu bytes at offset %lu exceeds the buffer's length %lu", what, (unsigned long)size,
                  (unsigned long)offset, (unsigned long)buffer->_length);
@@ -23,26 +21,22 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
 
 @implementation SMTLBlitEncoder
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_BLIT_ENCODER;
 }
 
-- (void)synchronizeResource:(id<MTLResource>)resource
-{
+- (void)synchronizeResource:(id<MTLResource>)resource {
     const char *where = "-[MTLBlitCommandEncoder synchronizeResource:]";
     SMTL_REQUIRE_ENCODING(self, where);
     SMTLBuffer *buffer = SMTLCheckBuffer(where, (id<MTLBuffer>)resource, _device);
     SMTL_REQUIRE(SMTLStorageModeOf(buffer->_options) == MTLStorageModeManaged, where,
                  @"the resource's storage is not managed");
-    smtl_record_synchronize *command =
-        smtl_stream_append(&_buffer->_stream, SMTL_OP_SYNCHRONIZE, 0, sizeof *command);
+    smtl_record_synchronize *command = smtl_stream_append(&_buffer->_stream, SMTL_OP_SYNCHRONIZE, 0, sizeof *command);
     command->buffer = buffer;
     SMTLRetainOnce(_buffer, buffer, &buffer->_retained_by);
 }
 
-- (void)fillBuffer:(id<MTLBuffer>)buffer range:(NSRange)range value:(uint8_t)value
-{
+- (void)fillBuffer:(id<MTLBuffer>)buffer range:(NSRange)range value:(uint8_t)value {
     const char *where = "-[MTLBlitCommandEncoder fillBuffer:range:value:]";
     SMTL_REQUIRE_ENCODING(self, where);
     SMTLBuffer *target = SMTLCheckBuffer(where, buffer, _device);
@@ -58,8 +52,7 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
           sourceOffset:(NSUInteger)sourceOffset
               toBuffer:(id<MTLBuffer>)destinationBuffer
      destinationOffset:(NSUInteger)destinationOffset
-                  size:(NSUInteger)size
-{
+                  size:(NSUInteger)size {
     const char *where = "-[MTLBlitCommandEncoder copyFromBuffer:sourceOffset:toBuffer:destinationOffset:size:]";
     SMTL_REQUIRE_ENCODING(self, where);
     SMTLBuffer *source = SMTLCheckBlitSource(where, sourceBuffer, _device);
@@ -77,14 +70,12 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
     SMTLRetainOnce(_buffer, destination, &destination->_retained_by);
 }
 
-- (void)resetCommandsInBuffer:(id<MTLIndirectCommandBuffer>)buffer withRange:(NSRange)range
-{
+- (void)resetCommandsInBuffer:(id<MTLIndirectCommandBuffer>)buffer withRange:(NSRange)range {
     const char *where = "-[MTLBlitCommandEncoder resetCommandsInBuffer:withRange:]";
     SMTL_REQUIRE_ENCODING(self, where);
     SMTLIndirectCommandBuffer *own = SMTLCheckIndirectCommands(where, buffer, range, _device);
     SMTLRetainOnce(_buffer, own, &own->_retained_by);
-    smtl_record_execute *command =
-        smtl_stream_append(&_buffer->_stream, SMTL_OP_RESET_COMMANDS, 0, sizeof *command);
+    smtl_record_execute *command = smtl_stream_append(&_buffer->_stream, SMTL_OP_RESET_COMMANDS, 0, sizeof *command);
     command->commands = own;
     command->location = range.location;
     command->length = range.length;
@@ -93,8 +84,7 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
 - (void)copyIndirectCommandBuffer:(id<MTLIndirectCommandBuffer>)source
                       sourceRange:(NSRange)sourceRange
                       destination:(id<MTLIndirectCommandBuffer>)destination
-                 destinationIndex:(NSUInteger)destinationIndex
-{
+                 destinationIndex:(NSUInteger)destinationIndex {
     const char *where = "-[MTLBlitCommandEncoder copyIndirectCommandBuffer:...]";
     SMTL_REQUIRE_ENCODING(self, where);
     SMTLIndirectCommandBuffer *from = SMTLCheckIndirectCommands(where, source, sourceRange, _device);
@@ -116,8 +106,7 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
 }
 
 /* Commands are executed as they stand: there is nothing to make better. */
-- (void)optimizeIndirectCommandBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandBuffer withRange:(NSRange)range
-{
+- (void)optimizeIndirectCommandBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandBuffer withRange:(NSRange)range {
     const char *where = "-[MTLBlitCommandEncoder optimizeIndirectCommandBuffer:withRange:]";
     SMTL_REQUIRE_ENCODING(self, where);
     SMTLCheckIndirectCommands(where, indirectCommandBuffer, range, _device);
@@ -125,8 +114,7 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
 
 - (void)sampleCountersInBuffer:(id<MTLCounterSampleBuffer>)sampleBuffer
                  atSampleIndex:(NSUInteger)sampleIndex
-                   withBarrier:(BOOL)barrier
-{
+                   withBarrier:(BOOL)barrier {
     SMTLRecordSample(self, "-[MTLBlitCommandEncoder sampleCountersInBuffer:atSampleIndex:withBarrier:]", sampleBuffer,
                      sampleIndex, barrier);
 }
@@ -134,8 +122,7 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
 - (void)resolveCounters:(id<MTLCounterSampleBuffer>)sampleBuffer
                 inRange:(NSRange)range
       destinationBuffer:(id<MTLBuffer>)destinationBuffer
-      destinationOffset:(NSUInteger)destinationOffset
-{
+      destinationOffset:(NSUInteger)destinationOffset {
     const char *where = "-[MTLBlitCommandEncoder resolveCounters:inRange:destinationBuffer:destinationOffset:]";
     SMTL_REQUIRE_ENCODING(self, where);
     SMTLCounterSampleBuffer *samples = SMTLCheckSampleBuffer(where, sampleBuffer, range, _device);
@@ -145,21 +132,18 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
     require_range(where, destination, destinationOffset, range.length * sizeof(MTLCounterResultTimestamp), @"a write");
     SMTLRetainForCommandBuffer(_buffer, samples);
     SMTLRetainOnce(_buffer, destination, &destination->_retained_by);
-    smtl_record_resolve *command =
-        smtl_stream_append(&_buffer->_stream, SMTL_OP_RESOLVE_SAMPLES, 0, sizeof *command);
+    smtl_record_resolve *command = smtl_stream_append(&_buffer->_stream, SMTL_OP_RESOLVE_SAMPLES, 0, sizeof *command);
     command->samples = samples;
     command->location = range.location;
     command->length = range.length;
     command->destination = destination->_device_bytes + destinationOffset;
 }
 
-- (void)updateFence:(id<MTLFence>)fence
-{
+- (void)updateFence:(id<MTLFence>)fence {
     SMTLEncodeFence("-[MTLBlitCommandEncoder updateFence:]", fence, self, SMTL_OP_UPDATE_FENCE);
 }
 
-- (void)waitForFence:(id<MTLFence>)fence
-{
+- (void)waitForFence:(id<MTLFence>)fence {
     SMTLEncodeFence("-[MTLBlitCommandEncoder waitForFence:]", fence, self, SMTL_OP_WAIT_FENCE);
 }
 

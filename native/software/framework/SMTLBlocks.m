@@ -1,8 +1,8 @@
-/* A blocks runtime, after Clang's Block Implementation Specification: the four functions that the compiler and Block_copy
- * call. Linux has two, and neither will do: libBlocksRuntime does not retain the objects that a block captures, which
- * would be gone when a completion handler runs; GNUstep's, which takes precedence in some link orders, does not recognise
- * the blocks of a program that links both, and leaves them on the stack. Defined in the program itself, these come before
- * either, in any link order. */
+/* A blocks runtime, after Clang's Block Implementation Specification: the four functions that the compiler and
+ * Block_copy call. Linux has two, and neither will do: libBlocksRuntime does not retain the objects that a block
+ * captures, which would be gone when a completion handler runs; GNUstep's, which takes precedence in some link orders,
+ * does not recognise the blocks of a program that links both, and leaves them on the stack. Defined in the program
+ * itself, these come before either, in any link order. */
 #include "SMTLBlocks.h"
 
 #import <Foundation/Foundation.h>
@@ -56,15 +56,11 @@ void _Block_object_assign(void *destination, const void *object, const int kind)
 void _Block_object_dispose(const void *object, const int kind);
 
 /* The word's flags; other threads may count references in it meanwhile. */
-static bool has(const int32_t *flags, int32_t flag)
-{
-    return (__atomic_load_n(flags, __ATOMIC_RELAXED) & flag) != 0;
-}
+static bool has(const int32_t *flags, int32_t flag) { return (__atomic_load_n(flags, __ATOMIC_RELAXED) & flag) != 0; }
 
-/* Moves the count by `step`. A count that has reached its end stays there, since nobody knows any more how many references
- * there are: what has had so many is never freed. Returns the count. */
-static int32_t count_references(int32_t *flags, int32_t step)
-{
+/* Moves the count by `step`. A count that has reached its end stays there, since nobody knows any more how many
+ * references there are: what has had so many is never freed. Returns the count. */
+static int32_t count_references(int32_t *flags, int32_t step) {
     int32_t before = __atomic_load_n(flags, __ATOMIC_RELAXED);
     do {
         if ((before & REFERENCE_MASK) == REFERENCE_MASK) {
@@ -74,19 +70,12 @@ static int32_t count_references(int32_t *flags, int32_t step)
     return (before + step) & REFERENCE_MASK;
 }
 
-static void add_reference(int32_t *flags)
-{
-    count_references(flags, 1);
-}
+static void add_reference(int32_t *flags) { count_references(flags, 1); }
 
 /* True for the last one. */
-static bool drop_reference(int32_t *flags)
-{
-    return count_references(flags, -1) == 0;
-}
+static bool drop_reference(int32_t *flags) { return count_references(flags, -1) == 0; }
 
-static void *allocate(size_t size)
-{
+static void *allocate(size_t size) {
     void *memory = malloc(size);
     if (memory == NULL) {
         [NSException raise:NSMallocException format:@"no memory for a block of %zu bytes", size];
@@ -94,8 +83,7 @@ static void *allocate(size_t size)
     return memory;
 }
 
-void *_Block_copy(const void *source)
-{
+void *_Block_copy(const void *source) {
     block_layout *block = (block_layout *)source;
     if (block == NULL || has(&block->flags, IS_GLOBAL)) {
         return block;
@@ -114,8 +102,7 @@ void *_Block_copy(const void *source)
     return copy;
 }
 
-void _Block_release(const void *source)
-{
+void _Block_release(const void *source) {
     block_layout *block = (block_layout *)source;
     if (block == NULL || !has(&block->flags, NEEDS_FREE) || !drop_reference(&block->flags)) {
         return;
@@ -127,8 +114,7 @@ void _Block_release(const void *source)
 }
 
 /* The variable's place on the heap, moved there at the first call; a reference to it. */
-static byref *copy_byref(byref *source)
-{
+static byref *copy_byref(byref *source) {
     byref *variable = source->forwarding;
     if (has(&variable->flags, NEEDS_FREE)) {
         add_reference(&variable->flags);
@@ -147,8 +133,7 @@ static byref *copy_byref(byref *source)
     return copy;
 }
 
-static void release_byref(const byref *source)
-{
+static void release_byref(const byref *source) {
     byref *variable = source->forwarding;
     if (!has(&variable->flags, NEEDS_FREE) || !drop_reference(&variable->flags)) {
         return;
@@ -159,44 +144,27 @@ static void release_byref(const byref *source)
     free(variable);
 }
 
-void _Block_object_assign(void *destination, const void *object, const int kind)
-{
+void _Block_object_assign(void *destination, const void *object, const int kind) {
     const void *captured = object;
     if (!(kind & BYREF_CALLER)) {
         switch (kind & FIELD_KINDS) {
-        case FIELD_IS_OBJECT:
-            captured = [(id)object retain];
-            break;
-        case FIELD_IS_BLOCK:
-            captured = _Block_copy(object);
-            break;
-        case FIELD_IS_BYREF:
-            captured = copy_byref((byref *)object);
-            break;
+        case FIELD_IS_OBJECT: captured = [(id)object retain]; break;
+        case FIELD_IS_BLOCK: captured = _Block_copy(object); break;
+        case FIELD_IS_BYREF: captured = copy_byref((byref *)object); break;
         }
     }
     memcpy(destination, &captured, sizeof captured);
 }
 
-void _Block_object_dispose(const void *object, const int kind)
-{
+void _Block_object_dispose(const void *object, const int kind) {
     if (kind & BYREF_CALLER) {
         return;
     }
     switch (kind & FIELD_KINDS) {
-    case FIELD_IS_OBJECT:
-        [(id)object release];
-        break;
-    case FIELD_IS_BLOCK:
-        _Block_release(object);
-        break;
-    case FIELD_IS_BYREF:
-        release_byref(object);
-        break;
+    case FIELD_IS_OBJECT: [(id)object release]; break;
+    case FIELD_IS_BLOCK: _Block_release(object); break;
+    case FIELD_IS_BYREF: release_byref(object); break;
     }
 }
 
-void *SMTLCopyBlock(const void *block)
-{
-    return _Block_copy(block);
-}
+void *SMTLCopyBlock(const void *block) { return _Block_copy(block); }

@@ -14,15 +14,13 @@
 
 @implementation SMTLReleaseMarker
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_RELEASE_MARKER;
 }
 
 @end
 
-SMTLBuffer *SMTLCheckBlitSource(const char *where, id<MTLBuffer> buffer, SMTLDevice *device)
-{
+SMTLBuffer *SMTLCheckBlitSource(const char *where, id<MTLBuffer> buffer, SMTLDevice *device) {
     SMTL_REQUIRE(buffer != nil, where, @"buffer must not be nil");
     SMTLBuffer *own = (SMTLBuffer *)buffer;
     SMTL_REQUIRE(own->_device == device, where, @"the buffer belongs to device \"%@\", not to \"%@\"",
@@ -30,8 +28,7 @@ SMTLBuffer *SMTLCheckBlitSource(const char *where, id<MTLBuffer> buffer, SMTLDev
     return own;
 }
 
-SMTLBuffer *SMTLCheckBuffer(const char *where, id<MTLBuffer> buffer, SMTLDevice *device)
-{
+SMTLBuffer *SMTLCheckBuffer(const char *where, id<MTLBuffer> buffer, SMTLDevice *device) {
     SMTLBuffer *own = SMTLCheckBlitSource(where, buffer, device);
     SMTL_REQUIRE(own->_remote == nil, where, @"a remote view is for blits to read from, and for nothing else");
     return own;
@@ -39,14 +36,12 @@ SMTLBuffer *SMTLCheckBuffer(const char *where, id<MTLBuffer> buffer, SMTLDevice 
 
 @implementation SMTLBuffer
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_BUFFER;
 }
 
 /* Memory for `memory`, accounted to the device; false leaves nothing behind. */
-static bool take_memory(SMTLDevice *device, smtl_memory *memory, NSUInteger length, bool filled)
-{
+static bool take_memory(SMTLDevice *device, smtl_memory *memory, NSUInteger length, bool filled) {
     size_t size = smtl_memory_reserved(length);
     if (!SMTLDeviceTakeMemory(device, size, true)) {
         return false;
@@ -58,8 +53,7 @@ static bool take_memory(SMTLDevice *device, smtl_memory *memory, NSUInteger leng
     return true;
 }
 
-static void give_memory(SMTLDevice *device, smtl_memory *memory)
-{
+static void give_memory(SMTLDevice *device, smtl_memory *memory) {
     if (memory->base != NULL) {
         size_t size = memory->size;
         smtl_memory_free(memory);
@@ -67,16 +61,14 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
     }
 }
 
-- (void)setDevice:(SMTLDevice *)device length:(NSUInteger)length options:(MTLResourceOptions)options
-{
+- (void)setDevice:(SMTLDevice *)device length:(NSUInteger)length options:(MTLResourceOptions)options {
     _device = device;
     _length = length;
     _options = options;
 }
 
 /* Gives a managed buffer its second copy. */
-- (BOOL)makeManagedCopy:(bool)filled
-{
+- (BOOL)makeManagedCopy:(bool)filled {
     if (!take_memory(_device, &_managed_memory, _length, filled)) {
         return NO;
     }
@@ -87,8 +79,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
 - (instancetype)initWithDevice:(SMTLDevice *)device
                          bytes:(const void *)bytes
                         length:(NSUInteger)length
-                       options:(MTLResourceOptions)options
-{
+                       options:(MTLResourceOptions)options {
     self = [super init];
     [self setDevice:device length:length options:options];
     bool filled = bytes != NULL;
@@ -117,8 +108,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
                    noCopyBytes:(void *)bytes
                         length:(NSUInteger)length
                        options:(MTLResourceOptions)options
-                   deallocator:(void (^)(void *pointer, NSUInteger length))deallocator
-{
+                   deallocator:(void (^)(void *pointer, NSUInteger length))deallocator {
     self = [super init];
     [self setDevice:device length:length options:options];
     if (smtl_fault_strikes_allocation()) {
@@ -142,8 +132,8 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
     SMTLDeviceTakeMemory(device, length, false);
     /* Set last: a failed initialiser leaves the memory to its owner. */
     _deallocator = deallocator == NULL ? ^(void *pointer, NSUInteger size) {
-      (void)pointer;
-      (void)size;
+        (void)pointer;
+        (void)size;
     } : SMTLCopyBlock(deallocator);
     return self;
 }
@@ -153,8 +143,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
                      watched:(smtl_watched *)watched
                       offset:(NSUInteger)offset
                       length:(NSUInteger)length
-                     options:(MTLResourceOptions)options
-{
+                     options:(MTLResourceOptions)options {
     self = [super init];
     [self setDevice:heap->_device length:length options:options];
     _heap = [heap retain];
@@ -166,8 +155,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
 }
 
 /* The CPU gets at the memory through the buffer itself. */
-- (instancetype)initWithRemote:(SMTLBuffer *)remote device:(SMTLDevice *)device
-{
+- (instancetype)initWithRemote:(SMTLBuffer *)remote device:(SMTLDevice *)device {
     self = [super init];
     [self setDevice:device length:remote->_length options:remote->_options];
     _options = (_options & ~MTLResourceStorageModeMask) | MTLResourceStorageModePrivate;
@@ -176,8 +164,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
     return self;
 }
 
-- (id<MTLBuffer>)newRemoteBufferViewForDevice:(id<MTLDevice>)device
-{
+- (id<MTLBuffer>)newRemoteBufferViewForDevice:(id<MTLDevice>)device {
     const char *where = "-[MTLBuffer newRemoteBufferViewForDevice:]";
     SMTL_REQUIRE(device != nil, where, @"device must not be nil");
     SMTL_REQUIRE((SMTLDevice *)device != _device, where, @"the buffer belongs to this device itself");
@@ -188,30 +175,26 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
     return [[SMTLBuffer alloc] initWithRemote:self device:(SMTLDevice *)device];
 }
 
-- (id<MTLBuffer>)remoteStorageBuffer
-{
+- (id<MTLBuffer>)remoteStorageBuffer {
     return [[_remote retain] autorelease];
 }
 
 /* For the sanitizer; NULL while it is off. */
-- (void)setWatched:(smtl_watched *)watched
-{
+- (void)setWatched:(smtl_watched *)watched {
     _watched = watched;
     if (watched != NULL && [self hazardTrackingMode] == MTLHazardTrackingModeUntracked) {
         smtl_sanitizer_set_untracked(watched);
     }
 }
 
-- (void)setLabel:(NSString *)label
-{
+- (void)setLabel:(NSString *)label {
     [super setLabel:label];
     if (_watched != NULL) {
         smtl_sanitizer_set_label(_watched, [label UTF8String]);
     }
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_remote release];
     if (_watched != NULL && _memory.watched == NULL) {
         smtl_sanitizer_free(_watched);
@@ -231,20 +214,17 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
     [super dealloc];
 }
 
-- (void)copyToCPU
-{
+- (void)copyToCPU {
     if (_cpu_bytes != NULL && _cpu_bytes != _device_bytes) {
         smtl_blit_copy(_cpu_bytes, _device_bytes, _length);
     }
 }
 
-- (void *)contents
-{
+- (void *)contents {
     return _cpu_bytes;
 }
 
-- (void)didModifyRange:(NSRange)range
-{
+- (void)didModifyRange:(NSRange)range {
     const char *where = "-[MTLBuffer didModifyRange:]";
     SMTL_REQUIRE(SMTLStorageModeOf(_options) == MTLStorageModeManaged, where, @"the buffer's storage is not managed");
     SMTL_REQUIRE(range.location <= _length && range.length <= _length - range.location, where,
@@ -253,18 +233,15 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
     memcpy(_device_bytes + range.location, _cpu_bytes + range.location, range.length);
 }
 
-- (NSUInteger)length
-{
+- (NSUInteger)length {
     return _length;
 }
 
-- (MTLGPUAddress)gpuAddress
-{
+- (MTLGPUAddress)gpuAddress {
     return (MTLGPUAddress)(uintptr_t)_device_bytes;
 }
 
-- (NSUInteger)allocatedSize
-{
+- (NSUInteger)allocatedSize {
     if (_heap != nil) {
         return smtl_memory_reserved(_length);
     }
@@ -273,18 +250,15 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
            (_managed_memory.base == NULL ? 0 : _managed_memory.size);
 }
 
-- (id<MTLHeap>)heap
-{
+- (id<MTLHeap>)heap {
     return [[_heap retain] autorelease];
 }
 
-- (NSUInteger)heapOffset
-{
+- (NSUInteger)heapOffset {
     return _heap_offset;
 }
 
-- (void)makeAliasable
-{
+- (void)makeAliasable {
     SMTL_REQUIRE(_heap != nil, "-[MTLResource makeAliasable]", @"the buffer does not come from a heap");
     if (!_aliasable) {
         _aliasable = YES;
@@ -292,22 +266,19 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory)
     }
 }
 
-- (BOOL)isAliasable
-{
+- (BOOL)isAliasable {
     return _aliasable;
 }
 
 /* Markers annotate captures, and there is nothing to capture with. */
-- (void)addDebugMarker:(NSString *)marker range:(NSRange)range
-{
+- (void)addDebugMarker:(NSString *)marker range:(NSRange)range {
     (void)marker;
     SMTL_REQUIRE(range.location <= _length && range.length <= _length - range.location,
                  "-[MTLBuffer addDebugMarker:range:]", @"the range exceeds the buffer's length %lu",
                  (unsigned long)_length);
 }
 
-- (void)removeAllDebugMarkers
-{
+- (void)removeAllDebugMarkers {
 }
 
 @end

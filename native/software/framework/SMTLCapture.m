@@ -18,32 +18,27 @@ NSErrorDomain const MTLCaptureErrorDomain = @"MTLCaptureErrorDomain";
 @synthesize device = _device;
 @synthesize commandQueue = _commandQueue;
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_CAPTURE_SCOPE;
 }
 
-- (instancetype)initWithDevice:(id<MTLDevice>)device queue:(id<MTLCommandQueue>)queue
-{
+- (instancetype)initWithDevice:(id<MTLDevice>)device queue:(id<MTLCommandQueue>)queue {
     self = [super init];
     _device = [device retain];
     _commandQueue = [queue retain];
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_device release];
     [_commandQueue release];
     [super dealloc];
 }
 
-- (void)beginScope
-{
+- (void)beginScope {
 }
 
-- (void)endScope
-{
+- (void)endScope {
 }
 
 @end
@@ -54,22 +49,19 @@ NSErrorDomain const MTLCaptureErrorDomain = @"MTLCaptureErrorDomain";
 @synthesize destination = _destination;
 @synthesize outputURL = _outputURL;
 
-- (instancetype)init
-{
+- (instancetype)init {
     self = [super init];
     _destination = MTLCaptureDestinationDeveloperTools;
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_captureObject release];
     [_outputURL release];
     [super dealloc];
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLCaptureDescriptor *copy = [[[self class] allocWithZone:zone] init];
     [copy setCaptureObject:_captureObject];
     [copy setDestination:_destination];
@@ -83,8 +75,7 @@ NSErrorDomain const MTLCaptureErrorDomain = @"MTLCaptureErrorDomain";
 
 @synthesize defaultCaptureScope = _defaultCaptureScope;
 
-+ (MTLCaptureManager *)sharedCaptureManager
-{
++ (MTLCaptureManager *)sharedCaptureManager {
     static MTLCaptureManager *shared;
     @synchronized(self) {
         if (shared == nil) {
@@ -94,30 +85,25 @@ NSErrorDomain const MTLCaptureErrorDomain = @"MTLCaptureErrorDomain";
     return shared;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_defaultCaptureScope release];
     [super dealloc];
 }
 
-- (id<MTLCaptureScope>)newCaptureScopeWithDevice:(id<MTLDevice>)device
-{
+- (id<MTLCaptureScope>)newCaptureScopeWithDevice:(id<MTLDevice>)device {
     return [[SMTLCaptureScope alloc] initWithDevice:device queue:nil];
 }
 
-- (id<MTLCaptureScope>)newCaptureScopeWithCommandQueue:(id<MTLCommandQueue>)commandQueue
-{
+- (id<MTLCaptureScope>)newCaptureScopeWithCommandQueue:(id<MTLCommandQueue>)commandQueue {
     return [[SMTLCaptureScope alloc] initWithDevice:[commandQueue device] queue:commandQueue];
 }
 
-- (BOOL)supportsDestination:(MTLCaptureDestination)destination
-{
+- (BOOL)supportsDestination:(MTLCaptureDestination)destination {
     (void)destination;
     return NO;
 }
 
-- (BOOL)startCaptureWithDescriptor:(MTLCaptureDescriptor *)descriptor error:(NSError **)error
-{
+- (BOOL)startCaptureWithDescriptor:(MTLCaptureDescriptor *)descriptor error:(NSError **)error {
     (void)descriptor;
     SMTLStoreError(error, SMTLMakeError(MTLCaptureErrorDomain, MTLCaptureErrorNotSupported,
                                         @"the software Metal does not capture"));
@@ -125,27 +111,22 @@ NSErrorDomain const MTLCaptureErrorDomain = @"MTLCaptureErrorDomain";
 }
 
 /* The older ways to begin say nothing of a failure. */
-- (void)startCaptureWithDevice:(id<MTLDevice>)device
-{
+- (void)startCaptureWithDevice:(id<MTLDevice>)device {
     (void)device;
 }
 
-- (void)startCaptureWithCommandQueue:(id<MTLCommandQueue>)commandQueue
-{
+- (void)startCaptureWithCommandQueue:(id<MTLCommandQueue>)commandQueue {
     (void)commandQueue;
 }
 
-- (void)startCaptureWithScope:(id<MTLCaptureScope>)captureScope
-{
+- (void)startCaptureWithScope:(id<MTLCaptureScope>)captureScope {
     (void)captureScope;
 }
 
-- (void)stopCapture
-{
+- (void)stopCapture {
 }
 
-- (BOOL)isCapturing
-{
+- (BOOL)isCapturing {
     return NO;
 }
 

@@ -64,8 +64,7 @@ typedef struct {
 /* Keeps `object` alive until the command buffer has finished, where its references are retained. */
 void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object);
 /* The same for a resource that notes who retained it last. */
-static inline void SMTLRetainOnce(SMTLCommandBuffer *buffer, id object, uint64_t *retained_by)
-{
+static inline void SMTLRetainOnce(SMTLCommandBuffer *buffer, id object, uint64_t *retained_by) {
     if (__atomic_load_n(retained_by, __ATOMIC_RELAXED) != buffer->_serial) {
         SMTLRetainForCommandBuffer(buffer, object);
         __atomic_store_n(retained_by, buffer->_serial, __ATOMIC_RELAXED);

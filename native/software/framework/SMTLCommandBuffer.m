@@ -13,8 +13,7 @@
 
 static uint64_t last_serial;
 
-void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
-{
+void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
     if (buffer->_retainedReferences) {
         [buffer keep:object];
     }
@@ -22,16 +21,14 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
 
 @implementation SMTLCommandBuffer
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_COMMAND_BUFFER;
 }
 
 - (instancetype)initWithQueue:(SMTLCommandQueue *)queue
            retainedReferences:(BOOL)retained
                  errorOptions:(MTLCommandBufferErrorOption)options
-                     logState:(SMTLLogState *)logState
-{
+                     logState:(SMTLLogState *)logState {
     self = [super init];
     _queue = [queue retain];
     _device = queue->_device;
@@ -51,8 +48,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     smtl_queue_core *core = _queue->_core;
     if (!_committed) {
         [self leaveQueue];
@@ -69,13 +65,11 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
     [super dealloc];
 }
 
-- (void)keep:(id)object
-{
+- (void)keep:(id)object {
     SMTLRetainedAdd(&_retained, object);
 }
 
-- (void)releaseWork
-{
+- (void)releaseWork {
     SMTLRetainedClear(&_retained);
     smtl_stream_clear(&_stream);
     SMTLHandlersClear(&_scheduledHandlers);
@@ -84,8 +78,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
 
 /* --- Order in the queue ------------------------------------------------------------------------------------------- */
 
-- (void)enqueue
-{
+- (void)enqueue {
     SMTL_REQUIRE([self status] == MTLCommandBufferStatusNotEnqueued, "-[MTLCommandBuffer enqueue]",
                  @"the command buffer is already enqueued or committed");
     smtl_queue_core *core = _queue->_core;
@@ -94,8 +87,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
     pthread_mutex_unlock(&core->mutex);
 }
 
-- (void)commit
-{
+- (void)commit {
     const char *where = "-[MTLCommandBuffer commit]";
     SMTL_REQUIRE([self status] < MTLCommandBufferStatusCommitted, where, @"the command buffer is already committed");
     SMTL_REQUIRE(_encoder == nil, where, @"a command encoder is still encoding: endEncoding is missing");
@@ -118,19 +110,16 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
     pthread_mutex_unlock(&core->mutex);
 }
 
-- (void)requireCommitted:(const char *)where
-{
+- (void)requireCommitted:(const char *)where {
     SMTL_REQUIRE([self status] >= MTLCommandBufferStatusCommitted, where, @"the command buffer is not committed");
 }
 
-- (void)waitUntilScheduled
-{
+- (void)waitUntilScheduled {
     [self requireCommitted:"-[MTLCommandBuffer waitUntilScheduled]"];
     smtl_completion_wait_scheduled(_completion);
 }
 
-- (void)waitUntilCompleted
-{
+- (void)waitUntilCompleted {
     [self requireCommitted:"-[MTLCommandBuffer waitUntilCompleted]"];
     smtl_completion_wait_finished(_completion);
     [self observeEnd];
@@ -138,34 +127,29 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
 
 /* --- Handlers ----------------------------------------------------------------------------------------------------- */
 
-- (void)addHandler:(MTLCommandBufferHandler)block to:(smtl_handlers *)handlers where:(const char *)where
-{
+- (void)addHandler:(MTLCommandBufferHandler)block to:(smtl_handlers *)handlers where:(const char *)where {
     SMTL_REQUIRE(block != NULL, where, @"block must not be nil");
     SMTL_REQUIRE([self status] < MTLCommandBufferStatusCommitted, where,
                  @"the command buffer is committed: handlers must be added before");
     SMTLHandlersAdd(handlers, block);
 }
 
-- (void)addScheduledHandler:(MTLCommandBufferHandler)block
-{
+- (void)addScheduledHandler:(MTLCommandBufferHandler)block {
     [self addHandler:block to:&_scheduledHandlers where:"-[MTLCommandBuffer addScheduledHandler:]"];
 }
 
-- (void)addCompletedHandler:(MTLCommandBufferHandler)block
-{
+- (void)addCompletedHandler:(MTLCommandBufferHandler)block {
     [self addHandler:block to:&_completedHandlers where:"-[MTLCommandBuffer addCompletedHandler:]"];
 }
 
 /* --- Encoding ----------------------------------------------------------------------------------------------------- */
 
-- (void)requireEncoding:(const char *)where
-{
+- (void)requireEncoding:(const char *)where {
     SMTL_REQUIRE([self status] < MTLCommandBufferStatusCommitted, where, @"the command buffer is already committed");
     SMTL_REQUIRE(_encoder == nil, where, @"a command encoder is already encoding: end it first");
 }
 
-- (id)beginEncoder:(Class)encoderClass dispatchType:(MTLDispatchType)dispatchType where:(const char *)where
-{
+- (id)beginEncoder:(Class)encoderClass dispatchType:(MTLDispatchType)dispatchType where:(const char *)where {
     [self requireEncoding:where];
     smtl_stream_append(&_stream, SMTL_OP_BEGIN_ENCODER, dispatchType == MTLDispatchTypeConcurrent, sizeof(smtl_record));
     SMTLCommandEncoder *encoder = [[[encoderClass alloc] initWithCommandBuffer:self] autorelease];
@@ -179,43 +163,35 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
     return encoder;
 }
 
-- (void)encoderEnded
-{
+- (void)encoderEnded {
     _encoder = nil;
 }
 
-- (void)encoderLost:(SMTLCommandEncoder *)encoder
-{
+- (void)encoderLost:(SMTLCommandEncoder *)encoder {
     if (_encoder == encoder) {
         _encoder = nil;
         _encoderLost = YES;
     }
 }
 
-- (id<MTLBlitCommandEncoder>)blitCommandEncoder
-{
-    return [self beginEncoder:[SMTLBlitEncoder class]
-                 dispatchType:MTLDispatchTypeSerial
+- (id<MTLBlitCommandEncoder>)blitCommandEncoder {
+    return [self beginEncoder:[SMTLBlitEncoder class] dispatchType:MTLDispatchTypeSerial
                         where:"-[MTLCommandBuffer blitCommandEncoder]"];
 }
 
-- (id<MTLBlitCommandEncoder>)blitCommandEncoderWithDescriptor:(MTLBlitPassDescriptor *)blitPassDescriptor
-{
+- (id<MTLBlitCommandEncoder>)blitCommandEncoderWithDescriptor:(MTLBlitPassDescriptor *)blitPassDescriptor {
     const char *where = "-[MTLCommandBuffer blitCommandEncoderWithDescriptor:]";
     SMTL_REQUIRE(blitPassDescriptor != nil, where, @"descriptor must not be nil");
-    SMTLBlitEncoder *encoder = [self beginEncoder:[SMTLBlitEncoder class]
-                                     dispatchType:MTLDispatchTypeSerial
+    SMTLBlitEncoder *encoder = [self beginEncoder:[SMTLBlitEncoder class] dispatchType:MTLDispatchTypeSerial
                                             where:where];
     return [self begin:encoder with:[[blitPassDescriptor sampleBufferAttachments] attachmentsWithSamples] where:where];
 }
 
-- (id<MTLComputeCommandEncoder>)computeCommandEncoder
-{
+- (id<MTLComputeCommandEncoder>)computeCommandEncoder {
     return [self computeCommandEncoderWithDispatchType:MTLDispatchTypeSerial];
 }
 
-- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDispatchType:(MTLDispatchType)dispatchType
-{
+- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDispatchType:(MTLDispatchType)dispatchType {
     const char *where = "-[MTLCommandBuffer computeCommandEncoderWithDispatchType:]";
     SMTL_REQUIRE(dispatchType <= MTLDispatchTypeConcurrent, where, @"unknown dispatch type %lu",
                  (unsigned long)dispatchType);
@@ -224,8 +200,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
     return encoder;
 }
 
-- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDescriptor:(MTLComputePassDescriptor *)computePassDescriptor
-{
+- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDescriptor:(MTLComputePassDescriptor *)computePassDescriptor {
     const char *where = "-[MTLCommandBuffer computeCommandEncoderWithDescriptor:]";
     SMTL_REQUIRE(computePassDescriptor != nil, where, @"descriptor must not be nil");
     id encoder = [self computeCommandEncoderWithDispatchType:[computePassDescriptor dispatchType]];
@@ -234,8 +209,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
 }
 
 /* A descriptor that raises leaves no encoder open. */
-- (id)begin:(SMTLCommandEncoder *)encoder with:(NSArray *)attachments where:(const char *)where
-{
+- (id)begin:(SMTLCommandEncoder *)encoder with:(NSArray *)attachments where:(const char *)where {
     @try {
         [encoder takeAttachments:attachments where:where];
     } @catch (NSException *exception) {
@@ -245,8 +219,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
     return encoder;
 }
 
-- (void)encodeEvent:(id<MTLEvent>)event value:(uint64_t)value op:(smtl_op)op where:(const char *)where
-{
+- (void)encodeEvent:(id<MTLEvent>)event value:(uint64_t)value op:(smtl_op)op where:(const char *)where {
     [self requireEncoding:where];
     SMTL_REQUIRE(event != nil, where, @"event must not be nil");
     smtl_record_event *command = smtl_stream_append(&_stream, op, 0, sizeof *command);
@@ -256,36 +229,30 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
     [self keep:event];
 }
 
-- (void)encodeWaitForEvent:(id<MTLEvent>)event value:(uint64_t)value
-{
+- (void)encodeWaitForEvent:(id<MTLEvent>)event value:(uint64_t)value {
     [self encodeEvent:event value:value op:SMTL_OP_WAIT_EVENT where:"-[MTLCommandBuffer encodeWaitForEvent:value:]"];
 }
 
-- (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value
-{
+- (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value {
     const char *where = "-[MTLCommandBuffer encodeSignalEvent:value:]";
     [self encodeEvent:event value:value op:SMTL_OP_SIGNAL_EVENT where:where];
 }
 
-- (void)pushDebugGroup:(NSString *)string
-{
+- (void)pushDebugGroup:(NSString *)string {
     SMTL_REQUIRE(string != nil, "-[MTLCommandBuffer pushDebugGroup:]", @"string must not be nil");
     _debugGroups++;
 }
 
-- (void)popDebugGroup
-{
+- (void)popDebugGroup {
     SMTL_REQUIRE(_debugGroups > 0, "-[MTLCommandBuffer popDebugGroup]", @"no debug group is open");
     _debugGroups--;
 }
 
-- (void)useResidencySet:(id<MTLResidencySet>)residencySet
-{
+- (void)useResidencySet:(id<MTLResidencySet>)residencySet {
     [self useResidencySets:&residencySet count:1];
 }
 
-- (void)useResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count
-{
+- (void)useResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count {
     for (NSUInteger i = 0; i < count; i++) {
         SMTLCheckResidencySet("-[MTLCommandBuffer useResidencySets:count:]", residencySets[i], _device);
         SMTLRetainForCommandBuffer(self, residencySets[i]);
@@ -294,8 +261,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
 
 /* --- State -------------------------------------------------------------------------------------------------------- */
 
-- (MTLCommandBufferStatus)status
-{
+- (MTLCommandBufferStatus)status {
     MTLCommandBufferStatus status = (MTLCommandBufferStatus)__atomic_load_n(&_status, __ATOMIC_ACQUIRE);
     if (status >= MTLCommandBufferStatusCompleted) {
         [self observeEnd];
@@ -303,70 +269,58 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object)
     return status;
 }
 
-- (void)observeEnd
-{
+- (void)observeEnd {
     if (_queue->_core->order != NULL) {
         smtl_order_observe(_end);
     }
 }
 
-- (NSError *)error
-{
+- (NSError *)error {
     /* Written before the status becomes final. */
     return [self status] < MTLCommandBufferStatusCompleted ? nil : [[_error retain] autorelease];
 }
 
 /* What Metal's validation of shaders finds, of which there is none here; what kernels log goes to log states. */
-- (id<MTLLogContainer>)logs
-{
+- (id<MTLLogContainer>)logs {
     return (id<MTLLogContainer>)[NSArray array];
 }
 
 /* 0 until the command buffer has come that far. */
-- (CFTimeInterval)timeAt:(const CFTimeInterval *)slot
-{
+- (CFTimeInterval)timeAt:(const CFTimeInterval *)slot {
     CFTimeInterval time;
     __atomic_load(slot, &time, __ATOMIC_RELAXED);
     return time;
 }
 
-- (CFTimeInterval)kernelStartTime
-{
+- (CFTimeInterval)kernelStartTime {
     return [self timeAt:&_kernelStartTime];
 }
 
-- (CFTimeInterval)kernelEndTime
-{
+- (CFTimeInterval)kernelEndTime {
     return [self timeAt:&_kernelEndTime];
 }
 
-- (CFTimeInterval)GPUStartTime
-{
+- (CFTimeInterval)GPUStartTime {
     return [self timeAt:&_GPUStartTime];
 }
 
-- (CFTimeInterval)GPUEndTime
-{
+- (CFTimeInterval)GPUEndTime {
     return [self timeAt:&_GPUEndTime];
 }
 
-- (id<MTLDevice>)device
-{
+- (id<MTLDevice>)device {
     return _device;
 }
 
-- (id<MTLCommandQueue>)commandQueue
-{
+- (id<MTLCommandQueue>)commandQueue {
     return [[_queue retain] autorelease];
 }
 
-- (BOOL)retainedReferences
-{
+- (BOOL)retainedReferences {
     return _retainedReferences;
 }
 
-- (MTLCommandBufferErrorOption)errorOptions
-{
+- (MTLCommandBufferErrorOption)errorOptions {
     return _errorOptions;
 }
 

@@ -7,40 +7,23 @@
 #import "SMTLLogState.h"
 #include <time.h>
 
-static CFTimeInterval now(void)
-{
+static CFTimeInterval now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (CFTimeInterval)time.tv_sec + (CFTimeInterval)time.tv_nsec * 1e-9;
 }
 
-static void store_time(CFTimeInterval *slot, CFTimeInterval time)
-{
-    __atomic_store(slot, &time, __ATOMIC_RELAXED);
-}
+static void store_time(CFTimeInterval *slot, CFTimeInterval time) { __atomic_store(slot, &time, __ATOMIC_RELAXED); }
 
-static SMTLCommandBuffer *buffer_of(smtl_work *work)
-{
-    return ((smtl_command_buffer_work *)work)->buffer;
-}
+static SMTLCommandBuffer *buffer_of(smtl_work *work) { return ((smtl_command_buffer_work *)work)->buffer; }
 
-static void run_finish(smtl_work *work)
-{
-    [buffer_of(work) finishAside:false];
-}
+static void run_finish(smtl_work *work) { [buffer_of(work) finishAside:false]; }
 
-static void run_scheduled_handlers(smtl_work *work)
-{
-    [buffer_of(work) callScheduledHandlers];
-}
+static void run_scheduled_handlers(smtl_work *work) { [buffer_of(work) callScheduledHandlers]; }
 
-void SMTLExecuteCommandBuffer(smtl_work *work)
-{
-    [buffer_of(work) execute];
-}
+void SMTLExecuteCommandBuffer(smtl_work *work) { [buffer_of(work) execute]; }
 
-static NSString *describe(NSUInteger code, NSString *detail)
-{
+static NSString *describe(NSUInteger code, NSString *detail) {
     static NSString *const names[] = {
         [MTLCommandBufferErrorInternal] = @"Internal Error",
         [MTLCommandBufferErrorTimeout] = @"Caused GPU Timeout Error",
@@ -60,17 +43,14 @@ static NSString *describe(NSUInteger code, NSString *detail)
 
 @implementation SMTLCommandBuffer (Execution)
 
-- (void)callScheduledHandlers
-{
+- (void)callScheduledHandlers {
     SMTLHandlersCall(&_scheduledHandlers, self);
 }
 
 /* States which encoders had finished when the execution ended, as far as the caller asked for that. */
-- (void)storeErrorOf:(const smtl_execution *)execution detail:(NSString *)detail
-{
-    NSMutableDictionary *info =
-        [NSMutableDictionary dictionaryWithObject:describe(execution->error_code, detail)
-                                           forKey:NSLocalizedDescriptionKey];
+- (void)storeErrorOf:(const smtl_execution *)execution detail:(NSString *)detail {
+    NSMutableDictionary *info = [NSMutableDictionary dictionaryWithObject:describe(execution->error_code, detail)
+                                                                   forKey:NSLocalizedDescriptionKey];
     if (_encoderInfos != nil) {
         NSUInteger index = 0;
         for (SMTLCommandBufferEncoderInfo *encoder in _encoderInfos) {
@@ -81,13 +61,11 @@ static NSString *describe(NSUInteger code, NSString *detail)
         }
         [info setObject:_encoderInfos forKey:MTLCommandBufferEncoderInfoErrorKey];
     }
-    _error = [[NSError alloc] initWithDomain:MTLCommandBufferErrorDomain
-                                        code:(NSInteger)execution->error_code
+    _error = [[NSError alloc] initWithDomain:MTLCommandBufferErrorDomain code:(NSInteger)execution->error_code
                                     userInfo:info];
 }
 
-- (void)executeCommands
-{
+- (void)executeCommands {
     smtl_execution execution = {.order = _queue->_core->order, .turn = &_queue->_core->turn};
     if (_logState != nil) {
         _log = smtl_log_create(_logState->_bufferSize);
@@ -114,12 +92,12 @@ static NSString *describe(NSUInteger code, NSString *detail)
         [self storeErrorOf:&execution detail:SMTLTakeString(execution.error_message, fallback)];
     }
     smtl_count_command_buffer();
-    __atomic_store_n(&_status, execution.error_code != 0 ? MTLCommandBufferStatusError : MTLCommandBufferStatusCompleted,
+    __atomic_store_n(&_status,
+                     execution.error_code != 0 ? MTLCommandBufferStatusError : MTLCommandBufferStatusCompleted,
                      __ATOMIC_RELEASE);
 }
 
-- (void)execute
-{
+- (void)execute {
     smtl_queue_core *core = _queue->_core;
     bool handled = _scheduledHandlers.count + _completedHandlers.count > 0 || _logState != nil;
     smtl_worker *handler_thread = handled ? smtl_queue_core_completion_worker(core) : NULL;
@@ -144,8 +122,8 @@ static NSString *describe(NSUInteger code, NSString *detail)
     if (handler_thread == NULL && others_complete) {
         handler_thread = smtl_queue_core_completion_worker(core);
     }
-    bool aside = handler_thread != NULL && !others_complete && _scheduledHandlers.count == 0 &&
-                 smtl_queue_core_step_aside(core);
+    bool aside =
+        handler_thread != NULL && !others_complete && _scheduledHandlers.count == 0 && smtl_queue_core_step_aside(core);
     if (handler_thread != NULL && !aside) {
         _work.work.run = run_finish;
         smtl_worker_post(handler_thread, &_work.work);
@@ -154,8 +132,7 @@ static NSString *describe(NSUInteger code, NSString *detail)
     }
 }
 
-- (void)finishAside:(bool)aside
-{
+- (void)finishAside:(bool)aside {
     smtl_queue_core *core = _queue->_core;
     smtl_completion *completion = _completion;
     smtl_delay();

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 /* `array` with room for one more element. */
-static void *grow(void *array, NSUInteger count, NSUInteger *capacity, size_t element)
-{
+static void *grow(void *array, NSUInteger count, NSUInteger *capacity, size_t element) {
     if (count < *capacity) {
         return array;
     }
@@ -18,20 +17,17 @@ static void *grow(void *array, NSUInteger count, NSUInteger *capacity, size_t el
     return grown;
 }
 
-void SMTLRetainedAdd(smtl_retained *retained, id object)
-{
+void SMTLRetainedAdd(smtl_retained *retained, id object) {
     retained->objects = grow(retained->objects, retained->count, &retained->capacity, sizeof(id));
     retained->objects[retained->count++] = [object retain];
 }
 
-void SMTLHandlersAdd(smtl_handlers *handlers, MTLCommandBufferHandler block)
-{
+void SMTLHandlersAdd(smtl_handlers *handlers, MTLCommandBufferHandler block) {
     handlers->blocks = grow(handlers->blocks, handlers->count, &handlers->capacity, sizeof *handlers->blocks);
     handlers->blocks[handlers->count++] = SMTLCopyBlock(block);
 }
 
-void SMTLHandlersCall(const smtl_handlers *handlers, id<MTLCommandBuffer> buffer)
-{
+void SMTLHandlersCall(const smtl_handlers *handlers, id<MTLCommandBuffer> buffer) {
     for (NSUInteger i = 0; i < handlers->count; i++) {
         @autoreleasepool {
             @try {
@@ -44,8 +40,7 @@ void SMTLHandlersCall(const smtl_handlers *handlers, id<MTLCommandBuffer> buffer
     }
 }
 
-void SMTLRetainedClear(smtl_retained *retained)
-{
+void SMTLRetainedClear(smtl_retained *retained) {
     for (NSUInteger i = 0; i < retained->count; i++) {
         [retained->objects[i] release];
     }
@@ -53,8 +48,7 @@ void SMTLRetainedClear(smtl_retained *retained)
     *retained = (smtl_retained){0};
 }
 
-void SMTLHandlersClear(smtl_handlers *handlers)
-{
+void SMTLHandlersClear(smtl_handlers *handlers) {
     for (NSUInteger i = 0; i < handlers->count; i++) {
         Block_release(handlers->blocks[i]);
     }

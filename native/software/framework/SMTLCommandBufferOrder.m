@@ -1,8 +1,7 @@
 #import "SMTLCommandBufferOrder.h"
 
 /* Hands every command buffer whose turn it is to the queue's thread. The caller holds the queue's mutex. */
-void SMTLHandOver(smtl_queue_core *core)
-{
+void SMTLHandOver(smtl_queue_core *core) {
     while (core->first != nil && core->first->_committed) {
         SMTLCommandBuffer *buffer = core->first;
         core->first = buffer->_next;
@@ -18,8 +17,7 @@ void SMTLHandOver(smtl_queue_core *core)
 @implementation SMTLCommandBuffer (Order)
 
 /* Appends the command buffer to the queue's order. The caller holds the queue's mutex. */
-- (void)joinQueue
-{
+- (void)joinQueue {
     smtl_queue_core *core = _queue->_core;
     if (core->last == nil) {
         core->first = self;
@@ -31,8 +29,7 @@ void SMTLHandOver(smtl_queue_core *core)
 }
 
 /* An enqueued command buffer that goes without a commit must not hold up those behind it. */
-- (void)leaveQueue
-{
+- (void)leaveQueue {
     smtl_queue_core *core = _queue->_core;
     pthread_mutex_lock(&core->mutex);
     SMTLCommandBuffer *previous = nil;

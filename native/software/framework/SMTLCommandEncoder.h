@@ -19,14 +19,15 @@
 }
 - (instancetype)initWithCommandBuffer:(SMTLCommandBuffer *)buffer;
 - (void)setInfo:(SMTLCommandBufferEncoderInfo *)info;
-/* Takes the samples that the pass wants at its start now, and those at its end when it ends: SMTLSampleAttachment objects. */
+/* Takes the samples that the pass wants at its start now, and those at its end when it ends: SMTLSampleAttachment
+ * objects. */
 /* Ends an encoder that nobody has got. */
 - (void)abandon;
 - (void)takeAttachments:(NSArray *)attachments where:(const char *)where;
 @end
 
 /* Raises where the encoder has ended. */
-#define SMTL_REQUIRE_ENCODING(encoder, where)                                                                          \
+#define SMTL_REQUIRE_ENCODING(encoder, where) \
     SMTL_REQUIRE(!(encoder)->_ended, where, @"the encoder has ended: no command may follow endEncoding")
 
 /* What the sample attachments of compute and blit passes have in common. */

@@ -4,8 +4,7 @@
 #import "SMTLError.h"
 #import "SMTLEvent.h"
 
-void SMTLEncodeFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *encoder, smtl_op op)
-{
+void SMTLEncodeFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *encoder, smtl_op op) {
     SMTL_REQUIRE_ENCODING(encoder, where);
     SMTL_REQUIRE(fence != nil, where, @"fence must not be nil");
     SMTL_REQUIRE(((SMTLFence *)fence)->_device == encoder->_device, where, @"the fence belongs to another device");
@@ -18,31 +17,27 @@ void SMTLEncodeFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *
 }
 
 void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCounterSampleBuffer> sampleBuffer,
-                      NSUInteger index, BOOL barrier)
-{
+                      NSUInteger index, BOOL barrier) {
     (void)barrier;
     SMTL_REQUIRE_ENCODING(encoder, where);
     SMTLCounterSampleBuffer *samples =
         SMTLCheckSampleBuffer(where, sampleBuffer, NSMakeRange(index, 1), encoder->_device);
     SMTLRetainForCommandBuffer(encoder->_buffer, samples);
-    smtl_record_sample *command =
-        smtl_stream_append(&encoder->_buffer->_stream, SMTL_OP_SAMPLE, 0, sizeof *command);
+    smtl_record_sample *command = smtl_stream_append(&encoder->_buffer->_stream, SMTL_OP_SAMPLE, 0, sizeof *command);
     command->samples = samples;
     command->index = index;
 }
 
 @implementation SMTLCommandEncoder
 
-- (instancetype)initWithCommandBuffer:(SMTLCommandBuffer *)buffer
-{
+- (instancetype)initWithCommandBuffer:(SMTLCommandBuffer *)buffer {
     self = [super init];
     _buffer = [buffer retain];
     _device = buffer->_device;
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     if (!_ended) {
         [_buffer encoderLost:self];
     }
@@ -52,13 +47,11 @@ void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCoun
     [super dealloc];
 }
 
-- (void)setInfo:(SMTLCommandBufferEncoderInfo *)info
-{
+- (void)setInfo:(SMTLCommandBufferEncoderInfo *)info {
     _info = [info retain];
 }
 
-- (void)takeAttachments:(NSArray *)attachments where:(const char *)where
-{
+- (void)takeAttachments:(NSArray *)attachments where:(const char *)where {
     _attachments = [attachments retain];
     for (id<SMTLSampleAttachment> attachment in attachments) {
         /* Both are checked now, before the caller has encoded anything. */
@@ -72,14 +65,12 @@ void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCoun
     }
 }
 
-- (void)abandon
-{
+- (void)abandon {
     _ended = YES;
     [_buffer encoderEnded];
 }
 
-- (void)takeLastSamples
-{
+- (void)takeLastSamples {
     for (id<SMTLSampleAttachment> attachment in _attachments) {
         if ([attachment endOfEncoderSampleIndex] != MTLCounterDontSample) {
             SMTLRecordSample(self, "-[MTLCommandEncoder endEncoding]", [attachment sampleBuffer],
@@ -88,8 +79,7 @@ void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCoun
     }
 }
 
-- (void)endEncoding
-{
+- (void)endEncoding {
     SMTL_REQUIRE(!_ended, "-[MTLCommandEncoder endEncoding]", @"the encoder has ended already");
     [self takeLastSamples];
     _ended = YES;
@@ -99,27 +89,23 @@ void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCoun
     [_buffer encoderEnded];
 }
 
-- (id<MTLDevice>)device
-{
+- (id<MTLDevice>)device {
     return _device;
 }
 
-- (void)insertDebugSignpost:(NSString *)string
-{
+- (void)insertDebugSignpost:(NSString *)string {
     SMTL_REQUIRE(string != nil, "-[MTLCommandEncoder insertDebugSignpost:]", @"string must not be nil");
     if (_info != nil) {
         [_info->_debugSignposts addObject:string];
     }
 }
 
-- (void)pushDebugGroup:(NSString *)string
-{
+- (void)pushDebugGroup:(NSString *)string {
     SMTL_REQUIRE(string != nil, "-[MTLCommandEncoder pushDebugGroup:]", @"string must not be nil");
     _debugGroups++;
 }
 
-- (void)popDebugGroup
-{
+- (void)popDebugGroup {
     SMTL_REQUIRE(_debugGroups > 0, "-[MTLCommandEncoder popDebugGroup]", @"no debug group is open");
     _debugGroups--;
 }

@@ -11,7 +11,8 @@
 @class SMTLCommandBuffer;
 @class SMTLLogState;
 
-/* The queue's part that its threads use. It outlives the queue object where a thread drops the last reference to that. */
+/* The queue's part that its threads use. It outlives the queue object where a thread drops the last reference to that.
+ */
 typedef struct {
     uint64_t references;
     pthread_mutex_t mutex;
@@ -35,9 +36,9 @@ void smtl_queue_core_release(smtl_queue_core *core);
 void smtl_queue_core_free_slot(smtl_queue_core *core);
 /* The thread for handlers; NULL where the system gives none. */
 smtl_worker *smtl_queue_core_completion_worker(smtl_queue_core *core);
-/* For the executing thread, while none of the queue's command buffers completes: where none waits for it either, it may run
- * handlers itself, which saves a change of threads, and the other thread executes what is committed from now on. False
- * where one waits. */
+/* For the executing thread, while none of the queue's command buffers completes: where none waits for it either, it may
+ * run handlers itself, which saves a change of threads, and the other thread executes what is committed from now on.
+ * False where one waits. */
 bool smtl_queue_core_step_aside(smtl_queue_core *core);
 /* It executes again, unless something was committed meanwhile: then the threads have changed roles. */
 void smtl_queue_core_step_back(smtl_queue_core *core);

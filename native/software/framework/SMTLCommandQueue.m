@@ -6,13 +6,9 @@
 #import "SMTLResidencySet.h"
 #include <stdlib.h>
 
-void smtl_queue_core_retain(smtl_queue_core *core)
-{
-    __atomic_fetch_add(&core->references, 1, __ATOMIC_RELAXED);
-}
+void smtl_queue_core_retain(smtl_queue_core *core) { __atomic_fetch_add(&core->references, 1, __ATOMIC_RELAXED); }
 
-void smtl_queue_core_release(smtl_queue_core *core)
-{
+void smtl_queue_core_release(smtl_queue_core *core) {
     if (__atomic_sub_fetch(&core->references, 1, __ATOMIC_ACQ_REL) != 0) {
         return;
     }
@@ -30,8 +26,7 @@ void smtl_queue_core_release(smtl_queue_core *core)
     free(core);
 }
 
-static void take_slot(smtl_queue_core *core)
-{
+static void take_slot(smtl_queue_core *core) {
     pthread_mutex_lock(&core->mutex);
     while (core->free_slots == 0) {
         pthread_cond_wait(&core->slot_freed, &core->mutex);
@@ -40,16 +35,14 @@ static void take_slot(smtl_queue_core *core)
     pthread_mutex_unlock(&core->mutex);
 }
 
-void smtl_queue_core_free_slot(smtl_queue_core *core)
-{
+void smtl_queue_core_free_slot(smtl_queue_core *core) {
     pthread_mutex_lock(&core->mutex);
     core->free_slots++;
     pthread_cond_signal(&core->slot_freed);
     pthread_mutex_unlock(&core->mutex);
 }
 
-smtl_worker *smtl_queue_core_completion_worker(smtl_queue_core *core)
-{
+smtl_worker *smtl_queue_core_completion_worker(smtl_queue_core *core) {
     pthread_mutex_lock(&core->mutex);
     if (core->completion == NULL) {
         core->completion = smtl_worker_create("metal complete");
@@ -59,15 +52,13 @@ smtl_worker *smtl_queue_core_completion_worker(smtl_queue_core *core)
     return worker;
 }
 
-static void change_roles(smtl_queue_core *core)
-{
+static void change_roles(smtl_queue_core *core) {
     smtl_worker *executing = core->completion;
     core->completion = core->worker;
     core->worker = executing;
 }
 
-bool smtl_queue_core_step_aside(smtl_queue_core *core)
-{
+bool smtl_queue_core_step_aside(smtl_queue_core *core) {
     pthread_mutex_lock(&core->mutex);
     bool is_free = !smtl_worker_has_work(core->worker);
     if (is_free) {
@@ -78,8 +69,7 @@ bool smtl_queue_core_step_aside(smtl_queue_core *core)
     return is_free;
 }
 
-void smtl_queue_core_step_back(smtl_queue_core *core)
-{
+void smtl_queue_core_step_back(smtl_queue_core *core) {
     pthread_mutex_lock(&core->mutex);
     if (core->handed_over == core->stepped_aside_at) {
         change_roles(core);
@@ -87,8 +77,7 @@ void smtl_queue_core_step_back(smtl_queue_core *core)
     pthread_mutex_unlock(&core->mutex);
 }
 
-static smtl_queue_core *make_core(NSUInteger slots)
-{
+static smtl_queue_core *make_core(NSUInteger slots) {
     smtl_queue_core *core = calloc(1, sizeof *core);
     if (core == NULL) {
         return NULL;
@@ -110,15 +99,13 @@ static smtl_queue_core *make_core(NSUInteger slots)
 
 @implementation SMTLCommandQueue
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_COMMAND_QUEUE;
 }
 
 - (instancetype)initWithDevice:(SMTLDevice *)device
          maxCommandBufferCount:(NSUInteger)count
-                      logState:(SMTLLogState *)logState
-{
+                      logState:(SMTLLogState *)logState {
     self = [super init];
     _device = device;
     _logState = [(logState == nil ? SMTLEnvironmentLogState() : logState) retain];
@@ -130,8 +117,7 @@ static smtl_queue_core *make_core(NSUInteger slots)
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     if (_core != NULL) {
         smtl_queue_core_release(_core);
     }
@@ -142,55 +128,44 @@ static smtl_queue_core *make_core(NSUInteger slots)
 
 - (id<MTLCommandBuffer>)commandBufferRetaining:(BOOL)retained
                                   errorOptions:(MTLCommandBufferErrorOption)options
-                                      logState:(id<MTLLogState>)logState
-{
+                                      logState:(id<MTLLogState>)logState {
     take_slot(_core);
-    return [[[SMTLCommandBuffer alloc] initWithQueue:self
-                                  retainedReferences:retained
-                                        errorOptions:options
-                                            logState:logState == nil ? _logState : (SMTLLogState *)logState] autorelease];
+    return
+        [[[SMTLCommandBuffer alloc] initWithQueue:self retainedReferences:retained errorOptions:options
+                                         logState:logState == nil ? _logState : (SMTLLogState *)logState] autorelease];
 }
 
-- (id<MTLCommandBuffer>)commandBuffer
-{
+- (id<MTLCommandBuffer>)commandBuffer {
     return [self commandBufferRetaining:YES errorOptions:MTLCommandBufferErrorOptionNone logState:nil];
 }
 
-- (id<MTLCommandBuffer>)commandBufferWithUnretainedReferences
-{
+- (id<MTLCommandBuffer>)commandBufferWithUnretainedReferences {
     return [self commandBufferRetaining:NO errorOptions:MTLCommandBufferErrorOptionNone logState:nil];
 }
 
-- (id<MTLCommandBuffer>)commandBufferWithDescriptor:(MTLCommandBufferDescriptor *)descriptor
-{
+- (id<MTLCommandBuffer>)commandBufferWithDescriptor:(MTLCommandBufferDescriptor *)descriptor {
     SMTL_REQUIRE(descriptor != nil, "-[MTLCommandQueue commandBufferWithDescriptor:]", @"descriptor must not be nil");
-    return [self commandBufferRetaining:[descriptor retainedReferences]
-                           errorOptions:[descriptor errorOptions]
+    return [self commandBufferRetaining:[descriptor retainedReferences] errorOptions:[descriptor errorOptions]
                                logState:[descriptor logState]];
 }
 
-- (id<MTLDevice>)device
-{
+- (id<MTLDevice>)device {
     return _device;
 }
 
 /* Marks a place for a capture tool, and there is none. */
-- (void)insertDebugCaptureBoundary
-{
+- (void)insertDebugCaptureBoundary {
 }
 
-- (void)addResidencySet:(id<MTLResidencySet>)residencySet
-{
+- (void)addResidencySet:(id<MTLResidencySet>)residencySet {
     [self addResidencySets:&residencySet count:1];
 }
 
-- (void)removeResidencySet:(id<MTLResidencySet>)residencySet
-{
+- (void)removeResidencySet:(id<MTLResidencySet>)residencySet {
     [self removeResidencySets:&residencySet count:1];
 }
 
-- (void)addResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count
-{
+- (void)addResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count {
     @synchronized(self) {
         if (_residencySets == nil) {
             _residencySets = [[NSMutableSet alloc] init];
@@ -202,8 +177,7 @@ static smtl_queue_core *make_core(NSUInteger slots)
     }
 }
 
-- (void)removeResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count
-{
+- (void)removeResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count {
     @synchronized(self) {
         for (NSUInteger i = 0; i < count; i++) {
             SMTLCheckResidencySet("-[MTLCommandQueue removeResidencySets:count:]", residencySets[i], _device);

@@ -1,5 +1,5 @@
-/* What encoders record and the queue's thread replays: a sequence of small records in chunks of memory that are recycled.
- * Recording a dispatch makes no object and, as a rule, allocates nothing. */
+/* What encoders record and the queue's thread replays: a sequence of small records in chunks of memory that are
+ * recycled. Recording a dispatch makes no object and, as a rule, allocates nothing. */
 #ifndef SMTL_COMMAND_STREAM_H
 #define SMTL_COMMAND_STREAM_H
 
@@ -174,8 +174,8 @@ typedef struct {
     smtl_chunk *last;
 } smtl_stream;
 
-/* A record of at least `size` bytes at the end of the stream, its header filled in. Raises NSMallocException when memory
- * runs out, the stream then being as before. */
+/* A record of at least `size` bytes at the end of the stream, its header filled in. Raises NSMallocException when
+ * memory runs out, the stream then being as before. */
 void *smtl_stream_append(smtl_stream *stream, smtl_op op, uint32_t index, size_t size);
 /* Gives the chunks back to the pool. */
 void smtl_stream_clear(smtl_stream *stream);

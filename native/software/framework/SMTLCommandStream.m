@@ -5,15 +5,13 @@
 #define CHUNK_BYTES ((size_t)32 << 10)
 #define MAX_SPARE_CHUNKS 32
 
-void smtl_chunk_pool_init(smtl_chunk_pool *pool)
-{
+void smtl_chunk_pool_init(smtl_chunk_pool *pool) {
     pthread_mutex_init(&pool->mutex, NULL);
     pool->spare = NULL;
     pool->spare_count = 0;
 }
 
-void smtl_chunk_pool_destroy(smtl_chunk_pool *pool)
-{
+void smtl_chunk_pool_destroy(smtl_chunk_pool *pool) {
     while (pool->spare != NULL) {
         smtl_chunk *next = pool->spare->next;
         free(pool->spare);
@@ -22,8 +20,7 @@ void smtl_chunk_pool_destroy(smtl_chunk_pool *pool)
     pthread_mutex_destroy(&pool->mutex);
 }
 
-static smtl_chunk *take_chunk(smtl_chunk_pool *pool)
-{
+static smtl_chunk *take_chunk(smtl_chunk_pool *pool) {
     pthread_mutex_lock(&pool->mutex);
     smtl_chunk *chunk = pool->spare;
     if (chunk != NULL) {
@@ -43,8 +40,7 @@ static smtl_chunk *take_chunk(smtl_chunk_pool *pool)
     return chunk;
 }
 
-void *smtl_stream_append(smtl_stream *stream, smtl_op op, uint32_t index, size_t size)
-{
+void *smtl_stream_append(smtl_stream *stream, smtl_op op, uint32_t index, size_t size) {
     size = (size + SMTL_RECORD_ALIGNMENT - 1) / SMTL_RECORD_ALIGNMENT * SMTL_RECORD_ALIGNMENT;
     smtl_chunk *chunk = stream->last;
     if (__builtin_expect(chunk == NULL || chunk->used + size > CHUNK_BYTES, 0)) {
@@ -64,8 +60,7 @@ void *smtl_stream_append(smtl_stream *stream, smtl_op op, uint32_t index, size_t
     return record;
 }
 
-void smtl_stream_clear(smtl_stream *stream)
-{
+void smtl_stream_clear(smtl_stream *stream) {
     smtl_chunk *chunk = stream->first;
     stream->first = NULL;
     stream->last = NULL;

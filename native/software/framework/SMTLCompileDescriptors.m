@@ -9,13 +9,11 @@
 @synthesize options = _options;
 @synthesize binaryArchives = _binaryArchives;
 
-+ (MTLFunctionDescriptor *)functionDescriptor
-{
++ (MTLFunctionDescriptor *)functionDescriptor {
     return [[[self alloc] init] autorelease];
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_name release];
     [_specializedName release];
     [_constantValues release];
@@ -23,8 +21,7 @@
     [super dealloc];
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLFunctionDescriptor *copy = [[[self class] allocWithZone:zone] init];
     [copy setName:_name];
     [copy setSpecializedName:_specializedName];
@@ -53,24 +50,21 @@
 @synthesize requiredThreadsPerThreadgroup = _requiredThreadsPerThreadgroup;
 @synthesize enableLogging = _enableLogging;
 
-- (instancetype)init
-{
+- (instancetype)init {
     self = [super init];
     _mathMode = MTLMathModeFast;
     _languageVersion = MTLLanguageVersion3_2; /* the newest of which all is here */
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_preprocessorMacros release];
     [_installName release];
     [_libraries release];
     [super dealloc];
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLCompileOptions *copy = [[[self class] allocWithZone:zone] init];
     [copy setPreprocessorMacros:_preprocessorMacros];
     [copy setInstallName:_installName];
@@ -90,13 +84,11 @@
 }
 
 /* The older name for the two outer math modes. */
-- (BOOL)fastMathEnabled
-{
+- (BOOL)fastMathEnabled {
     return _mathMode == MTLMathModeFast;
 }
 
-- (void)setFastMathEnabled:(BOOL)enabled
-{
+- (void)setFastMathEnabled:(BOOL)enabled {
     _mathMode = enabled ? MTLMathModeFast : MTLMathModeSafe;
 }
 
@@ -106,8 +98,7 @@
 
 @synthesize mutability = _mutability;
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLPipelineBufferDescriptor *copy = [[[self class] allocWithZone:zone] init];
     copy->_mutability = _mutability;
     return copy;
@@ -117,21 +108,18 @@
 
 @implementation MTLPipelineBufferDescriptorArray
 
-- (instancetype)init
-{
+- (instancetype)init {
     self = [super init];
     _descriptors = [[NSMutableDictionary alloc] init];
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_descriptors release];
     [super dealloc];
 }
 
-- (MTLPipelineBufferDescriptor *)objectAtIndexedSubscript:(NSUInteger)bufferIndex
-{
+- (MTLPipelineBufferDescriptor *)objectAtIndexedSubscript:(NSUInteger)bufferIndex {
     NSNumber *key = [NSNumber numberWithUnsignedInteger:bufferIndex];
     MTLPipelineBufferDescriptor *descriptor = [_descriptors objectForKey:key];
     if (descriptor == nil) {
@@ -141,8 +129,7 @@
     return descriptor;
 }
 
-- (void)setObject:(MTLPipelineBufferDescriptor *)buffer atIndexedSubscript:(NSUInteger)bufferIndex
-{
+- (void)setObject:(MTLPipelineBufferDescriptor *)buffer atIndexedSubscript:(NSUInteger)bufferIndex {
     NSNumber *key = [NSNumber numberWithUnsignedInteger:bufferIndex];
     if (buffer == nil) {
         [_descriptors removeObjectForKey:key];
@@ -151,8 +138,7 @@
     }
 }
 
-- (void)setFrom:(MTLPipelineBufferDescriptorArray *)other
-{
+- (void)setFrom:(MTLPipelineBufferDescriptorArray *)other {
     [_descriptors setDictionary:other->_descriptors];
 }
 
@@ -174,15 +160,13 @@
 @synthesize shaderValidation = _shaderValidation;
 @synthesize requiredThreadsPerThreadgroup = _requiredThreadsPerThreadgroup;
 
-- (instancetype)init
-{
+- (instancetype)init {
     self = [super init];
     [self reset];
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_label release];
     [_computeFunction release];
     [_buffers release];
@@ -192,8 +176,7 @@
     [super dealloc];
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLComputePipelineDescriptor *copy = [[[self class] allocWithZone:zone] init];
     [copy setLabel:_label];
     [copy setComputeFunction:_computeFunction];
@@ -211,8 +194,7 @@
     return copy;
 }
 
-- (void)reset
-{
+- (void)reset {
     [self setLabel:nil];
     [self setComputeFunction:nil];
     _threadGroupSizeIsMultipleOfThreadExecutionWidth = NO;
@@ -230,13 +212,11 @@
 }
 
 /* The older name. */
-- (NSArray *)insertLibraries
-{
+- (NSArray *)insertLibraries {
     return [self preloadedLibraries];
 }
 
-- (void)setInsertLibraries:(NSArray *)insertLibraries
-{
+- (void)setInsertLibraries:(NSArray *)insertLibraries {
     [self setPreloadedLibraries:insertLibraries == nil ? [NSArray array] : insertLibraries];
 }
 
@@ -249,13 +229,11 @@
 @synthesize privateFunctions = _privateFunctions;
 @synthesize groups = _groups;
 
-+ (MTLLinkedFunctions *)linkedFunctions
-{
++ (MTLLinkedFunctions *)linkedFunctions {
     return [[[self alloc] init] autorelease];
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_functions release];
     [_binaryFunctions release];
     [_privateFunctions release];
@@ -263,8 +241,7 @@
     [super dealloc];
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLLinkedFunctions *copy = [[[self class] allocWithZone:zone] init];
     [copy setFunctions:_functions];
     [copy setBinaryFunctions:_binaryFunctions];
@@ -279,13 +256,11 @@
 
 @synthesize functionCount = _functionCount;
 
-+ (MTLVisibleFunctionTableDescriptor *)visibleFunctionTableDescriptor
-{
++ (MTLVisibleFunctionTableDescriptor *)visibleFunctionTableDescriptor {
     return [[[self alloc] init] autorelease];
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLVisibleFunctionTableDescriptor *copy = [[[self class] allocWithZone:zone] init];
     copy->_functionCount = _functionCount;
     return copy;
@@ -297,14 +272,12 @@
 
 @synthesize url = _url;
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_url release];
     [super dealloc];
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLBinaryArchiveDescriptor *copy = [[[self class] allocWithZone:zone] init];
     [copy setUrl:_url];
     return copy;

@@ -3,8 +3,7 @@
 #include "SMTLTurns.h"
 #include <stdlib.h>
 
-smtl_completion *smtl_completion_create(void)
-{
+smtl_completion *smtl_completion_create(void) {
     smtl_completion *completion = calloc(1, sizeof *completion);
     if (completion != NULL) {
         completion->references = 1;
@@ -14,13 +13,11 @@ smtl_completion *smtl_completion_create(void)
     return completion;
 }
 
-void smtl_completion_retain(smtl_completion *completion)
-{
+void smtl_completion_retain(smtl_completion *completion) {
     __atomic_fetch_add(&completion->references, 1, __ATOMIC_RELAXED);
 }
 
-void smtl_completion_release(smtl_completion *completion)
-{
+void smtl_completion_release(smtl_completion *completion) {
     if (__atomic_sub_fetch(&completion->references, 1, __ATOMIC_ACQ_REL) == 0) {
         pthread_cond_destroy(&completion->changed);
         pthread_mutex_destroy(&completion->mutex);
@@ -28,34 +25,25 @@ void smtl_completion_release(smtl_completion *completion)
     }
 }
 
-static void set(smtl_completion *completion, bool *flag)
-{
+static void set(smtl_completion *completion, bool *flag) {
     pthread_mutex_lock(&completion->mutex);
     *flag = true;
     pthread_cond_broadcast(&completion->changed);
     pthread_mutex_unlock(&completion->mutex);
 }
 
-void smtl_completion_set_scheduled(smtl_completion *completion)
-{
-    set(completion, &completion->scheduled);
-}
+void smtl_completion_set_scheduled(smtl_completion *completion) { set(completion, &completion->scheduled); }
 
-void smtl_completion_set_finished(smtl_completion *completion)
-{
-    set(completion, &completion->finished);
-}
+void smtl_completion_set_finished(smtl_completion *completion) { set(completion, &completion->finished); }
 
-void smtl_completion_enter_handlers(smtl_completion *completion)
-{
+void smtl_completion_enter_handlers(smtl_completion *completion) {
     pthread_mutex_lock(&completion->mutex);
     completion->handler_thread = pthread_self();
     completion->has_handler_thread = true;
     pthread_mutex_unlock(&completion->mutex);
 }
 
-void smtl_completion_wait_scheduled(smtl_completion *completion)
-{
+void smtl_completion_wait_scheduled(smtl_completion *completion) {
     smtl_turns_host_waits();
     pthread_mutex_lock(&completion->mutex);
     while (!completion->scheduled) {
@@ -65,8 +53,7 @@ void smtl_completion_wait_scheduled(smtl_completion *completion)
     smtl_turns_host_goes_on();
 }
 
-void smtl_completion_wait_finished(smtl_completion *completion)
-{
+void smtl_completion_wait_finished(smtl_completion *completion) {
     smtl_turns_host_waits();
     pthread_mutex_lock(&completion->mutex);
     bool own = completion->has_handler_thread && pthread_equal(completion->handler_thread, pthread_self());

@@ -13,25 +13,21 @@
 
 @implementation SMTLComputeEncoder
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_COMPUTE_ENCODER;
 }
 
-- (void)setDispatchType:(MTLDispatchType)dispatchType
-{
+- (void)setDispatchType:(MTLDispatchType)dispatchType {
     _dispatchType = dispatchType;
 }
 
-- (MTLDispatchType)dispatchType
-{
+- (MTLDispatchType)dispatchType {
     return _dispatchType;
 }
 
 /* --- Bindings ----------------------------------------------------------------------------------------------------- */
 
-- (void)setComputePipelineState:(id<MTLComputePipelineState>)state
-{
+- (void)setComputePipelineState:(id<MTLComputePipelineState>)state {
     const char *where = "-[MTLComputeCommandEncoder setComputePipelineState:]";
     SMTL_REQUIRE_ENCODING(self, where);
     SMTL_REQUIRE(state != nil, where, @"the pipeline must not be nil");
@@ -43,8 +39,7 @@
     _pipeline = pipeline;
 }
 
-- (void)setBytes:(const void *)bytes length:(NSUInteger)length atIndex:(NSUInteger)index
-{
+- (void)setBytes:(const void *)bytes length:(NSUInteger)length atIndex:(NSUInteger)index {
     const char *where = "-[MTLComputeCommandEncoder setBytes:length:atIndex:]";
     SMTL_REQUIRE_ENCODING(self, where);
     SMTLRequireArgumentIndex(where, index);
@@ -61,8 +56,7 @@
 
 /* A nil buffer takes the binding away. */
 static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInteger offset, NSUInteger index,
-                 const char *where)
-{
+                       const char *where) {
     SMTL_REQUIRE_ENCODING(encoder, where);
     SMTLRequireArgumentIndex(where, index);
     SMTLBuffer *bound = nil;
@@ -82,46 +76,41 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
     }
 }
 
-- (void)setBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index
-{
+- (void)setBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index {
     set_buffer(self, buffer, offset, index, "-[MTLComputeCommandEncoder setBuffer:offset:atIndex:]");
 }
 
-- (void)setBufferOffset:(NSUInteger)offset atIndex:(NSUInteger)index
-{
+- (void)setBufferOffset:(NSUInteger)offset atIndex:(NSUInteger)index {
     const char *where = "-[MTLComputeCommandEncoder setBufferOffset:atIndex:]";
     SMTLRequireArgumentIndex(where, index);
     SMTL_REQUIRE(_buffers[index] != nil, where, @"no buffer is bound at index %lu", (unsigned long)index);
     set_buffer(self, _buffers[index], offset, index, where);
 }
 
-- (void)setBuffers:(const id<MTLBuffer>[])buffers offsets:(const NSUInteger[])offsets withRange:(NSRange)range
-{
+- (void)setBuffers:(const id<MTLBuffer>[])buffers offsets:(const NSUInteger[])offsets withRange:(NSRange)range {
     for (NSUInteger i = 0; i < range.length; i++) {
         set_buffer(self, buffers[i], offsets[i], range.location + i,
-             "-[MTLComputeCommandEncoder setBuffers:offsets:withRange:]");
+                   "-[MTLComputeCommandEncoder setBuffers:offsets:withRange:]");
     }
 }
 
-- (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index
-{
+- (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index {
     const char *where = "-[MTLComputeCommandEncoder setThreadgroupMemoryLength:atIndex:]";
     SMTL_REQUIRE_ENCODING(self, where);
     SMTLRequireArgumentIndex(where, index);
     SMTLRequireThreadgroupMemory(where, length);
-    smtl_set_threadgroup_memory *command = smtl_stream_append(
-        &_buffer->_stream, SMTL_OP_SET_THREADGROUP_MEMORY, (uint32_t)index, sizeof *command);
+    smtl_set_threadgroup_memory *command =
+        smtl_stream_append(&_buffer->_stream, SMTL_OP_SET_THREADGROUP_MEMORY, (uint32_t)index, sizeof *command);
     command->length = (uint32_t)length;
     _threadgroupLengths[index] = (uint32_t)length;
 }
 
 /* --- Dispatches --------------------------------------------------------------------------------------------------- */
 
-/* What cannot be dispatched ends the command buffer when its turn comes, as it does where Metal checks nothing beforehand;
- * other exceptions, and with Metal's own checks this one too, go on to the caller. Of an indirect dispatch `groups` are the
- * threadgroups that there will be. */
-static void record_failure(SMTLComputeEncoder *encoder, NSException *problem, const uint32_t *groups)
-{
+/* What cannot be dispatched ends the command buffer when its turn comes, as it does where Metal checks nothing
+ * beforehand; other exceptions, and with Metal's own checks this one too, go on to the caller. Of an indirect dispatch
+ * `groups` are the threadgroups that there will be. */
+static void record_failure(SMTLComputeEncoder *encoder, NSException *problem, const uint32_t *groups) {
     if (![[problem name] isEqual:SMTLValidationException] || smtl_config_get()->debug_layer) {
         @throw problem;
     }
@@ -134,11 +123,10 @@ static void record_failure(SMTLComputeEncoder *encoder, NSException *problem, co
     command->reason[length] = '\0';
 }
 
-/* Checks a dispatch and stores its threadgroup size; false where its failure is recorded, and where it has no threads: it does
- * nothing then, whatever it lacks. */
-static bool prepare(SMTLComputeEncoder *encoder, const char *where, MTLSize count, MTLSize group, const uint32_t *groups,
-                    uint32_t stored[3])
-{
+/* Checks a dispatch and stores its threadgroup size; false where its failure is recorded, and where it has no threads:
+ * it does nothing then, whatever it lacks. */
+static bool prepare(SMTLComputeEncoder *encoder, const char *where, MTLSize count, MTLSize group,
+                    const uint32_t *groups, uint32_t stored[3]) {
     SMTL_REQUIRE_ENCODING(encoder, where);
     if ((SMTLIsEmpty(count) || SMTLIsEmpty(group)) && !smtl_config_get()->debug_layer) {
         return false;
@@ -154,8 +142,8 @@ static bool prepare(SMTLComputeEncoder *encoder, const char *where, MTLSize coun
 }
 
 /* Records a dispatch of groups.x * scale.x by ... threads. */
-static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLSize count, MTLSize scale, MTLSize group)
-{
+static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLSize count, MTLSize scale,
+                            MTLSize group) {
     uint32_t threads_per_threadgroup[3];
     uint32_t threads_per_grid[3];
     if (!prepare(encoder, where, count, group, NULL, threads_per_threadgroup)) {
@@ -173,22 +161,19 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
     memcpy(command->threads_per_threadgroup, threads_per_threadgroup, sizeof threads_per_threadgroup);
 }
 
-- (void)dispatchThreadgroups:(MTLSize)threadgroupsPerGrid threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup
-{
-    record_dispatch(self, "-[MTLComputeCommandEncoder dispatchThreadgroups:threadsPerThreadgroup:]", threadgroupsPerGrid,
-           threadsPerThreadgroup, threadsPerThreadgroup);
+- (void)dispatchThreadgroups:(MTLSize)threadgroupsPerGrid threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup {
+    record_dispatch(self, "-[MTLComputeCommandEncoder dispatchThreadgroups:threadsPerThreadgroup:]",
+                    threadgroupsPerGrid, threadsPerThreadgroup, threadsPerThreadgroup);
 }
 
-- (void)dispatchThreads:(MTLSize)threadsPerGrid threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup
-{
+- (void)dispatchThreads:(MTLSize)threadsPerGrid threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup {
     record_dispatch(self, "-[MTLComputeCommandEncoder dispatchThreads:threadsPerThreadgroup:]", threadsPerGrid,
-           MTLSizeMake(1, 1, 1), threadsPerThreadgroup);
+                    MTLSizeMake(1, 1, 1), threadsPerThreadgroup);
 }
 
 - (void)dispatchThreadgroupsWithIndirectBuffer:(id<MTLBuffer>)indirectBuffer
                           indirectBufferOffset:(NSUInteger)indirectBufferOffset
-                         threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup
-{
+                         threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup {
     const char *where = "-[MTLComputeCommandEncoder dispatchThreadgroupsWithIndirectBuffer:...]";
     SMTLBuffer *buffer = SMTLCheckBuffer(where, indirectBuffer, _device);
     SMTLRequireIndirectArguments(where, buffer, indirectBufferOffset, sizeof(MTLDispatchThreadgroupsIndirectArguments));
@@ -210,8 +195,7 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
 
 - (SMTLIndirectCommandBuffer *)checkIndirect:(id<MTLIndirectCommandBuffer>)commands
                                        range:(NSRange)range
-                                       where:(const char *)where
-{
+                                       where:(const char *)where {
     SMTL_REQUIRE_ENCODING(self, where);
     SMTLIndirectCommandBuffer *own = SMTLCheckIndirectCommands(where, commands, range, _device);
     SMTL_REQUIRE(!own->_inheritsPipeline || _pipeline != nil, where,
@@ -221,8 +205,7 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
     return own;
 }
 
-- (void)executeCommandsInBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandBuffer withRange:(NSRange)executionRange
-{
+- (void)executeCommandsInBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandBuffer withRange:(NSRange)executionRange {
     const char *where = "-[MTLComputeCommandEncoder executeCommandsInBuffer:withRange:]";
     SMTLIndirectCommandBuffer *own = [self checkIndirect:indirectCommandBuffer range:executionRange where:where];
     SMTLRetainOnce(_buffer, own, &own->_retained_by);
@@ -235,8 +218,7 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
 
 - (void)executeCommandsInBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandbuffer
                  indirectBuffer:(id<MTLBuffer>)indirectRangeBuffer
-           indirectBufferOffset:(NSUInteger)indirectBufferOffset
-{
+           indirectBufferOffset:(NSUInteger)indirectBufferOffset {
     const char *where = "-[MTLComputeCommandEncoder executeCommandsInBuffer:indirectBuffer:indirectBufferOffset:]";
     SMTLIndirectCommandBuffer *own = [self checkIndirect:indirectCommandbuffer range:NSMakeRange(0, 0) where:where];
     SMTLBuffer *range = SMTLCheckBuffer(where, indirectRangeBuffer, _device);
@@ -250,26 +232,22 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
 
 - (void)sampleCountersInBuffer:(id<MTLCounterSampleBuffer>)sampleBuffer
                  atSampleIndex:(NSUInteger)sampleIndex
-                   withBarrier:(BOOL)barrier
-{
+                   withBarrier:(BOOL)barrier {
     SMTLRecordSample(self, "-[MTLComputeCommandEncoder sampleCountersInBuffer:atSampleIndex:withBarrier:]",
                      sampleBuffer, sampleIndex, barrier);
 }
 
 /* --- Order and residency ------------------------------------------------------------------------------------------ */
 
-- (void)updateFence:(id<MTLFence>)fence
-{
+- (void)updateFence:(id<MTLFence>)fence {
     SMTLEncodeFence("-[MTLComputeCommandEncoder updateFence:]", fence, self, SMTL_OP_UPDATE_FENCE);
 }
 
-- (void)waitForFence:(id<MTLFence>)fence
-{
+- (void)waitForFence:(id<MTLFence>)fence {
     SMTLEncodeFence("-[MTLComputeCommandEncoder waitForFence:]", fence, self, SMTL_OP_WAIT_FENCE);
 }
 
-- (void)memoryBarrierWithScope:(MTLBarrierScope)scope
-{
+- (void)memoryBarrierWithScope:(MTLBarrierScope)scope {
     const char *where = "-[MTLComputeCommandEncoder memoryBarrierWithScope:]";
     SMTL_REQUIRE_ENCODING(self, where);
     SMTL_REQUIRE((scope & ~(NSUInteger)(MTLBarrierScopeBuffers | MTLBarrierScopeTextures)) == 0, where,
@@ -277,22 +255,19 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
     [self recordBarrier];
 }
 
-- (void)memoryBarrierWithResources:(const id<MTLResource>[])resources count:(NSUInteger)count
-{
+- (void)memoryBarrierWithResources:(const id<MTLResource>[])resources count:(NSUInteger)count {
     [self requireResources:resources count:count where:"-[MTLComputeCommandEncoder memoryBarrierWithResources:count:]"];
     [self recordBarrier];
 }
 
 /* For all resources: which ones a dispatch touches is not known. */
-- (void)recordBarrier
-{
+- (void)recordBarrier {
     if (_dispatchType == MTLDispatchTypeConcurrent) {
         smtl_stream_append(&_buffer->_stream, SMTL_OP_BARRIER, 0, sizeof(smtl_record));
     }
 }
 
-- (void)requireResources:(const id<MTLResource>[])resources count:(NSUInteger)count where:(const char *)where
-{
+- (void)requireResources:(const id<MTLResource>[])resources count:(NSUInteger)count where:(const char *)where {
     SMTL_REQUIRE_ENCODING(self, where);
     for (NSUInteger i = 0; i < count; i++) {
         SMTL_REQUIRE(resources[i] != nil, where, @"resource %lu must not be nil", (unsigned long)i);
@@ -301,13 +276,11 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
     }
 }
 
-- (void)useResource:(id<MTLResource>)resource usage:(MTLResourceUsage)usage
-{
+- (void)useResource:(id<MTLResource>)resource usage:(MTLResourceUsage)usage {
     [self useResources:&resource count:1 usage:usage];
 }
 
-- (void)useResources:(const id<MTLResource>[])resources count:(NSUInteger)count usage:(MTLResourceUsage)usage
-{
+- (void)useResources:(const id<MTLResource>[])resources count:(NSUInteger)count usage:(MTLResourceUsage)usage {
     (void)usage;
     [self requireResources:resources count:count where:"-[MTLComputeCommandEncoder useResources:count:usage:]"];
     for (NSUInteger i = 0; i < count; i++) {
@@ -320,13 +293,11 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
     }
 }
 
-- (void)useHeap:(id<MTLHeap>)heap
-{
+- (void)useHeap:(id<MTLHeap>)heap {
     [self useHeaps:&heap count:1];
 }
 
-- (void)useHeaps:(const id<MTLHeap>[])heaps count:(NSUInteger)count
-{
+- (void)useHeaps:(const id<MTLHeap>[])heaps count:(NSUInteger)count {
     const char *where = "-[MTLComputeCommandEncoder useHeaps:count:]";
     SMTL_REQUIRE_ENCODING(self, where);
     for (NSUInteger i = 0; i < count; i++) {

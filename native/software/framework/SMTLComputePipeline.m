@@ -8,8 +8,7 @@
 #include <stdlib.h>
 
 /* What the descriptor asks for beyond kernels; nil for nothing. */
-static NSString *what_is_unsupported(MTLComputePipelineDescriptor *descriptor)
-{
+static NSString *what_is_unsupported(MTLComputePipelineDescriptor *descriptor) {
     MTLLinkedFunctions *linked = [descriptor linkedFunctions];
     if ([[linked functions] count] + [[linked binaryFunctions] count] + [[linked privateFunctions] count] > 0) {
         return @"linked functions are not supported: the device answers NO to supportsFunctionPointers";
@@ -22,21 +21,19 @@ static NSString *what_is_unsupported(MTLComputePipelineDescriptor *descriptor)
 
 @implementation SMTLComputePipeline
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_COMPUTE_PIPELINE;
 }
 
 /* Machine code for the function with its constants fixed; NULL with the compiler's text in `*log`. */
-static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
-{
+static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
     if (smtl_fault_strikes_compile()) {
         *log = strdup("injected fault");
         return NULL;
     }
     SMTLLibrary *library = function->_library;
-    char *path = smtl_library_specialize(library->_library, [function->_name UTF8String],
-                                         [function->_constants values], [function->_constants count], log);
+    char *path = smtl_library_specialize(library->_library, [function->_name UTF8String], [function->_constants values],
+                                         [function->_constants count], log);
     if (path == NULL) {
         return NULL;
     }
@@ -47,8 +44,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
 
 - (instancetype)initWithDevice:(SMTLDevice *)device
                     descriptor:(MTLComputePipelineDescriptor *)descriptor
-                         error:(NSError **)error
-{
+                         error:(NSError **)error {
     const char *where = "-[MTLDevice newComputePipelineState...]";
     SMTLFunction *function = (SMTLFunction *)[descriptor computeFunction];
     NSUInteger limit = [descriptor maxTotalThreadsPerThreadgroup];
@@ -104,11 +100,9 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
 }
 
 /* The arguments that the function declares, less those that its constants removed. */
-- (BOOL)copyArguments
-{
+- (BOOL)copyArguments {
     const smtl_argument *declared = NULL;
-    size_t count =
-        smtl_library_arguments(_function->_library->_library, [_function->_name UTF8String], &declared);
+    size_t count = smtl_library_arguments(_function->_library->_library, [_function->_name UTF8String], &declared);
     if (count == SIZE_MAX) {
         return YES;
     }
@@ -129,8 +123,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
     return _arguments != NULL;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     free(_arguments);
     if (_kernel != NULL) {
         smtl_kernel_release(_kernel);
@@ -139,78 +132,64 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
     [super dealloc];
 }
 
-- (MTLComputePipelineReflection *)reflection
-{
-    return [[[MTLComputePipelineReflection alloc] initWithArguments:_arguments
-                                                                 count:_argumentCount
-                                                                 library:_function->_library] autorelease];
+- (MTLComputePipelineReflection *)reflection {
+    return [[[MTLComputePipelineReflection alloc] initWithArguments:_arguments count:_argumentCount
+                                                            library:_function->_library] autorelease];
 }
 
-- (id<MTLDevice>)device
-{
+- (id<MTLDevice>)device {
     return _device;
 }
 
-- (NSUInteger)maxTotalThreadsPerThreadgroup
-{
+- (NSUInteger)maxTotalThreadsPerThreadgroup {
     return _maxThreads;
 }
 
-- (NSUInteger)threadExecutionWidth
-{
+- (NSUInteger)threadExecutionWidth {
     return SMTL_SIMD_WIDTH;
 }
 
-- (NSUInteger)staticThreadgroupMemoryLength
-{
+- (NSUInteger)staticThreadgroupMemoryLength {
     return _staticMemory;
 }
 
-- (BOOL)supportIndirectCommandBuffers
-{
+- (BOOL)supportIndirectCommandBuffers {
     return _supportsIndirect;
 }
 
-- (MTLShaderValidation)shaderValidation
-{
+- (MTLShaderValidation)shaderValidation {
     return _shaderValidation;
 }
 
-- (MTLSize)requiredThreadsPerThreadgroup
-{
+- (MTLSize)requiredThreadsPerThreadgroup {
     return _requiredThreads;
 }
 
 /* Imageblocks belong to rendering. */
-- (NSUInteger)imageblockMemoryLengthForDimensions:(MTLSize)imageblockDimensions
-{
+- (NSUInteger)imageblockMemoryLengthForDimensions:(MTLSize)imageblockDimensions {
     (void)imageblockDimensions;
     return 0;
 }
 
 /* --- Functions that are linked: there are none -------------------------------------------------------------------- */
 
-- (id<MTLFunctionHandle>)functionHandleWithName:(NSString *)name
-{
+- (id<MTLFunctionHandle>)functionHandleWithName:(NSString *)name {
     (void)name;
     return nil;
 }
 
-- (id<MTLFunctionHandle>)functionHandleWithFunction:(id<MTLFunction>)function
-{
+- (id<MTLFunctionHandle>)functionHandleWithFunction:(id<MTLFunction>)function {
     (void)function;
     return nil;
 }
 
-- (id<MTLVisibleFunctionTable>)newVisibleFunctionTableWithDescriptor:(MTLVisibleFunctionTableDescriptor *)descriptor
-{
+- (id<MTLVisibleFunctionTable>)newVisibleFunctionTableWithDescriptor:(MTLVisibleFunctionTableDescriptor *)descriptor {
     (void)descriptor;
     return nil;
 }
 
 - (id<MTLComputePipelineState>)newComputePipelineStateWithAdditionalBinaryFunctions:(NSArray *)functions
-                                                                              error:(NSError **)error
-{
+                                                                              error:(NSError **)error {
     (void)functions;
     SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorUnsupported,
                                         @"binary functions are not supported: the device answers NO to "
@@ -218,8 +197,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log)
     return nil;
 }
 
-- (MTLResourceID)gpuResourceID
-{
+- (MTLResourceID)gpuResourceID {
     MTLResourceID identifier = {(uint64_t)(uintptr_t)_kernel};
     return identifier;
 }

@@ -27,7 +27,8 @@ typedef struct {
 
 const smtl_config *smtl_config_get(void);
 
-/* Reads an unsigned number, decimal or with 0x, at the start of `text`; what follows it, or NULL where there is none. */
+/* Reads an unsigned number, decimal or with 0x, at the start of `text`; what follows it, or NULL where there is none.
+ */
 const char *smtl_read_number(const char *text, uint64_t *number);
 
 /* The unsigned number in environment variable `name`, or `fallback` where it is unset or not a number. */

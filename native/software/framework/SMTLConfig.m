@@ -11,8 +11,7 @@
 static smtl_config config;
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
 
-const char *smtl_read_number(const char *text, uint64_t *number)
-{
+const char *smtl_read_number(const char *text, uint64_t *number) {
     if (*text < '0' || *text > '9') {
         return NULL;
     }
@@ -23,16 +22,14 @@ const char *smtl_read_number(const char *text, uint64_t *number)
     return errno != 0 ? NULL : end;
 }
 
-uint64_t smtl_environment_number(const char *name, uint64_t fallback)
-{
+uint64_t smtl_environment_number(const char *name, uint64_t fallback) {
     const char *text = getenv(name);
     uint64_t value = 0;
     const char *rest = text == NULL ? NULL : smtl_read_number(text, &value);
     return rest == NULL || *rest != '\0' ? fallback : value;
 }
 
-static void load_config(void)
-{
+static void load_config(void) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
     uint64_t devices = smtl_environment_number("SOFTWARE_METAL_DEVICES", 1);
@@ -58,8 +55,7 @@ static void load_config(void)
     config.memory_limit = memory;
 }
 
-const smtl_config *smtl_config_get(void)
-{
+const smtl_config *smtl_config_get(void) {
     pthread_once(&config_once, load_config);
     return &config;
 }

@@ -1,5 +1,5 @@
-/* CoreFoundation's constant strings, which clang emits for __builtin___CFStringMakeConstantString in every language: CFSTR, and
- * MTLSTR of metal-cpp. They are strings of Foundation too. */
+/* CoreFoundation's constant strings, which clang emits for __builtin___CFStringMakeConstantString in every language:
+ * CFSTR, and MTLSTR of metal-cpp. They are strings of Foundation too. */
 #import <CoreFoundation/CoreFoundation.h>
 #import <Foundation/Foundation.h>
 
@@ -15,13 +15,11 @@
 
 @implementation SMTLConstantString
 
-- (NSUInteger)length
-{
+- (NSUInteger)length {
     return (NSUInteger)_length;
 }
 
-- (unichar)characterAtIndex:(NSUInteger)index
-{
+- (unichar)characterAtIndex:(NSUInteger)index {
     if (index >= (NSUInteger)_length) {
         [NSException raise:NSRangeException format:@"character %lu of a string of %ld", (unsigned long)index, _length];
     }
@@ -29,27 +27,22 @@
 }
 
 /* Part of the program. */
-- (id)retain
-{
+- (id)retain {
     return self;
 }
 
-- (oneway void)release
-{
+- (oneway void)release {
 }
 
-- (id)autorelease
-{
+- (id)autorelease {
     return self;
 }
 
-- (NSUInteger)retainCount
-{
+- (NSUInteger)retainCount {
     return NSUIntegerMax;
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     (void)zone;
     return self;
 }
@@ -60,8 +53,7 @@
 __asm__(".globl __CFConstantStringClassReference\n"
         ".set __CFConstantStringClassReference, _OBJC_CLASS_SMTLConstantString\n");
 
-CFStringRef __CFStringMakeConstantString(const char *characters)
-{
+CFStringRef __CFStringMakeConstantString(const char *characters) {
     static NSMutableSet *strings;
     @autoreleasepool {
         NSString *string = [NSString stringWithUTF8String:characters];

@@ -20,15 +20,13 @@ static const char apple_magic[4] = {'M', 'T', 'L', 'B'};
 #define NO_VALUE 0xffffffffu
 #define MAX_MACROS 65536u
 
-static void put(uint8_t **cursor, uint64_t value, size_t bytes)
-{
+static void put(uint8_t **cursor, uint64_t value, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) {
         *(*cursor)++ = (uint8_t)(value >> (8 * i));
     }
 }
 
-static void put_bytes(uint8_t **cursor, const void *bytes, size_t count)
-{
+static void put_bytes(uint8_t **cursor, const void *bytes, size_t count) {
     if (count > 0) {
         memcpy(*cursor, bytes, count);
         *cursor += count;
@@ -36,8 +34,7 @@ static void put_bytes(uint8_t **cursor, const void *bytes, size_t count)
 }
 
 void *smtl_container_create(const char *source, size_t source_length, const smtl_container_macro *macros,
-                            size_t macro_count, uint32_t language_version, uint32_t math_mode, size_t *size)
-{
+                            size_t macro_count, uint32_t language_version, uint32_t math_mode, size_t *size) {
     size_t total = sizeof magic + 4 * 4 + 8 + source_length;
     for (size_t i = 0; i < macro_count; i++) {
         total += 8 + strlen(macros[i].name) + (macros[i].value == NULL ? 0 : strlen(macros[i].value));
@@ -73,8 +70,7 @@ typedef struct {
     bool failed;
 } reader;
 
-static const uint8_t *take_bytes(reader *from, size_t count)
-{
+static const uint8_t *take_bytes(reader *from, size_t count) {
     if (count > from->left) {
         from->failed = true;
         return NULL;
@@ -85,8 +81,7 @@ static const uint8_t *take_bytes(reader *from, size_t count)
     return bytes;
 }
 
-static uint64_t take(reader *from, size_t count)
-{
+static uint64_t take(reader *from, size_t count) {
     const uint8_t *bytes = take_bytes(from, count);
     uint64_t value = 0;
     for (size_t i = 0; bytes != NULL && i < count; i++) {
@@ -96,8 +91,7 @@ static uint64_t take(reader *from, size_t count)
 }
 
 /* nil where the bytes are missing or not UTF-8. */
-static NSString *take_string(reader *from, size_t count)
-{
+static NSString *take_string(reader *from, size_t count) {
     const uint8_t *bytes = take_bytes(from, count);
     if (bytes == NULL) {
         return nil;
@@ -105,8 +99,7 @@ static NSString *take_string(reader *from, size_t count)
     return [[[NSString alloc] initWithBytes:bytes length:count encoding:NSUTF8StringEncoding] autorelease];
 }
 
-NSString *SMTLReadContainer(NSData *data, NSData **source, MTLCompileOptions **options)
-{
+NSString *SMTLReadContainer(NSData *data, NSData **source, MTLCompileOptions **options) {
     reader from = {[data bytes], [data length], false};
     const uint8_t *start = take_bytes(&from, sizeof magic);
     if ([data length] >= sizeof apple_magic && memcmp([data bytes], apple_magic, sizeof apple_magic) == 0) {

@@ -10,8 +10,7 @@ NSErrorDomain const MTLCounterErrorDomain = @"MTLCounterErrorDomain";
 
 #define MAX_SAMPLES ((NSUInteger)32768 / sizeof(MTLCounterResultTimestamp)) /* 32 KiB, as on Apple's systems */
 
-uint64_t SMTLTimestamp(void)
-{
+uint64_t SMTLTimestamp(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * SMTL_TIMESTAMP_FREQUENCY + (uint64_t)time.tv_nsec;
@@ -22,8 +21,7 @@ uint64_t SMTLTimestamp(void)
 
 @implementation SMTLTimestampCounter
 
-- (NSString *)name
-{
+- (NSString *)name {
     return MTLCommonCounterTimestamp;
 }
 
@@ -34,26 +32,20 @@ uint64_t SMTLTimestamp(void)
 
 @implementation SMTLTimestampSet
 
-- (NSString *)name
-{
+- (NSString *)name {
     return MTLCommonCounterSetTimestamp;
 }
 
-- (NSArray *)counters
-{
+- (NSArray *)counters {
     return [NSArray arrayWithObject:[[[SMTLTimestampCounter alloc] init] autorelease]];
 }
 
 @end
 
-NSArray *SMTLCounterSets(void)
-{
-    return [NSArray arrayWithObject:[[[SMTLTimestampSet alloc] init] autorelease]];
-}
+NSArray *SMTLCounterSets(void) { return [NSArray arrayWithObject:[[[SMTLTimestampSet alloc] init] autorelease]]; }
 
 SMTLCounterSampleBuffer *SMTLCheckSampleBuffer(const char *where, id<MTLCounterSampleBuffer> buffer, NSRange range,
-                                               SMTLDevice *device)
-{
+                                               SMTLDevice *device) {
     SMTL_REQUIRE(buffer != nil, where, @"the sample buffer must not be nil");
     SMTLCounterSampleBuffer *own = (SMTLCounterSampleBuffer *)buffer;
     SMTL_REQUIRE(own->_device == device, where, @"the sample buffer belongs to another device");
@@ -65,19 +57,16 @@ SMTLCounterSampleBuffer *SMTLCheckSampleBuffer(const char *where, id<MTLCounterS
 
 @implementation SMTLCounterSampleBuffer
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_COUNTER_SAMPLE_BUFFER;
 }
 
-- (BOOL)refuse:(MTLCounterSampleBufferError)code because:(NSString *)reason error:(NSError **)error
-{
+- (BOOL)refuse:(MTLCounterSampleBufferError)code because:(NSString *)reason error:(NSError **)error {
     SMTLStoreError(error, SMTLMakeError(MTLCounterErrorDomain, code, reason));
     return NO;
 }
 
-- (BOOL)takeDescriptor:(MTLCounterSampleBufferDescriptor *)descriptor error:(NSError **)error
-{
+- (BOOL)takeDescriptor:(MTLCounterSampleBufferDescriptor *)descriptor error:(NSError **)error {
     _count = [descriptor sampleCount];
     _storageMode = [descriptor storageMode];
     if (![[[descriptor counterSet] name] isEqual:MTLCommonCounterSetTimestamp]) {
@@ -107,8 +96,7 @@ SMTLCounterSampleBuffer *SMTLCheckSampleBuffer(const char *where, id<MTLCounterS
 
 - (instancetype)initWithDevice:(SMTLDevice *)device
                     descriptor:(MTLCounterSampleBufferDescriptor *)descriptor
-                         error:(NSError **)error
-{
+                         error:(NSError **)error {
     self = [super init];
     _device = device;
     if (![self takeDescriptor:descriptor error:error]) {
@@ -120,27 +108,23 @@ SMTLCounterSampleBuffer *SMTLCheckSampleBuffer(const char *where, id<MTLCounterS
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     free(_samples);
     [super dealloc];
 }
 
-- (void)sampleAtIndex:(NSUInteger)index
-{
+- (void)sampleAtIndex:(NSUInteger)index {
     __atomic_store_n(&_samples[index], SMTLTimestamp(), __ATOMIC_RELEASE);
 }
 
-- (void)copySamples:(NSRange)range to:(void *)destination
-{
+- (void)copySamples:(NSRange)range to:(void *)destination {
     MTLCounterResultTimestamp *results = destination;
     for (NSUInteger i = 0; i < range.length; i++) {
         results[i].timestamp = __atomic_load_n(&_samples[range.location + i], __ATOMIC_ACQUIRE);
     }
 }
 
-- (NSData *)resolveCounterRange:(NSRange)range
-{
+- (NSData *)resolveCounterRange:(NSRange)range {
     SMTLCheckSampleBuffer("-[MTLCounterSampleBuffer resolveCounterRange:]", self, range, _device);
     if (_storageMode == MTLStorageModePrivate) {
         return nil;
@@ -150,13 +134,11 @@ SMTLCounterSampleBuffer *SMTLCheckSampleBuffer(const char *where, id<MTLCounterS
     return data;
 }
 
-- (id<MTLDevice>)device
-{
+- (id<MTLDevice>)device {
     return _device;
 }
 
-- (NSUInteger)sampleCount
-{
+- (NSUInteger)sampleCount {
     return _count;
 }
 

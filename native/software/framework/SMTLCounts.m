@@ -33,28 +33,24 @@ static const char *const class_names[SMTL_OBJECT_CLASS_COUNT] = {
     [SMTL_OBJECT_RELEASE_MARKER] = "release marker",
 };
 
-void smtl_count_created(smtl_object_class object_class)
-{
+void smtl_count_created(smtl_object_class object_class) {
     __atomic_fetch_add(&live[object_class], 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&created, 1, __ATOMIC_RELAXED);
 }
 
 /* Release order, so that a thread that sees the count at zero also sees what the destruction did. */
-void smtl_count_destroyed(smtl_object_class object_class)
-{
+void smtl_count_destroyed(smtl_object_class object_class) {
     __atomic_fetch_sub(&live[object_class], 1, __ATOMIC_RELEASE);
 }
 
-int64_t smtl_live_objects(smtl_object_class object_class)
-{
+int64_t smtl_live_objects(smtl_object_class object_class) {
     if ((unsigned)object_class >= SMTL_OBJECT_CLASS_COUNT) {
         return 0;
     }
     return __atomic_load_n(&live[object_class], __ATOMIC_ACQUIRE);
 }
 
-int64_t smtl_live_objects_total(void)
-{
+int64_t smtl_live_objects_total(void) {
     int64_t total = 0;
     for (int i = 0; i < SMTL_OBJECT_CLASS_COUNT; i++) {
         total += smtl_live_objects((smtl_object_class)i);
@@ -62,18 +58,13 @@ int64_t smtl_live_objects_total(void)
     return total;
 }
 
-uint64_t smtl_objects_created(void)
-{
-    return __atomic_load_n(&created, __ATOMIC_RELAXED);
-}
+uint64_t smtl_objects_created(void) { return __atomic_load_n(&created, __ATOMIC_RELAXED); }
 
-const char *smtl_object_class_name(smtl_object_class object_class)
-{
+const char *smtl_object_class_name(smtl_object_class object_class) {
     return (unsigned)object_class < SMTL_OBJECT_CLASS_COUNT ? class_names[object_class] : "unknown";
 }
 
-bool smtl_count_allocate(uint64_t bytes, uint64_t limit)
-{
+bool smtl_count_allocate(uint64_t bytes, uint64_t limit) {
     uint64_t before = __atomic_fetch_add(&allocated, bytes, __ATOMIC_RELAXED);
     if (limit != 0 && (bytes > limit || before > limit - bytes)) {
         __atomic_fetch_sub(&allocated, bytes, __ATOMIC_RELAXED);
@@ -82,32 +73,14 @@ bool smtl_count_allocate(uint64_t bytes, uint64_t limit)
     return true;
 }
 
-void smtl_count_free(uint64_t bytes)
-{
-    __atomic_fetch_sub(&allocated, bytes, __ATOMIC_RELAXED);
-}
+void smtl_count_free(uint64_t bytes) { __atomic_fetch_sub(&allocated, bytes, __ATOMIC_RELAXED); }
 
-uint64_t smtl_allocated_bytes(void)
-{
-    return __atomic_load_n(&allocated, __ATOMIC_RELAXED);
-}
+uint64_t smtl_allocated_bytes(void) { return __atomic_load_n(&allocated, __ATOMIC_RELAXED); }
 
-void smtl_count_command_buffer(void)
-{
-    __atomic_fetch_add(&command_buffers, 1, __ATOMIC_RELAXED);
-}
+void smtl_count_command_buffer(void) { __atomic_fetch_add(&command_buffers, 1, __ATOMIC_RELAXED); }
 
-void smtl_count_dispatches(uint64_t count)
-{
-    __atomic_fetch_add(&dispatches, count, __ATOMIC_RELAXED);
-}
+void smtl_count_dispatches(uint64_t count) { __atomic_fetch_add(&dispatches, count, __ATOMIC_RELAXED); }
 
-uint64_t smtl_command_buffers_completed(void)
-{
-    return __atomic_load_n(&command_buffers, __ATOMIC_RELAXED);
-}
+uint64_t smtl_command_buffers_completed(void) { return __atomic_load_n(&command_buffers, __ATOMIC_RELAXED); }
 
-uint64_t smtl_dispatches_executed(void)
-{
-    return __atomic_load_n(&dispatches, __ATOMIC_RELAXED);
-}
+uint64_t smtl_dispatches_executed(void) { return __atomic_load_n(&dispatches, __ATOMIC_RELAXED); }

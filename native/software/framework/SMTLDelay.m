@@ -6,15 +6,13 @@
 static uint64_t calls;
 
 /* The finalizer of splitmix64: neighbours have nothing in common. */
-static uint64_t mix(uint64_t value)
-{
+static uint64_t mix(uint64_t value) {
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
     value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
     return value ^ (value >> 31);
 }
 
-void smtl_delay(void)
-{
+void smtl_delay(void) {
     const smtl_config *config = smtl_config_get();
     if (config->delay == 0) {
         return;

@@ -11,21 +11,18 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
 @synthesize maxCommandBufferCount = _maxCommandBufferCount;
 @synthesize logState = _logState;
 
-- (instancetype)init
-{
+- (instancetype)init {
     self = [super init];
     _maxCommandBufferCount = DEFAULT_COMMAND_BUFFERS;
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_logState release];
     [super dealloc];
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLCommandQueueDescriptor *copy = [[[self class] allocWithZone:zone] init];
     copy->_maxCommandBufferCount = _maxCommandBufferCount;
     [copy setLogState:_logState];
@@ -40,21 +37,18 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
 @synthesize errorOptions = _errorOptions;
 @synthesize logState = _logState;
 
-- (instancetype)init
-{
+- (instancetype)init {
     self = [super init];
     _retainedReferences = YES;
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_logState release];
     [super dealloc];
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLCommandBufferDescriptor *copy = [[[self class] allocWithZone:zone] init];
     copy->_retainedReferences = _retainedReferences;
     copy->_errorOptions = _errorOptions;
@@ -72,15 +66,13 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
 @synthesize hazardTrackingMode = _hazardTrackingMode;
 @synthesize type = _type;
 
-- (instancetype)init
-{
+- (instancetype)init {
     self = [super init];
     _storageMode = MTLStorageModePrivate;
     return self;
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLHeapDescriptor *copy = [[[self class] allocWithZone:zone] init];
     copy->_size = _size;
     copy->_type = _type;
@@ -88,14 +80,12 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
     return copy;
 }
 
-- (MTLResourceOptions)resourceOptions
-{
+- (MTLResourceOptions)resourceOptions {
     return (_cpuCacheMode << MTLResourceCPUCacheModeShift) | (_storageMode << MTLResourceStorageModeShift) |
            (_hazardTrackingMode << MTLResourceHazardTrackingModeShift);
 }
 
-- (void)setResourceOptions:(MTLResourceOptions)options
-{
+- (void)setResourceOptions:(MTLResourceOptions)options {
     _cpuCacheMode = (options & MTLResourceCPUCacheModeMask) >> MTLResourceCPUCacheModeShift;
     _storageMode = (options & MTLResourceStorageModeMask) >> MTLResourceStorageModeShift;
     _hazardTrackingMode = (options & MTLResourceHazardTrackingModeMask) >> MTLResourceHazardTrackingModeShift;
@@ -108,14 +98,12 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
 @synthesize label = _label;
 @synthesize initialCapacity = _initialCapacity;
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_label release];
     [super dealloc];
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLResidencySetDescriptor *copy = [[[self class] allocWithZone:zone] init];
     [copy setLabel:_label];
     copy->_initialCapacity = _initialCapacity;
@@ -129,8 +117,7 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
 @synthesize level = _level;
 @synthesize bufferSize = _bufferSize;
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLLogStateDescriptor *copy = [[[self class] allocWithZone:zone] init];
     copy->_level = _level;
     copy->_bufferSize = _bufferSize;
@@ -147,8 +134,7 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
 @synthesize maxKernelBufferBindCount = _maxKernelBufferBindCount;
 @synthesize maxKernelThreadgroupMemoryBindCount = _maxKernelThreadgroupMemoryBindCount;
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLIndirectCommandBufferDescriptor *copy = [[[self class] allocWithZone:zone] init];
     copy->_commandTypes = _commandTypes;
     copy->_inheritPipelineState = _inheritPipelineState;
@@ -167,22 +153,19 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
 @synthesize storageMode = _storageMode;
 @synthesize sampleCount = _sampleCount;
 
-- (instancetype)init
-{
+- (instancetype)init {
     self = [super init];
     _label = @"";
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_counterSet release];
     [_label release];
     [super dealloc];
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLCounterSampleBufferDescriptor *copy = [[[self class] allocWithZone:zone] init];
     [copy setCounterSet:_counterSet];
     [copy setLabel:_label];
@@ -201,13 +184,11 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
 @synthesize access = _access;
 @synthesize constantBlockAlignment = _constantBlockAlignment;
 
-+ (MTLArgumentDescriptor *)argumentDescriptor
-{
++ (MTLArgumentDescriptor *)argumentDescriptor {
     return [[[self alloc] init] autorelease];
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLArgumentDescriptor *copy = [[[self class] allocWithZone:zone] init];
     copy->_dataType = _dataType;
     copy->_index = _index;

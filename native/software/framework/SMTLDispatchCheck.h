@@ -13,8 +13,8 @@ bool SMTLIsEmpty(MTLSize size);
 bool SMTLThreadgroupFits(MTLSize group, NSUInteger limit);
 /* From 1 to `limit` threads. */
 void SMTLRequireThreadgroup(const char *where, MTLSize group, NSUInteger limit);
-/* The threadgroup suits the pipeline, every argument that the kernel uses is bound, and what is bound large enough for one value
- * of its type. `lengths` and `threadgroup_lengths` are those of the bindings, 0 for none. */
+/* The threadgroup suits the pipeline, every argument that the kernel uses is bound, and what is bound large enough for
+ * one value of its type. `lengths` and `threadgroup_lengths` are those of the bindings, 0 for none. */
 void SMTLRequireDispatch(const char *where, const SMTLComputePipeline *pipeline, MTLSize group, const size_t *lengths,
                          const uint32_t *threadgroup_lengths);
 

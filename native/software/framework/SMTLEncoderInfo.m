@@ -2,33 +2,28 @@
 
 @implementation SMTLCommandBufferEncoderInfo
 
-- (instancetype)init
-{
+- (instancetype)init {
     self = [super init];
     _debugSignposts = [[NSMutableArray alloc] init];
     _errorState = MTLCommandEncoderErrorStateUnknown;
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_label release];
     [_debugSignposts release];
     [super dealloc];
 }
 
-- (NSString *)label
-{
+- (NSString *)label {
     return _label == nil ? @"" : [[_label retain] autorelease];
 }
 
-- (NSArray *)debugSignposts
-{
+- (NSArray *)debugSignposts {
     return [[_debugSignposts copy] autorelease];
 }
 
-- (MTLCommandEncoderErrorState)errorState
-{
+- (MTLCommandEncoderErrorState)errorState {
     return _errorState;
 }
 

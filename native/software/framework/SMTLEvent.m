@@ -9,13 +9,11 @@
 
 @implementation SMTLEvent
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_EVENT;
 }
 
-- (instancetype)initWithDevice:(SMTLDevice *)device
-{
+- (instancetype)initWithDevice:(SMTLDevice *)device {
     self = [super init];
     _device = device;
     pthread_mutex_init(&_mutex, NULL);
@@ -28,38 +26,33 @@
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     pthread_cond_destroy(&_changed);
     pthread_mutex_destroy(&_mutex);
     [super dealloc];
 }
 
-- (void)signalValue:(uint64_t)value
-{
+- (void)signalValue:(uint64_t)value {
     pthread_mutex_lock(&_mutex);
     _value = value;
     pthread_cond_broadcast(&_changed);
     pthread_mutex_unlock(&_mutex);
 }
 
-- (void)noteSignalOf:(const smtl_order *)order
-{
+- (void)noteSignalOf:(const smtl_order *)order {
     pthread_mutex_lock(&_mutex);
     _signals = smtl_order_signal(order, _signals);
     pthread_mutex_unlock(&_mutex);
 }
 
-- (const struct smtl_clock *)signals
-{
+- (const struct smtl_clock *)signals {
     pthread_mutex_lock(&_mutex);
     const struct smtl_clock *signals = _signals;
     pthread_mutex_unlock(&_mutex);
     return signals;
 }
 
-- (void)waitForValue:(uint64_t)value
-{
+- (void)waitForValue:(uint64_t)value {
     pthread_mutex_lock(&_mutex);
     while (_value < value) {
         pthread_cond_wait(&_changed, &_mutex);
@@ -67,8 +60,7 @@
     pthread_mutex_unlock(&_mutex);
 }
 
-- (id<MTLDevice>)device
-{
+- (id<MTLDevice>)device {
     return _device;
 }
 
@@ -84,20 +76,17 @@ typedef struct smtl_notification {
 
 @implementation SMTLSharedEvent
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_SHARED_EVENT;
 }
 
-static void free_notification(smtl_notification *notification)
-{
+static void free_notification(smtl_notification *notification) {
     Block_release(notification->block);
     [notification->listener release];
     free(notification);
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     while (_notifications != NULL) {
         smtl_notification *next = _notifications->next;
         free_notification(_notifications);
@@ -107,27 +96,24 @@ static void free_notification(smtl_notification *notification)
 }
 
 /* The CPU has seen the event's value, and what it commits from now on comes after the signals. */
-- (void)observe
-{
+- (void)observe {
     if (smtl_sanitizer_enabled()) {
         smtl_order_observe_signals([self signals]);
     }
 }
 
 /* Hands the block to its queue and frees the notification; the event lives until the block has run. */
-- (void)deliver:(smtl_notification *)notification value:(uint64_t)value
-{
+- (void)deliver:(smtl_notification *)notification value:(uint64_t)value {
     MTLSharedEventNotificationBlock block = notification->block;
     [self observe];
     dispatch_async([notification->listener dispatchQueue], ^{
-      smtl_delay();
-      block(self, value);
+        smtl_delay();
+        block(self, value);
     });
     free_notification(notification);
 }
 
-- (void)signalValue:(uint64_t)value
-{
+- (void)signalValue:(uint64_t)value {
     smtl_notification *due = NULL;
     smtl_notification **due_end = &due;
     pthread_mutex_lock(&_mutex);
@@ -152,8 +138,7 @@ static void free_notification(smtl_notification *notification)
     }
 }
 
-- (uint64_t)signaledValue
-{
+- (uint64_t)signaledValue {
     pthread_mutex_lock(&_mutex);
     uint64_t value = _value;
     pthread_mutex_unlock(&_mutex);
@@ -161,8 +146,7 @@ static void free_notification(smtl_notification *notification)
     return value;
 }
 
-- (void)setSignaledValue:(uint64_t)value
-{
+- (void)setSignaledValue:(uint64_t)value {
     if (smtl_sanitizer_enabled()) {
         pthread_mutex_lock(&_mutex);
         _signals = smtl_order_signal_by_cpu(_signals);
@@ -173,8 +157,7 @@ static void free_notification(smtl_notification *notification)
 
 - (void)notifyListener:(MTLSharedEventListener *)listener
                atValue:(uint64_t)value
-                 block:(MTLSharedEventNotificationBlock)block
-{
+                 block:(MTLSharedEventNotificationBlock)block {
     const char *where = "-[MTLSharedEvent notifyListener:atValue:block:]";
     SMTL_REQUIRE(listener != nil, where, @"listener must not be nil");
     SMTL_REQUIRE(block != NULL, where, @"block must not be nil");
@@ -201,8 +184,7 @@ static void free_notification(smtl_notification *notification)
 }
 
 /* The time `milliseconds` from now; false where that is beyond what the clock can say: wait for ever. */
-static bool deadline_after(uint64_t milliseconds, struct timespec *deadline)
-{
+static bool deadline_after(uint64_t milliseconds, struct timespec *deadline) {
     const uint64_t century = 100ull * 365 * 24 * 3600 * 1000;
     if (milliseconds > century) {
         return false;
@@ -217,15 +199,15 @@ static bool deadline_after(uint64_t milliseconds, struct timespec *deadline)
     return true;
 }
 
-- (BOOL)waitUntilSignaledValue:(uint64_t)value timeoutMS:(uint64_t)milliseconds
-{
+- (BOOL)waitUntilSignaledValue:(uint64_t)value timeoutMS:(uint64_t)milliseconds {
     struct timespec deadline;
     bool limited = deadline_after(milliseconds, &deadline);
     int status = 0;
     smtl_turns_host_waits();
     pthread_mutex_lock(&_mutex);
     while (_value < value && status == 0) {
-        status = limited ? pthread_cond_timedwait(&_changed, &_mutex, &deadline) : pthread_cond_wait(&_changed, &_mutex);
+        status =
+            limited ? pthread_cond_timedwait(&_changed, &_mutex, &deadline) : pthread_cond_wait(&_changed, &_mutex);
     }
     BOOL reached = _value >= value;
     smtl_turns_host_goes_on();
@@ -236,8 +218,7 @@ static bool deadline_after(uint64_t milliseconds, struct timespec *deadline)
     return reached;
 }
 
-- (MTLSharedEventHandle *)newSharedEventHandle
-{
+- (MTLSharedEventHandle *)newSharedEventHandle {
     return [[MTLSharedEventHandle alloc] initWithSharedEvent:self];
 }
 
@@ -245,26 +226,22 @@ static bool deadline_after(uint64_t milliseconds, struct timespec *deadline)
 
 @implementation MTLSharedEventHandle
 
-- (instancetype)initWithSharedEvent:(SMTLSharedEvent *)event
-{
+- (instancetype)initWithSharedEvent:(SMTLSharedEvent *)event {
     self = [super init];
     _event = [event retain];
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_event release];
     [super dealloc];
 }
 
-- (NSString *)label
-{
+- (NSString *)label {
     return [_event label];
 }
 
-- (SMTLSharedEvent *)sharedEvent
-{
+- (SMTLSharedEvent *)sharedEvent {
     return (SMTLSharedEvent *)_event;
 }
 
@@ -272,8 +249,7 @@ static bool deadline_after(uint64_t milliseconds, struct timespec *deadline)
 
 @implementation MTLSharedEventListener
 
-+ (MTLSharedEventListener *)sharedListener
-{
++ (MTLSharedEventListener *)sharedListener {
     static MTLSharedEventListener *shared;
     @synchronized(self) {
         if (shared == nil) {
@@ -283,29 +259,25 @@ static bool deadline_after(uint64_t milliseconds, struct timespec *deadline)
     return shared;
 }
 
-- (instancetype)init
-{
+- (instancetype)init {
     dispatch_queue_t queue = dispatch_queue_create("event listener", DISPATCH_QUEUE_SERIAL);
     self = [self initWithDispatchQueue:queue];
     dispatch_release(queue);
     return self;
 }
 
-- (instancetype)initWithDispatchQueue:(dispatch_queue_t)dispatchQueue
-{
+- (instancetype)initWithDispatchQueue:(dispatch_queue_t)dispatchQueue {
     self = [super init];
     _dispatchQueue = [dispatchQueue retain];
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_dispatchQueue release];
     [super dealloc];
 }
 
-- (dispatch_queue_t)dispatchQueue
-{
+- (dispatch_queue_t)dispatchQueue {
     return _dispatchQueue;
 }
 
@@ -313,30 +285,25 @@ static bool deadline_after(uint64_t milliseconds, struct timespec *deadline)
 
 @implementation SMTLFence
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_FENCE;
 }
 
-- (instancetype)initWithDevice:(SMTLDevice *)device
-{
+- (instancetype)initWithDevice:(SMTLDevice *)device {
     self = [super init];
     _device = device;
     return self;
 }
 
-- (void)noteSignalOf:(const smtl_order *)order
-{
+- (void)noteSignalOf:(const smtl_order *)order {
     __atomic_store_n(&_signals, smtl_order_signal(order, [self signals]), __ATOMIC_RELEASE);
 }
 
-- (const struct smtl_clock *)signals
-{
+- (const struct smtl_clock *)signals {
     return __atomic_load_n(&_signals, __ATOMIC_ACQUIRE);
 }
 
-- (id<MTLDevice>)device
-{
+- (id<MTLDevice>)device {
     return _device;
 }
 

@@ -1,9 +1,10 @@
-// Exceptions in Objective-C++ code that clang compiled for a newer runtime (see SMTLModules.m): C++ and Objective-C handlers
-// in one function, which GCC's runtime cannot do. C++ exceptions are the business of the C++ library alone. An Objective-C
-// exception meets two kinds of handlers:
+// Exceptions in Objective-C++ code that clang compiled for a newer runtime (see SMTLModules.m): C++ and Objective-C
+// handlers in one function, which GCC's runtime cannot do. C++ exceptions are the business of the C++ library alone. An
+// Objective-C exception meets two kinds of handlers:
 //
 // - `catch (...)` and cleanups take it as it is, a foreign exception to C++, and may throw it on;
-// - `@catch (NSException *)`, `@catch (id)` and the same in C++ name a type. For these the object is put into a C++ exception,
+// - `@catch (NSException *)`, `@catch (id)` and the same in C++ name a type. For these the object is put into a C++
+// exception,
 //   whose handlers ask the types below whether it is theirs.
 #include <cstddef>
 #include <cstdint>
@@ -40,8 +41,8 @@ struct Globals {
 };
 
 constexpr _Unwind_Exception_Class cxx_of_gnu = 0x474e5543432b2b00;  // "GNUCC++\0"
-// The C++ ABI's record of an exception: five pointers, the count of its handlers, and what it shares with the unwinder, before
-// which lie that count, another int and four pointers.
+// The C++ ABI's record of an exception: five pointers, the count of its handlers, and what it shares with the unwinder,
+// before which lie that count, another int and four pointers.
 constexpr std::size_t handlers_from_record = 5 * sizeof(void *);
 constexpr std::size_t header_from_handlers = 2 * sizeof(int) + 4 * sizeof(void *);
 
@@ -104,8 +105,9 @@ _Unwind_Exception *as_cxx(const Thrown *thrown) {
     return static_cast<_Unwind_Exception *>(memory) - 1;
 }
 
-// Clang ends a `@finally` that was entered by an exception with _Unwind_Resume_or_Rethrow and, on the way out, __cxa_end_catch,
-// which would free the exception in flight. `throw;` tells the two apart by a negative count of handlers: so does this.
+// Clang ends a `@finally` that was entered by an exception with _Unwind_Resume_or_Rethrow and, on the way out,
+// __cxa_end_catch, which would free the exception in flight. `throw;` tells the two apart by a negative count of
+// handlers: so does this.
 void mark_as_thrown_on(_Unwind_Exception *exception) {
     char *handlers = reinterpret_cast<char *>(exception) - header_from_handlers;
     auto *globals = reinterpret_cast<Globals *>(abi::__cxa_get_globals());

@@ -29,15 +29,13 @@ typedef struct {
     smtl_execution *execution;
 } smtl_replay;
 
-static bool fail(smtl_execution *execution, NSUInteger code, char *message)
-{
+static bool fail(smtl_execution *execution, NSUInteger code, char *message) {
     execution->error_code = code;
     execution->error_message = message;
     return false;
 }
 
-static bool run_now(const smtl_dispatch *dispatch, smtl_execution *execution)
-{
+static bool run_now(const smtl_dispatch *dispatch, smtl_execution *execution) {
     static const NSUInteger codes[] = {
         [SMTL_FAILURE_ARGUMENTS] = MTLCommandBufferErrorInvalidResource,
         [SMTL_FAILURE_MEMORY] = MTLCommandBufferErrorOutOfMemory,
@@ -56,8 +54,7 @@ static bool run_now(const smtl_dispatch *dispatch, smtl_execution *execution)
 }
 
 /* Below `bound`; xorshift, so that the order depends on the seed alone. */
-static size_t next_random(uint64_t *state, size_t bound)
-{
+static size_t next_random(uint64_t *state, size_t bound) {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
@@ -65,8 +62,7 @@ static size_t next_random(uint64_t *state, size_t bound)
 }
 
 /* Runs what waits, in random order. */
-static bool flush(smtl_replay *replay)
-{
+static bool flush(smtl_replay *replay) {
     smtl_unordered *unordered = &replay->unordered;
     bool finished = true;
     for (size_t left = unordered->count; left > 0 && finished; left--) {
@@ -78,8 +74,7 @@ static bool flush(smtl_replay *replay)
     return finished;
 }
 
-static bool postpone(smtl_unordered *unordered, const smtl_dispatch *dispatch, smtl_execution *execution)
-{
+static bool postpone(smtl_unordered *unordered, const smtl_dispatch *dispatch, smtl_execution *execution) {
     if (unordered->count == unordered->capacity) {
         size_t larger = unordered->capacity == 0 ? 64 : unordered->capacity * 2;
         smtl_dispatch *grown = realloc(unordered->dispatches, larger * sizeof *grown);
@@ -93,8 +88,7 @@ static bool postpone(smtl_unordered *unordered, const smtl_dispatch *dispatch, s
     return true;
 }
 
-static bool begin_encoder(smtl_replay *replay, bool concurrent)
-{
+static bool begin_encoder(smtl_replay *replay, bool concurrent) {
     if (!flush(replay)) {
         return false;
     }
@@ -107,13 +101,9 @@ static bool begin_encoder(smtl_replay *replay, bool concurrent)
     return true;
 }
 
-static bool is_empty(const uint32_t size[3])
-{
-    return size[0] == 0 || size[1] == 0 || size[2] == 0;
-}
+static bool is_empty(const uint32_t size[3]) { return size[0] == 0 || size[1] == 0 || size[2] == 0; }
 
-static bool run_or_postpone(smtl_replay *replay, smtl_dispatch *dispatch)
-{
+static bool run_or_postpone(smtl_replay *replay, smtl_dispatch *dispatch) {
     if (is_empty(dispatch->threads_per_grid)) {
         return true;
     }
@@ -125,16 +115,14 @@ static bool run_or_postpone(smtl_replay *replay, smtl_dispatch *dispatch)
                             : run_now(dispatch, replay->execution);
 }
 
-static bool run_dispatch(smtl_replay *replay, const uint32_t grid[3], const uint32_t group[3])
-{
+static bool run_dispatch(smtl_replay *replay, const uint32_t grid[3], const uint32_t group[3]) {
     smtl_dispatch *dispatch = &replay->bindings;
     memcpy(dispatch->threads_per_grid, grid, sizeof dispatch->threads_per_grid);
     memcpy(dispatch->threads_per_threadgroup, group, sizeof dispatch->threads_per_threadgroup);
     return run_or_postpone(replay, dispatch);
 }
 
-static bool run_indirect(smtl_replay *replay, const smtl_record_dispatch_indirect *command)
-{
+static bool run_indirect(smtl_replay *replay, const smtl_record_dispatch_indirect *command) {
     uint32_t grid[3];
     if (is_empty(command->threadgroups_per_grid)) {
         return true;
@@ -150,8 +138,7 @@ static bool run_indirect(smtl_replay *replay, const smtl_record_dispatch_indirec
     return run_dispatch(replay, grid, command->threads_per_threadgroup);
 }
 
-static bool run_command(smtl_replay *replay, const SMTLIndirectCommandBuffer *commands, NSUInteger index)
-{
+static bool run_command(smtl_replay *replay, const SMTLIndirectCommandBuffer *commands, NSUInteger index) {
     const smtl_indirect_command *command = &commands->_commands[index];
     smtl_dispatch dispatch;
     if (command->barrier && !flush(replay)) {
@@ -168,8 +155,7 @@ static bool run_command(smtl_replay *replay, const SMTLIndirectCommandBuffer *co
 }
 
 /* The commands of one call may run in any order, whatever the encoder's own dispatches do. */
-static bool run_commands(smtl_replay *replay, const smtl_record_execute *record)
-{
+static bool run_commands(smtl_replay *replay, const smtl_record_execute *record) {
     const SMTLIndirectCommandBuffer *commands = record->commands;
     const NSUInteger location = record->range == NULL ? record->location : record->range[0];
     const NSUInteger length = record->range == NULL ? record->length : record->range[1];
@@ -188,20 +174,16 @@ static bool run_commands(smtl_replay *replay, const smtl_record_execute *record)
 }
 
 /* False ends the command buffer, with the reason in the execution. */
-static bool run_record(smtl_record *record, smtl_replay *replay)
-{
+static bool run_record(smtl_record *record, smtl_replay *replay) {
     smtl_dispatch *bindings = &replay->bindings;
     switch ((smtl_op)record->op) {
-    case SMTL_OP_BEGIN_ENCODER:
-        return begin_encoder(replay, record->index != 0);
+    case SMTL_OP_BEGIN_ENCODER: return begin_encoder(replay, record->index != 0);
     case SMTL_OP_BARRIER:
         if (replay->execution->order != NULL) {
             smtl_order_barrier(replay->execution->order);
         }
         return flush(replay);
-    case SMTL_OP_SET_KERNEL:
-        bindings->kernel = ((const smtl_set_kernel *)record)->kernel;
-        return true;
+    case SMTL_OP_SET_KERNEL: bindings->kernel = ((const smtl_set_kernel *)record)->kernel; return true;
     case SMTL_OP_SET_BUFFER: {
         const smtl_set_buffer *command = (const smtl_set_buffer *)record;
         bindings->buffers[record->index] = command->address;
@@ -223,10 +205,8 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
         const smtl_record_dispatch *command = (const smtl_record_dispatch *)record;
         return run_dispatch(replay, command->threads_per_grid, command->threads_per_threadgroup);
     }
-    case SMTL_OP_DISPATCH_INDIRECT:
-        return run_indirect(replay, (const smtl_record_dispatch_indirect *)record);
-    case SMTL_OP_EXECUTE:
-        return run_commands(replay, (const smtl_record_execute *)record);
+    case SMTL_OP_DISPATCH_INDIRECT: return run_indirect(replay, (const smtl_record_dispatch_indirect *)record);
+    case SMTL_OP_EXECUTE: return run_commands(replay, (const smtl_record_execute *)record);
     case SMTL_OP_RESET_COMMANDS: {
         const smtl_record_execute *command = (const smtl_record_execute *)record;
         [command->commands resetCommands:NSMakeRange(command->location, command->length)];
@@ -234,8 +214,7 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
     }
     case SMTL_OP_COPY_COMMANDS: {
         const smtl_record_copy_commands *command = (const smtl_record_copy_commands *)record;
-        [command->destination copyCommands:NSMakeRange(command->location, command->length)
-                                      from:command->source
+        [command->destination copyCommands:NSMakeRange(command->location, command->length) from:command->source
                                         to:command->index];
         return true;
     }
@@ -264,9 +243,7 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
         smtl_blit_group_add(replay->blits, blit);
         return true;
     }
-    case SMTL_OP_SYNCHRONIZE:
-        [((const smtl_record_synchronize *)record)->buffer copyToCPU];
-        return true;
+    case SMTL_OP_SYNCHRONIZE: [((const smtl_record_synchronize *)record)->buffer copyToCPU]; return true;
     case SMTL_OP_UPDATE_FENCE:
         [((const smtl_record_fence *)record)->fence noteSignalOf:replay->execution->order];
         return true;
@@ -310,8 +287,7 @@ static bool run_record(smtl_record *record, smtl_replay *replay)
     return fail(replay->execution, MTLCommandBufferErrorInternal, strdup("the command stream is damaged"));
 }
 
-static bool run_records(const smtl_stream *stream, smtl_replay *replay)
-{
+static bool run_records(const smtl_stream *stream, smtl_replay *replay) {
     for (smtl_chunk *chunk = stream->first; chunk != NULL; chunk = chunk->next) {
         for (size_t offset = 0; offset < chunk->used;) {
             smtl_record *record = (smtl_record *)(chunk->bytes + offset);
@@ -327,8 +303,7 @@ static bool run_records(const smtl_stream *stream, smtl_replay *replay)
     return true;
 }
 
-void smtl_execute(const smtl_stream *stream, smtl_execution *execution)
-{
+void smtl_execute(const smtl_stream *stream, smtl_execution *execution) {
     smtl_blit_group blits;
     smtl_blit_group_clear(&blits);
     smtl_replay replay = {.blits = &blits, .execution = execution};

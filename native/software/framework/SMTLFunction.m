@@ -7,9 +7,9 @@
 #import "SMTLReflection.h"
 #include <string.h>
 
-/* Bytes of one value of a type that a function constant may have (scalars and vectors up to 16 bytes); 0 for any other. */
-static size_t constant_size(MTLDataType type)
-{
+/* Bytes of one value of a type that a function constant may have (scalars and vectors up to 16 bytes); 0 for any other.
+ */
+static size_t constant_size(MTLDataType type) {
     const bool matrix = (type >= MTLDataTypeFloat2x2 && type <= MTLDataTypeFloat4x4) ||
                         (type >= MTLDataTypeHalf2x2 && type <= MTLDataTypeHalf4x4);
     const size_t size = matrix ? 0 : SMTLDataTypeSize(type);
@@ -18,22 +18,19 @@ static size_t constant_size(MTLDataType type)
 
 @implementation MTLFunctionConstantValues
 
-- (instancetype)init
-{
+- (instancetype)init {
     self = [super init];
     _values = [[NSMutableData alloc] init];
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [self reset];
     [_values release];
     [super dealloc];
 }
 
-- (id)copyWithZone:(NSZone *)zone
-{
+- (id)copyWithZone:(NSZone *)zone {
     MTLFunctionConstantValues *copy = [[[self class] allocWithZone:zone] init];
     for (size_t i = 0; i < [self count]; i++) {
         [copy addValue:&[self values][i]];
@@ -41,19 +38,16 @@ static size_t constant_size(MTLDataType type)
     return copy;
 }
 
-- (const smtl_constant_value *)values
-{
+- (const smtl_constant_value *)values {
     return [_values bytes];
 }
 
-- (size_t)count
-{
+- (size_t)count {
     return [_values length] / sizeof(smtl_constant_value);
 }
 
 /* Adds the value, replacing an earlier one for the same constant; takes a copy of the name. */
-- (void)addValue:(const smtl_constant_value *)value
-{
+- (void)addValue:(const smtl_constant_value *)value {
     smtl_constant_value *stored = [_values mutableBytes];
     for (size_t i = 0; i < [self count]; i++) {
         bool same = value->name == NULL ? stored[i].name == NULL && stored[i].index == value->index
@@ -71,8 +65,7 @@ static size_t constant_size(MTLDataType type)
     [_values appendBytes:&added length:sizeof added];
 }
 
-- (void)setValue:(const void *)value type:(MTLDataType)type name:(const char *)name index:(NSUInteger)index
-{
+- (void)setValue:(const void *)value type:(MTLDataType)type name:(const char *)name index:(NSUInteger)index {
     const char *where = "-[MTLFunctionConstantValues setConstantValue:type:]";
     size_t size = constant_size(type);
     SMTL_REQUIRE(value != NULL, where, @"value must not be NULL");
@@ -83,27 +76,23 @@ static size_t constant_size(MTLDataType type)
     [self addValue:&added];
 }
 
-- (void)setConstantValue:(const void *)value type:(MTLDataType)type atIndex:(NSUInteger)index
-{
+- (void)setConstantValue:(const void *)value type:(MTLDataType)type atIndex:(NSUInteger)index {
     [self setValue:value type:type name:NULL index:index];
 }
 
-- (void)setConstantValues:(const void *)values type:(MTLDataType)type withRange:(NSRange)range
-{
+- (void)setConstantValues:(const void *)values type:(MTLDataType)type withRange:(NSRange)range {
     const uint8_t *bytes = values;
     for (NSUInteger i = 0; i < range.length; i++) {
         [self setValue:bytes + i * constant_size(type) type:type name:NULL index:range.location + i];
     }
 }
 
-- (void)setConstantValue:(const void *)value type:(MTLDataType)type withName:(NSString *)name
-{
+- (void)setConstantValue:(const void *)value type:(MTLDataType)type withName:(NSString *)name {
     SMTL_REQUIRE(name != nil, "-[MTLFunctionConstantValues setConstantValue:type:withName:]", @"name must not be nil");
     [self setValue:value type:type name:[name UTF8String] index:0];
 }
 
-- (void)reset
-{
+- (void)reset {
     smtl_constant_value *stored = [_values mutableBytes];
     for (size_t i = 0; i < [self count]; i++) {
         free((char *)stored[i].name);
@@ -120,8 +109,7 @@ static size_t constant_size(MTLDataType type)
 @synthesize index = _index;
 @synthesize required = _required;
 
-- (instancetype)initWithConstant:(const smtl_function_constant *)constant
-{
+- (instancetype)initWithConstant:(const smtl_function_constant *)constant {
     self = [super init];
     _name = [[NSString alloc] initWithUTF8String:constant->name];
     _type = (MTLDataType)constant->data_type;
@@ -130,8 +118,7 @@ static size_t constant_size(MTLDataType type)
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_name release];
     [super dealloc];
 }
@@ -140,15 +127,13 @@ static size_t constant_size(MTLDataType type)
 
 @implementation SMTLFunction
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_FUNCTION;
 }
 
 - (instancetype)initWithLibrary:(SMTLLibrary *)library
                            name:(NSString *)name
-                      constants:(MTLFunctionConstantValues *)constants
-{
+                      constants:(MTLFunctionConstantValues *)constants {
     self = [super init];
     _library = [library retain];
     _name = [name copy];
@@ -156,36 +141,30 @@ static size_t constant_size(MTLDataType type)
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_library release];
     [_name release];
     [_constants release];
     [super dealloc];
 }
 
-- (NSString *)name
-{
+- (NSString *)name {
     return [[_name retain] autorelease];
 }
 
-- (id<MTLDevice>)device
-{
+- (id<MTLDevice>)device {
     return [_library device];
 }
 
-- (MTLFunctionType)functionType
-{
+- (MTLFunctionType)functionType {
     return MTLFunctionTypeKernel;
 }
 
-- (MTLFunctionOptions)options
-{
+- (MTLFunctionOptions)options {
     return MTLFunctionOptionNone;
 }
 
-- (const smtl_argument *)bufferArgumentAt:(NSUInteger)index
-{
+- (const smtl_argument *)bufferArgumentAt:(NSUInteger)index {
     const smtl_argument *arguments = NULL;
     const size_t count = smtl_library_arguments(_library->_library, [_name UTF8String], &arguments);
     for (size_t i = 0; count != SIZE_MAX && i < count; i++) {
@@ -196,14 +175,12 @@ static size_t constant_size(MTLDataType type)
     return NULL;
 }
 
-- (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)bufferIndex
-{
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)bufferIndex {
     return [self newArgumentEncoderWithBufferIndex:bufferIndex reflection:NULL];
 }
 
 - (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)bufferIndex
-                                                 reflection:(MTLAutoreleasedArgument *)reflection
-{
+                                                 reflection:(MTLAutoreleasedArgument *)reflection {
     const char *where = "-[MTLFunction newArgumentEncoderWithBufferIndex:]";
     const smtl_argument *argument = [self bufferArgumentAt:bufferIndex];
     SMTL_REQUIRE(argument != NULL, where, @"function %@ takes no buffer at index %lu", _name,
@@ -218,8 +195,7 @@ static size_t constant_size(MTLDataType type)
     return [[SMTLArgumentEncoder alloc] initWithDevice:_library->_device structure:pointee owner:_library];
 }
 
-- (NSDictionary *)functionConstantsDictionary
-{
+- (NSDictionary *)functionConstantsDictionary {
     const smtl_function_constant *constants = NULL;
     size_t count = smtl_library_function_constants(_library->_library, &constants);
     NSMutableDictionary *dictionary = [NSMutableDictionary dictionaryWithCapacity:count];

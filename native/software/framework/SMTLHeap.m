@@ -8,13 +8,11 @@
 
 @implementation SMTLHeap
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_HEAP;
 }
 
-- (instancetype)initWithDevice:(SMTLDevice *)device descriptor:(MTLHeapDescriptor *)descriptor
-{
+- (instancetype)initWithDevice:(SMTLDevice *)device descriptor:(MTLHeapDescriptor *)descriptor {
     const char *where = "-[MTLDevice newHeapWithDescriptor:]";
     self = [super init];
     _device = device;
@@ -52,8 +50,7 @@
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     while (_blocks != NULL) {
         smtl_heap_block *next = _blocks->next;
         free(_blocks);
@@ -69,8 +66,7 @@
 }
 
 /* Takes the first free block that fits; false where none does. The caller holds the lock. */
-static bool take_block(smtl_heap_block *blocks, NSUInteger size, NSUInteger *offset)
-{
+static bool take_block(smtl_heap_block *blocks, NSUInteger size, NSUInteger *offset) {
     for (smtl_heap_block *block = blocks; block != NULL; block = block->next) {
         if (block->used || block->size < size) {
             continue;
@@ -94,8 +90,7 @@ static bool take_block(smtl_heap_block *blocks, NSUInteger size, NSUInteger *off
 }
 
 /* Frees the block at `offset`, joins it with free neighbours and returns its size. The caller holds the lock. */
-static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset)
-{
+static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
     NSUInteger size = 0;
     smtl_heap_block *previous = NULL;
     for (smtl_heap_block *block = blocks; block != NULL; previous = block, block = block->next) {
@@ -120,8 +115,7 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset)
     return size;
 }
 
-- (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options
-{
+- (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
     const char *where = "-[MTLHeap newBufferWithLength:options:]";
     SMTL_REQUIRE(_type == MTLHeapTypeAutomatic, where, @"a placement heap needs an offset");
     options = [self checkOptions:options where:where];
@@ -142,8 +136,7 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset)
     return [self newBufferAtOffset:offset length:length options:options];
 }
 
-- (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options offset:(NSUInteger)offset
-{
+- (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options offset:(NSUInteger)offset {
     const char *where = "-[MTLHeap newBufferWithLength:options:offset:]";
     SMTL_REQUIRE(_type == MTLHeapTypePlacement, where, @"only a placement heap takes an offset");
     options = [self checkOptions:options where:where];
@@ -157,8 +150,7 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset)
     return [self newBufferAtOffset:offset length:length options:options];
 }
 
-- (id<MTLBuffer>)newBufferAtOffset:(NSUInteger)offset length:(NSUInteger)length options:(MTLResourceOptions)options
-{
+- (id<MTLBuffer>)newBufferAtOffset:(NSUInteger)offset length:(NSUInteger)length options:(MTLResourceOptions)options {
     smtl_watched *part = NULL;
     if (_memory.watched != NULL) {
         part = smtl_sanitizer_allocate_part(_memory.watched, offset, length, _type == MTLHeapTypeAutomatic);
@@ -166,23 +158,18 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset)
             return nil;
         }
     }
-    return [[SMTLBuffer alloc] initWithHeap:self
-                                      bytes:(uint8_t *)_memory.base + offset
-                                    watched:part
-                                     offset:offset
+    return [[SMTLBuffer alloc] initWithHeap:self bytes:(uint8_t *)_memory.base + offset watched:part offset:offset
                                      length:length
                                     options:options];
 }
 
 /* The heap's last block may be shorter than the rounding. */
-- (NSUInteger)roundedSize:(NSUInteger)length
-{
+- (NSUInteger)roundedSize:(NSUInteger)length {
     NSUInteger rounded = (length + SMTL_MEMORY_ALIGNMENT - 1) / SMTL_MEMORY_ALIGNMENT * SMTL_MEMORY_ALIGNMENT;
     return rounded > _size ? _size : rounded;
 }
 
-- (MTLResourceOptions)checkOptions:(MTLResourceOptions)options where:(const char *)where
-{
+- (MTLResourceOptions)checkOptions:(MTLResourceOptions)options where:(const char *)where {
     options = SMTLResolveOptions(where, options, true);
     SMTL_REQUIRE(SMTLStorageModeOf(options) == SMTLStorageModeOf(_options), where,
                  @"storage mode %lu differs from the heap's %lu", (unsigned long)SMTLStorageModeOf(options),
@@ -190,8 +177,7 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset)
     return options;
 }
 
-- (void)makeAliasableAtOffset:(NSUInteger)offset
-{
+- (void)makeAliasableAtOffset:(NSUInteger)offset {
     if (_type == MTLHeapTypeAutomatic) {
         pthread_mutex_lock(&_mutex);
         _used -= free_block(_blocks, offset);
@@ -199,15 +185,13 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset)
     }
 }
 
-- (void)giveBackOffset:(NSUInteger)offset aliased:(BOOL)aliased
-{
+- (void)giveBackOffset:(NSUInteger)offset aliased:(BOOL)aliased {
     if (!aliased) {
         [self makeAliasableAtOffset:offset];
     }
 }
 
-- (NSUInteger)maxAvailableSizeWithAlignment:(NSUInteger)alignment
-{
+- (NSUInteger)maxAvailableSizeWithAlignment:(NSUInteger)alignment {
     SMTL_REQUIRE((alignment & (alignment - 1)) == 0, "-[MTLHeap maxAvailableSizeWithAlignment:]",
                  @"alignment %lu is not a power of two", (unsigned long)alignment);
     NSUInteger largest = 0;
@@ -222,31 +206,26 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset)
     return largest;
 }
 
-- (NSUInteger)usedSize
-{
+- (NSUInteger)usedSize {
     pthread_mutex_lock(&_mutex);
     NSUInteger used = _used;
     pthread_mutex_unlock(&_mutex);
     return used;
 }
 
-- (NSUInteger)size
-{
+- (NSUInteger)size {
     return _size;
 }
 
-- (NSUInteger)currentAllocatedSize
-{
+- (NSUInteger)currentAllocatedSize {
     return _memory.size;
 }
 
-- (NSUInteger)allocatedSize
-{
+- (NSUInteger)allocatedSize {
     return _memory.size;
 }
 
-- (MTLHeapType)type
-{
+- (MTLHeapType)type {
     return _type;
 }
 

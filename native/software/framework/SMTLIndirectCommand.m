@@ -7,27 +7,23 @@
 
 @implementation SMTLIndirectCommand
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_INDIRECT_COMMAND;
 }
 
-- (instancetype)initWithBuffer:(SMTLIndirectCommandBuffer *)buffer index:(NSUInteger)index
-{
+- (instancetype)initWithBuffer:(SMTLIndirectCommandBuffer *)buffer index:(NSUInteger)index {
     self = [super init];
     _buffer = [buffer retain];
     _command = &buffer->_commands[index];
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_buffer release];
     [super dealloc];
 }
 
-- (void)setComputePipelineState:(id<MTLComputePipelineState>)pipelineState
-{
+- (void)setComputePipelineState:(id<MTLComputePipelineState>)pipelineState {
     const char *where = "-[MTLIndirectComputeCommand setComputePipelineState:]";
     SMTL_REQUIRE(pipelineState != nil, where, @"the pipeline must not be nil");
     SMTLComputePipeline *pipeline = (SMTLComputePipeline *)pipelineState;
@@ -40,8 +36,7 @@
     _command->pipeline = pipeline;
 }
 
-- (void)setKernelBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index
-{
+- (void)setKernelBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index {
     const char *where = "-[MTLIndirectComputeCommand setKernelBuffer:offset:atIndex:]";
     SMTL_REQUIRE(!_buffer->_inheritsBuffers, where, @"the indirect command buffer inherits the buffers");
     SMTL_REQUIRE(index < _buffer->_maxBuffers, where, @"index %lu is not below maxKernelBufferBindCount %lu",
@@ -55,8 +50,7 @@
     _command->offsets[index] = offset;
 }
 
-- (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index
-{
+- (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index {
     const char *where = "-[MTLIndirectComputeCommand setThreadgroupMemoryLength:atIndex:]";
     SMTL_REQUIRE(index < _buffer->_maxThreadgroupMemories, where,
                  @"index %lu is not below maxKernelThreadgroupMemoryBindCount %lu", (unsigned long)index,
@@ -69,14 +63,14 @@
            scale:(MTLSize)scale
            group:(MTLSize)group
             type:(MTLIndirectCommandType)type
-           where:(const char *)where
-{
+           where:(const char *)where {
     SMTL_REQUIRE((_buffer->_types & type) != 0, where, @"the indirect command buffer is not for this type of command");
     SMTLComputePipeline *pipeline = _command->pipeline;
     /* Otherwise what the command lacks shows when it executes. */
     if (smtl_config_get()->debug_layer) {
         SMTL_REQUIRE(_buffer->_inheritsPipeline || pipeline != nil, where, @"no compute pipeline state is set");
-        SMTLRequireThreadgroup(where, group, pipeline == nil ? SMTL_MAX_THREADS_PER_THREADGROUP : pipeline->_maxThreads);
+        SMTLRequireThreadgroup(where, group,
+                               pipeline == nil ? SMTL_MAX_THREADS_PER_THREADGROUP : pipeline->_maxThreads);
     }
     SMTLStoreGrid(where, count, scale, _command->threads_per_grid);
     SMTLStoreSize(group, _command->threads_per_threadgroup);
@@ -84,36 +78,27 @@
 }
 
 - (void)concurrentDispatchThreadgroups:(MTLSize)threadgroupsPerGrid
-                 threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup
-{
-    [self dispatch:threadgroupsPerGrid
-             scale:threadsPerThreadgroup
-             group:threadsPerThreadgroup
+                 threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup {
+    [self dispatch:threadgroupsPerGrid scale:threadsPerThreadgroup group:threadsPerThreadgroup
               type:MTLIndirectCommandTypeConcurrentDispatch
              where:"-[MTLIndirectComputeCommand concurrentDispatchThreadgroups:threadsPerThreadgroup:]"];
 }
 
-- (void)concurrentDispatchThreads:(MTLSize)threadsPerGrid threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup
-{
-    [self dispatch:threadsPerGrid
-             scale:MTLSizeMake(1, 1, 1)
-             group:threadsPerThreadgroup
+- (void)concurrentDispatchThreads:(MTLSize)threadsPerGrid threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup {
+    [self dispatch:threadsPerGrid scale:MTLSizeMake(1, 1, 1) group:threadsPerThreadgroup
               type:MTLIndirectCommandTypeConcurrentDispatchThreads
              where:"-[MTLIndirectComputeCommand concurrentDispatchThreads:threadsPerThreadgroup:]"];
 }
 
-- (void)setBarrier
-{
+- (void)setBarrier {
     _command->barrier = YES;
 }
 
-- (void)clearBarrier
-{
+- (void)clearBarrier {
     _command->barrier = NO;
 }
 
-- (void)reset
-{
+- (void)reset {
     const NSUInteger index = (NSUInteger)(_command - _buffer->_commands);
     [_buffer resetCommands:NSMakeRange(index, 1)];
 }

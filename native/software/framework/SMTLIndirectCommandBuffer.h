@@ -46,8 +46,8 @@ typedef struct {
 SMTLIndirectCommandBuffer *SMTLCheckIndirectCommands(const char *where, id<MTLIndirectCommandBuffer> buffer,
                                                      NSRange range, SMTLDevice *device);
 
-/* Makes a dispatch of the command: on top of `inherited`, the encoder's bindings, where the buffer inherits. NULL, or what the
- * command lacks. */
+/* Makes a dispatch of the command: on top of `inherited`, the encoder's bindings, where the buffer inherits. NULL, or
+ * what the command lacks. */
 const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, const smtl_indirect_command *command,
                                        const smtl_dispatch *inherited, smtl_dispatch *dispatch);
 

@@ -9,8 +9,7 @@
 #include <string.h>
 
 SMTLIndirectCommandBuffer *SMTLCheckIndirectCommands(const char *where, id<MTLIndirectCommandBuffer> buffer,
-                                                     NSRange range, SMTLDevice *device)
-{
+                                                     NSRange range, SMTLDevice *device) {
     SMTL_REQUIRE(buffer != nil, where, @"the indirect command buffer must not be nil");
     SMTLIndirectCommandBuffer *own = (SMTLIndirectCommandBuffer *)buffer;
     SMTL_REQUIRE(own->_device == device, where, @"the indirect command buffer belongs to another device");
@@ -21,8 +20,7 @@ SMTLIndirectCommandBuffer *SMTLCheckIndirectCommands(const char *where, id<MTLIn
 }
 
 const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, const smtl_indirect_command *command,
-                                       const smtl_dispatch *inherited, smtl_dispatch *dispatch)
-{
+                                       const smtl_dispatch *inherited, smtl_dispatch *dispatch) {
     if (buffer->_inheritsBuffers) {
         *dispatch = *inherited;
     } else {
@@ -36,7 +34,7 @@ const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, 
         }
         memcpy(dispatch->threadgroup_lengths, command->threadgroup_lengths, sizeof dispatch->threadgroup_lengths);
     }
-    dispatch->kernel = buffer->_inheritsPipeline        ? inherited->kernel
+    dispatch->kernel = buffer->_inheritsPipeline  ? inherited->kernel
                        : command->pipeline == nil ? NULL
                                                   : command->pipeline->_kernel;
     memcpy(dispatch->threads_per_grid, command->threads_per_grid, sizeof dispatch->threads_per_grid);
@@ -46,14 +44,14 @@ const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, 
         return "no compute pipeline state is set";
     }
     const uint32_t *threads = command->threads_per_threadgroup;
-    const NSUInteger limit = command->pipeline == nil ? SMTL_MAX_THREADS_PER_THREADGROUP : command->pipeline->_maxThreads;
+    const NSUInteger limit =
+        command->pipeline == nil ? SMTL_MAX_THREADS_PER_THREADGROUP : command->pipeline->_maxThreads;
     return SMTLThreadgroupFits(MTLSizeMake(threads[0], threads[1], threads[2]), limit)
                ? NULL
                : "threadsPerThreadgroup has more threads than the pipeline takes";
 }
 
-static void release_command(smtl_indirect_command *command)
-{
+static void release_command(smtl_indirect_command *command) {
     [command->pipeline release];
     for (NSUInteger i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; i++) {
         [command->buffers[i] release];
@@ -61,8 +59,7 @@ static void release_command(smtl_indirect_command *command)
     memset(command, 0, sizeof *command);
 }
 
-static void retain_command(const smtl_indirect_command *command)
-{
+static void retain_command(const smtl_indirect_command *command) {
     [command->pipeline retain];
     for (NSUInteger i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; i++) {
         [command->buffers[i] retain];
@@ -71,13 +68,11 @@ static void retain_command(const smtl_indirect_command *command)
 
 @implementation SMTLIndirectCommandBuffer
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_INDIRECT_COMMAND_BUFFER;
 }
 
-- (void)takeDescriptor:(MTLIndirectCommandBufferDescriptor *)descriptor
-{
+- (void)takeDescriptor:(MTLIndirectCommandBufferDescriptor *)descriptor {
     const char *where = "-[MTLDevice newIndirectCommandBufferWithDescriptor:maxCommandCount:options:]";
     const NSUInteger dispatches =
         MTLIndirectCommandTypeConcurrentDispatch | MTLIndirectCommandTypeConcurrentDispatchThreads;
@@ -88,16 +83,15 @@ static void retain_command(const smtl_indirect_command *command)
     _maxThreadgroupMemories = [descriptor maxKernelThreadgroupMemoryBindCount];
     SMTL_REQUIRE(_types != 0 && (_types & ~dispatches) == 0, where,
                  @"command types 0x%lx are not those of a compute encoder", (unsigned long)_types);
-    SMTL_REQUIRE(_maxBuffers <= SMTL_MAX_BUFFER_ARGUMENTS && _maxThreadgroupMemories <= SMTL_MAX_BUFFER_ARGUMENTS, where,
-                 @"a kernel has at most %u buffers and threadgroup memories", SMTL_MAX_BUFFER_ARGUMENTS);
+    SMTL_REQUIRE(_maxBuffers <= SMTL_MAX_BUFFER_ARGUMENTS && _maxThreadgroupMemories <= SMTL_MAX_BUFFER_ARGUMENTS,
+                 where, @"a kernel has at most %u buffers and threadgroup memories", SMTL_MAX_BUFFER_ARGUMENTS);
     SMTL_REQUIRE(_count > 0, where, @"maxCommandCount must not be 0");
 }
 
 - (instancetype)initWithDevice:(SMTLDevice *)device
                     descriptor:(MTLIndirectCommandBufferDescriptor *)descriptor
                          count:(NSUInteger)count
-                       options:(MTLResourceOptions)options
-{
+                       options:(MTLResourceOptions)options {
     self = [super init];
     _device = device;
     _count = count;
@@ -120,8 +114,7 @@ static void retain_command(const smtl_indirect_command *command)
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     if (_commands != NULL) {
         [self resetCommands:NSMakeRange(0, _count)];
         SMTLDeviceGiveMemory(_device, [self allocatedSize]);
@@ -130,15 +123,13 @@ static void retain_command(const smtl_indirect_command *command)
     [super dealloc];
 }
 
-- (void)resetCommands:(NSRange)range
-{
+- (void)resetCommands:(NSRange)range {
     for (NSUInteger i = 0; i < range.length; i++) {
         release_command(&_commands[range.location + i]);
     }
 }
 
-- (void)copyCommands:(NSRange)range from:(SMTLIndirectCommandBuffer *)source to:(NSUInteger)index
-{
+- (void)copyCommands:(NSRange)range from:(SMTLIndirectCommandBuffer *)source to:(NSUInteger)index {
     /* Retained first: the ranges may be of one buffer, though they do not overlap. */
     for (NSUInteger i = 0; i < range.length; i++) {
         const smtl_indirect_command *from = &source->_commands[range.location + i];
@@ -148,52 +139,43 @@ static void retain_command(const smtl_indirect_command *command)
     }
 }
 
-- (void)resetWithRange:(NSRange)range
-{
+- (void)resetWithRange:(NSRange)range {
     SMTLCheckIndirectCommands("-[MTLIndirectCommandBuffer resetWithRange:]", self, range, _device);
     [self resetCommands:range];
 }
 
-- (id<MTLIndirectComputeCommand>)indirectComputeCommandAtIndex:(NSUInteger)commandIndex
-{
+- (id<MTLIndirectComputeCommand>)indirectComputeCommandAtIndex:(NSUInteger)commandIndex {
     SMTLCheckIndirectCommands("-[MTLIndirectCommandBuffer indirectComputeCommandAtIndex:]", self,
                               NSMakeRange(commandIndex, 1), _device);
     return [[[SMTLIndirectCommand alloc] initWithBuffer:self index:commandIndex] autorelease];
 }
 
-- (NSUInteger)size
-{
+- (NSUInteger)size {
     return _count;
 }
 
-- (MTLResourceID)gpuResourceID
-{
+- (MTLResourceID)gpuResourceID {
     MTLResourceID identifier = {(uint64_t)(uintptr_t)_commands};
     return identifier;
 }
 
-- (NSUInteger)allocatedSize
-{
+- (NSUInteger)allocatedSize {
     return _count * sizeof *_commands;
 }
 
-- (id<MTLHeap>)heap
-{
+- (id<MTLHeap>)heap {
     return nil;
 }
 
-- (NSUInteger)heapOffset
-{
+- (NSUInteger)heapOffset {
     return 0;
 }
 
-- (void)makeAliasable
-{
+- (void)makeAliasable {
     SMTLRaise("-[MTLResource makeAliasable]", @"an indirect command buffer does not come from a heap");
 }
 
-- (BOOL)isAliasable
-{
+- (BOOL)isAliasable {
     return NO;
 }
 

@@ -13,14 +13,12 @@ NSErrorDomain const MTLLibraryErrorDomain = @"MTLLibraryErrorDomain";
 
 @implementation SMTLLibrary
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_LIBRARY;
 }
 
 /* The dictionary as the compiler takes it; the strings live as long as the enclosing pool. malloc'd. */
-static smtl_macro *copy_macros(NSDictionary *dictionary, size_t *count)
-{
+static smtl_macro *copy_macros(NSDictionary *dictionary, size_t *count) {
     *count = 0;
     smtl_macro *macros = calloc([dictionary count] + 1, sizeof *macros);
     if (macros == NULL) {
@@ -42,8 +40,7 @@ static smtl_macro *copy_macros(NSDictionary *dictionary, size_t *count)
 }
 
 /* What the options ask for that there is not; nil for nothing. */
-static NSString *what_is_unsupported(MTLCompileOptions *options)
-{
+static NSString *what_is_unsupported(MTLCompileOptions *options) {
     if ([options libraryType] != MTLLibraryTypeExecutable || [[options libraries] count] > 0) {
         return @"dynamic libraries are not supported: the device answers NO to supportsDynamicLibraries";
     }
@@ -51,14 +48,13 @@ static NSString *what_is_unsupported(MTLCompileOptions *options)
     static const NSUInteger last_minors[] = {0, 2, 4, 2, 0};
     const NSUInteger major = version >> 16;
     if (major == 0 || major >= sizeof last_minors / sizeof last_minors[0] || minor > last_minors[major]) {
-        return [NSString stringWithFormat:@"language version %lu.%lu is not supported", (unsigned long)major,
-                                          (unsigned long)minor];
+        return [NSString
+            stringWithFormat:@"language version %lu.%lu is not supported", (unsigned long)major, (unsigned long)minor];
     }
     return nil;
 }
 
-static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **log)
-{
+static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **log) {
     SMTL_REQUIRE([options mathMode] >= MTLMathModeSafe && [options mathMode] <= MTLMathModeFast,
                  "-[MTLDevice newLibraryWithSource:options:error:]", @"unknown math mode %ld",
                  (long)[options mathMode]);
@@ -88,8 +84,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
 - (instancetype)initWithDevice:(SMTLDevice *)device
                         source:(NSData *)source
                        options:(MTLCompileOptions *)options
-                         error:(NSError **)error
-{
+                         error:(NSError **)error {
     self = [super init];
     MTLCompileOptions *settings = options == nil ? [[[MTLCompileOptions alloc] init] autorelease] : options;
     NSString *unsupported = what_is_unsupported(settings);
@@ -103,8 +98,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
     _type = [settings libraryType];
     _installName = [[settings installName] copy];
     NSUInteger limit = [settings maxTotalThreadsPerThreadgroup];
-    _maxThreads =
-        limit == 0 || limit > SMTL_MAX_THREADS_PER_THREADGROUP ? SMTL_MAX_THREADS_PER_THREADGROUP : limit;
+    _maxThreads = limit == 0 || limit > SMTL_MAX_THREADS_PER_THREADGROUP ? SMTL_MAX_THREADS_PER_THREADGROUP : limit;
     _requiredThreads = [settings requiredThreadsPerThreadgroup];
     @try {
         _library = compile(source, settings, &log);
@@ -124,8 +118,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     if (_library != NULL) {
         smtl_library_release(_library);
     }
@@ -133,8 +126,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
     [super dealloc];
 }
 
-- (NSArray *)functionNames
-{
+- (NSArray *)functionNames {
     size_t count = smtl_library_function_count(_library);
     NSMutableArray *names = [NSMutableArray arrayWithCapacity:count];
     for (size_t i = 0; i < count; i++) {
@@ -143,8 +135,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
     return names;
 }
 
-- (BOOL)hasFunction:(NSString *)name
-{
+- (BOOL)hasFunction:(NSString *)name {
     const char *wanted = [name UTF8String];
     size_t count = smtl_library_function_count(_library);
     for (size_t i = 0; i < count; i++) {
@@ -155,8 +146,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
     return NO;
 }
 
-- (id<MTLFunction>)newFunctionWithName:(NSString *)functionName
-{
+- (id<MTLFunction>)newFunctionWithName:(NSString *)functionName {
     SMTL_REQUIRE(functionName != nil, "-[MTLLibrary newFunctionWithName:]", @"name must not be nil");
     if (![self hasFunction:functionName]) {
         return nil;
@@ -166,8 +156,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
 
 - (id<MTLFunction>)newFunctionWithName:(NSString *)name
                         constantValues:(MTLFunctionConstantValues *)constantValues
-                                 error:(NSError **)error
-{
+                                 error:(NSError **)error {
     SMTL_REQUIRE(name != nil, "-[MTLLibrary newFunctionWithName:constantValues:error:]", @"name must not be nil");
     if (![self hasFunction:name]) {
         NSString *text = [NSString stringWithFormat:@"Function %@ was not found in the library", name];
@@ -180,23 +169,20 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
 
 - (void)newFunctionWithName:(NSString *)name
              constantValues:(MTLFunctionConstantValues *)constantValues
-          completionHandler:(void (^)(id<MTLFunction> function, NSError *error))completionHandler
-{
+          completionHandler:(void (^)(id<MTLFunction> function, NSError *error))completionHandler {
     MTLFunctionConstantValues *constants = [[constantValues copy] autorelease];
     SMTLRunDetached("metal compile", ^{
-      NSError *error = nil;
-      id<MTLFunction> function = [self newFunctionWithName:name constantValues:constants error:&error];
-      completionHandler(function, error);
-      [function release];
+        NSError *error = nil;
+        id<MTLFunction> function = [self newFunctionWithName:name constantValues:constants error:&error];
+        completionHandler(function, error);
+        [function release];
     });
 }
 
-- (id<MTLFunction>)newFunctionWithDescriptor:(MTLFunctionDescriptor *)descriptor error:(NSError **)error
-{
+- (id<MTLFunction>)newFunctionWithDescriptor:(MTLFunctionDescriptor *)descriptor error:(NSError **)error {
     SMTL_REQUIRE([descriptor name] != nil, "-[MTLLibrary newFunctionWithDescriptor:error:]",
                  @"the descriptor has no name");
-    id<MTLFunction> function = [self newFunctionWithName:[descriptor name]
-                                          constantValues:[descriptor constantValues]
+    id<MTLFunction> function = [self newFunctionWithName:[descriptor name] constantValues:[descriptor constantValues]
                                                    error:error];
     if ([descriptor specializedName] != nil) {
         [function setLabel:[descriptor specializedName]];
@@ -205,19 +191,17 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
 }
 
 - (void)newFunctionWithDescriptor:(MTLFunctionDescriptor *)descriptor
-                completionHandler:(void (^)(id<MTLFunction> function, NSError *error))completionHandler
-{
+                completionHandler:(void (^)(id<MTLFunction> function, NSError *error))completionHandler {
     MTLFunctionDescriptor *own = [[descriptor copy] autorelease];
     SMTLRunDetached("metal compile", ^{
-      NSError *error = nil;
-      id<MTLFunction> function = [self newFunctionWithDescriptor:own error:&error];
-      completionHandler(function, error);
-      [function release];
+        NSError *error = nil;
+        id<MTLFunction> function = [self newFunctionWithDescriptor:own error:&error];
+        completionHandler(function, error);
+        [function release];
     });
 }
 
-- (MTLFunctionReflection *)reflectionForFunctionWithName:(NSString *)functionName
-{
+- (MTLFunctionReflection *)reflectionForFunctionWithName:(NSString *)functionName {
     const smtl_argument *arguments = NULL;
     const size_t count = smtl_library_arguments(_library, [functionName UTF8String], &arguments);
     if (count == SIZE_MAX) {
@@ -227,18 +211,15 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
     return [[[MTLFunctionReflection alloc] initWithBindings:bindings] autorelease];
 }
 
-- (id<MTLDevice>)device
-{
+- (id<MTLDevice>)device {
     return _device;
 }
 
-- (MTLLibraryType)type
-{
+- (MTLLibraryType)type {
     return _type;
 }
 
-- (NSString *)installName
-{
+- (NSString *)installName {
     return [[_installName retain] autorelease];
 }
 

@@ -22,41 +22,32 @@ static const char *const level_names[] = {
 };
 
 /* Of an os_log_type. */
-static MTLLogLevel level_of(uint32_t type)
-{
+static MTLLogLevel level_of(uint32_t type) {
     switch (type) {
-    case 0x01:
-        return MTLLogLevelInfo;
-    case 0x02:
-        return MTLLogLevelDebug;
-    case 0x10:
-        return MTLLogLevelError;
-    case 0x11:
-        return MTLLogLevelFault;
-    default:
-        return MTLLogLevelNotice;
+    case 0x01: return MTLLogLevelInfo;
+    case 0x02: return MTLLogLevelDebug;
+    case 0x10: return MTLLogLevelError;
+    case 0x11: return MTLLogLevelFault;
+    default: return MTLLogLevelNotice;
     }
 }
 
-static NSString *string_of(const char *text)
-{
+static NSString *string_of(const char *text) {
     NSString *string = [NSString stringWithUTF8String:text];
     return string == nil ? @"(not UTF-8)" : string;
 }
 
 @implementation SMTLLogState
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_LOG_STATE;
 }
 
-- (instancetype)initWithLevel:(MTLLogLevel)level bufferSize:(NSInteger)size error:(NSError **)error
-{
+- (instancetype)initWithLevel:(MTLLogLevel)level bufferSize:(NSInteger)size error:(NSError **)error {
     self = [super init];
     if (size != 0 && (size < LEAST_SIZE || size > LARGEST_SIZE)) {
-        NSString *text = [NSString stringWithFormat:@"a log state's buffer has %d to %d bytes, not %ld", LEAST_SIZE,
-                                                    LARGEST_SIZE, (long)size];
+        NSString *text = [NSString
+            stringWithFormat:@"a log state's buffer has %d to %d bytes, not %ld", LEAST_SIZE, LARGEST_SIZE, (long)size];
         SMTLStoreError(error, SMTLMakeError(MTLLogStateErrorDomain, MTLLogStateErrorInvalidSize, text));
         [self release];
         return nil;
@@ -67,8 +58,7 @@ static NSString *string_of(const char *text)
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     for (NSUInteger i = 0; i < _handlerCount; i++) {
         Block_release(_handlers[i]);
     }
@@ -76,8 +66,7 @@ static NSString *string_of(const char *text)
     [super dealloc];
 }
 
-- (void)addLogHandler:(void (^)(NSString *, NSString *, MTLLogLevel, NSString *))block
-{
+- (void)addLogHandler:(void (^)(NSString *, NSString *, MTLLogLevel, NSString *))block {
     SMTL_REQUIRE(block != NULL, "-[MTLLogState addLogHandler:]", @"block must not be nil");
     @synchronized(self) {
         void **grown = realloc(_handlers, (_handlerCount + 1) * sizeof *grown);
@@ -89,8 +78,10 @@ static NSString *string_of(const char *text)
     }
 }
 
-- (void)deliverLevel:(MTLLogLevel)level subsystem:(const char *)subsystem category:(const char *)category text:(const char *)text
-{
+- (void)deliverLevel:(MTLLogLevel)level
+           subsystem:(const char *)subsystem
+            category:(const char *)category
+                text:(const char *)text {
     if (level < _level) {
         return;
     }
@@ -110,16 +101,12 @@ static NSString *string_of(const char *text)
     }
 }
 
-static void receive(void *state, const smtl_log_message *message)
-{
-    [(SMTLLogState *)state deliverLevel:level_of(message->type)
-                              subsystem:message->subsystem
-                               category:message->category
+static void receive(void *state, const smtl_log_message *message) {
+    [(SMTLLogState *)state deliverLevel:level_of(message->type) subsystem:message->subsystem category:message->category
                                    text:message->text];
 }
 
-- (void)deliver:(const struct smtl_log_buffer *)buffer
-{
+- (void)deliver:(const struct smtl_log_buffer *)buffer {
     const uint64_t dropped = smtl_log_deliver(buffer, receive, self);
     if (dropped > 0) {
         char text[128];
@@ -133,8 +120,7 @@ static void receive(void *state, const smtl_log_message *message)
 
 static SMTLLogState *environment_state;
 
-static void load_environment_state(void)
-{
+static void load_environment_state(void) {
     const char *wanted = getenv("MTL_LOG_LEVEL");
     const NSInteger size = (NSInteger)smtl_environment_number("MTL_LOG_BUFFER_SIZE", 0);
     for (MTLLogLevel level = MTLLogLevelUndefined; wanted != NULL && level <= MTLLogLevelFault; level++) {
@@ -144,8 +130,7 @@ static void load_environment_state(void)
     }
 }
 
-SMTLLogState *SMTLEnvironmentLogState(void)
-{
+SMTLLogState *SMTLEnvironmentLogState(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load_environment_state);
     return environment_state;

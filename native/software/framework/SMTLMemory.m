@@ -10,8 +10,8 @@
 #define MAP_THRESHOLD ((size_t)64 << 10)
 #define HUGE_PAGE ((size_t)2 << 20)
 #define HUGE_THRESHOLD ((size_t)8 << 20)
-/* A Mac's pages: what runs over a buffer's end by some bytes meets nothing else up to the end of one, and programs do it. With
- * AddressSanitizer a buffer ends where its own bytes do, so that what the CPU does there is seen. */
+/* A Mac's pages: what runs over a buffer's end by some bytes meets nothing else up to the end of one, and programs do
+ * it. With AddressSanitizer a buffer ends where its own bytes do, so that what the CPU does there is seen. */
 #if __has_feature(address_sanitizer)
 #define ROOM SMTL_MEMORY_ALIGNMENT
 #else
@@ -20,19 +20,14 @@
 #define GUARDED_ALIGNMENT 32u /* the largest that a Metal type has */
 #define POISON 0xff /* NaN in every floating-point format, -1 in every integer */
 
-static size_t round_up(size_t value, size_t multiple)
-{
-    return (value + multiple - 1) / multiple * multiple;
-}
+static size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-size_t smtl_memory_reserved(size_t length)
-{
+size_t smtl_memory_reserved(size_t length) {
     return round_up(length, length < MAP_THRESHOLD ? SMTL_MEMORY_ALIGNMENT : smtl_config_get()->page_size);
 }
 
 /* Weights are read once per token: with huge pages that costs a fraction of the TLB misses. */
-static void *map_with_huge_pages(size_t size)
-{
+static void *map_with_huge_pages(size_t size) {
     uint8_t *start = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED) {
         return NULL;
@@ -50,8 +45,7 @@ static void *map_with_huge_pages(size_t size)
     return base;
 }
 
-static void *map_pages(size_t size)
-{
+static void *map_pages(size_t size) {
     if (size >= HUGE_THRESHOLD) {
         return map_with_huge_pages(size);
     }
@@ -60,8 +54,7 @@ static void *map_pages(size_t size)
 }
 
 /* The bytes end, but for what alignment costs, at a page that cannot be touched. */
-static bool allocate_guarded(smtl_memory *memory, size_t length)
-{
+static bool allocate_guarded(smtl_memory *memory, size_t length) {
     size_t page = smtl_config_get()->page_size;
     size_t usable = round_up(length, page);
     memory->mapped = usable + page;
@@ -77,23 +70,20 @@ static bool allocate_guarded(smtl_memory *memory, size_t length)
     return true;
 }
 
-static bool allocate_mapped(smtl_memory *memory)
-{
+static bool allocate_mapped(smtl_memory *memory) {
     memory->mapped = round_up(memory->size, ROOM);
     memory->mapping = map_pages(memory->mapped);
     memory->base = memory->mapping;
     return memory->base != NULL;
 }
 
-static bool allocate_small(smtl_memory *memory)
-{
+static bool allocate_small(smtl_memory *memory) {
     memory->mapping = NULL;
     return posix_memalign(&memory->base, SMTL_MEMORY_ALIGNMENT, round_up(memory->size, ROOM)) == 0;
 }
 
 /* What the sanitizer tells from memory that somebody has written must not be overwritten. */
-static bool allocate_watched(smtl_memory *memory, size_t length, bool filled, bool divisible)
-{
+static bool allocate_watched(smtl_memory *memory, size_t length, bool filled, bool divisible) {
     memory->size = smtl_memory_reserved(length);
     memory->mapping = NULL;
     memory->watched = smtl_sanitizer_allocate(length, filled, divisible);
@@ -107,20 +97,18 @@ static bool allocate_watched(smtl_memory *memory, size_t length, bool filled, bo
     return true;
 }
 
-bool smtl_memory_allocate_divisible(smtl_memory *memory, size_t length)
-{
+bool smtl_memory_allocate_divisible(smtl_memory *memory, size_t length) {
     return smtl_sanitizer_enabled() ? allocate_watched(memory, length, false, true)
                                     : smtl_memory_allocate(memory, length, false);
 }
 
-bool smtl_memory_allocate(smtl_memory *memory, size_t length, bool filled)
-{
+bool smtl_memory_allocate(smtl_memory *memory, size_t length, bool filled) {
     if (smtl_sanitizer_enabled()) {
         return allocate_watched(memory, length, filled, false);
     }
     const smtl_config *config = smtl_config_get();
     memory->size = smtl_memory_reserved(length);
-    bool allocated = config->guard           ? allocate_guarded(memory, length)
+    bool allocated = config->guard             ? allocate_guarded(memory, length)
                      : length >= MAP_THRESHOLD ? allocate_mapped(memory)
                                                : allocate_small(memory);
     if (!allocated) {
@@ -135,8 +123,7 @@ bool smtl_memory_allocate(smtl_memory *memory, size_t length, bool filled)
     return true;
 }
 
-void smtl_memory_free(smtl_memory *memory)
-{
+void smtl_memory_free(smtl_memory *memory) {
     if (memory->watched != NULL) {
         smtl_sanitizer_free(memory->watched);
         memory->watched = NULL;

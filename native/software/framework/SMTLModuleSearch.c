@@ -1,5 +1,6 @@
-/* Finds the Objective-C modules of a process before their constructors run. Nothing lists them: their constructors alone refer
- * to them. But a module begins with its version and size, and points to lists in the same image that have to make sense. */
+/* Finds the Objective-C modules of a process before their constructors run. Nothing lists them: their constructors
+ * alone refer to them. But a module begins with its version and size, and points to lists in the same image that have
+ * to make sense. */
 #define _GNU_SOURCE
 #include "SMTLModules.h"
 
@@ -17,19 +18,16 @@ struct search {
     } *modules;
 };
 
-bool smtl_image_has(const struct image *image, const void *address, size_t size)
-{
+bool smtl_image_has(const struct image *image, const void *address, size_t size) {
     const uintptr_t at = (uintptr_t)address;
     return at >= image->start && at <= image->end && size <= image->end - at;
 }
 
-static bool has_aligned(const struct image *image, const void *address, size_t size)
-{
+static bool has_aligned(const struct image *image, const void *address, size_t size) {
     return (uintptr_t)address % sizeof(void *) == 0 && smtl_image_has(image, address, size);
 }
 
-READS_ANYTHING static bool is_module(const struct image *image, const struct module *module)
-{
+READS_ANYTHING static bool is_module(const struct image *image, const struct module *module) {
     if ((module->version != MODULE_VERSION_GCC && module->version != MODULE_VERSION_MODERN) ||
         module->size != sizeof *module || !smtl_image_has(image, module->name, 1) ||
         !has_aligned(image, module->symbols, sizeof *module->symbols)) {
@@ -51,8 +49,7 @@ READS_ANYTHING static bool is_module(const struct image *image, const struct mod
     return true;
 }
 
-static void add(struct search *search, struct module *module, struct image image)
-{
+static void add(struct search *search, struct module *module, struct image image) {
     if (search->count == search->capacity) {
         const size_t larger = search->capacity * 2 + 64;
         void *grown = realloc(search->modules, larger * sizeof *search->modules);
@@ -66,8 +63,7 @@ static void add(struct search *search, struct module *module, struct image image
     search->modules[search->count++].image = image;
 }
 
-static int search_image(struct dl_phdr_info *info, size_t size, void *context)
-{
+static int search_image(struct dl_phdr_info *info, size_t size, void *context) {
     (void)size;
     struct image image = {.start = UINTPTR_MAX, .end = 0};
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -96,8 +92,7 @@ static int search_image(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-void smtl_find_modules(void (*found)(struct module *module, const struct image *image))
-{
+void smtl_find_modules(void (*found)(struct module *module, const struct image *image)) {
     /* Found first: loading one may run code of the program, which may load images. */
     struct search search = {0};
     dl_iterate_phdr(search_image, &search);

@@ -1,20 +1,21 @@
 /* Lets code that clang compiled for a newer Objective-C run on GCC's runtime, which is the one that distributions ship.
  *
  * With -fobjc-runtime=gcc clang takes a[i] and d[@"k"] for pointer arithmetic and rejects them; with
- * -fobjc-runtime=gnustep-1.6 it accepts them, synthesises properties, and lets classes declare instance variables in their
- * implementation. The objects that it then emits differ from what GCC's runtime reads in three things, which are put right
- * here as each module is loaded:
+ * -fobjc-runtime=gnustep-1.6 it accepts them, synthesises properties, and lets classes declare instance variables in
+ * their implementation. The objects that it then emits differ from what GCC's runtime reads in three things, which are
+ * put right here as each module is loaded:
  *
  * - the version numbers of modules and protocols;
- * - a class says how many bytes it adds to its superclass (as a negative size), and its instance variables are counted from
- *   there: both become absolute once the size of the superclass is known;
+ * - a class says how many bytes it adds to its superclass (as a negative size), and its instance variables are counted
+ * from there: both become absolute once the size of the superclass is known;
  * - the calls that only the newer runtime has: message sending (SMTLMessageSend.m), pools, the search of super methods.
  *
  * Modules compiled for GCC's runtime pass through untouched.
  *
- * A module's constructor is an initialiser like any other, and clang places it behind those of the same file's C++ objects. On
- * Apple's systems classes are there before any initialiser runs, so that these may send messages: here the modules of a
- * program are found (SMTLModuleSearch.c) and loaded first, and their constructors find nothing left to do. */
+ * A module's constructor is an initialiser like any other, and clang places it behind those of the same file's C++
+ * objects. On Apple's systems classes are there before any initialiser runs, so that these may send messages: here the
+ * modules of a program are found (SMTLModuleSearch.c) and loaded first, and their constructors find nothing left to do.
+ */
 #define _GNU_SOURCE
 #include "SMTLModules.h"
 
@@ -32,8 +33,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void adopt_protocol(struct protocol *protocol);
 
-static void adopt_protocols(struct protocol_list *list)
-{
+static void adopt_protocols(struct protocol_list *list) {
     for (; list != NULL; list = list->next) {
         for (size_t i = 0; i < list->count; i++) {
             adopt_protocol(list->protocols[i]);
@@ -41,8 +41,7 @@ static void adopt_protocols(struct protocol_list *list)
     }
 }
 
-static void adopt_protocol(struct protocol *protocol)
-{
+static void adopt_protocol(struct protocol *protocol) {
     if (protocol == NULL || protocol->version != PROTOCOL_VERSION_MODERN) {
         return;
     }
@@ -50,8 +49,7 @@ static void adopt_protocol(struct protocol *protocol)
     adopt_protocols(protocol->adopted);
 }
 
-static struct class *waiting_class(const char *name)
-{
+static struct class *waiting_class(const char *name) {
     for (size_t i = 0; i < waiting_count; i++) {
         if (strcmp(waiting[i]->name, name) == 0) {
             return waiting[i];
@@ -61,8 +59,7 @@ static struct class *waiting_class(const char *name)
 }
 
 /* Whether the layout of the class is known now. */
-static bool lay_out(struct class *class)
-{
+static bool lay_out(struct class *class) {
     if (class->instance_size > 0) {
         return true;
     }
@@ -90,8 +87,7 @@ static bool lay_out(struct class *class)
     return true;
 }
 
-static void lay_out_classes(struct symbols *symbols)
-{
+static void lay_out_classes(struct symbols *symbols) {
     size_t count = symbols->class_count;
     if (count > 0) {
         struct class **grown = realloc(waiting, (waiting_count + count) * sizeof *waiting);
@@ -119,8 +115,7 @@ static void lay_out_classes(struct symbols *symbols)
     }
 }
 
-static void adopt_module(struct module *module)
-{
+static void adopt_module(struct module *module) {
     module->version = MODULE_VERSION_GCC;
     struct symbols *symbols = module->symbols;
     void **definition = symbols->definitions;
@@ -144,8 +139,7 @@ static void adopt_module(struct module *module)
 static struct module **early;
 static size_t early_count;
 
-static bool is_early(const struct module *module)
-{
+static bool is_early(const struct module *module) {
     for (size_t i = 0; i < early_count; i++) {
         if (early[i] == module) {
             return true;
@@ -154,8 +148,7 @@ static bool is_early(const struct module *module)
     return false;
 }
 
-static bool is_loaded(const struct module *module, const struct image *image)
-{
+static bool is_loaded(const struct module *module, const struct image *image) {
     const struct symbols *symbols = module->symbols;
     if (symbols->selector_count > 0) {
         /* The runtime puts a number in the place of the name. */
@@ -166,8 +159,7 @@ static bool is_loaded(const struct module *module, const struct image *image)
     return class == NULL || (const void *)objc_lookUpClass(class->name) == class;
 }
 
-static void load_early(struct module *module, const struct image *image)
-{
+static void load_early(struct module *module, const struct image *image) {
     if (is_loaded(module, image)) {
         return;
     }
@@ -180,17 +172,13 @@ static void load_early(struct module *module, const struct image *image)
     early[early_count++] = module;
 }
 
-static void load_all_early(void)
-{
-    smtl_find_modules(load_early);
-}
+static void load_all_early(void) { smtl_find_modules(load_early); }
 
 /* Before every initialiser that a program can ask for: the numbers up to 100 are not for programs. */
 __attribute__((section(".init_array.00001"), used)) static void (*const first_initialiser)(void) = load_all_early;
 
 /* Every module's constructor calls this. It takes the place of the runtime's function of that name. */
-void __objc_exec_class(struct module *module)
-{
+void __objc_exec_class(struct module *module) {
     static void (*load)(struct module *);
     pthread_mutex_lock(&lock);
     if (is_early(module)) {
@@ -208,13 +196,7 @@ void __objc_exec_class(struct module *module)
 }
 
 void *objc_autoreleasePoolPush(void);
-void *objc_autoreleasePoolPush(void)
-{
-    return [NSAutoreleasePool new];
-}
+void *objc_autoreleasePoolPush(void) { return [NSAutoreleasePool new]; }
 
 void objc_autoreleasePoolPop(void *pool);
-void objc_autoreleasePoolPop(void *pool)
-{
-    [(NSAutoreleasePool *)pool drain];
-}
+void objc_autoreleasePoolPop(void *pool) { [(NSAutoreleasePool *)pool drain]; }

@@ -27,13 +27,11 @@
 @synthesize index = _index;
 @synthesize used = _used;
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_REFLECTION;
 }
 
-- (instancetype)initWithArgument:(const smtl_argument *)argument library:(SMTLLibrary *)library
-{
+- (instancetype)initWithArgument:(const smtl_argument *)argument library:(SMTLLibrary *)library {
     self = [super init];
     _name = [[NSString alloc] initWithUTF8String:argument->name];
     _type = argument->kind == SMTL_ARGUMENT_BUFFER ? MTLBindingTypeBuffer : MTLBindingTypeThreadgroupMemory;
@@ -47,49 +45,41 @@
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_name release];
     [_library release];
     [super dealloc];
 }
 
 /* Arguments that a function constant has removed do not get here. */
-- (BOOL)isArgument
-{
+- (BOOL)isArgument {
     return YES;
 }
 
 /* The largest power of two that divides the size, up to the largest alignment of a Metal type. */
-static NSUInteger alignment_of(NSUInteger size)
-{
+static NSUInteger alignment_of(NSUInteger size) {
     NSUInteger lowest = size & -size;
     return size == 0 ? 1 : lowest > 16 ? 16 : lowest;
 }
 
-- (NSUInteger)bufferAlignment
-{
+- (NSUInteger)bufferAlignment {
     return _type_of_data == NULL ? alignment_of(_size) : _type_of_data->alignment;
 }
 
-- (NSUInteger)bufferDataSize
-{
+- (NSUInteger)bufferDataSize {
     return _size;
 }
 
-- (MTLDataType)bufferDataType
-{
+- (MTLDataType)bufferDataType {
     return _type_of_data == NULL ? MTLDataTypeNone : (MTLDataType)_type_of_data->data_type;
 }
 
-- (MTLStructType *)bufferStructType
-{
+- (MTLStructType *)bufferStructType {
     MTLType *type = SMTLReflectType(_type_of_data);
     return [type isKindOfClass:[MTLStructType class]] ? (MTLStructType *)type : nil;
 }
 
-- (MTLPointerType *)bufferPointerType
-{
+- (MTLPointerType *)bufferPointerType {
     if (_type != MTLBindingTypeBuffer || _type_of_data == NULL) {
         return nil;
     }
@@ -101,13 +91,11 @@ static NSUInteger alignment_of(NSUInteger size)
     return (MTLPointerType *)SMTLReflectType(&pointer);
 }
 
-- (NSUInteger)threadgroupMemoryAlignment
-{
+- (NSUInteger)threadgroupMemoryAlignment {
     return alignment_of(_size);
 }
 
-- (NSUInteger)threadgroupMemoryDataSize
-{
+- (NSUInteger)threadgroupMemoryDataSize {
     return _size;
 }
 
@@ -115,88 +103,72 @@ static NSUInteger alignment_of(NSUInteger size)
 
 @implementation MTLArgument
 
-- (instancetype)initWithBinding:(SMTLBinding *)binding
-{
+- (instancetype)initWithBinding:(SMTLBinding *)binding {
     self = [super init];
     _binding = [binding retain];
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_binding release];
     [super dealloc];
 }
 
-- (NSString *)name
-{
+- (NSString *)name {
     return [_binding name];
 }
 
-- (MTLArgumentType)type
-{
+- (MTLArgumentType)type {
     return (MTLArgumentType)[_binding type];
 }
 
-- (MTLBindingAccess)access
-{
+- (MTLBindingAccess)access {
     return [_binding access];
 }
 
-- (NSUInteger)index
-{
+- (NSUInteger)index {
     return [_binding index];
 }
 
-- (BOOL)isActive
-{
+- (BOOL)isActive {
     return [_binding isUsed];
 }
 
-- (NSUInteger)bufferAlignment
-{
+- (NSUInteger)bufferAlignment {
     return [(SMTLBinding *)_binding bufferAlignment];
 }
 
-- (NSUInteger)bufferDataSize
-{
+- (NSUInteger)bufferDataSize {
     return [(SMTLBinding *)_binding bufferDataSize];
 }
 
-- (MTLDataType)bufferDataType
-{
+- (MTLDataType)bufferDataType {
     return [(SMTLBinding *)_binding bufferDataType];
 }
 
-- (MTLStructType *)bufferStructType
-{
+- (MTLStructType *)bufferStructType {
     return [(SMTLBinding *)_binding bufferStructType];
 }
 
-- (MTLPointerType *)bufferPointerType
-{
+- (MTLPointerType *)bufferPointerType {
     return [(SMTLBinding *)_binding bufferPointerType];
 }
 
-- (NSUInteger)threadgroupMemoryAlignment
-{
+- (NSUInteger)threadgroupMemoryAlignment {
     return [(SMTLBinding *)_binding threadgroupMemoryAlignment];
 }
 
-- (NSUInteger)threadgroupMemoryDataSize
-{
+- (NSUInteger)threadgroupMemoryDataSize {
     return [(SMTLBinding *)_binding threadgroupMemoryDataSize];
 }
 
-- (NSUInteger)arrayLength
-{
+- (NSUInteger)arrayLength {
     return ((SMTLBinding *)_binding)->_arrayLength;
 }
 
 @end
 
-NSArray *SMTLReflectBindings(const smtl_argument *arguments, size_t count, SMTLLibrary *library)
-{
+NSArray *SMTLReflectBindings(const smtl_argument *arguments, size_t count, SMTLLibrary *library) {
     NSMutableArray *bindings = [NSMutableArray arrayWithCapacity:count];
     for (size_t i = 0; i < count; i++) {
         SMTLBinding *binding = [[SMTLBinding alloc] initWithArgument:&arguments[i] library:library];
@@ -206,16 +178,14 @@ NSArray *SMTLReflectBindings(const smtl_argument *arguments, size_t count, SMTLL
     return bindings;
 }
 
-MTLArgument *SMTLReflectArgument(const smtl_argument *argument, SMTLLibrary *library)
-{
+MTLArgument *SMTLReflectArgument(const smtl_argument *argument, SMTLLibrary *library) {
     SMTLBinding *binding = [[SMTLBinding alloc] initWithArgument:argument library:library];
     MTLArgument *shown = [[[MTLArgument alloc] initWithBinding:binding] autorelease];
     [binding release];
     return shown;
 }
 
-id<MTLArgumentEncoder> SMTLNewEncoderForBinding(SMTLDevice *device, id<MTLBufferBinding> binding)
-{
+id<MTLArgumentEncoder> SMTLNewEncoderForBinding(SMTLDevice *device, id<MTLBufferBinding> binding) {
     SMTLBinding *own = [(id)binding isKindOfClass:[SMTLBinding class]] ? (SMTLBinding *)binding : nil;
     if (own == nil || own->_type_of_data == NULL || own->_type_of_data->data_type != MTLDataTypeStruct) {
         return nil;
@@ -228,8 +198,7 @@ id<MTLArgumentEncoder> SMTLNewEncoderForBinding(SMTLDevice *device, id<MTLBuffer
 @synthesize bindings = _bindings;
 @synthesize arguments = _arguments;
 
-- (instancetype)initWithArguments:(const smtl_argument *)arguments count:(size_t)count library:(SMTLLibrary *)library
-{
+- (instancetype)initWithArguments:(const smtl_argument *)arguments count:(size_t)count library:(SMTLLibrary *)library {
     self = [super init];
     _bindings = [SMTLReflectBindings(arguments, count, library) retain];
     NSMutableArray *older = [[NSMutableArray alloc] initWithCapacity:count];
@@ -242,8 +211,7 @@ id<MTLArgumentEncoder> SMTLNewEncoderForBinding(SMTLDevice *device, id<MTLBuffer
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_bindings release];
     [_arguments release];
     [super dealloc];
@@ -255,15 +223,13 @@ id<MTLArgumentEncoder> SMTLNewEncoderForBinding(SMTLDevice *device, id<MTLBuffer
 
 @synthesize bindings = _bindings;
 
-- (instancetype)initWithBindings:(NSArray *)bindings
-{
+- (instancetype)initWithBindings:(NSArray *)bindings {
     self = [super init];
     _bindings = [bindings retain];
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_bindings release];
     [super dealloc];
 }

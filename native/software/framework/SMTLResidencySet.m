@@ -2,21 +2,18 @@
 
 #import "SMTLError.h"
 
-void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevice *device)
-{
+void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevice *device) {
     SMTL_REQUIRE(set != nil, where, @"residency set must not be nil");
     SMTL_REQUIRE(((SMTLResidencySet *)set)->_device == device, where, @"the residency set belongs to another device");
 }
 
 @implementation SMTLResidencySet
 
-+ (smtl_object_class)objectClass
-{
++ (smtl_object_class)objectClass {
     return SMTL_OBJECT_RESIDENCY_SET;
 }
 
-- (instancetype)initWithDevice:(SMTLDevice *)device descriptor:(MTLResidencySetDescriptor *)descriptor
-{
+- (instancetype)initWithDevice:(SMTLDevice *)device descriptor:(MTLResidencySetDescriptor *)descriptor {
     self = [super init];
     _device = device;
     [self setLabel:[descriptor label]];
@@ -25,25 +22,21 @@ void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevic
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_committed release];
     [_pending release];
     [super dealloc];
 }
 
-- (id<MTLDevice>)device
-{
+- (id<MTLDevice>)device {
     return _device;
 }
 
-- (void)addAllocation:(id<MTLAllocation>)allocation
-{
+- (void)addAllocation:(id<MTLAllocation>)allocation {
     [self addAllocations:&allocation count:1];
 }
 
-- (void)addAllocations:(const id<MTLAllocation>[])allocations count:(NSUInteger)count
-{
+- (void)addAllocations:(const id<MTLAllocation>[])allocations count:(NSUInteger)count {
     @synchronized(self) {
         for (NSUInteger i = 0; i < count; i++) {
             SMTL_REQUIRE(allocations[i] != nil, "-[MTLResidencySet addAllocations:count:]",
@@ -53,13 +46,11 @@ void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevic
     }
 }
 
-- (void)removeAllocation:(id<MTLAllocation>)allocation
-{
+- (void)removeAllocation:(id<MTLAllocation>)allocation {
     [self removeAllocations:&allocation count:1];
 }
 
-- (void)removeAllocations:(const id<MTLAllocation>[])allocations count:(NSUInteger)count
-{
+- (void)removeAllocations:(const id<MTLAllocation>[])allocations count:(NSUInteger)count {
     @synchronized(self) {
         for (NSUInteger i = 0; i < count; i++) {
             if (allocations[i] != nil) {
@@ -69,43 +60,37 @@ void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevic
     }
 }
 
-- (void)removeAllAllocations
-{
+- (void)removeAllAllocations {
     @synchronized(self) {
         [_pending removeAllObjects];
     }
 }
 
-- (void)commit
-{
+- (void)commit {
     @synchronized(self) {
         [_committed setSet:_pending];
     }
 }
 
-- (BOOL)containsAllocation:(id<MTLAllocation>)anAllocation
-{
+- (BOOL)containsAllocation:(id<MTLAllocation>)anAllocation {
     @synchronized(self) {
         return [_pending containsObject:anAllocation];
     }
 }
 
-- (NSArray *)allAllocations
-{
+- (NSArray *)allAllocations {
     @synchronized(self) {
         return [_pending allObjects];
     }
 }
 
-- (NSUInteger)allocationCount
-{
+- (NSUInteger)allocationCount {
     @synchronized(self) {
         return [_pending count];
     }
 }
 
-- (uint64_t)allocatedSize
-{
+- (uint64_t)allocatedSize {
     uint64_t size = 0;
     @synchronized(self) {
         for (id<MTLAllocation> allocation in _committed) {
@@ -116,12 +101,10 @@ void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevic
 }
 
 /* Hints about paging, which is the host's own business here. */
-- (void)requestResidency
-{
+- (void)requestResidency {
 }
 
-- (void)endResidency
-{
+- (void)endResidency {
 }
 
 @end

@@ -2,24 +2,19 @@
 
 #import "SMTLError.h"
 
-MTLStorageMode SMTLStorageModeOf(MTLResourceOptions options)
-{
+MTLStorageMode SMTLStorageModeOf(MTLResourceOptions options) {
     return (MTLStorageMode)((options & MTLResourceStorageModeMask) >> MTLResourceStorageModeShift);
 }
 
-MTLCPUCacheMode SMTLCacheModeOf(MTLResourceOptions options)
-{
+MTLCPUCacheMode SMTLCacheModeOf(MTLResourceOptions options) {
     return (MTLCPUCacheMode)((options & MTLResourceCPUCacheModeMask) >> MTLResourceCPUCacheModeShift);
 }
 
-MTLHazardTrackingMode SMTLHazardTrackingModeOf(MTLResourceOptions options)
-{
-    return (MTLHazardTrackingMode)((options & MTLResourceHazardTrackingModeMask) >>
-                                   MTLResourceHazardTrackingModeShift);
+MTLHazardTrackingMode SMTLHazardTrackingModeOf(MTLResourceOptions options) {
+    return (MTLHazardTrackingMode)((options & MTLResourceHazardTrackingModeMask) >> MTLResourceHazardTrackingModeShift);
 }
 
-MTLResourceOptions SMTLResolveOptions(const char *where, MTLResourceOptions options, bool in_heap)
-{
+MTLResourceOptions SMTLResolveOptions(const char *where, MTLResourceOptions options, bool in_heap) {
     const NSUInteger known =
         MTLResourceCPUCacheModeMask | MTLResourceStorageModeMask | MTLResourceHazardTrackingModeMask;
     SMTL_REQUIRE((options & ~known) == 0, where, @"unknown resource options 0x%lx", (unsigned long)options);
@@ -39,34 +34,28 @@ MTLResourceOptions SMTLResolveOptions(const char *where, MTLResourceOptions opti
 
 @implementation SMTLResource
 
-- (id<MTLDevice>)device
-{
+- (id<MTLDevice>)device {
     return _device;
 }
 
-- (MTLResourceOptions)resourceOptions
-{
+- (MTLResourceOptions)resourceOptions {
     return _options;
 }
 
-- (MTLStorageMode)storageMode
-{
+- (MTLStorageMode)storageMode {
     return SMTLStorageModeOf(_options);
 }
 
-- (MTLCPUCacheMode)cpuCacheMode
-{
+- (MTLCPUCacheMode)cpuCacheMode {
     return SMTLCacheModeOf(_options);
 }
 
-- (MTLHazardTrackingMode)hazardTrackingMode
-{
+- (MTLHazardTrackingMode)hazardTrackingMode {
     return SMTLHazardTrackingModeOf(_options);
 }
 
 /* Nothing is ever purged: the state stays as it is. */
-- (MTLPurgeableState)setPurgeableState:(MTLPurgeableState)state
-{
+- (MTLPurgeableState)setPurgeableState:(MTLPurgeableState)state {
     (void)state;
     return MTLPurgeableStateNonVolatile;
 }

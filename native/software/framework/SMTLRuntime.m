@@ -1,4 +1,5 @@
-/* All of the software Metal's classes are initialised by one thread, before there are others: SMTLFoundation.m says why. */
+/* All of the software Metal's classes are initialised by one thread, before there are others: SMTLFoundation.m says
+ * why. */
 #include "SMTLRuntime.h"
 
 #import "SMTLArgumentEncoder.h"
@@ -12,13 +13,12 @@
 #import "SMTLLibrary.h"
 #import <Metal/Metal.h>
 
-void SMTLInitialiseClasses(void)
-{
+void SMTLInitialiseClasses(void) {
     @autoreleasepool {
         const Class classes[] = {
-            [SMTLBlitEncoder class], [SMTLBuffer class],          [SMTLCommandBuffer class], [SMTLCommandQueue class],
-            [SMTLComputeEncoder class], [SMTLComputePipeline class], [SMTLFunction class],   [SMTLHeap class],
-            [SMTLLibrary class],
+            [SMTLBlitEncoder class],  [SMTLBuffer class],         [SMTLCommandBuffer class],
+            [SMTLCommandQueue class], [SMTLComputeEncoder class], [SMTLComputePipeline class],
+            [SMTLFunction class],     [SMTLHeap class],           [SMTLLibrary class],
         };
         (void)classes;
         SMTLInitialiseFoundation();

@@ -10,8 +10,7 @@ typedef struct {
     void (^block)(void);
 } task;
 
-static void run_task(smtl_work *work)
-{
+static void run_task(smtl_work *work) {
     task *current = (task *)work;
     @try {
         current->block();
@@ -21,8 +20,7 @@ static void run_task(smtl_work *work)
     }
 }
 
-void SMTLRunDetached(const char *name, void (^block)(void))
-{
+void SMTLRunDetached(const char *name, void (^block)(void)) {
     task *next = malloc(sizeof *next);
     smtl_worker *worker = next == NULL ? NULL : smtl_worker_create(name);
     if (worker == NULL) {

@@ -1,10 +1,10 @@
-/* Turns of queues, where execution is shuffled: Metal leaves the order of command buffers of different queues open, and the
- * threads that execute them would decide it by chance. Instead one command buffer executes at a time, of a queue that the seed
- * picks among those that have one.
+/* Turns of queues, where execution is shuffled: Metal leaves the order of command buffers of different queues open, and
+ * the threads that execute them would decide it by chance. Instead one command buffer executes at a time, of a queue
+ * that the seed picks among those that have one.
  *
- * What has been committed when a choice is made depends on the caller's pace. So no choice is made before a thread waits for the
- * GPU, or for as long as commits follow each other quickly: a program that commits and then waits always runs in the same
- * order. */
+ * What has been committed when a choice is made depends on the caller's pace. So no choice is made before a thread
+ * waits for the GPU, or for as long as commits follow each other quickly: a program that commits and then waits always
+ * runs in the same order. */
 #ifndef SMTL_TURNS_H
 #define SMTL_TURNS_H
 
@@ -14,8 +14,8 @@
 /* A queue's part. */
 typedef struct smtl_turn {
     struct smtl_turn *next; /* in order of creation */
-    uint64_t pending;       /* committed command buffers that have not executed */
-    bool blocked;           /* waits for an event */
+    uint64_t pending; /* committed command buffers that have not executed */
+    bool blocked; /* waits for an event */
 } smtl_turn;
 
 /* All of these do nothing unless execution is shuffled. */

@@ -17,8 +17,7 @@ static uint64_t waiting_hosts;
 static int64_t last_announced;
 static uint64_t random_state;
 
-static void initialise(void)
-{
+static void initialise(void) {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -29,8 +28,7 @@ static void initialise(void)
 }
 
 /* False where nothing is to be done. */
-static bool lock(void)
-{
+static bool lock(void) {
     if (!smtl_config_get()->shuffle) {
         return false;
     }
@@ -39,27 +37,21 @@ static bool lock(void)
     return true;
 }
 
-static void unlock_changed(void)
-{
+static void unlock_changed(void) {
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&mutex);
 }
 
-static int64_t now_ns(void)
-{
+static int64_t now_ns(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static bool is_ready(const smtl_turn *turn)
-{
-    return turn->pending > 0 && !turn->blocked;
-}
+static bool is_ready(const smtl_turn *turn) { return turn->pending > 0 && !turn->blocked; }
 
 /* One of the queues that have something to execute; NULL where there is none. */
-static smtl_turn *pick(void)
-{
+static smtl_turn *pick(void) {
     uint64_t ready = 0;
     for (const smtl_turn *turn = first; turn != NULL; turn = turn->next) {
         ready += is_ready(turn);
@@ -79,8 +71,7 @@ static smtl_turn *pick(void)
 }
 
 /* Waits until the caller's queue is chosen. Whoever waits here makes the choice when it is time for one. */
-static void wait_for_turn(const smtl_turn *turn)
-{
+static void wait_for_turn(const smtl_turn *turn) {
     while (chosen != turn) {
         const int64_t settled = last_announced + GRACE_NS;
         if (chosen != NULL) {
@@ -95,8 +86,7 @@ static void wait_for_turn(const smtl_turn *turn)
     }
 }
 
-void smtl_turn_add(smtl_turn *turn)
-{
+void smtl_turn_add(smtl_turn *turn) {
     if (lock()) {
         smtl_turn **link = &first;
         while (*link != NULL) {
@@ -107,8 +97,7 @@ void smtl_turn_add(smtl_turn *turn)
     }
 }
 
-void smtl_turn_remove(smtl_turn *turn)
-{
+void smtl_turn_remove(smtl_turn *turn) {
     if (lock()) {
         smtl_turn **link = &first;
         while (*link != NULL && *link != turn) {
@@ -121,8 +110,7 @@ void smtl_turn_remove(smtl_turn *turn)
     }
 }
 
-void smtl_turn_announce(smtl_turn *turn)
-{
+void smtl_turn_announce(smtl_turn *turn) {
     if (lock()) {
         turn->pending++;
         last_announced = now_ns();
@@ -130,16 +118,14 @@ void smtl_turn_announce(smtl_turn *turn)
     }
 }
 
-void smtl_turn_begin(smtl_turn *turn)
-{
+void smtl_turn_begin(smtl_turn *turn) {
     if (lock()) {
         wait_for_turn(turn);
         pthread_mutex_unlock(&mutex);
     }
 }
 
-void smtl_turn_end(smtl_turn *turn)
-{
+void smtl_turn_end(smtl_turn *turn) {
     if (lock()) {
         turn->pending--;
         chosen = NULL;
@@ -147,8 +133,7 @@ void smtl_turn_end(smtl_turn *turn)
     }
 }
 
-void smtl_turn_pause(smtl_turn *turn)
-{
+void smtl_turn_pause(smtl_turn *turn) {
     if (lock()) {
         turn->blocked = true;
         chosen = NULL;
@@ -156,8 +141,7 @@ void smtl_turn_pause(smtl_turn *turn)
     }
 }
 
-void smtl_turn_resume(smtl_turn *turn)
-{
+void smtl_turn_resume(smtl_turn *turn) {
     if (lock()) {
         turn->blocked = false;
         wait_for_turn(turn);
@@ -165,16 +149,14 @@ void smtl_turn_resume(smtl_turn *turn)
     }
 }
 
-void smtl_turns_host_waits(void)
-{
+void smtl_turns_host_waits(void) {
     if (lock()) {
         waiting_hosts++;
         unlock_changed();
     }
 }
 
-void smtl_turns_host_goes_on(void)
-{
+void smtl_turns_host_goes_on(void) {
     if (lock()) {
         waiting_hosts--;
         pthread_mutex_unlock(&mutex);

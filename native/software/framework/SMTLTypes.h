@@ -4,7 +4,8 @@
 #include "../msl/msl.h"
 #import <Metal/MTLArgument.h>
 
-/* The type as reflection shows it, autoreleased; nil for NULL. Types that refer to themselves end at the second round. */
+/* The type as reflection shows it, autoreleased; nil for NULL. Types that refer to themselves end at the second round.
+ */
 MTLType *SMTLReflectType(const smtl_type *type);
 
 #endif

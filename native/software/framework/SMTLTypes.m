@@ -7,13 +7,9 @@
 static MTLType *reflect(const smtl_type *type, unsigned depth);
 
 /* `type` where it is of the class. */
-static id as_class(MTLType *type, Class wanted)
-{
-    return [type isKindOfClass:wanted] ? type : nil;
-}
+static id as_class(MTLType *type, Class wanted) { return [type isKindOfClass:wanted] ? type : nil; }
 
-static MTLBindingAccess access_of(smtl_access access)
-{
+static MTLBindingAccess access_of(smtl_access access) {
     return access == SMTL_ACCESS_READ_ONLY ? MTLBindingAccessReadOnly : MTLBindingAccessReadWrite;
 }
 
@@ -33,8 +29,7 @@ static MTLBindingAccess access_of(smtl_access access)
 
 @synthesize dataType = _dataType;
 
-- (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth
-{
+- (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth {
     self = [super init];
     _dataType = (MTLDataType)type->data_type;
     /* A structure can hold itself only behind a pointer. */
@@ -42,29 +37,24 @@ static MTLBindingAccess access_of(smtl_access access)
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_element release];
     [super dealloc];
 }
 
-- (MTLDataType)elementType
-{
+- (MTLDataType)elementType {
     return [_element dataType];
 }
 
-- (MTLStructType *)elementStructType
-{
+- (MTLStructType *)elementStructType {
     return as_class(_element, [MTLStructType class]);
 }
 
-- (MTLArrayType *)elementArrayType
-{
+- (MTLArrayType *)elementArrayType {
     return as_class(_element, [MTLArrayType class]);
 }
 
-- (MTLPointerType *)elementPointerType
-{
+- (MTLPointerType *)elementPointerType {
     return as_class(_element, [MTLPointerType class]);
 }
 
@@ -76,8 +66,7 @@ static MTLBindingAccess access_of(smtl_access access)
 @synthesize offset = _offset;
 @synthesize argumentIndex = _argumentIndex;
 
-- (instancetype)initWithMember:(const smtl_member *)member depth:(unsigned)depth
-{
+- (instancetype)initWithMember:(const smtl_member *)member depth:(unsigned)depth {
     self = [super init];
     _name = [[NSString alloc] initWithUTF8String:member->name];
     _offset = member->offset;
@@ -86,30 +75,25 @@ static MTLBindingAccess access_of(smtl_access access)
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_name release];
     [_type release];
     [super dealloc];
 }
 
-- (MTLDataType)dataType
-{
+- (MTLDataType)dataType {
     return [_type dataType];
 }
 
-- (MTLStructType *)structType
-{
+- (MTLStructType *)structType {
     return as_class(_type, [MTLStructType class]);
 }
 
-- (MTLArrayType *)arrayType
-{
+- (MTLArrayType *)arrayType {
     return as_class(_type, [MTLArrayType class]);
 }
 
-- (MTLPointerType *)pointerType
-{
+- (MTLPointerType *)pointerType {
     return as_class(_type, [MTLPointerType class]);
 }
 
@@ -119,8 +103,7 @@ static MTLBindingAccess access_of(smtl_access access)
 
 @synthesize members = _members;
 
-- (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth
-{
+- (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth {
     self = [super initWithType:type depth:depth];
     NSMutableArray *members = [[NSMutableArray alloc] initWithCapacity:type->member_count];
     for (size_t i = 0; i < type->member_count; i++) {
@@ -132,14 +115,12 @@ static MTLBindingAccess access_of(smtl_access access)
     return self;
 }
 
-- (void)dealloc
-{
+- (void)dealloc {
     [_members release];
     [super dealloc];
 }
 
-- (MTLStructMember *)memberByName:(NSString *)name
-{
+- (MTLStructMember *)memberByName:(NSString *)name {
     for (MTLStructMember *member in _members) {
         if ([[member name] isEqual:name]) {
             return member;
@@ -160,8 +141,7 @@ static MTLBindingAccess access_of(smtl_access access)
 @synthesize stride = _stride;
 @synthesize argumentIndexStride = _argumentIndexStride;
 
-- (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth
-{
+- (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth {
     self = [super initWithType:type depth:depth];
     _arrayLength = type->length;
     _stride = type->stride;
@@ -179,8 +159,7 @@ static MTLBindingAccess access_of(smtl_access access)
 @synthesize alignment = _alignment;
 @synthesize dataSize = _dataSize;
 
-- (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth
-{
+- (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth {
     self = [super initWithType:type depth:depth];
     _access = access_of(type->access);
     _alignment = type->element == NULL ? 0 : type->element->alignment;
@@ -189,8 +168,7 @@ static MTLBindingAccess access_of(smtl_access access)
 }
 
 /* A structure with a pointer in it can only have been filled in as one. */
-- (BOOL)elementIsArgumentBuffer
-{
+- (BOOL)elementIsArgumentBuffer {
     for (MTLStructMember *member in [[self elementStructType] members]) {
         if ([member dataType] == MTLDataTypePointer) {
             return YES;
@@ -202,8 +180,7 @@ static MTLBindingAccess access_of(smtl_access access)
 @end
 #pragma clang diagnostic pop
 
-static MTLType *reflect(const smtl_type *type, unsigned depth)
-{
+static MTLType *reflect(const smtl_type *type, unsigned depth) {
     if (type == NULL || depth > MAX_DEPTH) {
         return nil;
     }
@@ -214,7 +191,4 @@ static MTLType *reflect(const smtl_type *type, unsigned depth)
     return [[[shown alloc] initWithType:type depth:depth] autorelease];
 }
 
-MTLType *SMTLReflectType(const smtl_type *type)
-{
-    return reflect(type, 0);
-}
+MTLType *SMTLReflectType(const smtl_type *type) { return reflect(type, 0); }

@@ -26,29 +26,26 @@ struct smtl_worker {
     char name[NAME_CAPACITY];
 };
 
-/* GCC's runtime counts the threads that it is told of. As long as it knows of one alone, it frees dispatch tables that it
- * has replaced at once, while other threads may be reading them; GNUstep tells it of none. */
-__attribute__((constructor)) static void tell_runtime_of_threads(void)
-{
-    objc_thread_add();
-}
+/* GCC's runtime counts the threads that it is told of. As long as it knows of one alone, it frees dispatch tables that
+ * it has replaced at once, while other threads may be reading them; GNUstep tells it of none. */
+__attribute__((constructor)) static void tell_runtime_of_threads(void) { objc_thread_add(); }
 
-/* A program that commits one small piece after another would wake the thread for each, which takes longer than what there
- * is to do, and puts the thread on the program's core. So it looks out for more for a while; one thread at a time, since
- * it is the last one that has had work that most likely has more. */
+/* A program that commits one small piece after another would wake the thread for each, which takes longer than what
+ * there is to do, and puts the thread on the program's core. So it looks out for more for a while; one thread at a
+ * time, since it is the last one that has had work that most likely has more. */
 static const uint64_t look_out_ns = 20000;
-enum { LOOKS_BETWEEN_YIELDS = 100 };
+enum {
+    LOOKS_BETWEEN_YIELDS = 100
+};
 static atomic_flag one_looks_out = ATOMIC_FLAG_INIT;
 
-static uint64_t now_ns(void)
-{
+static uint64_t now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void pause_briefly(void)
-{
+static void pause_briefly(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -57,8 +54,7 @@ static void pause_briefly(void)
 }
 
 /* Until more has been posted than `seen`, or a while is over. */
-static void look_out(smtl_worker *worker, uint64_t seen)
-{
+static void look_out(smtl_worker *worker, uint64_t seen) {
     if (!worker->looks_out || atomic_flag_test_and_set_explicit(&one_looks_out, memory_order_relaxed)) {
         return;
     }
@@ -75,8 +71,7 @@ static void look_out(smtl_worker *worker, uint64_t seen)
     atomic_flag_clear_explicit(&one_looks_out, memory_order_relaxed);
 }
 
-static smtl_work *next_work(smtl_worker *worker, uint64_t taken)
-{
+static smtl_work *next_work(smtl_worker *worker, uint64_t taken) {
     look_out(worker, taken);
     pthread_mutex_lock(&worker->mutex);
     while (worker->first == NULL && !worker->released) {
@@ -93,8 +88,7 @@ static smtl_work *next_work(smtl_worker *worker, uint64_t taken)
     return work;
 }
 
-static void run_in_pool(smtl_work *work)
-{
+static void run_in_pool(smtl_work *work) {
     @autoreleasepool {
         @try {
             work->run(work);
@@ -105,8 +99,7 @@ static void run_in_pool(smtl_work *work)
     }
 }
 
-static void *worker_main(void *argument)
-{
+static void *worker_main(void *argument) {
     smtl_worker *worker = argument;
     pthread_setname_np(pthread_self(), worker->name);
     /* GNUstep must know a thread that it did not start, or Foundation fails on it. */
@@ -123,8 +116,7 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-smtl_worker *smtl_worker_create(const char *name)
-{
+smtl_worker *smtl_worker_create(const char *name) {
     smtl_worker *worker = calloc(1, sizeof *worker);
     if (worker == NULL) {
         return NULL;
@@ -150,8 +142,7 @@ smtl_worker *smtl_worker_create(const char *name)
     return worker;
 }
 
-void smtl_worker_post(smtl_worker *worker, smtl_work *work)
-{
+void smtl_worker_post(smtl_worker *worker, smtl_work *work) {
     work->next = NULL;
     pthread_mutex_lock(&worker->mutex);
     *worker->last = work;
@@ -161,16 +152,14 @@ void smtl_worker_post(smtl_worker *worker, smtl_work *work)
     pthread_mutex_unlock(&worker->mutex);
 }
 
-bool smtl_worker_has_work(smtl_worker *worker)
-{
+bool smtl_worker_has_work(smtl_worker *worker) {
     pthread_mutex_lock(&worker->mutex);
     bool has_work = worker->first != NULL;
     pthread_mutex_unlock(&worker->mutex);
     return has_work;
 }
 
-void smtl_worker_release(smtl_worker *worker)
-{
+void smtl_worker_release(smtl_worker *worker) {
     pthread_mutex_lock(&worker->mutex);
     worker->released = true;
     atomic_fetch_add_explicit(&worker->posted, 1, memory_order_relaxed);

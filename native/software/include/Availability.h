@@ -1,5 +1,5 @@
-/* Since when something is available on Apple's systems: here everything that is declared is there. @available needs nothing of
- * this; on a system that is not Apple's it answers with its `*`. */
+/* Since when something is available on Apple's systems: here everything that is declared is there. @available needs
+ * nothing of this; on a system that is not Apple's it answers with its `*`. */
 #ifndef SMTL_AVAILABILITY_H
 #define SMTL_AVAILABILITY_H
 

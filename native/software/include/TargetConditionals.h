@@ -1,4 +1,5 @@
-/* Which of Apple's systems the target is: none. A program that is to take its macOS branches defines TARGET_OS_OSX itself. */
+/* Which of Apple's systems the target is: none. A program that is to take its macOS branches defines TARGET_OS_OSX
+ * itself. */
 #ifndef SMTL_TARGETCONDITIONALS_H
 #define SMTL_TARGETCONDITIONALS_H
 

@@ -1,4 +1,5 @@
-// Whether a host can give a kernel its arguments. The indices are constant expressions of the language, known once it is compiled.
+// Whether a host can give a kernel its arguments. The indices are constant expressions of the language, known once it
+// is compiled.
 #include <map>
 #include <utility>
 
@@ -18,17 +19,23 @@ public:
             const KernelParameter &parameter = kernel.parameters[i];
             const std::string name = "'" + parameter.name + "'";
             if (parameter.kind == ParameterKind::attribute) {
-                if (facts[i].category != ParameterCategory::integers) add(parameter, "[[" + parameter.attribute + "]] gives integers, which " + name + " of type '" + parameter.type + "' does not take");
+                if (facts[i].category != ParameterCategory::integers)
+                    add(parameter, "[[" + parameter.attribute + "]] gives integers, which " + name + " of type '" +
+                                       parameter.type + "' does not take");
                 continue;
             }
             const char *kind = parameter.kind == ParameterKind::buffer ? "buffer" : "threadgroup";
-            const auto attribute = [&](std::uint32_t index) { return "[[" + std::string(kind) + "(" + std::to_string(static_cast<std::int32_t>(index)) + ")]]"; };
+            const auto attribute = [&](std::uint32_t index) {
+                return "[[" + std::string(kind) + "(" + std::to_string(static_cast<std::int32_t>(index)) + ")]]";
+            };
             if (facts[i].category != ParameterCategory::memory) {
-                add(parameter, attribute(facts[i].index) + " belongs to a pointer or reference, which " + name + " of type '" + parameter.type + "' is not");
+                add(parameter, attribute(facts[i].index) + " belongs to a pointer or reference, which " + name +
+                                   " of type '" + parameter.type + "' is not");
                 continue;
             }
             if (facts[i].index >= SMTL_BUFFER_SLOTS || facts[i].length > SMTL_BUFFER_SLOTS - facts[i].index) {
-                add(parameter, attribute(facts[i].index + facts[i].length - 1) + " of " + name + " is out of bounds: indices end at " + std::to_string(SMTL_BUFFER_SLOTS - 1));
+                add(parameter, attribute(facts[i].index + facts[i].length - 1) + " of " + name +
+                                   " is out of bounds: indices end at " + std::to_string(SMTL_BUFFER_SLOTS - 1));
                 continue;
             }
             // Which of several that depend on function constants are there is known later.
@@ -65,7 +72,8 @@ private:
 
 std::vector<Problem> find_misplaced_arguments(const Translation &translation, const Reflection &reflection) {
     Inspection inspection(translation.source);
-    for (std::size_t i = 0; i < reflection.kernels.size(); ++i) inspection.look_at(reflection.kernels[i], reflection.parameters[i]);
+    for (std::size_t i = 0; i < reflection.kernels.size(); ++i)
+        inspection.look_at(reflection.kernels[i], reflection.parameters[i]);
     return inspection.take();
 }
 

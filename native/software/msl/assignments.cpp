@@ -1,6 +1,7 @@
-// Compound assignments to components of vectors. Components are properties (include/msl/swizzle.h), and where a template's
-// `v.x += a` meets a free `operator+=` of the source, clang keeps it as a call of an operator and then cannot make an assignment
-// to a property of it. It is written out in sources that have such an operator: `v.x = v.x + (a)`.
+// Compound assignments to components of vectors. Components are properties (include/msl/swizzle.h), and where a
+// template's `v.x += a` meets a free `operator+=` of the source, clang keeps it as a call of an operator and then
+// cannot make an assignment to a property of it. It is written out in sources that have such an operator: `v.x = v.x +
+// (a)`.
 #include <set>
 #include <string_view>
 
@@ -17,7 +18,8 @@ bool is_compound_assignment(const Token &token) {
 
 bool is_swizzle(const Token &token) {
     return token.is_identifier() && token.text.size() <= 4 &&
-           (token.text.find_first_not_of("xyzw") == std::string_view::npos || token.text.find_first_not_of("rgba") == std::string_view::npos);
+           (token.text.find_first_not_of("xyzw") == std::string_view::npos ||
+            token.text.find_first_not_of("rgba") == std::string_view::npos);
 }
 
 }  // namespace
@@ -41,8 +43,8 @@ void Translator::edit_component_assignments() {
     }
 }
 
-// Where the object starts whose component stands before `assignment`: names, members and subscripts that may be evaluated twice.
-// `assignment` where it is something else, or where no expression starts there.
+// Where the object starts whose component stands before `assignment`: names, members and subscripts that may be
+// evaluated twice. `assignment` where it is something else, or where no expression starts there.
 Index Translator::component_begin(Index assignment) const {
     Index i = assignment - 1;
     while (i >= 2 && (tokens_[i - 1].is(".") || tokens_[i - 1].is("->"))) {
@@ -51,7 +53,8 @@ Index Translator::component_begin(Index assignment) const {
             for (Index depth = 1; depth > 0;) {
                 if (i-- == 0) return assignment;
                 const Token &token = tokens_[i];
-                const bool changes = token.is("(") || token.is("=") || token.is("++") || token.is("--") || is_compound_assignment(token);
+                const bool changes =
+                    token.is("(") || token.is("=") || token.is("++") || token.is("--") || is_compound_assignment(token);
                 if (changes) return assignment;
                 depth += token.is("]");
                 depth -= token.is("[");
@@ -68,8 +71,8 @@ Index Translator::component_begin(Index assignment) const {
     return assignment;
 }
 
-// Past the value that is assigned; `begin` where it is longer than a real one. A comma ends it, unless it stands between template
-// arguments.
+// Past the value that is assigned; `begin` where it is longer than a real one. A comma ends it, unless it stands
+// between template arguments.
 Index Translator::assigned_end(Index begin, Index end) const {
     constexpr std::size_t longest = 1 << 11;
     std::size_t steps = 0;

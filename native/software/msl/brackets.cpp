@@ -23,15 +23,16 @@ std::optional<Problem> Translator::find_open_bracket() const {
         if (text != ")" && text != "]" && text != "}") continue;
         const std::string_view partner = text == ")" ? "(" : text == "]" ? "[" : "{";
         if (open.empty()) return problem(i, "closes nothing");
-        if (tokens_[open.back()].text != partner) return problem(open.back(), "is not closed before '" + std::string(text) + "'");
+        if (tokens_[open.back()].text != partner)
+            return problem(open.back(), "is not closed before '" + std::string(text) + "'");
         open.pop_back();
     }
     if (open.empty()) return std::nullopt;
     return problem(open.back(), "is never closed");
 }
 
-// Where brackets and template argument lists close and statements end, once for all questions: asked of nested brackets one by
-// one, each would look through all that is inside.
+// Where brackets and template argument lists close and statements end, once for all questions: asked of nested brackets
+// one by one, each would look through all that is inside.
 void Translator::match_brackets() {
     const Index end = tokens_.size();
     closing_.assign(end, end);
@@ -68,7 +69,9 @@ void Translator::match_brackets() {
     }
 }
 
-Index Translator::skip_group(Index open, Index end) const { return open < end ? std::min(closing_[open] + 1, end) : end; }
+Index Translator::skip_group(Index open, Index end) const {
+    return open < end ? std::min(closing_[open] + 1, end) : end;
+}
 
 // `<` opens a template argument list only where a `>` closes it before a statement could end.
 std::optional<Index> Translator::skip_angles(Index open, Index end) const {
@@ -132,7 +135,8 @@ std::string Translator::qualified(std::string_view name) const {
 void Translator::problem(Index at, std::string message, std::size_t offset) {
     // To locate one looks through all that stands before.
     constexpr std::size_t most = 64;
-    if (result_.problems.size() < most) result_.problems.push_back({locate(source_, tokens_, at, offset), std::move(message)});
+    if (result_.problems.size() < most)
+        result_.problems.push_back({locate(source_, tokens_, at, offset), std::move(message)});
 }
 
 void Translator::erase_range(Range range) {

@@ -40,8 +40,8 @@ std::uint64_t checksum(std::string_view bytes) {
     return sum;
 }
 
-// Code is loaded from the cache, so nobody else may write to it: asked of what was opened, since names may come to stand for
-// something else. What is wrong; empty where nothing is.
+// Code is loaded from the cache, so nobody else may write to it: asked of what was opened, since names may come to
+// stand for something else. What is wrong; empty where nothing is.
 std::string objection_to(int file) {
     struct stat status;
     if (fstat(file, &status) != 0) return std::strerror(errno);
@@ -49,8 +49,8 @@ std::string objection_to(int file) {
     return (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ? "others than its owner may write to it" : "";
 }
 
-// One line for each file below the open folder: name, size and checksum. False where anything is not a file or a folder of the
-// user's own.
+// One line for each file below the open folder: name, size and checksum. False where anything is not a file or a folder
+// of the user's own.
 bool describe(const Descriptor &folder, const std::string &prefix, std::vector<std::string> &lines) {
     if (folder.number() < 0 || !objection_to(folder.number()).empty()) return false;
     for (const std::string &name : folder.names()) {
@@ -59,7 +59,8 @@ bool describe(const Descriptor &folder, const std::string &prefix, std::vector<s
         if (!file.is_folder()) {
             const auto bytes = file.is_file() && objection_to(file.number()).empty() ? file.read() : std::nullopt;
             if (!bytes) return false;
-            lines.push_back(prefix + name + " " + std::to_string(bytes->size()) + " " + std::to_string(checksum(*bytes)) + "\n");
+            lines.push_back(prefix + name + " " + std::to_string(bytes->size()) + " " +
+                            std::to_string(checksum(*bytes)) + "\n");
         } else if (!describe(file, prefix + name + "/", lines)) {
             return false;
         }
@@ -89,21 +90,26 @@ bool intact(const std::string &path) {
 bool make_private(const std::string &folder) {
     std::error_code error;
     for (const auto &item : std::filesystem::recursive_directory_iterator(folder, error)) {
-        std::filesystem::permissions(item.path(), std::filesystem::perms::group_all | std::filesystem::perms::others_all, std::filesystem::perm_options::remove | std::filesystem::perm_options::nofollow, error);
+        std::filesystem::permissions(
+            item.path(), std::filesystem::perms::group_all | std::filesystem::perms::others_all,
+            std::filesystem::perm_options::remove | std::filesystem::perm_options::nofollow, error);
         if (error) return false;
     }
     return !error;
 }
 
-// Whoever may rename the folders above puts another in its place. Those of groups are left to their owners: their members are the
-// user alone on most systems, and what is loaded is asked for once more.
+// Whoever may rename the folders above puts another in its place. Those of groups are left to their owners: their
+// members are the user alone on most systems, and what is loaded is asked for once more.
 std::string objection_to_place(const std::string &path) {
     std::error_code error;
-    for (std::filesystem::path above = std::filesystem::canonical(path, error).parent_path(); !error; above = above.parent_path()) {
+    for (std::filesystem::path above = std::filesystem::canonical(path, error).parent_path(); !error;
+         above = above.parent_path()) {
         struct stat status;
         if (stat(above.c_str(), &status) != 0) return std::strerror(errno);
-        if (status.st_uid != 0 && status.st_uid != geteuid()) return above.string() + ", which it lies in, belongs to another user";
-        if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0) return "everybody may write to " + above.string() + ", which it lies in";
+        if (status.st_uid != 0 && status.st_uid != geteuid())
+            return above.string() + ", which it lies in, belongs to another user";
+        if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0)
+            return "everybody may write to " + above.string() + ", which it lies in";
         if (above == above.root_path()) break;
     }
     return error ? error.message() : "";
@@ -115,7 +121,8 @@ std::string objection_to(const std::string &path) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
     (void)mkdir(path.c_str(), 0700);
     const Descriptor folder(path, O_DIRECTORY);
-    if (folder.number() < 0) return std::filesystem::is_symlink(path, error) ? "it is a symbolic link" : "it cannot be made or read";
+    if (folder.number() < 0)
+        return std::filesystem::is_symlink(path, error) ? "it is a symbolic link" : "it cannot be made or read";
     for (const std::string &objection : {objection_to(folder.number()), objection_to_place(path)}) {
         if (!objection.empty()) return objection;
     }
@@ -139,7 +146,8 @@ std::string preferred_root() {
         const char *value = std::getenv(name);
         return value ? value : "";
     };
-    if (const std::string own = variable("SOFTWARE_METAL_CACHE"); !own.empty()) return std::filesystem::absolute(own).string();
+    if (const std::string own = variable("SOFTWARE_METAL_CACHE"); !own.empty())
+        return std::filesystem::absolute(own).string();
     if (const std::string cache = variable("XDG_CACHE_HOME"); cache.starts_with("/")) return cache + "/metal-bridge";
     if (const std::string home = variable("HOME"); home.starts_with("/")) return home + "/.cache/metal-bridge";
     return {};
@@ -156,13 +164,16 @@ std::uint64_t size_limit() {
 }
 
 // What takes little room and is in use as long as a process runs.
-bool is_lasting(std::string_view name) { return name.starts_with("headers-") || name.starts_with("compiler-") || name.starts_with("stdlib-"); }
+bool is_lasting(std::string_view name) {
+    return name.starts_with("headers-") || name.starts_with("compiler-") || name.starts_with("stdlib-");
+}
 
 // The bytes of an entry, by its manifest.
 std::uint64_t size_of_entry(const std::string &folder) {
     std::uint64_t bytes = 0;
     const std::string manifest = read_file(folder + "/" + manifest_name).value_or("");
-    for (std::size_t line = manifest.find('\n'); line != std::string::npos && line + 1 < manifest.size(); line = manifest.find('\n', line + 1)) {
+    for (std::size_t line = manifest.find('\n'); line != std::string::npos && line + 1 < manifest.size();
+         line = manifest.find('\n', line + 1)) {
         const std::size_t blank = manifest.find(' ', line);
         if (blank == std::string::npos) break;
         bytes += std::strtoull(manifest.c_str() + blank, nullptr, 10);
@@ -231,7 +242,8 @@ void Cache::prune(std::chrono::system_clock::time_point recent) const {
         if (entry.path().filename().string().starts_with("tmp-") || stat(path.c_str(), &status) != 0) continue;
         const std::uint64_t bytes = size_of_entry(path);
         total += bytes;
-        const auto used = std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec) + std::chrono::nanoseconds(status.st_mtim.tv_nsec);
+        const auto used = std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec) +
+                          std::chrono::nanoseconds(status.st_mtim.tv_nsec);
         if (!is_lasting(entry.path().filename().string()) && used < recent) items.push_back({used, bytes, path});
     }
     if (total <= most_bytes_) return;
@@ -252,7 +264,8 @@ std::string Cache::entry(const std::string &key, const Builder &build) {
     // Looking through all entries costs as much as a fraction of a build.
     constexpr unsigned builds_between = 64;
     constexpr auto in_use = std::chrono::minutes(10);
-    if (built_.fetch_add(1, std::memory_order_relaxed) % builds_between == 0) prune(std::chrono::system_clock::now() - in_use);
+    if (built_.fetch_add(1, std::memory_order_relaxed) % builds_between == 0)
+        prune(std::chrono::system_clock::now() - in_use);
     return build_entry(key, build);
 }
 

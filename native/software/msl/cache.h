@@ -14,8 +14,8 @@ namespace smtl::msl {
 
 class Cache {
 public:
-    // $SOFTWARE_METAL_CACHE, $XDG_CACHE_HOME/metal-bridge or ~/.cache/metal-bridge; a folder of this process alone, gone when
-    // it ends, where that cannot be written to or belongs to somebody else.
+    // $SOFTWARE_METAL_CACHE, $XDG_CACHE_HOME/metal-bridge or ~/.cache/metal-bridge; a folder of this process alone,
+    // gone when it ends, where that cannot be written to or belongs to somebody else.
     static Cache &shared();
 
     // Entries that have not been used for long go where all take more than `most_bytes`; 0: no bound.
@@ -27,8 +27,8 @@ public:
     // Fills the folder that it is given; false to make no entry.
     using Builder = std::function<bool(const std::string &folder)>;
 
-    // The folder of the entry `key`, built where it is missing or damaged; empty where the builder said no or the disk failed.
-    // Threads that ask for one key at the same time wait for one builder.
+    // The folder of the entry `key`, built where it is missing or damaged; empty where the builder said no or the disk
+    // failed. Threads that ask for one key at the same time wait for one builder.
     std::string entry(const std::string &key, const Builder &build);
     // The folder of the entry if it is there and intact, else empty.
     std::string find(const std::string &key) const;
@@ -37,8 +37,8 @@ public:
     // Why the folder that was preferred is not used; empty where it is.
     const std::string &problem() const { return problem_; }
 
-    // Removes entries, those not used for longest first, until the rest takes three quarters of the bound. What was used since
-    // `recent` stays: somebody may be about to load it.
+    // Removes entries, those not used for longest first, until the rest takes three quarters of the bound. What was
+    // used since `recent` stays: somebody may be about to load it.
     void prune(std::chrono::system_clock::time_point recent) const;
 
 private:

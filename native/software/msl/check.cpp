@@ -76,12 +76,17 @@ private:
         const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
         const unsigned first = byte(0);
         if (first < 0x80) return 1;
-        const std::size_t length = first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+        const std::size_t length = first >= 0xc2 && first < 0xe0   ? 2
+                                   : first >= 0xe0 && first < 0xf0 ? 3
+                                   : first >= 0xf0 && first < 0xf5 ? 4
+                                                                   : 0;
         for (std::size_t i = 1; i < length; ++i) {
             if ((byte(i) & 0xc0) != 0x80) return 0;
         }
         // Longer than need be, halves of pairs, beyond the last.
-        if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) || (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90)) return 0;
+        if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) ||
+            (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90))
+            return 0;
         return length;
     }
 
@@ -122,7 +127,8 @@ void describe_kernels(Json &json, smtl_library *library) {
             json.field("access", argument.access == SMTL_ACCESS_READ_ONLY ? "read" : "read_write");
             json.field("size", argument.type_size);
             json.field("conditional", argument.conditional);
-            describe_members(json, argument.kind == SMTL_ARGUMENT_BUFFER ? smtl_library_pointee(library, &argument) : nullptr);
+            describe_members(json, argument.kind == SMTL_ARGUMENT_BUFFER ? smtl_library_pointee(library, &argument)
+                                                                         : nullptr);
             json.close('}');
         }
         json.close(']');
@@ -163,7 +169,9 @@ void describe_diagnostics(Json &json, const Diagnostics &diagnostics) {
     json.close(']');
 }
 
-bool same(const Diagnostic &a, const Diagnostic &b) { return a.file == b.file && a.line == b.line && a.message == b.message; }
+bool same(const Diagnostic &a, const Diagnostic &b) {
+    return a.file == b.file && a.line == b.line && a.message == b.message;
+}
 
 std::string check(std::string_view source, const Options &options, bool strict) {
     Diagnostics diagnostics;
@@ -173,7 +181,8 @@ std::string check(std::string_view source, const Options &options, bool strict) 
         Diagnostics complaints;
         succeeded = lint(source, options, complaints) && succeeded;
         for (Diagnostic &complaint : complaints) {
-            const bool known = std::any_of(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic &other) { return same(other, complaint); });
+            const bool known = std::any_of(diagnostics.begin(), diagnostics.end(),
+                                           [&](const Diagnostic &other) { return same(other, complaint); });
             if (!known) diagnostics.push_back(std::move(complaint));
         }
     }
@@ -192,7 +201,9 @@ std::string check(std::string_view source, const Options &options, bool strict) 
 
 extern "C" char *smtl_check(const char *source, size_t length, const smtl_compile_options *options, bool strict) {
     try {
-        return strdup(smtl::msl::check({source ? source : "", source ? length : 0}, smtl::msl::read_options(options), strict).c_str());
+        return strdup(
+            smtl::msl::check({source ? source : "", source ? length : 0}, smtl::msl::read_options(options), strict)
+                .c_str());
     } catch (const std::exception &) {
         return nullptr;
     }

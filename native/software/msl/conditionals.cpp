@@ -1,12 +1,12 @@
-// `c ? float4(0) : p[i]` in sources that keep their address spaces: clang finds no type for a value of a class and one of the
-// same class that lies in a space. The operands become values first.
+// `c ? float4(0) : p[i]` in sources that keep their address spaces: clang finds no type for a value of a class and one
+// of the same class that lies in a space. The operands become values first.
 #include "translator.h"
 
 namespace smtl::msl {
 
-// Past the expression that begins there and that a comma, a semicolon, a bracket or the colon of a conditional around it ends.
-// `end` where a `<` is no argument list's, since what it compares may not end there, or where the expression is longer than a real
-// one: chains of conditionals would be looked through from each of them.
+// Past the expression that begins there and that a comma, a semicolon, a bracket or the colon of a conditional around
+// it ends. `end` where a `<` is no argument list's, since what it compares may not end there, or where the expression
+// is longer than a real one: chains of conditionals would be looked through from each of them.
 Index Translator::skip_branch(Index begin, Index end) const {
     constexpr std::size_t longest = 1 << 11;
     std::size_t inner = 0, steps = 0;
@@ -18,12 +18,15 @@ Index Translator::skip_branch(Index begin, Index end) const {
         }
         if (token.is("<")) {
             const auto past = skip_angles(i, end);
-            if (!past || *past >= end || !(tokens_[*past].is("(") || tokens_[*past].is("::") || tokens_[*past].is("{"))) return end;
+            if (!past || *past >= end || !(tokens_[*past].is("(") || tokens_[*past].is("::") || tokens_[*past].is("{")))
+                return end;
             i = *past;
             continue;
         }
         if (token.is(">")) return end;
-        if (token.is(",") || token.is(";") || token.is(")") || token.is("]") || token.is("}") || (token.is(":") && inner == 0)) return i;
+        if (token.is(",") || token.is(";") || token.is(")") || token.is("]") || token.is("}") ||
+            (token.is(":") && inner == 0))
+            return i;
         inner += token.is("?");
         inner -= token.is(":");
         ++i;
@@ -35,7 +38,8 @@ void Translator::edit_conditionals() {
     const Index end = tokens_.size() - 1;
     const auto load = [&](Range operand) {
         // A literal 0 may stand for a pointer.
-        if (operand.empty() || (operand.begin + 1 == operand.end && tokens_[operand.begin].kind == TokenKind::number)) return;
+        if (operand.empty() || (operand.begin + 1 == operand.end && tokens_[operand.begin].kind == TokenKind::number))
+            return;
         tokens_[operand.begin - 1].appended += " (::smtl::operand(), (";
         tokens_[operand.end - 1].appended.insert(0, "))");
     };

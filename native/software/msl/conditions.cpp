@@ -1,5 +1,6 @@
-// Whether a kernel's argument is there may hang on function constants, and on constants that are made of them. The compiler
-// decides: where the conditions and those constants stand become functions, which it evaluates once it knows the values.
+// Whether a kernel's argument is there may hang on function constants, and on constants that are made of them. The
+// compiler decides: where the conditions and those constants stand become functions, which it evaluates once it knows
+// the values.
 #include "translator.h"
 
 namespace smtl::msl {
@@ -11,7 +12,8 @@ void Translator::note_constants(Index begin, Index end) {
     if (!specifiers.typed || specifiers.body != 0) return;
     std::string type;
     for (Index j = begin; j < i; ++j) {
-        const bool specifier = space_named(j) != AddressSpace::none || tokens_[j].is("static") || tokens_[j].is("constexpr") || tokens_[j].is("extern") || tokens_[j].is("inline");
+        const bool specifier = space_named(j) != AddressSpace::none || tokens_[j].is("static") ||
+                               tokens_[j].is("constexpr") || tokens_[j].is("extern") || tokens_[j].is("inline");
         if (const Index past = past_attribute(j, i); past > j) {
             j = past - 1;
         } else if (!specifier) {
@@ -22,7 +24,9 @@ void Translator::note_constants(Index begin, Index end) {
         Declarator declarator;
         i = read_declarator(i, end - 1, declarator);
         more = i < end - 1 && tokens_[i].is(",");
-        if (declarator.name == 0 || declarator.indirect || declarator.array || declarator.called || !declarator.initialised) continue;
+        if (declarator.name == 0 || declarator.indirect || declarator.array || declarator.called ||
+            !declarator.initialised)
+            continue;
         const Index value = declarator.name + 1 + tokens_[declarator.name + 1].is("=");
         constants_.emplace(tokens_[declarator.name].text, ProgramConstant{scope_, type, {value, i}, end - 1});
     }
@@ -33,7 +37,8 @@ bool Translator::has_function(Index name) const {
     const auto [first, last] = constants_.equal_range(tokens_[name].text);
     const Token &before = tokens_[name == 0 ? 0 : name - 1];
     if (!tokens_[name].is_identifier() || before.is(".") || before.is("->")) return false;
-    const std::string_view qualifier = before.is("::") && name > 1 && tokens_[name - 2].is_identifier() ? tokens_[name - 2].text : std::string_view();
+    const std::string_view qualifier =
+        before.is("::") && name > 1 && tokens_[name - 2].is_identifier() ? tokens_[name - 2].text : std::string_view();
     bool computed = false, named = !before.is("::");
     for (auto constant = first; constant != last; ++constant) {
         const std::vector<std::string> &scope = constant->second.scope;
@@ -61,9 +66,10 @@ std::string Translator::evaluation(Range range) {
     return text;
 }
 
-// Of the parameters with a condition, which is then the name of one: their definitions. Templates, since clang asks of other
-// functions whether it could evaluate them at once.
-std::string Translator::define_conditions(std::vector<KernelParameter> &parameters, const std::string &suffix, Range template_parameters) {
+// Of the parameters with a condition, which is then the name of one: their definitions. Templates, since clang asks of
+// other functions whether it could evaluate them at once.
+std::string Translator::define_conditions(std::vector<KernelParameter> &parameters, const std::string &suffix,
+                                          Range template_parameters) {
     std::set<std::string_view> arguments;
     for (Index i = template_parameters.begin; i < template_parameters.end; ++i) {
         if (tokens_[i].is_identifier()) arguments.insert(tokens_[i].text);
@@ -74,10 +80,12 @@ std::string Translator::define_conditions(std::vector<KernelParameter> &paramete
         if (parameter.condition.empty()) continue;
         const Range condition{parameter.condition_begin, parameter.condition_end};
         for (Index name = condition.begin; name < condition.end; ++name) {
-            if (arguments.contains(tokens_[name].text)) problem(name, "[[function_constant]] depends on function constants, and not on template arguments");
+            if (arguments.contains(tokens_[name].text))
+                problem(name, "[[function_constant]] depends on function constants, and not on template arguments");
         }
         parameter.condition = "smtl_condition_" + suffix + "_" + std::to_string(i);
-        text += " template <class = void> static constexpr bool " + parameter.condition + "() { return bool(" + evaluation(condition) + "); }";
+        text += " template <class = void> static constexpr bool " + parameter.condition + "() { return bool(" +
+                evaluation(condition) + "); }";
     }
     return text;
 }
@@ -93,7 +101,9 @@ void Translator::edit_evaluated_constants() {
             for (auto found = first; found != last; ++found) {
                 const ProgramConstant &constant = found->second;
                 const std::string value = constant.value.empty() ? std::string(name) : evaluation(constant.value);
-                tokens_[constant.semicolon].appended += " template <class = void> static constexpr " + constant.type + " smtl_value_of_" + std::string(name) + "() { return " + value + "; }";
+                tokens_[constant.semicolon].appended += " template <class = void> static constexpr " + constant.type +
+                                                        " smtl_value_of_" + std::string(name) + "() { return " + value +
+                                                        "; }";
             }
         }
     }
@@ -101,7 +111,9 @@ void Translator::edit_evaluated_constants() {
         if (!tokens_[i].is("using")) continue;
         const Index past = skip_to_semicolon(i, tokens_.size() - 1);
         const Index name = past < i + 4 ? i : past - 2;
-        if (defined.contains(tokens_[name].text) && tokens_[name - 1].is("::")) tokens_[past - 1].appended += " using " + spelling({i + 1, name}) + "smtl_value_of_" + std::string(tokens_[name].text) + ";";
+        if (defined.contains(tokens_[name].text) && tokens_[name - 1].is("::"))
+            tokens_[past - 1].appended +=
+                " using " + spelling({i + 1, name}) + "smtl_value_of_" + std::string(tokens_[name].text) + ";";
     }
 }
 

@@ -1,5 +1,5 @@
-// Declarations, read as C++ reads them: specifiers in any order with attributes between them, and for each declarator the
-// address space that its variable lies in.
+// Declarations, read as C++ reads them: specifiers in any order with attributes between them, and for each declarator
+// the address space that its variable lies in.
 #include <algorithm>
 #include <array>
 
@@ -8,17 +8,19 @@
 namespace smtl::msl {
 namespace {
 
-template <std::size_t N>
-bool is_one_of(const Token &token, const std::array<std::string_view, N> &list) {
+template <std::size_t N> bool is_one_of(const Token &token, const std::array<std::string_view, N> &list) {
     return token.is_identifier() && std::find(list.begin(), list.end(), token.text) != list.end();
 }
 
 // They say nothing of the type, and a qualifier after `*` belongs to the pointer.
-constexpr std::array<std::string_view, 20> specifiers = {"const",   "volatile", "static",   "constexpr", "inline",   "extern",   "mutable",    "register",     "friend", "typename",
-                                                         "virtual", "explicit", "template", "restrict",  "__const", "__volatile__", "__restrict", "__restrict__", "thread_local", "kernel"};
+constexpr std::array<std::string_view, 20> specifiers = {
+    "const",    "volatile",     "static",     "constexpr",    "inline",       "extern",   "mutable",
+    "register", "friend",       "typename",   "virtual",      "explicit",     "template", "restrict",
+    "__const",  "__volatile__", "__restrict", "__restrict__", "thread_local", "kernel"};
 // Several of these make one type.
 constexpr std::array<std::string_view, 6> arithmetic_words = {"unsigned", "signed", "char", "short", "int", "long"};
-constexpr std::array<std::string_view, 5> with_parentheses = {"__attribute__", "__attribute", "alignas", "_Alignas", "__declspec"};
+constexpr std::array<std::string_view, 5> with_parentheses = {"__attribute__", "__attribute", "alignas", "_Alignas",
+                                                              "__declspec"};
 constexpr std::array<std::string_view, 4> type_operators = {"decltype", "typeof", "__typeof__", "__typeof"};
 constexpr std::array<std::string_view, 4> class_keys = {"struct", "class", "union", "enum"};
 
@@ -56,7 +58,8 @@ Index Translator::read_specifiers(Index i, Index end, Specifiers &read) const {
             i = past;
             continue;
         }
-        const bool type_follows = token.is("::") || (token.is_identifier() && !read.typed) || is_one_of(token, arithmetic_words);
+        const bool type_follows =
+            token.is("::") || (token.is_identifier() && !read.typed) || is_one_of(token, arithmetic_words);
         const AddressSpace space = space_named(i);
         if (space != AddressSpace::none) {
             read.spaces.push_back(i++);

@@ -100,7 +100,8 @@ std::size_t original_column(std::string_view compiled, std::size_t column, std::
         if (start + 1 < column && token.text == wanted) ++occurrence;
     }
     for (const Token &token : tokenize(original)) {
-        if (token.text == wanted && occurrence-- == 0) return static_cast<std::size_t>(token.text.data() - original.data()) + 1;
+        if (token.text == wanted && occurrence-- == 0)
+            return static_cast<std::size_t>(token.text.data() - original.data()) + 1;
     }
     return 0;
 }
@@ -115,8 +116,10 @@ std::string line_of_file(const SourceLocation &wanted, const std::vector<std::st
 
 // "error: text" apart; other lines say nothing of their severity.
 void split_severity(std::string_view text, Diagnostic &diagnostic) {
-    constexpr std::array<std::pair<std::string_view, Severity>, 4> severities = {{
-        {" error: ", Severity::error}, {" fatal error: ", Severity::error}, {" warning: ", Severity::warning}, {" note: ", Severity::note}}};
+    constexpr std::array<std::pair<std::string_view, Severity>, 4> severities = {{{" error: ", Severity::error},
+                                                                                  {" fatal error: ", Severity::error},
+                                                                                  {" warning: ", Severity::warning},
+                                                                                  {" note: ", Severity::note}}};
     for (const auto &[word, severity] : severities) {
         if (!text.starts_with(word)) continue;
         diagnostic.severity = severity;
@@ -126,17 +129,20 @@ void split_severity(std::string_view text, Diagnostic &diagnostic) {
     diagnostic.message = text.starts_with(" ") ? text.substr(1) : text;
 }
 
-// Clang knows nothing of what Metal has and this has not: what it misses at `column` of the line that it compiled is named as what
-// it is. False where it means something else.
+// Clang knows nothing of what Metal has and this has not: what it misses at `column` of the line that it compiled is
+// named as what it is. False where it means something else.
 bool explain_missing_name(Diagnostic &diagnostic, std::string_view compiled, std::size_t column) {
-    constexpr std::array<std::string_view, 7> complaints = {"unknown type name '", "no template named '", "use of undeclared identifier '", "no type named '", "no member named '",
-                                                            "expected namespace name", "expected unqualified-id"};
+    constexpr std::array<std::string_view, 7> complaints = {
+        "unknown type name '", "no template named '",     "use of undeclared identifier '", "no type named '",
+        "no member named '",   "expected namespace name", "expected unqualified-id"};
     const std::string_view message = diagnostic.message;
-    const bool missing = std::any_of(complaints.begin(), complaints.end(), [&](std::string_view complaint) { return message.starts_with(complaint); });
+    const bool missing = std::any_of(complaints.begin(), complaints.end(),
+                                     [&](std::string_view complaint) { return message.starts_with(complaint); });
     if (!missing && message.find("file not found") == std::string_view::npos) return false;
     const std::vector<Token> tokens = tokenize(compiled);
     std::string name;
-    if (const std::size_t quote = message.find('\''); quote != std::string_view::npos) name = message.substr(quote + 1, message.find('\'', quote + 1) - quote - 1);
+    if (const std::size_t quote = message.find('\''); quote != std::string_view::npos)
+        name = message.substr(quote + 1, message.find('\'', quote + 1) - quote - 1);
     bool qualifies = message.find("in namespace 'metal'") != std::string_view::npos;
     for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
         if (static_cast<std::size_t>(tokens[i].text.data() - compiled.data()) + 1 != column) continue;
@@ -153,8 +159,10 @@ bool explain_missing_name(Diagnostic &diagnostic, std::string_view compiled, std
 void drop_consequences(Diagnostics &diagnostics, const std::set<std::pair<std::string, unsigned long>> &explained) {
     std::set<std::string> said;
     std::erase_if(diagnostics, [&](const Diagnostic &diagnostic) {
-        if (diagnostic.severity != Severity::error || !explained.contains({diagnostic.file, diagnostic.line})) return false;
-        return !diagnostic.message.ends_with(" not supported") || !said.insert(diagnostic.file + std::to_string(diagnostic.line) + diagnostic.message).second;
+        if (diagnostic.severity != Severity::error || !explained.contains({diagnostic.file, diagnostic.line}))
+            return false;
+        return !diagnostic.message.ends_with(" not supported") ||
+               !said.insert(diagnostic.file + std::to_string(diagnostic.line) + diagnostic.message).second;
     });
 }
 
@@ -162,19 +170,16 @@ void drop_consequences(Diagnostics &diagnostics, const std::set<std::pair<std::s
 
 const char *severity_name(Severity severity) {
     switch (severity) {
-    case Severity::error:
-        return "error";
-    case Severity::warning:
-        return "warning";
-    case Severity::note:
-        return "note";
-    case Severity::none:
-        break;
+    case Severity::error: return "error";
+    case Severity::warning: return "warning";
+    case Severity::note: return "note";
+    case Severity::none: break;
     }
     return "";
 }
 
-Diagnostics read_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled, const std::string &name, const std::vector<std::string> &include_paths) {
+Diagnostics read_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled,
+                             const std::string &name, const std::vector<std::string> &include_paths) {
     constexpr std::string_view library = "metal_stdlib/";
     std::string text = replace_all(errors, Toolchain::shared().headers + "/", library);
     // A compiler that crashes tells its whole story.
@@ -206,9 +211,11 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         diagnostic.line = message.location.line;
         split_severity(message.text, diagnostic);
         if (result.size() >= most_messages && diagnostic.severity != Severity::error) continue;
-        if (explain_missing_name(diagnostic, compiled_lines.at(message.location), message.column)) explained.emplace(diagnostic.file, diagnostic.line);
+        if (explain_missing_name(diagnostic, compiled_lines.at(message.location), message.column))
+            explained.emplace(diagnostic.file, diagnostic.line);
         diagnostic.quoted = std::string(source_lines.at(message.location));
-        if (diagnostic.quoted.empty() && message.location.file != name) diagnostic.quoted = line_of_file(message.location, include_paths);
+        if (diagnostic.quoted.empty() && message.location.file != name)
+            diagnostic.quoted = line_of_file(message.location, include_paths);
         if (diagnostic.quoted.empty()) {
             diagnostic.column = message.column;
         } else {

@@ -8,7 +8,12 @@
 
 namespace smtl::msl {
 
-enum class Severity { none, error, warning, note };
+enum class Severity {
+    none,
+    error,
+    warning,
+    note
+};
 // What stands around the source, as the compiler is told to call it: nothing of it reaches a user.
 inline constexpr const char *surroundings = "#line 1 \"<surroundings>\"\n";
 inline constexpr std::string_view surroundings_name = "<surroundings>";
@@ -28,8 +33,8 @@ using Diagnostics = std::vector<Diagnostic>;
 
 // What the compiler said about `compiled`, which came of `source`: at the user's own lines and columns and without our
 // folders. `source` may hold #line directives and include other files, of which those in `include_paths` are quoted.
-Diagnostics read_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled, const std::string &name,
-                             const std::vector<std::string> &include_paths);
+Diagnostics read_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled,
+                             const std::string &name, const std::vector<std::string> &include_paths);
 
 // As a compiler prints them.
 std::string present(const Diagnostics &diagnostics);

@@ -35,7 +35,8 @@ bool is_of_kind(int file, mode_t kind) {
 }  // namespace
 
 // Pipes that nobody writes to are opened, too: what they are is asked afterwards.
-Descriptor::Descriptor(const std::string &path, int flags) : number_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags)) {}
+Descriptor::Descriptor(const std::string &path, int flags)
+    : number_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags)) {}
 Descriptor::Descriptor(const Descriptor &folder, const std::string &name, int flags)
     : number_(openat(folder.number_, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags)) {}
 Descriptor::~Descriptor() {

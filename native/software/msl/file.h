@@ -10,7 +10,8 @@
 
 namespace smtl::msl {
 
-std::optional<std::string> read_file(const std::string &path, std::size_t most = std::numeric_limits<std::size_t>::max());
+std::optional<std::string> read_file(const std::string &path,
+                                     std::size_t most = std::numeric_limits<std::size_t>::max());
 // A new file readable by its owner alone; an existing one is an error.
 bool write_file(const std::string &path, std::string_view bytes);
 // The folder and those above it.

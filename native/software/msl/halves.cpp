@@ -26,9 +26,12 @@ MixedHalves find_mixed_halves(const std::string &messages) {
         p = newline + 1;
         const std::size_t at = line.find(promotion);
         if (at != std::string::npos) {
-            const bool mixed = line.find("_Float16", at) != std::string::npos && line.find("__bf16", at) != std::string::npos;
+            const bool mixed =
+                line.find("_Float16", at) != std::string::npos && line.find("__bf16", at) != std::string::npos;
             kept = mixed;
-            if (mixed) result.messages += line.substr(0, at) + "error: half and bfloat do not meet in arithmetic: convert one of them\n";
+            if (mixed)
+                result.messages +=
+                    line.substr(0, at) + "error: half and bfloat do not meet in arithmetic: convert one of them\n";
             result.found = result.found || mixed;
             continue;
         }

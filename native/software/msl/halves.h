@@ -1,5 +1,5 @@
-// Clang lets half and bfloat meet in arithmetic, makes nonsense of it, and crashes when it writes machine code. All it says is a
-// warning about the conversion.
+// Clang lets half and bfloat meet in arithmetic, makes nonsense of it, and crashes when it writes machine code. All it
+// says is a warning about the conversion.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ bool may_mix_halves(const Translation &translation);
 // The compiler's argument that makes it warn.
 inline constexpr const char *mixed_halves_warning = "-Wdouble-promotion";
 
-// What a compiler said with that argument, with an error in place of those warnings and without the others of their kind.
+// What a compiler said with that argument, with an error in place of those warnings and without the others of their
+// kind.
 struct MixedHalves {
     std::string messages;
     bool found = false;

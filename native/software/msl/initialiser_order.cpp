@@ -22,7 +22,10 @@ Names names_in(std::string_view text) {
         if (end < text.size() && text[end] == '"') {
             end = std::min(text.find('"', end + 1), text.size() - 1) + 1;
         } else {
-            const auto belongs = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$' || c == '-'; };
+            const auto belongs = [](char c) {
+                return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                       c == '.' || c == '$' || c == '-';
+            };
             while (end < text.size() && belongs(text[end])) ++end;
         }
         if (!text.substr(at).starts_with("@llvm.")) names.push_back(text.substr(at, end - at));
@@ -69,7 +72,9 @@ public:
 
     bool is_initialiser(std::string_view name) const { return is_initialiser_.contains(name); }
     // A variable that an initialiser is for, or that tells whether one has run.
-    bool is_computed(std::string_view name) const { return computed_.contains(name) || (name.starts_with(guard) && variables_.contains(name)); }
+    bool is_computed(std::string_view name) const {
+        return computed_.contains(name) || (name.starts_with(guard) && variables_.contains(name));
+    }
 
     // The function attributes of initialisers, without which they are not inlined.
     std::string_view attributes() const {
@@ -80,14 +85,18 @@ public:
     }
 
 private:
-    enum class State { fresh, open, done };
+    enum class State {
+        fresh,
+        open,
+        done
+    };
     struct Step {
         std::string_view name;
         std::size_t next;
     };
 
-    // In the list is one function that calls the initialisers of most variables, and one for each variable of a template with that
-    // variable as its key.
+    // In the list is one function that calls the initialisers of most variables, and one for each variable of a
+    // template with that variable as its key.
     void find_initialisers() {
         const Names listed = names_in(list_);
         for (std::size_t i = list_.empty() ? listed.size() : 0; i < listed.size(); ++i) {
@@ -105,19 +114,21 @@ private:
         body.remove_prefix(body.find('\n') + 1);
         while (!body.starts_with("}")) {
             const std::string_view line = body.substr(0, body.find('\n') + 1);
-            if (!line.starts_with("  call void @") && !line.starts_with("  ret void") && line != "entry:\n") return false;
+            if (!line.starts_with("  call void @") && !line.starts_with("  ret void") && line != "entry:\n")
+                return false;
             if (line.starts_with("  call") && line.find("()") == std::string_view::npos) return false;
             body.remove_prefix(line.size());
         }
         return true;
     }
 
-    // The variable is constant once it has its value, which clang says at the end; of one that it does not say this of, all that
-    // are named may be meant.
+    // The variable is constant once it has its value, which clang says at the end; of one that it does not say this of,
+    // all that are named may be meant.
     void add(std::string_view initialiser) {
         const std::string_view body = functions_[initialiser];
         const std::size_t last = body.rfind("@llvm.invariant.start");
-        const Names all = names_in(last == std::string_view::npos ? body : body.substr(last, body.find('\n', last) - last));
+        const Names all =
+            names_in(last == std::string_view::npos ? body : body.substr(last, body.find('\n', last) - last));
         for (const std::string_view name : all) {
             if (!variables_.contains(name)) continue;
             initialised_[initialiser].push_back(name);
@@ -144,7 +155,9 @@ private:
             const std::string_view need = needs[step.next++];
             // An initialiser needs the variable that it is for, and the variable its initialiser.
             const auto own = initialised_.find(step.name);
-            if (own != initialised_.end() && std::find(own->second.begin(), own->second.end(), need) != own->second.end()) continue;
+            if (own != initialised_.end() &&
+                std::find(own->second.begin(), own->second.end(), need) != own->second.end())
+                continue;
             State &state = states_[need];
             if (state == State::open && !is_recursion(path, need)) return false;
             if (state != State::fresh) continue;
@@ -179,11 +192,13 @@ void append_used(std::string &text, std::string_view line, const Module &module)
         if (module.is_computed(name)) continue;
         kept += (count++ > 0 ? ", ptr " : "ptr ") + std::string(name);
     }
-    if (count > 0) text += "@llvm.used = appending global [" + std::to_string(count) + " x ptr] [" + kept + "], section \"llvm.metadata\"\n";
+    if (count > 0)
+        text += "@llvm.used = appending global [" + std::to_string(count) + " x ptr] [" + kept +
+                "], section \"llvm.metadata\"\n";
 }
 
-// Code with the variables that are to be computed as this module's alone, which they are; the optimiser computes no others, such as
-// those of templates, which several modules could have.
+// Code with the variables that are to be computed as this module's alone, which they are; the optimiser computes no
+// others, such as those of templates, which several modules could have.
 void append_own(std::string &text, std::string_view code, const Module &module) {
     constexpr std::string_view assigned = " = ", global = " global ", group = ", comdat", used = "@llvm.used = ";
     bool initialising = false;
@@ -195,7 +210,8 @@ void append_own(std::string &text, std::string_view code, const Module &module) 
             continue;
         }
         if (line.starts_with("define ")) initialising = module.is_initialiser(names_in(line).front());
-        if (const std::size_t load = line.find(" = load i8, ptr " + std::string(guard)); initialising && load != std::string_view::npos) {
+        if (const std::size_t load = line.find(" = load i8, ptr " + std::string(guard));
+            initialising && load != std::string_view::npos) {
             // Each runs once.
             (text += line.substr(0, load)) += " = add i8 0, 0\n";
             continue;
@@ -227,9 +243,11 @@ std::optional<std::string> order_initialisers(std::string_view code) {
     const auto place = static_cast<std::size_t>(list.data() - code.data());
     std::string text;
     append_own(text, code.substr(0, place), module);
-    text += std::string(list_begin) + "appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr " + std::string(merged) + ", ptr null }]\n";
+    text += std::string(list_begin) + "appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr " +
+            std::string(merged) + ", ptr null }]\n";
     append_own(text, code.substr(place + list.size()), module);
-    text += "\ndefine internal void " + std::string(merged) + "() " + std::string(module.attributes()) + " section \".text.startup\" {\n";
+    text += "\ndefine internal void " + std::string(merged) + "() " + std::string(module.attributes()) +
+            " section \".text.startup\" {\n";
     for (const std::string_view initialiser : *ordered) text += "  call void " + std::string(initialiser) + "()\n";
     return text + "  ret void\n}\n";
 }

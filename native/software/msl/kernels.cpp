@@ -32,8 +32,8 @@ constexpr std::array<std::string_view, 20> input_attributes = {
     "threads_per_threadgroup",
 };
 
-// All buffers, all threadgroup memory and all attributes are fewer. What a template says of its parameters is kept for each of its
-// instantiations.
+// All buffers, all threadgroup memory and all attributes are fewer. What a template says of its parameters is kept for
+// each of its instantiations.
 constexpr std::size_t most_parameters = 128;
 constexpr std::size_t longest_parameter = 2048;
 
@@ -60,7 +60,8 @@ KernelParameter Translator::read_parameter(Range range, bool report) {
             parameter.condition = spelling(attribute.arguments);
             parameter.condition_begin = attribute.arguments.begin;
             parameter.condition_end = attribute.arguments.end;
-            if (report && parameter.condition.empty()) problem(attribute.at, "[[function_constant]] needs a condition in terms of function constants");
+            if (report && parameter.condition.empty())
+                problem(attribute.at, "[[function_constant]] needs a condition in terms of function constants");
         } else if (is_input_attribute(attribute.name)) {
             parameter.kind = ParameterKind::attribute;
             parameter.attribute = attribute.name;
@@ -71,7 +72,8 @@ KernelParameter Translator::read_parameter(Range range, bool report) {
         }
     }
     if (report && parameter.kind == ParameterKind::attribute && !parameter.condition.empty()) {
-        problem(range.begin, "[[function_constant]] belongs to arguments that the host sets, which [[" + parameter.attribute + "]] is not");
+        problem(range.begin, "[[function_constant]] belongs to arguments that the host sets, which [[" +
+                                 parameter.attribute + "]] is not");
     }
     // The declared name: the last identifier outside brackets and attributes; what stands before it is the type.
     // `T (&name)[8]` has it in parentheses.
@@ -83,7 +85,8 @@ KernelParameter Translator::read_parameter(Range range, bool report) {
         if (tokens_[i].is("[") || tokens_[i].is("(")) {
             indirect = indirect || !opens_attribute(i);
             const Index past = skip_group(i, range.end);
-            if (tokens_[i].is("(") && i + 2 < past && (tokens_[i + 1].is("*") || tokens_[i + 1].is("&")) && tokens_[i + 2].is_identifier()) {
+            if (tokens_[i].is("(") && i + 2 < past && (tokens_[i + 1].is("*") || tokens_[i + 1].is("&")) &&
+                tokens_[i + 2].is_identifier()) {
                 name = i + 2;
                 break;
             }
@@ -129,9 +132,11 @@ KernelParameter Translator::read_parameter(Range range, bool report) {
         parameter.kind = memory ? ParameterKind::threadgroup_memory : ParameterKind::buffer;
         if (report && (!indirect || parameter.space == AddressSpace::none)) {
             std::string_view subject;
-            for (Index j = range.begin; j + 1 < range.end && subject.empty(); ++j) subject = unsupported_subject(tokens_[j].text, tokens_[j + 1].is("<") || tokens_[j + 1].is("::"));
+            for (Index j = range.begin; j + 1 < range.end && subject.empty(); ++j)
+                subject = unsupported_subject(tokens_[j].text, tokens_[j + 1].is("<") || tokens_[j + 1].is("::"));
             problem(range.begin, "kernel parameter '" + parameter.name + "'" +
-                                     (subject.empty() ? " has neither an attribute nor the type of a buffer" : ": " + std::string(subject) + " not supported"));
+                                     (subject.empty() ? " has neither an attribute nor the type of a buffer"
+                                                      : ": " + std::string(subject) + " not supported"));
         }
     }
     return parameter;
@@ -143,9 +148,12 @@ std::vector<KernelParameter> Translator::read_parameters(Range parameters, bool 
     if (parts.size() == 1 && parts[0].end - parts[0].begin == 1 && tokens_[parts[0].begin].is("void")) return read;
     for (const Range &part : parts) {
         if (!part.empty() && read.size() <= most_parameters) read.push_back(read_parameter(part, report));
-        if (report && !read.empty() && read.back().type.size() + read.back().index_expression.size() > longest_parameter) problem(part.begin, "this parameter of a kernel is too long");
+        if (report && !read.empty() &&
+            read.back().type.size() + read.back().index_expression.size() > longest_parameter)
+            problem(part.begin, "this parameter of a kernel is too long");
     }
-    if (report && parts.size() > most_parameters) problem(parameters.begin, "a kernel has no more than " + std::to_string(most_parameters) + " parameters");
+    if (report && parts.size() > most_parameters)
+        problem(parameters.begin, "a kernel has no more than " + std::to_string(most_parameters) + " parameters");
     return read;
 }
 
@@ -159,7 +167,8 @@ std::string Translator::written(Range range) const {
     return text;
 }
 
-// The indices as C++: Metal numbers what has no index with those that are left, for buffers and threadgroup memory apart.
+// The indices as C++: Metal numbers what has no index with those that are left, for buffers and threadgroup memory
+// apart.
 std::string Translator::describe_indices(const std::vector<KernelParameter> &parameters) const {
     std::array<std::string, 2> taken;
     for (const KernelParameter &parameter : parameters) {
@@ -183,8 +192,8 @@ std::string Translator::describe_indices(const std::vector<KernelParameter> &par
 }
 
 // Notes the kernel and returns the declarations that the rest of the compiler finds it by.
-std::string Translator::register_kernel(Index at, std::string name, const std::string &address, std::vector<KernelParameter> parameters,
-                                        const std::string &thread_limit) {
+std::string Translator::register_kernel(Index at, std::string name, const std::string &address,
+                                        std::vector<KernelParameter> parameters, const std::string &thread_limit) {
     const auto [known, fresh] = addresses_.emplace(name, address);
     if (!fresh) {
         // An instantiation may be repeated; a name cannot stand for two kernels.
@@ -206,12 +215,13 @@ std::string Translator::register_kernel(Index at, std::string name, const std::s
         text += " [[maybe_unused]] static constexpr unsigned " + limit + " = (" + thread_limit + ");";
         limit = qualified(limit);
     }
-    result_.kernels.push_back({std::move(name), scope_, qualified(identifier), qualified(indices), std::move(limit), std::move(parameters)});
+    result_.kernels.push_back(
+        {std::move(name), scope_, qualified(identifier), qualified(indices), std::move(limit), std::move(parameters)});
     return text;
 }
 
-// `device float *p[4]` takes four buffers, where a parameter of C++ would be a pointer to pointers: it becomes an array that is
-// a value.
+// `device float *p[4]` takes four buffers, where a parameter of C++ would be a pointer to pointers: it becomes an array
+// that is a value.
 void Translator::edit_buffer_arrays(Range parameters) {
     for (const Range &part : split_commas(parameters)) {
         Index begin = part.begin;
@@ -238,12 +248,14 @@ void Translator::add_kernel_definition(const Declaration &declaration, Index bod
     const Range name_range{declaration.name_begin, declaration.name_end};
     const std::string name = spelling(name_range);
     bool returns_nothing = false;
-    for (Index i = declaration.begin; i < declaration.name_begin; ++i) returns_nothing = returns_nothing || tokens_[i].is("void");
+    for (Index i = declaration.begin; i < declaration.name_begin; ++i)
+        returns_nothing = returns_nothing || tokens_[i].is("void");
     if (!returns_nothing) problem(declaration.name_begin, "a kernel returns nothing: its type is 'void'");
     std::vector<KernelParameter> parameters = read_parameters(*declaration.parameters, true);
     if (declaration.template_parameters && !declaration.template_parameters->empty()) {
         Template pattern;
-        tokens_[body_end].appended += define_conditions(parameters, std::to_string(body_end), *declaration.template_parameters);
+        tokens_[body_end].appended +=
+            define_conditions(parameters, std::to_string(body_end), *declaration.template_parameters);
         pattern.parameters = std::move(parameters);
         for (const Range &part : split_commas(*declaration.template_parameters)) {
             bool given = false, pack = false;
@@ -252,16 +264,20 @@ void Translator::add_kernel_definition(const Declaration &declaration, Index bod
                 pack = pack || tokens_[i].is("...");
             }
             pattern.needed_arguments += !given && !pack;
-            if (pattern.most_arguments != SIZE_MAX) pattern.most_arguments = pack ? SIZE_MAX : pattern.most_arguments + 1;
+            if (pattern.most_arguments != SIZE_MAX)
+                pattern.most_arguments = pack ? SIZE_MAX : pattern.most_arguments + 1;
         }
         if (!declaration.thread_limit.empty() && !checking_) {
             // The limit may depend on what the kernel is instantiated with.
             pattern.thread_limit = "smtl_template_limit_" + std::to_string(body_end);
-            tokens_[body_end].appended += " template <" + written(*declaration.template_parameters) + "> [[maybe_unused]] constexpr unsigned " +
-                                          pattern.thread_limit + " = (" + spelling(declaration.thread_limit) + ");";
+            tokens_[body_end].appended += " template <" + written(*declaration.template_parameters) +
+                                          "> [[maybe_unused]] constexpr unsigned " + pattern.thread_limit + " = (" +
+                                          spelling(declaration.thread_limit) + ");";
         }
         constexpr std::size_t most_overloads = 256;  // each instantiation looks at them all
-        if (templates_[name].size() == most_overloads) problem(declaration.name_begin, "more kernel templates than " + std::to_string(most_overloads) + " are called '" + name + "'");
+        if (templates_[name].size() == most_overloads)
+            problem(declaration.name_begin,
+                    "more kernel templates than " + std::to_string(most_overloads) + " are called '" + name + "'");
         if (templates_[name].size() < most_overloads) templates_[name].push_back(std::move(pattern));
         return;
     }
@@ -271,12 +287,12 @@ void Translator::add_kernel_definition(const Declaration &declaration, Index bod
         if (!parameter.condition.empty()) parameter.condition = "::" + qualified(parameter.condition);
     }
     // In full: the name may be that of a function of the standard library, too.
-    tokens_[body_end].appended +=
-        register_kernel(declaration.name_begin, std::move(host_name), "&::" + qualified(name), std::move(parameters), spelling(declaration.thread_limit));
+    tokens_[body_end].appended += register_kernel(declaration.name_begin, std::move(host_name), "&::" + qualified(name),
+                                                  std::move(parameters), spelling(declaration.thread_limit));
 }
 
-// `template [[host_name("x")]] kernel void f<float>(...);` and `template [[host_name("x")]] kernel type f<float>;` become a
-// constant that takes the address with the type that is written.
+// `template [[host_name("x")]] kernel void f<float>(...);` and `template [[host_name("x")]] kernel type f<float>;`
+// become a constant that takes the address with the type that is written.
 void Translator::add_kernel_instantiation(const Declaration &declaration, Index semicolon) {
     const Range name_range{declaration.name_begin, declaration.name_end};
     std::string name = spelling(name_range);
@@ -303,12 +319,13 @@ void Translator::add_kernel_instantiation(const Declaration &declaration, Index 
     if (const std::size_t colons = base.rfind("::"); colons != std::string::npos) base = base.substr(colons + 2);
     const auto found = templates_.find(base);
     if (found == templates_.end()) {
-        problem(declaration.name_begin, "explicit instantiation of '" + base + "', which is no kernel template defined before");
+        problem(declaration.name_begin,
+                "explicit instantiation of '" + base + "', which is no kernel template defined before");
         erase_range({declaration.begin, semicolon});
         return;
     }
-    // Of overloaded templates, the last one that takes as many arguments of both kinds; function arguments may stand for
-    // template arguments.
+    // Of overloaded templates, the last one that takes as many arguments of both kinds; function arguments may stand
+    // for template arguments.
     const Template *pattern = nullptr;
     const std::size_t count = split_commas(arguments).size();
     bool exact = false;
@@ -328,7 +345,8 @@ void Translator::add_kernel_instantiation(const Declaration &declaration, Index 
     for (std::size_t i = 0; i < parameters.size() && !checking_; ++i) {
         if (parameters[i].condition.empty() || !pattern) continue;
         const std::string condition = "smtl_condition_" + std::to_string(semicolon) + "_" + std::to_string(i);
-        conditions += " template <class = void> static constexpr bool " + condition + "() { return " + scope + parameters[i].condition + "(); }";
+        conditions += " template <class = void> static constexpr bool " + condition + "() { return " + scope +
+                      parameters[i].condition + "(); }";
         parameters[i].condition = "::" + qualified(condition);
     }
     std::string thread_limit = spelling(declaration.thread_limit);
@@ -342,7 +360,8 @@ void Translator::add_kernel_instantiation(const Declaration &declaration, Index 
     }
     const std::string address = "static_cast<::smtl::function_pointer<" + type + ">>(&" + name + ")";
     erase_range({declaration.begin, semicolon});
-    tokens_[semicolon].appended += conditions + register_kernel(declaration.name_begin, std::move(host_name), address, std::move(parameters), thread_limit);
+    tokens_[semicolon].appended += conditions + register_kernel(declaration.name_begin, std::move(host_name), address,
+                                                                std::move(parameters), thread_limit);
 }
 
 }  // namespace smtl::msl

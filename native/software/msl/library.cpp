@@ -26,17 +26,20 @@ constexpr const char *reflection_name = "/reflection";
 // Everything that the source defines stays inside the shared object, and what a kernel does not use is not generated.
 std::string wrap(const std::string &translated) {
     // What is behind the source keeps its place: the compiler finds there what the source lacks.
-    return std::string(surroundings) + "#pragma clang attribute smtl.push(__attribute__((internal_linkage)), apply_to = function)\n" + translated +
+    return std::string(surroundings) +
+           "#pragma clang attribute smtl.push(__attribute__((internal_linkage)), apply_to = function)\n" + translated +
            "\n#pragma clang attribute smtl.pop\n";
 }
 
-bool precompile(const Toolchain &toolchain, const std::string &translated, const Dialect &dialect, bool may_mix, const std::string &folder, std::string &errors, std::string &initialisers) {
+bool precompile(const Toolchain &toolchain, const std::string &translated, const Dialect &dialect, bool may_mix,
+                const std::string &folder, std::string &errors, std::string &initialisers) {
     const std::string standard = toolchain.standard_library(dialect, errors);
     const std::string input = folder + "/input";
     if (standard.empty() || !write_file(input, wrap(translated))) return false;
     std::vector<std::string> arguments = toolchain.compile_arguments(dialect);
-    arguments.insert(arguments.end(), {"-Wglobal-constructors", "-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates", "-include-pch", standard, "-x",
-                                       "c++-header", "-o", folder + precompiled_name, "-"});
+    arguments.insert(arguments.end(),
+                     {"-Wglobal-constructors", "-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates",
+                      "-include-pch", standard, "-x", "c++-header", "-o", folder + precompiled_name, "-"});
     ProcessBounds bounds;
     if (may_mix) {
         arguments.emplace_back(mixed_halves_warning);
@@ -51,7 +54,8 @@ bool precompile(const Toolchain &toolchain, const std::string &translated, const
     return result.succeeded && !halves.found;
 }
 
-bool reflect(const Translation &translation, const Dialect &dialect, const std::string &folder, const std::string &initialisers, std::string &errors) {
+bool reflect(const Translation &translation, const Dialect &dialect, const std::string &folder,
+             const std::string &initialisers, std::string &errors) {
     const std::string input = folder + "/input";
     const std::string object = folder + "/object";
     const std::string constants = initialisers.empty() ? "" : define_function_constants(translation);
@@ -100,7 +104,8 @@ std::string list_problems(const std::vector<Problem> &problems) {
     std::string text;
     for (const Problem &problem : problems) {
         const SourceLocation &place = problem.location;
-        text += place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) + ": error: " + problem.message + "\n";
+        text += place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) +
+                ": error: " + problem.message + "\n";
     }
     return text;
 }
@@ -118,16 +123,25 @@ std::unique_ptr<smtl_library> compile(std::string_view source, const Options &op
     if (!preprocessed) return nullptr;
     const Translation translation = translate(*preprocessed);
     if (!translation.problems.empty()) {
-        diagnostics = read_diagnostics(list_problems(translation.problems), source, *preprocessed, options.name, options.include_paths);
+        diagnostics = read_diagnostics(list_problems(translation.problems), source, *preprocessed, options.name,
+                                       options.include_paths);
         return nullptr;
     }
     const auto say = [&](const std::string &text) {
-        for (Diagnostic &diagnostic : read_diagnostics(text, source, translation.text, options.name, options.include_paths)) diagnostics.push_back(std::move(diagnostic));
+        for (Diagnostic &diagnostic :
+             read_diagnostics(text, source, translation.text, options.name, options.include_paths))
+            diagnostics.push_back(std::move(diagnostic));
     };
     auto library = std::make_unique<smtl_library>();
-    library->dialect = {translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode, translation.thread_elements, smtl_sanitizer_enabled(), options.enable_logging, translation.address_spaces};
+    library->dialect = {translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode, translation.thread_elements,
+                        smtl_sanitizer_enabled(), options.enable_logging, translation.address_spaces};
     library->translated = translation.text;
-    library->key = "library-" + Hash().add(Toolchain::shared().fingerprint).add(library->dialect.name()).add(translation.text).add(serialize(undetermined(translation))).digest();
+    library->key = "library-" + Hash()
+                                    .add(Toolchain::shared().fingerprint)
+                                    .add(library->dialect.name())
+                                    .add(translation.text)
+                                    .add(serialize(undetermined(translation)))
+                                    .digest();
     std::string errors;
     const std::string entry = library->entry(&translation, errors);
     std::optional<Reflection> reflection;
@@ -151,7 +165,9 @@ std::string smtl_library::entry(const smtl::msl::Translation *translation, std::
     const Toolchain &toolchain = Toolchain::shared();
     return Cache::shared().entry(key, [&](const std::string &folder) {
         std::string initialisers;
-        if (!precompile(toolchain, translated, dialect, translation && may_mix_halves(*translation), folder, errors, initialisers)) return false;
+        if (!precompile(toolchain, translated, dialect, translation && may_mix_halves(*translation), folder, errors,
+                        initialisers))
+            return false;
         if (translation) return reflect(*translation, dialect, folder, initialisers, errors);
         (void)unlink((folder + "/errors").c_str());
         return write_file(folder + reflection_name, serialize(reflection));
@@ -169,7 +185,8 @@ void smtl_library::describe() {
             smtl_argument argument{};
             argument.name = parameter.name.c_str();
             argument.type = parameter.type.c_str();
-            argument.kind = parameter.kind == ParameterKind::buffer ? SMTL_ARGUMENT_BUFFER : SMTL_ARGUMENT_THREADGROUP_MEMORY;
+            argument.kind =
+                parameter.kind == ParameterKind::buffer ? SMTL_ARGUMENT_BUFFER : SMTL_ARGUMENT_THREADGROUP_MEMORY;
             argument.access = facts.read_only ? SMTL_ACCESS_READ_ONLY : SMTL_ACCESS_READ_WRITE;
             argument.index = facts.index;
             argument.type_size = facts.type_size;
@@ -181,7 +198,8 @@ void smtl_library::describe() {
     }
     for (std::size_t i = 0; i < reflection.constants.size(); ++i) {
         const ConstantFacts &facts = reflection.constant_facts[i];
-        constants.push_back({reflection.constants[i].name.c_str(), facts.index, facts.data_type, !reflection.constants[i].optional});
+        constants.push_back(
+            {reflection.constants[i].name.c_str(), facts.index, facts.data_type, !reflection.constants[i].optional});
     }
 }
 
@@ -191,7 +209,8 @@ smtl_library *smtl_library_compile(const char *source, size_t length, const smtl
     if (log) *log = nullptr;
     try {
         smtl::msl::Diagnostics diagnostics;
-        std::unique_ptr<smtl_library> library = smtl::msl::compile({source ? source : "", source ? length : 0}, smtl::msl::read_options(options), diagnostics);
+        std::unique_ptr<smtl_library> library = smtl::msl::compile({source ? source : "", source ? length : 0},
+                                                                   smtl::msl::read_options(options), diagnostics);
         if (log && !diagnostics.empty()) *log = strdup(smtl::msl::present(diagnostics).c_str());
         return library.release();
     } catch (const std::exception &exception) {
@@ -209,10 +228,13 @@ void smtl_library_release(smtl_library *library) {
     if (library && library->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete library;
 }
 
-size_t smtl_library_function_count(const smtl_library *library) { return library ? library->reflection.kernels.size() : 0; }
+size_t smtl_library_function_count(const smtl_library *library) {
+    return library ? library->reflection.kernels.size() : 0;
+}
 
 const char *smtl_library_function_name(const smtl_library *library, size_t index) {
-    return library && index < library->reflection.kernels.size() ? library->reflection.kernels[index].name.c_str() : nullptr;
+    return library && index < library->reflection.kernels.size() ? library->reflection.kernels[index].name.c_str()
+                                                                 : nullptr;
 }
 
 size_t smtl_library_arguments(smtl_library *library, const char *function, const smtl_argument **arguments) {

@@ -13,15 +13,17 @@ namespace smtl::msl {
 namespace {
 
 std::string without_qualifiers(std::string type) {
-    for (const char *qualifier : {"const ", "volatile ", "__private ", "__generic ", "__local ", "__global_device ", "__global_host ", "__constant ", "__global "}) {
+    for (const char *qualifier : {"const ", "volatile ", "__private ", "__generic ", "__local ", "__global_device ",
+                                  "__global_host ", "__constant ", "__global "}) {
         const std::size_t length = std::strlen(qualifier);
-        for (std::size_t at = type.find(qualifier); at != std::string::npos; at = type.find(qualifier)) type.erase(at, length);
+        for (std::size_t at = type.find(qualifier); at != std::string::npos; at = type.find(qualifier))
+            type.erase(at, length);
     }
     return type;
 }
 
-// Clang's C++ for OpenCL finds no common type for `c ? f(x) : y` where both are of one class: `y` lies in an address space
-// and the result of `f` in none.
+// Clang's C++ for OpenCL finds no common type for `c ? f(x) : y` where both are of one class: `y` lies in an address
+// space and the result of `f` in none.
 bool compares_same_types(const std::string &message) {
     constexpr std::string_view complaint = "incompatible operand types ('";
     const std::size_t start = message.find(complaint);
@@ -34,13 +36,16 @@ bool compares_same_types(const std::string &message) {
     return !pointer(first) && !pointer(second) && without_qualifiers(first) == without_qualifiers(second);
 }
 
-// Clang puts constants of the program's scope into a space of their own (__constant, where ours is __global_host), members
-// reached through `this` into none (__generic), and binds no temporary to a reference that names a space. Metal does neither.
+// Clang puts constants of the program's scope into a space of their own (__constant, where ours is __global_host),
+// members reached through `this` into none (__generic), and binds no temporary to a reference that names a space. Metal
+// does neither.
 bool blames_our_spaces(const std::string &line) {
     const auto mentions = [&](const char *text) { return line.find(text) != std::string::npos; };
     if (mentions("__constant") && (mentions("__global_host") || mentions("__generic"))) return true;
     if (mentions("__constant") && mentions("no matching constructor")) return true;
-    if (mentions("__generic") && (mentions("changes address space") || mentions("cannot bind reference") || mentions("cannot pass pointer"))) return true;
+    if (mentions("__generic") &&
+        (mentions("changes address space") || mentions("cannot bind reference") || mentions("cannot pass pointer")))
+        return true;
     return mentions("cannot bind to a temporary object because of address space mismatch");
 }
 
@@ -62,8 +67,8 @@ struct Complaint {
     bool about_spaces = false;
 };
 
-// The messages that are the source's own fault, and how many errors are among them: where clang has judged all else already,
-// those about address spaces.
+// The messages that are the source's own fault, and how many errors are among them: where clang has judged all else
+// already, those about address spaces.
 std::string select_messages(const std::string &messages, bool judged, std::size_t &errors) {
     std::string kept;
     Complaint complaint;
@@ -84,7 +89,8 @@ std::string select_messages(const std::string &messages, bool judged, std::size_
         if (!note) finish();
         complaint.error = complaint.error || error;
         complaint.about_spaces = complaint.about_spaces || speaks_of_spaces(line);
-        complaint.unjustified = complaint.unjustified || compares_same_types(line) || blames_our_spaces(line) || repeats_ours(line);
+        complaint.unjustified =
+            complaint.unjustified || compares_same_types(line) || blames_our_spaces(line) || repeats_ours(line);
         complaint.text += line + "\n";
     }
     finish();
@@ -110,16 +116,35 @@ bool lint(std::string_view source, const Options &options, Diagnostics &diagnost
         return false;
     }
     const std::vector<std::string> arguments = {
-        toolchain.clang, "-x", "clcpp", "-cl-std=clc++2021", "-cl-no-stdinc", "-cl-single-precision-constant", "-march=native",
-        "-fsyntax-only", "-fdeclspec", "-nostdlibinc", "-isystem", toolchain.headers, "-include", toolchain.headers + "/msl/lint.h",
-        "-fno-color-diagnostics", "-fno-caret-diagnostics", "-fno-diagnostics-show-option", "-ftemplate-backtrace-limit=4",
-        "-fno-elide-type", "-ferror-limit=0", "-w", "-",
+        toolchain.clang,
+        "-x",
+        "clcpp",
+        "-cl-std=clc++2021",
+        "-cl-no-stdinc",
+        "-cl-single-precision-constant",
+        "-march=native",
+        "-fsyntax-only",
+        "-fdeclspec",
+        "-nostdlibinc",
+        "-isystem",
+        toolchain.headers,
+        "-include",
+        toolchain.headers + "/msl/lint.h",
+        "-fno-color-diagnostics",
+        "-fno-caret-diagnostics",
+        "-fno-diagnostics-show-option",
+        "-ftemplate-backtrace-limit=4",
+        "-fno-elide-type",
+        "-ferror-limit=0",
+        "-w",
+        "-",
     };
     const ProcessResult result = run_process(arguments, input, folder.path());
     std::size_t errors = 0;
     const std::string messages = select_messages(result.errors, judged, errors);
     const auto say = [&](const Diagnostics &more) { diagnostics.insert(diagnostics.end(), more.begin(), more.end()); };
-    say(read_diagnostics(list_problems(translation.problems), source, *preprocessed, options.name, options.include_paths));
+    say(read_diagnostics(list_problems(translation.problems), source, *preprocessed, options.name,
+                         options.include_paths));
     say(read_diagnostics(messages, source, translation.text, options.name, options.include_paths));
     return (compiles || !judged) && translation.problems.empty() && errors == 0 && result.started;
 }
@@ -130,7 +155,8 @@ extern "C" bool smtl_lint(const char *source, size_t length, const smtl_compile_
     if (log) *log = nullptr;
     try {
         smtl::msl::Diagnostics diagnostics;
-        const bool good = smtl::msl::lint({source ? source : "", source ? length : 0}, smtl::msl::read_options(options), diagnostics);
+        const bool good =
+            smtl::msl::lint({source ? source : "", source ? length : 0}, smtl::msl::read_options(options), diagnostics);
         const std::string text = smtl::msl::present(diagnostics);
         if (log && !text.empty()) *log = strdup(text.c_str());
         return good;

@@ -1,8 +1,9 @@
-// The lanes of a SIMD-group keep pace on a GPU, and code counts on it: one lane stores what the others have just read, or lanes
-// read what their neighbours have just stored, with no simdgroup_barrier between. Here a lane runs until it waits for others.
-// So a function is searched for stores to shared memory that meet reads by other lanes before the lanes meet, and there,
-// and only there, lanes wait: before the store for what is read before, after it for what is read later. Code with the
-// barriers that Metal asks for has no such place, but where two names of places of one object are never the same place.
+// The lanes of a SIMD-group keep pace on a GPU, and code counts on it: one lane stores what the others have just read,
+// or lanes read what their neighbours have just stored, with no simdgroup_barrier between. Here a lane runs until it
+// waits for others. So a function is searched for stores to shared memory that meet reads by other lanes before the
+// lanes meet, and there, and only there, lanes wait: before the store for what is read before, after it for what is
+// read later. Code with the barriers that Metal asks for has no such place, but where two names of places of one object
+// are never the same place.
 #include "lockstep.h"
 
 #include <algorithm>
@@ -21,13 +22,15 @@ bool is_increment(const Token &token) { return token.is("++") || token.is("--");
 
 // What follows is an operand's beginning, not an operator between two.
 bool ends_operand(const Token &token) {
-    return (token.is_identifier() && !token.is("return") && !token.is("else") && !token.is("do")) || token.kind == TokenKind::number || token.is(")") ||
-           token.is("]");
+    return (token.is_identifier() && !token.is("return") && !token.is("else") && !token.is("do")) ||
+           token.kind == TokenKind::number || token.is(")") || token.is("]");
 }
 
 // `x.d` and `x.values[0]`: whatever object it is, these are different members of it.
 bool are_members(std::string_view one, std::string_view other) {
-    const auto in_name = [](std::string_view text, std::size_t i) { return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_'); };
+    const auto in_name = [](std::string_view text, std::size_t i) {
+        return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
+    };
     std::size_t i = 0;
     while (i < one.size() && i < other.size() && one[i] == other[i]) ++i;
     if (!in_name(one, i) && !in_name(other, i)) return false;
@@ -43,7 +46,8 @@ void Translator::keep_lanes_in_step() {
 }
 
 Translator::Lockstep::Lockstep(Translator &translator, const Declaration &declaration, Range body)
-    : translator_(translator), tokens_(translator.tokens_), declaration_(declaration), body_(body), function_(translator.own_name(declaration)) {
+    : translator_(translator), tokens_(translator.tokens_), declaration_(declaration), body_(body),
+      function_(translator.own_name(declaration)) {
     find_shared(*declaration.parameters, true);
     // What a caller has read of its threadgroup memory is not known.
     for (const auto &[name, shared] : shared_) {
@@ -200,7 +204,8 @@ void Translator::Lockstep::expression(Range range, Range whole) {
         }
         Index name = 0;
         if (const Index past = place_at(i, range, name); past > i) {
-            const bool address = i > range.begin && tokens_[i - 1].is("&") && (i - 1 == range.begin || !ends_operand(tokens_[i - 2]));
+            const bool address =
+                i > range.begin && tokens_[i - 1].is("&") && (i - 1 == range.begin || !ends_operand(tokens_[i - 2]));
             if (!address) access(name, {i, past}, range, whole, pending);
         } else if (tokens_[i].is_identifier() && !calls.empty() && shared_.contains(tokens_[i].text)) {
             read({.name = tokens_[i].text, .place = {}});
@@ -209,7 +214,8 @@ void Translator::Lockstep::expression(Range range, Range whole) {
     come_to(range.end);
 }
 
-// Past `name[...]`, `*name`, `*(name + ...)` or `((type *)name)[...]`, with members and subscripts behind; `i` where none begins.
+// Past `name[...]`, `*name`, `*(name + ...)` or `((type *)name)[...]`, with members and subscripts behind; `i` where
+// none begins.
 Index Translator::Lockstep::place_at(Index i, Range range, Index &name) const {
     const Token &token = tokens_[i];
     if (i > 0 && (tokens_[i - 1].is(".") || tokens_[i - 1].is("->") || tokens_[i - 1].is("::"))) return i;
@@ -295,7 +301,8 @@ void Translator::Lockstep::access(Index name, Range place, Range range, Range wh
         access.by_lane = mentions(written, {control.only_lane});
     }
     const bool assigned = place.end < range.end && is_assignment(tokens_[place.end]);
-    const bool before = is_increment(tokens_[place.begin - 1]), behind = place.end < range.end && is_increment(tokens_[place.end]);
+    const bool before = is_increment(tokens_[place.begin - 1]),
+               behind = place.end < range.end && is_increment(tokens_[place.end]);
     if (!assigned || !tokens_[place.end].is("=")) read(access);
     if (!assigned && !before && !behind) return;
     Store &store = stores_[place.begin];
@@ -316,18 +323,24 @@ void Translator::Lockstep::read(const Access &access) {
         if (!conflict(earlier, access, true)) continue;
         Store &store = stores_[earlier.store];
         store.after = true;
-        const auto around = [&](const Control &control) { return control.diverges && !store.controls.empty() && control.statement.begin == store.controls.back().begin; };
-        store.at_once = store.at_once || store.controls.empty() || std::any_of(controls_.begin(), controls_.end(), around);
+        const auto around = [&](const Control &control) {
+            return control.diverges && !store.controls.empty() &&
+                   control.statement.begin == store.controls.back().begin;
+        };
+        store.at_once =
+            store.at_once || store.controls.empty() || std::any_of(controls_.begin(), controls_.end(), around);
     }
     unite(segment_.reads, {access});
 }
 
 void Translator::Lockstep::write(const Access &access) {
     Store &store = stores_[access.store];
-    for (const Access &earlier : segment_.reads) store.before = store.before || (!store.by_data && conflict(earlier, access, false));
+    for (const Access &earlier : segment_.reads)
+        store.before = store.before || (!store.by_data && conflict(earlier, access, false));
     // One lane corrects what all have stored.
     for (const Access &earlier : segment_.writes) {
-        store.before = store.before || (!store.by_data && access.divergent && !earlier.divergent && conflict(earlier, access, true));
+        store.before = store.before ||
+                       (!store.by_data && access.divergent && !earlier.divergent && conflict(earlier, access, true));
     }
     unite(segment_.writes, {access});
 }
@@ -346,14 +359,16 @@ bool Translator::Lockstep::conflict(const Access &earlier, const Access &later, 
 void Translator::Lockstep::unite(std::vector<Access> &all, const std::vector<Access> &more) {
     for (const Access &access : more) {
         const auto same = [&](const Access &other) {
-            return other.store == access.store && other.only_lane == access.only_lane && other.name == access.name && other.place == access.place;
+            return other.store == access.store && other.only_lane == access.only_lane && other.name == access.name &&
+                   other.place == access.place;
         };
         if (all.size() < most_accesses && std::none_of(all.begin(), all.end(), same)) all.push_back(access);
     }
 }
 
 void Translator::Lockstep::insert() {
-    std::map<Index, std::pair<Index, bool>, std::greater<>> controls;  // ends, and whether threadgroup memory is concerned
+    std::map<Index, std::pair<Index, bool>, std::greater<>>
+        controls;  // ends, and whether threadgroup memory is concerned
     for (auto &[begin, store] : stores_) {
         const std::string where = store.threadgroup ? "(" : "_where_blocking(";
         if (store.before) {
@@ -376,9 +391,12 @@ void Translator::Lockstep::insert() {
         }
     }
     // One statement may end where another begins; of those that end together the inner one comes first.
-    std::erase_if(controls, [&](const auto &control) { return control.second.first <= control.first || barrier_follows(control.second.first); });
+    std::erase_if(controls, [&](const auto &control) {
+        return control.second.first <= control.first || barrier_follows(control.second.first);
+    });
     for (const auto &[begin, control] : controls) {
-        tokens_[control.first - 1].appended += control.second ? " ::smtl::keep_step(); }" : " ::smtl::keep_step_where_blocking(); }";
+        tokens_[control.first - 1].appended +=
+            control.second ? " ::smtl::keep_step(); }" : " ::smtl::keep_step_where_blocking(); }";
     }
     for (const auto &[begin, control] : controls) tokens_[begin - 1].appended += " {";
 }

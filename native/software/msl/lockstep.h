@@ -11,8 +11,8 @@
 
 namespace smtl::msl {
 
-// The analysis of one function. Found by name alone, as all that the translation knows: an object that goes by two names is
-// two objects to it.
+// The analysis of one function. Found by name alone, as all that the translation knows: an object that goes by two
+// names is two objects to it.
 class Translator::Lockstep {
 public:
     Lockstep(Translator &translator, const Declaration &declaration, Range body);

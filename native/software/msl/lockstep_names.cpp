@@ -7,8 +7,9 @@ namespace smtl::msl {
 namespace {
 
 bool is_lane_attribute(std::string_view name) {
-    for (const char *lane : {"thread_index_in_simdgroup", "thread_index_in_quadgroup", "quadgroup_index_in_threadgroup", "thread_index_in_threadgroup",
-                             "thread_position_in_threadgroup", "thread_position_in_grid"}) {
+    for (const char *lane :
+         {"thread_index_in_simdgroup", "thread_index_in_quadgroup", "quadgroup_index_in_threadgroup",
+          "thread_index_in_threadgroup", "thread_position_in_threadgroup", "thread_position_in_grid"}) {
         if (name == lane) return true;
     }
     return false;
@@ -18,10 +19,11 @@ bool is_shared_space(const Token &token) { return token.is("threadgroup") || tok
 
 }  // namespace
 
-// `threadgroup float *p`, `threadgroup float tile[32]`, `device float &x`, with further declarators in the same statement where
-// these are no parameters. Casts declare nothing.
+// `threadgroup float *p`, `threadgroup float tile[32]`, `device float &x`, with further declarators in the same
+// statement where these are no parameters. Casts declare nothing.
 void Translator::Lockstep::find_shared(Range range, bool parameters) {
-    for (auto variable = translator_.shared_variables_.lower_bound(range.begin); variable != translator_.shared_variables_.end() && variable->first < range.end; ++variable) {
+    for (auto variable = translator_.shared_variables_.lower_bound(range.begin);
+         variable != translator_.shared_variables_.end() && variable->first < range.end; ++variable) {
         const auto &[name, array] = *variable;
         declared_.insert(name);
         shared_[tokens_[name].text] = {.threadgroup = true, .object = !array};
@@ -42,7 +44,8 @@ void Translator::Lockstep::find_shared(Range range, bool parameters) {
                 if (!past) break;
                 j = *past;
                 continue;
-            } else if (token.is("(") && j + 3 < range.end && tokens_[j + 1].is("&") && tokens_[j + 2].is_identifier() && tokens_[j + 3].is(")")) {
+            } else if (token.is("(") && j + 3 < range.end && tokens_[j + 1].is("&") && tokens_[j + 2].is_identifier() &&
+                       tokens_[j + 3].is(")")) {
                 indirect = pointer = reference = true;  // T (&name)[8]
                 name = j + 2;
                 break;
@@ -60,22 +63,26 @@ void Translator::Lockstep::find_shared(Range range, bool parameters) {
             declared_.insert(name);
             // An array of pointers is a thread's own.
             if (!array || !pointer || reference) shared_[tokens_[name].text] = {threadgroup, !pointer && !array};
-            while (end < range.end && !is_shared_space(tokens_[end]) && !tokens_[end].is(",") && !tokens_[end].is(";") && !tokens_[end].is(")") && !tokens_[end].is("=")) {
+            while (end < range.end && !is_shared_space(tokens_[end]) && !tokens_[end].is(",") &&
+                   !tokens_[end].is(";") && !tokens_[end].is(")") && !tokens_[end].is("=")) {
                 end = tokens_[end].is("[") ? translator_.skip_group(end, range.end) : end + 1;
             }
             name = end;
-            if (parameters || end + 1 >= range.end || !tokens_[end].is(",") || !tokens_[end + 1].is_identifier() || is_shared_space(tokens_[end + 1])) break;
+            if (parameters || end + 1 >= range.end || !tokens_[end].is(",") || !tokens_[end + 1].is_identifier() ||
+                is_shared_space(tokens_[end + 1]))
+                break;
         }
     }
 }
 
-// Of a kernel's parameters those that tell threads apart; of other functions' all that may: any value may be an index, and what
-// is in device memory may be the thread's own.
+// Of a kernel's parameters those that tell threads apart; of other functions' all that may: any value may be an index,
+// and what is in device memory may be the thread's own.
 void Translator::Lockstep::find_lane_values(const Declaration &declaration) {
     for (const Range &part : translator_.split_commas(*declaration.parameters)) {
         const AddressSpace space = translator_.address_space_of(part);
         bool lane = !declaration.kernel && (space == AddressSpace::none || space == AddressSpace::device);
-        for (const Attribute &attribute : translator_.attributes_in(part)) lane = lane || is_lane_attribute(attribute.name);
+        for (const Attribute &attribute : translator_.attributes_in(part))
+            lane = lane || is_lane_attribute(attribute.name);
         if (!lane) continue;
         Index name = part.end;
         for (Index i = part.begin; i < part.end && !tokens_[i].is("[") && !tokens_[i].is("="); ++i) {
@@ -93,9 +100,11 @@ void Translator::Lockstep::spread_lane_values() {
     for (Index i = body_.begin + 1; i + 1 < body_.end; ++i) {
         if (!tokens_[i].is_identifier() || lane_values_.contains(tokens_[i].text)) continue;
         const Token &next = tokens_[i + 1];
-        const bool constructed = (next.is("(") || next.is("{")) && (tokens_[i - 1].is_identifier() || tokens_[i - 1].is(">"));
+        const bool constructed =
+            (next.is("(") || next.is("{")) && (tokens_[i - 1].is_identifier() || tokens_[i - 1].is(">"));
         if (!is_assignment(next) && !constructed) continue;
-        const Index end = constructed ? translator_.skip_group(i + 1, std::min(body_.end, i + longest_value)) : value_end(i + 2, body_.end);
+        const Index end = constructed ? translator_.skip_group(i + 1, std::min(body_.end, i + longest_value))
+                                      : value_end(i + 2, body_.end);
         if (mentions({i + 2, end}, lane_values_)) lane_values_.insert(tokens_[i].text);
     }
 }
@@ -137,8 +146,8 @@ bool Translator::Lockstep::is_call(Index name, Index end, Index &open) const {
 // The call makes lanes wait for each other.
 bool Translator::Lockstep::meets(Index call) const {
     const std::string_view name = tokens_[call].text;
-    return name.starts_with("simd_") || name.starts_with("quad_") || name == "threadgroup_barrier" || name == "simdgroup_barrier" ||
-           translator_.meeting_functions_.contains(name);
+    return name.starts_with("simd_") || name.starts_with("quad_") || name == "threadgroup_barrier" ||
+           name == "simdgroup_barrier" || translator_.meeting_functions_.contains(name);
 }
 
 }  // namespace smtl::msl

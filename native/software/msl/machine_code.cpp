@@ -12,11 +12,13 @@
 
 namespace smtl::msl {
 
-ProcessResult compile_object(const Dialect &dialect, const std::string &precompiled, const std::string &folder, const std::string &object, bool initialises) {
+ProcessResult compile_object(const Dialect &dialect, const std::string &precompiled, const std::string &folder,
+                             const std::string &object, bool initialises) {
     const std::string code = folder + "/code", edited = folder + "/edited";
     const std::vector<std::string> arguments = Toolchain::shared().compile_arguments(dialect);
     std::vector<std::string> first = arguments;
-    first.insert(first.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-o", code});
+    first.insert(first.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-", "-S", "-emit-llvm",
+                               "-Xclang", "-disable-llvm-passes", "-o", code});
     // The optimiser does not compute a vector of three that is stored as one of four.
     if (initialises) first.insert(first.end(), {"-Xclang", "-fpreserve-vec3-type"});
     ProcessResult result = run_process(first, folder + "/input", folder);

@@ -18,7 +18,11 @@ typedef struct {
     const char *value; /* NULL: defined as empty */
 } smtl_macro;
 
-typedef enum { SMTL_MATH_SAFE, SMTL_MATH_RELAXED, SMTL_MATH_FAST } smtl_math_mode;
+typedef enum {
+    SMTL_MATH_SAFE,
+    SMTL_MATH_RELAXED,
+    SMTL_MATH_FAST
+} smtl_math_mode;
 
 typedef struct {
     const smtl_macro *macros;
@@ -41,8 +45,14 @@ void smtl_library_release(smtl_library *library);
 size_t smtl_library_function_count(const smtl_library *library);
 const char *smtl_library_function_name(const smtl_library *library, size_t index);
 
-typedef enum { SMTL_ARGUMENT_BUFFER, SMTL_ARGUMENT_THREADGROUP_MEMORY } smtl_argument_kind;
-typedef enum { SMTL_ACCESS_READ_ONLY, SMTL_ACCESS_READ_WRITE } smtl_access;
+typedef enum {
+    SMTL_ARGUMENT_BUFFER,
+    SMTL_ARGUMENT_THREADGROUP_MEMORY
+} smtl_argument_kind;
+typedef enum {
+    SMTL_ACCESS_READ_ONLY,
+    SMTL_ACCESS_READ_WRITE
+} smtl_access;
 
 struct smtl_member;
 
@@ -76,11 +86,12 @@ typedef struct {
     bool used; /* true until machine code tells otherwise: a pipeline knows, a library does not */
 } smtl_argument;
 
-/* The buffer and threadgroup arguments of a kernel; the array lives as long as the library. SIZE_MAX: no such function. */
+/* The buffer and threadgroup arguments of a kernel; the array lives as long as the library. SIZE_MAX: no such function.
+ */
 size_t smtl_library_arguments(smtl_library *library, const char *function, const smtl_argument **arguments);
 
-/* The type that a buffer argument refers to; NULL where it is not known. It lives as long as the library. The first question
- * about a structure runs the compiler. */
+/* The type that a buffer argument refers to; NULL where it is not known. It lives as long as the library. The first
+ * question about a structure runs the compiler. */
 const smtl_type *smtl_library_pointee(smtl_library *library, const smtl_argument *argument);
 
 /* What [[max_total_threads_per_threadgroup(n)]] of a kernel says; 0 where it says nothing. */
@@ -90,7 +101,7 @@ typedef struct {
     const char *name;
     uint32_t index;
     uint32_t data_type; /* MTLDataType value */
-    bool required;      /* false where the kernel asks is_function_constant_defined */
+    bool required; /* false where the kernel asks is_function_constant_defined */
 } smtl_function_constant;
 
 /* The function constants that a library declares. */
@@ -104,34 +115,35 @@ typedef struct {
     uint8_t bytes[16];
 } smtl_constant_value;
 
-/* Generates machine code for one kernel with its constants fixed. Returns a malloc'd path of a shared object in the cache,
- * for smtl_kernel_load with entry "smtl_entry"; NULL and a malloc'd `*log` on error. */
-char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values, size_t count,
-                              char **log);
+/* Generates machine code for one kernel with its constants fixed. Returns a malloc'd path of a shared object in the
+ * cache, for smtl_kernel_load with entry "smtl_entry"; NULL and a malloc'd `*log` on error. */
+char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values,
+                              size_t count, char **log);
 
-/* The name of that machine code, without making it: what has one name is the same code. malloc'd; NULL and a malloc'd `*log`
- * where there is no such function or a value does not fit. */
+/* The name of that machine code, without making it: what has one name is the same code. malloc'd; NULL and a malloc'd
+ * `*log` where there is no such function or a value does not fit. */
 char *smtl_library_specialization_name(smtl_library *library, const char *function, const smtl_constant_value *values,
                                        size_t count, char **log);
 
-/* Puts machine code that smtl_library_specialize has once made into the cache under its name; what is there already stays.
- * False where the name is none of ours or the disk failed. */
+/* Puts machine code that smtl_library_specialize has once made into the cache under its name; what is there already
+ * stays. False where the name is none of ours or the disk failed. */
 bool smtl_cache_import(const char *name, const void *code, size_t size);
 
-/* Checks a source as Apple's compiler does, which is stricter than what is executed here: device, constant, threadgroup and
- * thread pointers do not convert into each other, pointers name their address space, there is no recursion, no double.
- * False with a malloc'd `*log` where something is wrong; `*log` may hold warnings otherwise. */
+/* Checks a source as Apple's compiler does, which is stricter than what is executed here: device, constant, threadgroup
+ * and thread pointers do not convert into each other, pointers name their address space, there is no recursion, no
+ * double. False with a malloc'd `*log` where something is wrong; `*log` may hold warnings otherwise. */
 bool smtl_lint(const char *source, size_t length, const smtl_compile_options *options, char **log);
 
-/* Compiles a source and, where `strict`, checks it as smtl_lint does. Returns JSON that the caller frees; NULL only where
- * memory ran out:
+/* Compiles a source and, where `strict`, checks it as smtl_lint does. Returns JSON that the caller frees; NULL only
+ * where memory ran out:
  *
  *   {"succeeded": bool,
  *    "kernels": [{"name", "max_total_threads_per_threadgroup",
- *                 "arguments": [{"index", "name", "type", "kind": "buffer" or "threadgroup", "access": "read" or "read_write",
- *                                "size", "conditional", "members": [{"name", "offset", "index", "type", "size"}]}]}],
+ *                 "arguments": [{"index", "name", "type", "kind": "buffer" or "threadgroup", "access": "read" or
+ * "read_write", "size", "conditional", "members": [{"name", "offset", "index", "type", "size"}]}]}],
  *    "function_constants": [{"name", "index", "type", "required"}],
- *    "diagnostics": [{"file", "line", "column", "severity": "error", "warning" or "note", "message", "source", "caret"}]}
+ *    "diagnostics": [{"file", "line", "column", "severity": "error", "warning" or "note", "message", "source",
+ * "caret"}]}
  *
  * Lines and columns count from 1; 0: not known. A size of 0 is not known, a limit of 0 not given. */
 char *smtl_check(const char *source, size_t length, const smtl_compile_options *options, bool strict);

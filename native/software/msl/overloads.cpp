@@ -1,10 +1,12 @@
-// Functions and specialisations that differ in address spaces alone are one and the same once these are erased. Where their
-// bodies say the same too, the first one serves all; where they do not, the whole source keeps its address spaces.
+// Functions and specialisations that differ in address spaces alone are one and the same once these are erased. Where
+// their bodies say the same too, the first one serves all; where they do not, the whole source keeps its address
+// spaces.
 #include "translator.h"
 
 namespace smtl::msl {
 
-// With address spaces kept, only what stands behind the parameters of a member is erased; the spaces of the parameters tell apart.
+// With address spaces kept, only what stands behind the parameters of a member is erased; the spaces of the parameters
+// tell apart.
 //
 // The head of a declaration without parameter names, attributes and (unless asked for) address spaces.
 std::string Translator::overload_key(const Declaration &declaration, bool with_spaces) const {
@@ -14,7 +16,9 @@ std::string Translator::overload_key(const Declaration &declaration, bool with_s
         const Token &token = tokens_[i];
         const bool space = token.is("device") || token.is("constant") || token.is("thread") || token.is("threadgroup");
         if (token.is("inline") || token.is("static") || token.is("constexpr")) return;
-        if (space && !token.is("constant") && token.replaced && !with_spaces && token.replacement.find_first_not_of(' ') == std::string::npos) return;  // gone with that of the object
+        if (space && !token.is("constant") && token.replaced && !with_spaces &&
+            token.replacement.find_first_not_of(' ') == std::string::npos)
+            return;  // gone with that of the object
         if (space && spaces_count) {
             key += '@';
             key += token.text;
@@ -59,8 +63,8 @@ std::string Translator::overload_key(const Declaration &declaration, bool with_s
                     continue;
                 }
             }
-            const bool after_type = i > part.begin && (tokens_[i - 1].is_identifier() || tokens_[i - 1].is("*") || tokens_[i - 1].is("&") ||
-                                                       tokens_[i - 1].is(">"));
+            const bool after_type = i > part.begin && (tokens_[i - 1].is_identifier() || tokens_[i - 1].is("*") ||
+                                                       tokens_[i - 1].is("&") || tokens_[i - 1].is(">"));
             const bool follows_space = after_type && tokens_[i - 1].replaced && i - 1 == part.begin;
             last = tokens_[i].is_identifier() && after_type && !follows_space && !tokens_[i].replaced ? i : part.end;
             ++i;
@@ -106,7 +110,10 @@ bool Translator::erase_if_duplicate(const Declaration &declaration, Range body) 
         if (definition.spaces == spaces) return false;  // a true redefinition: clang's to report
         if (definition.body != text) {
             // Members are told apart by their parameters alone: clang has no spaces for the object that they belong to.
-            if (keeps_spaces()) problem(declaration.begin, "this member differs from another one in the address space of its object and in its body, which is not supported");
+            if (keeps_spaces())
+                problem(
+                    declaration.begin,
+                    "this member differs from another one in the address space of its object and in its body, which is not supported");
             depends_on_spaces_ = true;
             return false;
         }

@@ -19,7 +19,10 @@ namespace {
 constexpr unsigned newest_version = (3u << 16) + 2;
 
 // Text with its macros expanded is long before it is hard.
-constexpr ProcessBounds preprocessor_bounds = {.processor_seconds = 60, .seconds = 60, .address_space = std::uint64_t{4} << 30, .file_bytes = std::uint64_t{1} << 28};
+constexpr ProcessBounds preprocessor_bounds = {.processor_seconds = 60,
+                                               .seconds = 60,
+                                               .address_space = std::uint64_t{4} << 30,
+                                               .file_bytes = std::uint64_t{1} << 28};
 
 std::string string_literal(std::string_view text) {
     std::string result = "\"";
@@ -30,7 +33,8 @@ std::string string_literal(std::string_view text) {
     return result + '"';
 }
 
-// SOFTWARE_METAL_INCLUDE: folders, with colons between them, where every source's #include "..." looks after all others.
+// SOFTWARE_METAL_INCLUDE: folders, with colons between them, where every source's #include "..." looks after all
+// others.
 void add_include_paths_of_environment(std::vector<std::string> &paths) {
     const char *text = std::getenv("SOFTWARE_METAL_INCLUDE");
     std::istringstream all(text ? text : "");
@@ -82,24 +86,53 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
     std::string text = "#line 1 " + string_literal(options.name) + "\n";
     text += source;
     text += '\n';
-    if (!folder.made() || !write_file(input, text) || !write_file(files, describe_visible_files({toolchain.headers, toolchain.resources}, options.include_paths))) {
+    if (!folder.made() || !write_file(input, text) ||
+        !write_file(files, describe_visible_files({toolchain.headers, toolchain.resources}, options.include_paths))) {
         diagnostics.push_back(general_error("the source cannot be written to " + Cache::shared().root()));
         return std::nullopt;
     }
     // Apple's compiler counts major * 100 + minor * 10.
     const unsigned version = (options.language_version >> 16) * 100 + (options.language_version & 0xffff) * 10;
     std::vector<std::string> arguments = {
-        toolchain.clang, "-E", "-x", "c++", version >= 400 ? "-std=c++17" : "-std=c++14", "-nostdlibinc", "-nostdinc++",
-        "-fno-color-diagnostics", "-fno-caret-diagnostics", "-fno-diagnostics-show-option", "-Wno-invalid-pp-token",
-        "-Wno-builtin-macro-redefined", "-Wno-null-character",
+        toolchain.clang,
+        "-E",
+        "-x",
+        "c++",
+        version >= 400 ? "-std=c++17" : "-std=c++14",
+        "-nostdlibinc",
+        "-nostdinc++",
+        "-fno-color-diagnostics",
+        "-fno-caret-diagnostics",
+        "-fno-diagnostics-show-option",
+        "-Wno-invalid-pp-token",
+        "-Wno-builtin-macro-redefined",
+        "-Wno-null-character",
         // For macros in pragmas alone: #pragma unroll(COUNT) would keep a name that no later stage knows.
         "-fms-extensions",
         // A GPU program sees neither this host's operating system nor its processor.
-        "-U__linux__", "-U__linux", "-Ulinux", "-U__gnu_linux__", "-U__unix__", "-U__unix", "-Uunix", "-U__x86_64__", "-U__x86_64",
-        "-U__amd64__", "-U__amd64", "-U__aarch64__", "-D__METAL_VERSION__=" + std::to_string(version),
-        // One spelling for each token: what the translation takes for two others could be a bracket, or begin a directive.
-        "-fno-digraphs", "-fno-trigraphs",
-        "-ivfsoverlay", files, "-isystem", toolchain.headers + "/preprocess", "-include", toolchain.headers + "/preprocess/predefined.h",
+        "-U__linux__",
+        "-U__linux",
+        "-Ulinux",
+        "-U__gnu_linux__",
+        "-U__unix__",
+        "-U__unix",
+        "-Uunix",
+        "-U__x86_64__",
+        "-U__x86_64",
+        "-U__amd64__",
+        "-U__amd64",
+        "-U__aarch64__",
+        "-D__METAL_VERSION__=" + std::to_string(version),
+        // One spelling for each token: what the translation takes for two others could be a bracket, or begin a
+        // directive.
+        "-fno-digraphs",
+        "-fno-trigraphs",
+        "-ivfsoverlay",
+        files,
+        "-isystem",
+        toolchain.headers + "/preprocess",
+        "-include",
+        toolchain.headers + "/preprocess/predefined.h",
     };
     for (const auto &[name, value] : options.macros) arguments.push_back("-D" + name + "=" + value.value_or(""));
     // In one word: clang would read arguments from a file of a word that begins with an @.

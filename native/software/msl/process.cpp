@@ -40,7 +40,8 @@ public:
 
 // Variables that we set, and those by which the host's environment would have the compiler look for headers.
 bool is_ours(const char *entry) {
-    for (const char *name : {"TMPDIR=", "LC_ALL=", "CPATH=", "C_INCLUDE_PATH=", "CPLUS_INCLUDE_PATH=", "CCC_OVERRIDE_OPTIONS="}) {
+    for (const char *name :
+         {"TMPDIR=", "LC_ALL=", "CPATH=", "C_INCLUDE_PATH=", "CPLUS_INCLUDE_PATH=", "CCC_OVERRIDE_OPTIONS="}) {
         if (std::strncmp(entry, name, std::strlen(name)) == 0) return true;
     }
     return false;
@@ -52,13 +53,15 @@ void limit(pid_t process, __rlimit_resource resource, rlim_t value) {
     (void)prlimit(process, resource, &bound, nullptr);
 }
 
-// Ends the process when its time is over; whether it had to. Kernels that know no descriptors of processes wait for ever.
+// Ends the process when its time is over; whether it had to. Kernels that know no descriptors of processes wait for
+// ever.
 bool end_in_time(pid_t process, std::uint64_t seconds) {
     const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
     if (descriptor < 0) return false;
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
     int ready = 0;
-    for (auto left = end - std::chrono::steady_clock::now(); ready <= 0 && left.count() > 0; left = end - std::chrono::steady_clock::now()) {
+    for (auto left = end - std::chrono::steady_clock::now(); ready <= 0 && left.count() > 0;
+         left = end - std::chrono::steady_clock::now()) {
         pollfd wanted{descriptor, POLLIN, 0};
         const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(left).count() + 1;
         ready = poll(&wanted, 1, static_cast<int>(std::min<std::int64_t>(milliseconds, 1 << 20)));
@@ -70,20 +73,26 @@ bool end_in_time(pid_t process, std::uint64_t seconds) {
     return true;
 }
 
-std::string count_of(std::uint64_t number, const std::string &unit) { return std::to_string(number) + " " + unit + (number == 1 ? "" : "s"); }
+std::string count_of(std::uint64_t number, const std::string &unit) {
+    return std::to_string(number) + " " + unit + (number == 1 ? "" : "s");
+}
 
 // SIGKILL comes where SIGXCPU would: the bound is a hard one.
-std::string describe_signal(int signal, bool too_slow, std::uint64_t processor_milliseconds, const ProcessBounds &bounds) {
+std::string describe_signal(int signal, bool too_slow, std::uint64_t processor_milliseconds,
+                            const ProcessBounds &bounds) {
     constexpr std::uint64_t accuracy = 200;
     if (too_slow) return "took longer than " + count_of(bounds.seconds, "second");
-    if (signal == SIGXCPU || (signal == SIGKILL && processor_milliseconds + accuracy >= bounds.processor_seconds * 1000)) return "took more than " + count_of(bounds.processor_seconds, "second") + " of processor time";
+    if (signal == SIGXCPU ||
+        (signal == SIGKILL && processor_milliseconds + accuracy >= bounds.processor_seconds * 1000))
+        return "took more than " + count_of(bounds.processor_seconds, "second") + " of processor time";
     if (signal == SIGXFSZ) return "wrote a file of more than " + count_of(bounds.file_bytes, "byte");
     return "was ended by signal " + std::to_string(signal);
 }
 
 // What a program says that is refused memory, each in its own words.
 bool ran_out_of_memory(const std::string &errors) {
-    for (const char *words : {"out of memory", "std::bad_alloc", "Cannot allocate memory", "failed to map segment", "memory exhausted"}) {
+    for (const char *words :
+         {"out of memory", "std::bad_alloc", "Cannot allocate memory", "failed to map segment", "memory exhausted"}) {
         if (errors.find(words) != std::string::npos) return true;
     }
     return false;
@@ -91,7 +100,8 @@ bool ran_out_of_memory(const std::string &errors) {
 
 }  // namespace
 
-ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input, const std::string &folder, const ProcessBounds &bounds) {
+ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input,
+                          const std::string &folder, const ProcessBounds &bounds) {
     ProcessResult result;
     const std::string errors_path = folder + "/errors";
 
@@ -122,14 +132,16 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
     sigaddset(&signals, SIGPIPE);
     sigaddset(&signals, SIGCHLD);
     sigaddset(&signals, SIGINT);
-    // A host that ignores these two, as Python does one, would have the compiler go on past its bounds, or fail with other words.
+    // A host that ignores these two, as Python does one, would have the compiler go on past its bounds, or fail with
+    // other words.
     sigaddset(&signals, SIGXCPU);
     sigaddset(&signals, SIGXFSZ);
     posix_spawnattr_setsigdefault(&settings.attributes, &signals);
     posix_spawnattr_setflags(&settings.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 
     pid_t process = 0;
-    const int failure = posix_spawn(&process, argv[0], &settings.actions, &settings.attributes, argv.data(), environment.data());
+    const int failure =
+        posix_spawn(&process, argv[0], &settings.actions, &settings.attributes, argv.data(), environment.data());
     if (failure != 0) {
         result.errors = arguments[0] + ": " + std::strerror(failure);
         return result;
@@ -154,11 +166,14 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
     } else if (WIFEXITED(status)) {
         result.succeeded = WEXITSTATUS(status) == 0;
     } else if (WIFSIGNALED(status)) {
-        const auto milliseconds = static_cast<std::uint64_t>((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000);
-        result.errors += "error: " + arguments[0] + " " + describe_signal(WTERMSIG(status), too_slow, milliseconds, bounds) + "\n";
+        const auto milliseconds = static_cast<std::uint64_t>((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
+                                                             (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000);
+        result.errors +=
+            "error: " + arguments[0] + " " + describe_signal(WTERMSIG(status), too_slow, milliseconds, bounds) + "\n";
     }
     if (!result.succeeded && ran_out_of_memory(result.errors)) {
-        result.errors = "error: " + arguments[0] + " needed more than " + std::to_string(bounds.address_space >> 20) + " MB of memory\n";
+        result.errors = "error: " + arguments[0] + " needed more than " + std::to_string(bounds.address_space >> 20) +
+                        " MB of memory\n";
     }
     return result;
 }

@@ -23,8 +23,10 @@ struct ProcessBounds {
     std::size_t error_bytes = std::size_t{1} << 20;     // that are read of what it says
 };
 
-// Standard input is read from the file `input`, standard output discarded, standard error collected in a file of `folder`,
-// which is also where the program is told to make temporary files. It is ended where it goes beyond its bounds.
-ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input, const std::string &folder, const ProcessBounds &bounds = {});
+// Standard input is read from the file `input`, standard output discarded, standard error collected in a file of
+// `folder`, which is also where the program is told to make temporary files. It is ended where it goes beyond its
+// bounds.
+ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input,
+                          const std::string &folder, const ProcessBounds &bounds = {});
 
 }  // namespace smtl::msl

@@ -12,9 +12,12 @@ constexpr std::string_view section_name = "smtl_reflection";
 
 }  // namespace
 
-bool each_section(std::string_view object, const std::function<void(std::string_view name, const Elf64_Shdr &section)> &visit) {
+bool each_section(std::string_view object,
+                  const std::function<void(std::string_view name, const Elf64_Shdr &section)> &visit) {
     Elf64_Ehdr header;
-    if (!read_at(object, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return false;
+    if (!read_at(object, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+        header.e_ident[EI_CLASS] != ELFCLASS64)
+        return false;
     const auto section = [&](std::size_t index, Elf64_Shdr &out) {
         return read_at(object, header.e_shoff + index * sizeof(Elf64_Shdr), out) && out.sh_offset <= object.size() &&
                (out.sh_type == SHT_NOBITS || out.sh_size <= object.size() - out.sh_offset);
@@ -44,12 +47,14 @@ std::string reflection_source(const Translation &translation) {
     for (std::size_t i = 0; i < translation.kernels.size(); ++i) {
         const Kernel &kernel = translation.kernels[i];
         const std::string limit = kernel.thread_limit.empty() ? "0" : "::" + kernel.thread_limit;
-        text += "SMTL_REFLECT_KERNEL(" + std::to_string(i) + ", ::" + kernel.identifier + ", ::" + kernel.indices + ", " + limit + ")\n";
+        text += "SMTL_REFLECT_KERNEL(" + std::to_string(i) + ", ::" + kernel.identifier + ", ::" + kernel.indices +
+                ", " + limit + ")\n";
     }
     for (std::size_t i = 0; i < translation.constants.size(); ++i) {
         const FunctionConstant &constant = translation.constants[i];
         const std::string scope = constant.index.substr(0, constant.index.rfind(':') + 1);
-        text += "SMTL_REFLECT_CONSTANT(" + std::to_string(i) + ", ::" + (scope == constant.index ? "" : scope) + constant.name + ", ::" + constant.index + ")\n";
+        text += "SMTL_REFLECT_CONSTANT(" + std::to_string(i) + ", ::" + (scope == constant.index ? "" : scope) +
+                constant.name + ", ::" + constant.index + ")\n";
     }
     return text;
 }
@@ -73,7 +78,9 @@ std::optional<Reflection> read_reflection(const Translation &translation, std::s
         if (!read_at(bytes, p, record)) return std::nullopt;
         p += sizeof record;
         if (record.tag == kernel_tag) {
-            if (record.number >= reflection.parameters.size() || record.count != reflection.kernels[record.number].parameters.size()) return std::nullopt;
+            if (record.number >= reflection.parameters.size() ||
+                record.count != reflection.kernels[record.number].parameters.size())
+                return std::nullopt;
             reflection.thread_limits[record.number] = record.thread_limit;
             for (std::uint32_t i = 0; i < record.count; ++i, p += sizeof(ParameterFacts)) {
                 if (!read_at(bytes, p, reflection.parameters[record.number].emplace_back())) return std::nullopt;

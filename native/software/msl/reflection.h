@@ -14,7 +14,11 @@
 namespace smtl::msl {
 
 // What a parameter's type can be filled with.
-enum class ParameterCategory : std::uint32_t { neither, memory, integers };
+enum class ParameterCategory : std::uint32_t {
+    neither,
+    memory,
+    integers
+};
 
 // What the compiler found out about one parameter.
 struct ParameterFacts {
@@ -41,7 +45,8 @@ struct Reflection {
 };
 
 // Calls `visit` with the name and the header of each section of a 64-bit object file; false where it cannot be read.
-bool each_section(std::string_view object, const std::function<void(std::string_view name, const Elf64_Shdr &section)> &visit);
+bool each_section(std::string_view object,
+                  const std::function<void(std::string_view name, const Elf64_Shdr &section)> &visit);
 
 // The bytes of a section of a 64-bit object file of this machine's byte order; empty where there is none.
 std::string_view find_section(std::string_view object, std::string_view name);

@@ -1,6 +1,6 @@
-// What clang would understand and Metal does not have: ways to machine code that a processor would run as a pipeline is made, and
-// to what lies outside of the source. Attributes and pragmas are let through by name, and so is nothing that a later clang knows.
-// The source is preprocessed: no macro spells a word otherwise any more.
+// What clang would understand and Metal does not have: ways to machine code that a processor would run as a pipeline is
+// made, and to what lies outside of the source. Attributes and pragmas are let through by name, and so is nothing that
+// a later clang knows. The source is preprocessed: no macro spells a word otherwise any more.
 #include <algorithm>
 #include <array>
 
@@ -9,24 +9,61 @@
 namespace smtl::msl {
 namespace {
 
-template <std::size_t N>
-bool is_one_of(std::string_view text, const std::array<std::string_view, N> &list) {
+template <std::size_t N> bool is_one_of(std::string_view text, const std::array<std::string_view, N> &list) {
     return std::find(list.begin(), list.end(), text) != list.end();
 }
 
 // Of GNU's spelling, and of gnu:: and clang::; among them those of headers that shaders share with programs.
-constexpr std::array<std::string_view, 39> attributes = {
-    "aligned",   "always_inline", "annotate",     "artificial", "cold",     "const",    "convergent", "deprecated", "diagnose_if",       "enable_if",  "enum_extensibility", "ext_vector_type",
-    "fallthrough",   "flag_enum",     "flatten",   "gnu_inline",    "hot",          "likely",     "malloc",   "may_alias", "minsize",   "nodebug",    "noduplicate",       "noinline",   "nomerge",    "nonnull",
-    "noreturn",      "nothrow",   "optnone",       "overloadable", "packed",     "pure",     "returns_nonnull", "swift_name", "unavailable", "unlikely", "unused", "vector_size", "warn_unused_result"};
+constexpr std::array<std::string_view, 39> attributes = {"aligned",
+                                                         "always_inline",
+                                                         "annotate",
+                                                         "artificial",
+                                                         "cold",
+                                                         "const",
+                                                         "convergent",
+                                                         "deprecated",
+                                                         "diagnose_if",
+                                                         "enable_if",
+                                                         "enum_extensibility",
+                                                         "ext_vector_type",
+                                                         "fallthrough",
+                                                         "flag_enum",
+                                                         "flatten",
+                                                         "gnu_inline",
+                                                         "hot",
+                                                         "likely",
+                                                         "malloc",
+                                                         "may_alias",
+                                                         "minsize",
+                                                         "nodebug",
+                                                         "noduplicate",
+                                                         "noinline",
+                                                         "nomerge",
+                                                         "nonnull",
+                                                         "noreturn",
+                                                         "nothrow",
+                                                         "optnone",
+                                                         "overloadable",
+                                                         "packed",
+                                                         "pure",
+                                                         "returns_nonnull",
+                                                         "swift_name",
+                                                         "unavailable",
+                                                         "unlikely",
+                                                         "unused",
+                                                         "vector_size",
+                                                         "warn_unused_result"};
 // What `#pragma` may begin with; of `clang` and `GCC`, what may follow. METAL's go with the translation.
 constexpr std::array<std::string_view, 7> pragmas = {"METAL", "STDC", "mark", "once", "pack", "unroll", "nounroll"};
-constexpr std::array<std::string_view, 7> compiler_pragmas = {"assume_nonnull", "system_header", "loop", "fp", "diagnostic", "unroll", "optimize"};
+constexpr std::array<std::string_view, 7> compiler_pragmas = {"assume_nonnull", "system_header", "loop",    "fp",
+                                                              "diagnostic",     "unroll",        "optimize"};
 // Others that compilers act upon; what no compiler knows goes without a word, as it does everywhere.
 constexpr std::array<std::string_view, 21> refused_pragmas = {
-    "alloc_text", "bss_seg",    "code_seg", "comment", "const_seg", "data_seg", "detect_mismatch", "export",       "function",      "include_alias", "init_seg",
-    "intrinsic",  "ms_struct",  "pointers_to_members", "pop_macro", "push_macro", "redefine_extname", "section", "strict_gs_check", "vtordisp", "weak"};
-constexpr std::array<std::string_view, 8> words = {"asm", "__asm", "__asm__", "__declspec", "_Pragma", "__pragma", "thread_local", "__thread"};
+    "alloc_text", "bss_seg",    "code_seg",         "comment",  "const_seg",       "data_seg",  "detect_mismatch",
+    "export",     "function",   "include_alias",    "init_seg", "intrinsic",       "ms_struct", "pointers_to_members",
+    "pop_macro",  "push_macro", "redefine_extname", "section",  "strict_gs_check", "vtordisp",  "weak"};
+constexpr std::array<std::string_view, 8> words = {"asm",     "__asm",    "__asm__",      "__declspec",
+                                                   "_Pragma", "__pragma", "thread_local", "__thread"};
 // Names of our own, among them macros that make words of words.
 constexpr std::array<std::string_view, 3> prefixes = {"SMTL_", "smtl_", "__int_c"};
 
@@ -57,15 +94,20 @@ void Translator::refuse_what_metal_has_not() {
     for (Index i = 0; i < tokens_.size(); ++i) {
         refuse_directives(i);
         const Token &token = tokens_[i];
-        // The preprocessor has joined what was to be joined. The compiler would make one word of two of what looks like more.
+        // The preprocessor has joined what was to be joined. The compiler would make one word of two of what looks like
+        // more.
         const bool joined = token.is("\\") && joins_lines("\\" + std::string(tokens_[i + 1].leading), 0);
         if (joined || joins_lines(token.leading)) problem(i, "'\\' does not join lines here");
         if (token.is("[") && i + 1 < tokens_.size() && tokens_[i + 1].is("[")) refuse_attribute_list(i);
         if (!token.is_identifier()) continue;
-        const bool ours = std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) { return token.text.starts_with(prefix); });
-        if (is_one_of(token.text, words) || ours) problem(i, "'" + std::string(token.text) + "' is not supported in Metal");
-        if ((token.is("__attribute__") || token.is("__attribute")) && tokens_[i + 1].is("(") && tokens_[i + 2].is("(")) {
-            for (const Range &part : split_commas({i + 3, skip_group(i + 2, tokens_.size()) - 1})) refuse_attribute(part.begin, part);
+        const bool ours = std::any_of(prefixes.begin(), prefixes.end(),
+                                      [&](std::string_view prefix) { return token.text.starts_with(prefix); });
+        if (is_one_of(token.text, words) || ours)
+            problem(i, "'" + std::string(token.text) + "' is not supported in Metal");
+        if ((token.is("__attribute__") || token.is("__attribute")) && tokens_[i + 1].is("(") &&
+            tokens_[i + 2].is("(")) {
+            for (const Range &part : split_commas({i + 3, skip_group(i + 2, tokens_.size()) - 1}))
+                refuse_attribute(part.begin, part);
         }
     }
 }
@@ -73,7 +115,8 @@ void Translator::refuse_what_metal_has_not() {
 // `[[gnu::name]]`; what has no namespace is Metal's own, or standard.
 void Translator::refuse_attribute_list(Index open) {
     const Index past = skip_group(open, tokens_.size());
-    if (!tokens_[open + 1].leading.empty() || skip_group(open + 1, past) + 1 != past || !tokens_[past - 1].leading.empty()) {
+    if (!tokens_[open + 1].leading.empty() || skip_group(open + 1, past) + 1 != past ||
+        !tokens_[past - 1].leading.empty()) {
         return problem(open, "a list of attributes begins with '[[' and ends with ']]'");
     }
     for (const Range &part : split_commas({open + 2, past - 2})) {
@@ -94,8 +137,8 @@ void Translator::refuse_attribute(Index name, Range part) {
     problem(name, "attribute '" + std::string(tokens_[name].text) + "' is not supported in Metal");
 }
 
-// Before a token, on lines of their own. The preprocessor has followed them all, but for pragmas; what looks like another one now
-// was made by macros.
+// Before a token, on lines of their own. The preprocessor has followed them all, but for pragmas; what looks like
+// another one now was made by macros.
 void Translator::refuse_directives(Index token) {
     const std::string_view leading = tokens_[token].leading;
     if (leading.find('#') == std::string_view::npos) return;
@@ -134,7 +177,8 @@ bool Translator::refuse_pragma(const std::vector<Token> &found, Index token, std
     const bool compiler = first == "clang" || first == "GCC";
     if (compiler && found.size() > 2 && is_one_of(found[2].text, compiler_pragmas)) return false;
     if (compiler || is_one_of(first, refused_pragmas)) {
-        const std::string name = std::string(first) + (compiler && found.size() > 2 ? " " + std::string(found[2].text) : "");
+        const std::string name =
+            std::string(first) + (compiler && found.size() > 2 ? " " + std::string(found[2].text) : "");
         problem(token, "'#pragma " + name + "' is not supported in Metal", offset);
     }
     return true;

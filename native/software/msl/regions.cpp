@@ -1,7 +1,7 @@
-// Where the lanes of a SIMD-group part and come together again. On a GPU the lanes that leave a branch or a loop wait for the
-// others, and a lane's variables can be read while it is inactive. So each statement that lanes do not execute alike, and in
-// which SIMD-group or quad-group functions stand, becomes a region (include/smtl/region.h), and shuffles name the variable
-// that they take. What all lanes execute alike stays as it is.
+// Where the lanes of a SIMD-group part and come together again. On a GPU the lanes that leave a branch or a loop wait
+// for the others, and a lane's variables can be read while it is inactive. So each statement that lanes do not execute
+// alike, and in which SIMD-group or quad-group functions stand, becomes a region (include/smtl/region.h), and shuffles
+// name the variable that they take. What all lanes execute alike stays as it is.
 #include <algorithm>
 #include <tuple>
 
@@ -11,10 +11,16 @@
 namespace smtl::msl {
 
 struct Translator::Lockstep::Regions {
-    enum class Kind { statement, expression, turn, turn_in_expression };
+    enum class Kind {
+        statement,
+        expression,
+        turn,
+        turn_in_expression
+    };
     struct Region {
         Range range;
-        Kind kind = Kind::statement;  // a turn: not a region, but a branch that waits until lanes in those before it have left them
+        Kind kind = Kind::statement;  // a turn: not a region, but a branch that waits until lanes in those before it
+                                      // have left them
     };
     // What stands between brackets, commas and assignments.
     struct Piece {
@@ -35,8 +41,8 @@ struct Translator::Lockstep::Regions {
     std::set<Index> diverging_loops, diverging_continues;
     bool returns = false;  // lanes apart
     bool editing = false;
-    std::vector<Index> loops;     // and switches
-    std::vector<bool> switches;   // whether lanes part there
+    std::vector<Index> loops;  // and switches
+    std::vector<bool> switches;  // whether lanes part there
     std::vector<Names> scopes;
     std::vector<Region> regions;
     std::vector<Operand> operands;
@@ -66,16 +72,19 @@ struct Translator::Lockstep::Regions {
         return open;
     }
 
-    // Each part of an expression in which lanes choose what they compute, with lane functions in what they choose, is a region.
+    // Each part of an expression in which lanes choose what they compute, with lane functions in what they choose, is a
+    // region.
     void find_choices(Range range) {
         std::vector<Piece> pieces = {{.begin = range.begin}};
         const auto finish = [&](Index end) {
             const Piece &piece = pieces.back();
-            if (piece.choice == 0 || !talks({piece.choice, end}) || !uniformity.diverges({piece.begin, piece.last})) return;
+            if (piece.choice == 0 || !talks({piece.choice, end}) || !uniformity.diverges({piece.begin, piece.last}))
+                return;
             // Two that call one function shall not meet in it.
             for (std::size_t n = 1; n < piece.operands.size(); ++n) {
                 const Range operand{piece.operands[n], n + 1 < piece.operands.size() ? piece.operands[n + 1] - 1 : end};
-                if (talks({piece.choice, operand.begin}) && talks(operand)) regions.push_back({operand, Kind::turn_in_expression});
+                if (talks({piece.choice, operand.begin}) && talks(operand))
+                    regions.push_back({operand, Kind::turn_in_expression});
             }
             regions.push_back({{piece.begin, end}, Kind::expression});
         };
@@ -87,7 +96,8 @@ struct Translator::Lockstep::Regions {
             }
             if (token.is("<") && i > range.begin && tokens[i - 1].is_identifier()) i = past_arguments(i, range.end) - 1;
             Piece &piece = pieces.back();
-            const bool ends = (token.is(",") && piece.open == 0) || token.is(";") || (token.is(":") && !piece.conditional) || (is_assignment(token) && !piece.conditional);
+            const bool ends = (token.is(",") && piece.open == 0) || token.is(";") ||
+                              (token.is(":") && !piece.conditional) || (is_assignment(token) && !piece.conditional);
             if (token.is("(") || token.is("[") || token.is("{")) {
                 pieces.push_back({.begin = i + 1});
             } else if ((token.is(")") || token.is("]") || token.is("}")) && pieces.size() > 1) {
@@ -116,7 +126,9 @@ struct Translator::Lockstep::Regions {
     Index past_arguments(Index open, Index end) const {
         constexpr Index longest = 64;
         const auto past = function.translator_.skip_angles(open, end);
-        if (!past || *past >= end || *past - open > longest || (!tokens[*past].is("(") && !tokens[*past].is("{") && !tokens[*past].is("::"))) return open + 1;
+        if (!past || *past >= end || *past - open > longest ||
+            (!tokens[*past].is("(") && !tokens[*past].is("{") && !tokens[*past].is("::")))
+            return open + 1;
         for (Index i = open; i < *past; ++i) {
             if (tokens[i].is("&&") || tokens[i].is("||") || tokens[i].is("?")) return open + 1;
         }
@@ -124,7 +136,8 @@ struct Translator::Lockstep::Regions {
     }
 
     void declare(Range range) {
-        static const std::set<std::string_view> words = {"return", "else", "goto", "case", "new", "delete", "throw", "using", "typename", "struct", "sizeof"};
+        static const std::set<std::string_view> words = {"return", "else",  "goto",     "case",   "new",   "delete",
+                                                         "throw",  "using", "typename", "struct", "sizeof"};
         bool declares = false;
         for (Index i = range.begin + 1; i < range.end; ++i) {
             if (tokens[i].is("(") || tokens[i].is("[") || tokens[i].is("{")) {
@@ -137,7 +150,9 @@ struct Translator::Lockstep::Regions {
             const bool typed = (before.is_identifier() && !words.contains(before.text)) || before.is(">") || indirect;
             if (!typed && !(declares && before.is(","))) continue;
             const bool array = i + 1 < range.end && tokens[i + 1].is("[");
-            if (i + 1 < range.end && !array && !tokens[i + 1].is("=") && !tokens[i + 1].is(",") && !tokens[i + 1].is("(") && !tokens[i + 1].is("{") && !tokens[i + 1].is(":")) continue;
+            if (i + 1 < range.end && !array && !tokens[i + 1].is("=") && !tokens[i + 1].is(",") &&
+                !tokens[i + 1].is("(") && !tokens[i + 1].is("{") && !tokens[i + 1].is(":"))
+                continue;
             declares = true;
             scopes.back()[tokens[i].text] = indirect || array || function.shared_.contains(tokens[i].text) ? 0 : i;
         }
@@ -156,10 +171,13 @@ struct Translator::Lockstep::Regions {
     }
 
     void find_operands(Range range) {
-        for (auto call = std::lower_bound(calls.begin(), calls.end(), range.begin); call != calls.end() && *call < range.end; ++call) {
+        for (auto call = std::lower_bound(calls.begin(), calls.end(), range.begin);
+             call != calls.end() && *call < range.end; ++call) {
             const std::string_view name = tokens[*call].text;
             const bool reads = name.find("_shuffle") != std::string_view::npos || name.ends_with("_broadcast");
-            if (!reads || !tokens[*call + 1].is("(") || !tokens[*call + 2].is_identifier() || !tokens[*call + 3].is(",")) continue;
+            if (!reads || !tokens[*call + 1].is("(") || !tokens[*call + 2].is_identifier() ||
+                !tokens[*call + 3].is(","))
+                continue;
             for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
                 const auto found = scope->find(tokens[*call + 2].text);
                 if (found == scope->end()) continue;
@@ -176,7 +194,8 @@ struct Translator::Lockstep::Regions {
             for (Index loop : loops) {
                 if (first.is("return") || loop == loops.back()) diverging_loops.insert(loop);
             }
-            const auto around = std::find_if(loops.rbegin(), loops.rend(), [&](Index loop) { return !tokens[loop].is("switch"); });
+            const auto around =
+                std::find_if(loops.rbegin(), loops.rend(), [&](Index loop) { return !tokens[loop].is("switch"); });
             if (first.is("continue") && around != loops.rend()) {
                 diverging_loops.insert(*around);
                 diverging_continues.insert(*around);
@@ -192,7 +211,8 @@ struct Translator::Lockstep::Regions {
             if (editing && talks(range)) regions.push_back({{open, function.translator_.skip_group(open, range.end)}});
             const Index parameters = function.translator_.skip_group(i, range.end);
             scopes.emplace_back();
-            if (editing && tokens[parameters].is("(")) declare_parameters({parameters + 1, function.translator_.skip_group(parameters, range.end) - 1});
+            if (editing && tokens[parameters].is("("))
+                declare_parameters({parameters + 1, function.translator_.skip_group(parameters, range.end) - 1});
             i = std::max(i + 1, block(open, range.end, true)) - 1;
             scopes.pop_back();
         }
@@ -213,7 +233,8 @@ struct Translator::Lockstep::Regions {
     // Past the statement that begins there; `apart`: not all lanes come to it.
     Index statement(Index begin, Index end, bool apart) {
         if (depth > most_depth) {
-            if (editing && talks({begin, end})) function.translator_.problem(begin, "statements with functions of SIMD-groups are nested too deeply");
+            if (editing && talks({begin, end}))
+                function.translator_.problem(begin, "statements with functions of SIMD-groups are nested too deeply");
             return end;
         }
         ++depth;
@@ -225,7 +246,8 @@ struct Translator::Lockstep::Regions {
             past = std::max(past, control(begin, end, apart));
         } else if (first.is("case") || first.is("default")) {
             while (past < end && !tokens[past].is(":") && !tokens[past].is(";") && !tokens[past].is("}")) ++past;
-            if (editing && past < end && tokens[past].is(":") && !switches.empty() && switches.back()) regions.push_back({{past, past + 1}, Kind::turn});
+            if (editing && past < end && tokens[past].is(":") && !switches.empty() && switches.back())
+                regions.push_back({{past, past + 1}, Kind::turn});
         } else if (!first.is(";") && !first.is("else") && !first.is(":")) {
             past = std::max(past, function.translator_.skip_to_semicolon(begin, end));
             simple({begin, tokens[past - 1].is(";") ? past - 1 : past}, apart);
@@ -251,7 +273,8 @@ struct Translator::Lockstep::Regions {
         };
         if (word == "do") {
             const Index body_end = i < end && tokens[i].is("{") ? function.translator_.skip_group(i, end) : i;
-            if (body_end + 1 < end && tokens[body_end].is("while")) head = {body_end + 2, function.translator_.skip_group(body_end + 1, end) - 1};
+            if (body_end + 1 < end && tokens[body_end].is("while"))
+                head = {body_end + 2, function.translator_.skip_group(body_end + 1, end) - 1};
         } else {
             read_head();
         }
@@ -293,7 +316,9 @@ struct Translator::Lockstep::Regions {
     void walk() {
         constexpr int most = 16;
         for (int pass = 0; pass < most + 2; ++pass) {
-            const auto found = [&] { return std::tuple(uniformity.diverging(), diverging_loops.size(), diverging_continues.size(), returns); };
+            const auto found = [&] {
+                return std::tuple(uniformity.diverging(), diverging_loops.size(), diverging_continues.size(), returns);
+            };
             const auto before = found();
             scopes.assign(1, {});
             (void)block(function.body_.begin, function.body_.end, false);
@@ -312,7 +337,8 @@ struct Translator::Lockstep::Regions {
     std::string declaration(Range statement, std::set<Index> &named) const {
         std::set<Index> shown;
         std::string text = " ::smtl::region smtl_region(::smtl::region_site()";
-        auto operand = std::lower_bound(operands.begin(), operands.end(), statement.begin, [](const Operand &a, Index at) { return a.at < at; });
+        auto operand = std::lower_bound(operands.begin(), operands.end(), statement.begin,
+                                        [](const Operand &a, Index at) { return a.at < at; });
         for (; operand != operands.end() && operand->at < statement.end; ++operand) {
             if (shown.size() == most_shown) break;
             if (operand->declared >= statement.begin || !shown.insert(operand->declared).second) continue;
@@ -357,7 +383,8 @@ void Translator::Lockstep::join_lanes() {
     Regions regions(*this);
     regions.find_calls();
     bool evaluated = false;
-    for (Index i = declaration_.begin; i < declaration_.head_end; ++i) evaluated = evaluated || tokens_[i].is("constexpr");
+    for (Index i = declaration_.begin; i < declaration_.head_end; ++i)
+        evaluated = evaluated || tokens_[i].is("constexpr");
     if (regions.calls.empty() && (evaluated || !translator_.lanes_.anything_talks)) return;
     regions.walk();
     regions.edit();

@@ -41,17 +41,21 @@ std::string bound_shift(std::string_view result, std::string_view operation, std
     rest.remove_prefix(std::min(rest.size(), type_end + 1 + shifted.size() + 2));
     const std::string_view count = rest.substr(0, operand_end(rest));
     rest.remove_prefix(count.size());
-    const bool known = !vector && count.find_first_not_of("0123456789") == std::string_view::npos && number(count) < width;
+    const bool known =
+        !vector && count.find_first_not_of("0123456789") == std::string_view::npos && number(count) < width;
     const bool bounded = !known && width > 0 && (width & (width - 1)) == 0;
-    const std::string one = (vector ? std::string(element.substr(0, element.size() - 1)) : std::string(type)) + " " + std::to_string(width - 1);
+    const std::string one = (vector ? std::string(element.substr(0, element.size() - 1)) : std::string(type)) + " " +
+                            std::to_string(width - 1);
     std::string mask = std::to_string(width - 1), text;
     if (vector) {
         mask = "<";
         for (unsigned n = number(type.substr(1)); n > 0; --n) mask += one + (n > 1 ? ", " : ">");
     }
     const std::string bounded_count = "%smtl.count." + std::string(result.substr(1));
-    if (bounded) text = "  " + bounded_count + " = and " + std::string(type) + " " + std::string(count) + ", " + mask + "\n";
-    return text + "  " + std::string(result) + " = " + std::string(operation) + " " + std::string(type) + " " + std::string(shifted) + ", " + (bounded ? bounded_count : std::string(count)) + std::string(rest);
+    if (bounded)
+        text = "  " + bounded_count + " = and " + std::string(type) + " " + std::string(count) + ", " + mask + "\n";
+    return text + "  " + std::string(result) + " = " + std::string(operation) + " " + std::string(type) + " " +
+           std::string(shifted) + ", " + (bounded ? bounded_count : std::string(count)) + std::string(rest);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace {
 
 constexpr const char *file_name = "/library";
 
-// `#include "..."` looks beside the source, and so finds something else in another folder; the others ask for more than text.
+// `#include "..."` looks beside the source, and so finds something else in another folder; the others ask for more than
+// text.
 bool looks_elsewhere(std::string_view source) {
     for (std::string_view word : {"__has_include", "__has_embed", "__DATE__", "__TIME__", "__TIMESTAMP__"}) {
         if (source.find(word) != std::string_view::npos) return true;
@@ -36,7 +37,10 @@ std::string source_key(std::string_view source, const Options &options) {
     if (!options.include_paths.empty() || looks_elsewhere(source)) return {};
     Hash hash;
     hash.add(Toolchain::shared().fingerprint).add(source).add(options.name);
-    hash.add(options.language_version).add(static_cast<std::uint64_t>(options.math_mode)).add(std::uint64_t{smtl_sanitizer_enabled()}).add(std::uint64_t{options.enable_logging});
+    hash.add(options.language_version)
+        .add(static_cast<std::uint64_t>(options.math_mode))
+        .add(std::uint64_t{smtl_sanitizer_enabled()})
+        .add(std::uint64_t{options.enable_logging});
     for (const auto &[name, value] : options.macros) hash.add(name).add(value ? "=" + *value : "");
     return "source-" + hash.digest();
 }
@@ -48,9 +52,11 @@ bool stands_alone(std::string_view preprocessed) {
         p = newline + 1;
         SourceLocation location;
         // The number behind the name is 1 where a file is entered.
-        const bool entered = line.starts_with("# ") && (line.ends_with("\" 1") || line.find("\" 1 ") != std::string_view::npos);
+        const bool entered =
+            line.starts_with("# ") && (line.ends_with("\" 1") || line.find("\" 1 ") != std::string_view::npos);
         if (!entered || !read_line_marker(line, location)) continue;
-        if (!location.file.starts_with("<") && !location.file.starts_with(Toolchain::shared().headers + "/")) return false;
+        if (!location.file.starts_with("<") && !location.file.starts_with(Toolchain::shared().headers + "/"))
+            return false;
     }
     return true;
 }
@@ -105,7 +111,8 @@ void remember_library(const std::string &key, const smtl_library &library, const
     }
     writer.text(serialize(library.reflection));
     // One that cannot be written is compiled again next time.
-    (void)Cache::shared().entry(key, [&](const std::string &folder) { return write_file(folder + file_name, writer.take()); });
+    (void)Cache::shared().entry(
+        key, [&](const std::string &folder) { return write_file(folder + file_name, writer.take()); });
 }
 
 }  // namespace smtl::msl

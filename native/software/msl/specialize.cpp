@@ -45,7 +45,8 @@ std::string string_literal(std::string_view text) {
     return literal + "\"";
 }
 
-const smtl_constant_value *find_value(const FunctionConstant &constant, std::uint32_t index, const smtl_constant_value *values, std::size_t count) {
+const smtl_constant_value *find_value(const FunctionConstant &constant, std::uint32_t index,
+                                      const smtl_constant_value *values, std::size_t count) {
     const smtl_constant_value *found = nullptr;
     for (std::size_t i = 0; i < count; ++i) {
         const bool matches = values[i].name ? constant.name == values[i].name : values[i].index == index;
@@ -71,10 +72,12 @@ std::string explain(const std::string &errors) {
 
 class Specialization {
 public:
-    Specialization(const smtl_library &library, std::size_t kernel, const smtl_constant_value *values, std::size_t count)
+    Specialization(const smtl_library &library, std::size_t kernel, const smtl_constant_value *values,
+                   std::size_t count)
         : library_(library), kernel_(kernel), values_(values), count_(count) {}
 
-    // The translation unit; empty with `error` where a value does not fit. Constants in `zero` that have no value are zero.
+    // The translation unit; empty with `error` where a value does not fit. Constants in `zero` that have no value are
+    // zero.
     std::string source(const std::set<std::size_t> &zero = {}) {
         zero_ = zero;
         std::string text = std::string(surroundings) + "#include <smtl/entry.h>\n#include <msl/runtime.h>\n";
@@ -102,7 +105,8 @@ public:
     }
 
     std::string describe_unset(std::size_t i) const {
-        return describe_constant(library_.reflection.constants[i], library_.reflection.constant_facts[i].index) + " has no value\n";
+        return describe_constant(library_.reflection.constants[i], library_.reflection.constant_facts[i].index) +
+               " has no value\n";
     }
 
     // Of clang's errors: an argument of which it is not known whether it is there. Empty where they are others.
@@ -110,14 +114,18 @@ public:
         constexpr std::string_view unset = "initializer of '";
         const std::size_t at = errors.find("constexpr variable '" + presence_prefix);
         if (at == std::string::npos) return {};
-        const std::size_t number = std::strtoul(errors.c_str() + errors.find(presence_prefix, at) + presence_prefix.size(), nullptr, 10);
-        const std::string argument = "argument '" + library_.reflection.kernels[kernel_].parameters.at(number).name + "'";
+        const std::size_t number =
+            std::strtoul(errors.c_str() + errors.find(presence_prefix, at) + presence_prefix.size(), nullptr, 10);
+        const std::string argument =
+            "argument '" + library_.reflection.kernels[kernel_].parameters.at(number).name + "'";
         const std::size_t name = errors.find(unset, at);
-        const bool found = name < errors.find(" error: ", at) && errors.compare(name + unset.size(), presence_prefix.size(), presence_prefix) != 0 &&
+        const bool found = name < errors.find(" error: ", at) &&
+                           errors.compare(name + unset.size(), presence_prefix.size(), presence_prefix) != 0 &&
                            errors.compare(errors.find('\'', name + unset.size()), 12, "' is unknown") == 0;
         if (!found) return "whether " + argument + " is there cannot be computed from function constants\n";
         const std::size_t begin = name + unset.size();
-        return "function constant '" + errors.substr(begin, errors.find('\'', begin) - begin) + "', which decides on " + argument + ", has no value\n";
+        return "function constant '" + errors.substr(begin, errors.find('\'', begin) - begin) + "', which decides on " +
+               argument + ", has no value\n";
     }
 
 private:
@@ -129,16 +137,19 @@ private:
             text += open_scope(constant.scope);
             if (value) {
                 if (value->data_type != facts.data_type) {
-                    error_ = describe_constant(constant, facts.index) + " is of type " + data_type_name(facts.data_type) +
-                             ", and its value of type " + data_type_name(value->data_type) + "\n";
+                    error_ = describe_constant(constant, facts.index) + " is of type " +
+                             data_type_name(facts.data_type) + ", and its value of type " +
+                             data_type_name(value->data_type) + "\n";
                     return false;
                 }
                 // Conditions are evaluated with it; vectors are classes, which have no part in that.
                 const bool scalar = data_type_name(facts.data_type).find_first_of("234") == std::string::npos;
-                text += std::string(scalar ? "constexpr " : "const ") + constant.type + " " + constant.name + " = " + data_type_value(*value) + "; ";
+                text += std::string(scalar ? "constexpr " : "const ") + constant.type + " " + constant.name + " = " +
+                        data_type_value(*value) + "; ";
                 any_given_ = true;
             } else {
-                if (zero_.contains(i)) text += "const " + constant.type + " " + constant.name + " = (" + constant.type + ")0; ";
+                if (zero_.contains(i))
+                    text += "const " + constant.type + " " + constant.name + " = (" + constant.type + ")0; ";
             }
             text += "const bool smtl_defined_" + constant.name + " = " + (value ? "true" : "false") + ";";
             text += close_scope(constant.scope) + "\n";
@@ -162,17 +173,21 @@ private:
             for (std::size_t j = 0; j < i; ++j) {
                 const KernelParameter &first = kernel.parameters[j], &second = kernel.parameters[i];
                 const bool placed = first.kind == second.kind && first.kind != ParameterKind::attribute;
-                const bool apart = facts[i].index >= facts[j].index + facts[j].length || facts[j].index >= facts[i].index + facts[i].length;
+                const bool apart = facts[i].index >= facts[j].index + facts[j].length ||
+                                   facts[j].index >= facts[i].index + facts[i].length;
                 if (!placed || apart) continue;
-                text += "static_assert(!(" + presence(j) + " && " + presence(i) + "), \"" + std::string(assertion_mark) + "arguments '" + first.name + "' and '" +
-                        second.name + "' have the same index\");\n";
+                text += "static_assert(!(" + presence(j) + " && " + presence(i) + "), \"" +
+                        std::string(assertion_mark) + "arguments '" + first.name + "' and '" + second.name +
+                        "' have the same index\");\n";
             }
         }
     }
 
     // What says whether an argument is there.
     std::string presence(std::size_t i) const {
-        return library_.reflection.kernels[kernel_].parameters[i].condition.empty() ? "true" : presence_prefix + std::to_string(i);
+        return library_.reflection.kernels[kernel_].parameters[i].condition.empty()
+                   ? "true"
+                   : presence_prefix + std::to_string(i);
     }
 
     std::string descriptor(std::size_t i) const {
@@ -203,15 +218,19 @@ bool generate(const smtl_library &library, const std::string &source, const std:
     const std::string precompiled = library.entry(nullptr, errors);
     const std::string input = folder + "/input", object = folder + "/object";
     if (precompiled.empty() || !write_file(input, source)) return false;
-    ProcessResult result = compile_object(library.dialect, precompiled, folder, object, !library.reflection.initialisers.empty());
+    ProcessResult result =
+        compile_object(library.dialect, precompiled, folder, object, !library.reflection.initialisers.empty());
     // The linker finds constants that have no value, of which others may be made.
-    if (result.succeeded) result = run_process(Toolchain::shared().link_arguments(library.dialect, object, folder + code_file), "", folder);
+    if (result.succeeded)
+        result =
+            run_process(Toolchain::shared().link_arguments(library.dialect, object, folder + code_file), "", folder);
     if (result.succeeded && has_initialisers(read_file(object).value_or(""), library.dialect.sanitize)) {
         // What could be computed with other function constants, or what no message of clang's speaks of.
         result.succeeded = false;
         result.errors = not_computed;
     }
-    if (result.errors == not_computed && !library.reflection.initialisers.empty()) result.errors = library.reflection.initialisers;
+    if (result.errors == not_computed && !library.reflection.initialisers.empty())
+        result.errors = library.reflection.initialisers;
     errors = result.errors;
     (void)unlink(object.c_str());
     (void)unlink(input.c_str());
@@ -228,10 +247,11 @@ struct Request {
     std::string name;
 };
 
-std::optional<Request> prepare(const smtl_library &library, const char *function, const smtl_constant_value *values, std::size_t count,
-                               std::string &log) {
+std::optional<Request> prepare(const smtl_library &library, const char *function, const smtl_constant_value *values,
+                               std::size_t count, std::string &log) {
     const auto &kernels = library.reflection.kernels;
-    const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const Kernel &kernel) { return function && kernel.name == function; });
+    const auto found = std::find_if(kernels.begin(), kernels.end(),
+                                    [&](const Kernel &kernel) { return function && kernel.name == function; });
     if (found == kernels.end()) {
         log = "the library has no function '" + std::string(function ? function : "") + "'\n";
         return std::nullopt;
@@ -246,15 +266,16 @@ std::optional<Request> prepare(const smtl_library &library, const char *function
     return Request{std::move(specialization), std::move(source), std::move(name)};
 }
 
-std::string specialize(const smtl_library &library, const char *function, const smtl_constant_value *values, std::size_t count, std::string &log) {
+std::string specialize(const smtl_library &library, const char *function, const smtl_constant_value *values,
+                       std::size_t count, std::string &log) {
     auto request = prepare(library, function, values, count, log);
     if (!request) return {};
     Specialization &specialization = request->specialization;
     std::string errors;
     const std::string entry = Cache::shared().entry(request->name, [&](const std::string &folder) {
         bool made = generate(library, request->source, folder, errors);
-        // Engines that set some constants leave out others which they know to make no difference; Metal takes that. A linker may
-        // name one at a time.
+        // Engines that set some constants leave out others which they know to make no difference; Metal takes that. A
+        // linker may name one at a time.
         for (std::set<std::size_t> unset; !made && specialization.any_given();) {
             const std::size_t known = unset.size();
             unset.merge(specialization.unset_constants(errors));
@@ -264,13 +285,16 @@ std::string specialize(const smtl_library &library, const char *function, const 
         return made;
     });
     if (!entry.empty()) return entry + code_file;
-    if (const auto unset = specialization.unset_constants(errors); !unset.empty()) log = specialization.describe_unset(*unset.begin());
+    if (const auto unset = specialization.unset_constants(errors); !unset.empty())
+        log = specialization.describe_unset(*unset.begin());
     if (log.empty()) log = specialization.describe_undecided(errors);
-    if (log.empty()) log = errors.empty() ? "the kernel cannot be written to " + Cache::shared().root() + "\n" : explain(errors);
+    if (log.empty())
+        log = errors.empty() ? "the kernel cannot be written to " + Cache::shared().root() + "\n" : explain(errors);
     return {};
 }
 
-std::string name_of(const smtl_library &library, const char *function, const smtl_constant_value *values, std::size_t count, std::string &log) {
+std::string name_of(const smtl_library &library, const char *function, const smtl_constant_value *values,
+                    std::size_t count, std::string &log) {
     const auto request = prepare(library, function, values, count, log);
     return request ? request->name : std::string();
 }
@@ -281,12 +305,16 @@ bool import_code(std::string_view name, std::string_view code) {
     if (!name.starts_with(name_prefix)) return false;
     const std::string_view digest = name.substr(name_prefix.size());
     if (digest.empty() || !std::all_of(digest.begin(), digest.end(), is_hexadecimal)) return false;
-    return !Cache::shared().entry(std::string(name), [&](const std::string &folder) { return write_file(folder + code_file, code); }).empty();
+    return !Cache::shared()
+                .entry(std::string(name),
+                       [&](const std::string &folder) { return write_file(folder + code_file, code); })
+                .empty();
 }
 
 // Calls one of the functions above for the C interface.
 template <class Function>
-char *text_of(Function function, smtl_library *library, const char *kernel, const smtl_constant_value *values, std::size_t count, char **log) {
+char *text_of(Function function, smtl_library *library, const char *kernel, const smtl_constant_value *values,
+              std::size_t count, char **log) {
     if (log) *log = nullptr;
     if (!library) return nullptr;
     try {
@@ -303,12 +331,13 @@ char *text_of(Function function, smtl_library *library, const char *kernel, cons
 }  // namespace
 }  // namespace smtl::msl
 
-extern "C" char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values, size_t count, char **log) {
+extern "C" char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values,
+                                         size_t count, char **log) {
     return smtl::msl::text_of(smtl::msl::specialize, library, function, values, count, log);
 }
 
-extern "C" char *smtl_library_specialization_name(smtl_library *library, const char *function, const smtl_constant_value *values, size_t count,
-                                                  char **log) {
+extern "C" char *smtl_library_specialization_name(smtl_library *library, const char *function,
+                                                  const smtl_constant_value *values, size_t count, char **log) {
     return smtl::msl::text_of(smtl::msl::name_of, library, function, values, count, log);
 }
 

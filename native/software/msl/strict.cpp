@@ -1,5 +1,5 @@
-// The rules of Metal that clang does not know even where it knows address spaces, and the spelling that it wants for what
-// Metal spells otherwise.
+// The rules of Metal that clang does not know even where it knows address spaces, and the spelling that it wants for
+// what Metal spells otherwise.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -10,16 +10,18 @@ namespace smtl::msl {
 namespace {
 
 bool names_space(const Token &token) {
-    return token.is("device") || token.is("constant") || token.is("thread") || token.is("threadgroup") || token.is("threadgroup_imageblock");
+    return token.is("device") || token.is("constant") || token.is("thread") || token.is("threadgroup") ||
+           token.is("threadgroup_imageblock");
 }
 
 // What C++ has and Metal has not.
-constexpr std::array<std::string_view, 9> rejected = {"virtual", "throw", "try", "catch", "new", "delete", "typeid", "goto", "dynamic_cast"};
+constexpr std::array<std::string_view, 9> rejected = {"virtual", "throw",  "try",  "catch",       "new",
+                                                      "delete",  "typeid", "goto", "dynamic_cast"};
 // Keywords of OpenCL that are names like any other in Metal.
-constexpr std::array<std::string_view, 8> reserved = {"global", "local", "generic", "pipe", "read_only", "write_only", "read_write", "uniform"};
+constexpr std::array<std::string_view, 8> reserved = {"global",    "local",      "generic",    "pipe",
+                                                      "read_only", "write_only", "read_write", "uniform"};
 
-template <std::size_t N>
-bool is_one_of(std::string_view text, const std::array<std::string_view, N> &list) {
+template <std::size_t N> bool is_one_of(std::string_view text, const std::array<std::string_view, N> &list) {
     for (std::string_view item : list) {
         if (item == text) return true;
     }
@@ -28,8 +30,8 @@ bool is_one_of(std::string_view text, const std::array<std::string_view, N> &lis
 
 }  // namespace
 
-// Members serve objects in every address space, as those of our library do: `float get() const device` loses the space. Executed,
-// so does the type that refers to the object itself, in `device S &operator+=(S other) device`.
+// Members serve objects in every address space, as those of our library do: `float get() const device` loses the space.
+// Executed, so does the type that refers to the object itself, in `device S &operator+=(S other) device`.
 void Translator::qualify_member(const Declaration &declaration) {
     bool placed = false;
     for (Index i = declaration.parameters->end; i < declaration.head_end; ++i) {
@@ -40,14 +42,15 @@ void Translator::qualify_member(const Declaration &declaration) {
     }
     if (!placed || checking_) return;
     bool itself = false;
-    for (Index i = declaration.begin; i < declaration.name_begin; ++i) itself = itself || scope_.back().starts_with(tokens_[i].text);
+    for (Index i = declaration.begin; i < declaration.name_begin; ++i)
+        itself = itself || scope_.back().starts_with(tokens_[i].text);
     for (Index i = declaration.begin; itself && i < declaration.name_begin; ++i) {
         if (names_space(tokens_[i])) tokens_[i].replace(tokens_[i].is("constant") ? "const" : "");
     }
 }
 
-// `constant uint n`: a parameter that is a value lies in no space but the thread's. `threadgroup float a[4]` is a pointer, which
-// clang takes only where it is written as one.
+// `constant uint n`: a parameter that is a value lies in no space but the thread's. `threadgroup float a[4]` is a
+// pointer, which clang takes only where it is written as one.
 void Translator::qualify_parameters(Range parameters) {
     for (const Range &part : split_commas(parameters)) {
         Index space = part.end, bounds = part.end;
@@ -81,12 +84,14 @@ void Translator::check_program_variable(const Declaration &declaration, ScopeKin
     bool is_static = kind == ScopeKind::file_or_namespace;
     for (Index i = declaration.begin; i < declaration.head_end; ++i) {
         // Members of classes are no variables where they stand alone; templates declare for others.
-        if (tokens_[i].is("using") || tokens_[i].is("friend") || tokens_[i].is("sampler") || tokens_[i].is("concept")) return;
+        if (tokens_[i].is("using") || tokens_[i].is("friend") || tokens_[i].is("sampler") || tokens_[i].is("concept"))
+            return;
         is_static = is_static || tokens_[i].is("static");
     }
     const Token &stop = tokens_[declaration.head_end];
     if (is_static && (stop.is("=") || stop.is(";") || stop.is("{"))) {
-        problem(declaration.head_end - 1, "variables of the program belong to the constant address space: '" + std::string(tokens_[declaration.head_end - 1].text) + "'");
+        problem(declaration.head_end - 1, "variables of the program belong to the constant address space: '" +
+                                              std::string(tokens_[declaration.head_end - 1].text) + "'");
     }
 }
 
@@ -125,12 +130,13 @@ void Translator::check_parameters(const Declaration &declaration) {
     }
 }
 
-// A declaration `T *name` or `T &name` at the start of a statement. `a * b` alone says nothing, so nobody writes it there;
-// `auto` deduces its address space.
+// A declaration `T *name` or `T &name` at the start of a statement. `a * b` alone says nothing, so nobody writes it
+// there; `auto` deduces its address space.
 void Translator::check_local_pointers(Range body) {
     for (Index i = body.begin + 1; i < body.end; ++i) {
         const Token &previous = tokens_[i - 1];
-        const bool begins = previous.is(";") || previous.is("{") || previous.is("}") || (previous.is("(") && tokens_[i - 2].is("for"));
+        const bool begins =
+            previous.is(";") || previous.is("{") || previous.is("}") || (previous.is("(") && tokens_[i - 2].is("for"));
         if (!begins) continue;
         Index j = i;
         bool named = false;
@@ -157,11 +163,12 @@ void Translator::check_local_pointers(Range body) {
     }
 }
 
-// Clang gives pointers to functions an address space where templates take them as arguments, and then finds none that fits.
-// References to functions have none, and are called the same.
+// Clang gives pointers to functions an address space where templates take them as arguments, and then finds none that
+// fits. References to functions have none, and are called the same.
 void Translator::refer_to_functions(Range template_parameters) {
     for (Index i = template_parameters.begin; i + 3 < template_parameters.end; ++i) {
-        const bool pointer = tokens_[i].is("(") && tokens_[i + 1].is("*") && tokens_[i + 2].is_identifier() && tokens_[i + 3].is(")");
+        const bool pointer =
+            tokens_[i].is("(") && tokens_[i + 1].is("*") && tokens_[i + 2].is_identifier() && tokens_[i + 3].is(")");
         if (pointer) tokens_[i + 1].replace("&");
     }
 }
@@ -172,7 +179,8 @@ void Translator::check_tokens() {
         if (!token.is_identifier() || token.replaced) continue;
         if (token.is("template") && tokens_[i + 1].is("<")) {
             constexpr Index longest = 1 << 11;  // templates of templates of templates
-            if (const auto past = skip_angles(i + 1, tokens_.size() - 1)) refer_to_functions({i + 2, std::min(*past, i + longest)});
+            if (const auto past = skip_angles(i + 1, tokens_.size() - 1))
+                refer_to_functions({i + 2, std::min(*past, i + longest)});
         }
         const bool deleted = token.is("delete") && i > 0 && tokens_[i - 1].is("=");
         if (is_one_of(token.text, rejected) && !deleted) {
@@ -183,15 +191,16 @@ void Translator::check_tokens() {
     }
 }
 
-// Functions that call themselves, directly or through others. Names with one definition only: which of several a call means
-// is not known here.
+// Functions that call themselves, directly or through others. Names with one definition only: which of several a call
+// means is not known here.
 void Translator::check_recursion() {
     struct Visit {
         std::string_view name;
         Range body;  // what is left of it
     };
     std::set<std::string_view> finished, active;
-    std::vector<Visit> visits;  // each called by the one before it, without a call of ours: sources may be deeper than stacks
+    std::vector<Visit>
+        visits;  // each called by the one before it, without a call of ours: sources may be deeper than stacks
     const auto visit = [&](std::string_view name) {
         const auto found = functions_.find(name);
         if (found == functions_.end() || found->second.definitions != 1 || finished.contains(name)) return;

@@ -10,14 +10,16 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' |
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // Bytes above 127 are parts of UTF-8 identifiers.
 bool starts_identifier(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
+           static_cast<unsigned char>(c) >= 0x80;
 }
 bool continues_identifier(char c) { return starts_identifier(c) || is_digit(c); }
 
-// `>>` stays two tokens: closing template brackets are matched one by one, and adjacent tokens are written back adjacent.
-constexpr std::array<std::string_view, 23> long_punctuators = {
-    "<<=", "...", "->*", "::", "->", "++", "--", "<<", "<=", ">=", "==", "!=", "&&",
-    "||",  "+=",  "-=",  "*=", "/=", "%=", "&=", "|=", "^=", ".*"};
+// `>>` stays two tokens: closing template brackets are matched one by one, and adjacent tokens are written back
+// adjacent.
+constexpr std::array<std::string_view, 23> long_punctuators = {"<<=", "...", "->*", "::", "->", "++", "--", "<<",
+                                                               "<=",  ">=",  "==",  "!=", "&&", "||", "+=", "-=",
+                                                               "*=",  "/=",  "%=",  "&=", "|=", "^=", ".*"};
 
 class Tokenizer {
 public:
@@ -92,7 +94,8 @@ private:
     // After an identifier: the encoding prefix of a literal, or the identifier itself.
     TokenKind scan_prefixed(std::string_view identifier) {
         const bool encoding = identifier == "u8" || identifier == "u" || identifier == "U" || identifier == "L";
-        const bool raw = identifier == "R" || identifier == "u8R" || identifier == "uR" || identifier == "UR" || identifier == "LR";
+        const bool raw =
+            identifier == "R" || identifier == "u8R" || identifier == "uR" || identifier == "UR" || identifier == "LR";
         if (raw && at(0) == '"') return scan_raw_string();
         if (encoding && at(0) == '"') return scan_quoted('"', TokenKind::string);
         if (encoding && at(0) == '\'') return scan_quoted('\'', TokenKind::character);
@@ -103,7 +106,8 @@ private:
         while (!done()) {
             const char c = source_[position_];
             const char previous = position_ > 0 ? source_[position_ - 1] : '\0';
-            const bool sign = (c == '+' || c == '-') && (previous == 'e' || previous == 'E' || previous == 'p' || previous == 'P');
+            const bool sign =
+                (c == '+' || c == '-') && (previous == 'e' || previous == 'E' || previous == 'p' || previous == 'P');
             const bool separator = c == '\'' && continues_identifier(at(1));
             if (!continues_identifier(c) && c != '.' && !sign && !separator) break;
             ++position_;
@@ -168,7 +172,8 @@ bool read_line_marker(std::string_view directive, SourceLocation &location) {
     skip_blanks();
     if (i >= directive.size() || !is_digit(directive[i])) return false;
     unsigned long line = 0;
-    for (; i < directive.size() && is_digit(directive[i]); ++i) line = line * 10 + static_cast<unsigned long>(directive[i] - '0');
+    for (; i < directive.size() && is_digit(directive[i]); ++i)
+        line = line * 10 + static_cast<unsigned long>(directive[i] - '0');
     location.line = line;
     skip_blanks();
     if (i < directive.size() && directive[i] == '"') {
@@ -181,7 +186,8 @@ bool read_line_marker(std::string_view directive, SourceLocation &location) {
     return true;
 }
 
-SourceLocation locate(std::string_view source, const std::vector<Token> &tokens, std::size_t index, std::size_t offset) {
+SourceLocation locate(std::string_view source, const std::vector<Token> &tokens, std::size_t index,
+                      std::size_t offset) {
     SourceLocation location{"program_source", 1, 0};
     for (std::size_t i = 0; i <= index && i < tokens.size(); ++i) {
         const std::string_view leading = tokens[i].leading.substr(0, i == index ? offset : std::string_view::npos);

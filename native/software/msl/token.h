@@ -8,7 +8,14 @@
 
 namespace smtl::msl {
 
-enum class TokenKind { identifier, number, string, character, punctuator, end };
+enum class TokenKind {
+    identifier,
+    number,
+    string,
+    character,
+    punctuator,
+    end
+};
 
 struct Token {
     TokenKind kind = TokenKind::end;
@@ -39,15 +46,15 @@ struct Token {
     }
 };
 
-// Splits `source`, which must outlive the tokens. Any bytes are accepted: what is no token of C++ becomes a punctuator, for
-// the compiler to complain about. The last token has kind `end` and carries the trailing white space.
+// Splits `source`, which must outlive the tokens. Any bytes are accepted: what is no token of C++ becomes a punctuator,
+// for the compiler to complain about. The last token has kind `end` and carries the trailing white space.
 std::vector<Token> tokenize(std::string_view source);
 
 // The text with all edits applied.
 std::string write(const std::vector<Token> &tokens);
 
-// Where a token stands for the user: file and line after the line markers before it, and the column on the preprocessed line,
-// from 1; 0: not known.
+// Where a token stands for the user: file and line after the line markers before it, and the column on the preprocessed
+// line, from 1; 0: not known.
 struct SourceLocation {
     std::string file;
     unsigned long line = 0;
@@ -56,6 +63,7 @@ struct SourceLocation {
 // Reads `# 12 "file"` or `#line 12 "file"` as the location of the next line; false for other directives.
 bool read_line_marker(std::string_view directive, SourceLocation &location);
 // With `offset`, where that byte of what leads to the token stands.
-SourceLocation locate(std::string_view source, const std::vector<Token> &tokens, std::size_t index, std::size_t offset = std::string_view::npos);
+SourceLocation locate(std::string_view source, const std::vector<Token> &tokens, std::size_t index,
+                      std::size_t offset = std::string_view::npos);
 
 }  // namespace smtl::msl

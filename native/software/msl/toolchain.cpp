@@ -49,13 +49,14 @@ std::vector<std::string> candidates() {
     }
     if (access(smtl_embedded_clang, X_OK) == 0) add(smtl_embedded_clang);
     add(search_path("clang-19"));
-    for (int version = newest_named_clang; version >= oldest_clang; --version) add(search_path("clang-" + std::to_string(version)));
+    for (int version = newest_named_clang; version >= oldest_clang; --version)
+        add(search_path("clang-" + std::to_string(version)));
     add(search_path("clang"));
     return found;
 }
 
-// What the compiler says of itself: its predefined macros for this processor, its version and every instruction set extension
-// among them, and how it calls the linker.
+// What the compiler says of itself: its predefined macros for this processor, its version and every instruction set
+// extension among them, and how it calls the linker.
 struct CompilerFacts {
     std::string macros;
     std::string link_command;
@@ -87,17 +88,22 @@ bool ask_compiler(const std::string &clang, const std::string &folder, std::stri
     const std::string object = work + "/input.o";
     bool good = make_folders(work) && write_file(object, "");
     ProcessResult result;
-    if (good) result = run_process({clang, "-x", "c++", "-march=native", "-E", "-dM", "-o", folder + macros_name, "-"}, "", work);
+    if (good)
+        result =
+            run_process({clang, "-x", "c++", "-march=native", "-E", "-dM", "-o", folder + macros_name, "-"}, "", work);
     good = good && result.succeeded;
     if (good) {
-        // The host may have small stacks in use when a kernel first calls out: everything is bound when it is loaded. libgcc has
-        // conversions that old processors lack.
-        result = run_process({clang, "-###", "-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--gc-sections", "-Wl,--build-id=none",
+        // The host may have small stacks in use when a kernel first calls out: everything is bound when it is loaded.
+        // libgcc has conversions that old processors lack.
+        result = run_process({clang, "-###", "-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--gc-sections",
+                              "-Wl,--build-id=none",
                               // A function of such a name would run as the kernel is loaded.
-                              "-Wl,-init=,-fini=", "-o", work + "/output", object,
-                              "-Wl,--as-needed", "-lm", "-lgcc"}, "", work);
-        std::string command = result.errors.substr(result.errors.rfind("\n \"") == std::string::npos ? 0 : result.errors.rfind("\n \"") + 1);
-        for (const auto &[path, name] : {std::pair(object, Toolchain::link_input), std::pair(work + "/output", Toolchain::link_output)}) {
+                              "-Wl,-init=,-fini=", "-o", work + "/output", object, "-Wl,--as-needed", "-lm", "-lgcc"},
+                             "", work);
+        std::string command = result.errors.substr(
+            result.errors.rfind("\n \"") == std::string::npos ? 0 : result.errors.rfind("\n \"") + 1);
+        for (const auto &[path, name] :
+             {std::pair(object, Toolchain::link_input), std::pair(work + "/output", Toolchain::link_output)}) {
             const std::size_t at = command.find(path);
             good = good && at != std::string::npos;
             if (good) command.replace(at, path.size(), name);
@@ -107,9 +113,11 @@ bool ask_compiler(const std::string &clang, const std::string &folder, std::stri
     if (good) {
         // The words of its own command: -resource-dir, and the folder.
         result = run_process({clang, "-###", "-x", "c++", "-fsyntax-only", "-"}, "", work);
-        const std::vector<std::string> words = split_command(result.errors.substr(std::min(result.errors.find("\n \""), result.errors.size() - 1) + 1));
+        const std::vector<std::string> words =
+            split_command(result.errors.substr(std::min(result.errors.find("\n \""), result.errors.size() - 1) + 1));
         const auto option = std::find(words.begin(), words.end(), "-resource-dir");
-        good = result.succeeded && option != words.end() && option + 1 != words.end() && write_file(folder + resources_name, option[1]);
+        good = result.succeeded && option != words.end() && option + 1 != words.end() &&
+               write_file(folder + resources_name, option[1]);
     }
     if (!good) errors += result.errors.empty() ? clang + ": failed\n" : result.errors + "\n";
     remove_tree(work);
@@ -135,22 +143,29 @@ CompilerFacts facts_of(const std::string &clang, std::string &errors) {
     struct stat status{};
     const std::string processor = processor_identity();
     const auto read = [](const std::string &folder) {
-        return CompilerFacts{read_file(folder + macros_name).value_or(""), read_file(folder + link_name).value_or(""), read_file(folder + resources_name).value_or("")};
+        return CompilerFacts{read_file(folder + macros_name).value_or(""), read_file(folder + link_name).value_or(""),
+                             read_file(folder + resources_name).value_or("")};
     };
     const auto build = [&](const std::string &folder) { return ask_compiler(clang, folder, errors); };
     if (stat(clang.c_str(), &status) != 0 || processor.empty()) {
         const TemporaryFolder folder(Cache::shared().root());
         return folder.made() && build(folder.path()) ? read(folder.path()) : CompilerFacts{};
     }
-    const std::string key = Hash().add(smtl_embedded_translator).add(clang).add(static_cast<std::uint64_t>(status.st_ino)).add(static_cast<std::uint64_t>(status.st_size))
-                                .add(static_cast<std::uint64_t>(status.st_mtim.tv_sec)).add(static_cast<std::uint64_t>(status.st_mtim.tv_nsec))
-                                .add(processor).digest();
+    const std::string key = Hash()
+                                .add(smtl_embedded_translator)
+                                .add(clang)
+                                .add(static_cast<std::uint64_t>(status.st_ino))
+                                .add(static_cast<std::uint64_t>(status.st_size))
+                                .add(static_cast<std::uint64_t>(status.st_mtim.tv_sec))
+                                .add(static_cast<std::uint64_t>(status.st_mtim.tv_nsec))
+                                .add(processor)
+                                .digest();
     const std::string entry = Cache::shared().entry("compiler-" + key, build);
     return entry.empty() ? CompilerFacts{} : read(entry);
 }
 
-// SOFTWARE_METAL_OPTIMIZE: 3 unless it says otherwise. Without an optimiser nobody computes constants that are made of function
-// constants.
+// SOFTWARE_METAL_OPTIMIZE: 3 unless it says otherwise. Without an optimiser nobody computes constants that are made of
+// function constants.
 std::string optimization_level() {
     const char *level = std::getenv("SOFTWARE_METAL_OPTIMIZE");
     const bool valid = level && level[0] >= '0' && level[0] <= '3' && level[1] == '\0';
@@ -205,8 +220,9 @@ Toolchain find_toolchain() {
         if (version > 0) errors += clang + ": version " + std::to_string(version) + " is too old\n";
     }
     if (toolchain.clang.empty()) {
-        toolchain.problem = "compiling Metal sources needs clang " + std::to_string(oldest_clang) +
-                            " or newer (on Debian and Ubuntu: apt-get install clang-19; SOFTWARE_METAL_CLANG names another)\n" + errors;
+        toolchain.problem =
+            "compiling Metal sources needs clang " + std::to_string(oldest_clang) +
+            " or newer (on Debian and Ubuntu: apt-get install clang-19; SOFTWARE_METAL_CLANG names another)\n" + errors;
         return toolchain;
     }
     toolchain.resources = facts.resources;
@@ -231,22 +247,25 @@ Toolchain find_toolchain() {
     return toolchain;
 }
 
-// Every access to memory a call of ours, with the line it comes from; see <smtl/sanitize.h>. Optimised little: an access that
-// is merged with another, or that the optimiser proves useless, is one that nobody checks.
+// Every access to memory a call of ours, with the line it comes from; see <smtl/sanitize.h>. Optimised little: an
+// access that is merged with another, or that the optimiser proves useless, is one that nobody checks.
 void instrument(std::vector<std::string> &arguments, const std::string &headers) {
-    for (const char *argument : {"-O1", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-gline-tables-only", "-DSMTL_SANITIZE=1", "-fsanitize=kernel-address", "-fsanitize-recover=kernel-address", "-fno-sanitize-address-use-after-scope"}) {
+    for (const char *argument :
+         {"-O1", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-gline-tables-only", "-DSMTL_SANITIZE=1",
+          "-fsanitize=kernel-address", "-fsanitize-recover=kernel-address", "-fno-sanitize-address-use-after-scope"}) {
         arguments.emplace_back(argument);
     }
     // What has a relative name has it in this folder, whichever the process works in.
     arguments.push_back("-working-directory=" + headers);
     const std::string shadow = "-asan-mapping-offset=" + std::to_string(smtl_sanitizer_stack_shadow_offset);
-    for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=1", "-asan-globals=1", "-asan-destructor-kind=none",
-                               "-asan-instrument-atomics=0", "-asan-kernel-mem-intrinsic-prefix=1", shadow.c_str(),
+    for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=1", "-asan-globals=1",
+                               "-asan-destructor-kind=none", "-asan-instrument-atomics=0",
+                               "-asan-kernel-mem-intrinsic-prefix=1", shadow.c_str(),
                                // Within bounds for certain, or checked a moment ago, says nothing of races.
                                "-asan-opt-globals=0", "-asan-opt-same-temp=0",
                                // Two stores made one belong to no line.
-                               "-simplifycfg-sink-common=0", "-simplifycfg-hoist-common=0", "-simplifycfg-merge-cond-stores=0",
-                               "-enable-tail-merge=0",
+                               "-simplifycfg-sink-common=0", "-simplifycfg-hoist-common=0",
+                               "-simplifycfg-merge-cond-stores=0", "-enable-tail-merge=0",
                                // A loop that copies element by element stays one.
                                "-disable-loop-idiom-all"}) {
         arguments.insert(arguments.end(), {"-mllvm", option});
@@ -260,7 +279,8 @@ void keep_spaces(std::vector<std::string> &arguments) {
 #else
     constexpr const char *machine = "x86_64-linux-gnu";
 #endif
-    for (const char *argument : {"-fsycl-is-device", "-aux-triple", machine}) arguments.insert(arguments.end(), {"-Xclang", argument});
+    for (const char *argument : {"-fsycl-is-device", "-aux-triple", machine})
+        arguments.insert(arguments.end(), {"-Xclang", argument});
 }
 
 }  // namespace
@@ -271,8 +291,8 @@ const Toolchain &Toolchain::shared() {
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
     if (const Toolchain *known = found.load(std::memory_order_acquire)) return *known;
-    // What is missing now may be there when it is asked for again: a compiler, or room on the disk. Those that were not found
-    // stay for whoever holds them.
+    // What is missing now may be there when it is asked for again: a compiler, or room on the disk. Those that were not
+    // found stay for whoever holds them.
     static std::deque<Toolchain> tried;
     const Toolchain &toolchain = tried.emplace_back(find_toolchain());
     if (toolchain.problem.empty()) found.store(&toolchain, std::memory_order_release);
@@ -281,29 +301,63 @@ const Toolchain &Toolchain::shared() {
 
 std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) const {
     std::vector<std::string> arguments = {
-        clang, "-std=c++17", optimization, "-march=native", "-fPIC", "-fvisibility=hidden", "-fdeclspec",
+        clang,
+        "-std=c++17",
+        optimization,
+        "-march=native",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-fdeclspec",
         // What GPUs do not have, and kernels do not pay for.
-        "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-fno-stack-protector", "-fno-unwind-tables",
-        "-fno-asynchronous-unwind-tables", "-fno-semantic-interposition", "-fcf-protection=none", "-fno-ident",
+        "-fno-exceptions",
+        "-fno-rtti",
+        "-fno-threadsafe-statics",
+        "-fno-stack-protector",
+        "-fno-unwind-tables",
+        "-fno-asynchronous-unwind-tables",
+        "-fno-semantic-interposition",
+        "-fcf-protection=none",
+        "-fno-ident",
         "-Wp,-U_FORTIFY_SOURCE",
         // Buffers are reinterpreted freely, and wide loads from addresses of lesser alignment work on a GPU.
-        "-fno-strict-aliasing", "-fmax-type-align=8",
+        "-fno-strict-aliasing",
+        "-fmax-type-align=8",
         // In the address spaces of a GPU null is an address like any other: code that reads through a null pointer and
         // does not use what it read has to stay as it is, where clang would take it for unreachable.
         "-fno-delete-null-pointer-checks",
         // Each operation on halves rounds, whether or not the processor computes with them.
-        "-Xclang", "-ffloat16-excess-precision=none",
+        "-Xclang",
+        "-ffloat16-excess-precision=none",
         // Kernels meet our standard library only.
-        "-nostdlibinc", "-nostdinc++", "-isystem", headers, std::string("-DSMTL_USES_THREAD_ELEMENTS=") + (dialect.thread_elements ? "1" : "0"),
+        "-nostdlibinc",
+        "-nostdinc++",
+        "-isystem",
+        headers,
+        std::string("-DSMTL_USES_THREAD_ELEMENTS=") + (dialect.thread_elements ? "1" : "0"),
         std::string("-DSMTL_LOGGING=") + (dialect.logging ? "1" : "0"),
-        "-fno-math-errno", "-fno-trapping-math",
+        "-fno-math-errno",
+        "-fno-trapping-math",
         // From floating-point numbers to integers conversions saturate, and NaN gives 0.
         "-fno-strict-float-cast-overflow",
-        "-fno-color-diagnostics", "-fno-caret-diagnostics", "-fno-diagnostics-show-option", "-ftemplate-backtrace-limit=4",
-        "-Wno-unknown-attributes", "-Wno-ignored-attributes", "-Wno-duplicate-decl-specifier", "-Wno-undefined-internal",
-        "-Wno-undefined-inline", "-Wno-undefined-var-template", "-Wno-pass-failed", "-Wno-unused-command-line-argument",
-        "-Wno-ignored-pragmas", "-Wno-unknown-pragmas", "-Wno-pragma-once-outside-header", "-Wno-unused-function",
-        "-Wno-ignored-optimization-argument", "-Wno-c99-extensions", "-Wno-pragma-clang-attribute",
+        "-fno-color-diagnostics",
+        "-fno-caret-diagnostics",
+        "-fno-diagnostics-show-option",
+        "-ftemplate-backtrace-limit=4",
+        "-Wno-unknown-attributes",
+        "-Wno-ignored-attributes",
+        "-Wno-duplicate-decl-specifier",
+        "-Wno-undefined-internal",
+        "-Wno-undefined-inline",
+        "-Wno-undefined-var-template",
+        "-Wno-pass-failed",
+        "-Wno-unused-command-line-argument",
+        "-Wno-ignored-pragmas",
+        "-Wno-unknown-pragmas",
+        "-Wno-pragma-once-outside-header",
+        "-Wno-unused-function",
+        "-Wno-ignored-optimization-argument",
+        "-Wno-c99-extensions",
+        "-Wno-pragma-clang-attribute",
     };
     arguments.emplace_back(std::string("-DSMTL_ADDRESS_SPACES=") + (dialect.address_spaces ? "1" : "0"));
     if (dialect.address_spaces) keep_spaces(arguments);
@@ -313,16 +367,18 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         arguments.push_back("-ffp-contract=on");
         return arguments;
     }
-    // Infinities and NaNs stay what they are in the fast mode too: the language lets a compiler assume that there are none,
-    // and kernels that mask with -INFINITY rely on compilers that do not.
-    // Estimates of reciprocal roots, refined, make NaNs of infinity and zero: they stay out.
-    for (const char *argument : {"-ffp-contract=fast", "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros", "-fapprox-func", "-mrecip=none"}) {
+    // Infinities and NaNs stay what they are in the fast mode too: the language lets a compiler assume that there are
+    // none, and kernels that mask with -INFINITY rely on compilers that do not. Estimates of reciprocal roots, refined,
+    // make NaNs of infinity and zero: they stay out.
+    for (const char *argument : {"-ffp-contract=fast", "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros",
+                                 "-fapprox-func", "-mrecip=none"}) {
         arguments.emplace_back(argument);
     }
     return arguments;
 }
 
-std::vector<std::string> Toolchain::link_arguments(const Dialect &dialect, const std::string &object, const std::string &output) const {
+std::vector<std::string> Toolchain::link_arguments(const Dialect &dialect, const std::string &object,
+                                                   const std::string &output) const {
     std::vector<std::string> arguments = linker;
     if (dialect.sanitize) arguments.insert(arguments.end(), {"-T", headers + "/smtl/initialisers.ld"});
     for (std::string &argument : arguments) {
@@ -337,7 +393,8 @@ std::string Toolchain::standard_library(const Dialect &dialect, std::string &err
     const std::string entry = Cache::shared().entry(key, [&](const std::string &folder) {
         std::vector<std::string> arguments = compile_arguments(dialect);
         // No time stamps: the same headers give the same file, whoever compiles them.
-        for (const char *argument : {"-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates", "-x", "c++-header"}) {
+        for (const char *argument :
+             {"-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates", "-x", "c++-header"}) {
             arguments.emplace_back(argument);
         }
         arguments.insert(arguments.end(), {headers + "/msl/stdlib.h", "-o", folder + "/stdlib.pch"});

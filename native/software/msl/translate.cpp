@@ -5,12 +5,15 @@
 namespace smtl::msl {
 namespace {
 
-bool is_class_key(std::string_view text) { return text == "struct" || text == "class" || text == "union" || text == "enum"; }
+bool is_class_key(std::string_view text) {
+    return text == "struct" || text == "class" || text == "union" || text == "enum";
+}
 
 // Operators with a parenthesised operand that is no parameter list.
 bool takes_parentheses(std::string_view text) {
-    return text == "decltype" || text == "alignas" || text == "__attribute__" || text == "__attribute" || text == "noexcept" ||
-           text == "__declspec" || text == "typeof" || text == "__typeof__" || text == "explicit" || text == "sizeof";
+    return text == "decltype" || text == "alignas" || text == "__attribute__" || text == "__attribute" ||
+           text == "noexcept" || text == "__declspec" || text == "typeof" || text == "__typeof__" ||
+           text == "explicit" || text == "sizeof";
 }
 
 // Each type is looked through for each type around it, and its name stands in those of all its members.
@@ -61,7 +64,8 @@ Translation Translator::run() {
 void Translator::walk_scope(Index begin, Index end, ScopeKind kind) {
     std::size_t length = 0;
     for (const std::string &name : scope_) length += name.size();
-    if (scope_.size() > deepest_nesting || length > longest_scope) return problem(begin, "namespaces and types are nested too deeply, or their names are too long");
+    if (scope_.size() > deepest_nesting || length > longest_scope)
+        return problem(begin, "namespaces and types are nested too deeply, or their names are too long");
     for (Index i = begin; i < end;) {
         const Token &token = tokens_[i];
         const bool access = kind == ScopeKind::type && i + 1 < end && tokens_[i + 1].is(":") &&
@@ -74,7 +78,8 @@ void Translator::walk_scope(Index begin, Index end, ScopeKind kind) {
             i = walk_namespace(i, end);
         } else if (token.is("extern") && tokens_[i + 1].kind == TokenKind::string && tokens_[i + 2].is("{")) {
             i += 3;  // its declarations belong to this scope; its `}` is skipped above
-        } else if (token.is("using") || token.is("typedef") || token.is("static_assert") || token.is("_Static_assert")) {
+        } else if (token.is("using") || token.is("typedef") || token.is("static_assert") ||
+                   token.is("_Static_assert")) {
             const Index past = skip_to_semicolon(i, end);
             place_statements(i, past, Place::program);
             i = past;
@@ -124,7 +129,8 @@ Declaration Translator::read_head(Index begin, Index end) {
             const Index past = skip_group(i, end);
             for (const Attribute &attribute : attributes_in({i, past})) {
                 if (attribute.name == "kernel") declaration.kernel = true;
-                if (attribute.name == "max_total_threads_per_threadgroup") declaration.thread_limit = attribute.arguments;
+                if (attribute.name == "max_total_threads_per_threadgroup")
+                    declaration.thread_limit = attribute.arguments;
                 if (attribute.name != "host_name") continue;
                 for (Index a = attribute.arguments.begin; a < attribute.arguments.end; ++a) {
                     const std::string_view text = tokens_[a].text;
@@ -166,7 +172,8 @@ Declaration Translator::read_head(Index begin, Index end) {
                 if (const auto past = skip_angles(i, end)) i = *past;
             }
         } else if (token.is("::")) {
-            if (!joined && (i == begin || !tokens_[i - 1].is_identifier()) && !tokens_[i == 0 ? 0 : i - 1].is(">")) last_name = i;
+            if (!joined && (i == begin || !tokens_[i - 1].is_identifier()) && !tokens_[i == 0 ? 0 : i - 1].is(">"))
+                last_name = i;
             joined = true;
             ++i;
         } else if (token.is("~")) {
@@ -244,7 +251,8 @@ Index Translator::walk_declaration(Index begin, Index end, ScopeKind kind) {
     if (distinct_ && declaration.parameters) qualify_parameters(*declaration.parameters);
     if (checking_ && declaration.parameters) check_parameters(declaration);
     if (kind != ScopeKind::type && (tokens_[begin].is("vertex") || tokens_[begin].is("fragment"))) {
-        problem(begin, "'" + std::string(tokens_[begin].text) + "' functions are not supported: kernels alone are executed");
+        problem(begin,
+                "'" + std::string(tokens_[begin].text) + "' functions are not supported: kernels alone are executed");
         tokens_[begin].erase();
     }
     if (declaration.kernel && !declaration.parameters && !declaration.explicit_instantiation) {
@@ -262,8 +270,10 @@ Index Translator::walk_declaration(Index begin, Index end, ScopeKind kind) {
         return past;
     }
     if (declaration.parameters) {
-        const bool body = declaration.head_end < end && (tokens_[declaration.head_end].is("{") || tokens_[declaration.head_end].is(":"));
-        if (!body && kind != ScopeKind::type) place_variables(begin, skip_to_semicolon(declaration.head_end, end), Place::program);
+        const bool body = declaration.head_end < end &&
+                          (tokens_[declaration.head_end].is("{") || tokens_[declaration.head_end].is(":"));
+        if (!body && kind != ScopeKind::type)
+            place_variables(begin, skip_to_semicolon(declaration.head_end, end), Place::program);
         mark_placed({begin, declaration.head_end});
         if (body) return walk_function(declaration, end, kind);
         const Index past = skip_to_semicolon(declaration.head_end, end);
@@ -272,14 +282,17 @@ Index Translator::walk_declaration(Index begin, Index end, ScopeKind kind) {
         if (checking_) edit_constant_variable(declaration, past, kind);
         return past;
     }
-    if (declaration.class_key != 0 || tokens_[begin].is("struct") || tokens_[begin].is("enum")) return walk_type(declaration, end, kind);
+    if (declaration.class_key != 0 || tokens_[begin].is("struct") || tokens_[begin].is("enum"))
+        return walk_type(declaration, end, kind);
     return walk_variable(declaration, end, kind);
 }
 
-// `S &operator=(S) device = delete;` takes from objects in one address space what those in others have; nothing tells objects
-// apart here.
+// `S &operator=(S) device = delete;` takes from objects in one address space what those in others have; nothing tells
+// objects apart here.
 bool Translator::is_deleted_for_space(const Declaration &declaration, Index end) const {
-    if (declaration.head_end + 1 >= end || !tokens_[declaration.head_end].is("=") || !tokens_[declaration.head_end + 1].is("delete")) return false;
+    if (declaration.head_end + 1 >= end || !tokens_[declaration.head_end].is("=") ||
+        !tokens_[declaration.head_end + 1].is("delete"))
+        return false;
     for (Index i = declaration.parameters->end; i < declaration.head_end; ++i) {
         if (space_named(i) != AddressSpace::none) return true;
     }
@@ -291,7 +304,8 @@ Index Translator::walk_function(const Declaration &declaration, Index end, Scope
     if (open >= end) return skip_to_semicolon(declaration.head_end, end);
     const Index past = skip_group(open, end);
     place_statements(open + 1, past - 1, Place::block);
-    if ((!keeps_spaces() || kind == ScopeKind::type) && erase_if_duplicate(declaration, {declaration.head_end, past})) return past;
+    if ((!keeps_spaces() || kind == ScopeKind::type) && erase_if_duplicate(declaration, {declaration.head_end, past}))
+        return past;
     if (checking_) note_function(declaration, {open, past});
     lanes_.bodies.emplace_back(declaration, Range{open, past});
     if (declaration.kernel) add_kernel_definition(declaration, past - 1);
@@ -324,7 +338,8 @@ Index Translator::walk_variable(const Declaration &declaration, Index end, Scope
 // What no declaration has taken.
 void Translator::reject_stray_kernels() {
     for (Index i = 0; i < tokens_.size(); ++i) {
-        if (tokens_[i].is("kernel") && !tokens_[i].replaced) problem(i, "'kernel' belongs to a function of a namespace");
+        if (tokens_[i].is("kernel") && !tokens_[i].replaced)
+            problem(i, "'kernel' belongs to a function of a namespace");
     }
 }
 

@@ -1,4 +1,5 @@
-// From preprocessed Metal Shading Language to C++17 for clang, with the kernels and function constants found on the way.
+// From preprocessed Metal Shading Language to C++17 for clang, with the kernels and function constants found on the
+// way.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +11,19 @@
 
 namespace smtl::msl {
 
-enum class AddressSpace { none, device, constant, thread, threadgroup };
+enum class AddressSpace {
+    none,
+    device,
+    constant,
+    thread,
+    threadgroup
+};
 
-enum class ParameterKind { buffer, threadgroup_memory, attribute };
+enum class ParameterKind {
+    buffer,
+    threadgroup_memory,
+    attribute
+};
 
 struct KernelParameter {
     std::string name;
@@ -31,7 +42,8 @@ struct Kernel {
     std::vector<std::string> scope;  // enclosing namespaces, outermost first; empty string: unnamed
     std::string identifier;  // qualified name of the constant that holds its address
     std::string indices;     // qualified name of the constant array with the index of each parameter
-    std::string thread_limit;  // what [[max_total_threads_per_threadgroup(...)]] says, in scope of the kernel; may be empty
+    std::string
+        thread_limit;  // what [[max_total_threads_per_threadgroup(...)]] says, in scope of the kernel; may be empty
     std::vector<KernelParameter> parameters;
 };
 
@@ -59,9 +71,12 @@ struct Translation {
     bool address_spaces = false;   // they are in the text, since functions differ in nothing else
 };
 
-// What the translation is for: to be executed, or to be checked as strictly as Apple's compiler does, in clang's C++ for
-// OpenCL, which has address spaces. What is executed has none, as long as nothing in the source depends on them.
-enum class Purpose { execute, check };
+// What the translation is for: to be executed, or to be checked as strictly as Apple's compiler does, in clang's C++
+// for OpenCL, which has address spaces. What is executed has none, as long as nothing in the source depends on them.
+enum class Purpose {
+    execute,
+    check
+};
 
 Translation translate(std::string_view preprocessed, Purpose purpose = Purpose::execute);
 

@@ -23,7 +23,11 @@ struct Range {
     bool empty() const { return begin >= end; }
 };
 
-enum class ScopeKind { file_or_namespace, type, block };
+enum class ScopeKind {
+    file_or_namespace,
+    type,
+    block
+};
 
 // What a declaration's head looks like before its body, initialiser or semicolon.
 struct Declaration {
@@ -65,7 +69,13 @@ struct Declarator {
 };
 
 // What a declaration stands in, or that it is one of a type's name.
-enum class Place { program, type, block, statement, alias };
+enum class Place {
+    program,
+    type,
+    block,
+    statement,
+    alias
+};
 
 struct Attribute {
     std::string name;
@@ -83,7 +93,8 @@ bool is_varying_function(std::string_view name);
 class Translator {
 public:
     // Executed, spaces are erased unless they are `distinct`; checked, they never are.
-    Translator(std::string_view source, Purpose purpose, bool distinct) : source_(source), tokens_(tokenize(source)), checking_(purpose == Purpose::check), distinct_(distinct) {}
+    Translator(std::string_view source, Purpose purpose, bool distinct)
+        : source_(source), tokens_(tokenize(source)), checking_(purpose == Purpose::check), distinct_(distinct) {}
     Translation run();
     // What erased spaces would take from the source: functions that differ in them and in what they do.
     bool depends_on_spaces() const { return depends_on_spaces_; }
@@ -178,8 +189,8 @@ private:
     KernelParameter read_parameter(Range range, bool report);
     void edit_buffer_arrays(Range parameters);
     std::string describe_indices(const std::vector<KernelParameter> &parameters) const;
-    std::string register_kernel(Index at, std::string name, const std::string &address, std::vector<KernelParameter> parameters,
-                                const std::string &thread_limit);
+    std::string register_kernel(Index at, std::string name, const std::string &address,
+                                std::vector<KernelParameter> parameters, const std::string &thread_limit);
     std::string written(Range range) const;  // with the edits made so far
 
     // variables.cpp
@@ -192,7 +203,8 @@ private:
     void note_constants(Index begin, Index end);
     bool has_function(Index name) const;
     std::string evaluation(Range range);
-    std::string define_conditions(std::vector<KernelParameter> &parameters, const std::string &suffix, Range template_parameters);
+    std::string define_conditions(std::vector<KernelParameter> &parameters, const std::string &suffix,
+                                  Range template_parameters);
     void edit_evaluated_constants();
 
     // lockstep.cpp
@@ -228,12 +240,13 @@ private:
     // See lane_functions.cpp.
     struct Lanes {
         std::vector<std::pair<Declaration, Range>> bodies;
-        std::set<std::string_view, std::less<>> varying;    // functions whose values differ where their arguments do not
-        std::set<std::string_view, std::less<>> writing;    // functions and constructors that may store through an argument
-        std::set<std::string_view, std::less<>> members;    // functions
+        std::set<std::string_view, std::less<>> varying;  // functions whose values differ where their arguments do not
+        std::set<std::string_view, std::less<>>
+            writing;  // functions and constructors that may store through an argument
+        std::set<std::string_view, std::less<>> members;  // functions
         std::set<std::string_view, std::less<>> constants;
-        std::set<Index> lambdas;      // where they begin
-        bool anything_writes = false; // names of functions do not tell
+        std::set<Index> lambdas;  // where they begin
+        bool anything_writes = false;  // names of functions do not tell
         bool anything_talks = false;  // the same of those that talk to other lanes
     };
     struct FunctionBody {
@@ -251,21 +264,22 @@ private:
 
     std::string_view source_;
     std::vector<Token> tokens_;
-    std::vector<Index> closing_;        // of each bracket and `<` that opens; the number of tokens where nothing closes it
+    std::vector<Index> closing_;  // of each bracket and `<` that opens; the number of tokens where nothing closes it
     std::vector<Index> statement_end_;  // from each token on: the `;` or the bracket that closes around it
     const bool checking_;
     const bool distinct_;
     bool depends_on_spaces_ = false;
     std::vector<std::string> scope_;  // names of the enclosing namespaces and types
-    std::set<Index> placed_;                  // address spaces that the declaration around them accounts for
+    std::set<Index> placed_;  // address spaces that the declaration around them accounts for
     std::map<Index, bool> shared_variables_;  // names of those in threadgroup memory, and whether they are arrays
     std::map<std::string, std::vector<Definition>> definitions_;
     std::map<std::string, std::vector<Template>> templates_;  // kernel templates by unqualified name
     std::multimap<std::string, ProgramConstant, std::less<>> constants_;  // by unqualified name
-    std::set<std::string_view> evaluated_;                    // those that conditions depend on
+    std::set<std::string_view> evaluated_;  // those that conditions depend on
     std::map<std::string, FunctionBody, std::less<>> functions_;  // by unqualified name
-    std::set<std::string_view, std::less<>> meeting_functions_;   // that make lanes wait for each other
-    std::set<std::string_view, std::less<>> lane_functions_;      // that call SIMD-group or quad-group functions, or such that do
+    std::set<std::string_view, std::less<>> meeting_functions_;  // that make lanes wait for each other
+    std::set<std::string_view, std::less<>>
+        lane_functions_;  // that call SIMD-group or quad-group functions, or such that do
     Lanes lanes_;
     std::deque<std::string> kept_text_;  // what token texts that were rewritten refer to
     std::map<std::string, std::string> addresses_;  // of the kernels by name, as written

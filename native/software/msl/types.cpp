@@ -1,5 +1,5 @@
-// Structures are found by name in the translated source, which gives their members' names and [[id(n)]]; the compiler then says
-// where each member lies and what it is.
+// Structures are found by name in the translated source, which gives their members' names and [[id(n)]]; the compiler
+// then says where each member lies and what it is.
 #include "types.h"
 
 #include <algorithm>
@@ -32,7 +32,8 @@ struct Member {
 
 // What msl/types.h of the headers says of one member.
 struct MemberFacts {
-    std::uint64_t index, offset, length, pointer, read_only, data_type, is_class, base_size, base_alignment, element_size, element_alignment;
+    std::uint64_t index, offset, length, pointer, read_only, data_type, is_class, base_size, base_alignment,
+        element_size, element_alignment;
 };
 
 using Tokens = std::vector<Token>;
@@ -88,7 +89,9 @@ std::optional<std::vector<Member>> read_statement(const Tokens &tokens, Index be
     for (Index i = begin; i < end; ++i) {
         const Token &token = tokens[i];
         if (std::string found = index_before(token); !found.empty()) index = std::move(found);
-        if (token.is("(") || token.is(":") || token.is("static") || token.is("using") || token.is("typedef") || token.is("{")) return std::nullopt;
+        if (token.is("(") || token.is(":") || token.is("static") || token.is("using") || token.is("typedef") ||
+            token.is("{"))
+            return std::nullopt;
         if (token.is("[")) {
             const Index past = past_group(tokens, i);
             std::string found = tokens[i + 1].is("[") ? index_among(tokens, i + 2, past - 2) : "";
@@ -158,7 +161,8 @@ std::string compile_facts(const smtl_library &library, const std::string &source
         const std::string input = into + "/input";
         if (precompiled.empty() || !write_file(input, source)) return false;
         std::vector<std::string> arguments = Toolchain::shared().compile_arguments(library.dialect);
-        arguments.insert(arguments.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-c", "-o", into + facts_file, "-"});
+        arguments.insert(arguments.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-c", "-o",
+                                           into + facts_file, "-"});
         const ProcessResult result = run_process(arguments, input, into);
         (void)unlink(input.c_str());
         (void)unlink((into + "/errors").c_str());

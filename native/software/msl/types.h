@@ -1,5 +1,5 @@
-// Types behind the buffers of kernels, for argument encoders and reflection. Most hosts never ask for them: they are found when
-// one does.
+// Types behind the buffers of kernels, for argument encoders and reflection. Most hosts never ask for them: they are
+// found when one does.
 #pragma once
 
 #include <deque>

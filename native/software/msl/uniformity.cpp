@@ -8,8 +8,7 @@ namespace {
 
 constexpr Index longest_place = 1 << 8;
 
-template <std::size_t N>
-bool is_one_of(const Token &token, const std::array<std::string_view, N> &list) {
+template <std::size_t N> bool is_one_of(const Token &token, const std::array<std::string_view, N> &list) {
     return std::find(list.begin(), list.end(), token.text) != list.end();
 }
 
@@ -18,31 +17,37 @@ bool is_increment(const Token &token) { return token.is("++") || token.is("--");
 // An operator behind it has two operands.
 bool ends_operand(const Token &token) {
     constexpr std::array<std::string_view, 4> words = {"return", "else", "do", "case"};
-    return (token.is_identifier() && !is_one_of(token, words)) || token.kind == TokenKind::number || token.is(")") || token.is("]");
+    return (token.is_identifier() && !is_one_of(token, words)) || token.kind == TokenKind::number || token.is(")") ||
+           token.is("]");
 }
 
 // What stands before a name that is declared.
 bool ends_type(const Token &token) {
-    constexpr std::array<std::string_view, 12> words = {"return", "else", "do", "case", "goto", "new", "delete", "throw", "sizeof", "typename", "using", "operator"};
+    constexpr std::array<std::string_view, 12> words = {"return", "else",  "do",     "case",     "goto",  "new",
+                                                        "delete", "throw", "sizeof", "typename", "using", "operator"};
     return (token.is_identifier() && !is_one_of(token, words)) || token.is(">");
 }
 
 }  // namespace
 
 Translator::Lockstep::Uniformity::Uniformity(Lockstep &function)
-    : function_(function), translator_(function.translator_), tokens_(function.tokens_), body_(function.body_), diverging_(function.lane_values_) {
+    : function_(function), translator_(function.translator_), tokens_(function.tokens_), body_(function.body_),
+      diverging_(function.lane_values_) {
     constexpr std::array<std::string_view, 3> class_keys = {"struct", "class", "union"};
     everything_ = translator_.lanes_.anything_writes;
-    for (Index i = body_.begin; i < body_.end; ++i) everything_ = everything_ || translator_.lanes_.lambdas.contains(i) || is_one_of(tokens_[i], class_keys);
+    for (Index i = body_.begin; i < body_.end; ++i)
+        everything_ = everything_ || translator_.lanes_.lambdas.contains(i) || is_one_of(tokens_[i], class_keys);
     member_ = function.declaration_.member;
-    for (Index i = function.declaration_.name_begin; i < function.declaration_.name_end; ++i) member_ = member_ || tokens_[i].is("::");
+    for (Index i = function.declaration_.name_begin; i < function.declaration_.name_end; ++i)
+        member_ = member_ || tokens_[i].is("::");
     if (everything_) return;
     find_parameters();
     find_declared();
     find_other_names();
 }
 
-// A kernel's differ where they tell lanes apart, or hold pointers to what lanes share. Those of other functions may be anything.
+// A kernel's differ where they tell lanes apart, or hold pointers to what lanes share. Those of other functions may be
+// anything.
 void Translator::Lockstep::Uniformity::find_parameters() {
     for (const Range &part : translator_.split_commas(*function_.declaration_.parameters)) {
         Index name = part.end;
@@ -58,7 +63,8 @@ void Translator::Lockstep::Uniformity::find_parameters() {
         }
         if (name == part.end) continue;
         declared_.insert(tokens_[name].text);
-        if (!function_.declaration_.kernel || (shared && !function_.shared_.contains(tokens_[name].text))) diverging_.insert(tokens_[name].text);
+        if (!function_.declaration_.kernel || (shared && !function_.shared_.contains(tokens_[name].text)))
+            diverging_.insert(tokens_[name].text);
     }
 }
 
@@ -71,7 +77,8 @@ bool Translator::Lockstep::Uniformity::declares(Index name) const {
 
 void Translator::Lockstep::Uniformity::find_declared() {
     for (Index i = body_.begin; i < body_.end; ++i) {
-        const bool listed = tokens_[i].is_identifier() && tokens_[i - 1].is(",") && (tokens_[i + 1].is("=") || tokens_[i + 1].is(",") || tokens_[i + 1].is(";"));
+        const bool listed = tokens_[i].is_identifier() && tokens_[i - 1].is(",") &&
+                            (tokens_[i + 1].is("=") || tokens_[i + 1].is(",") || tokens_[i + 1].is(";"));
         if (declares(i) || listed) declared_.insert(tokens_[i].text);
     }
 }
@@ -80,7 +87,8 @@ void Translator::Lockstep::Uniformity::find_declared() {
 bool Translator::Lockstep::Uniformity::is_unknown(Index name) const {
     constexpr std::array<std::string_view, 4> words = {"true", "false", "const", "constexpr"};
     const Token &token = tokens_[name], &before = tokens_[name - 1], &behind = tokens_[name + 1];
-    if (!token.is_identifier() || is_one_of(token, words) || before.is(".") || before.is("->") || before.is("::")) return false;
+    if (!token.is_identifier() || is_one_of(token, words) || before.is(".") || before.is("->") || before.is("::"))
+        return false;
     if (token.is("this") || translator_.lanes_.members.contains(token.text)) return true;
     Index open = 0;
     if (behind.is("::") || behind.is_identifier() || function_.is_call(name, body_.end, open)) return false;
@@ -89,7 +97,8 @@ bool Translator::Lockstep::Uniformity::is_unknown(Index name) const {
 
 void Translator::Lockstep::Uniformity::insert(Range names) {
     for (Index i = names.begin; i < names.end; ++i) {
-        if (tokens_[i].is_identifier() && !tokens_[i - 1].is(".") && !tokens_[i - 1].is("->")) diverging_.insert(tokens_[i].text);
+        if (tokens_[i].is_identifier() && !tokens_[i - 1].is(".") && !tokens_[i - 1].is("->"))
+            diverging_.insert(tokens_[i].text);
     }
 }
 
@@ -108,7 +117,8 @@ bool Translator::Lockstep::Uniformity::declares_indirect(Index symbol, Index sta
         elsewhere = elsewhere || tokens_[i].is("device") || tokens_[i].is("threadgroup") || tokens_[i].is("constant");
         plain = plain && (tokens_[i].is_identifier() || tokens_[i].is("::"));
     }
-    return !elsewhere && (behind.is("=") || (behind.is(":") && tokens_[statement].is("for")) || ((behind.is("(") || behind.is("{")) && plain));
+    return !elsewhere && (behind.is("=") || (behind.is(":") && tokens_[statement].is("for")) ||
+                          ((behind.is("(") || behind.is("{")) && plain));
 }
 
 // `(T)` before an operand, not the arguments of a call.
@@ -117,17 +127,19 @@ bool Translator::Lockstep::Uniformity::ends_cast(Index close) const {
     for (Index i = close; i > body_.begin + 1 && close - i < longest;) {
         --i;
         if (tokens_[i].is("(")) return i + 1 < close && !ends_operand(tokens_[i - 1]);
-        if (!tokens_[i].is_identifier() && !tokens_[i].is("::") && !tokens_[i].is("*") && !tokens_[i].is("&")) return false;
+        if (!tokens_[i].is_identifier() && !tokens_[i].is("::") && !tokens_[i].is("*") && !tokens_[i].is("&"))
+            return false;
     }
     return false;
 }
 
-// Variables that go by other names as well, under which they may be assigned to: pointers and references to them, and what
-// functions store through parameters. Also those that no assignment declares.
+// Variables that go by other names as well, under which they may be assigned to: pointers and references to them, and
+// what functions store through parameters. Also those that no assignment declares.
 void Translator::Lockstep::Uniformity::find_other_names() {
     std::set<std::string_view> arrays;
     for (Index i = body_.begin + 1; i + 1 < body_.end; ++i) {
-        if (declares(i) && tokens_[i + 1].is("[") && !function_.shared_.contains(tokens_[i].text)) arrays.insert(tokens_[i].text);
+        if (declares(i) && tokens_[i + 1].is("[") && !function_.shared_.contains(tokens_[i].text))
+            arrays.insert(tokens_[i].text);
     }
     Index statement = body_.begin;  // where the current one begins
     for (Index i = body_.begin + 1; i + 1 < body_.end; ++i) {
@@ -145,7 +157,9 @@ void Translator::Lockstep::Uniformity::find_other_names() {
             everything_ = everything_ || end == i + 3;
             insert({i + 3, end});
         }
-        if (token.is("[") && !translator_.opens_attribute(i) && (before.is("auto") || before.is("&") || before.is("&&"))) insert({i + 1, translator_.skip_group(i, body_.end) - 1});
+        if (token.is("[") && !translator_.opens_attribute(i) &&
+            (before.is("auto") || before.is("&") || before.is("&&")))
+            insert({i + 1, translator_.skip_group(i, body_.end) - 1});
         if (token.is(":") && before.is_identifier() && ends_type(tokens_[i - 2])) diverging_.insert(before.text);
         if (token.is_identifier() && arrays.contains(token.text) && !behind.is("[")) diverging_.insert(token.text);
         if (before.is("=") && token.is_identifier() && behind.is(".")) {  // `auto p = object.array;`
@@ -157,7 +171,8 @@ void Translator::Lockstep::Uniformity::find_other_names() {
         const std::set<std::string_view, std::less<>> &writing = translator_.lanes_.writing;
         Index name = i - 1;
         if (before.is(">")) {
-            for (Index steps = 0; name > body_.begin && !tokens_[name].is("<") && steps < longest_place; ++steps) --name;
+            for (Index steps = 0; name > body_.begin && !tokens_[name].is("<") && steps < longest_place; ++steps)
+                --name;
             if (name > body_.begin) --name;
         }
         const bool object = name > body_.begin + 1 && (tokens_[name - 1].is(".") || tokens_[name - 1].is("->"));
@@ -170,7 +185,9 @@ void Translator::Lockstep::Uniformity::find_other_names() {
         const bool computed = token.is("(") && (before.is("]") || (before.is(")") && !ends_cast(i - 1)));
         if (variable || computed) {
             insert_argument_names(i);  // whatever is called
-        } else if (writing.contains(tokens_[name].text) || (constructed && name > body_.begin && tokens_[name].is_identifier() && writing.contains(tokens_[name - 1].text))) {
+        } else if (writing.contains(tokens_[name].text) ||
+                   (constructed && name > body_.begin && tokens_[name].is_identifier() &&
+                    writing.contains(tokens_[name - 1].text))) {
             insert_argument_names(i);
         } else if (constructed && name > body_.begin && tokens_[name].is_identifier() && tokens_[name - 1].is(">")) {
             insert_argument_names(i);
@@ -185,7 +202,9 @@ bool Translator::Lockstep::Uniformity::diverges(Range range) const {
         const std::string_view name = tokens_[i].text;
         if (!tokens_[i].is_identifier()) continue;
         const bool called = tokens_[i + 1].is("(") || tokens_[i + 1].is("<");
-        if ((called && (is_varying_function(name) || translator_.lanes_.varying.contains(name))) || (member_ && is_unknown(i))) return true;
+        if ((called && (is_varying_function(name) || translator_.lanes_.varying.contains(name))) ||
+            (member_ && is_unknown(i)))
+            return true;
     }
     return false;
 }
@@ -223,13 +242,16 @@ Index Translator::Lockstep::Uniformity::place_begin(Index end) {
 void Translator::Lockstep::Uniformity::spread(Range range, bool apart) {
     if (everything_) return;
     bool chooses = false;
-    for (Index i = range.begin; i < range.end; ++i) chooses = chooses || tokens_[i].is("?") || tokens_[i].is("&&") || tokens_[i].is("||");
+    for (Index i = range.begin; i < range.end; ++i)
+        chooses = chooses || tokens_[i].is("?") || tokens_[i].is("&&") || tokens_[i].is("||");
     apart = apart || (chooses && diverges(range));
     for (Index i = range.begin; i < range.end; ++i) {
         if (is_increment(tokens_[i])) {
             Index name = i + 1;
             if (i > range.begin && ends_operand(tokens_[i - 1])) {
-                name = apart || diverges({i > longest_place + range.begin ? i - longest_place : range.begin, i}) ? place_begin(i) : range.end;
+                name = apart || diverges({i > longest_place + range.begin ? i - longest_place : range.begin, i})
+                           ? place_begin(i)
+                           : range.end;
             } else {
                 while (name < range.end && (tokens_[name].is("(") || tokens_[name].is("*"))) ++name;
                 if (!apart && !diverges({name, std::min(range.end, name + longest_place)})) name = range.end;
@@ -237,14 +259,16 @@ void Translator::Lockstep::Uniformity::spread(Range range, bool apart) {
             if (name < range.end && tokens_[name].is_identifier()) diverging_.insert(tokens_[name].text);
         } else if (function_.is_assignment(tokens_[i])) {
             const Index end = function_.value_end(i + 1, range.end), begin = i > range.begin ? i - 1 : i;
-            const bool simple = tokens_[begin].is_identifier() && !tokens_[begin - 1].is(".") && !tokens_[begin - 1].is("->");
+            const bool simple =
+                tokens_[begin].is_identifier() && !tokens_[begin - 1].is(".") && !tokens_[begin - 1].is("->");
             const bool differs = apart || end == i + 1 || diverges({i + 1, end});
             if (!differs && simple) continue;
             // A place that differs makes elements differ.
             const std::size_t before = diverging_.size();
             const Index place = place_begin(i);
             if (differs || diverging_.size() > before || diverges({place, i})) insert({place, place + 1});
-        } else if (tokens_[i].is_identifier() && i + 1 < range.end && (tokens_[i + 1].is("(") || tokens_[i + 1].is("{")) && i > body_.begin && ends_type(tokens_[i - 1])) {
+        } else if (tokens_[i].is_identifier() && i + 1 < range.end &&
+                   (tokens_[i + 1].is("(") || tokens_[i + 1].is("{")) && i > body_.begin && ends_type(tokens_[i - 1])) {
             const Index end = translator_.skip_group(i + 1, std::min(range.end, i + longest_value));
             if (apart || end == range.end || diverges({i + 2, end})) diverging_.insert(tokens_[i].text);
         }

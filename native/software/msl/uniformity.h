@@ -5,7 +5,8 @@
 
 namespace smtl::msl {
 
-// By the names of variables: one differs if any assignment anywhere could make it differ. What is not understood differs.
+// By the names of variables: one differs if any assignment anywhere could make it differ. What is not understood
+// differs.
 class Translator::Lockstep::Uniformity {
 public:
     explicit Uniformity(Lockstep &function);

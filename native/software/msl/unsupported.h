@@ -5,8 +5,8 @@
 
 namespace smtl::msl {
 
-// "textures are", "ray tracing is": what a name belongs to; empty where it is none of these. `qualifies`: `::` or `<` stands behind
-// the name, without which some of them are words like any other.
+// "textures are", "ray tracing is": what a name belongs to; empty where it is none of these. `qualifies`: `::` or `<`
+// stands behind the name, without which some of them are words like any other.
 std::string_view unsupported_subject(std::string_view name, bool qualifies);
 
 }  // namespace smtl::msl

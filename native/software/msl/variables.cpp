@@ -5,7 +5,8 @@ namespace smtl::msl {
 namespace {
 
 bool is_specifier(const Token &token) {
-    return token.is("const") || token.is("volatile") || token.is("static") || token.is("constexpr") || token.is("alignas");
+    return token.is("const") || token.is("volatile") || token.is("static") || token.is("constexpr") ||
+           token.is("alignas");
 }
 
 }  // namespace
@@ -34,13 +35,16 @@ void Translator::edit_constant_variable(const Declaration &declaration, Index en
     if (kind == ScopeKind::file_or_namespace && constant != end && !checking_) note_constants(declaration.begin, end);
     if (checking_) {
         // `constant T c(1, 2);`: no function gives back a value in an address space.
-        const bool constructed = declaration.parameters && constant < declaration.name_begin && tokens_[declaration.head_end].is(";");
-        const bool typed = declaration.head_end > declaration.begin + 1 && (declaration.name_end == declaration.head_end || constructed);
+        const bool constructed =
+            declaration.parameters && constant < declaration.name_begin && tokens_[declaration.head_end].is(";");
+        const bool typed = declaration.head_end > declaration.begin + 1 &&
+                           (declaration.name_end == declaration.head_end || constructed);
         if (constant != end && typed) tokens_[constant].replace("__constant");
         if (constant == end && typed) check_program_variable(declaration, kind);
         return;
     }
-    if (kind == ScopeKind::type && constant != end && initialised && !constexpr_written) tokens_[constant].replace(distinct_ ? "constexpr SMTL_CONSTANT" : "constexpr");
+    if (kind == ScopeKind::type && constant != end && initialised && !constexpr_written)
+        tokens_[constant].replace(distinct_ ? "constexpr SMTL_CONSTANT" : "constexpr");
 }
 
 // `constant bool flag [[function_constant(3)]];` becomes a declaration; code generation for one kernel defines it.
@@ -52,7 +56,8 @@ void Translator::add_function_constant(const Declaration &declaration, const Att
         if (tokens_[i].is_identifier()) name = i;
     }
     if (constant == end || name <= constant || !tokens_[declaration.head_end].is(";")) {
-        problem(attribute.at, "[[function_constant]] belongs to a variable in the constant address space without an initialiser");
+        problem(attribute.at,
+                "[[function_constant]] belongs to a variable in the constant address space without an initialiser");
         return;
     }
     FunctionConstant function_constant;
@@ -79,10 +84,12 @@ void Translator::add_function_constant(const Declaration &declaration, const Att
         return;
     }
     tokens_[constant].replace("extern const");
-    tokens_[name].appended = " __asm__(\"" + std::string(constant_symbol) + std::to_string(result_.constants.size()) + "\") __attribute__((visibility(\"hidden\")))";
+    tokens_[name].appended = " __asm__(\"" + std::string(constant_symbol) + std::to_string(result_.constants.size()) +
+                             "\") __attribute__((visibility(\"hidden\")))";
     const std::string index = "smtl_constant_index_" + std::to_string(result_.constants.size());
-    tokens_[end - 1].appended += " extern const bool smtl_defined_" + function_constant.name + "; [[maybe_unused]] static constexpr unsigned " +
-                                 index + " = (" + spelling(attribute.arguments) + ");";
+    tokens_[end - 1].appended += " extern const bool smtl_defined_" + function_constant.name +
+                                 "; [[maybe_unused]] static constexpr unsigned " + index + " = (" +
+                                 spelling(attribute.arguments) + ");";
     function_constant.index = qualified(index);
     constants_.emplace(function_constant.name, ProgramConstant{scope_, function_constant.type, {}, end - 1});
     result_.constants.push_back(std::move(function_constant));
@@ -98,7 +105,8 @@ std::pair<Index, std::string> Translator::constant_query(Index begin, Index end)
         if (tokens_[j].is_identifier()) name = j;
     }
     if (name == past) return {past, {}};
-    return {past, spelling({begin + 1, name}) + "smtl_defined_" + std::string(tokens_[name].text) + spelling({name + 1, past})};
+    return {past, spelling({begin + 1, name}) + "smtl_defined_" + std::string(tokens_[name].text) +
+                      spelling({name + 1, past})};
 }
 
 void Translator::edit_constant_queries() {
@@ -111,7 +119,8 @@ void Translator::edit_constant_queries() {
         for (Index name = i + 2; name + 1 < past; ++name) {
             const auto [first, last] = constants.equal_range(tokens_[name].text);
             for (auto constant = first; constant != last; ++constant) constant->second.optional = true;
-            if (tokens_[name].is_identifier() && tokens_[name + 1].is(")")) tokens_[name].replace("smtl_defined_" + std::string(tokens_[name].text));
+            if (tokens_[name].is_identifier() && tokens_[name + 1].is(")"))
+                tokens_[name].replace("smtl_defined_" + std::string(tokens_[name].text));
         }
         tokens_[i].erase();
     }

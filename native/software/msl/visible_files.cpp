@@ -16,7 +16,9 @@ std::string resolved(const fs::path &path) {
 }
 
 bool is_within(const std::string &path, const std::vector<std::string> &folders) {
-    return std::any_of(folders.begin(), folders.end(), [&](const std::string &folder) { return path.starts_with(folder == "/" ? folder : folder + "/"); });
+    return std::any_of(folders.begin(), folders.end(), [&](const std::string &folder) {
+        return path.starts_with(folder == "/" ? folder : folder + "/");
+    });
 }
 
 std::vector<std::string> resolved(const std::vector<std::string> &folders) {
@@ -38,21 +40,26 @@ std::string json_string(std::string_view text) {
 
 // What cannot be written as a string stays out of sight.
 bool is_printable(std::string_view name) {
-    return std::none_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+    return std::none_of(name.begin(), name.end(),
+                        [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 std::string entry(const char *type, const std::string &name, const std::string &at) {
-    return std::string("{\"type\":\"") + type + "\",\"name\":" + json_string(name) + ",\"external-contents\":" + json_string(at) + "}";
+    return std::string("{\"type\":\"") + type + "\",\"name\":" + json_string(name) +
+           ",\"external-contents\":" + json_string(at) + "}";
 }
 
 class Listing {
 public:
     explicit Listing(const std::vector<std::string> &roots) : roots_(roots) {}
 
-    // The folder `path`, called `name`: whole where nothing but files and folders is in it, else what can be seen of it.
+    // The folder `path`, called `name`: whole where nothing but files and folders is in it, else what can be seen of
+    // it.
     std::string describe(const std::string &name, const std::string &path) const {
         std::string text;
-        return list(path, text) ? entry("directory-remap", name, path) : "{\"type\":\"directory\",\"name\":" + json_string(name) + ",\"contents\":[" + text + "]}";
+        return list(path, text)
+                   ? entry("directory-remap", name, path)
+                   : "{\"type\":\"directory\",\"name\":" + json_string(name) + ",\"contents\":[" + text + "]}";
     }
 
 private:
@@ -75,7 +82,8 @@ private:
             } else {
                 whole = false;
                 const std::string target = type == fs::file_type::symlink ? resolved(item->path()) : "";
-                if (is_within(target, roots_) && is_printable(target) && fs::is_regular_file(target, failure)) described = entry("file", name, target);
+                if (is_within(target, roots_) && is_printable(target) && fs::is_regular_file(target, failure))
+                    described = entry("file", name, target);
             }
             if (!described.empty()) text += (text.empty() ? "" : ",") + described;
         }
@@ -94,12 +102,15 @@ std::string describe_visible_files(const std::vector<std::string> &own, const st
     for (const std::string &folder : own) text += (text.empty() ? "" : ",") + entry("directory-remap", folder, folder);
     for (const std::string &folder : named) {
         std::error_code error;
-        const std::string name = fs::absolute(folder, error).lexically_normal().string(), path = resolved(fs::path(folder));
+        const std::string name = fs::absolute(folder, error).lexically_normal().string(),
+                          path = resolved(fs::path(folder));
         if (error || !fs::is_directory(path, error) || !is_printable(name + path)) continue;
         // A folder is called by one name.
-        text += "," + listing.describe(name.size() > 1 && name.ends_with("/") ? name.substr(0, name.size() - 1) : name, path);
+        text += "," +
+                listing.describe(name.size() > 1 && name.ends_with("/") ? name.substr(0, name.size() - 1) : name, path);
     }
-    return "{\"version\":0,\"redirecting-with\":\"redirect-only\",\"case-sensitive\":\"true\",\"roots\":[" + text + "]}\n";
+    return "{\"version\":0,\"redirecting-with\":\"redirect-only\",\"case-sensitive\":\"true\",\"roots\":[" + text +
+           "]}\n";
 }
 
 bool is_visible(const std::string &path, const std::vector<std::string> &named) {

@@ -1,5 +1,6 @@
-// Which files a source can include, or ask for: our headers, the compiler's own, and those in folders that the host named. Clang
-// sees a file system in which there is nothing else, so that it can neither quote another file nor tell whether there is one.
+// Which files a source can include, or ask for: our headers, the compiler's own, and those in folders that the host
+// named. Clang sees a file system in which there is nothing else, so that it can neither quote another file nor tell
+// whether there is one.
 #pragma once
 
 #include <string>
@@ -8,8 +9,9 @@
 
 namespace smtl::msl {
 
-// That file system, for clang's -ivfsoverlay. `own` are folders of ours or of the compiler's, seen whole. Of `named` folders
-// regular files are seen, and links to such files in any of these folders; other links, devices and pipes are not.
+// That file system, for clang's -ivfsoverlay. `own` are folders of ours or of the compiler's, seen whole. Of `named`
+// folders regular files are seen, and links to such files in any of these folders; other links, devices and pipes are
+// not.
 std::string describe_visible_files(const std::vector<std::string> &own, const std::vector<std::string> &named);
 
 // True where the path leads to a regular file in one of the folders, after all links.

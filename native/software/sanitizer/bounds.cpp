@@ -15,14 +15,13 @@ constexpr size_t most_scratch_pages = 4096;
 std::string bytes(uint64_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
 
 std::string access_in_words(uint32_t how, size_t size) {
-    return std::string(how & SMTL_TOUCH_ATOMIC ? "atomic " : "") + (how & SMTL_TOUCH_WRITE ? "write" : "read") + " of " +
-           bytes(size);
+    return std::string(how & SMTL_TOUCH_ATOMIC ? "atomic " : "") + (how & SMTL_TOUCH_WRITE ? "write" : "read") +
+           " of " + bytes(size);
 }
 
 /* Where [offset, offset + size) lies, relative to an object of `length` bytes. */
 std::string distance_in_words(int64_t offset, size_t size, uint64_t length) {
-    if (offset < 0)
-        return bytes(uint64_t(-offset)) + " before";
+    if (offset < 0) return bytes(uint64_t(-offset)) + " before";
     if (uint64_t(offset) >= length)
         return (uint64_t(offset) == length ? "right" : bytes(uint64_t(offset) - length)) + " behind";
     return "at offset " + std::to_string(offset) + ", the last " + bytes(uint64_t(offset) + size - length) + " behind";
@@ -31,22 +30,18 @@ std::string distance_in_words(int64_t offset, size_t size, uint64_t length) {
 } // namespace
 
 smtl_watched *running_dispatch::find(uintptr_t address) {
-    if (last_found_ != nullptr && last_found_->room.contains(address))
-        return last_found_;
+    if (last_found_ != nullptr && last_found_->room.contains(address)) return last_found_;
     smtl_watched *found = image_.contains(address) ? nullptr : find_watched(address);
-    if (found == nullptr)
-        found = image_.variable_near(address);
+    if (found == nullptr) found = image_.variable_near(address);
     /* What lies beside threadgroup variables is looked up every time: it may be something else. */
-    if (found != nullptr && found->kind != memory_kind::threadgroup_variable)
-        last_found_ = found;
+    if (found != nullptr && found->kind != memory_kind::threadgroup_variable) last_found_ = found;
     return found;
 }
 
 void running_dispatch::name_object(const smtl_watched &watched, finding &found) const {
     found.length = watched.length;
     found.object = watched.label;
-    if (watched.kind == memory_kind::threadgroup_variable)
-        return;
+    if (watched.kind == memory_kind::threadgroup_variable) return;
     const bool threadgroup = watched.kind == memory_kind::threadgroup_argument;
     const auto &names = threadgroup ? names_.threadgroup : names_.buffers;
     for (uint32_t i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS && found.argument < 0; ++i) {
@@ -55,42 +50,33 @@ void running_dispatch::name_object(const smtl_watched &watched, finding &found) 
                              : watched.kind == memory_kind::inline_bytes
                                  ? (dispatch_.inline_bytes >> i & 1) && bound == watched.base
                                  : bound != 0 && watched.holds(bound, 0);
-        if (matches)
-            found.argument = int32_t(i);
+        if (matches) found.argument = int32_t(i);
     }
-    if (found.object.empty() && found.argument >= 0)
-        found.object = names[found.argument];
+    if (found.object.empty() && found.argument >= 0) found.object = names[found.argument];
 }
 
 std::string running_dispatch::describe_object(const finding &found, const smtl_watched &watched) const {
     static constexpr const char *nouns[] = {"buffer", "bytes", "threadgroup memory", "threadgroup variable"};
     std::string text = nouns[size_t(watched.kind)];
-    if (watched.freed)
-        text = "freed " + text;
-    if (!found.object.empty())
-        text += " '" + found.object + "'";
-    if (found.argument >= 0)
-        text += " (argument " + std::to_string(found.argument) + ")";
+    if (watched.freed) text = "freed " + text;
+    if (!found.object.empty()) text += " '" + found.object + "'";
+    if (found.argument >= 0) text += " (argument " + std::to_string(found.argument) + ")";
     return text + " of " + bytes(watched.length);
 }
 
 void running_dispatch::report_bounds(finding found) {
     if (error_.empty())
         error_ = "kernel '" + kernel_ + "': out of bounds: " + found.headline + ", at " + found.actor.where.text();
-    if (!count_again(found.kind, found.actor.where, {}, kernel_))
-        report(std::move(found));
+    if (!count_again(found.kind, found.actor.where, {}, kernel_)) report(std::move(found));
 }
 
 /* True where the access may be performed, and looked at further. */
 bool running_dispatch::check_memory(smtl_watched &watched, uintptr_t address, size_t size, uint32_t how,
                                     const void *place) {
-    if (watched.holds(address, size) && !watched.freed)
-        return true;
-    if (!(checks_ & SMTL_SANITIZE_BOUNDS))
-        return false;
+    if (watched.holds(address, size) && !watched.freed) return true;
+    if (!(checks_ & SMTL_SANITIZE_BOUNDS)) return false;
     report_outside(watched, address, size, how, place);
-    if (!give_scratch_memory(watched, address, size))
-        facts_.abandon(facts_.core);
+    if (!give_scratch_memory(watched, address, size)) facts_.abandon(facts_.core);
     return false;
 }
 
@@ -106,10 +92,11 @@ void running_dispatch::report_outside(const smtl_watched &watched, uintptr_t add
     report_bounds(std::move(found));
 }
 
-/* The access takes place in memory that is nobody's, and the kernel goes on. False where there can be none: the hole belongs
- * to somebody else. */
+/* The access takes place in memory that is nobody's, and the kernel goes on. False where there can be none: the hole
+ * belongs to somebody else. */
 bool running_dispatch::give_scratch_memory(const smtl_watched &watched, uintptr_t address, size_t size) {
-    if (watched.kind == memory_kind::threadgroup_variable && image_.contains(address) && image_.contains(address + size - 1))
+    if (watched.kind == memory_kind::threadgroup_variable && image_.contains(address) &&
+        image_.contains(address + size - 1))
         return true;
     /* Behind the last variable there is room where nobody else has taken it. */
     const bool behind_image = watched.kind == memory_kind::threadgroup_variable;
@@ -119,10 +106,8 @@ bool running_dispatch::give_scratch_memory(const smtl_watched &watched, uintptr_
         return false;
     const uintptr_t mapped_end = watched.freed ? 0 : watched.mapped + watched.mapped_length;
     for (uintptr_t at = address & ~(page - 1); at < address + size; at += page) {
-        if ((at >= watched.mapped && at < mapped_end) || scratch_pages_.contains(at))
-            continue;
-        if (scratch_pages_.size() >= most_scratch_pages || !windows::map(at, page, -1, 0))
-            return false;
+        if ((at >= watched.mapped && at < mapped_end) || scratch_pages_.contains(at)) continue;
+        if (scratch_pages_.size() >= most_scratch_pages || !windows::map(at, page, -1, 0)) return false;
         scratch_pages_.insert(at);
     }
     return true;
@@ -130,10 +115,8 @@ bool running_dispatch::give_scratch_memory(const smtl_watched &watched, uintptr_
 
 bool running_dispatch::give_free_pages(uintptr_t address, size_t size) {
     for (uintptr_t at = address & ~(page - 1); at < address + size; at += page) {
-        if (image_.contains(at) || pages_behind_image_.contains(at))
-            continue;
-        if (pages_behind_image_.size() >= most_scratch_pages || !windows::map_free(at, page))
-            return false;
+        if (image_.contains(at) || pages_behind_image_.contains(at)) continue;
+        if (pages_behind_image_.size() >= most_scratch_pages || !windows::map_free(at, page)) return false;
         pages_behind_image_.insert(at);
     }
     return true;
@@ -141,8 +124,7 @@ bool running_dispatch::give_free_pages(uintptr_t address, size_t size) {
 
 void running_dispatch::check_stack(uintptr_t address, size_t size, uint32_t how, const void *place) {
     const unsigned char *const bad = first_bad_byte(reinterpret_cast<const void *>(address), size);
-    if (bad == nullptr)
-        return;
+    if (bad == nullptr) return;
     const stack_object object = describe_stack_object(bad, reinterpret_cast<const void *>(facts_.stacks));
     finding found;
     found.kind = SMTL_REPORT_BOUNDS;
@@ -152,8 +134,7 @@ void running_dispatch::check_stack(uintptr_t address, size_t size, uint32_t how,
     found.offset = object.offset - (reinterpret_cast<intptr_t>(bad) - intptr_t(address));
     found.headline = access_in_words(how, size) + " " + distance_in_words(found.offset, size, object.length) +
                      " thread variable '" + object.name + "' of " + bytes(object.length);
-    if (object.length == 0)
-        found.headline = access_in_words(how, size) + " outside all variables of the thread";
+    if (object.length == 0) found.headline = access_in_words(how, size) + " outside all variables of the thread";
     report_bounds(std::move(found));
 }
 
@@ -161,11 +142,9 @@ void running_dispatch::check_stack(uintptr_t address, size_t size, uint32_t how,
 void running_dispatch::check_elsewhere(uintptr_t address, size_t size, uint32_t how, const void *place) {
     const bool in_image = image_.contains(address);
     const constant_table *const table = in_image ? image_.constant_before(address, size) : nullptr;
-    if ((in_image && table == nullptr) || !(checks_ & SMTL_SANITIZE_BOUNDS))
-        return;
+    if ((in_image && table == nullptr) || !(checks_ & SMTL_SANITIZE_BOUNDS)) return;
     report_elsewhere(table, address, size, how, place);
-    if (table == nullptr)
-        facts_.abandon(facts_.core);
+    if (table == nullptr) facts_.abandon(facts_.core);
 }
 
 void running_dispatch::report_elsewhere(const constant_table *table, uintptr_t address, size_t size, uint32_t how,

@@ -21,22 +21,19 @@ constexpr size_t word_bits = 64;
 bool lazy_pages::reserve(size_t bytes) {
     void *const memory =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        return false;
+    if (memory == MAP_FAILED) return false;
     memory_ = memory;
     size_ = bytes;
     return true;
 }
 
 void lazy_pages::release() {
-    if (memory_ != nullptr)
-        munmap(memory_, size_);
+    if (memory_ != nullptr) munmap(memory_, size_);
     memory_ = nullptr;
 }
 
 void lazy_pages::clear() {
-    if (memory_ != nullptr)
-        madvise(memory_, size_, MADV_DONTNEED);
+    if (memory_ != nullptr) madvise(memory_, size_, MADV_DONTNEED);
 }
 
 void written_bytes::set(size_t offset, size_t size, bool value) {
@@ -57,8 +54,7 @@ uint64_t written_bytes::unmarked(size_t offset, size_t size) const {
     const uint64_t *const words = bits_.as<uint64_t>() + offset / word_bits;
     const size_t bit = offset % word_bits;
     uint64_t marked = words[0] >> bit;
-    if (bit + size > word_bits)
-        marked |= words[1] << (word_bits - bit);
+    if (bit + size > word_bits) marked |= words[1] << (word_bits - bit);
     return ~marked & (size == word_bits ? ~uint64_t(0) : (uint64_t(1) << size) - 1);
 }
 
@@ -69,18 +65,14 @@ unsigned char written_bytes::pattern(size_t offset) const {
 
 void written_bytes::forget(unsigned char *memory, size_t offset, size_t size) {
     set(offset, size, false);
-    if (memory == nullptr)
-        return;
+    if (memory == nullptr) return;
     size_t i = offset;
-    for (; i < offset + size && (first_ + i) % 8 != 0; ++i)
-        memory[i] = pattern(i);
+    for (; i < offset + size && (first_ + i) % 8 != 0; ++i) memory[i] = pattern(i);
     for (; i + 8 <= offset + size; i += 8) {
         const uint64_t eight = mix(key_ + (first_ + i) / 8);
-        for (unsigned byte = 0; byte < 8; ++byte)
-            memory[i + byte] = (unsigned char)(eight >> byte * 8);
+        for (unsigned byte = 0; byte < 8; ++byte) memory[i + byte] = (unsigned char)(eight >> byte * 8);
     }
-    for (; i < offset + size; ++i)
-        memory[i] = pattern(i);
+    for (; i < offset + size; ++i) memory[i] = pattern(i);
 }
 
 } // namespace smtl::sanitize

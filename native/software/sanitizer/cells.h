@@ -11,7 +11,7 @@ namespace smtl::sanitize {
 
 /* Pages that are zero until they are written to, and take no memory until then. */
 class lazy_pages {
-  public:
+public:
     lazy_pages() = default;
     ~lazy_pages() { release(); }
     lazy_pages(const lazy_pages &) = delete;
@@ -24,7 +24,7 @@ class lazy_pages {
     void clear();
     template <class T> T *as() const { return static_cast<T *>(memory_); }
 
-  private:
+private:
     void *memory_ = nullptr;
     size_t size_ = 0;
 };
@@ -34,7 +34,8 @@ struct access {
     uint32_t run = 0;    /* the threadgroup, counted over all dispatches from 1; 0: no access */
     uint32_t place = 0;  /* in the code of that dispatch's kernel */
     uint32_t clock = 0;  /* of the threadgroup: how many barriers it has passed */
-    uint16_t thread = 0; /* in its threadgroup; `whole_simdgroup` and the simdgroup's number for all its lanes together */
+    uint16_t thread =
+        0; /* in its threadgroup; `whole_simdgroup` and the simdgroup's number for all its lanes together */
     uint8_t touch = 0;   /* bits of smtl_touch */
 };
 
@@ -49,13 +50,12 @@ struct cell {
 
 /* The cells of one piece of memory. */
 class cell_store {
-  public:
+public:
     static constexpr size_t granule = 4;
 
     /* Calls `visit(cell &)` for the cells of the bytes. */
     template <class Visit> void visit(size_t length, size_t offset, size_t size, Visit visit) {
-        if (!pages_.as<cell>() && !pages_.reserve((length / granule + 1) * sizeof(cell)))
-            return;
+        if (!pages_.as<cell>() && !pages_.reserve((length / granule + 1) * sizeof(cell))) return;
         cell *const cells = pages_.as<cell>();
         const size_t end = offset + size;
         while (offset < end) {
@@ -65,8 +65,7 @@ class cell_store {
                 visit(whole);
             } else {
                 cell *const bytes = split(whole);
-                for (size_t byte = offset; byte < next && byte < end; ++byte)
-                    visit(bytes[byte % granule]);
+                for (size_t byte = offset; byte < next && byte < end; ++byte) visit(bytes[byte % granule]);
             }
             offset = next;
         }
@@ -76,15 +75,14 @@ class cell_store {
         split_.clear();
     }
 
-  private:
+private:
     static constexpr uint32_t split_mark = UINT32_MAX;
 
     static bool is_split(const cell &whole) { return whole.write.run == split_mark; }
     cell *split(cell &whole) {
         if (!is_split(whole)) {
             auto bytes = std::make_unique<cell[]>(granule);
-            for (size_t i = 0; i < granule; ++i)
-                bytes[i] = whole;
+            for (size_t i = 0; i < granule; ++i) bytes[i] = whole;
             whole.write.run = split_mark;
             whole.write.clock = uint32_t(split_.size());
             split_.push_back(std::move(bytes));
@@ -96,10 +94,11 @@ class cell_store {
     std::vector<std::unique_ptr<cell[]>> split_;
 };
 
-/* Which bytes of a piece of memory kernels have written, and what fresh memory looks like: a pattern that depends on the
- * place. Bytes that no kernel has written but that differ from it were written by the CPU, which nobody can watch. */
+/* Which bytes of a piece of memory kernels have written, and what fresh memory looks like: a pattern that depends on
+ * the place. Bytes that no kernel has written but that differ from it were written by the CPU, which nobody can watch.
+ */
 class written_bytes {
-  public:
+public:
     /* `first`: where in the pattern the memory begins. */
     written_bytes(uint64_t key, size_t first) : key_(key), first_(first) {}
 
@@ -114,7 +113,7 @@ class written_bytes {
     void clear() { bits_.clear(); }
     uint64_t key() const { return key_; }
 
-  private:
+private:
     void set(size_t offset, size_t size, bool value);
     unsigned char pattern(size_t offset) const;
 
@@ -123,6 +122,6 @@ class written_bytes {
     lazy_pages bits_;
 };
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize
 
 #endif

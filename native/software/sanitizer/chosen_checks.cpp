@@ -7,14 +7,10 @@
 namespace {
 
 uint32_t check_named(std::string_view name) {
-    if (name == "bounds")
-        return SMTL_SANITIZE_BOUNDS;
-    if (name == "race")
-        return SMTL_SANITIZE_RACE;
-    if (name == "uninit")
-        return SMTL_SANITIZE_UNINIT;
-    if (name == "all")
-        return SMTL_SANITIZE_BOUNDS | SMTL_SANITIZE_RACE | SMTL_SANITIZE_UNINIT;
+    if (name == "bounds") return SMTL_SANITIZE_BOUNDS;
+    if (name == "race") return SMTL_SANITIZE_RACE;
+    if (name == "uninit") return SMTL_SANITIZE_UNINIT;
+    if (name == "all") return SMTL_SANITIZE_BOUNDS | SMTL_SANITIZE_RACE | SMTL_SANITIZE_UNINIT;
     return 0;
 }
 
@@ -28,7 +24,8 @@ uint32_t read_environment() {
         const uint32_t check = check_named(name);
         /* A misspelt check that passes for a clean run would be worse than a line too many. */
         if (check == 0 && !name.empty() && name != "0")
-            std::fprintf(stderr, "software Metal: SOFTWARE_METAL_SANITIZE knows bounds, race, uninit and all, not '%.*s'\n",
+            std::fprintf(stderr,
+                         "software Metal: SOFTWARE_METAL_SANITIZE knows bounds, race, uninit and all, not '%.*s'\n",
                          int(name.size()), name.data());
         checks |= check;
         rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);

@@ -55,7 +55,8 @@ party running_dispatch::describe(const access &what, size_t size) const {
     const extent &group = dispatch.threadgroup;
     const extent origin = {who.threadgroup.x * group.x, who.threadgroup.y * group.y, who.threadgroup.z * group.z};
     /* At the edge of the grid threadgroups are smaller. */
-    const extent size_here = {std::min(group.x, dispatch.grid.x - origin.x), std::min(group.y, dispatch.grid.y - origin.y),
+    const extent size_here = {std::min(group.x, dispatch.grid.x - origin.x),
+                              std::min(group.y, dispatch.grid.y - origin.y),
                               std::min(group.z, dispatch.grid.z - origin.z)};
     who.in_threadgroup = split_index(thread, size_here);
     who.in_grid = {origin.x + who.in_threadgroup.x, origin.y + who.in_threadgroup.y, origin.z + who.in_threadgroup.z};
@@ -73,8 +74,7 @@ void running_dispatch::report_race(const smtl_watched &watched, size_t offset, s
     found.actor = describe(now, size);
     found.has_other = true;
     found.other = describe(earlier, size);
-    if (count_again(found.kind, found.actor.where, found.other.where, kernel_))
-        return;
+    if (count_again(found.kind, found.actor.where, found.other.where, kernel_)) return;
     found.offset = int64_t(offset);
     name_object(watched, found);
     const char *relation = "of unordered dispatches";
@@ -82,9 +82,9 @@ void running_dispatch::report_race(const smtl_watched &watched, size_t offset, s
         relation = "of one threadgroup with no barrier for this memory between them";
     else if (earlier.run >= first_run_)
         relation = "of different threadgroups";
-    found.headline = std::string(found.actor.write ? "write" : "read") + " and " + (found.other.write ? "write" : "read") +
-                     " by threads " + relation + ": " + std::to_string(size) + " bytes at offset " +
-                     std::to_string(offset) + " in " + describe_object(found, watched);
+    found.headline = std::string(found.actor.write ? "write" : "read") + " and " +
+                     (found.other.write ? "write" : "read") + " by threads " + relation + ": " + std::to_string(size) +
+                     " bytes at offset " + std::to_string(offset) + " in " + describe_object(found, watched);
     report(std::move(found));
 }
 
@@ -97,19 +97,18 @@ void running_dispatch::report_divergence(const std::string &headline, const acce
         found.has_other = true;
         found.other = describe(*first, 0);
     }
-    if (!count_again(found.kind, found.actor.where, found.other.where, kernel_))
-        report(std::move(found));
+    if (!count_again(found.kind, found.actor.where, found.other.where, kernel_)) report(std::move(found));
 }
 
-/* Threads of a threadgroup take turns only where they block: one that spins until another changes memory spins for ever. */
+/* Threads of a threadgroup take turns only where they block: one that spins until another changes memory spins for
+ * ever. */
 void running_dispatch::check_spinning(uintptr_t address, size_t size, uint32_t how, const void *place) {
     uint32_t value = 0;
     std::memcpy(&value, reinterpret_cast<const void *>(address), std::min(size, sizeof value));
     const uint32_t thread = facts_.core->thread;
     if (address != spinning_.address || thread != spinning_.thread || value != spinning_.value)
         spinning_ = {address, thread, value, 0};
-    if (++spinning_.count < most_reads)
-        return;
+    if (++spinning_.count < most_reads) return;
     report_spinning(address, size, how, place);
     facts_.abandon(facts_.core);
 }
@@ -126,8 +125,7 @@ void running_dispatch::report_spinning(uintptr_t address, size_t size, uint32_t 
     }
     found.headline += ", and no other can run";
     error_ = "kernel '" + kernel_ + "': deadlock: " + found.headline + ", at " + found.actor.where.text();
-    if (!count_again(found.kind, found.actor.where, {}, kernel_))
-        report(std::move(found));
+    if (!count_again(found.kind, found.actor.where, {}, kernel_)) report(std::move(found));
 }
 
 } // namespace smtl::sanitize

@@ -18,8 +18,7 @@ history &history::shared() {
 }
 
 uint32_t history::begin(past_dispatch dispatch) {
-    const uint64_t groups =
-        uint64_t(dispatch.threadgroups.x) * dispatch.threadgroups.y * dispatch.threadgroups.z;
+    const uint64_t groups = uint64_t(dispatch.threadgroups.x) * dispatch.threadgroups.y * dispatch.threadgroups.z;
     if (dispatches_.size() >= most_dispatches || groups > most_runs - next_run_) {
         dispatches_.clear();
         forget_accesses();
@@ -32,8 +31,9 @@ uint32_t history::begin(past_dispatch dispatch) {
 }
 
 size_t history::index_of(uint32_t run) const {
-    const auto later = std::upper_bound(dispatches_.begin(), dispatches_.end(), run,
-                                        [](uint32_t wanted, const past_dispatch &each) { return wanted < each.first_run; });
+    const auto later =
+        std::upper_bound(dispatches_.begin(), dispatches_.end(), run,
+                         [](uint32_t wanted, const past_dispatch &each) { return wanted < each.first_run; });
     return size_t(later - dispatches_.begin()) - 1;
 }
 

@@ -19,7 +19,7 @@ struct past_dispatch {
 };
 
 class history {
-  public:
+public:
     /* The number of the first threadgroup of a dispatch that begins. What is too long ago is forgotten. */
     uint32_t begin(past_dispatch dispatch);
     /* The dispatch of a threadgroup, by its place in the list. */
@@ -29,7 +29,7 @@ class history {
 
     static history &shared();
 
-  private:
+private:
     std::deque<past_dispatch> dispatches_;
     uint64_t next_run_ = 1;
 };

@@ -19,10 +19,10 @@ namespace smtl::sanitize {
 namespace {
 
 class mapped_file {
-  public:
+public:
     explicit mapped_file(const std::string &path) {
         const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-        struct stat status {};
+        struct stat status{};
         if (file >= 0 && fstat(file, &status) == 0 && status.st_size > 0) {
             void *const memory = mmap(nullptr, size_t(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
             if (memory != MAP_FAILED) {
@@ -30,12 +30,10 @@ class mapped_file {
                 size_ = size_t(status.st_size);
             }
         }
-        if (file >= 0)
-            close(file);
+        if (file >= 0) close(file);
     }
     ~mapped_file() {
-        if (bytes_ != nullptr)
-            munmap(const_cast<char *>(bytes_), size_);
+        if (bytes_ != nullptr) munmap(const_cast<char *>(bytes_), size_);
     }
     mapped_file(const mapped_file &) = delete;
     mapped_file &operator=(const mapped_file &) = delete;
@@ -46,30 +44,30 @@ class mapped_file {
                                                                         : nullptr;
     }
 
-  private:
+private:
     const char *bytes_ = nullptr;
     size_t size_ = 0;
 };
 
-/* The variable's own name: what a demangled `kernel(float*)::scratch` ends with. The optimiser appends ".0" and the like to
- * the parts of what it takes apart. */
+/* The variable's own name: what a demangled `kernel(float*)::scratch` ends with. The optimiser appends ".0" and the
+ * like to the parts of what it takes apart. */
 std::string name_of(const char *symbol) {
     const std::string whole = symbol;
     std::string name = whole.substr(0, whole.find('.', 1));
     int status = 0;
-    /* The types half and bfloat, which demanglers of some age do not know. Only what they are parameters of is wanted. */
+    /* The types half and bfloat, which demanglers of some age do not know. Only what they are parameters of is wanted.
+     */
     for (const std::string_view type : {"DF16_", "DF16b"})
         for (size_t at = name.find(type); at != std::string::npos; at = name.find(type, at))
             name.replace(at, type.size(), "f");
     char *const demangled = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-    if (demangled != nullptr)
-        name = demangled;
+    if (demangled != nullptr) name = demangled;
     std::free(demangled);
     const size_t scope = name.rfind("::");
     return scope == std::string::npos ? name : name.substr(scope + 2);
 }
 
-} // namespace
+}  // namespace
 
 std::unique_ptr<image> image::read(const std::string &path, uintptr_t base, uintptr_t end,
                                    const smtl_sanitized_globals &globals, std::string &problem) {
@@ -77,8 +75,7 @@ std::unique_ptr<image> image::read(const std::string &path, uintptr_t base, uint
     result->path_ = path;
     result->base_ = base;
     result->end_ = end;
-    if (!result->read_symbols(problem))
-        return nullptr;
+    if (!result->read_symbols(problem)) return nullptr;
     /* Of each: address, size, size with the guard behind it, name, file, and three that say nothing here. */
     constexpr size_t words = 8;
     for (size_t i = 0; i < globals.count; ++i) {
@@ -94,21 +91,18 @@ bool image::read_symbols(std::string &problem) {
     const auto *const header = file.at<ElfW(Ehdr)>(0);
     const auto *const sections = header != nullptr ? file.at<ElfW(Shdr)>(header->e_shoff, header->e_shnum) : nullptr;
     problem = "the symbols of " + path_ + " cannot be read";
-    if (sections == nullptr)
-        return false;
+    if (sections == nullptr) return false;
     writable_ = end_;
     for (unsigned i = 0; i < header->e_shnum; ++i)
         if ((sections[i].sh_flags & (SHF_WRITE | SHF_ALLOC)) == (SHF_WRITE | SHF_ALLOC))
             writable_ = std::min<uintptr_t>(writable_, base_ + sections[i].sh_addr);
     for (unsigned i = 0; i < header->e_shnum; ++i) {
-        if (sections[i].sh_type != SHT_SYMTAB || sections[i].sh_link >= header->e_shnum)
-            continue;
+        if (sections[i].sh_type != SHT_SYMTAB || sections[i].sh_link >= header->e_shnum) continue;
         const uint64_t count = sections[i].sh_size / sizeof(ElfW(Sym));
         const auto *const symbols = file.at<ElfW(Sym)>(sections[i].sh_offset, count);
         const ElfW(Shdr) &names = sections[sections[i].sh_link];
         const char *const text = file.at<char>(names.sh_offset, names.sh_size);
-        if (symbols == nullptr || text == nullptr)
-            return false;
+        if (symbols == nullptr || text == nullptr) return false;
         for (uint64_t s = 0; s < count; ++s)
             if (ELF64_ST_TYPE(symbols[s].st_info) == STT_OBJECT && symbols[s].st_shndx != SHN_UNDEF &&
                 symbols[s].st_shndx < header->e_shnum && symbols[s].st_size > 0 && symbols[s].st_name < names.sh_size)
@@ -119,7 +113,8 @@ bool image::read_symbols(std::string &problem) {
     return true;
 }
 
-/* Threadgroup variables are told by their alignment: they have no initial values, and nothing else of that kind is there. */
+/* Threadgroup variables are told by their alignment: they have no initial values, and nothing else of that kind is
+ * there. */
 void image::add_object(uintptr_t begin, size_t size, const char *symbol, bool uninitialised) {
     constexpr uintptr_t spread = SMTL_SANITIZED_VARIABLE_ALIGNMENT;
     if (begin % spread != 0 || !uninitialised) {
@@ -133,23 +128,20 @@ void image::add_object(uintptr_t begin, size_t size, const char *symbol, bool un
     variable->label = name_of(symbol);
     variable->room = {begin - spread / 2, begin + spread / 2};
     variable->written = std::make_unique<written_bytes>(0, 0);
-    if (!variable->written->reserve(size))
-        variable->written.reset();
+    if (!variable->written->reserve(size)) variable->written.reset();
     variables_.push_back(std::move(variable));
 }
 
 size_t image::threadgroup_memory() const {
     constexpr size_t alignment = 16;
     size_t bytes = 0;
-    for (const auto &variable : variables_)
-        bytes += (variable->length + alignment - 1) / alignment * alignment;
+    for (const auto &variable : variables_) bytes += (variable->length + alignment - 1) / alignment * alignment;
     return bytes;
 }
 
 bool image::is_other_object(uintptr_t address) const {
-    return std::any_of(others_.begin(), others_.end(), [address](const auto &object) {
-        return address >= object.first && address < object.second;
-    });
+    return std::any_of(others_.begin(), others_.end(),
+                       [address](const auto &object) { return address >= object.first && address < object.second; });
 }
 
 smtl_watched *image::variable_near(uintptr_t address) const {
@@ -157,17 +149,15 @@ smtl_watched *image::variable_near(uintptr_t address) const {
     const uintptr_t nearest = (address + spread / 2) & ~(spread - 1);
     const auto found = std::lower_bound(variables_.begin(), variables_.end(), nearest,
                                         [](const auto &variable, uintptr_t at) { return variable->base < at; });
-    if (found == variables_.end() || (*found)->base != nearest)
-        return nullptr;
+    if (found == variables_.end() || (*found)->base != nearest) return nullptr;
     const bool within = address >= nearest && address < nearest + (*found)->length;
     return within || (address >= writable_ && !is_other_object(address)) ? found->get() : nullptr;
 }
 
 const constant_table *image::constant_before(uintptr_t address, size_t size) const {
     for (const constant_table &table : constants_)
-        if (address < table.guard_end && address + size > table.end)
-            return &table;
+        if (address < table.guard_end && address + size > table.end) return &table;
     return nullptr;
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize

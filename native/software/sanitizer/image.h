@@ -20,7 +20,7 @@ struct constant_table {
 };
 
 class image {
-  public:
+public:
     /* Reads the symbols of the file that is loaded at `base`. NULL, with the reason, where it cannot be read. */
     static std::unique_ptr<image> read(const std::string &path, uintptr_t base, uintptr_t end,
                                        const smtl_sanitized_globals &globals, std::string &problem);
@@ -36,7 +36,7 @@ class image {
     /* The constant that ends right before the address; NULL where the address is in none's guard. */
     const constant_table *constant_before(uintptr_t address, size_t size) const;
 
-  private:
+private:
     bool read_symbols(std::string &problem);
     void add_object(uintptr_t begin, size_t size, const char *symbol, bool uninitialised);
     bool is_other_object(uintptr_t address) const;

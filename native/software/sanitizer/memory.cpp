@@ -47,8 +47,7 @@ constexpr size_t most_patterned = size_t(1) << 30;
 /* The caller holds the mutex. */
 void place_in_window(smtl_watched &watched) {
     std::atomic<smtl_watched *> &slot = map().by_window[map().rooms.index_of(watched.room.begin)];
-    if (smtl_watched *const before = slot.exchange(&watched))
-        map().retired.push_back(before);
+    if (smtl_watched *const before = slot.exchange(&watched)) map().retired.push_back(before);
 }
 
 /* Keys lie far enough apart for no two pieces of memory to share a part of the pattern. The caller holds the mutex. */
@@ -56,8 +55,7 @@ uint64_t next_key() { return map().last_key += uint64_t(1) << 40; }
 
 bool give_pattern(smtl_watched &watched, uint64_t key, size_t first) {
     auto written = std::make_unique<written_bytes>(key, first);
-    if (!written->reserve(watched.length))
-        return false;
+    if (!written->reserve(watched.length)) return false;
     watched.written = std::move(written);
     return true;
 }
@@ -79,8 +77,7 @@ bool map_memory(smtl_watched &watched, int file, size_t file_offset, size_t with
         const int kind = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
         void *const memory =
             mmap(nullptr, watched.mapped_length, PROT_READ | PROT_WRITE, kind, file, off_t(file_offset));
-        if (memory == MAP_FAILED)
-            return false;
+        if (memory == MAP_FAILED) return false;
         watched.mapped = reinterpret_cast<uintptr_t>(memory);
     }
     watched.base = watched.mapped + within_page;
@@ -99,13 +96,13 @@ void publish(smtl_watched &watched) {
 smtl_watched *slot(std::vector<smtl_watched *> &slots, uint32_t index, size_t capacity, memory_kind kind) {
     const std::lock_guard guard(map().mutex);
     slots.resize(std::max<size_t>(slots.size(), index + 1));
-    if (slots[index] != nullptr)
-        return slots[index];
+    if (slots[index] != nullptr) return slots[index];
     auto made = std::make_unique<smtl_watched>();
     made->kind = kind;
     made->index = index;
     made->length = made->capacity = capacity;
-    if (!map_memory(*made, -1, 0, 0) || (kind == memory_kind::threadgroup_argument && !give_pattern(*made, next_key(), 0)))
+    if (!map_memory(*made, -1, 0, 0) ||
+        (kind == memory_kind::threadgroup_argument && !give_pattern(*made, next_key(), 0)))
         return nullptr;
     publish(*made);
     return slots[index] = made.release();
@@ -115,12 +112,10 @@ smtl_watched *slot(std::vector<smtl_watched *> &slots, uint32_t index, size_t ca
 
 smtl_watched *find_watched(uintptr_t address) {
     const size_t window = map().rooms.index_of(address);
-    if (window < map().rooms.count())
-        return map().by_window[window].load(std::memory_order_acquire);
+    if (window < map().rooms.count()) return map().by_window[window].load(std::memory_order_acquire);
     const std::lock_guard guard(map().mutex);
     for (auto found = map().foreign.upper_bound(address); found != map().foreign.end(); ++found)
-        if (found->second->room.contains(address))
-            return found->second;
+        if (found->second->room.contains(address)) return found->second;
     return nullptr;
 }
 
@@ -137,18 +132,15 @@ smtl_watched *slot_for_threadgroup_memory(uint32_t index) {
 
 void forget_freed() {
     const std::lock_guard guard(map().mutex);
-    for (smtl_watched *const watched : map().retired)
-        delete watched;
+    for (smtl_watched *const watched : map().retired) delete watched;
     map().retired.clear();
 }
 
 void forget_accesses() {
     const std::lock_guard guard(map().mutex);
     for (const std::atomic<smtl_watched *> &slot : map().by_window)
-        if (smtl_watched *const watched = slot.load(std::memory_order_relaxed))
-            watched->cells.release();
-    for (const auto &[end, watched] : map().foreign)
-        watched->cells.release();
+        if (smtl_watched *const watched = slot.load(std::memory_order_relaxed)) watched->cells.release();
+    for (const auto &[end, watched] : map().foreign) watched->cells.release();
 }
 
 } // namespace smtl::sanitize
@@ -160,8 +152,7 @@ smtl_watched *smtl_sanitizer_allocate(size_t length, bool filled, bool shared) {
     made->length = length;
     if (shared) {
         made->file = memfd_create("metal-heap", MFD_CLOEXEC);
-        if (made->file < 0)
-            return nullptr;
+        if (made->file < 0) return nullptr;
         if (ftruncate(made->file, off_t(whole_pages(length))) != 0) {
             close(made->file);
             return nullptr;
@@ -170,12 +161,10 @@ smtl_watched *smtl_sanitizer_allocate(size_t length, bool filled, bool shared) {
     const std::lock_guard guard(map().mutex);
     const bool patterned = !filled && checks_uninit() && length <= most_patterned;
     if (!map_memory(*made, made->file, 0, 0) || (patterned && !give_pattern(*made, next_key(), 0))) {
-        if (made->file >= 0)
-            close(made->file);
+        if (made->file >= 0) close(made->file);
         return nullptr;
     }
-    if (patterned)
-        made->written->forget(bytes_of(*made), 0, length);
+    if (patterned) made->written->forget(bytes_of(*made), 0, length);
     publish(*made);
     return made.release();
 }
@@ -186,12 +175,9 @@ smtl_watched *smtl_sanitizer_allocate_part(smtl_watched *whole, size_t offset, s
     made->tracked = false;
     const std::lock_guard guard(map().mutex);
     const size_t within_page = offset % page_size();
-    if (!map_memory(*made, whole->file, offset - within_page, within_page))
-        return nullptr;
-    if (whole->written && !give_pattern(*made, whole->written->key(), offset))
-        return nullptr;
-    if (fresh && made->written)
-        made->written->forget(bytes_of(*made), 0, length);
+    if (!map_memory(*made, whole->file, offset - within_page, within_page)) return nullptr;
+    if (whole->written && !give_pattern(*made, whole->written->key(), offset)) return nullptr;
+    if (fresh && made->written) made->written->forget(bytes_of(*made), 0, length);
     publish(*made);
     return made.release();
 }
@@ -210,16 +196,14 @@ void smtl_sanitizer_free(smtl_watched *watched) {
     watched->freed = true;
     watched->cells.release();
     watched->written.reset();
-    if (watched->file >= 0)
-        close(watched->file);
+    if (watched->file >= 0) close(watched->file);
     if (watched->in_window) {
         /* It stays in its window until that is needed: who still refers to it is told so. */
         windows::unmap(watched->mapped, watched->mapped_length);
         map().rooms.give_back(watched->room);
         return;
     }
-    if (watched->mapped != 0)
-        munmap(reinterpret_cast<void *>(watched->mapped), watched->mapped_length);
+    if (watched->mapped != 0) munmap(reinterpret_cast<void *>(watched->mapped), watched->mapped_length);
     const auto [first, last] = map().foreign.equal_range(watched->room.end);
     map().foreign.erase(std::find_if(first, last, [&](const auto &known) { return known.second == watched; }));
     map().retired.push_back(watched);
@@ -252,12 +236,10 @@ void smtl_sanitizer_copied(void *to, const void *from, size_t size) {
     constexpr uint64_t all = (1u << step) - 1;
     const size_t first = source_at - source->base;
     for (size_t i = 0; i + step <= size; i += step) {
-        if (source->written->unmarked(first + i, step) != all)
-            continue;
+        if (source->written->unmarked(first + i, step) != all) continue;
         bool fresh = true;
         for (size_t byte = 0; byte < step; ++byte)
             fresh = fresh && source->written->is_fresh(bytes_of(*source), first + i + byte);
-        if (fresh)
-            target->written->forget(bytes_of(*target), target_at - target->base + i, step);
+        if (fresh) target->written->forget(bytes_of(*target), target_at - target->base + i, step);
     }
 }

@@ -54,8 +54,8 @@ struct smtl_watched {
 
 namespace smtl::sanitize {
 
-/* What lies at the address, or off what it runs; NULL for addresses far from all that is known. Valid while the caller is
- * the running dispatch. */
+/* What lies at the address, or off what it runs; NULL for addresses far from all that is known. Valid while the caller
+ * is the running dispatch. */
 smtl_watched *find_watched(uintptr_t address);
 
 /* Memory that the sanitizer itself hands to a dispatch, at the same place every time. */

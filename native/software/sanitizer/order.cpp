@@ -31,8 +31,7 @@ order_state &state() {
 
 const smtl_clock *keep(std::vector<uint32_t> phases) {
     auto &clocks = state().clocks;
-    if (!clocks.empty() && clocks.back()->phases == phases)
-        return clocks.back().get();
+    if (!clocks.empty() && clocks.back()->phases == phases) return clocks.back().get();
     clocks.push_back(std::make_unique<const smtl_clock>(smtl_clock{std::move(phases)}));
     return clocks.back().get();
 }
@@ -67,15 +66,13 @@ void come_after(smtl_moment &moment, std::vector<uint32_t> phases) {
         phases[moment.queue] = 0; /* of its own queue it knows by the phase */
     }
     std::vector<uint32_t> both = phases_of(moment.seen);
-    if (join(both, phases))
-        moment.seen = keep(std::move(both));
+    if (join(both, phases)) moment.seen = keep(std::move(both));
 }
 
 } // namespace
 
 bool comes_after(const smtl_moment &later, const smtl_moment &earlier, bool tracked) {
-    if (later.queue == 0 || earlier.queue == 0)
-        return true;
+    if (later.queue == 0 || earlier.queue == 0) return true;
     if (later.queue != earlier.queue)
         return later.seen != nullptr && earlier.queue < later.seen->phases.size() &&
                later.seen->phases[earlier.queue] >= earlier.phase;
@@ -114,8 +111,7 @@ void smtl_order_begin_encoder(smtl_order *order, bool concurrent) {
 void smtl_order_barrier(smtl_order *order) { ++order->moment.phase; }
 
 smtl_moment smtl_order_dispatch(smtl_order *order) {
-    if (!order->concurrent)
-        ++order->moment.phase;
+    if (!order->concurrent) ++order->moment.phase;
     return order->moment;
 }
 

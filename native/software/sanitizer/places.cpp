@@ -21,8 +21,7 @@ namespace {
 /* What a program prints; empty where it cannot be run. */
 std::string output_of(const char *const *arguments) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return {};
+    if (pipe2(ends, O_CLOEXEC) != 0) return {};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
@@ -35,21 +34,18 @@ std::string output_of(const char *const *arguments) {
     close(ends[1]);
     std::string text;
     char part[4096];
-    for (ssize_t got = 0; started && (got = read(ends[0], part, sizeof part)) > 0;)
-        text.append(part, size_t(got));
+    for (ssize_t got = 0; started && (got = read(ends[0], part, sizeof part)) > 0;) text.append(part, size_t(got));
     close(ends[0]);
-    if (started)
-        waitpid(child, nullptr, 0);
+    if (started) waitpid(child, nullptr, 0);
     return text;
 }
 
-/* The file as the program knows it; empty for our own headers, and for the few lines that code generation for one kernel
- * compiles. Kernels are compiled in the folder of the headers: relative names lie there. */
+/* The file as the program knows it; empty for our own headers, and for the few lines that code generation for one
+ * kernel compiles. Kernels are compiled in the folder of the headers: relative names lie there. */
 std::string name_in_program(const std::string &file) {
     constexpr size_t digest_length = 64;
     const size_t headers = file.find("/headers-");
-    if (headers == std::string::npos)
-        return file == "??" ? "" : file;
+    if (headers == std::string::npos) return file == "??" ? "" : file;
     const std::string relative = file.substr(std::min(file.size(), headers + sizeof "/headers-" + digest_length));
     const bool is_library = relative.starts_with("smtl/") || relative.starts_with("msl/") || relative == "-" ||
                             relative == msl::surroundings_name;
@@ -64,20 +60,16 @@ location innermost_of_program(const std::string &frames) {
         place = place.substr(0, place.find(" (discriminator"));
         const size_t colon = place.rfind(':');
         const std::string file = colon == std::string::npos ? "" : name_in_program(place.substr(0, colon));
-        if (file.empty())
-            continue;
+        if (file.empty()) continue;
         const unsigned long line = std::strtoul(place.c_str() + colon + 1, nullptr, 10);
-        if (line != 0)
-            return {function.substr(0, function.find('(')), file, uint32_t(line)};
+        if (line != 0) return {function.substr(0, function.find('(')), file, uint32_t(line)};
     }
     return {};
 }
 
 } // namespace
 
-std::string location::text() const {
-    return line == 0 ? "an unknown line" : file + ":" + std::to_string(line);
-}
+std::string location::text() const { return line == 0 ? "an unknown line" : file + ":" + std::to_string(line); }
 
 const location &locate(const std::string &path, uint32_t offset) {
     static std::mutex mutex;
@@ -90,8 +82,7 @@ const location &locate(const std::string &path, uint32_t offset) {
         for (const char *program : {"addr2line", "llvm-addr2line", "llvm-addr2line-19"}) {
             const char *const arguments[] = {program, "-e", path.c_str(), "-i", "-f", "-C", address, nullptr};
             const std::string frames = output_of(arguments);
-            if (frames.empty())
-                continue;
+            if (frames.empty()) continue;
             found->second = innermost_of_program(frames);
             break;
         }

@@ -26,16 +26,14 @@ uint32_t simdgroup_of(uint16_t thread) {
 void running_dispatch::check_race(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *place) {
     const access now = running_access(how, place);
     const space where = is_threadgroup(watched.kind) ? threadgroup_space : device_space;
-    if ((how & SMTL_TOUCH_ATOMIC) && where == device_space)
-        exchange_through(watched.base + offset, how, now);
+    if ((how & SMTL_TOUCH_ATOMIC) && where == device_space) exchange_through(watched.base + offset, how, now);
     access earlier;
     watched.cells.visit(std::max(watched.length, watched.capacity), offset, size, [&](cell &state) {
         if (const access *const found = earlier.run == 0 ? conflict(state, now, where, watched.tracked) : nullptr)
             earlier = *found;
         record(state, now, where, watched.tracked);
     });
-    if (earlier.run == 0)
-        return;
+    if (earlier.run == 0) return;
     if (is_write(earlier) && is_write(now) && size <= sizeof(pending_write::before))
         hold_back(watched, offset, size, earlier, now);
     else
@@ -51,12 +49,12 @@ void running_dispatch::hold_back(const smtl_watched &watched, size_t offset, siz
 }
 
 void running_dispatch::settle_writes() {
-    if (pending_.empty())
-        return;
+    if (pending_.empty()) return;
     const std::vector<pending_write> held = std::move(pending_);
     pending_.clear();
     for (const pending_write &write : held)
-        if (std::memcmp(write.before, reinterpret_cast<const void *>(write.watched->base + write.offset), write.size) != 0)
+        if (std::memcmp(write.before, reinterpret_cast<const void *>(write.watched->base + write.offset), write.size) !=
+            0)
             report_race(*write.watched, write.offset, write.size, write.earlier, write.now);
 }
 
@@ -64,17 +62,15 @@ const access *running_dispatch::conflict(const cell &state, const access &now, s
     const auto conflicts = [&](const access &earlier) {
         return earlier.run != 0 && !(is_atomic(earlier) && is_atomic(now)) && !in_order(earlier, now, where, tracked);
     };
-    if (conflicts(state.write))
-        return &state.write;
+    if (conflicts(state.write)) return &state.write;
     if (is_write(now))
         for (const access &read : state.reads)
-            if (conflicts(read))
-                return &read;
+            if (conflicts(read)) return &read;
     return nullptr;
 }
 
-/* Of reads that are in no order two are kept, of different threadgroups where there are such, and rather plain ones than
- * atomic ones: a later write that is in conflict with any is then in conflict with one of them. */
+/* Of reads that are in no order two are kept, of different threadgroups where there are such, and rather plain ones
+ * than atomic ones: a later write that is in conflict with any is then in conflict with one of them. */
 void running_dispatch::record(cell &state, const access &now, space where, bool tracked) {
     if (is_write(now)) {
         state.write = now;
@@ -89,22 +85,18 @@ void running_dispatch::record(cell &state, const access &now, space where, bool 
         }
     }
     const bool diverse = state.reads[0].run != state.reads[1].run;
-    if (!is_atomic(now) && (is_atomic(state.reads[1]) || !diverse))
-        state.reads[1] = now;
+    if (!is_atomic(now) && (is_atomic(state.reads[1]) || !diverse)) state.reads[1] = now;
 }
 
 bool running_dispatch::in_order(const access &earlier, const access &now, space where, bool tracked) {
     if (earlier.run == now.run) {
-        if (earlier.thread == now.thread || earlier.clock < group_.at[where])
-            return true;
+        if (earlier.thread == now.thread || earlier.clock < group_.at[where]) return true;
         const uint32_t simdgroup = simdgroup_of(now.thread);
         return simdgroup_of(earlier.thread) == simdgroup && earlier.clock < simdgroups_[simdgroup].at[where];
     }
     /* What another threadgroup left in threadgroup memory is gone. */
-    if (where == threadgroup_space)
-        return true;
-    if (earlier.run >= first_run_)
-        return is_published(earlier);
+    if (where == threadgroup_space) return true;
+    if (earlier.run >= first_run_) return is_published(earlier);
     return comes_after_dispatch_of(earlier.run, tracked);
 }
 
@@ -120,18 +112,15 @@ bool running_dispatch::comes_after_dispatch_of(uint32_t run, bool tracked) {
     return known.after[tracked];
 }
 
-/* Another threadgroup of the dispatch has made the access visible, and this one has seen so: it has read an atomic that the
- * other has written after a fence. */
+/* Another threadgroup of the dispatch has made the access visible, and this one has seen so: it has read an atomic that
+ * the other has written after a fence. */
 bool running_dispatch::is_published(const access &earlier) const {
-    if (acquired_.size() > most_acquired)
-        return true;
+    if (acquired_.size() > most_acquired) return true;
     for (const auto &[location, publications] : published_) {
-        if (std::find(acquired_.begin(), acquired_.end(), location) == acquired_.end())
-            continue;
+        if (std::find(acquired_.begin(), acquired_.end(), location) == acquired_.end()) continue;
         for (const publication &made : publications) {
             const bool own = made.thread == earlier.thread && earlier.clock <= made.clock;
-            if (made.run == earlier.run && (own || earlier.clock < made.group_clock))
-                return true;
+            if (made.run == earlier.run && (own || earlier.clock < made.group_clock)) return true;
         }
     }
     return false;
@@ -142,15 +131,12 @@ void running_dispatch::exchange_through(uintptr_t location, uint32_t how, const 
     if (!(how & SMTL_TOUCH_STORE) && acquired_.size() <= most_acquired &&
         std::find(acquired_.begin(), acquired_.end(), location) == acquired_.end())
         acquired_.push_back(location);
-    if (how & SMTL_TOUCH_ORDERED)
-        fence(device_flag);
+    if (how & SMTL_TOUCH_ORDERED) fence(device_flag);
     const uint32_t fenced = fences_[now.thread];
-    if (!(how & SMTL_TOUCH_WRITE) || (fenced == 0 && group_fence_ == 0))
-        return;
+    if (!(how & SMTL_TOUCH_WRITE) || (fenced == 0 && group_fence_ == 0)) return;
     auto entry = std::find_if(published_.begin(), published_.end(),
                               [location](const auto &known) { return known.first == location; });
-    if (entry == published_.end())
-        entry = published_.insert(published_.end(), {location, {}});
+    if (entry == published_.end()) entry = published_.insert(published_.end(), {location, {}});
     std::vector<publication> &all = entry->second;
     const publication made = {run_, fenced != 0 ? now.thread : UINT32_MAX, fenced != 0 ? fenced - 1 : 0, group_fence_};
     if (!all.empty() && all.back().run == made.run && all.back().thread == made.thread)
@@ -160,18 +146,15 @@ void running_dispatch::exchange_through(uintptr_t location, uint32_t how, const 
 }
 
 void running_dispatch::fence(uint32_t memory) {
-    if (memory & device_flag)
-        fences_[facts_.core->thread] = clock_ + 1;
+    if (memory & device_flag) fences_[facts_.core->thread] = clock_ + 1;
 }
 
 void running_dispatch::simdgroup_barrier(uint32_t memory) {
     settle_writes();
     ++clock_;
     barrier_clocks &own = simdgroups_[facts_.core->thread / SMTL_SIMD_WIDTH];
-    if (memory & device_flag)
-        own.at[device_space] = clock_;
-    if (memory & threadgroup_flag)
-        own.at[threadgroup_space] = clock_;
+    if (memory & device_flag) own.at[device_space] = clock_;
+    if (memory & threadgroup_flag) own.at[threadgroup_space] = clock_;
 }
 
 void running_dispatch::arrive(uint32_t site, uint32_t memory, const void *instruction) {
@@ -199,10 +182,8 @@ void running_dispatch::release(uint32_t arrived) {
     }
     arrived_ = false;
     ++clock_;
-    if (barrier_memory_ & device_flag)
-        group_.at[device_space] = group_fence_ = clock_;
-    if (barrier_memory_ & threadgroup_flag)
-        group_.at[threadgroup_space] = clock_;
+    if (barrier_memory_ & device_flag) group_.at[device_space] = group_fence_ = clock_;
+    if (barrier_memory_ & threadgroup_flag) group_.at[threadgroup_space] = clock_;
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize

@@ -32,24 +32,18 @@ report_list &list() {
 
 const char *name_of(smtl_report_kind kind) {
     switch (kind) {
-    case SMTL_REPORT_BOUNDS:
-        return "out of bounds";
-    case SMTL_REPORT_RACE:
-        return "data race";
-    case SMTL_REPORT_UNINITIALIZED:
-        return "uninitialized memory";
-    case SMTL_REPORT_BARRIER:
-        return "divergent barrier";
-    case SMTL_REPORT_DEADLOCK:
-        return "deadlock";
+    case SMTL_REPORT_BOUNDS: return "out of bounds";
+    case SMTL_REPORT_RACE: return "data race";
+    case SMTL_REPORT_UNINITIALIZED: return "uninitialized memory";
+    case SMTL_REPORT_BARRIER: return "divergent barrier";
+    case SMTL_REPORT_DEADLOCK: return "deadlock";
     }
     return "unknown";
 }
 
 std::string describe(const party &who) {
     std::string text = "  at " + who.where.text();
-    if (!who.where.function.empty())
-        text += " in " + who.where.function;
+    if (!who.where.function.empty()) text += " in " + who.where.function;
     text += "\n  by " + std::string(who.whole_simdgroup ? "the simdgroup of thread " : "thread ") + who.in_grid.text() +
             " of the grid: thread " + who.in_threadgroup.text() + " of threadgroup " + who.threadgroup.text() + "\n";
     return text;
@@ -59,9 +53,9 @@ std::string in_words(const finding &found) {
     std::string text = std::string("software Metal: ") + name_of(found.kind) + " in kernel '" + found.actor.kernel +
                        "': " + found.headline + "\n" + describe(found.actor) + found.details;
     if (found.has_other) {
-        text += " earlier, " + std::string(found.other.atomic ? "atomic " : "") + (found.other.write ? "write" : "read");
-        if (found.other.kernel != found.actor.kernel)
-            text += " in kernel '" + found.other.kernel + "'";
+        text +=
+            " earlier, " + std::string(found.other.atomic ? "atomic " : "") + (found.other.write ? "write" : "read");
+        if (found.other.kernel != found.actor.kernel) text += " in kernel '" + found.other.kernel + "'";
         text += "\n" + describe(found.other);
     }
     return text;
@@ -72,8 +66,8 @@ bool is_quiet() {
     return text != nullptr && *text == '1';
 }
 
-/* SOFTWARE_METAL_SANITIZE_EXIT: how a process ends that has had reports, so that a test program needs no check of its own; 0:
- * as it would anyway. */
+/* SOFTWARE_METAL_SANITIZE_EXIT: how a process ends that has had reports, so that a test program needs no check of its
+ * own; 0: as it would anyway. */
 int exit_status() {
     const char *const text = std::getenv("SOFTWARE_METAL_SANITIZE_EXIT");
     const long status = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
@@ -84,9 +78,9 @@ int exit_status() {
 void arrange_exit() {
     static const int status = exit_status();
     static const bool arranged = status == 0 || std::atexit([] {
-                                     std::fflush(nullptr);
-                                     _exit(status);
-                                 }) == 0;
+                                                    std::fflush(nullptr);
+                                                    _exit(status);
+                                                }) == 0;
     (void)arranged;
 }
 
@@ -140,12 +134,10 @@ bool count_again(smtl_report_kind kind, const location &where, const location &o
     const std::lock_guard guard(list().mutex);
     for (kept &known : list().reports) {
         const finding &found = known.found;
-        if (found.kind != kind || found.actor.kernel != kernel)
-            continue;
+        if (found.kind != kind || found.actor.kernel != kernel) continue;
         const bool either_way = (same(found.actor.where, where) && same(found.other.where, other)) ||
                                 (same(found.actor.where, other) && same(found.other.where, where));
-        if (!either_way)
-            continue;
+        if (!either_way) continue;
         ++known.occurrences;
         return true;
     }
@@ -157,12 +149,10 @@ std::string report(finding found) {
     const std::string headline = found.headline;
     kept entry{std::move(found), {}};
     entry.text = in_words(entry.found);
-    if (!quiet)
-        std::fputs(entry.text.c_str(), stderr);
+    if (!quiet) std::fputs(entry.text.c_str(), stderr);
     arrange_exit();
     const std::lock_guard guard(list().mutex);
-    if (list().reports.size() < most_reports)
-        list().reports.push_back(std::move(entry));
+    if (list().reports.size() < most_reports) list().reports.push_back(std::move(entry));
     return headline;
 }
 

@@ -46,12 +46,9 @@ running_dispatch::running_dispatch(const smtl_dispatch &dispatch, const char *ke
 running_dispatch::~running_dispatch() {
     constexpr size_t page = 4096;
     settle_writes();
-    for (const uintptr_t behind : pages_behind_image_)
-        munmap(reinterpret_cast<void *>(behind), page);
-    for (const uintptr_t scratch : scratch_pages_)
-        windows::unmap(scratch, page);
-    for (smtl_watched *const watched : borrowed_)
-        smtl_sanitizer_free(watched);
+    for (const uintptr_t behind : pages_behind_image_) munmap(reinterpret_cast<void *>(behind), page);
+    for (const uintptr_t scratch : scratch_pages_) windows::unmap(scratch, page);
+    for (smtl_watched *const watched : borrowed_) smtl_sanitizer_free(watched);
     running = nullptr;
 }
 
@@ -60,8 +57,7 @@ bool running_dispatch::bind_argument(uint32_t index) {
     void *&bound = dispatch_.buffers[index];
     if (dispatch_.inline_bytes >> index & 1) {
         smtl_watched *const slot = slot_for_bytes(index);
-        if (slot == nullptr)
-            return false;
+        if (slot == nullptr) return false;
         slot->length = dispatch_.buffer_lengths[index];
         slot->cells.release();
         std::memcpy(smtl_sanitizer_bytes(slot), bound, slot->length);
@@ -69,11 +65,9 @@ bool running_dispatch::bind_argument(uint32_t index) {
     } else if (bound != nullptr && find_watched(reinterpret_cast<uintptr_t>(bound)) == nullptr) {
         borrowed_.push_back(smtl_sanitizer_watch(bound, dispatch_.buffer_lengths[index]));
     }
-    if (dispatch_.threadgroup_lengths[index] == 0)
-        return true;
+    if (dispatch_.threadgroup_lengths[index] == 0) return true;
     smtl_watched *const slot = slot_for_threadgroup_memory(index);
-    if (slot != nullptr)
-        slot->length = dispatch_.threadgroup_lengths[index];
+    if (slot != nullptr) slot->length = dispatch_.threadgroup_lengths[index];
     return slot != nullptr;
 }
 
@@ -81,14 +75,14 @@ bool running_dispatch::prepare(const core_facts &facts, std::string &problem) {
     facts_ = facts;
     problem = "no memory for the sanitizer's checks of it";
     for (uint32_t i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; ++i)
-        if (!bind_argument(i))
-            return false;
+        if (!bind_argument(i)) return false;
     problem = "the address space for the state of its stacks is taken";
     return prepare_stacks(facts.core, SMTL_ARENA_SIZE);
 }
 
 void *running_dispatch::threadgroup_memory(uint32_t index) const {
-    return dispatch_.threadgroup_lengths[index] > 0 ? smtl_sanitizer_bytes(slot_for_threadgroup_memory(index)) : nullptr;
+    return dispatch_.threadgroup_lengths[index] > 0 ? smtl_sanitizer_bytes(slot_for_threadgroup_memory(index))
+                                                    : nullptr;
 }
 
 void running_dispatch::begin_threadgroup() {
@@ -106,11 +100,9 @@ void running_dispatch::begin_threadgroup() {
     acquired_.clear();
     arrived_ = false;
     spinning_ = {};
-    if (!(checks_ & SMTL_SANITIZE_UNINIT))
-        return;
+    if (!(checks_ & SMTL_SANITIZE_UNINIT)) return;
     for (const auto &variable : image_.variables())
-        if (variable->written)
-            variable->written->forget(nullptr, 0, variable->length);
+        if (variable->written) variable->written->forget(nullptr, 0, variable->length);
     for (uint32_t i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; ++i)
         if (dispatch_.threadgroup_lengths[i] > 0)
             slot_for_threadgroup_memory(i)->written->forget(nullptr, 0, dispatch_.threadgroup_lengths[i]);
@@ -123,29 +115,22 @@ void running_dispatch::begin_thread(const void *stack_bottom, size_t stack_size)
 
 void running_dispatch::touch(uintptr_t address, size_t size, uint32_t how, const void *place) {
     if (address - reinterpret_cast<uintptr_t>(facts_.core) < SMTL_ARENA_SIZE) {
-        if (address >= facts_.stacks && (checks_ & SMTL_SANITIZE_BOUNDS))
-            check_stack(address, size, how, place);
+        if (address >= facts_.stacks && (checks_ & SMTL_SANITIZE_BOUNDS)) check_stack(address, size, how, place);
         return;
     }
-    if (size == 0)
-        return;
+    if (size == 0) return;
     /* All rows of a matrix are announced before the first is stored. */
-    if (!(how & SMTL_TOUCH_COLLECTIVE))
-        settle_writes();
+    if (!(how & SMTL_TOUCH_COLLECTIVE)) settle_writes();
     smtl_watched *const watched = find(address);
     if (watched == nullptr) {
         check_elsewhere(address, size, how, place);
         return;
     }
-    if (!check_memory(*watched, address, size, how, place))
-        return;
-    if ((how & SMTL_TOUCH_ATOMIC) && !(how & SMTL_TOUCH_STORE))
-        check_spinning(address, size, how, place);
+    if (!check_memory(*watched, address, size, how, place)) return;
+    if ((how & SMTL_TOUCH_ATOMIC) && !(how & SMTL_TOUCH_STORE)) check_spinning(address, size, how, place);
     const size_t offset = address - watched->base;
-    if (checks_ & SMTL_SANITIZE_RACE)
-        check_race(*watched, offset, size, how, place);
-    if ((checks_ & SMTL_SANITIZE_UNINIT) && watched->written)
-        check_written(*watched, offset, size, how, place);
+    if (checks_ & SMTL_SANITIZE_RACE) check_race(*watched, offset, size, how, place);
+    if ((checks_ & SMTL_SANITIZE_UNINIT) && watched->written) check_written(*watched, offset, size, how, place);
 }
 
 } // namespace smtl::sanitize

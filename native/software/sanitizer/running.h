@@ -1,5 +1,5 @@
-/* A dispatch of an instrumented kernel while it runs: the checks of all that its threads do. One runs at a time, on one thread
- * of the host, so that reports can be repeated and the state of memory needs no locks. */
+/* A dispatch of an instrumented kernel while it runs: the checks of all that its threads do. One runs at a time, on one
+ * thread of the host, so that reports can be repeated and the state of memory needs no locks. */
 #ifndef SMTL_SANITIZER_RUNNING_H
 #define SMTL_SANITIZER_RUNNING_H
 
@@ -32,7 +32,7 @@ struct core_facts {
 };
 
 class running_dispatch {
-  public:
+public:
     /* Waits for the one before to end. */
     running_dispatch(const smtl_dispatch &dispatch, const char *kernel, image &code, const argument_names &names);
     ~running_dispatch();
@@ -61,8 +61,12 @@ class running_dispatch {
     void simdgroup_barrier(uint32_t memory);
     void inactive_lane(uint32_t lane);
 
-  private:
-    enum space { device_space, threadgroup_space, space_count };
+private:
+    enum space {
+        device_space,
+        threadgroup_space,
+        space_count
+    };
     /* Of barriers: how far the clock had come at the last one that orders each kind of memory. */
     struct barrier_clocks {
         uint32_t at[space_count];
@@ -138,7 +142,7 @@ class running_dispatch {
     barrier_clocks group_{};
     std::vector<barrier_clocks> simdgroups_;
     std::vector<uint32_t> fences_; /* by thread: the clock at its last fence of device memory, plus 1 */
-    uint32_t group_fence_ = 0;     /* the same of barriers, for all threads */
+    uint32_t group_fence_ = 0; /* the same of barriers, for all threads */
     std::vector<std::pair<uintptr_t, std::vector<publication>>> published_;
     std::vector<uintptr_t> acquired_; /* atomics that this threadgroup has read */
     /* Whether this dispatch comes after that of an earlier threadgroup: by whether the memory is tracked. */
@@ -164,6 +168,6 @@ class running_dispatch {
     } spinning_;
 };
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize
 
 #endif

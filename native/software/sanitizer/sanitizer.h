@@ -1,5 +1,5 @@
-/* The sanitizer of Metal kernels, as the framework, the compiler and the engine see it: what is switched on, the memory that
- * it watches, and the order of dispatches. Everything here does nothing, or is not called, while it is off. */
+/* The sanitizer of Metal kernels, as the framework, the compiler and the engine see it: what is switched on, the memory
+ * that it watches, and the order of dispatches. Everything here does nothing, or is not called, while it is off. */
 #ifndef SMTL_SANITIZER_INTERFACE_H
 #define SMTL_SANITIZER_INTERFACE_H
 
@@ -24,10 +24,11 @@ extern const uint64_t smtl_sanitizer_stack_shadow_offset;
 typedef struct smtl_watched smtl_watched;
 
 /* `length` bytes far from all other memory, so that what runs off them can be told. Bytes that the caller does not fill
- * count as written by nobody until a kernel writes them or they change otherwise. `shared`: parts of it can be watched by
- * themselves. NULL when memory runs out. */
+ * count as written by nobody until a kernel writes them or they change otherwise. `shared`: parts of it can be watched
+ * by themselves. NULL when memory runs out. */
 smtl_watched *smtl_sanitizer_allocate(size_t length, bool filled, bool shared);
-/* `length` bytes of a shared allocation as memory of their own, at an address of their own. `fresh`: written by nobody. */
+/* `length` bytes of a shared allocation as memory of their own, at an address of their own. `fresh`: written by nobody.
+ */
 smtl_watched *smtl_sanitizer_allocate_part(smtl_watched *whole, size_t offset, size_t length, bool fresh);
 /* Memory of somebody else's, which counts as written. NULL when memory runs out. */
 smtl_watched *smtl_sanitizer_watch(void *address, size_t length);
@@ -51,7 +52,7 @@ typedef struct smtl_order smtl_order;
 typedef struct {
     uint32_t queue; /* from 1 */
     uint32_t phase; /* dispatches of one queue are ordered by it; those of one phase are not */
-    uint32_t encoder_phase;   /* the first of its encoder */
+    uint32_t encoder_phase; /* the first of its encoder */
     uint32_t untracked_phase; /* what came up to here in the queue is done, hazards tracked or not */
     const struct smtl_clock *seen; /* how far other queues have come for certain; NULL: unknown */
 } smtl_moment;

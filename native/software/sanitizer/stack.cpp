@@ -30,19 +30,17 @@ uint64_t distance(int64_t offset, size_t length) {
     return uint64_t(offset < 0 ? -offset : offset < int64_t(length) ? 0 : offset - int64_t(length) + 1);
 }
 
-} // namespace
+}  // namespace
 
 bool prepare_stacks(const void *arena, size_t size) {
     static std::set<const void *> prepared;
-    if (prepared.contains(arena))
-        return true;
+    if (prepared.contains(arena)) return true;
     signed char *const wanted = state_of(arena);
     /* A kernel too old for MAP_FIXED_NOREPLACE takes the address as a hint. */
     void *const mapped = mmap(wanted, size / granule, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (mapped != wanted) {
-        if (mapped != MAP_FAILED)
-            munmap(mapped, size / granule);
+        if (mapped != MAP_FAILED) munmap(mapped, size / granule);
         return false;
     }
     prepared.insert(arena);
@@ -58,8 +56,7 @@ const unsigned char *first_bad_byte(const void *address, size_t size) {
         const signed char state = *state_of(at);
         const size_t within = reinterpret_cast<uintptr_t>(at) % granule;
         /* 0: all eight can be used; 1 to 7: so many of them; negative: none. */
-        if (state != 0 && int(within) >= state)
-            return at;
+        if (state != 0 && int(within) >= state) return at;
         i += (state == 0 ? granule : size_t(state)) - within;
     }
     return nullptr;
@@ -68,14 +65,11 @@ const unsigned char *first_bad_byte(const void *address, size_t size) {
 stack_object describe_stack_object(const unsigned char *address, const void *bottom) {
     stack_object nearest{"", 0, 0};
     const auto *at = reinterpret_cast<const unsigned char *>(reinterpret_cast<uintptr_t>(address) & ~(granule - 1));
-    while (at > bottom && (unsigned char)*state_of(at) != before_all_objects)
-        at -= granule;
-    while (at > bottom && (unsigned char)*state_of(at - granule) == before_all_objects)
-        at -= granule;
+    while (at > bottom && (unsigned char)*state_of(at) != before_all_objects) at -= granule;
+    while (at > bottom && (unsigned char)*state_of(at - granule) == before_all_objects) at -= granule;
     frame_header header;
     std::memcpy(&header, at, sizeof header);
-    if ((unsigned char)*state_of(at) != before_all_objects || header.magic != frame_magic)
-        return nearest;
+    if ((unsigned char)*state_of(at) != before_all_objects || header.magic != frame_magic) return nearest;
     char *text = const_cast<char *>(header.objects);
     uint64_t best = UINT64_MAX;
     for (unsigned long left = std::strtoul(text, &text, 10); left > 0; --left) {
@@ -92,4 +86,4 @@ stack_object describe_stack_object(const unsigned char *address, const void *bot
     return nearest;
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize

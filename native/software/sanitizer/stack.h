@@ -8,7 +8,8 @@
 
 namespace smtl::sanitize {
 
-/* Makes the state of all stacks in the arena writable; by one thread at a time. False where that part of the address space is taken. */
+/* Makes the state of all stacks in the arena writable; by one thread at a time. False where that part of the address
+ * space is taken. */
 bool prepare_stacks(const void *arena, size_t size);
 /* All of the stack can be used again, whatever was left on it. */
 void clean_stack(const void *bottom, size_t size);

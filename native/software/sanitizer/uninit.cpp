@@ -7,14 +7,14 @@
 namespace smtl::sanitize {
 namespace {
 
-/* So many bytes must be as fresh memory is for that to be no accident: then it is one in four thousand million times. */
+/* So many bytes must be as fresh memory is for that to be no accident: then it is one in four thousand million times.
+ */
 constexpr size_t least_fresh = 4;
 constexpr size_t longest = 64;
 
 /* Vectors of three are read as vectors of four, and the fourth component of nobody. */
 bool is_fourth_component(size_t size, uint64_t unwritten) {
-    if (!std::has_single_bit(size) || size < 4 || size > 32)
-        return false;
+    if (!std::has_single_bit(size) || size < 4 || size > 32) return false;
     const size_t component = size / 4;
     return (unwritten & ((uint64_t(1) << 3 * component) - 1)) == 0;
 }
@@ -25,8 +25,7 @@ bool is_fourth_component(size_t size, uint64_t unwritten) {
 static uint64_t unwritten_bytes(const smtl_watched &watched, size_t offset, size_t size) {
     const written_bytes &written = *watched.written;
     uint64_t unwritten = written.unmarked(offset, size);
-    if (unwritten == 0 || is_threadgroup(watched.kind))
-        return unwritten;
+    if (unwritten == 0 || is_threadgroup(watched.kind)) return unwritten;
     /* The CPU may have written them: not if they and their neighbours are as they were. */
     const auto *const memory = reinterpret_cast<const unsigned char *>(watched.base);
     const size_t begin = offset - std::min(offset, least_fresh);
@@ -35,10 +34,8 @@ static uint64_t unwritten_bytes(const smtl_watched &watched, size_t offset, size
     for (size_t at = begin; at < end; ++at) {
         const bool is_fresh = written.unmarked(at, 1) != 0 && written.is_fresh(memory, at);
         fresh = is_fresh ? fresh + 1 : 0;
-        if (at >= offset && (is_fresh || at <= offset + size))
-            longest_run = std::max(longest_run, fresh);
-        if (at >= offset && at < offset + size && !is_fresh)
-            unwritten &= ~(uint64_t(1) << (at - offset));
+        if (at >= offset && (is_fresh || at <= offset + size)) longest_run = std::max(longest_run, fresh);
+        if (at >= offset && at < offset + size && !is_fresh) unwritten &= ~(uint64_t(1) << (at - offset));
     }
     return longest_run >= std::min(least_fresh, watched.length) ? unwritten : 0;
 }
@@ -50,8 +47,7 @@ void running_dispatch::check_written(smtl_watched &watched, size_t offset, size_
     for (size_t done = 0; reads && done < size; done += longest) {
         const size_t part = std::min(longest, size - done);
         const uint64_t bits = unwritten_bytes(watched, offset + done, part);
-        if (bits != 0 && !is_fourth_component(size, bits))
-            unwritten += size_t(std::popcount(bits));
+        if (bits != 0 && !is_fourth_component(size, bits)) unwritten += size_t(std::popcount(bits));
     }
     /* Copies of whole structures take padding along. */
     const size_t enough = how & SMTL_TOUCH_COPY ? size : std::min(size, least_fresh);
@@ -63,23 +59,20 @@ void running_dispatch::check_written(smtl_watched &watched, size_t offset, size_
         name_object(watched, found);
         found.headline = "read of " + std::to_string(size) + " bytes at offset " + std::to_string(offset) +
                          " that nothing has written, in " + describe_object(found, watched);
-        if (!count_again(found.kind, found.actor.where, {}, kernel_))
-            report(std::move(found));
+        if (!count_again(found.kind, found.actor.where, {}, kernel_)) report(std::move(found));
     }
-    if ((how & SMTL_TOUCH_WRITE) || unwritten > 0)
-        watched.written->mark(offset, size);
+    if ((how & SMTL_TOUCH_WRITE) || unwritten > 0) watched.written->mark(offset, size);
 }
 
 void running_dispatch::inactive_lane(uint32_t lane) {
-    if (!(checks_ & SMTL_SANITIZE_UNINIT))
-        return;
+    if (!(checks_ & SMTL_SANITIZE_UNINIT)) return;
     finding found;
     found.kind = SMTL_REPORT_UNINITIALIZED;
     /* The instruction that the thread goes on with after the exchange. */
     found.actor = describe_running(0, 0, facts_.core->contexts[facts_.core->thread].instruction);
-    found.headline = "a shuffle takes the value of lane " + std::to_string(lane) + ", which is inactive: Metal leaves it undefined";
-    if (!count_again(found.kind, found.actor.where, {}, kernel_))
-        report(std::move(found));
+    found.headline =
+        "a shuffle takes the value of lane " + std::to_string(lane) + ", which is inactive: Metal leaves it undefined";
+    if (!count_again(found.kind, found.actor.where, {}, kernel_)) report(std::move(found));
 }
 
 } // namespace smtl::sanitize

@@ -13,32 +13,26 @@ constexpr size_t most_reserved = size_t(32) << 40, least_reserved = size_t(1) <<
 windows::windows() {
     for (size_t size = most_reserved; size >= least_reserved; size /= 2) {
         void *const reserved = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (reserved == MAP_FAILED)
-            continue;
+        if (reserved == MAP_FAILED) continue;
         begin_ = reinterpret_cast<uintptr_t>(reserved);
         large_count_ = size / 2 / large;
         small_count_ = size / 2 / small;
         break;
     }
-    for (size_t i = 0; i < large_count_; ++i)
-        free_large_.push_back(i);
-    for (size_t i = 0; i < small_count_; ++i)
-        free_small_.push_back(large_count_ + i);
+    for (size_t i = 0; i < large_count_; ++i) free_large_.push_back(i);
+    for (size_t i = 0; i < small_count_; ++i) free_small_.push_back(large_count_ + i);
 }
 
 window windows::at(size_t index) const {
-    if (index < large_count_)
-        return {begin_ + index * large, begin_ + (index + 1) * large};
+    if (index < large_count_) return {begin_ + index * large, begin_ + (index + 1) * large};
     const uintptr_t first = begin_ + large_count_ * large;
     return {first + (index - large_count_) * small, first + (index - large_count_ + 1) * small};
 }
 
 size_t windows::index_of(uintptr_t address) const {
-    if (address < begin_)
-        return count();
+    if (address < begin_) return count();
     const size_t offset = address - begin_;
-    if (offset < large_count_ * large)
-        return offset / large;
+    if (offset < large_count_ * large) return offset / large;
     const size_t index = large_count_ + (offset - large_count_ * large) / small;
     return index < count() ? index : count();
 }
@@ -46,8 +40,7 @@ size_t windows::index_of(uintptr_t address) const {
 window windows::take(size_t length) {
     for (auto *const free : {&free_large_, &free_small_}) {
         const size_t size = free == &free_large_ ? large : small;
-        if (free->empty() || length > size / 4)
-            continue;
+        if (free->empty() || length > size / 4) continue;
         const size_t index = free->front();
         free->pop_front();
         return at(index);
@@ -68,13 +61,11 @@ bool windows::map(uintptr_t address, size_t length, int file, size_t offset) {
 
 bool windows::map_free(uintptr_t address, size_t length) {
     void *const wanted = reinterpret_cast<void *>(address);
-    void *const mapped = mmap(wanted, length, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (mapped == wanted)
-        return true;
+    void *const mapped =
+        mmap(wanted, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (mapped == wanted) return true;
     /* A kernel too old for the flag takes the address as a hint. */
-    if (mapped != MAP_FAILED)
-        munmap(mapped, length);
+    if (mapped != MAP_FAILED) munmap(mapped, length);
     return false;
 }
 

@@ -1,5 +1,5 @@
-/* Address space in windows, one for each piece of memory that kernels see: the memory lies in the middle, and an index that
- * runs off it ends, as a rule, in a part of the window where nothing is. */
+/* Address space in windows, one for each piece of memory that kernels see: the memory lies in the middle, and an index
+ * that runs off it ends, as a rule, in a part of the window where nothing is. */
 #ifndef SMTL_SANITIZER_WINDOWS_H
 #define SMTL_SANITIZER_WINDOWS_H
 
@@ -17,7 +17,7 @@ struct window {
 };
 
 class windows {
-  public:
+public:
     windows();
     windows(const windows &) = delete;
     windows &operator=(const windows &) = delete;
@@ -36,7 +36,7 @@ class windows {
     /* Zeroed memory outside of windows, where nothing is. */
     static bool map_free(uintptr_t address, size_t length);
 
-  private:
+private:
     static constexpr size_t large = size_t(64) << 30, small = size_t(4) << 30;
 
     window at(size_t index) const;
@@ -46,6 +46,6 @@ class windows {
     std::deque<size_t> free_large_, free_small_;
 };
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize
 
 #endif

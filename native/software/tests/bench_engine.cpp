@@ -110,12 +110,10 @@ double peak_gflops() {
     vector sums[chains] = {}, factor = vector{} + 1.000001f;
     const double seconds = best_of(5, [&] {
         for (int step = 0; step < steps; ++step)
-            for (vector &sum : sums)
-                sum = sum * factor + factor;
+            for (vector &sum : sums) sum = sum * factor + factor;
     });
     volatile float used = 0;
-    for (const vector &sum : sums)
-        used = used + sum[0];
+    for (const vector &sum : sums) used = used + sum[0];
     return 2.0 * 16 * chains * steps / seconds * 1e-9;
 }
 
@@ -130,7 +128,7 @@ void product(metal_program &program, const char *name, size_t element_size, doub
     std::printf("%-34s %8.1f GFLOP/s a core, %.0f %% of %.0f\n", name, gflops, 100 * gflops / peak, peak);
 }
 
-} // namespace
+}  // namespace
 
 int main() {
     setenv("SOFTWARE_METAL_THREADS", "1", 1);
@@ -148,8 +146,7 @@ int main() {
     dispatch nothing(program.kernel("nothing"));
     constexpr int times = 10000;
     const double empty = best_of(3, [&] {
-        for (int i = 0; i < times; ++i)
-            run_or_exit(nothing, {1}, {1});
+        for (int i = 0; i < times; ++i) run_or_exit(nothing, {1}, {1});
     });
     std::printf("%-34s %8.3f us\n", "empty dispatch", empty / times * 1e6);
 

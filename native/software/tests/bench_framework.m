@@ -4,24 +4,23 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { ROUNDS = 9 };
+enum {
+    ROUNDS = 9
+};
 
-static double seconds(void)
-{
+static double seconds(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static int compare(const void *a, const void *b)
-{
+static int compare(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* Prints the median time of one of the `count` repetitions that `work` makes. */
-static void measure(const char *what, int count, void (^work)(int count))
-{
+static void measure(const char *what, int count, void (^work)(int count)) {
     double times[ROUNDS];
     for (int i = 0; i < ROUNDS; i++) {
         @autoreleasepool {
@@ -34,8 +33,7 @@ static void measure(const char *what, int count, void (^work)(int count))
     printf("%-52s %10.3f us\n", what, times[ROUNDS / 2] * 1e6);
 }
 
-int main(void)
-{
+int main(void) {
     @autoreleasepool {
         id<MTLDevice> device = MTLCreateSystemDefaultDevice();
         id<MTLCommandQueue> queue = [device newCommandQueue];
@@ -60,73 +58,71 @@ int main(void)
             NSUInteger length = lengths[i];
             snprintf(what, sizeof what, "buffer of %lu bytes made and dropped", (unsigned long)length);
             measure(what, 2000, ^(int count) {
-              for (int j = 0; j < count; j++) {
-                  @autoreleasepool {
-                      [[device newBufferWithLength:length options:MTLResourceStorageModeShared] release];
-                  }
-              }
+                for (int j = 0; j < count; j++) {
+                    @autoreleasepool {
+                        [[device newBufferWithLength:length options:MTLResourceStorageModeShared] release];
+                    }
+                }
             });
         }
         measure("empty command buffer, committed and waited for", 1000, ^(int count) {
-          for (int j = 0; j < count; j++) {
-              @autoreleasepool {
-                  id<MTLCommandBuffer> commands = [queue commandBuffer];
-                  [commands commit];
-                  [commands waitUntilCompleted];
-              }
-          }
+            for (int j = 0; j < count; j++) {
+                @autoreleasepool {
+                    id<MTLCommandBuffer> commands = [queue commandBuffer];
+                    [commands commit];
+                    [commands waitUntilCompleted];
+                }
+            }
         });
         measure("the same with a completed handler", 1000, ^(int count) {
-          for (int j = 0; j < count; j++) {
-              @autoreleasepool {
-                  id<MTLCommandBuffer> commands = [queue commandBuffer];
-                  [commands addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-                    (void)handed;
-                  }];
-                  [commands commit];
-                  [commands waitUntilCompleted];
-              }
-          }
+            for (int j = 0; j < count; j++) {
+                @autoreleasepool {
+                    id<MTLCommandBuffer> commands = [queue commandBuffer];
+                    [commands addCompletedHandler:^(id<MTLCommandBuffer> handed) { (void)handed; }];
+                    [commands commit];
+                    [commands waitUntilCompleted];
+                }
+            }
         });
         measure("empty command buffers, one wait for 50 (each)", 5000, ^(int count) {
-          for (int j = 0; j < count / 50; j++) {
-              @autoreleasepool {
-                  id<MTLCommandBuffer> commands = nil;
-                  for (int k = 0; k < 50; k++) {
-                      commands = [queue commandBuffer];
-                      [commands commit];
-                  }
-                  [commands waitUntilCompleted];
-              }
-          }
+            for (int j = 0; j < count / 50; j++) {
+                @autoreleasepool {
+                    id<MTLCommandBuffer> commands = nil;
+                    for (int k = 0; k < 50; k++) {
+                        commands = [queue commandBuffer];
+                        [commands commit];
+                    }
+                    [commands waitUntilCompleted];
+                }
+            }
         });
         measure("dispatch encoded: pipeline, 3 buffers, bytes", 20000, ^(int count) {
-          id<MTLCommandBuffer> commands = [queue commandBuffer];
-          id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
-          for (int j = 0; j < count; j++) {
-              [encoder setComputePipelineState:pipeline];
-              [encoder setBuffer:buffer offset:0 atIndex:0];
-              [encoder setBuffer:buffer offset:256 atIndex:1];
-              [encoder setBuffer:buffer offset:512 atIndex:2];
-              [encoder setBytes:&j length:sizeof j atIndex:3];
-              [encoder dispatchThreads:MTLSizeMake(32, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
-          }
-          [encoder endEncoding];
+            id<MTLCommandBuffer> commands = [queue commandBuffer];
+            id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
+            for (int j = 0; j < count; j++) {
+                [encoder setComputePipelineState:pipeline];
+                [encoder setBuffer:buffer offset:0 atIndex:0];
+                [encoder setBuffer:buffer offset:256 atIndex:1];
+                [encoder setBuffer:buffer offset:512 atIndex:2];
+                [encoder setBytes:&j length:sizeof j atIndex:3];
+                [encoder dispatchThreads:MTLSizeMake(32, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
+            }
+            [encoder endEncoding];
         });
         measure("dispatch of 32 threads encoded and executed", 20000, ^(int count) {
-          id<MTLCommandBuffer> commands = [queue commandBuffer];
-          id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
-          [encoder setComputePipelineState:pipeline];
-          [encoder setBuffer:buffer offset:0 atIndex:0];
-          [encoder setBuffer:buffer offset:256 atIndex:1];
-          [encoder setBuffer:buffer offset:512 atIndex:2];
-          [encoder setBytes:&count length:sizeof count atIndex:3];
-          for (int j = 0; j < count; j++) {
-              [encoder dispatchThreads:MTLSizeMake(32, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
-          }
-          [encoder endEncoding];
-          [commands commit];
-          [commands waitUntilCompleted];
+            id<MTLCommandBuffer> commands = [queue commandBuffer];
+            id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
+            [encoder setComputePipelineState:pipeline];
+            [encoder setBuffer:buffer offset:0 atIndex:0];
+            [encoder setBuffer:buffer offset:256 atIndex:1];
+            [encoder setBuffer:buffer offset:512 atIndex:2];
+            [encoder setBytes:&count length:sizeof count atIndex:3];
+            for (int j = 0; j < count; j++) {
+                [encoder dispatchThreads:MTLSizeMake(32, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
+            }
+            [encoder endEncoding];
+            [commands commit];
+            [commands waitUntilCompleted];
         });
         [pipeline release];
         [function release];

@@ -29,7 +29,8 @@ struct compiled {
 
     std::vector<std::string> names() const {
         std::vector<std::string> found;
-        for (size_t i = 0; library && i < smtl_library_function_count(library); ++i) found.emplace_back(smtl_library_function_name(library, i));
+        for (size_t i = 0; library && i < smtl_library_function_count(library); ++i)
+            found.emplace_back(smtl_library_function_name(library, i));
         return found;
     }
     bool says(const std::string &text) const {
@@ -37,7 +38,8 @@ struct compiled {
         std::fprintf(stderr, "not found: %s\nin: %s\n", text.c_str(), log.c_str());
         return false;
     }
-    std::string specialize(const char *function, const std::vector<smtl_constant_value> &values, std::string *error = nullptr) const {
+    std::string specialize(const char *function, const std::vector<smtl_constant_value> &values,
+                           std::string *error = nullptr) const {
         char *text = nullptr;
         char *path = smtl_library_specialize(library, function, values.data(), values.size(), &text);
         const std::string result = path ? path : "";
@@ -56,7 +58,8 @@ inline smtl_constant_value constant(uint32_t index, uint32_t type, int64_t value
 inline constexpr uint32_t type_float = 3, type_int = 29, type_bool = 53, type_short = 37;
 
 // Runs a kernel over `threads` threads, one threadgroup.
-inline std::string run(const std::string &path, std::vector<std::vector<float> *> buffers, uint32_t threads, uint32_t memory = 0) {
+inline std::string run(const std::string &path, std::vector<std::vector<float> *> buffers, uint32_t threads,
+                       uint32_t memory = 0) {
     char *error = nullptr;
     smtl_kernel *kernel = smtl_kernel_load(path.c_str(), "smtl_entry", &error);
     std::string message = error ? error : "";

@@ -53,11 +53,17 @@ int main() {
     std::vector<float> reals = {0, 0};
     std::vector<uint8_t> flags = {0};
     std::vector<uint64_t> longs = {0, ~uint64_t(0)};
-    CHECK(dispatch(program.kernel("contend")).buffer(0, words).buffer(1, numbers).buffer(2, reals).buffer(3, flags)
-              .buffer(4, longs).buffer(5, seen).run({threads}, {128}).empty());
+    CHECK(dispatch(program.kernel("contend"))
+              .buffer(0, words)
+              .buffer(1, numbers)
+              .buffer(2, reals)
+              .buffer(3, flags)
+              .buffer(4, longs)
+              .buffer(5, seen)
+              .run({threads}, {128})
+              .empty());
     uint32_t exclusive = 0;
-    for (uint32_t i = 0; i < threads; ++i)
-        exclusive ^= i;
+    for (uint32_t i = 0; i < threads; ++i) exclusive ^= i;
     CHECK(words[0] == threads);
     CHECK(seen == once);
     CHECK(words[1] == 0u - 3 * threads);

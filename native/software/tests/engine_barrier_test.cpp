@@ -89,10 +89,14 @@ void reverse(metal_program &program, uint32_t n, uint32_t size, uint32_t rounds)
     for (uint32_t r = 0; r < rounds; ++r)
         for (uint32_t first = 0; first < n; first += size) {
             std::reverse(expected.begin() + first, expected.begin() + std::min(n, first + size));
-            for (uint32_t i = first; i < std::min(n, first + size); ++i)
-                ++expected[i];
+            for (uint32_t i = first; i < std::min(n, first + size); ++i) ++expected[i];
         }
-    CHECK(dispatch(program.kernel("reverse")).buffer(0, x).constant(1, rounds).threadgroup_memory(0, 4 * size).run({n}, {size}).empty());
+    CHECK(dispatch(program.kernel("reverse"))
+              .buffer(0, x)
+              .constant(1, rounds)
+              .threadgroup_memory(0, 4 * size)
+              .run({n}, {size})
+              .empty());
     CHECK(x == expected);
 }
 
@@ -109,17 +113,16 @@ void tree_sum(metal_program &program, uint32_t n, uint32_t size) {
 void leave_one_by_one(metal_program &program, uint32_t size) {
     std::vector<uint32_t> rounds(size, 12345), together(size), expected(size);
     std::iota(expected.begin(), expected.end(), 0u);
-    CHECK(dispatch(program.kernel("leave_one_by_one")).buffer(0, rounds).buffer(1, together).run({size}, {size}).empty());
+    CHECK(
+        dispatch(program.kernel("leave_one_by_one")).buffer(0, rounds).buffer(1, together).run({size}, {size}).empty());
     CHECK(rounds == expected);
-    for (uint32_t round = 0; round < size; ++round)
-        CHECK(together[round] == size - 1 - round);
+    for (uint32_t round = 0; round < size; ++round) CHECK(together[round] == size - 1 - round);
 }
 
 void private_memory(metal_program &program) {
     std::vector<uint32_t> x(2000), expected(2000, 0);
     for (uint32_t i = 0; i < x.size(); ++i)
-        for (uint32_t k = 0; k < 64; ++k)
-            expected[i] += i * 64 + k + k;
+        for (uint32_t k = 0; k < 64; ++k) expected[i] += i * 64 + k + k;
     CHECK(dispatch(program.kernel("private_memory")).buffer(0, x).run({uint32_t(x.size())}, {512}).empty());
     CHECK(x == expected);
 }
@@ -138,8 +141,7 @@ int main() {
         tree_sum(program, size, size);
     }
     std::vector<uint32_t> x(256), expected(256);
-    for (uint32_t i = 0; i < 256; ++i)
-        expected[i] = i ^ 1;
+    for (uint32_t i = 0; i < 256; ++i) expected[i] = i ^ 1;
     CHECK(dispatch(program.kernel("two_places")).buffer(0, x).run({256}, {256}).empty());
     CHECK(x == expected);
     private_memory(program);

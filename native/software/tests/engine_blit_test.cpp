@@ -1,5 +1,5 @@
-/* Copies and fills that are divided among threads, beside memcpy and memset: of every size around the borders of parts, at
- * odd addresses, and from many threads at once. */
+/* Copies and fills that are divided among threads, beside memcpy and memset: of every size around the borders of parts,
+ * at odd addresses, and from many threads at once. */
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -50,14 +50,14 @@ bool fills(size_t size, size_t offset) {
 }
 
 void test_sizes() {
-    for (size_t size : {size_t(0), size_t(1), 4 * kib, 64 * kib, 128 * kib, 256 * kib, 384 * kib, 2048 * kib, 5000 * kib})
+    for (size_t size :
+         {size_t(0), size_t(1), 4 * kib, 64 * kib, 128 * kib, 256 * kib, 384 * kib, 2048 * kib, 5000 * kib})
         for (size_t difference : {size_t(0), size_t(1), size_t(63), size_t(64), size_t(65)}) {
             CHECK(copies(size + difference, 0, 0));
             CHECK(copies(size + difference, 3, 17));
             CHECK(fills(size + difference, 0));
             CHECK(fills(size + difference, 29));
-            if (size > difference)
-                CHECK(copies(size - difference, 1, 64) && fills(size - difference, 5));
+            if (size > difference) CHECK(copies(size - difference, 1, 64) && fills(size - difference, 5));
         }
 }
 
@@ -97,12 +97,11 @@ void test_many_at_once() {
                 wrong += !copies(size, t % 8, round) + !fills(size, t % 64);
             }
         });
-    for (std::thread &thread : threads)
-        thread.join();
+    for (std::thread &thread : threads) thread.join();
     CHECK(wrong == 0);
 }
 
-} // namespace
+}  // namespace
 
 int main() {
     /* However many cores there are. */

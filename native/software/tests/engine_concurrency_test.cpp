@@ -40,13 +40,16 @@ int main() {
                     uint32_t value = round * 31 + t;
                     expected += 2 * value;
                     wrong += !dispatch(plain).buffer(0, x).constant(1, value).run({n}, {64}).empty();
-                    wrong += !dispatch(through_group).buffer(0, x).constant(1, value).threadgroup_memory(0, 256).run({n}, {64}).empty();
+                    wrong += !dispatch(through_group)
+                                  .buffer(0, x)
+                                  .constant(1, value)
+                                  .threadgroup_memory(0, 256)
+                                  .run({n}, {64})
+                                  .empty();
                 }
-                for (uint32_t value : x)
-                    wrong += value != expected;
+                for (uint32_t value : x) wrong += value != expected;
             });
-        for (std::thread &thread : threads)
-            thread.join();
+        for (std::thread &thread : threads) thread.join();
     }
     CHECK(wrong == 0);
 

@@ -1,5 +1,6 @@
-/* Generated programs in which lanes part in every way, with lane functions in between, against a model that executes a statement
- * for all lanes together, as a GPU does: with a mask, and with the variables of inactive lanes as they were. */
+/* Generated programs in which lanes part in every way, with lane functions in between, against a model that executes a
+ * statement for all lanes together, as a GPU does: with a mask, and with the variables of inactive lanes as they were.
+ */
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -16,24 +17,47 @@ constexpr uint32_t lanes = 32, variables = 3, programs = 80, programs_together =
 using mask = uint32_t;
 using values = std::array<uint32_t, lanes>;
 
-enum class kind { assign, talk, maybe, branch, loop, choose, leave, skip, finish };
-enum talk { sum, maximum, prefix, up, down, any_lane, exclusive, rotate, broadcast, fill, quad, quad_up, talk_count };
+enum class kind {
+    assign,
+    talk,
+    maybe,
+    branch,
+    loop,
+    choose,
+    leave,
+    skip,
+    finish
+};
+enum talk {
+    sum,
+    maximum,
+    prefix,
+    up,
+    down,
+    any_lane,
+    exclusive,
+    rotate,
+    broadcast,
+    fill,
+    quad,
+    quad_up,
+    talk_count
+};
 constexpr uint32_t forms = 7;
 
 struct statement {
     kind what{};
     uint32_t to = 0, from = 0, k = 0, modulus = 1, limit = 0;
-    std::vector<std::vector<statement>> parts; /* of a branch: then and else; of a loop: the body; of a choice: the cases */
+    std::vector<std::vector<statement>>
+        parts; /* of a branch: then and else; of a loop: the body; of a choice: the cases */
     bool falls_through = false;
     uint32_t form = 0, call = 0; /* of an expression in which lanes choose */
 
     bool talks() const {
-        if (what == kind::talk || what == kind::maybe)
-            return true;
+        if (what == kind::talk || what == kind::maybe) return true;
         for (const auto &part : parts)
             for (const statement &inner : part)
-                if (inner.talks())
-                    return true;
+                if (inner.talks()) return true;
         return false;
     }
 };
@@ -43,11 +67,11 @@ using block = std::vector<statement>;
 const char *const names[variables] = {"a", "b", "c"};
 
 class generator {
-  public:
+public:
     explicit generator(uint32_t seed) : random_(seed) {}
     block make() { return make_block(0, false, 5); }
 
-  private:
+private:
     uint32_t below(uint32_t n) { return uint32_t(random_() % n); }
     statement simple(kind what) {
         statement made;
@@ -85,8 +109,7 @@ class generator {
             } else if (choice < 13) {
                 statement branch = simple(kind::branch);
                 branch.parts.push_back(make_block(depth + 1, in_loop, 3));
-                if (below(2))
-                    branch.parts.push_back(make_block(depth + 1, in_loop, 3));
+                if (below(2)) branch.parts.push_back(make_block(depth + 1, in_loop, 3));
                 made.push_back(branch);
             } else if (choice < 15) {
                 statement loop = simple(kind::loop);
@@ -95,8 +118,7 @@ class generator {
             } else {
                 statement chosen = simple(kind::choose);
                 chosen.falls_through = below(2);
-                for (uint32_t i = 0; i < 3; ++i)
-                    chosen.parts.push_back(make_block(depth + 1, false, 2));
+                for (uint32_t i = 0; i < 3; ++i) chosen.parts.push_back(make_block(depth + 1, false, 2));
                 made.push_back(chosen);
             }
         }
@@ -109,75 +131,79 @@ std::string text_of(const block &statements, uint32_t depth);
 
 std::string text_of(const statement &s, uint32_t depth) {
     const std::string to = names[s.to], from = names[s.from], k = std::to_string(s.k), m = std::to_string(s.modulus);
-    const std::string number = "(lane * " + k + " + " + from + ") % " + m, condition = number + " < " + std::to_string(s.limit);
+    const std::string number = "(lane * " + k + " + " + from + ") % " + m,
+                      condition = number + " < " + std::to_string(s.limit);
     const std::string n = "n" + std::to_string(depth);
     switch (s.what) {
-    case kind::assign:
-        return to + " = " + from + " * 3 + lane + " + k + ";\n";
+    case kind::assign: return to + " = " + from + " * 3 + lane + " + k + ";\n";
     case kind::talk:
     case kind::maybe: {
-        const std::string calls[talk_count] = {"simd_sum(" + from + ")", "simd_max(" + from + ")", "simd_prefix_inclusive_sum(" + from + ")",
-                                               "simd_shuffle_up(" + from + ", " + k + ")", "simd_shuffle_down(" + from + ", " + k + ")",
-                                               "simd_shuffle(" + from + ", (lane * 7 + " + k + ") % 32)", "simd_shuffle_xor(" + from + ", " + k + ")",
-                                               "simd_shuffle_rotate_down(" + from + ", " + k + ")", "simd_broadcast(" + from + ", " + k + ")",
-                                               "simd_shuffle_and_fill_up(" + from + ", 9u, " + k + ")", "quad_shuffle(" + from + ", " + std::to_string(s.k % 4) + ")",
+        const std::string calls[talk_count] = {"simd_sum(" + from + ")",
+                                               "simd_max(" + from + ")",
+                                               "simd_prefix_inclusive_sum(" + from + ")",
+                                               "simd_shuffle_up(" + from + ", " + k + ")",
+                                               "simd_shuffle_down(" + from + ", " + k + ")",
+                                               "simd_shuffle(" + from + ", (lane * 7 + " + k + ") % 32)",
+                                               "simd_shuffle_xor(" + from + ", " + k + ")",
+                                               "simd_shuffle_rotate_down(" + from + ", " + k + ")",
+                                               "simd_broadcast(" + from + ", " + k + ")",
+                                               "simd_shuffle_and_fill_up(" + from + ", 9u, " + k + ")",
+                                               "quad_shuffle(" + from + ", " + std::to_string(s.k % 4) + ")",
                                                "quad_shuffle_up(" + from + ", 1)"};
         const std::string any = "simd_any(" + from + " % 3 == 0)";
-        const std::string expressions[forms] = {to + " = " + to + " * 5 + (" + condition + " ? " + calls[s.call] + " : " + from + " * 2);",
-                                                to + " += " + condition + " && " + any + ";",
-                                                to + " += max(uint(" + condition + " || " + any + "), 0u);",
-                                                "{ const uint v = " + condition + " ? simd_sum(" + from + ") : simd_max(" + from + "), w = v * 2; " + to + " ^= w; }",
-                                                to + " ^= " + condition + " ? together(" + from + ") : together(" + from + ") + 1;",
-                                                "if (" + condition + " && " + any + ") " + to + " += 3; else " + to + " += 4;",
-                                                to + " += (" + condition + " && together(" + from + ") % 2 == 0) || together(" + from + ") % 3 == 0 ? simd_sum(1u) : simd_sum(2u);"};
+        const std::string expressions[forms] = {
+            to + " = " + to + " * 5 + (" + condition + " ? " + calls[s.call] + " : " + from + " * 2);",
+            to + " += " + condition + " && " + any + ";",
+            to + " += max(uint(" + condition + " || " + any + "), 0u);",
+            "{ const uint v = " + condition + " ? simd_sum(" + from + ") : simd_max(" + from + "), w = v * 2; " + to +
+                " ^= w; }",
+            to + " ^= " + condition + " ? together(" + from + ") : together(" + from + ") + 1;",
+            "if (" + condition + " && " + any + ") " + to + " += 3; else " + to + " += 4;",
+            to + " += (" + condition + " && together(" + from + ") % 2 == 0) || together(" + from +
+                ") % 3 == 0 ? simd_sum(1u) : simd_sum(2u);"};
         return s.what == kind::talk ? to + " = " + to + " * 5 + " + calls[s.limit] + ";\n" : expressions[s.form] + "\n";
     }
     case kind::branch: {
         std::string text = "if (" + condition + ") {\n" + text_of(s.parts[0], depth + 1) + "}";
-        if (s.parts.size() > 1)
-            text += " else {\n" + text_of(s.parts[1], depth + 1) + "}";
+        if (s.parts.size() > 1) text += " else {\n" + text_of(s.parts[1], depth + 1) + "}";
         return text + "\n";
     }
     case kind::loop:
-        return "for (uint " + n + " = 0; " + n + " < " + number + "; ++" + n + ") {\n" + from + " += " + n + " * 0u;\n" + text_of(s.parts[0], depth + 1) + "if (" + n + " > 3) break;\n}\n";
+        return "for (uint " + n + " = 0; " + n + " < " + number + "; ++" + n + ") {\n" + from + " += " + n +
+               " * 0u;\n" + text_of(s.parts[0], depth + 1) + "if (" + n + " > 3) break;\n}\n";
     case kind::choose: {
         std::string text = "switch (" + number + ") {\n";
         for (uint32_t i = 0; i < 3; ++i)
-            text += (i < 2 ? "case " + std::to_string(i) : std::string("default")) + ":\n{\n" + text_of(s.parts[i], depth + 1) + "}\n" + (s.falls_through ? "" : "break;\n");
+            text += (i < 2 ? "case " + std::to_string(i) : std::string("default")) + ":\n{\n" +
+                    text_of(s.parts[i], depth + 1) + "}\n" + (s.falls_through ? "" : "break;\n");
         return text + "}\n";
     }
-    case kind::leave:
-        return "break;\n";
-    case kind::skip:
-        return "continue;\n";
-    case kind::finish:
-        return "return a ^ b * 3 ^ c * 7;\n";
+    case kind::leave: return "break;\n";
+    case kind::skip: return "continue;\n";
+    case kind::finish: return "return a ^ b * 3 ^ c * 7;\n";
     }
     return {};
 }
 
 std::string text_of(const block &statements, uint32_t depth) {
     std::string text;
-    for (const statement &s : statements)
-        text += text_of(s, depth);
+    for (const statement &s : statements) text += text_of(s, depth);
     return text;
 }
 
 class model {
-  public:
+public:
     values run(const block &program) {
         for (uint32_t lane = 0; lane < lanes; ++lane)
-            for (uint32_t v = 0; v < variables; ++v)
-                of_[v][lane] = lane * 11 + v * 5 + 1;
+            for (uint32_t v = 0; v < variables; ++v) of_[v][lane] = lane * 11 + v * 5 + 1;
         execute(program, ~0u);
         return of_result();
     }
 
-  private:
+private:
     values of_result() const {
         values result;
-        for (uint32_t lane = 0; lane < lanes; ++lane)
-            result[lane] = of_[0][lane] ^ of_[1][lane] * 3 ^ of_[2][lane] * 7;
+        for (uint32_t lane = 0; lane < lanes; ++lane) result[lane] = of_[0][lane] ^ of_[1][lane] * 3 ^ of_[2][lane] * 7;
         return result;
     }
     uint32_t number(const statement &s, uint32_t lane) const { return (lane * s.k + of_[s.from][lane]) % s.modulus; }
@@ -185,8 +211,7 @@ class model {
     /* The lanes that come to its end. */
     mask execute(const block &statements, mask active) {
         for (const statement &s : statements)
-            if (active != 0)
-                active = execute(s, active);
+            if (active != 0) active = execute(s, active);
         return active;
     }
     mask execute(const statement &s, mask active) {
@@ -195,30 +220,23 @@ class model {
         const mask left = part(s, active);
         regions_ -= region;
         /* Their variables that are declared in the function are gone. */
-        if (regions_ == 0)
-            gone_ = finished_;
+        if (regions_ == 0) gone_ = finished_;
         return left;
     }
     mask part(const statement &s, mask active) {
         const auto chosen = [&](auto condition) {
             mask result = 0;
-            for (uint32_t lane = 0; lane < lanes; ++lane)
-                result |= mask(active >> lane & 1 && condition(lane)) << lane;
+            for (uint32_t lane = 0; lane < lanes; ++lane) result |= mask(active >> lane & 1 && condition(lane)) << lane;
             return result;
         };
         const auto below_limit = [&](uint32_t lane) { return number(s, lane) < s.limit; };
         switch (s.what) {
         case kind::assign:
             for (uint32_t lane = 0; lane < lanes; ++lane)
-                if (active >> lane & 1)
-                    of_[s.to][lane] = of_[s.from][lane] * 3 + lane + s.k;
+                if (active >> lane & 1) of_[s.to][lane] = of_[s.from][lane] * 3 + lane + s.k;
             return active;
-        case kind::talk:
-            talk_together(s, active);
-            return active;
-        case kind::maybe:
-            choose_together(s, active, chosen(below_limit));
-            return active;
+        case kind::talk: talk_together(s, active); return active;
+        case kind::maybe: choose_together(s, active, chosen(below_limit)); return active;
         case kind::branch: {
             const mask taken = chosen(below_limit);
             const mask first = execute(s.parts[0], taken);
@@ -256,15 +274,9 @@ class model {
             }
             return end | falling;
         }
-        case kind::leave:
-            left_ |= active;
-            return 0;
-        case kind::skip:
-            skipped_ |= active;
-            return 0;
-        case kind::finish:
-            finished_ |= active;
-            return 0;
+        case kind::leave: left_ |= active; return 0;
+        case kind::skip: skipped_ |= active; return 0;
+        case kind::finish: finished_ |= active; return 0;
         }
         return active;
     }
@@ -272,16 +284,15 @@ class model {
         const mask others = active & ~chosen;
         const values from = of_[s.from];
         mask threes = 0;
-        for (uint32_t lane = 0; lane < lanes; ++lane)
-            threes |= mask(from[lane] % 3 == 0) << lane;
+        for (uint32_t lane = 0; lane < lanes; ++lane) threes |= mask(from[lane] % 3 == 0) << lane;
         const auto of = [&](uint32_t call, mask together) { return results(s, call, together); };
         values result{};
         const auto set = [&](mask to, auto value) {
             for (uint32_t lane = 0; lane < lanes; ++lane)
-                if (to >> lane & 1)
-                    result[lane] = value(lane);
+                if (to >> lane & 1) result[lane] = value(lane);
         };
-        const values called = of(s.call, chosen), sums = of(sum, chosen), other_sums = of(sum, others), largest = of(maximum, others);
+        const values called = of(s.call, chosen), sums = of(sum, chosen), other_sums = of(sum, others),
+                     largest = of(maximum, others);
         const auto twice = [&](mask one) {
             set(one, [&](uint32_t) { return uint32_t(std::popcount(one)); });
             set(active & ~one, [&](uint32_t) { return 2 * uint32_t(std::popcount(active & ~one)); });
@@ -307,7 +318,8 @@ class model {
             set(others, [&](uint32_t lane) { return to[lane] ^ (other_sums[lane] + 1); });
             break;
         case 5:
-            set(active, [&](uint32_t lane) { return to[lane] + (chosen >> lane & 1 && (threes & chosen) != 0 ? 3 : 4); });
+            set(active,
+                [&](uint32_t lane) { return to[lane] + (chosen >> lane & 1 && (threes & chosen) != 0 ? 3 : 4); });
             break;
         case 6: {
             mask even = 0, third = 0;
@@ -328,8 +340,7 @@ class model {
     void talk_together(const statement &s, mask active) {
         const values result = results(s, s.limit, active);
         for (uint32_t lane = 0; lane < lanes; ++lane)
-            if (active >> lane & 1)
-                of_[s.to][lane] = of_[s.to][lane] * 5 + result[lane];
+            if (active >> lane & 1) of_[s.to][lane] = of_[s.to][lane] * 5 + result[lane];
     }
     /* Of a lane function, for the lanes that call it together. */
     values results(const statement &s, uint32_t call, mask active) const {
@@ -343,8 +354,7 @@ class model {
             }
         uint32_t running = 0;
         for (uint32_t lane = 0; lane < lanes; ++lane) {
-            if (!(active >> lane & 1))
-                continue;
+            if (!(active >> lane & 1)) continue;
             running += from[lane];
             const auto of_lane = [&](uint32_t other) {
                 const bool unknown = s.from != 0 && gone_ >> other & 1;
@@ -384,20 +394,22 @@ int main() {
         for (uint32_t i = 0; i < programs_together; ++i) {
             made.push_back(generator(first + i).make());
             const std::string name = "program" + std::to_string(i);
-            source += "static __attribute__((noinline)) uint " + name + "(uint a, uint lane) {\nuint b = lane * 11 + 6, c = lane * 11 + 11;\n" +
-                      text_of(made.back(), 0) + "return a ^ b * 3 ^ c * 7;\n}\n";
+            source += "static __attribute__((noinline)) uint " + name +
+                      "(uint a, uint lane) {\nuint b = lane * 11 + 6, c = lane * 11 + 11;\n" + text_of(made.back(), 0) +
+                      "return a ^ b * 3 ^ c * 7;\n}\n";
             choice += "if (n == " + std::to_string(i) + ") out[i] = " + name + "(lane * 11 + 1, lane);\n";
         }
-        source += "kernel void run(device uint *out [[buffer(0)]], constant uint &n [[buffer(1)]], uint i [[thread_position_in_grid]],"
-                  " uint lane [[thread_index_in_simdgroup]]) {\n" + choice + "}\n";
+        source +=
+            "kernel void run(device uint *out [[buffer(0)]], constant uint &n [[buffer(1)]], uint i [[thread_position_in_grid]],"
+            " uint lane [[thread_index_in_simdgroup]]) {\n" +
+            choice + "}\n";
         metal_program program(source);
         for (uint32_t i = 0; i < programs_together; ++i) {
             std::vector<uint32_t> out(64);
             CHECK(dispatch(program.kernel("run")).buffer(0, out).constant(1, i).run({64}, {64}).empty());
             const values expected = model().run(made[i]);
             bool same = true;
-            for (uint32_t thread = 0; thread < 64; ++thread)
-                same = same && out[thread] == expected[thread % lanes];
+            for (uint32_t thread = 0; thread < 64; ++thread) same = same && out[thread] == expected[thread % lanes];
             CHECK(same);
             if (!same && std::getenv("VERBOSE") != nullptr)
                 std::printf("program %u:\n%s\n", first + i, text_of(made[i], 0).c_str());

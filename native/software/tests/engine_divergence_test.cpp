@@ -78,16 +78,13 @@ int main() {
     }
     CHECK(run(program, "scan", in) == sums);
     CHECK(run(program, "scan_in_function", in) == sums);
-    for (uint32_t i = 0; i < 128; ++i)
-        changed[i] = 2 * (in[i] + (i % 32 ? in[i - 1] : 0));
-    for (uint32_t i = 128; i-- > 0;)
-        changed[i] += i % 32 >= 2 ? changed[i - 2] : 5;
+    for (uint32_t i = 0; i < 128; ++i) changed[i] = 2 * (in[i] + (i % 32 ? in[i - 1] : 0));
+    for (uint32_t i = 128; i-- > 0;) changed[i] += i % 32 >= 2 ? changed[i - 2] : 5;
     CHECK(run(program, "scan_and_change", in) == changed);
     const std::vector<int> after = run(program, "after_loop", in), branches = run(program, "in_branches", in);
     for (uint32_t i = 0; i < 128; ++i) {
         int s = 0;
-        for (int n = 0; n < int(i % 4); ++n)
-            s += 8 * (3 - n);
+        for (int n = 0; n < int(i % 4); ++n) s += 8 * (3 - n);
         CHECK(after[i] == s + 32000);
         CHECK(branches[i] == in[i ^ 1] + (i % 2 ? 100 : 0));
     }

@@ -102,7 +102,8 @@ void arithmetic(metal_program &program) {
 #if defined(__x86_64__) /* elsewhere a division by zero is no trap */
     std::vector<int> x(1000, 5);
     x[700] = 0;
-    CHECK(mentions(dispatch(program.kernel("divide_by")).buffer(0, x).run({1000}, {100}), {"divide_by", "by zero", "threadgroup (7, 0, 0)"}));
+    CHECK(mentions(dispatch(program.kernel("divide_by")).buffer(0, x).run({1000}, {100}),
+                   {"divide_by", "by zero", "threadgroup (7, 0, 0)"}));
 #endif
     still_works(program);
 }
@@ -112,7 +113,8 @@ void stack(metal_program &program) {
     uint32_t depth = 20;
     CHECK(dispatch(program.kernel("recurse")).buffer(0, x).constant(1, depth).run({64}, {64}).empty());
     depth = 100000;
-    CHECK(mentions(dispatch(program.kernel("recurse")).buffer(0, x).constant(1, depth).run({64}, {64}), {"recurse", "more stack"}));
+    CHECK(mentions(dispatch(program.kernel("recurse")).buffer(0, x).constant(1, depth).run({64}, {64}),
+                   {"recurse", "more stack"}));
     still_works(program);
 }
 
@@ -132,10 +134,8 @@ void from_many_threads(metal_program &program) {
                     right[t] += dispatch(good).buffer(0, x).run({3000}, {100}).empty() && x[2999] == float(round + 1);
             }
         });
-    for (std::thread &thread : threads)
-        thread.join();
-    for (int count : right)
-        CHECK(count == 20);
+    for (std::thread &thread : threads) thread.join();
+    for (int count : right) CHECK(count == 20);
 }
 
 constexpr int seen_by_host = 42;
@@ -154,20 +154,23 @@ void host_faults() {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == seen_by_host);
 }
 
-/* Lanes that wait in different ways for each other: those that can go on do, however long it takes them, but not for ever. */
+/* Lanes that wait in different ways for each other: those that can go on do, however long it takes them, but not for
+ * ever. */
 void waiting_apart(metal_program &program) {
     for (const char *name : {"wait_apart", "barriers_apart"}) {
         std::vector<uint32_t> x(64);
         uint32_t patience = 1000;
         CHECK(dispatch(program.kernel(name)).buffer(0, x).constant(1, patience).run({64}, {64}).empty());
-        CHECK(x[0] == patience && x[2] == patience && x[33] == (std::string(name) == "wait_apart" ? patience : 0) && x[63] == 0);
+        CHECK(x[0] == patience && x[2] == patience && x[33] == (std::string(name) == "wait_apart" ? patience : 0) &&
+              x[63] == 0);
     }
     uint32_t patience = ~0u;
     std::vector<uint32_t> x(64);
     const auto begun = std::chrono::steady_clock::now();
     dispatch forever(program.kernel("barriers_apart"));
     CHECK(mentions(forever.buffer(0, x).constant(1, patience).run({64}, {64}),
-                   {"barriers_apart", "deadlock", "threadgroup (0, 0, 0)", "16 threads wait", "at threadgroup_barrier in line", "SIMD-group functions"}));
+                   {"barriers_apart", "deadlock", "threadgroup (0, 0, 0)", "16 threads wait",
+                    "at threadgroup_barrier in line", "SIMD-group functions"}));
     CHECK(forever.failure == SMTL_FAILURE_TIMEOUT);
     CHECK(std::chrono::steady_clock::now() - begun < std::chrono::minutes(5));
     still_works(program);
@@ -181,7 +184,8 @@ void endless() {
         metal_program program(source);
         std::vector<uint32_t> x(1);
         for (int round = 0; round < 3; ++round) {
-            CHECK(mentions(dispatch(program.kernel("spin")).buffer(0, x).run({64 * 8}, {64}), {"spin", "0.25 s", "thread 5", "5 threads wait at threadgroup_barrier in line"}));
+            CHECK(mentions(dispatch(program.kernel("spin")).buffer(0, x).run({64 * 8}, {64}),
+                           {"spin", "0.25 s", "thread 5", "5 threads wait at threadgroup_barrier in line"}));
             still_works(program);
         }
         /* As on a GPU, the other lanes wait where those in the loop would meet them. */

@@ -103,8 +103,11 @@ void attributes(metal_program &program, size3 grid, size3 group) {
             for (uint32_t x = 0; x < grid.x; ++x) {
                 const seen &s = all[x + grid.x * (y + grid.y * z)];
                 const size3 g = {x / group.x, y / group.y, z / group.z}, l = {x % group.x, y % group.y, z % group.z};
-                const auto actual = [](uint32_t n, uint32_t size, uint32_t at) { return std::min(size, n - at * size); };
-                const size3 size = {actual(grid.x, group.x, g.x), actual(grid.y, group.y, g.y), actual(grid.z, group.z, g.z)};
+                const auto actual = [](uint32_t n, uint32_t size, uint32_t at) {
+                    return std::min(size, n - at * size);
+                };
+                const size3 size = {actual(grid.x, group.x, g.x), actual(grid.y, group.y, g.y),
+                                    actual(grid.z, group.z, g.z)};
                 const uint32_t index = l.x + size.x * (l.y + size.y * l.z);
                 const bool right = equal(s.position, x, y, z) && equal(s.local, l) && equal(s.group, g) &&
                                    equal(s.size, size) && equal(s.dispatch_size, group) && equal(s.groups, count) &&
@@ -119,8 +122,7 @@ void attributes(metal_program &program, size3 grid, size3 group) {
     std::vector<uint32_t> counts(volume(grid));
     CHECK(dispatch(program.kernel("count_after_barrier")).buffer(0, counts).run(grid, group).empty());
     unsigned not_once = 0;
-    for (uint32_t c : counts)
-        not_once += c != 1;
+    for (uint32_t c : counts) not_once += c != 1;
     CHECK(not_once == 0);
 }
 
@@ -181,7 +183,8 @@ void threadgroup_memory(metal_program &program) {
     CHECK(smtl_kernel_static_threadgroup_memory(program.kernel("borrow")) == 0);
     CHECK(dispatch(program.kernel("own")).buffer(0, x).run({1000}, {1000}).empty());
     CHECK(x[0] == 2.0f && x[1] == 1.0f && x[999] == 999.0f);
-    CHECK(mentions(dispatch(program.kernel("own")).buffer(0, x).threadgroup_memory(0, 32000).run({1000}, {1000}), {"36000"}));
+    CHECK(mentions(dispatch(program.kernel("own")).buffer(0, x).threadgroup_memory(0, 32000).run({1000}, {1000}),
+                   {"36000"}));
 }
 
 void loading() {

@@ -184,8 +184,7 @@ using lanes = std::vector<int>; /* of one simdgroup */
 
 void check_kernel(metal_program &program, const char *name, const std::function<lanes(const lanes &)> &expected) {
     std::vector<int> in(threads), out(threads, -7), shared_out(threads);
-    for (uint32_t i = 0; i < threads; ++i)
-        in[i] = int(i * 2654435761u >> 24) % 90 + 1;
+    for (uint32_t i = 0; i < threads; ++i) in[i] = int(i * 2654435761u >> 24) % 90 + 1;
     const std::string error = dispatch(program.kernel(name))
                                   .buffer(0, in)
                                   .buffer(1, out)
@@ -196,8 +195,7 @@ void check_kernel(metal_program &program, const char *name, const std::function<
     unsigned wrong = 0;
     for (uint32_t first = 0; first < threads; first += 32) {
         const lanes results = expected(lanes(in.begin() + first, in.begin() + first + 32));
-        for (uint32_t lane = 0; lane < 32; ++lane)
-            wrong += out[first + lane] != results[lane];
+        for (uint32_t lane = 0; lane < 32; ++lane) wrong += out[first + lane] != results[lane];
     }
     if (!CHECK(wrong == 0))
         std::fprintf(stderr, "%s: %u results of %u are wrong, the last is %d\n", name, wrong, threads, out.back());
@@ -207,26 +205,23 @@ lanes all(int value) { return lanes(32, value); }
 
 int sum_of(const lanes &values) {
     int sum = 0;
-    for (int value : values)
-        sum += value;
+    for (int value : values) sum += value;
     return sum;
 }
 
 lanes scanned(const lanes &in) {
     lanes sums = in;
-    for (uint32_t lane = 1; lane < 32; ++lane)
-        sums[lane] += sums[lane - 1];
+    for (uint32_t lane = 1; lane < 32; ++lane) sums[lane] += sums[lane - 1];
     return sums;
 }
 
-} // namespace
+}  // namespace
 
 int main() {
     metal_program program(source);
     check_kernel(program, "one_lane_stores", [](const lanes &in) {
         int sum = 0;
-        for (int round = 0; round < 5; ++round)
-            sum += (in[0] + round) * 100 + in[1] + 2 * round;
+        for (int round = 0; round < 5; ++round) sum += (in[0] + round) * 100 + in[1] + 2 * round;
         return all(sum);
     });
     check_kernel(program, "last_lane_stores", [](const lanes &in) { return all(sum_of(in)); });
@@ -234,15 +229,13 @@ int main() {
     check_kernel(program, "tree_of_all", [](const lanes &in) { return all(sum_of(in)); });
     check_kernel(program, "tree_of_maxima", [](const lanes &in) {
         int greatest = 0;
-        for (int value : in)
-            greatest = value > greatest ? value : greatest;
+        for (int value : in) greatest = value > greatest ? value : greatest;
         return all(greatest);
     });
     check_kernel(program, "scan", scanned);
     check_kernel(program, "exchange", [](const lanes &in) {
         lanes results(32);
-        for (uint32_t lane = 0; lane < 32; ++lane)
-            results[lane] = in[(lane + 1) % 32] * 1000 + in[(lane + 8) % 32];
+        for (uint32_t lane = 0; lane < 32; ++lane) results[lane] = in[(lane + 1) % 32] * 1000 + in[(lane + 8) % 32];
         return results;
     });
     check_kernel(program, "in_functions", [](const lanes &in) {
@@ -253,8 +246,7 @@ int main() {
     check_kernel(program, "device_memory", [](const lanes &in) {
         lanes row(32);
         int sum = 0;
-        for (int lane = 0; lane < 32; ++lane)
-            row[size_t(lane)] = sum_of(in) + lane;
+        for (int lane = 0; lane < 32; ++lane) row[size_t(lane)] = sum_of(in) + lane;
         for (size_t k = 0; k < 32; ++k) {
             const int x = row[k];
             row[(k + 1) % 32] += x % 1000;
@@ -264,20 +256,17 @@ int main() {
     });
     check_kernel(program, "divergent", [](const lanes &) {
         lanes s(32);
-        for (int lane = 0; lane < 32; ++lane)
-            s[size_t(lane)] = lane;
+        for (int lane = 0; lane < 32; ++lane) s[size_t(lane)] = lane;
         for (size_t round = 0; round < 32; ++round) {
             const lanes before = s;
             for (size_t lane = 0; lane < 32; ++lane)
-                if (round < lane)
-                    s[lane] = before[(lane + 1) % 32];
+                if (round < lane) s[lane] = before[(lane + 1) % 32];
         }
         return all(32 * 1000 + sum_of(s));
     });
     check_kernel(program, "left_behind", [](const lanes &in) {
         lanes results = all(in[0] + 1);
-        for (size_t lane = 21; lane < 32; ++lane)
-            results[lane] = -1;
+        for (size_t lane = 21; lane < 32; ++lane) results[lane] = -1;
         return results;
     });
     return check::report("engine_lockstep_test");

@@ -136,7 +136,13 @@ template <class T> void product(metal_program &program, const char *name, uint32
         a[i] = convert<T>(element(i));
         b[i] = convert<T>(element(3 * i + 1));
     }
-    CHECK(dispatch(program.kernel(name)).buffer(0, a).buffer(1, b).buffer(2, c).constant(3, n).run({n / 32 * 64, n / 64}, {64}).empty());
+    CHECK(dispatch(program.kernel(name))
+              .buffer(0, a)
+              .buffer(1, b)
+              .buffer(2, c)
+              .constant(3, n)
+              .run({n / 32 * 64, n / 64}, {64})
+              .empty());
     double error = 0, norm = 0;
     for (uint32_t i = 0; i < n; ++i)
         for (uint32_t j = 0; j < n; ++j) {
@@ -151,8 +157,7 @@ template <class T> void product(metal_program &program, const char *name, uint32
 
 void elements(metal_program &program) {
     std::vector<float> x(64), y(192);
-    for (uint32_t i = 0; i < 64; ++i)
-        x[i] = float(i);
+    for (uint32_t i = 0; i < 64; ++i) x[i] = float(i);
     CHECK(dispatch(program.kernel("layout")).buffer(0, x).buffer(1, y).run({32}, {32}).empty());
     for (uint32_t lane = 0; lane < 32; ++lane) {
         const uint32_t quad = lane / 4, row = (quad & 4) + lane / 2 % 4, column = (quad & 2) * 2 + lane % 2 * 2;
@@ -164,8 +169,7 @@ void elements(metal_program &program) {
         for (uint32_t c = 0; c < 8; ++c) {
             CHECK(y[c * 8 + r] == 2 * x[r * 8 + c]);
             float expected = 2 * x[r * 8 + c];
-            for (uint32_t k = 0; k < 8; ++k)
-                expected += 4 * x[r * 8 + k] * x[k * 8 + c];
+            for (uint32_t k = 0; k < 8; ++k) expected += 4 * x[r * 8 + k] * x[k * 8 + c];
             CHECK(y[64 + r * 8 + c] == expected);
         }
 
@@ -178,8 +182,7 @@ void elements(metal_program &program) {
     for (uint32_t r = 0; r < 8; ++r)
         for (uint32_t c = 0; c < 8; ++c) {
             float expected = 1;
-            for (uint32_t k = 0; k < 8; ++k)
-                expected += element(r * 8 + k) * element(7 * (k * 8 + c) + 5);
+            for (uint32_t k = 0; k < 8; ++k) expected += element(r * 8 + k) * element(7 * (k * 8 + c) + 5);
             CHECK(y[r * 8 + c] == expected);
         }
 
@@ -195,8 +198,7 @@ void elements(metal_program &program) {
 
     std::vector<uint16_t> rounded(64);
     CHECK(dispatch(program.kernel("half_sums")).buffer(0, rounded).run({32}, {32}).empty());
-    for (uint16_t value : rounded)
-        CHECK(value == 0x6800); /* 2048: 2049 is not a half */
+    for (uint16_t value : rounded) CHECK(value == 0x6800); /* 2048: 2049 is not a half */
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-/* What the environment asks for: seeded order of threadgroups and threads, and poisoned threadgroup memory. Each setting in
- * a process of its own, since the engine reads them once. */
+/* What the environment asks for: seeded order of threadgroups and threads, and poisoned threadgroup memory. Each
+ * setting in a process of its own, since the engine reads them once. */
 #include <cmath>
 #include <set>
 
@@ -42,10 +42,13 @@ std::vector<uint32_t> arrivals() {
     CHECK(std::set<uint32_t>(order.begin(), order.end()).size() == threads);
 
     std::vector<uint32_t> x(threads);
-    CHECK(dispatch(program.kernel("ordered")).buffer(0, x).threadgroup_memory(0, 4 * group).run({threads}, {group}).empty());
+    CHECK(dispatch(program.kernel("ordered"))
+              .buffer(0, x)
+              .threadgroup_memory(0, 4 * group)
+              .run({threads}, {group})
+              .empty());
     unsigned wrong = 0;
-    for (uint32_t i = 0; i < threads; ++i)
-        wrong += x[i] != (i ^ 33) + 32 * (i / 32 * 32) + 496 + (i ^ 3);
+    for (uint32_t i = 0; i < threads; ++i) wrong += x[i] != (i ^ 33) + 32 * (i / 32 * 32) + 496 + (i ^ 3);
     CHECK(wrong == 0);
     return order;
 }
@@ -64,7 +67,8 @@ std::vector<uint32_t> arrivals_with(const char *name, const char *value) {
     close(ends[1]);
     std::vector<uint32_t> order(threads);
     size_t got = 0;
-    for (ssize_t n; (n = read(ends[0], reinterpret_cast<char *>(order.data()) + got, order.size() * sizeof order[0] - got)) > 0;)
+    for (ssize_t n;
+         (n = read(ends[0], reinterpret_cast<char *>(order.data()) + got, order.size() * sizeof order[0] - got)) > 0;)
         got += size_t(n);
     close(ends[0]);
     int status = 0;
@@ -76,8 +80,7 @@ std::vector<uint32_t> arrivals_with(const char *name, const char *value) {
 /* The threadgroups in the order in which they ran: one at a time. */
 std::vector<uint32_t> groups_of(const std::vector<uint32_t> &order) {
     std::vector<uint32_t> groups;
-    for (uint32_t i = 0; i < threads; i += group)
-        groups.push_back(order[i] / group);
+    for (uint32_t i = 0; i < threads; i += group) groups.push_back(order[i] / group);
     return groups;
 }
 
@@ -87,10 +90,13 @@ void poison() {
         setenv("SOFTWARE_METAL_POISON", "1", 1);
         metal_program program(source);
         std::vector<float> x(2 * threads);
-        CHECK(dispatch(program.kernel("uninitialised")).buffer(0, x).threadgroup_memory(0, 4 * group).run({threads}, {group}).empty());
+        CHECK(dispatch(program.kernel("uninitialised"))
+                  .buffer(0, x)
+                  .threadgroup_memory(0, 4 * group)
+                  .run({threads}, {group})
+                  .empty());
         unsigned numbers = 0;
-        for (float value : x)
-            numbers += !std::isnan(value);
+        for (float value : x) numbers += !std::isnan(value);
         CHECK(numbers == 0);
         _exit(check::failed == 0 ? 0 : 1);
     }

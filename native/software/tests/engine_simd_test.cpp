@@ -34,8 +34,7 @@ struct function_test {
 reference fold(float (*combine)(float, float)) {
     return [combine](const lanes &l, uint32_t) {
         float result = l.values[0];
-        for (uint32_t i = 1; i < l.count(); ++i)
-            result = combine(result, l.values[i]);
+        for (uint32_t i = 1; i < l.count(); ++i) result = combine(result, l.values[i]);
         return result;
     };
 }
@@ -44,8 +43,7 @@ reference fold_quad(float (*combine)(float, float)) {
     return [combine](const lanes &l, uint32_t lane) {
         const uint32_t first = lane / 4 * 4;
         float result = l.values[first];
-        for (uint32_t i = first + 1; i < std::min(first + 4, l.count()); ++i)
-            result = combine(result, l.values[i]);
+        for (uint32_t i = first + 1; i < std::min(first + 4, l.count()); ++i) result = combine(result, l.values[i]);
         return result;
     };
 }
@@ -53,8 +51,7 @@ reference fold_quad(float (*combine)(float, float)) {
 reference scan(bool inclusive, float identity, float (*combine)(float, float), uint32_t width) {
     return [=](const lanes &l, uint32_t lane) {
         float result = identity;
-        for (uint32_t i = lane / width * width; i < lane + inclusive; ++i)
-            result = combine(result, l.values[i]);
+        for (uint32_t i = lane / width * width; i < lane + inclusive; ++i) result = combine(result, l.values[i]);
         return result;
     };
 }
@@ -79,42 +76,63 @@ const std::vector<function_test> float_functions = {
     {"exclusive_sum", "simd_prefix_exclusive_sum(v)", scan(false, 0, add, 32)},
     {"inclusive_product", "simd_prefix_inclusive_product(v)", scan(true, 1, multiply, 32)},
     {"exclusive_product", "simd_prefix_exclusive_product(v)", scan(false, 1, multiply, 32)},
-    {"shuffle", "simd_shuffle(v, ushort((lane * 5 + n) % 32))", from_lane([](uint32_t l, uint32_t n) { return (l * 5 + n) % 32; }), 3, true},
+    {"shuffle", "simd_shuffle(v, ushort((lane * 5 + n) % 32))",
+     from_lane([](uint32_t l, uint32_t n) { return (l * 5 + n) % 32; }), 3, true},
     {"broadcast", "simd_broadcast(v, n)", from_lane([](uint32_t, uint32_t n) { return n; }), 2},
     {"first", "simd_broadcast_first(v)", from_lane([](uint32_t, uint32_t) { return 0; })},
     {"exchange", "simd_shuffle_xor(v, n)", from_lane([](uint32_t l, uint32_t n) { return l ^ n; }), 5, true},
     {"up", "simd_shuffle_up(v, n)", from_lane([](uint32_t l, uint32_t n) { return l < n ? l : l - n; }), 3},
-    {"down", "simd_shuffle_down(v, n)", from_lane([](uint32_t l, uint32_t n) { return l + n < 32 ? l + n : l; }), 7, true},
-    {"rotate_up", "simd_shuffle_rotate_up(v, n)", from_lane([](uint32_t l, uint32_t n) { return (l - n) % 32; }), 9, true},
-    {"rotate_down", "simd_shuffle_rotate_down(v, n)", from_lane([](uint32_t l, uint32_t n) { return (l + n) % 32; }), 9, true},
+    {"down", "simd_shuffle_down(v, n)", from_lane([](uint32_t l, uint32_t n) { return l + n < 32 ? l + n : l; }), 7,
+     true},
+    {"rotate_up", "simd_shuffle_rotate_up(v, n)", from_lane([](uint32_t l, uint32_t n) { return (l - n) % 32; }), 9,
+     true},
+    {"rotate_down", "simd_shuffle_rotate_down(v, n)", from_lane([](uint32_t l, uint32_t n) { return (l + n) % 32; }), 9,
+     true},
     {"fill_up", "simd_shuffle_and_fill_up(v, -v, n)",
-     [](const lanes &l, uint32_t lane) { return lane < l.n ? -l.values[lane + 32 - l.n] : l.values[lane - l.n]; }, 4, true},
+     [](const lanes &l, uint32_t lane) { return lane < l.n ? -l.values[lane + 32 - l.n] : l.values[lane - l.n]; }, 4,
+     true},
     {"fill_down", "simd_shuffle_and_fill_down(v, -v, n)",
-     [](const lanes &l, uint32_t lane) { return lane + l.n >= 32 ? -l.values[lane + l.n - 32] : l.values[lane + l.n]; }, 4, true},
+     [](const lanes &l, uint32_t lane) { return lane + l.n >= 32 ? -l.values[lane + l.n - 32] : l.values[lane + l.n]; },
+     4, true},
     {"fill_up_in_8", "simd_shuffle_and_fill_up(v, -v, n, 8)",
-     [](const lanes &l, uint32_t lane) { return lane % 8 < l.n ? -l.values[lane + 8 - l.n] : l.values[lane - l.n]; }, 3, true},
+     [](const lanes &l, uint32_t lane) { return lane % 8 < l.n ? -l.values[lane + 8 - l.n] : l.values[lane - l.n]; }, 3,
+     true},
     {"fill_down_in_8", "simd_shuffle_and_fill_down(v, -v, n, 8)",
-     [](const lanes &l, uint32_t lane) { return lane % 8 + l.n >= 8 ? -l.values[lane + l.n - 8] : l.values[lane + l.n]; }, 3, true},
-    {"any", "simd_any(v > 1.5f)", [](const lanes &l, uint32_t) { return float(*std::max_element(l.values.begin(), l.values.end()) > 1.5f); }},
-    {"every", "simd_all(v > 0.6f)", [](const lanes &l, uint32_t) { return float(*std::min_element(l.values.begin(), l.values.end()) > 0.6f); }},
+     [](const lanes &l, uint32_t lane) {
+         return lane % 8 + l.n >= 8 ? -l.values[lane + l.n - 8] : l.values[lane + l.n];
+     },
+     3, true},
+    {"any", "simd_any(v > 1.5f)",
+     [](const lanes &l, uint32_t) { return float(*std::max_element(l.values.begin(), l.values.end()) > 1.5f); }},
+    {"every", "simd_all(v > 0.6f)",
+     [](const lanes &l, uint32_t) { return float(*std::min_element(l.values.begin(), l.values.end()) > 0.6f); }},
     {"is_first", "simd_is_first()", [](const lanes &, uint32_t lane) { return float(lane == 0); }},
     {"ballot", "popcount(uint((simd_vote::vote_t)simd_ballot(v > 1.0f)))",
-     [](const lanes &l, uint32_t) { return float(std::count_if(l.values.begin(), l.values.end(), [](float v) { return v > 1.0f; })); }},
-    {"active", "popcount(uint((simd_vote::vote_t)simd_active_threads_mask()))", [](const lanes &l, uint32_t) { return float(l.count()); }},
+     [](const lanes &l, uint32_t) {
+         return float(std::count_if(l.values.begin(), l.values.end(), [](float v) { return v > 1.0f; }));
+     }},
+    {"active", "popcount(uint((simd_vote::vote_t)simd_active_threads_mask()))",
+     [](const lanes &l, uint32_t) { return float(l.count()); }},
     {"quad_total", "quad_sum(v)", fold_quad(add)},
     {"quad_times", "quad_product(v)", fold_quad(multiply)},
     {"quad_least", "quad_min(v)", fold_quad(smaller)},
     {"quad_most", "quad_max(v)", fold_quad(larger)},
     {"quad_inclusive", "quad_prefix_inclusive_sum(v)", scan(true, 0, add, 4)},
     {"quad_exclusive", "quad_prefix_exclusive_sum(v)", scan(false, 0, add, 4)},
-    {"quad_shuffled", "quad_shuffle(v, ushort((lane + n) % 4))", from_lane([](uint32_t l, uint32_t n) { return in_quad(l, l + n); }), 1, true},
-    {"quad_broadcasted", "quad_broadcast(v, n)", from_lane([](uint32_t l, uint32_t n) { return in_quad(l, n); }), 2, true},
+    {"quad_shuffled", "quad_shuffle(v, ushort((lane + n) % 4))",
+     from_lane([](uint32_t l, uint32_t n) { return in_quad(l, l + n); }), 1, true},
+    {"quad_broadcasted", "quad_broadcast(v, n)", from_lane([](uint32_t l, uint32_t n) { return in_quad(l, n); }), 2,
+     true},
     {"quad_first", "quad_broadcast_first(v)", from_lane([](uint32_t l, uint32_t) { return in_quad(l, 0); })},
-    {"quad_exchange", "quad_shuffle_xor(v, n)", from_lane([](uint32_t l, uint32_t n) { return in_quad(l, l ^ n); }), 2, true},
+    {"quad_exchange", "quad_shuffle_xor(v, n)", from_lane([](uint32_t l, uint32_t n) { return in_quad(l, l ^ n); }), 2,
+     true},
     {"quad_up", "quad_shuffle_up(v, n)", from_lane([](uint32_t l, uint32_t n) { return l % 4 < n ? l : l - n; }), 1},
-    {"quad_down", "quad_shuffle_down(v, n)", from_lane([](uint32_t l, uint32_t n) { return l % 4 + n < 4 ? l + n : l; }), 1, true},
-    {"quad_rotate_up", "quad_shuffle_rotate_up(v, n)", from_lane([](uint32_t l, uint32_t n) { return in_quad(l, l - n); }), 1, true},
-    {"quad_rotate_down", "quad_shuffle_rotate_down(v, n)", from_lane([](uint32_t l, uint32_t n) { return in_quad(l, l + n); }), 1, true},
+    {"quad_down", "quad_shuffle_down(v, n)",
+     from_lane([](uint32_t l, uint32_t n) { return l % 4 + n < 4 ? l + n : l; }), 1, true},
+    {"quad_rotate_up", "quad_shuffle_rotate_up(v, n)",
+     from_lane([](uint32_t l, uint32_t n) { return in_quad(l, l - n); }), 1, true},
+    {"quad_rotate_down", "quad_shuffle_rotate_down(v, n)",
+     from_lane([](uint32_t l, uint32_t n) { return in_quad(l, l + n); }), 1, true},
     {"quad_some", "quad_any(v > 1.8f)",
      [](const lanes &l, uint32_t lane) { return float(fold_quad(larger)(l, lane) > 1.8f); }},
     {"quad_each", "quad_all(v > 0.7f)",
@@ -123,10 +141,14 @@ const std::vector<function_test> float_functions = {
 
 void compare(metal_program &program, const function_test &test, uint32_t threads, uint32_t threadgroup) {
     std::vector<float> x(threads), y(threads);
-    for (uint32_t i = 0; i < threads; ++i)
-        x[i] = 0.5f + float(i * 7919 % 97) / 64.0f;
+    for (uint32_t i = 0; i < threads; ++i) x[i] = 0.5f + float(i * 7919 % 97) / 64.0f;
     uint16_t n = uint16_t(test.n);
-    CHECK(dispatch(program.kernel(std::string("test_") + test.name)).buffer(0, x).buffer(1, y).constant(2, n).run({threads}, {threadgroup}).empty());
+    CHECK(dispatch(program.kernel(std::string("test_") + test.name))
+              .buffer(0, x)
+              .buffer(1, y)
+              .constant(2, n)
+              .run({threads}, {threadgroup})
+              .empty());
     unsigned wrong = 0;
     for (uint32_t i = 0; i < threads; ++i) {
         const uint32_t group = i / threadgroup * threadgroup, local = i - group, lane = local % 32;
@@ -244,7 +266,8 @@ uint16_t half_bits(uint32_t number) {
     return number == 0 ? 0 : uint16_t(((bits >> 23) - 112) << 10 | (bits >> 13 & 0x3ff));
 }
 
-template <class T> std::vector<T> run_on(metal_program &program, const char *name, std::vector<T> x, size_t results, uint32_t threads) {
+template <class T>
+std::vector<T> run_on(metal_program &program, const char *name, std::vector<T> x, size_t results, uint32_t threads) {
     std::vector<T> y(results);
     CHECK(dispatch(program.kernel(name)).buffer(0, x).buffer(1, y).run({threads}, {threads}).empty());
     return y;
@@ -304,15 +327,13 @@ void pace(metal_program &program) {
 
 void divergence(metal_program &program) {
     std::vector<uint32_t> x(64), y(64);
-    for (uint32_t i = 0; i < 64; ++i)
-        x[i] = i % 32 + 1;
+    for (uint32_t i = 0; i < 64; ++i) x[i] = i % 32 + 1;
     CHECK(dispatch(program.kernel("diverge")).buffer(0, x).buffer(1, y).run({64}, {64}).empty());
     for (uint32_t i = 0; i < 64; ++i) {
         const uint32_t lane = i % 32;
         /* 1 + 4 + ... + 31, and the largest of 2, 5, ..., 32. */
         uint32_t expected = (lane % 3 == 0 ? 176000000 : lane % 3 == 1 ? 32000000 : 0) + 32;
-        for (uint32_t round = 0; round < lane; ++round)
-            expected += 100 * (31 - round);
+        for (uint32_t round = 0; round < lane; ++round) expected += 100 * (31 - round);
         CHECK(y[i] == expected);
     }
     const auto run = [&](const char *name) {
@@ -322,27 +343,22 @@ void divergence(metal_program &program) {
     run("join");
     CHECK(std::count(y.begin(), y.end(), 0u) == 64);
     run("halve");
-    for (uint32_t i = 0; i < 64; ++i)
-        CHECK(y[i] == (i % 2 ? 32u : 32u + 1600u + 2400000u));
+    for (uint32_t i = 0; i < 64; ++i) CHECK(y[i] == (i % 2 ? 32u : 32u + 1600u + 2400000u));
     run("mixed_waits");
-    for (uint32_t i = 0; i < 64; ++i)
-        CHECK(y[i] == 32000u + (i % 32 < 5 ? 50u : 0u));
+    for (uint32_t i = 0; i < 64; ++i) CHECK(y[i] == 32000u + (i % 32 < 5 ? 50u : 0u));
     run("pass_on");
-    for (uint32_t i = 0; i < 64; ++i)
-        CHECK(y[i] == i % 32 + 32);
+    for (uint32_t i = 0; i < 64; ++i) CHECK(y[i] == i % 32 + 32);
 }
 
 } // namespace
 
 int main() {
     std::string source = other_kernels;
-    for (const function_test &test : float_functions)
-        source += unary_kernel(test.name, "float", test.expression);
+    for (const function_test &test : float_functions) source += unary_kernel(test.name, "float", test.expression);
     metal_program program(source);
     for (const function_test &test : float_functions) {
         compare(program, test, 256, 128);
-        if (!test.full_only)
-            compare(program, test, 1000, 72);
+        if (!test.full_only) compare(program, test, 1000, 72);
     }
     types(program);
     divergence(program);

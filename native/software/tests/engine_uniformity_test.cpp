@@ -1,5 +1,6 @@
-/* Branches of which nothing near tells that lanes part there. Each program makes `t`, which is the lane, in another way, and
- * computes prefix sums with shuffles under branches on it: they add up only if the branches are known to part the lanes. */
+/* Branches of which nothing near tells that lanes part there. Each program makes `t`, which is the lane, in another
+ * way, and computes prefix sums with shuffles under branches on it: they add up only if the branches are known to part
+ * the lanes. */
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,12 +28,14 @@ const std::vector<way> ways = {
     {"", "uint n[2] = {}; (*(n + 1)) = lane; uint t = n[1];"},
     {"", "uint t = 0; (t) = lane;"},
     {"", "uint t = 0; *(&t) = lane;"},
-    {"", "uint t = 0, a = 0, b = 0, c = 0, d = 0; for (uint k = 0; k < 8; ++k) { t = a; a = b; b = c; c = d; d = lane; }"},
+    {"",
+     "uint t = 0, a = 0, b = 0, c = 0, d = 0; for (uint k = 0; k < 8; ++k) { t = a; a = b; b = c; c = d; d = lane; }"},
     {"", "uint t = 0; for (uint k = 0; k < 32; ++k) { if (k == lane) break; ++t; }"},
     {"", "uint t = 0; for (uint k = 0; k < 32; ++k) { if (k >= lane) continue; t++; }"},
     {"", "uint t = 0; for (uint k = 0; k < 32; ++k) t += k < lane ? 1 : 0;"},
     {"", "uint t = 0; for (uint k = 0; k < 32; ++k) k < lane && ++t;"},
-    {"", "uint t = 0; for (uint k = 0; k < 32; ++k) { bool more = k < lane; switch (0) { case 0: if (more) break; continue; } t++; }"},
+    {"",
+     "uint t = 0; for (uint k = 0; k < 32; ++k) { bool more = k < lane; switch (0) { case 0: if (more) break; continue; } t++; }"},
     {"", "uint t = 0; switch (seven) { case 7: if (lane == 0) break; t = 1; if (lane == 1) break; t = lane; }"},
     {"", "uint t = 0; do { if (t == lane) break; t++; } while (true);"},
     {"", "uint n[] = {lane}; uint t = 0; for (uint k : n) t = k;"},
@@ -40,11 +43,16 @@ const std::vector<way> ways = {
     {"struct pair { uint a, b; };", "pair p = {lane, 0}; auto [a, b] = p; uint t = a;"},
     {"struct pair { uint a, b; };", "pair p; p.a = 0; p.b = lane; uint t = p.b;"},
     {"struct pair { uint a[2], b; };", "pair p; p.a[1] = 0; auto q = p.a; q[1] = lane; uint t = p.a[1];"},
-    {"struct counter { uint n = 0; void add(uint m) { n += m; } uint get() const { return n; } };", "counter c; c.add(lane); uint t = c.n;"},
-    {"struct counter { uint n = 0; void add(uint m) { n += m; } uint get() const { return n; } };", "counter c; c.add(lane); uint t = c.get();"},
-    {"struct maker { uint n; maker(uint m) : n(m) {} operator uint() const { return n; } };", "maker m(lane); uint t = m;"},
-    {"struct adder { uint operator()(thread uint &to, uint n) const { return to = n; } };", "uint t = 0; adder()(t, lane);"},
-    {"struct adder { uint operator()(thread uint &to, uint n) const { return to = n; } };", "uint t = 0; adder add; add(t, lane);"},
+    {"struct counter { uint n = 0; void add(uint m) { n += m; } uint get() const { return n; } };",
+     "counter c; c.add(lane); uint t = c.n;"},
+    {"struct counter { uint n = 0; void add(uint m) { n += m; } uint get() const { return n; } };",
+     "counter c; c.add(lane); uint t = c.get();"},
+    {"struct maker { uint n; maker(uint m) : n(m) {} operator uint() const { return n; } };",
+     "maker m(lane); uint t = m;"},
+    {"struct adder { uint operator()(thread uint &to, uint n) const { return to = n; } };",
+     "uint t = 0; adder()(t, lane);"},
+    {"struct adder { uint operator()(thread uint &to, uint n) const { return to = n; } };",
+     "uint t = 0; adder add; add(t, lane);"},
     {"struct holder { thread uint &to; };", "uint t = 0; holder h = {t}; h.to = lane;"},
     {"struct holder { thread uint *to; };", "uint t = 0; holder h = {&t}; *h.to = lane;"},
     {"static void set(thread uint &to, uint n) { to = n; }", "uint t = 0; set(t, lane);"},
@@ -52,21 +60,28 @@ const std::vector<way> ways = {
     {"template <typename T> static void set(thread T &to, T n) { to = n; }", "uint t = 0; set<uint>(t, lane);"},
     {"static void set(thread uint (&to)[2], uint n) { to[1] = n; }", "uint n[2] = {}; set(n, lane); uint t = n[1];"},
     {"static uint own() { return __metal_get_thread_index_in_simdgroup(0u); }", "uint t = own();"},
-    {"static uint own(); static uint again() { return own(); } static uint own() { return __metal_get_thread_index_in_simdgroup(0u); }", "uint t = again();"},
-    {"static uint ticket(device atomic_uint *c) { return atomic_fetch_add_explicit(c, 1, memory_order_relaxed); }", "uint t = ticket(&counters[i / 32]) * 0 + lane;"},
-    {"struct holder { device atomic_uint *c; };", "holder h = {counters + i / 32}; uint t = atomic_fetch_add_explicit(h.c, 1, memory_order_relaxed); t = simd_max(t) * 0 + lane;"},
+    {"static uint own(); static uint again() { return own(); } static uint own() { return __metal_get_thread_index_in_simdgroup(0u); }",
+     "uint t = again();"},
+    {"static uint ticket(device atomic_uint *c) { return atomic_fetch_add_explicit(c, 1, memory_order_relaxed); }",
+     "uint t = ticket(&counters[i / 32]) * 0 + lane;"},
+    {"struct holder { device atomic_uint *c; };",
+     "holder h = {counters + i / 32}; uint t = atomic_fetch_add_explicit(h.c, 1, memory_order_relaxed); t = simd_max(t) * 0 + lane;"},
     {"", "uint t = simd_prefix_exclusive_sum(1u);"},
     {"", "uint t = quad * 4 + lane % 4;"},
     {"", "uint t = 0; for (uint k = 0; k < 8; ++k) t += quad > k ? 4 : 0; t += lane % 4;"},
-    {"", "uint whole; float f = float(lane) * 0.5f; float rest = modf(f, *(thread float *)&whole); uint t = uint((f - rest + rest) * 2);"},
+    {"",
+     "uint whole; float f = float(lane) * 0.5f; float rest = modf(f, *(thread float *)&whole); uint t = uint((f - rest + rest) * 2);"},
     {"", "float f = 0, part = modf(float(lane), f); uint t = uint(f + part);"},
     {"", "int e = 0; float f = frexp(exp2(float(lane)), e); uint t = uint(e - 1) + uint(f > 2);"},
     {"", "uint t = 0; auto set = [&](uint n) { t = n; }; set(lane);"},
     {"template <typename F> static void call(F f) { f(); }", "uint t = 0; call([&] { t = lane; });"},
     {"", "uint4 v = 0; v.z = lane; uint t = v[2];"},
-    {"", "threadgroup uint shared[64]; shared[i % 64] = lane; threadgroup_barrier(mem_flags::mem_threadgroup); uint t = shared[i % 64];"},
-    {"", "threadgroup uint shared[64]; shared[i % 64] = lane; simdgroup_barrier(mem_flags::mem_threadgroup); threadgroup uint *p = shared; auto q = p + i % 64; uint t = *q;"},
-    {"constant uint numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};", "uint t = numbers[lane];"},
+    {"",
+     "threadgroup uint shared[64]; shared[i % 64] = lane; threadgroup_barrier(mem_flags::mem_threadgroup); uint t = shared[i % 64];"},
+    {"",
+     "threadgroup uint shared[64]; shared[i % 64] = lane; simdgroup_barrier(mem_flags::mem_threadgroup); threadgroup uint *p = shared; auto q = p + i % 64; uint t = *q;"},
+    {"constant uint numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};",
+     "uint t = numbers[lane];"},
     {"", "device uint *p = out + i; *p = lane; uint t = *p;"},
     {"union words { uint a; int b; };", "words w; w.a = lane; uint t = w.b;"},
     {"", "uint t = 0, u = 1; thread uint *p = seven > 100 ? &u : &t; p[0] = lane;"},
@@ -75,17 +90,31 @@ const std::vector<way> ways = {
 };
 
 /* Functions that branch on what they are given, and members that do. */
-const char *const scan = "if (t >= 1) s += simd_shuffle_up(s, 1); if (t >= 2) s += simd_shuffle_up(s, 2); if (t >= 4) s += simd_shuffle_up(s, 4);"
-                         " if (t >= 8) s += simd_shuffle_up(s, 8); if (t >= 16) s += simd_shuffle_up(s, 16);";
-const std::string by_functions = std::string() +
-    "static uint by_value(uint s, uint t) { " + scan + " return s; }\n"
-    "static uint by_reference(uint s, thread const uint &t) { " + scan + " return s; }\n"
-    "static uint by_pointer(uint s, thread uint *p) { uint t = *p; " + scan + " return s; }\n"
-    "static uint of_constants(uint s, constant uint &t) { " + scan + " return s; }\n"
-    "struct scanner { uint t; uint limit() { return t; } uint of_member(uint s) { " + scan + " return s; }\n"
+const char *const scan =
+    "if (t >= 1) s += simd_shuffle_up(s, 1); if (t >= 2) s += simd_shuffle_up(s, 2); if (t >= 4) s += simd_shuffle_up(s, 4);"
+    " if (t >= 8) s += simd_shuffle_up(s, 8); if (t >= 16) s += simd_shuffle_up(s, 16);";
+const std::string by_functions =
+    std::string() + "static uint by_value(uint s, uint t) { " + scan +
+    " return s; }\n"
+    "static uint by_reference(uint s, thread const uint &t) { " +
+    scan +
+    " return s; }\n"
+    "static uint by_pointer(uint s, thread uint *p) { uint t = *p; " +
+    scan +
+    " return s; }\n"
+    "static uint of_constants(uint s, constant uint &t) { " +
+    scan +
+    " return s; }\n"
+    "struct scanner { uint t; uint limit() { return t; } uint of_member(uint s) { " +
+    scan +
+    " return s; }\n"
     "  uint of_call(uint s) { if (limit() >= 1) s += simd_shuffle_up(s, 1); for (uint d = 2; d < 32; d *= 2) if (this->limit() >= d) s += simd_shuffle(s, ushort(limit() - d)); return s; } };\n"
-    "struct outside { uint t; uint run(uint s); };\nuint outside::run(uint s) { " + scan + " return s; }\n"
-    "template <typename T> struct of_template { T t; static constant constexpr int one = 1; T run(T s) const { " + scan + " return s; } };\n"
+    "struct outside { uint t; uint run(uint s); };\nuint outside::run(uint s) { " +
+    scan +
+    " return s; }\n"
+    "template <typename T> struct of_template { T t; static constant constexpr int one = 1; T run(T s) const { " +
+    scan +
+    " return s; } };\n"
     "kernel void function0(SMTL) { out[i] = by_value(in[i], lane); }\n"
     "kernel void function1(SMTL) { out[i] = by_reference(in[i], lane); }\n"
     "kernel void function2(SMTL) { uint t = lane; out[i] = by_pointer(in[i], &t); }\n"
@@ -94,7 +123,9 @@ const std::string by_functions = std::string() +
     "kernel void function5(SMTL) { scanner s{lane}; out[i] = s.of_call(in[i]); }\n"
     "kernel void function6(SMTL) { outside o{lane}; out[i] = o.run(in[i]); }\n"
     "kernel void function7(SMTL) { of_template<uint> o{lane}; out[i] = o.run(in[i]); }\n"
-    "kernel void function8(SMTL) { auto run = [&](uint s, uint t) { " + scan + " return s; }; out[i] = run(in[i], lane); }\n"
+    "kernel void function8(SMTL) { auto run = [&](uint s, uint t) { " +
+    scan +
+    " return s; }; out[i] = run(in[i], lane); }\n"
     /* Meets in another branch at the same place. */
     "struct op { uint operator()(uint x) const { return simd_sum(x); } };\n"
     "static uint through(uint x) { return simd_sum(x); }\n"
@@ -106,10 +137,13 @@ const std::string by_functions = std::string() +
     "kernel void meet3(SMTL) { auto f = [](uint x) { return simd_sum(x); }; uint s = 0; if (lane < 8) s = f(1); else s = f(1); out[i] = s; }\n"
     "kernel void meet4(SMTL) { uint s = lane < 8 ? through(1) : through(1); out[i] = s; }\n"
     /* In one line, 512 and more columns from each other. */
-    "kernel void meet5(SMTL) { uint s = 0; if (lane < 8) { s = simd_sum(1); } else { " + std::string(480, ' ') + " s = simd_sum(1); } out[i] = s; }\n"
+    "kernel void meet5(SMTL) { uint s = 0; if (lane < 8) { s = simd_sum(1); } else { " +
+    std::string(480, ' ') +
+    " s = simd_sum(1); } out[i] = s; }\n"
     "static uint late(uint x, uint) { return simd_sum(x); }\n";
-const char *const parameters = "device uint *out [[buffer(0)]], device const uint *in [[buffer(1)]], constant uint &seven [[buffer(2)]], constant uint *numbers [[buffer(3)]], device atomic_uint *counters [[buffer(4)]],"
-                               " uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]], uint quad_in_group [[quadgroup_index_in_threadgroup]]";
+const char *const parameters =
+    "device uint *out [[buffer(0)]], device const uint *in [[buffer(1)]], constant uint &seven [[buffer(2)]], constant uint *numbers [[buffer(3)]], device atomic_uint *counters [[buffer(4)]],"
+    " uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]], uint quad_in_group [[quadgroup_index_in_threadgroup]]";
 
 } // namespace
 
@@ -124,32 +158,36 @@ int main() {
     const auto result = [&](metal_program &program, const std::string &name) {
         std::vector<uint32_t> out(threads), counters(2);
         uint32_t seven = 7;
-        CHECK(dispatch(program.kernel(name)).buffer(0, out).buffer(1, in).constant(2, seven).buffer(3, numbers).buffer(4, counters).run({threads}, {threads}).empty());
+        CHECK(dispatch(program.kernel(name))
+                  .buffer(0, out)
+                  .buffer(1, in)
+                  .constant(2, seven)
+                  .buffer(3, numbers)
+                  .buffer(4, counters)
+                  .run({threads}, {threads})
+                  .empty());
         return out;
     };
     const std::string head = parameters;
     for (const way &w : ways) {
         std::string code = w.code;
         if (code.find("quad ") != std::string::npos) code = "uint quad = quad_in_group % 8; " + code;
-        metal_program program(std::string(w.helpers) + "\nkernel void k(" + head + ") {\nuint s = in[i];\n" + code + "\n" + scan + "\nout[i] = s;\n}\n");
-        if (!CHECK(result(program, "k") == sums))
-            std::printf("%s\n%s\n", w.helpers, w.code);
+        metal_program program(std::string(w.helpers) + "\nkernel void k(" + head + ") {\nuint s = in[i];\n" + code +
+                              "\n" + scan + "\nout[i] = s;\n}\n");
+        if (!CHECK(result(program, "k") == sums)) std::printf("%s\n%s\n", w.helpers, w.code);
     }
     std::string source = by_functions;
     for (std::size_t at = source.find("SMTL"); at != std::string::npos; at = source.find("SMTL", at))
         source.replace(at, 4, head);
     metal_program program(source);
     for (int k = 0; k < 9; ++k) {
-        if (!CHECK(result(program, "function" + std::to_string(k)) == sums))
-            std::printf("function%d\n", k);
+        if (!CHECK(result(program, "function" + std::to_string(k)) == sums)) std::printf("function%d\n", k);
     }
     for (int k = 0; k < 6; ++k) {
         const std::vector<uint32_t> out = result(program, "meet" + std::to_string(k));
         bool same = true;
-        for (uint32_t i = 0; i < threads; ++i)
-            same = same && out[i] == (i % 32 < 8 ? 8 : 24);
-        if (!CHECK(same))
-            std::printf("meet%d\n", k);
+        for (uint32_t i = 0; i < threads; ++i) same = same && out[i] == (i % 32 < 8 ? 8 : 24);
+        if (!CHECK(same)) std::printf("meet%d\n", k);
     }
     return check::report("engine_uniformity_test");
 }

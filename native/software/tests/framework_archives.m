@@ -3,15 +3,13 @@
 
 static NSString *folder;
 
-static id<MTLBinaryArchive> make_archive(NSString *path, NSError **error)
-{
+static id<MTLBinaryArchive> make_archive(NSString *path, NSError **error) {
     MTLBinaryArchiveDescriptor *descriptor = [[[MTLBinaryArchiveDescriptor alloc] init] autorelease];
     [descriptor setUrl:path == nil ? nil : [NSURL fileURLWithPath:path]];
     return [device newBinaryArchiveWithDescriptor:descriptor error:error];
 }
 
-static MTLComputePipelineDescriptor *describe(id<MTLLibrary> library, NSString *name, id<MTLBinaryArchive> archive)
-{
+static MTLComputePipelineDescriptor *describe(id<MTLLibrary> library, NSString *name, id<MTLBinaryArchive> archive) {
     MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
     id<MTLFunction> function = [library newFunctionWithName:name];
     [descriptor setComputeFunction:function];
@@ -20,16 +18,13 @@ static MTLComputePipelineDescriptor *describe(id<MTLLibrary> library, NSString *
     return descriptor;
 }
 
-static id<MTLComputePipelineState> make_archived(MTLComputePipelineDescriptor *descriptor, NSError **error)
-{
-    return [device newComputePipelineStateWithDescriptor:descriptor
-                                                 options:MTLPipelineOptionFailOnBinaryArchiveMiss
+static id<MTLComputePipelineState> make_archived(MTLComputePipelineDescriptor *descriptor, NSError **error) {
+    return [device newComputePipelineStateWithDescriptor:descriptor options:MTLPipelineOptionFailOnBinaryArchiveMiss
                                               reflection:NULL
                                                    error:error];
 }
 
-static void test_round_trip(void)
-{
+static void test_round_trip(void) {
     NSString *path = [folder stringByAppendingPathComponent:@"kernels.archive"];
     id<MTLLibrary> library = make_library();
     NSError *error = (NSError *)1;
@@ -53,18 +48,17 @@ static void test_round_trip(void)
     CHECK(pipeline != nil && error == nil);
     id<MTLBuffer> values = make_ints(64, 0, 1);
     run(^(id<MTLComputeCommandEncoder> encoder) {
-      const int amount = 3;
-      [encoder setComputePipelineState:pipeline];
-      [encoder setBuffer:values offset:0 atIndex:0];
-      [encoder setBytes:&amount length:sizeof amount atIndex:1];
-      [encoder dispatchThreads:MTLSizeMake(64, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
+        const int amount = 3;
+        [encoder setComputePipelineState:pipeline];
+        [encoder setBuffer:values offset:0 atIndex:0];
+        [encoder setBytes:&amount length:sizeof amount atIndex:1];
+        [encoder dispatchThreads:MTLSizeMake(64, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
     });
     CHECK(are_ints(values, 3, 1));
     /* Not in it: a failure only where the options say so. */
     CHECK(make_archived(describe(library, @"digit", archive), &error) == nil && error != nil);
     id<MTLComputePipelineState> compiled =
-        [device newComputePipelineStateWithDescriptor:describe(library, @"digit", archive)
-                                              options:MTLPipelineOptionNone
+        [device newComputePipelineStateWithDescriptor:describe(library, @"digit", archive) options:MTLPipelineOptionNone
                                            reflection:NULL
                                                 error:&error];
     CHECK(compiled != nil && error == nil);
@@ -75,8 +69,7 @@ static void test_round_trip(void)
     [library release];
 }
 
-static void test_damage(void)
-{
+static void test_damage(void) {
     NSString *path = [folder stringByAppendingPathComponent:@"damaged.archive"];
     id<MTLLibrary> library = make_library();
     id<MTLBinaryArchive> archive = make_archive(nil, NULL);
@@ -105,8 +98,7 @@ static void test_damage(void)
     [library release];
 }
 
-int main(void)
-{
+int main(void) {
     @autoreleasepool {
         char path[] = "/tmp/framework_archives_XXXXXX";
         CHECK(mkdtemp(path) != NULL);

@@ -26,8 +26,7 @@ typedef struct {
     uint64_t many[3];
 } outer_arguments;
 
-static id<MTLComputePipelineState> scatter_pipeline(void)
-{
+static id<MTLComputePipelineState> scatter_pipeline(void) {
     NSError *error = nil;
     id<MTLLibrary> library = [device newLibraryWithSource:arguments_source options:nil error:&error];
     CHECK(library != nil);
@@ -36,22 +35,20 @@ static id<MTLComputePipelineState> scatter_pipeline(void)
     return pipeline;
 }
 
-static void check_scatter(id<MTLComputePipelineState> pipeline, id<MTLBuffer> outer, id<MTLBuffer> *targets)
-{
+static void check_scatter(id<MTLComputePipelineState> pipeline, id<MTLBuffer> outer, id<MTLBuffer> *targets) {
     id<MTLCommandBuffer> done = run(^(id<MTLComputeCommandEncoder> encoder) {
-      [encoder setComputePipelineState:pipeline];
-      [encoder setBuffer:outer offset:0 atIndex:0];
-      const id<MTLResource> used[] = {targets[0], targets[1], targets[2], targets[3], targets[4]};
-      [encoder useResources:used count:5 usage:MTLResourceUsageRead | MTLResourceUsageWrite];
-      [encoder dispatchThreads:MTLSizeMake(8, 1, 1) threadsPerThreadgroup:MTLSizeMake(8, 1, 1)];
+        [encoder setComputePipelineState:pipeline];
+        [encoder setBuffer:outer offset:0 atIndex:0];
+        const id<MTLResource> used[] = {targets[0], targets[1], targets[2], targets[3], targets[4]};
+        [encoder useResources:used count:5 usage:MTLResourceUsageRead | MTLResourceUsageWrite];
+        [encoder dispatchThreads:MTLSizeMake(8, 1, 1) threadsPerThreadgroup:MTLSizeMake(8, 1, 1)];
     });
     CHECK([done status] == MTLCommandBufferStatusCompleted);
     CHECK(are_ints(targets[0], 0, 2) && are_ints(targets[1], 7, 0));
     CHECK(are_ints(targets[2], 0, 1) && are_ints(targets[3], 1, 1) && are_ints(targets[4], 2, 1));
 }
 
-static void test_by_hand(void)
-{
+static void test_by_hand(void) {
     id<MTLComputePipelineState> pipeline = scatter_pipeline();
     id<MTLBuffer> targets[5];
     for (int i = 0; i < 5; i++) {
@@ -60,8 +57,10 @@ static void test_by_hand(void)
     const inner_arguments inner = {[targets[1] gpuAddress], 7};
     id<MTLBuffer> inner_buffer = [device newBufferWithBytes:&inner length:sizeof inner options:0];
     const outer_arguments outer = {
-        [targets[0] gpuAddress], [inner_buffer gpuAddress], 2.0f,
-        {[targets[2] gpuAddress], [targets[3] gpuAddress], [targets[4] gpuAddress]},
+        [targets[0] gpuAddress],
+        [inner_buffer gpuAddress],
+        2.0f,
+        { [targets[2] gpuAddress], [targets[3] gpuAddress], [targets[4] gpuAddress] },
     };
     id<MTLBuffer> outer_buffer = [device newBufferWithBytes:&outer length:sizeof outer options:0];
     check_scatter(pipeline, outer_buffer, targets);
@@ -73,8 +72,7 @@ static void test_by_hand(void)
     [pipeline release];
 }
 
-static MTLArgumentDescriptor *descriptor(MTLDataType type, NSUInteger index, NSUInteger length)
-{
+static MTLArgumentDescriptor *descriptor(MTLDataType type, NSUInteger index, NSUInteger length) {
     MTLArgumentDescriptor *made = [MTLArgumentDescriptor argumentDescriptor];
     [made setDataType:type];
     [made setIndex:index];
@@ -83,22 +81,21 @@ static MTLArgumentDescriptor *descriptor(MTLDataType type, NSUInteger index, NSU
 }
 
 /* Encoders made from descriptors lay arguments out as the compiler lays out the structure. */
-static void test_descriptors(void)
-{
+static void test_descriptors(void) {
     id<MTLComputePipelineState> pipeline = scatter_pipeline();
     id<MTLBuffer> targets[5];
     for (int i = 0; i < 5; i++) {
         targets[i] = make_ints(8, -1, 0);
     }
-    id<MTLArgumentEncoder> inner = [device
-        newArgumentEncoderWithArguments:[NSArray arrayWithObjects:descriptor(MTLDataTypePointer, 0, 0),
-                                                                  descriptor(MTLDataTypeInt, 1, 0), nil]];
+    id<MTLArgumentEncoder> inner =
+        [device newArgumentEncoderWithArguments:[NSArray arrayWithObjects:descriptor(MTLDataTypePointer, 0, 0),
+                                                                          descriptor(MTLDataTypeInt, 1, 0), nil]];
     /* In any order. */
-    id<MTLArgumentEncoder> outer = [device
-        newArgumentEncoderWithArguments:[NSArray arrayWithObjects:descriptor(MTLDataTypePointer, 3, 3),
-                                                                  descriptor(MTLDataTypePointer, 0, 0),
-                                                                  descriptor(MTLDataTypeFloat, 2, 0),
-                                                                  descriptor(MTLDataTypePointer, 1, 0), nil]];
+    id<MTLArgumentEncoder> outer =
+        [device newArgumentEncoderWithArguments:[NSArray arrayWithObjects:descriptor(MTLDataTypePointer, 3, 3),
+                                                                          descriptor(MTLDataTypePointer, 0, 0),
+                                                                          descriptor(MTLDataTypeFloat, 2, 0),
+                                                                          descriptor(MTLDataTypePointer, 1, 0), nil]];
     CHECK([inner encodedLength] == sizeof(inner_arguments) && [inner alignment] == 8 && [inner device] == device);
     CHECK([outer encodedLength] == sizeof(outer_arguments));
     const NSUInteger stride = [inner encodedLength];
@@ -128,7 +125,8 @@ static void test_descriptors(void)
     CHECK_RAISES("no argument buffer is set", [outer setBuffer:targets[0] offset:0 atIndex:0]);
     id<MTLBuffer> private = [device newBufferWithLength:64 options:MTLResourceStorageModePrivate];
     CHECK_RAISES("private", [outer setArgumentBuffer:private offset:0]);
-    NSArray *twice = [NSArray arrayWithObjects:descriptor(MTLDataTypePointer, 0, 2), descriptor(MTLDataTypeInt, 1, 0), nil];
+    NSArray *twice =
+        [NSArray arrayWithObjects:descriptor(MTLDataTypePointer, 0, 2), descriptor(MTLDataTypeInt, 1, 0), nil];
     CHECK_RAISES("two descriptors", [device newArgumentEncoderWithArguments:twice]);
     NSArray *texture = [NSArray arrayWithObject:descriptor(MTLDataTypeTexture, 0, 0)];
     CHECK_RAISES("cannot be an argument", [device newArgumentEncoderWithArguments:texture]);
@@ -146,8 +144,7 @@ static void test_descriptors(void)
 }
 
 /* Encoders made from the function itself, and what reflection says of the structure. */
-static void test_function(void)
-{
+static void test_function(void) {
     NSError *error = nil;
     id<MTLLibrary> library = [device newLibraryWithSource:arguments_source options:nil error:&error];
     id<MTLFunction> function = [library newFunctionWithName:@"scatter"];
@@ -210,8 +207,7 @@ static void test_function(void)
 
 /* Sizes and alignments that differ by type. */
 /* Pointers in an array take an index each, of which a host may leave out those that the kernel does not touch. */
-static void test_array(void)
-{
+static void test_array(void) {
     NSError *error = nil;
     NSString *text = @"using namespace metal;\n"
                       "kernel void spread(device int *to[3] [[buffer(2)]], uint i [[thread_position_in_grid]]) {\n"
@@ -224,13 +220,14 @@ static void test_array(void)
                                                                             reflection:&reflection
                                                                                  error:&error];
     CHECK(pipeline != nil && [[reflection arguments] count] == 1);
-    CHECK([[[reflection arguments] objectAtIndex:0] arrayLength] == 3 && [[[reflection arguments] objectAtIndex:0] index] == 2);
+    CHECK([[[reflection arguments] objectAtIndex:0] arrayLength] == 3 &&
+          [[[reflection arguments] objectAtIndex:0] index] == 2);
     id<MTLBuffer> first = make_ints(4, -1, 0), last = make_ints(4, -1, 0);
     id<MTLCommandBuffer> done = run(^(id<MTLComputeCommandEncoder> encoder) {
-      [encoder setComputePipelineState:pipeline];
-      [encoder setBuffer:first offset:0 atIndex:2];
-      [encoder setBuffer:last offset:0 atIndex:4];
-      [encoder dispatchThreads:MTLSizeMake(4, 1, 1) threadsPerThreadgroup:MTLSizeMake(4, 1, 1)];
+        [encoder setComputePipelineState:pipeline];
+        [encoder setBuffer:first offset:0 atIndex:2];
+        [encoder setBuffer:last offset:0 atIndex:4];
+        [encoder dispatchThreads:MTLSizeMake(4, 1, 1) threadsPerThreadgroup:MTLSizeMake(4, 1, 1)];
     });
     CHECK([done status] == MTLCommandBufferStatusCompleted && are_ints(first, 1, 0) && are_ints(last, 0, 1));
     [first release];
@@ -240,8 +237,7 @@ static void test_array(void)
     [library release];
 }
 
-static void test_layout(void)
-{
+static void test_layout(void) {
     NSArray *all = [NSArray arrayWithObjects:descriptor(MTLDataTypeChar, 0, 0), descriptor(MTLDataTypeFloat3, 1, 0),
                                              descriptor(MTLDataTypeHalf4x4, 2, 0), descriptor(MTLDataTypeULong, 3, 2),
                                              descriptor(MTLDataTypeBool, 6, 0), nil];
@@ -259,8 +255,7 @@ static void test_layout(void)
     [encoder release];
 }
 
-int main(void)
-{
+int main(void) {
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
         queue = [device newCommandQueue];

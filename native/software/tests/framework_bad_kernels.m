@@ -19,8 +19,7 @@ static NSString *const bad_source =
      "kernel void trap(device int *values [[buffer(0)]]) { if (values[0] == 0) __builtin_trap(); }\n"
      "kernel void fine(device int *values [[buffer(0)]], uint i [[thread_position_in_grid]]) { values[i] = int(i); }\n";
 
-static id<MTLCommandBuffer> launch(id<MTLCommandQueue> on, NSString *name, uint64_t second)
-{
+static id<MTLCommandBuffer> launch(id<MTLCommandQueue> on, NSString *name, uint64_t second) {
     id<MTLComputePipelineState> pipeline = make_pipeline(library, name);
     id<MTLBuffer> values = make_ints(64, 0, 0);
     id<MTLCommandBuffer> buffer = [on commandBuffer];
@@ -41,8 +40,7 @@ static id<MTLCommandBuffer> launch(id<MTLCommandQueue> on, NSString *name, uint6
 }
 
 /* The error, and after it the same queue and another one, which had work in the meantime. */
-static void check_failure(NSString *name, uint64_t second, MTLCommandBufferError code, NSString *words)
-{
+static void check_failure(NSString *name, uint64_t second, MTLCommandBufferError code, NSString *words) {
     id<MTLCommandQueue> other = [device newCommandQueue];
     id<MTLSharedEvent> event = [device newSharedEvent];
     id<MTLCommandBuffer> waiting = [other commandBuffer];
@@ -63,48 +61,38 @@ static void check_failure(NSString *name, uint64_t second, MTLCommandBufferError
     [other release];
 }
 
-static void test_wild_pointer(void)
-{
+static void test_wild_pointer(void) {
     check_failure(@"wild", (uint64_t)1 << 44, MTLCommandBufferErrorPageFault, @"Address Fault");
     check_failure(@"null_read", 8, MTLCommandBufferErrorPageFault, @"invalid memory at 0x8");
 }
 
-static void test_division(void)
-{
+static void test_division(void) {
 #if defined(__x86_64__) /* elsewhere a division by zero is no trap */
     check_failure(@"quotient", 0, MTLCommandBufferErrorInternal, @"by zero");
 #endif
 }
 
-static void test_timeout(void)
-{
+static void test_timeout(void) {
     check_failure(@"endless", 0, MTLCommandBufferErrorTimeout, @"0.2 s of SOFTWARE_METAL_TIMEOUT");
 }
 
-static void test_stack(void)
-{
-    check_failure(@"recurse", 0, MTLCommandBufferErrorStackOverflow, @"more stack");
-}
+static void test_stack(void) { check_failure(@"recurse", 0, MTLCommandBufferErrorStackOverflow, @"more stack"); }
 
-static void test_trap(void)
-{
-    check_failure(@"trap", 0, MTLCommandBufferErrorInternal, @"trap");
-}
+static void test_trap(void) { check_failure(@"trap", 0, MTLCommandBufferErrorInternal, @"trap"); }
 
-static void check_launch(MTLSize group, NSString *says, void (^bind)(id<MTLComputeCommandEncoder> encoder))
-{
+static void check_launch(MTLSize group, NSString *says, void (^bind)(id<MTLComputeCommandEncoder> encoder)) {
     id<MTLBuffer> before = make_ints(64, 0, 0), after = make_ints(64, 0, 0);
     id<MTLComputePipelineState> fine = make_pipeline(library, @"fine");
     const MTLSize size = MTLSizeMake(64, 1, 1);
     id<MTLCommandBuffer> ended = run(^(id<MTLComputeCommandEncoder> encoder) {
-      [encoder setComputePipelineState:fine];
-      [encoder setBuffer:before offset:0 atIndex:0];
-      [encoder dispatchThreads:size threadsPerThreadgroup:size];
-      [encoder setBuffer:nil offset:0 atIndex:0];
-      bind(encoder);
-      [encoder dispatchThreads:size threadsPerThreadgroup:group];
-      [encoder setBuffer:after offset:0 atIndex:0];
-      [encoder dispatchThreads:size threadsPerThreadgroup:size];
+        [encoder setComputePipelineState:fine];
+        [encoder setBuffer:before offset:0 atIndex:0];
+        [encoder dispatchThreads:size threadsPerThreadgroup:size];
+        [encoder setBuffer:nil offset:0 atIndex:0];
+        bind(encoder);
+        [encoder dispatchThreads:size threadsPerThreadgroup:group];
+        [encoder setBuffer:after offset:0 atIndex:0];
+        [encoder dispatchThreads:size threadsPerThreadgroup:size];
     });
     NSError *error = [ended error];
     CHECK([ended status] == MTLCommandBufferStatusError && [[error domain] isEqual:MTLCommandBufferErrorDomain]);
@@ -113,9 +101,9 @@ static void check_launch(MTLSize group, NSString *says, void (^bind)(id<MTLCompu
     /* What came before it has run, what came after it has not, and the queue goes on. */
     CHECK(are_ints(before, 0, 1) && are_ints(after, 0, 0));
     CHECK([run(^(id<MTLComputeCommandEncoder> encoder) {
-            [encoder setComputePipelineState:fine];
-            [encoder setBuffer:after offset:0 atIndex:0];
-            [encoder dispatchThreads:size threadsPerThreadgroup:size];
+              [encoder setComputePipelineState:fine];
+              [encoder setBuffer:after offset:0 atIndex:0];
+              [encoder dispatchThreads:size threadsPerThreadgroup:size];
           }) status] == MTLCommandBufferStatusCompleted);
     CHECK(are_ints(after, 0, 1));
     [fine release];
@@ -124,20 +112,17 @@ static void check_launch(MTLSize group, NSString *says, void (^bind)(id<MTLCompu
 }
 
 /* A launch that cannot be ends its command buffer. */
-static void test_launches(void)
-{
+static void test_launches(void) {
     id<MTLBuffer> values = make_ints(64, 0, 0);
-    void (^with_argument)(id<MTLComputeCommandEncoder>) = ^(id<MTLComputeCommandEncoder> encoder) {
-      [encoder setBuffer:values offset:0 atIndex:0];
-    };
-    check_launch(MTLSizeMake(32, 1, 1), @"missing buffer binding at index 0", ^(id<MTLComputeCommandEncoder> encoder) {
-      (void)encoder;
-    });
+    void (^with_argument)(id<MTLComputeCommandEncoder>) =
+        ^(id<MTLComputeCommandEncoder> encoder) { [encoder setBuffer:values offset:0 atIndex:0]; };
+    check_launch(MTLSizeMake(32, 1, 1), @"missing buffer binding at index 0",
+                 ^(id<MTLComputeCommandEncoder> encoder) { (void)encoder; });
     check_launch(MTLSizeMake(1025, 1, 1), @"more than the pipeline's 1024 threads", with_argument);
     check_launch(MTLSizeMake(32, 32, 2), @"more than the pipeline's 1024 threads", with_argument);
     const MTLSize group = MTLSizeMake(32, 1, 1);
     id<MTLCommandBuffer> ended = run(^(id<MTLComputeCommandEncoder> encoder) {
-      [encoder dispatchThreadgroupsWithIndirectBuffer:values indirectBufferOffset:0 threadsPerThreadgroup:group];
+        [encoder dispatchThreadgroupsWithIndirectBuffer:values indirectBufferOffset:0 threadsPerThreadgroup:group];
     });
     CHECK([[[ended error] localizedDescription] rangeOfString:@"no compute pipeline state"].location != NSNotFound);
     CHECK(are_ints(values, 0, 0));
@@ -145,8 +130,7 @@ static void test_launches(void)
 }
 
 /* A dispatch without threads does nothing, whatever it lacks; what is around it runs. */
-static void test_no_threads(void)
-{
+static void test_no_threads(void) {
     id<MTLComputePipelineState> fine = make_pipeline(library, @"fine");
     id<MTLBuffer> values = make_ints(64, 0, 0);
     const uint32_t counts[] = {0, 1, 1, 0, UINT32_MAX, 0};
@@ -170,8 +154,7 @@ static void test_no_threads(void)
                 [encoder dispatchThreads:some threadsPerThreadgroup:none[i]];
                 [encoder dispatchThreadgroups:none[i] threadsPerThreadgroup:many];
                 [encoder dispatchThreadgroups:many threadsPerThreadgroup:none[i]];
-                [encoder dispatchThreadgroupsWithIndirectBuffer:groups
-                                           indirectBufferOffset:4
+                [encoder dispatchThreadgroupsWithIndirectBuffer:groups indirectBufferOffset:4
                                           threadsPerThreadgroup:none[i]];
             }
             [encoder dispatchThreadgroupsWithIndirectBuffer:groups indirectBufferOffset:0 threadsPerThreadgroup:some];
@@ -192,24 +175,23 @@ static void test_no_threads(void)
 }
 
 /* What no launch comes of is an exception, and leaves everything as it was. */
-static void test_misuse(void)
-{
+static void test_misuse(void) {
     id<MTLComputePipelineState> fine = make_pipeline(library, @"fine");
     id<MTLBuffer> values = make_ints(64, 0, 0);
     const MTLSize group = MTLSizeMake(32, 1, 1);
     id nothing = nil;
     const void *nowhere = NULL;
     id<MTLCommandBuffer> done = run(^(id<MTLComputeCommandEncoder> encoder) {
-      [encoder setComputePipelineState:fine];
-      [encoder setBuffer:values offset:0 atIndex:0];
-      CHECK_RAISES("must not be nil", [encoder setComputePipelineState:nothing]);
-      CHECK_RAISES("there must be bytes", [encoder setBytes:nowhere length:4 atIndex:0]);
-      CHECK_RAISES("must be <= 4096", [encoder setBytes:[values contents] length:5000 atIndex:0]);
-      CHECK_RAISES("not below 31", [encoder setBuffer:values offset:0 atIndex:31]);
-      CHECK_RAISES("must be < [buffer length]", [encoder setBuffer:values offset:256 atIndex:0]);
-      CHECK_RAISES("must not be nil", [encoder useResource:nothing usage:MTLResourceUsageRead]);
-      CHECK_RAISES("must not be nil", [encoder waitForFence:nothing]);
-      [encoder dispatchThreads:MTLSizeMake(64, 1, 1) threadsPerThreadgroup:group];
+        [encoder setComputePipelineState:fine];
+        [encoder setBuffer:values offset:0 atIndex:0];
+        CHECK_RAISES("must not be nil", [encoder setComputePipelineState:nothing]);
+        CHECK_RAISES("there must be bytes", [encoder setBytes:nowhere length:4 atIndex:0]);
+        CHECK_RAISES("must be <= 4096", [encoder setBytes:[values contents] length:5000 atIndex:0]);
+        CHECK_RAISES("not below 31", [encoder setBuffer:values offset:0 atIndex:31]);
+        CHECK_RAISES("must be < [buffer length]", [encoder setBuffer:values offset:256 atIndex:0]);
+        CHECK_RAISES("must not be nil", [encoder useResource:nothing usage:MTLResourceUsageRead]);
+        CHECK_RAISES("must not be nil", [encoder waitForFence:nothing]);
+        [encoder dispatchThreads:MTLSizeMake(64, 1, 1) threadsPerThreadgroup:group];
     });
     CHECK([done status] == MTLCommandBufferStatusCompleted && are_ints(values, 0, 1));
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
@@ -224,17 +206,14 @@ static void test_misuse(void)
     [buffer commit];
     CHECK_RAISES("already committed", [buffer commit]);
     CHECK_RAISES("already committed", [buffer computeCommandEncoder]);
-    CHECK_RAISES("is committed", [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-                   (void)handed;
-                 }]);
+    CHECK_RAISES("is committed", [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) { (void)handed; }]);
     [buffer waitUntilCompleted];
     CHECK([buffer status] == MTLCommandBufferStatusCompleted);
     [values release];
     [fine release];
 }
 
-int main(void)
-{
+int main(void) {
     setenv("SOFTWARE_METAL_TIMEOUT", "0.2", 1);
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();

@@ -2,24 +2,24 @@
 #include "framework/SMTLBlitGroup.h"
 #include "framework_test.h"
 
-enum { LENGTH = 64, PIECE = 16 };
+enum {
+    LENGTH = 64,
+    PIECE = 16
+};
 
 static smtl_blit_group group;
 static uint8_t a[LENGTH], b[LENGTH], c[LENGTH];
 
-static void copy(const uint8_t *from, uint8_t *to)
-{
+static void copy(const uint8_t *from, uint8_t *to) {
     smtl_blit_group_add(&group, (smtl_blit){.to = to, .from = from, .size = PIECE});
 }
 
-static void fill(uint8_t *to, uint8_t value)
-{
+static void fill(uint8_t *to, uint8_t value) {
     smtl_blit_group_add(&group, (smtl_blit){.to = to, .size = PIECE, .value = value});
 }
 
 /* Two blits that have nothing to do with each other, and wait. */
-static void begin(void)
-{
+static void begin(void) {
     smtl_blit_group_clear(&group);
     memset(a, 1, LENGTH);
     memset(b, 2, LENGTH);
@@ -30,20 +30,17 @@ static void begin(void)
 }
 
 /* They have been executed before the one that was added, which waits. */
-static void check_apart(void)
-{
+static void check_apart(void) {
     CHECK(group.count == 1 && group.size == PIECE && group.blits[0].before == 0);
     CHECK(all_bytes(b + PIECE, PIECE, 1) && all_bytes(b + 2 * PIECE, PIECE, 4));
 }
 
-static void check_together(void)
-{
+static void check_together(void) {
     CHECK(group.count == 3 && group.size == 3 * PIECE && group.blits[2].before == 2 * PIECE);
     CHECK(all_bytes(b + PIECE, 2 * PIECE, 2));
 }
 
-static void test_what_depends_waits(void)
-{
+static void test_what_depends_waits(void) {
     begin();
     copy(b + PIECE + 1, c); /* reads what is written */
     check_apart();
@@ -60,8 +57,7 @@ static void test_what_depends_waits(void)
     check_apart();
 }
 
-static void test_what_does_not_depend(void)
-{
+static void test_what_does_not_depend(void) {
     begin();
     copy(a + PIECE, c); /* reads what is read */
     check_together();
@@ -79,8 +75,7 @@ static void test_what_does_not_depend(void)
     CHECK(all_bytes(a, PIECE, 5) && all_bytes(b + PIECE, PIECE, 1) && all_bytes(b + 2 * PIECE, PIECE, 4));
 }
 
-static void test_full(void)
-{
+static void test_full(void) {
     static uint8_t many[SMTL_BLIT_GROUP_CAPACITY + 1];
     smtl_blit_group_clear(&group);
     for (size_t i = 0; i <= SMTL_BLIT_GROUP_CAPACITY; i++) {
@@ -92,8 +87,7 @@ static void test_full(void)
     CHECK(all_bytes(many, sizeof many, 7));
 }
 
-int main(void)
-{
+int main(void) {
     @autoreleasepool {
         RUN(test_what_depends_waits);
         RUN(test_what_does_not_depend);

@@ -5,8 +5,7 @@
 static id<MTLDevice> device;
 static id<MTLCommandQueue> queue;
 
-static void test_copy_and_fill(void)
-{
+static void test_copy_and_fill(void) {
     id<MTLBuffer> shared = [device newBufferWithLength:1000 options:MTLResourceStorageModeShared];
     id<MTLBuffer> private = [device newBufferWithLength:1000 options:MTLResourceStorageModePrivate];
     memset([shared contents], 5, 1000);
@@ -30,9 +29,10 @@ static void test_copy_and_fill(void)
 }
 
 /* More commands than a chunk of the stream holds, and one encoder after the other. */
-static void test_many_commands(void)
-{
-    enum { COUNT = 20000 };
+static void test_many_commands(void) {
+    enum {
+        COUNT = 20000
+    };
     id<MTLBuffer> shared = [device newBufferWithLength:COUNT options:0];
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
     for (int part = 0; part < 4; part++) {
@@ -55,9 +55,12 @@ static void test_many_commands(void)
 }
 
 /* Blits that are divided among threads, each of which reads what the one before it has written. */
-static void test_large_blits_in_order(void)
-{
-    enum { LENGTH = (3 << 20) + 8, STEPS = 12, STEP = 4100 };
+static void test_large_blits_in_order(void) {
+    enum {
+        LENGTH = (3 << 20) + 8,
+        STEPS = 12,
+        STEP = 4100
+    };
     id<MTLBuffer> shared = [device newBufferWithLength:LENGTH options:MTLResourceStorageModeShared];
     id<MTLBuffer> private = [device newBufferWithLength:LENGTH options:MTLResourceStorageModePrivate];
     id<MTLBuffer> managed = [device newBufferWithLength:LENGTH options:MTLResourceStorageModeManaged];
@@ -88,9 +91,14 @@ static void test_large_blits_in_order(void)
 
 /* Copies of the whole of one buffer to another, or fills of it where there is none to copy from, in little pieces: each
  * pass reads or overwrites what others read or write, and its pieces have nothing to do with each other. */
-static void test_passes_of_small_blits(void)
-{
-    enum { BUFFERS = 3, LENGTH = 1 << 20, PIECE = 4100, ROUNDS = 20, FILL = -1 };
+static void test_passes_of_small_blits(void) {
+    enum {
+        BUFFERS = 3,
+        LENGTH = 1 << 20,
+        PIECE = 4100,
+        ROUNDS = 20,
+        FILL = -1
+    };
     static const int passes[][2] = {{0, 1}, {1, 2}, {FILL, 0}, {0, 1}, {FILL, 1}, {1, 0}, {2, 1}, {FILL, 2}};
     id<MTLBuffer> buffers[BUFFERS];
     uint8_t *expected[BUFFERS];
@@ -110,10 +118,7 @@ static void test_passes_of_small_blits(void)
                     [encoder fillBuffer:buffers[to] range:NSMakeRange(at, size) value:++value];
                     memset(expected[to] + at, value, size);
                 } else {
-                    [encoder copyFromBuffer:buffers[from]
-                               sourceOffset:at
-                                   toBuffer:buffers[to]
-                          destinationOffset:at
+                    [encoder copyFromBuffer:buffers[from] sourceOffset:at toBuffer:buffers[to] destinationOffset:at
                                        size:size];
                 }
             }
@@ -134,26 +139,17 @@ static void test_passes_of_small_blits(void)
     }
 }
 
-static void test_misuse(void)
-{
+static void test_misuse(void) {
     id<MTLBuffer> small = [device newBufferWithLength:16 options:0];
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
     id<MTLBlitCommandEncoder> encoder = [buffer blitCommandEncoder];
     const NSRange far = {NSUIntegerMax, 2}; /* NSMakeRange refuses it */
     CHECK_RAISES("must not be nil", [encoder fillBuffer:(id _Nonnull)nil range:NSMakeRange(0, 1) value:0]);
     CHECK_RAISES("exceeds the buffer's length", [encoder fillBuffer:small range:NSMakeRange(8, 9) value:0]);
-    CHECK_RAISES("exceeds the buffer's length",
-                 [encoder fillBuffer:small range:far value:0]);
-    CHECK_RAISES("a read of 17 bytes", [encoder copyFromBuffer:small
-                                                  sourceOffset:0
-                                                      toBuffer:small
-                                             destinationOffset:0
+    CHECK_RAISES("exceeds the buffer's length", [encoder fillBuffer:small range:far value:0]);
+    CHECK_RAISES("a read of 17 bytes", [encoder copyFromBuffer:small sourceOffset:0 toBuffer:small destinationOffset:0
                                                           size:17]);
-    CHECK_RAISES("overlap", [encoder copyFromBuffer:small
-                                       sourceOffset:0
-                                           toBuffer:small
-                                  destinationOffset:4
-                                               size:8]);
+    CHECK_RAISES("overlap", [encoder copyFromBuffer:small sourceOffset:0 toBuffer:small destinationOffset:4 size:8]);
     CHECK_RAISES("not managed", [encoder synchronizeResource:small]);
     CHECK_RAISES("fence must not be nil", [encoder updateFence:(id _Nonnull)nil]);
     id<MTLFence> fence = [device newFence];
@@ -170,8 +166,7 @@ static void test_misuse(void)
     [small release];
 }
 
-int main(void)
-{
+int main(void) {
     /* However many cores there are. */
     setenv("SOFTWARE_METAL_THREADS", "4", 1);
     @autoreleasepool {

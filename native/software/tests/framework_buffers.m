@@ -3,8 +3,7 @@
 
 static id<MTLDevice> device;
 
-static void test_shared(void)
-{
+static void test_shared(void) {
     static const NSUInteger lengths[] = {1, 255, 256, 4095, 65535, 65536, 65537, 1 << 20, (16 << 20) + 3};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         NSUInteger before = [device currentAllocatedSize];
@@ -22,10 +21,9 @@ static void test_shared(void)
     }
 }
 
-static void test_properties(void)
-{
-    MTLResourceOptions options = MTLResourceStorageModePrivate | MTLResourceHazardTrackingModeUntracked |
-                                 MTLResourceCPUCacheModeWriteCombined;
+static void test_properties(void) {
+    MTLResourceOptions options =
+        MTLResourceStorageModePrivate | MTLResourceHazardTrackingModeUntracked | MTLResourceCPUCacheModeWriteCombined;
     id<MTLBuffer> buffer = [device newBufferWithLength:100 options:options];
     CHECK([buffer storageMode] == MTLStorageModePrivate);
     CHECK([buffer cpuCacheMode] == MTLCPUCacheModeWriteCombined);
@@ -49,8 +47,7 @@ static void test_properties(void)
     [plain release];
 }
 
-static void test_bytes(void)
-{
+static void test_bytes(void) {
     uint8_t bytes[1000];
     memset(bytes, 7, sizeof bytes);
     id<MTLBuffer> buffer = [device newBufferWithBytes:bytes length:sizeof bytes options:0];
@@ -59,20 +56,18 @@ static void test_bytes(void)
     [buffer release];
 }
 
-static void test_no_copy(void)
-{
+static void test_no_copy(void) {
     static uint8_t memory[8192] __attribute__((aligned(4096)));
     __block int calls = 0;
     __block void *given = NULL;
     __block NSUInteger given_length = 0;
     NSUInteger before = [device currentAllocatedSize];
-    id<MTLBuffer> buffer = [device newBufferWithBytesNoCopy:memory
-                                                     length:sizeof memory
+    id<MTLBuffer> buffer = [device newBufferWithBytesNoCopy:memory length:sizeof memory
                                                     options:MTLResourceStorageModeShared
                                                 deallocator:^(void *pointer, NSUInteger length) {
-                                                  calls++;
-                                                  given = pointer;
-                                                  given_length = length;
+                                                    calls++;
+                                                    given = pointer;
+                                                    given_length = length;
                                                 }];
     CHECK([buffer contents] == memory);
     CHECK([device currentAllocatedSize] == before + sizeof memory);
@@ -89,25 +84,20 @@ static void test_no_copy(void)
     [buffer release];
     /* A buffer that was not made leaves the memory to the caller. */
     smtl_fault_fail_allocation(1);
-    CHECK([device newBufferWithBytesNoCopy:memory
-                                    length:100
-                                   options:0
-                               deallocator:^(void *pointer, NSUInteger length) {
-                                 (void)pointer;
-                                 (void)length;
-                                 calls++;
-                               }] == nil);
+    CHECK([device newBufferWithBytesNoCopy:memory length:100 options:0 deallocator:^(void *pointer, NSUInteger length) {
+              (void)pointer;
+              (void)length;
+              calls++;
+          }] == nil);
     CHECK(calls == 1);
 }
 
-static void test_limits(void)
-{
+static void test_limits(void) {
     CHECK([device newBufferWithLength:0 options:0] == nil);
     CHECK([device newBufferWithLength:[device maxBufferLength] + 1 options:0] == nil);
     CHECK([device newBufferWithLength:NSUIntegerMax options:0] == nil);
     CHECK_RAISES("must not be NULL", [device newBufferWithBytes:(void *_Nonnull)NULL length:4 options:0]);
-    CHECK_RAISES("private storage",
-                 [device newBufferWithBytes:"abcd" length:4 options:MTLResourceStorageModePrivate]);
+    CHECK_RAISES("private storage", [device newBufferWithBytes:"abcd" length:4 options:MTLResourceStorageModePrivate]);
     CHECK_RAISES("storage mode 3", [device newBufferWithLength:4 options:MTLResourceStorageModeMemoryless]);
     CHECK_RAISES("unknown resource options", [device newBufferWithLength:4 options:1 << 20]);
     /* Together no more than the machine has; nothing is taken by those that fail. */
@@ -124,8 +114,7 @@ static void test_limits(void)
     CHECK([device currentAllocatedSize] == before);
 }
 
-static void test_automatic_heap(void)
-{
+static void test_automatic_heap(void) {
     MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
     [descriptor setSize:64 << 10];
     [descriptor setStorageMode:MTLStorageModeShared];
@@ -159,15 +148,14 @@ static void test_automatic_heap(void)
     [heap release];
     memset([whole contents], 3, 64 << 10);
     @autoreleasepool {
-        CHECK_RAISES("differs from the heap's",
-                     [[whole heap] newBufferWithLength:16 options:MTLResourceStorageModePrivate]);
+        CHECK_RAISES("differs from the heap's", [[whole heap] newBufferWithLength:16
+                                                                          options:MTLResourceStorageModePrivate]);
     }
     [whole release];
     CHECK([device currentAllocatedSize] == before);
 }
 
-static void test_placement_heap(void)
-{
+static void test_placement_heap(void) {
     MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
     [descriptor setSize:4096];
     [descriptor setType:MTLHeapTypePlacement];
@@ -187,8 +175,7 @@ static void test_placement_heap(void)
     CHECK_RAISES("must not be 0", [device newHeapWithDescriptor:descriptor]);
 }
 
-static void test_device(void)
-{
+static void test_device(void) {
     CHECK([[device name] isEqual:@"Software Metal"]);
     CHECK([device registryID] != 0);
     CHECK([device hasUnifiedMemory]);
@@ -207,8 +194,7 @@ static void test_device(void)
     [devices release];
 }
 
-static void test_residency_set(void)
-{
+static void test_residency_set(void) {
     MTLResidencySetDescriptor *descriptor = [[[MTLResidencySetDescriptor alloc] init] autorelease];
     [descriptor setLabel:@"weights"];
     NSError *error = (NSError *)1;
@@ -237,11 +223,13 @@ static void test_residency_set(void)
 }
 
 /* Overruns that a Mac's pages of 16 KiB hide meet nobody else's memory: neither another buffer's nor the heap's. */
-static void test_room(void)
-{
+static void test_room(void) {
 #if !__has_feature(address_sanitizer)
     static const NSUInteger lengths[] = {1, 100, 4000, 16383, 16385, 65537, 100000};
-    enum { COUNT = 40, PAGE = 16384 };
+    enum {
+        COUNT = 40,
+        PAGE = 16384
+    };
     id<MTLBuffer> buffers[COUNT];
     char *neighbours[COUNT];
     for (int i = 0; i < COUNT; i++) {
@@ -260,8 +248,7 @@ static void test_room(void)
 #endif
 }
 
-int main(void)
-{
+int main(void) {
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
         RUN(test_device);

@@ -1,8 +1,7 @@
 /* Pipelines and compute encoders, from source text to results. */
 #include "framework_kernels.h"
 
-static void test_dispatches(void)
-{
+static void test_dispatches(void) {
     id<MTLLibrary> library = make_library();
     id<MTLComputePipelineState> add = make_pipeline(library, @"add");
     id<MTLComputePipelineState> total = make_pipeline(library, @"total");
@@ -12,38 +11,38 @@ static void test_dispatches(void)
     id<MTLBuffer> values = make_ints(1000, 0, 1);
     int five = 5;
     id<MTLCommandBuffer> buffer = run(^(id<MTLComputeCommandEncoder> encoder) {
-      int amount = five;
-      [encoder setComputePipelineState:add];
-      [encoder setBuffer:values offset:0 atIndex:0];
-      [encoder setBytes:&amount length:sizeof amount atIndex:1];
-      amount = 99; /* the bytes were copied */
+        int amount = five;
+        [encoder setComputePipelineState:add];
+        [encoder setBuffer:values offset:0 atIndex:0];
+        [encoder setBytes:&amount length:sizeof amount atIndex:1];
+        amount = 99; /* the bytes were copied */
       /* Ragged: 1000 is not a multiple of 64. */
-      [encoder dispatchThreads:MTLSizeMake(1000, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
+        [encoder dispatchThreads:MTLSizeMake(1000, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
     });
     CHECK([buffer status] == MTLCommandBufferStatusCompleted);
     CHECK(are_ints(values, 5, 1));
 
     /* Bindings stay from one dispatch to the next, and an offset can be moved. */
     run(^(id<MTLComputeCommandEncoder> encoder) {
-      int amount = 1;
-      [encoder setComputePipelineState:add];
-      [encoder setBuffer:values offset:0 atIndex:0];
-      [encoder setBytes:&amount length:sizeof amount atIndex:1];
-      for (int part = 0; part < 10; part++) {
-          [encoder setBufferOffset:(NSUInteger)part * 400 atIndex:0];
-          [encoder dispatchThreadgroups:MTLSizeMake(10, 1, 1) threadsPerThreadgroup:MTLSizeMake(10, 1, 1)];
-      }
+        int amount = 1;
+        [encoder setComputePipelineState:add];
+        [encoder setBuffer:values offset:0 atIndex:0];
+        [encoder setBytes:&amount length:sizeof amount atIndex:1];
+        for (int part = 0; part < 10; part++) {
+            [encoder setBufferOffset:(NSUInteger)part * 400 atIndex:0];
+            [encoder dispatchThreadgroups:MTLSizeMake(10, 1, 1) threadsPerThreadgroup:MTLSizeMake(10, 1, 1)];
+        }
     });
     CHECK(are_ints(values, 6, 1));
 
     id<MTLBuffer> sums = make_ints(4, 0, 0);
     run(^(id<MTLComputeCommandEncoder> encoder) {
-      const id<MTLBuffer> buffers[] = {values, nil, sums};
-      const NSUInteger offsets[] = {0, 0, 0};
-      [encoder setComputePipelineState:total];
-      [encoder setBuffers:buffers offsets:offsets withRange:NSMakeRange(0, 3)];
-      [encoder setThreadgroupMemoryLength:64 * sizeof(int) atIndex:0];
-      [encoder dispatchThreadgroups:MTLSizeMake(4, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
+        const id<MTLBuffer> buffers[] = {values, nil, sums};
+        const NSUInteger offsets[] = {0, 0, 0};
+        [encoder setComputePipelineState:total];
+        [encoder setBuffers:buffers offsets:offsets withRange:NSMakeRange(0, 3)];
+        [encoder setThreadgroupMemoryLength:64 * sizeof(int) atIndex:0];
+        [encoder dispatchThreadgroups:MTLSizeMake(4, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
     });
     CHECK(are_ints(sums, 64 * 6 + 2016, 64 * 64));
 
@@ -52,13 +51,12 @@ static void test_dispatches(void)
     uint32_t groups[4] = {0, 7, 1, 1};
     memcpy([grid contents], groups, sizeof groups);
     run(^(id<MTLComputeCommandEncoder> encoder) {
-      [encoder setComputePipelineState:scaled];
-      [encoder setBuffer:values offset:0 atIndex:0];
-      [encoder dispatchThreadgroupsWithIndirectBuffer:grid
-                                 indirectBufferOffset:4
-                                threadsPerThreadgroup:MTLSizeMake(20, 1, 1)];
+        [encoder setComputePipelineState:scaled];
+        [encoder setBuffer:values offset:0 atIndex:0];
+        [encoder dispatchThreadgroupsWithIndirectBuffer:grid indirectBufferOffset:4
+                                  threadsPerThreadgroup:MTLSizeMake(20, 1, 1)];
       /* No threads, no work. */
-      [encoder dispatchThreads:MTLSizeMake(0, 1, 1) threadsPerThreadgroup:MTLSizeMake(20, 1, 1)];
+        [encoder dispatchThreads:MTLSizeMake(0, 1, 1) threadsPerThreadgroup:MTLSizeMake(20, 1, 1)];
     });
     CHECK(((int *)[values contents])[139] == 417 && ((int *)[values contents])[140] == 146);
     [grid release];
@@ -70,8 +68,7 @@ static void test_dispatches(void)
     [library release];
 }
 
-static void test_concurrent_encoder(void)
-{
+static void test_concurrent_encoder(void) {
     id<MTLLibrary> library = make_library();
     id<MTLComputePipelineState> add = make_pipeline(library, @"add");
     id<MTLBuffer> values = make_ints(256, 0, 0);
@@ -104,8 +101,7 @@ static void test_concurrent_encoder(void)
 }
 
 /* An argument that a function constant removes is neither reflected nor asked for. */
-static void test_conditional_argument(void)
-{
+static void test_conditional_argument(void) {
     id<MTLLibrary> library = make_library();
     id<MTLBuffer> values = make_ints(8, 0, 1);
     id<MTLBuffer> extra = make_ints(8, 10, 1);
@@ -116,22 +112,21 @@ static void test_conditional_argument(void)
         [constants setConstantValue:&twice type:MTLDataTypeBool atIndex:1];
         id<MTLFunction> function = [library newFunctionWithName:@"gated" constantValues:constants error:&error];
         MTLComputePipelineReflection *reflection = nil;
-        id<MTLComputePipelineState> pipeline =
-            [device newComputePipelineStateWithFunction:function
-                                                options:MTLPipelineOptionBindingInfo
-                                             reflection:&reflection
-                                                  error:&error];
+        id<MTLComputePipelineState> pipeline = [device newComputePipelineStateWithFunction:function
+                                                                                   options:MTLPipelineOptionBindingInfo
+                                                                                reflection:&reflection
+                                                                                     error:&error];
         CHECK([[reflection bindings] count] == (NSUInteger)present + 1);
         run(^(id<MTLComputeCommandEncoder> encoder) {
-          const MTLSize size = MTLSizeMake(8, 1, 1);
-          [encoder setComputePipelineState:pipeline];
-          [encoder setBuffer:values offset:0 atIndex:0];
-          if (present) {
-              CHECK_RAISES("missing buffer binding at index 1 for extra",
-                           [encoder dispatchThreads:size threadsPerThreadgroup:size]);
-              [encoder setBuffer:extra offset:0 atIndex:1];
-          }
-          [encoder dispatchThreads:size threadsPerThreadgroup:size];
+            const MTLSize size = MTLSizeMake(8, 1, 1);
+            [encoder setComputePipelineState:pipeline];
+            [encoder setBuffer:values offset:0 atIndex:0];
+            if (present) {
+                CHECK_RAISES("missing buffer binding at index 1 for extra", [encoder dispatchThreads:size
+                                                                                threadsPerThreadgroup:size]);
+                [encoder setBuffer:extra offset:0 atIndex:1];
+            }
+            [encoder dispatchThreads:size threadsPerThreadgroup:size];
         });
         [pipeline release];
         [function release];
@@ -142,30 +137,29 @@ static void test_conditional_argument(void)
     [library release];
 }
 
-/* An argument whose value has no effect may stay unbound: the machine code does not use it, and the reflection says so. */
-static void test_unused_argument(void)
-{
+/* An argument whose value has no effect may stay unbound: the machine code does not use it, and the reflection says so.
+ */
+static void test_unused_argument(void) {
     id<MTLLibrary> library = make_library();
     id<MTLBuffer> values = make_ints(8, 0, 1);
     NSError *error = nil;
     id<MTLFunction> function = [library newFunctionWithName:@"ignoring"];
     MTLComputePipelineReflection *reflection = nil;
-    id<MTLComputePipelineState> pipeline =
-        [device newComputePipelineStateWithFunction:function
-                                            options:MTLPipelineOptionBindingInfo
-                                         reflection:&reflection
-                                              error:&error];
+    id<MTLComputePipelineState> pipeline = [device newComputePipelineStateWithFunction:function
+                                                                               options:MTLPipelineOptionBindingInfo
+                                                                            reflection:&reflection
+                                                                                 error:&error];
     CHECK([[reflection bindings] count] == 3);
     for (id<MTLBinding> binding in [reflection bindings]) {
         CHECK([binding isUsed] == ([binding type] == MTLBindingTypeBuffer && [binding index] == 0));
     }
     run(^(id<MTLComputeCommandEncoder> encoder) {
-      const MTLSize size = MTLSizeMake(8, 1, 1);
-      [encoder setComputePipelineState:pipeline];
-      CHECK_RAISES("missing buffer binding at index 0 for values",
-                   [encoder dispatchThreads:size threadsPerThreadgroup:size]);
-      [encoder setBuffer:values offset:0 atIndex:0];
-      [encoder dispatchThreads:size threadsPerThreadgroup:size];
+        const MTLSize size = MTLSizeMake(8, 1, 1);
+        [encoder setComputePipelineState:pipeline];
+        CHECK_RAISES("missing buffer binding at index 0 for values", [encoder dispatchThreads:size
+                                                                         threadsPerThreadgroup:size]);
+        [encoder setBuffer:values offset:0 atIndex:0];
+        [encoder dispatchThreads:size threadsPerThreadgroup:size];
     });
     CHECK(are_ints(values, 5, 0));
     [pipeline release];
@@ -174,8 +168,7 @@ static void test_unused_argument(void)
     [library release];
 }
 
-static void test_reflection(void)
-{
+static void test_reflection(void) {
     id<MTLLibrary> library = make_library();
     id<MTLFunction> function = [library newFunctionWithName:@"total"];
     MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
@@ -214,8 +207,7 @@ static void test_reflection(void)
 }
 
 /* Threadgroup memory that the host does not give is not there: what touches it ends the command buffer. */
-static void test_absent_threadgroup_memory(void)
-{
+static void test_absent_threadgroup_memory(void) {
     id<MTLLibrary> library = make_library();
     id<MTLComputePipelineState> total = make_pipeline(library, @"total");
     id<MTLBuffer> values = make_ints(64, 1, 0);
@@ -234,8 +226,7 @@ static void test_absent_threadgroup_memory(void)
     [library release];
 }
 
-static void test_misuse(void)
-{
+static void test_misuse(void) {
     id<MTLLibrary> library = make_library();
     id<MTLComputePipelineState> total = make_pipeline(library, @"total");
     id<MTLBuffer> values = make_ints(64, 1, 0);
@@ -263,17 +254,16 @@ static void test_misuse(void)
     CHECK_RAISES("must be <= 32768", [encoder setThreadgroupMemoryLength:32784 atIndex:0]);
     CHECK_RAISES("must have no zero", [encoder dispatchThreads:one threadsPerThreadgroup:MTLSizeMake(1, 0, 1)]);
     CHECK_RAISES("more than the pipeline's 1024", [encoder dispatchThreads:one
-                                                     threadsPerThreadgroup:MTLSizeMake(32, 33, 1)]);
+                                                      threadsPerThreadgroup:MTLSizeMake(32, 33, 1)]);
     CHECK_RAISES("more than the pipeline's 1024", [encoder dispatchThreads:one
-                                                     threadsPerThreadgroup:MTLSizeMake(NSUIntegerMax, 2, 1)]);
+                                                      threadsPerThreadgroup:MTLSizeMake(NSUIntegerMax, 2, 1)]);
     CHECK_RAISES("the grid has more than", [encoder dispatchThreadgroups:MTLSizeMake(1ul << 31, 1, 1)
                                                    threadsPerThreadgroup:MTLSizeMake(2, 1, 1)]);
-    CHECK_RAISES("multiple of 4", [encoder dispatchThreadgroupsWithIndirectBuffer:values
-                                                            indirectBufferOffset:2
-                                                           threadsPerThreadgroup:one]);
+    CHECK_RAISES("multiple of 4", [encoder dispatchThreadgroupsWithIndirectBuffer:values indirectBufferOffset:2
+                                                            threadsPerThreadgroup:one]);
     CHECK_RAISES("exceed the buffer's length", [encoder dispatchThreadgroupsWithIndirectBuffer:values
-                                                                         indirectBufferOffset:248
-                                                                        threadsPerThreadgroup:one]);
+                                                                          indirectBufferOffset:248
+                                                                         threadsPerThreadgroup:one]);
     CHECK_RAISES("scope", [encoder memoryBarrierWithScope:MTLBarrierScopeRenderTargets]);
     [encoder dispatchThreads:MTLSizeMake(4, 1, 1) threadsPerThreadgroup:MTLSizeMake(4, 1, 1)];
     [encoder endEncoding];
@@ -287,8 +277,7 @@ static void test_misuse(void)
     [library release];
 }
 
-int main(void)
-{
+int main(void) {
     /* Misuse raises where it is: framework_bad_kernels.m tests what happens otherwise. */
     setenv("MTL_DEBUG_LAYER", "1", 1);
     @autoreleasepool {

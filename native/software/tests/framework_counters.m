@@ -1,8 +1,7 @@
 /* Timestamps: counter sets, sample buffers, passes that sample, and the two clocks. */
 #include "framework_kernels.h"
 
-static id<MTLCounterSampleBuffer> make_samples(NSUInteger count, MTLStorageMode mode, NSError **error)
-{
+static id<MTLCounterSampleBuffer> make_samples(NSUInteger count, MTLStorageMode mode, NSError **error) {
     MTLCounterSampleBufferDescriptor *descriptor = [[[MTLCounterSampleBufferDescriptor alloc] init] autorelease];
     [descriptor setCounterSet:[[device counterSets] objectAtIndex:0]];
     [descriptor setLabel:@"times"];
@@ -11,8 +10,7 @@ static id<MTLCounterSampleBuffer> make_samples(NSUInteger count, MTLStorageMode 
     return [device newCounterSampleBufferWithDescriptor:descriptor error:error];
 }
 
-static void test_sets(void)
-{
+static void test_sets(void) {
     CHECK([[device counterSets] count] == 1);
     id<MTLCounterSet> set = [[device counterSets] objectAtIndex:0];
     CHECK([[set name] isEqual:MTLCommonCounterSetTimestamp] && [[set counters] count] == 1);
@@ -28,8 +26,7 @@ static void test_sets(void)
     CHECK([device queryTimestampFrequency] == 1000000000);
 }
 
-static void test_errors(void)
-{
+static void test_errors(void) {
     NSError *error = nil;
     CHECK(make_samples(0, MTLStorageModeShared, &error) == nil && [error code] == MTLCounterSampleBufferErrorInvalid);
     CHECK([[error domain] isEqual:MTLCounterErrorDomain]);
@@ -44,8 +41,7 @@ static void test_errors(void)
     [hidden release];
 }
 
-static void test_samples(void)
-{
+static void test_samples(void) {
     id<MTLLibrary> library = make_library();
     id<MTLComputePipelineState> add = make_pipeline(library, @"add");
     id<MTLCounterSampleBuffer> samples = make_samples(6, MTLStorageModeShared, NULL);
@@ -81,9 +77,7 @@ static void test_samples(void)
     [blit_attachment setStartOfEncoderSampleIndex:4];
     id<MTLBlitCommandEncoder> blit = [buffer blitCommandEncoderWithDescriptor:blit_pass];
     [blit resolveCounters:samples inRange:NSMakeRange(0, 5) destinationBuffer:resolved destinationOffset:8];
-    CHECK_RAISES("exceeds", [blit resolveCounters:samples
-                                          inRange:NSMakeRange(0, 6)
-                                destinationBuffer:resolved
+    CHECK_RAISES("exceeds", [blit resolveCounters:samples inRange:NSMakeRange(0, 6) destinationBuffer:resolved
                                 destinationOffset:24]);
     [blit endEncoding];
     [buffer commit];
@@ -106,8 +100,7 @@ static void test_samples(void)
     [library release];
 }
 
-int main(void)
-{
+int main(void) {
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
         queue = [device newCommandQueue];

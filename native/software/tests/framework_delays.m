@@ -1,4 +1,5 @@
-/* SOFTWARE_METAL_DELAY: what Metal promises still holds, and what it does not promise happens in other ways than usual. */
+/* SOFTWARE_METAL_DELAY: what Metal promises still holds, and what it does not promise happens in other ways than usual.
+ */
 #import "framework_test.h"
 #include <stdlib.h>
 #include <time.h>
@@ -8,16 +9,14 @@
 
 static id<MTLDevice> device;
 
-static double now(void)
-{
+static double now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 /* Of two queues that start together either may be done first. */
-static void test_either_queue_is_first(void)
-{
+static void test_either_queue_is_first(void) {
     id<MTLCommandQueue> queues[2] = {[device newCommandQueue], [device newCommandQueue]};
     int wins[2] = {0, 0};
     while (wins[0] == 0 || wins[1] == 0) {
@@ -29,15 +28,14 @@ static void test_either_queue_is_first(void)
         for (int i = 0; i < 2; i++) {
             [buffers[i] waitUntilCompleted];
         }
-        wins[[buffers[1] GPUEndTime] <= [buffers[0] GPUEndTime]]++;
+        wins [[buffers [1] GPUEndTime] <= [buffers [0] GPUEndTime]]++;
     }
     [queues[0] release];
     [queues[1] release];
 }
 
 /* Late to begin, to complete and to notify; on average each takes a quarter of the most. */
-static void test_everything_is_late(void)
-{
+static void test_everything_is_late(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     const double start = now();
     for (int round = 0; round < ROUNDS; round++) {
@@ -51,8 +49,7 @@ static void test_everything_is_late(void)
 }
 
 /* The order of a queue, and that by events, is what it was. */
-static void test_order(void)
-{
+static void test_order(void) {
     id<MTLCommandQueue> queues[2] = {[device newCommandQueue], [device newCommandQueue]};
     id<MTLSharedEvent> event = [device newSharedEvent];
     id<MTLBuffer> buffer = [device newBufferWithLength:1 options:MTLResourceStorageModeShared];
@@ -80,8 +77,7 @@ static void test_order(void)
     [queues[1] release];
 }
 
-int main(void)
-{
+int main(void) {
     setenv("SOFTWARE_METAL_DELAY", DELAY, 1);
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();

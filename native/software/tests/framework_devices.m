@@ -3,8 +3,7 @@
 
 static NSArray *devices;
 
-static void test_peers(void)
-{
+static void test_peers(void) {
     CHECK([devices count] == 3);
     for (NSUInteger i = 0; i < 3; i++) {
         id<MTLDevice> one = [devices objectAtIndex:i];
@@ -17,8 +16,7 @@ static void test_peers(void)
 }
 
 /* Blits of another device read memory of this one; nothing else does. */
-static void test_remote_views(void)
-{
+static void test_remote_views(void) {
     id<MTLDevice> other = [devices objectAtIndex:1];
     id<MTLBuffer> values = make_ints(16, 5, 1);
     id<MTLBuffer> hidden = [device newBufferWithLength:64 options:MTLResourceStorageModePrivate];
@@ -58,8 +56,7 @@ static void test_remote_views(void)
     [values release];
 }
 
-static void test_model(void)
-{
+static void test_model(void) {
     CHECK([device supportsFamily:MTLGPUFamilyApple7] && ![device supportsFamily:MTLGPUFamilyApple8]);
     CHECK([device supportsFamily:MTLGPUFamilyCommon3] && [device supportsFamily:MTLGPUFamilyMac2]);
     /* By number, as engines write them that are older than the names. */
@@ -79,8 +76,7 @@ static void test_model(void)
 }
 
 /* What there is not answers with an error of Metal's. */
-static void test_absent(void)
-{
+static void test_absent(void) {
     NSError *error = nil;
     id<MTLLibrary> library = make_library();
     CHECK([device newDynamicLibrary:library error:&error] == nil && [error code] == MTLDynamicLibraryErrorUnsupported);
@@ -97,13 +93,13 @@ static void test_absent(void)
                                                                                    error:&error];
     CHECK(pipeline != nil && error == nil);
     CHECK([pipeline functionHandleWithFunction:function] == nil);
-    CHECK([pipeline newVisibleFunctionTableWithDescriptor:
-                        [MTLVisibleFunctionTableDescriptor visibleFunctionTableDescriptor]] == nil);
+    CHECK(
+        [pipeline
+            newVisibleFunctionTableWithDescriptor:[MTLVisibleFunctionTableDescriptor visibleFunctionTableDescriptor]] ==
+        nil);
     [linked setFunctions:[NSArray arrayWithObject:function]];
     [descriptor setLinkedFunctions:linked];
-    CHECK([device newComputePipelineStateWithDescriptor:descriptor
-                                                options:MTLPipelineOptionNone
-                                             reflection:NULL
+    CHECK([device newComputePipelineStateWithDescriptor:descriptor options:MTLPipelineOptionNone reflection:NULL
                                                   error:&error] == nil);
     CHECK([error code] == MTLLibraryErrorUnsupported);
     [pipeline release];
@@ -112,8 +108,7 @@ static void test_absent(void)
 }
 
 /* @available names systems of Apple's; on any other the `*` answers. */
-static void test_availability(void)
-{
+static void test_availability(void) {
     BOOL available = NO;
     if (@available(macOS 99.0, iOS 99.0, *)) {
         available = YES;
@@ -121,8 +116,7 @@ static void test_availability(void)
     CHECK(available);
 }
 
-int main(void)
-{
+int main(void) {
     setenv("SOFTWARE_METAL_DEVICES", "3", 1);
     setenv("SOFTWARE_METAL_PEERS", "1", 1);
     @autoreleasepool {

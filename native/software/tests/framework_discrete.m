@@ -4,8 +4,7 @@
 
 static id<MTLDevice> device;
 
-static void test_devices(void)
-{
+static void test_devices(void) {
     NSArray *devices = MTLCopyAllDevices();
     CHECK([devices count] == 3);
     CHECK(![[[devices objectAtIndex:1] name] isEqual:[device name]]);
@@ -21,17 +20,15 @@ static void test_devices(void)
     CHECK([device currentAllocatedSize] == 0 && [other currentAllocatedSize] == [buffer allocatedSize]);
     id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLBlitCommandEncoder> encoder = [[queue commandBuffer] blitCommandEncoder];
-    CHECK_RAISES("belongs to device \"Software Metal 2\"", [encoder fillBuffer:buffer
-                                                                        range:NSMakeRange(0, 16)
-                                                                        value:0]);
+    CHECK_RAISES("belongs to device \"Software Metal 2\"", [encoder fillBuffer:buffer range:NSMakeRange(0, 16)
+                                                                         value:0]);
     [encoder endEncoding];
     [queue release];
     [buffer release];
     [devices release];
 }
 
-static void test_poison(void)
-{
+static void test_poison(void) {
     id<MTLBuffer> small = [device newBufferWithLength:1000 options:MTLResourceStorageModeShared];
     id<MTLBuffer> large = [device newBufferWithLength:300000 options:MTLResourceStorageModeShared];
     CHECK(all_bytes([small contents], 1000, 0xff));
@@ -40,8 +37,7 @@ static void test_poison(void)
     [large release];
 }
 
-static void run(id<MTLCommandQueue> queue, void (^encode)(id<MTLBlitCommandEncoder> encoder))
-{
+static void run(id<MTLCommandQueue> queue, void (^encode)(id<MTLBlitCommandEncoder> encoder)) {
     id<MTLCommandBuffer> command_buffer = [queue commandBuffer];
     id<MTLBlitCommandEncoder> encoder = [command_buffer blitCommandEncoder];
     encode(encoder);
@@ -52,8 +48,7 @@ static void run(id<MTLCommandQueue> queue, void (^encode)(id<MTLBlitCommandEncod
 }
 
 /* A forgotten synchronisation shows in both directions. */
-static void test_managed(void)
-{
+static void test_managed(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     uint8_t ones[64];
     memset(ones, 1, sizeof ones);
@@ -63,7 +58,7 @@ static void test_managed(void)
     CHECK([managed gpuAddress] != (uintptr_t)[managed contents]);
     CHECK([managed allocatedSize] == 2 * [shared allocatedSize]);
     void (^copy_out)(id<MTLBlitCommandEncoder>) = ^(id<MTLBlitCommandEncoder> encoder) {
-      [encoder copyFromBuffer:managed sourceOffset:0 toBuffer:shared destinationOffset:0 size:64];
+        [encoder copyFromBuffer:managed sourceOffset:0 toBuffer:shared destinationOffset:0 size:64];
     };
     run(queue, copy_out);
     CHECK(all_bytes([shared contents], 64, 1));
@@ -76,13 +71,9 @@ static void test_managed(void)
     CHECK(all_bytes([shared contents], 32, 2));
     CHECK(all_bytes((uint8_t *)[shared contents] + 32, 32, 1));
 
-    run(queue, ^(id<MTLBlitCommandEncoder> encoder) {
-      [encoder fillBuffer:managed range:NSMakeRange(0, 64) value:3];
-    });
+    run(queue, ^(id<MTLBlitCommandEncoder> encoder) { [encoder fillBuffer:managed range:NSMakeRange(0, 64) value:3]; });
     CHECK(all_bytes([managed contents], 64, 2));
-    run(queue, ^(id<MTLBlitCommandEncoder> encoder) {
-      [encoder synchronizeResource:managed];
-    });
+    run(queue, ^(id<MTLBlitCommandEncoder> encoder) { [encoder synchronizeResource:managed]; });
     CHECK(all_bytes([managed contents], 64, 3));
 
     CHECK_RAISES("exceeds the buffer's length", [managed didModifyRange:NSMakeRange(60, 5)]);
@@ -97,17 +88,15 @@ static void test_managed(void)
     [queue release];
 }
 
-static void test_managed_no_copy(void)
-{
+static void test_managed_no_copy(void) {
     __block int calls = 0;
     static uint8_t memory[4096] __attribute__((aligned(4096)));
     memset(memory, 4, sizeof memory);
-    id<MTLBuffer> buffer = [device newBufferWithBytesNoCopy:memory
-                                                     length:sizeof memory
+    id<MTLBuffer> buffer = [device newBufferWithBytesNoCopy:memory length:sizeof memory
                                                     options:MTLResourceStorageModeManaged
                                                 deallocator:^(void *pointer, NSUInteger length) {
-                                                  (void)length;
-                                                  calls += pointer == memory;
+                                                    (void)length;
+                                                    calls += pointer == memory;
                                                 }];
     CHECK([buffer contents] == memory);
     CHECK([buffer gpuAddress] != (uintptr_t)memory);
@@ -119,8 +108,7 @@ static void test_managed_no_copy(void)
     CHECK([device newBufferWithBytesNoCopy:memory length:100 options:0 deallocator:nil] == nil);
 }
 
-int main(void)
-{
+int main(void) {
     setenv("SOFTWARE_METAL_DEVICES", "3", 1);
     setenv("SOFTWARE_METAL_DEFAULT_DEVICE", "0", 1);
     setenv("SOFTWARE_METAL_UNIFIED", "0", 1);

@@ -11,12 +11,10 @@
 
 extern char **environ;
 
-static dispatch_queue_t global(void)
-{
-    return dispatch_get_global_queue(QOS_CLASS_DEFAULT, 0);
-}
+static dispatch_queue_t global(void) { return dispatch_get_global_queue(QOS_CLASS_DEFAULT, 0); }
 
-/* GCC's runtime initialises a class at its first message: what begins its layout of a class, and the flag that says so. */
+/* GCC's runtime initialises a class at its first message: what begins its layout of a class, and the flag that says so.
+ */
 struct class_layout {
     void *isa, *superclass;
     const char *name;
@@ -25,8 +23,7 @@ struct class_layout {
 };
 #define IS_INITIALISED 4
 
-static int initialised_classes(void)
-{
+static int initialised_classes(void) {
     Class classes[8192];
     const int count = objc_getClassList(classes, sizeof classes / sizeof classes[0]);
     int initialised = 0;
@@ -36,58 +33,58 @@ static int initialised_classes(void)
     return initialised;
 }
 
-/* Two threads that initialise classes wait for each other's locks (SMTLFoundation.m): a queue's thread has none left to initialise
- * when it tells the main one of a block. First, while nothing has been initialised by other tests. */
-static void test_queues_have_initialised_what_their_threads_use(void)
-{
+/* Two threads that initialise classes wait for each other's locks (SMTLFoundation.m): a queue's thread has none left to
+ * initialise when it tells the main one of a block. First, while nothing has been initialised by other tests. */
+static void test_queues_have_initialised_what_their_threads_use(void) {
     __block int early = 0, late = -1;
     dispatch_semaphore_t told = dispatch_semaphore_create(0);
     dispatch_async(global(), ^{
-      early = initialised_classes();
-      dispatch_async(dispatch_get_main_queue(), ^{});
-      late = initialised_classes();
-      dispatch_semaphore_signal(told);
+        early = initialised_classes();
+        dispatch_async(dispatch_get_main_queue(), ^{});
+        late = initialised_classes();
+        dispatch_semaphore_signal(told);
     });
     dispatch_semaphore_wait(told, DISPATCH_TIME_FOREVER);
     CHECK(early > 0 && early == late);
     dispatch_release(told);
 }
 
-static void test_serial_queues_keep_the_order(void)
-{
-    enum { COUNT = 5000 };
+static void test_serial_queues_keep_the_order(void) {
+    enum {
+        COUNT = 5000
+    };
     dispatch_queue_t queue = dispatch_queue_create("serial", DISPATCH_QUEUE_SERIAL);
     __block int seen = 0, out_of_order = 0;
     for (int i = 0; i < COUNT; i++) {
         dispatch_async(queue, ^{
-          out_of_order += seen != i;
-          seen++;
+            out_of_order += seen != i;
+            seen++;
         });
     }
     const pthread_t caller = pthread_self();
     __block BOOL here = NO;
-    dispatch_sync(queue, ^{
-      here = pthread_equal(pthread_self(), caller);
-    });
+    dispatch_sync(queue, ^{ here = pthread_equal(pthread_self(), caller); });
     CHECK(seen == COUNT && out_of_order == 0 && here);
     dispatch_release(queue);
 }
 
-static void test_threads_share_a_serial_queue(void)
-{
-    enum { THREADS = 8, COUNT = 500 };
+static void test_threads_share_a_serial_queue(void) {
+    enum {
+        THREADS = 8,
+        COUNT = 500
+    };
     dispatch_queue_t queue = dispatch_queue_create("shared", NULL);
     /* Not atomic: the queue orders. Not __block: several threads would move it to the heap while others use it. */
     int total = 0, *counter = &total;
     dispatch_apply(THREADS, global(), ^(size_t thread) {
-      (void)thread;
-      for (int i = 0; i < COUNT; i++) {
-          if (i % 2) {
-              dispatch_async(queue, ^{ (*counter)++; });
-          } else {
-              dispatch_sync(queue, ^{ (*counter)++; });
-          }
-      }
+        (void)thread;
+        for (int i = 0; i < COUNT; i++) {
+            if (i % 2) {
+                dispatch_async(queue, ^{ (*counter)++; });
+            } else {
+                dispatch_sync(queue, ^{ (*counter)++; });
+            }
+        }
     });
     __block int result = 0;
     dispatch_sync(queue, ^{ result = *counter; });
@@ -95,8 +92,7 @@ static void test_threads_share_a_serial_queue(void)
     dispatch_release(queue);
 }
 
-static void test_barriers_run_alone(void)
-{
+static void test_barriers_run_alone(void) {
     dispatch_queue_t queue = dispatch_queue_create("concurrent", DISPATCH_QUEUE_CONCURRENT);
     const BOOL is_parallel = sysconf(_SC_NPROCESSORS_ONLN) > 1;
     __block int inside = 0, beside_a_barrier = 0, written = 0, torn = 0;
@@ -104,23 +100,23 @@ static void test_barriers_run_alone(void)
     for (int i = 0; i < 400; i++) {
         if (i % 20 == 19) {
             dispatch_barrier_async(queue, ^{
-              beside_a_barrier += __atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST) != 1;
-              written++;
-              __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+                beside_a_barrier += __atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST) != 1;
+                written++;
+                __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
             });
         } else {
             dispatch_async(queue, ^{
-              if (__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST) > 1) {
-                  __atomic_store_n(&met, YES, __ATOMIC_SEQ_CST);
-              }
-              if (written != i / 20) {
-                  __atomic_add_fetch(&torn, 1, __ATOMIC_SEQ_CST);
-              }
-              /* The first waits for one beside it. */
-              while (is_parallel && !__atomic_load_n(&met, __ATOMIC_SEQ_CST)) {
-                  usleep(100);
-              }
-              __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+                if (__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST) > 1) {
+                    __atomic_store_n(&met, YES, __ATOMIC_SEQ_CST);
+                }
+                if (written != i / 20) {
+                    __atomic_add_fetch(&torn, 1, __ATOMIC_SEQ_CST);
+                }
+                /* The first waits for one beside it. */
+                while (is_parallel && !__atomic_load_n(&met, __ATOMIC_SEQ_CST)) {
+                    usleep(100);
+                }
+                __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
             });
         }
     }
@@ -130,26 +126,22 @@ static void test_barriers_run_alone(void)
     dispatch_release(queue);
 }
 
-static void test_waiting_for_other_queues(void)
-{
+static void test_waiting_for_other_queues(void) {
     dispatch_queue_t outer = dispatch_queue_create("outer", NULL);
     dispatch_queue_t inner = dispatch_queue_create("inner", NULL);
     __block int steps = 0;
     dispatch_sync(outer, ^{
-      dispatch_sync(inner, ^{
-        steps++;
-        CHECK_RAISES("runs on the queue \"outer\" and would wait for itself", dispatch_sync(outer, ^{ steps = 100; }));
-      });
-      CHECK_RAISES("\"outer\"", dispatch_barrier_sync(outer, ^{ steps = 100; }));
+        dispatch_sync(inner, ^{
+            steps++;
+            CHECK_RAISES("runs on the queue \"outer\" and would wait for itself",
+                         dispatch_sync(outer, ^{ steps = 100; }));
+        });
+        CHECK_RAISES("\"outer\"", dispatch_barrier_sync(outer, ^{ steps = 100; }));
     });
     /* From the pool's threads too, more of them than there are processors. */
     dispatch_group_t group = dispatch_group_create();
     for (int i = 0; i < 40; i++) {
-        dispatch_group_async(group, global(), ^{
-          dispatch_sync(outer, ^{
-            dispatch_sync(inner, ^{ steps++; });
-          });
-        });
+        dispatch_group_async(group, global(), ^{ dispatch_sync(outer, ^{ dispatch_sync(inner, ^{ steps++; }); }); });
     }
     CHECK(dispatch_group_wait(group, DISPATCH_TIME_FOREVER) == 0 && steps == 41);
     dispatch_release(group);
@@ -157,19 +149,20 @@ static void test_waiting_for_other_queues(void)
     dispatch_release(outer);
 }
 
-static void test_blocked_threads_are_made_up_for(void)
-{
+static void test_blocked_threads_are_made_up_for(void) {
     /* All wait for the last: with a fixed number of threads it would never come. */
-    enum { COUNT = 40 };
+    enum {
+        COUNT = 40
+    };
     dispatch_semaphore_t gate = dispatch_semaphore_create(0);
     dispatch_group_t group = dispatch_group_create();
     for (int i = 0; i < COUNT; i++) {
         dispatch_group_async(group, global(), ^{ dispatch_semaphore_wait(gate, DISPATCH_TIME_FOREVER); });
     }
     dispatch_group_async(group, global(), ^{
-      for (int i = 0; i < COUNT; i++) {
-          dispatch_semaphore_signal(gate);
-      }
+        for (int i = 0; i < COUNT; i++) {
+            dispatch_semaphore_signal(gate);
+        }
     });
     CHECK(dispatch_group_wait(group, DISPATCH_TIME_FOREVER) == 0);
 
@@ -177,9 +170,9 @@ static void test_blocked_threads_are_made_up_for(void)
     __block int open = 0;
     for (int i = 0; i < 12; i++) {
         dispatch_group_async(group, global(), ^{
-          while (!__atomic_load_n(&open, __ATOMIC_ACQUIRE)) {
-              usleep(1000);
-          }
+            while (!__atomic_load_n(&open, __ATOMIC_ACQUIRE)) {
+                usleep(1000);
+            }
         });
     }
     dispatch_group_async(group, global(), ^{ __atomic_store_n(&open, 1, __ATOMIC_RELEASE); });
@@ -188,13 +181,9 @@ static void test_blocked_threads_are_made_up_for(void)
     dispatch_release(gate);
 }
 
-static void count_up(void *context)
-{
-    (*(int *)context)++;
-}
+static void count_up(void *context) { (*(int *)context)++; }
 
-static void test_functions_in_place_of_blocks(void)
-{
+static void test_functions_in_place_of_blocks(void) {
     dispatch_queue_t queue = dispatch_queue_create("functions", DISPATCH_QUEUE_CONCURRENT);
     int count = 0;
     dispatch_barrier_async_f(queue, &count, count_up);
@@ -205,9 +194,9 @@ static void test_functions_in_place_of_blocks(void)
     dispatch_release(queue);
 }
 
-static void test_queues_have_attributes(void)
-{
-    dispatch_queue_attr_t attr = dispatch_queue_attr_make_with_qos_class(DISPATCH_QUEUE_CONCURRENT, QOS_CLASS_UTILITY, 0);
+static void test_queues_have_attributes(void) {
+    dispatch_queue_attr_t attr =
+        dispatch_queue_attr_make_with_qos_class(DISPATCH_QUEUE_CONCURRENT, QOS_CLASS_UTILITY, 0);
     dispatch_queue_t queue = dispatch_queue_create("labelled", attr);
     int relative = 1;
     CHECK(dispatch_queue_get_qos_class(queue, &relative) == QOS_CLASS_UTILITY && relative == 0);
@@ -223,11 +212,10 @@ static void test_queues_have_attributes(void)
     CHECK(finalized == 1); /* the first is replaced */
     CHECK(dispatch_queue_get_specific(queue, &key) == &finalized && dispatch_get_specific(&key) == NULL);
     dispatch_sync(queue, ^{
-      dispatch_assert_queue(queue);
-      CHECK(strcmp(dispatch_queue_get_label(DISPATCH_CURRENT_QUEUE_LABEL), "labelled") == 0);
-      dispatch_sync(global(), ^{
-        CHECK(dispatch_get_specific(&key) == context && dispatch_get_specific(&other) == NULL);
-      });
+        dispatch_assert_queue(queue);
+        CHECK(strcmp(dispatch_queue_get_label(DISPATCH_CURRENT_QUEUE_LABEL), "labelled") == 0);
+        dispatch_sync(global(),
+                      ^{ CHECK(dispatch_get_specific(&key) == context && dispatch_get_specific(&other) == NULL); });
     });
     dispatch_release(queue);
     CHECK(finalized == 2);
@@ -239,13 +227,9 @@ static void test_queues_have_attributes(void)
     CHECK(dispatch_queue_get_qos_class(global(), NULL) == QOS_CLASS_DEFAULT);
 }
 
-static void signal_semaphore(void *semaphore)
-{
-    dispatch_semaphore_signal(semaphore);
-}
+static void signal_semaphore(void *semaphore) { dispatch_semaphore_signal(semaphore); }
 
-static void test_the_finalizer_gets_the_context(void)
-{
+static void test_the_finalizer_gets_the_context(void) {
     dispatch_semaphore_t gone = dispatch_semaphore_create(0);
     dispatch_queue_t queue = dispatch_queue_create(NULL, NULL);
     dispatch_set_context(queue, gone);
@@ -255,16 +239,15 @@ static void test_the_finalizer_gets_the_context(void)
     dispatch_release(queue);
     __block BOOL ran = NO;
     dispatch_async(queue, ^{
-      usleep(1000);
-      ran = YES;
+        usleep(1000);
+        ran = YES;
     });
     dispatch_release(queue); /* what was submitted keeps it */
     CHECK(dispatch_semaphore_wait(gone, DISPATCH_TIME_FOREVER) == 0 && ran);
     dispatch_release(gone);
 }
 
-static void test_suspended_queues_wait(void)
-{
+static void test_suspended_queues_wait(void) {
     dispatch_queue_t queue = dispatch_queue_create("suspended", DISPATCH_QUEUE_CONCURRENT);
     dispatch_semaphore_t ran = dispatch_semaphore_create(0);
     dispatch_suspend(queue);
@@ -288,15 +271,13 @@ static void test_suspended_queues_wait(void)
 @end
 
 @implementation Canary
-- (void)dealloc
-{
+- (void)dealloc {
     __atomic_add_fetch(_deaths, 1, __ATOMIC_SEQ_CST);
     [super dealloc];
 }
 @end
 
-static void test_blocks_run_in_pools(void)
-{
+static void test_blocks_run_in_pools(void) {
     dispatch_queue_t queue = dispatch_queue_create("pools", NULL);
     __block int deaths = 0;
     int *counter = &deaths;
@@ -304,8 +285,8 @@ static void test_blocks_run_in_pools(void)
         Canary *captured = [[Canary alloc] init];
         captured->_deaths = counter;
         dispatch_async(queue, ^{
-          Canary *canary = [[[Canary alloc] init] autorelease];
-          canary->_deaths = captured->_deaths;
+            Canary *canary = [[[Canary alloc] init] autorelease];
+            canary->_deaths = captured->_deaths;
         });
         [captured release];
     }
@@ -317,37 +298,32 @@ static void test_blocks_run_in_pools(void)
     dispatch_release(queue);
 }
 
-static void test_exceptions_reach_who_waits(void)
-{
+static void test_exceptions_reach_who_waits(void) {
     dispatch_queue_t queue = dispatch_queue_create("exceptions", NULL);
-    CHECK_RAISES("on purpose", dispatch_sync(queue, ^{
-                   [NSException raise:NSGenericException format:@"on purpose"];
-                 }));
+    CHECK_RAISES("on purpose", dispatch_sync(queue, ^{ [NSException raise:NSGenericException format:@"on purpose"]; }));
     __block BOOL usable = NO;
     dispatch_sync(queue, ^{ usable = YES; });
     CHECK(usable);
     dispatch_release(queue);
 }
 
-static void run_main_loop_until(int *flag)
-{
+static void run_main_loop_until(int *flag) {
     for (int i = 0; i < LONG_MS / 10 && !__atomic_load_n(flag, __ATOMIC_ACQUIRE); i++) {
         [[NSRunLoop currentRunLoop] runUntilDate:[NSDate dateWithTimeIntervalSinceNow:0.01]];
     }
 }
 
-static void test_the_main_queue_runs_in_the_run_loop(void)
-{
+static void test_the_main_queue_runs_in_the_run_loop(void) {
     dispatch_queue_t queue = dispatch_get_main_queue();
     __block int done = 0;
     __block BOOL on_main = YES;
     int *flag = &done;
     dispatch_async(global(), ^{
-      dispatch_sync(queue, ^{ on_main = on_main && [NSThread isMainThread]; });
-      dispatch_async(queue, ^{
-        on_main = on_main && [NSThread isMainThread];
-        __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
-      });
+        dispatch_sync(queue, ^{ on_main = on_main && [NSThread isMainThread]; });
+        dispatch_async(queue, ^{
+            on_main = on_main && [NSThread isMainThread];
+            __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+        });
     });
     run_main_loop_until(flag);
     CHECK(done && on_main);
@@ -355,8 +331,7 @@ static void test_the_main_queue_runs_in_the_run_loop(void)
 }
 
 /* Runs this program with an argument; its exit status, and what it wrote in `output`. */
-static int run_self(const char *argument, char *output, size_t capacity)
-{
+static int run_self(const char *argument, char *output, size_t capacity) {
     int ends[2];
     CHECK(pipe(ends) == 0);
     posix_spawn_file_actions_t actions;
@@ -380,39 +355,32 @@ static int run_self(const char *argument, char *output, size_t capacity)
     return status;
 }
 
-static void test_other_exceptions_end_the_process(void)
-{
+static void test_other_exceptions_end_the_process(void) {
     char output[4096];
     const int status = run_self("raise", output, sizeof output);
     CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) != 0);
     CHECK(strstr(output, "nobody catches this") != NULL);
 }
 
-static void test_dispatch_main_runs_the_main_queue(void)
-{
+static void test_dispatch_main_runs_the_main_queue(void) {
     char output[4096];
     const int status = run_self("main", output, sizeof output);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
 
 /* What the program does when run_self calls it. */
-static int play(const char *part)
-{
+static int play(const char *part) {
     if (strcmp(part, "raise") == 0) {
-        dispatch_async(global(), ^{
-          [NSException raise:NSGenericException format:@"nobody catches this"];
-        });
+        dispatch_async(global(), ^{ [NSException raise:NSGenericException format:@"nobody catches this"]; });
         sleep(20);
         return 0;
     }
-    dispatch_after(dispatch_time(DISPATCH_TIME_NOW, NSEC_PER_MSEC), dispatch_get_main_queue(), ^{
-      dispatch_async(dispatch_get_main_queue(), ^{ _exit([NSThread isMainThread] ? 7 : 8); });
-    });
+    dispatch_after(dispatch_time(DISPATCH_TIME_NOW, NSEC_PER_MSEC), dispatch_get_main_queue(),
+                   ^{ dispatch_async(dispatch_get_main_queue(), ^{ _exit([NSThread isMainThread] ? 7 : 8); }); });
     dispatch_main();
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc > 1) {
         return play(argv[1]);
     }

@@ -5,17 +5,17 @@
 
 static id<MTLDevice> device;
 
-static double seconds(void)
-{
+static double seconds(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 /* Two queues hand one byte back and forth. */
-static void test_ping_pong(void)
-{
-    enum { ROUNDS = 50 };
+static void test_ping_pong(void) {
+    enum {
+        ROUNDS = 50
+    };
     id<MTLCommandQueue> queues[2] = {[device newCommandQueue], [device newCommandQueue]};
     id<MTLEvent> event = [device newEvent];
     CHECK([event device] == device);
@@ -44,8 +44,7 @@ static void test_ping_pong(void)
     [queues[1] release];
 }
 
-static void test_cpu(void)
-{
+static void test_cpu(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLSharedEvent> event = [device newSharedEvent];
     CHECK([event signaledValue] == 0);
@@ -73,8 +72,7 @@ static void test_cpu(void)
     [queue release];
 }
 
-static void test_notifications(void)
-{
+static void test_notifications(void) {
     dispatch_queue_t dispatch_queue = dispatch_queue_create("listener", DISPATCH_QUEUE_SERIAL);
     MTLSharedEventListener *listener = [[MTLSharedEventListener alloc] initWithDispatchQueue:dispatch_queue];
     CHECK([listener dispatchQueue] == dispatch_queue);
@@ -85,13 +83,11 @@ static void test_notifications(void)
     uint64_t values[3] = {0};
     uint64_t *seen = values; /* a block cannot refer to an array */
     for (uint64_t i = 0; i < 3; i++) {
-        [event notifyListener:listener
-                      atValue:10 * (i + 1)
-                        block:^(id<MTLSharedEvent> which, uint64_t value) {
-                          CHECK((const void *)which == expected);
-                          seen[i] = value;
-                          [done setSignaledValue:[done signaledValue] + 1];
-                        }];
+        [event notifyListener:listener atValue:10 * (i + 1) block:^(id<MTLSharedEvent> which, uint64_t value) {
+            CHECK((const void *)which == expected);
+            seen[i] = value;
+            [done setSignaledValue:[done signaledValue] + 1];
+        }];
     }
     [event setSignaledValue:9];
     CHECK(![done waitUntilSignaledValue:1 timeoutMS:10]);
@@ -103,26 +99,21 @@ static void test_notifications(void)
     CHECK(![done waitUntilSignaledValue:3 timeoutMS:10]);
     CHECK(seen[0] == 25 && seen[1] == 25);
     /* A value that is reached already notifies at once. */
-    [event notifyListener:listener
-                  atValue:3
-                    block:^(id<MTLSharedEvent> which, uint64_t value) {
-                      (void)which;
-                      CHECK(value == 25);
-                      [done setSignaledValue:100];
-                    }];
+    [event notifyListener:listener atValue:3 block:^(id<MTLSharedEvent> which, uint64_t value) {
+        (void)which;
+        CHECK(value == 25);
+        [done setSignaledValue:100];
+    }];
     CHECK([done waitUntilSignaledValue:100 timeoutMS:LONG_MS]);
-    CHECK_RAISES("listener must not be nil", [event notifyListener:(MTLSharedEventListener *_Nonnull)nil
-                                                           atValue:1
+    CHECK_RAISES("listener must not be nil", [event notifyListener:(MTLSharedEventListener *_Nonnull)nil atValue:1
                                                              block:^(id<MTLSharedEvent> which, uint64_t value) {
-                                                               (void)which;
-                                                               (void)value;
+                                                                 (void)which;
+                                                                 (void)value;
                                                              }]);
     [buffer waitUntilCompleted];
     /* The third notification goes with the event, undelivered. */
     [event release];
-    dispatch_sync(dispatch_queue, ^{
-      CHECK(seen[2] == 0);
-    });
+    dispatch_sync(dispatch_queue, ^{ CHECK(seen[2] == 0); });
     [done release];
     [queue release];
     [listener release];
@@ -130,8 +121,7 @@ static void test_notifications(void)
 }
 
 /* A GPU fault ends the command buffer before its signal: the event stays as it is. */
-static void test_no_signal_after_error(void)
-{
+static void test_no_signal_after_error(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLSharedEvent> event = [device newSharedEvent];
     smtl_fault_fail_command_buffer(1, MTLCommandBufferErrorPageFault);
@@ -144,15 +134,12 @@ static void test_no_signal_after_error(void)
     [queue release];
 }
 
-static void test_dispatch_data(void)
-{
+static void test_dispatch_data(void) {
     __block int freed = 0;
     char array[] = "bytes";
     char *text = array;
     dispatch_data_t copied = dispatch_data_create(text, 5, nil, DISPATCH_DATA_DESTRUCTOR_DEFAULT);
-    dispatch_data_t borrowed = dispatch_data_create(text, 5, nil, ^{
-      freed++;
-    });
+    dispatch_data_t borrowed = dispatch_data_create(text, 5, nil, ^{ freed++; });
     text[0] = 'B';
     const void *bytes = NULL;
     size_t size = 0;
@@ -169,8 +156,7 @@ static void test_dispatch_data(void)
     CHECK(freed == 1);
 }
 
-int main(void)
-{
+int main(void) {
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
         RUN(test_ping_pong);

@@ -12,10 +12,13 @@ struct Local {
     ~Local() { ++destroyed; }
 };
 
-enum class Kind { cxx, raised, string };
+enum class Kind {
+    cxx,
+    raised,
+    string
+};
 
-void thrower(Kind kind)
-{
+void thrower(Kind kind) {
     Local local;
     if (kind == Kind::cxx) {
         throw std::runtime_error("cxx");
@@ -26,8 +29,7 @@ void thrower(Kind kind)
     @throw @"string";
 }
 
-std::string catcher(Kind kind)
-{
+std::string catcher(Kind kind) {
     std::string caught;
     @try {
         thrower(kind);
@@ -41,8 +43,7 @@ std::string catcher(Kind kind)
     return caught;
 }
 
-std::string cxx_catcher(Kind kind)
-{
+std::string cxx_catcher(Kind kind) {
     try {
         thrower(kind);
     } catch (const std::logic_error &) {
@@ -56,8 +57,7 @@ std::string cxx_catcher(Kind kind)
 }
 
 // A handler that does not fit, then one that throws on, then the one.
-std::string through(Kind kind)
-{
+std::string through(Kind kind) {
     try {
         @try {
             try {
@@ -92,19 +92,18 @@ std::string through(Kind kind)
     Local _local;
     std::string _text;
 }
-- (int)add:(int)number
-{
+- (int)add:(int)number {
     _numbers.push_back(number);
     _text += 'x';
     return static_cast<int>(_numbers.size() * 10 + _text.size());
 }
 @end
 
-static void test_handlers()
-{
+static void test_handlers() {
     CHECK(catcher(Kind::raised) == "raised!" && catcher(Kind::string) == "string!");
     CHECK(std::uncaught_exceptions() == 0);
-    CHECK(cxx_catcher(Kind::cxx) == "cxx" && cxx_catcher(Kind::raised) == "other" && cxx_catcher(Kind::string) == "other");
+    CHECK(cxx_catcher(Kind::cxx) == "cxx" && cxx_catcher(Kind::raised) == "other" &&
+          cxx_catcher(Kind::string) == "other");
     CHECK(through(Kind::cxx) == "cxx" && through(Kind::raised) == "NSRangeException" && through(Kind::string) == "id");
     std::string passed;
     try {
@@ -116,8 +115,7 @@ static void test_handlers()
     CHECK(destroyed == 9);
 }
 
-static void test_members()
-{
+static void test_members() {
     destroyed = 0;
     Holder *holder = [[Holder alloc] init];
     CHECK([holder add:1] == 11 && [holder add:2] == 22);
@@ -126,8 +124,7 @@ static void test_members()
 }
 
 // The library's own exceptions, which GCC's dialect throws.
-static void test_validation()
-{
+static void test_validation() {
     id<MTLDevice> device = MTLCreateSystemDefaultDevice();
     id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLCommandBuffer> commands = [queue commandBuffer];
@@ -139,8 +136,7 @@ static void test_validation()
     [device release];
 }
 
-int main()
-{
+int main() {
     @autoreleasepool {
         test_handlers();
         test_members();

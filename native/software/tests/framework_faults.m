@@ -1,10 +1,10 @@
-/* Injected faults, armed by a call or by the environment of a process, and what they leave behind: everything usable. */
+/* Injected faults, armed by a call or by the environment of a process, and what they leave behind: everything usable.
+ */
 #include "framework_kernels.h"
 #include <spawn.h>
 #include <sys/wait.h>
 
-static id<MTLCommandBuffer> run_empty(id<MTLCommandQueue> on)
-{
+static id<MTLCommandBuffer> run_empty(id<MTLCommandQueue> on) {
     id<MTLCommandBuffer> buffer = [on commandBuffer];
     [buffer commit];
     [buffer waitUntilCompleted];
@@ -12,8 +12,7 @@ static id<MTLCommandBuffer> run_empty(id<MTLCommandQueue> on)
 }
 
 /* From a source to a result, with a heap: nothing that a fault has struck is the worse for it. */
-static void check_everything_works(void)
-{
+static void check_everything_works(void) {
     id<MTLLibrary> library = make_library();
     id<MTLComputePipelineState> pipeline = make_pipeline(library, @"add");
     MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
@@ -25,10 +24,10 @@ static void check_everything_works(void)
     memset([values contents], 0, 4096);
     int five = 5;
     id<MTLCommandBuffer> buffer = run(^(id<MTLComputeCommandEncoder> encoder) {
-      [encoder setComputePipelineState:pipeline];
-      [encoder setBuffer:values offset:0 atIndex:0];
-      [encoder setBytes:&five length:sizeof five atIndex:1];
-      [encoder dispatchThreads:MTLSizeMake(1024, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
+        [encoder setComputePipelineState:pipeline];
+        [encoder setBuffer:values offset:0 atIndex:0];
+        [encoder setBytes:&five length:sizeof five atIndex:1];
+        [encoder dispatchThreads:MTLSizeMake(1024, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
     });
     CHECK([buffer status] == MTLCommandBufferStatusCompleted && [buffer error] == nil && are_ints(values, 5, 0));
     [values release];
@@ -39,8 +38,7 @@ static void check_everything_works(void)
 
 /* --- Armed by the environment ------------------------------------------------------------------------------------- */
 
-static void environment_allocation(void)
-{
+static void environment_allocation(void) {
     id<MTLBuffer> first = [device newBufferWithLength:16 options:0];
     CHECK(first != nil && [device newBufferWithLength:16 options:0] == nil);
     CHECK([device currentAllocatedSize] == [first allocatedSize]);
@@ -50,21 +48,18 @@ static void environment_allocation(void)
     [third release];
 }
 
-static void environment_command_buffer(void)
-{
+static void environment_command_buffer(void) {
     CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
     CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
     CHECK([[run_empty(queue) error] code] == MTLCommandBufferErrorOutOfMemory);
 }
 
-static void environment_command_buffer_without_code(void)
-{
+static void environment_command_buffer_without_code(void) {
     CHECK([[run_empty(queue) error] code] == MTLCommandBufferErrorInternal);
 }
 
 /* The library is compiled, the pipeline is not; no other time is it refused. */
-static void environment_compile(void)
-{
+static void environment_compile(void) {
     id<MTLLibrary> library = make_library();
     id<MTLFunction> function = [library newFunctionWithName:@"add"];
     NSError *error = nil;
@@ -78,8 +73,7 @@ static void environment_compile(void)
     [library release];
 }
 
-static void environment_device(void)
-{
+static void environment_device(void) {
     CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
     for (int i = 0; i < 3; i++) {
         CHECK([[run_empty(queue) error] code] == MTLCommandBufferErrorDeviceRemoved);
@@ -88,8 +82,7 @@ static void environment_device(void)
     smtl_fault_reset();
 }
 
-static void environment_nonsense(void)
-{
+static void environment_nonsense(void) {
     CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
     id<MTLBuffer> buffer = [device newBufferWithLength:16 options:0];
     CHECK(buffer != nil);
@@ -111,13 +104,14 @@ static const struct {
     {"SOFTWARE_METAL_FAIL_COMMAND_BUFFER=-1", environment_nonsense},
     {"SOFTWARE_METAL_FAIL_ALLOCATION=one", environment_nonsense},
 };
-enum { ENVIRONMENTS = sizeof environments / sizeof environments[0] };
+enum {
+    ENVIRONMENTS = sizeof environments / sizeof environments[0]
+};
 
 extern char **environ;
 
 /* This program again, in that environment and with its number as an argument: whether all went well there. */
-static BOOL passes_in(int number)
-{
+static BOOL passes_in(int number) {
     char argument[16];
     snprintf(argument, sizeof argument, "%d", number);
     char program[] = "/proc/self/exe";
@@ -138,8 +132,7 @@ static BOOL passes_in(int number)
 
 /* --- Armed by calls ----------------------------------------------------------------------------------------------- */
 
-static void test_allocation(void)
-{
+static void test_allocation(void) {
     NSUInteger before = [device currentAllocatedSize];
     smtl_fault_fail_allocation(3);
     NSUInteger made = 0;
@@ -152,8 +145,7 @@ static void test_allocation(void)
     CHECK(made == 4 && [device currentAllocatedSize] == before);
 }
 
-static void test_command_buffer(void)
-{
+static void test_command_buffer(void) {
     id<MTLBuffer> target = [device newBufferWithLength:4 options:0];
     smtl_fault_fail_command_buffer(2, MTLCommandBufferErrorTimeout);
     CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
@@ -166,9 +158,7 @@ static void test_command_buffer(void)
     [encoder insertDebugSignpost:@"here"];
     [encoder fillBuffer:target range:NSMakeRange(0, 4) value:1];
     [encoder endEncoding];
-    [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-      seen = [[handed error] code];
-    }];
+    [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) { seen = [[handed error] code]; }];
     [buffer commit];
     [buffer waitUntilCompleted];
     NSError *error = [buffer error];
@@ -186,8 +176,7 @@ static void test_command_buffer(void)
     [target release];
 }
 
-static void test_device_lost(void)
-{
+static void test_device_lost(void) {
     smtl_fault_lose_device(2);
     CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
     CHECK([[run_empty(queue) error] code] == MTLCommandBufferErrorDeviceRemoved);
@@ -201,8 +190,7 @@ static void test_device_lost(void)
 }
 
 /* Whatever takes memory: a heap, a buffer in one, which then has room for another, a list of commands. */
-static void test_other_allocations(void)
-{
+static void test_other_allocations(void) {
     MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
     [descriptor setSize:1 << 16];
     smtl_fault_fail_allocation(1);
@@ -220,16 +208,16 @@ static void test_other_allocations(void)
     __block int calls = 0;
     static int memory[4];
     smtl_fault_fail_allocation(1);
-    CHECK([device newBufferWithBytesNoCopy:memory length:sizeof memory options:0 deallocator:^(void *pointer, NSUInteger length) {
-      calls += pointer == memory && length > 0;
-    }] == nil);
+    CHECK([device newBufferWithBytesNoCopy:memory length:sizeof memory options:0
+                               deallocator:^(void *pointer, NSUInteger length) {
+                                   calls += pointer == memory && length > 0;
+                               }] == nil);
     CHECK(calls == 0);
     [buffer release];
     [heap release];
 }
 
-static void test_compile(void)
-{
+static void test_compile(void) {
     NSError *error = nil;
     smtl_fault_fail_compile(1);
     CHECK([device newLibraryWithSource:@"" options:nil error:&error] == nil);
@@ -239,18 +227,15 @@ static void test_compile(void)
     CHECK([device newLibraryWithSource:@"" options:nil error:NULL] == nil);
     dispatch_semaphore_t done = dispatch_semaphore_create(0);
     smtl_fault_fail_compile(1);
-    [device newLibraryWithSource:@""
-                         options:nil
-               completionHandler:^(id<MTLLibrary> library, NSError *problem) {
-                 CHECK(library == nil && [problem code] == MTLLibraryErrorCompileFailure);
-                 dispatch_semaphore_signal(done);
-               }];
+    [device newLibraryWithSource:@"" options:nil completionHandler:^(id<MTLLibrary> library, NSError *problem) {
+        CHECK(library == nil && [problem code] == MTLLibraryErrorCompileFailure);
+        dispatch_semaphore_signal(done);
+    }];
     CHECK(dispatch_semaphore_wait(done, dispatch_time(DISPATCH_TIME_NOW, LONG_MS * (int64_t)NSEC_PER_MSEC)) == 0);
     dispatch_release(done);
 }
 
-static int run_tests(int count, const char **arguments)
-{
+static int run_tests(int count, const char **arguments) {
     if (count > 1) {
         RUN(environments[atoi(arguments[1])].test);
         RUN(check_everything_works);
@@ -271,8 +256,7 @@ static int run_tests(int count, const char **arguments)
     return checks_report();
 }
 
-int main(int count, const char **arguments)
-{
+int main(int count, const char **arguments) {
     int status;
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();

@@ -4,8 +4,7 @@
 
 static id<MTLDevice> device;
 
-static void test_handlers(void)
-{
+static void test_handlers(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     for (int round = 0; round < 200; round++) {
         @autoreleasepool {
@@ -15,18 +14,18 @@ static void test_handlers(void)
             pthread_t here = pthread_self();
             id<MTLCommandBuffer> buffer = [queue commandBuffer];
             [buffer addScheduledHandler:^(id<MTLCommandBuffer> handed) {
-              CHECK(handed == buffer && [handed status] >= MTLCommandBufferStatusScheduled);
-              scheduled++;
+                CHECK(handed == buffer && [handed status] >= MTLCommandBufferStatusScheduled);
+                scheduled++;
             }];
             for (int i = 0; i < 3; i++) {
                 [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-                  CHECK([handed status] == MTLCommandBufferStatusCompleted);
-                  CHECK(scheduled == 1 && completed == i);
-                  completed++;
-                  other_thread = !pthread_equal(here, pthread_self());
+                    CHECK([handed status] == MTLCommandBufferStatusCompleted);
+                    CHECK(scheduled == 1 && completed == i);
+                    completed++;
+                    other_thread = !pthread_equal(here, pthread_self());
                   /* A pool is there, and a wait for oneself returns. */
-                  [[[NSObject alloc] init] autorelease];
-                  [handed waitUntilCompleted];
+                    [[[NSObject alloc] init] autorelease];
+                    [handed waitUntilCompleted];
                 }];
             }
             [buffer commit];
@@ -38,14 +37,13 @@ static void test_handlers(void)
 }
 
 /* A handler that takes its time holds up neither the queue nor a handler-less command buffer's execution. */
-static void test_slow_handler(void)
-{
+static void test_slow_handler(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLSharedEvent> event = [device newSharedEvent];
     id<MTLCommandBuffer> slow = [queue commandBuffer];
     [slow addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-      (void)handed;
-      CHECK([event waitUntilSignaledValue:1 timeoutMS:LONG_MS]);
+        (void)handed;
+        CHECK([event waitUntilSignaledValue:1 timeoutMS:LONG_MS]);
     }];
     id<MTLCommandBuffer> next = [queue commandBuffer];
     [next encodeSignalEvent:event value:1];
@@ -59,10 +57,13 @@ static void test_slow_handler(void)
     [queue release];
 }
 
-/* What is committed while a handler runs, on a queue that had nothing else to do, executes then, and completes after it. */
-static void test_commits_while_handler_runs(void)
-{
-    enum { ROUNDS = 50, LATER = 3 };
+/* What is committed while a handler runs, on a queue that had nothing else to do, executes then, and completes after
+ * it. */
+static void test_commits_while_handler_runs(void) {
+    enum {
+        ROUNDS = 50,
+        LATER = 3
+    };
     id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLSharedEvent> event = [device newSharedEvent];
     __block int completed = 0;
@@ -72,10 +73,10 @@ static void test_commits_while_handler_runs(void)
             __block BOOL executes = NO;
             id<MTLCommandBuffer> first = [queue commandBuffer];
             [first addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-              (void)handed;
-              [event setSignaledValue:handling];
-              executes = [event waitUntilSignaledValue:executed timeoutMS:LONG_MS];
-              completed++;
+                (void)handed;
+                [event setSignaledValue:handling];
+                executes = [event waitUntilSignaledValue:executed timeoutMS:LONG_MS];
+                completed++;
             }];
             [first commit];
             CHECK([event waitUntilSignaledValue:handling timeoutMS:LONG_MS]);
@@ -85,8 +86,8 @@ static void test_commits_while_handler_runs(void)
                 /* With a handler or without, as the last one too. */
                 if ((round + (uint64_t)i) % 2 == 0) {
                     [last addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-                      CHECK([handed GPUStartTime] >= [first GPUEndTime]);
-                      completed++;
+                        CHECK([handed GPUStartTime] >= [first GPUEndTime]);
+                        completed++;
                     }];
                 }
                 if (i == LATER - 1) {
@@ -104,9 +105,10 @@ static void test_commits_while_handler_runs(void)
 }
 
 /* Whatever the pace, command buffers execute one after the other and complete in order. */
-static void test_completion_order(void)
-{
-    enum { COUNT = 600 };
+static void test_completion_order(void) {
+    enum {
+        COUNT = 600
+    };
     id<MTLCommandQueue> queue = [device newCommandQueue];
     __block int completed = 0;
     int handled = 0;
@@ -119,15 +121,15 @@ static void test_completion_order(void)
             id<MTLCommandBuffer> buffer = [queue commandBuffer];
             if (choice % 8 == 0) {
                 [buffer addScheduledHandler:^(id<MTLCommandBuffer> handed) {
-                  CHECK([handed status] >= MTLCommandBufferStatusScheduled);
+                    CHECK([handed status] >= MTLCommandBufferStatusScheduled);
                 }];
             }
             if (choice % 4 != 3) {
                 const int earlier = handled++;
                 [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-                  (void)handed;
-                  CHECK(completed == earlier);
-                  completed++;
+                    (void)handed;
+                    CHECK(completed == earlier);
+                    completed++;
                 }];
             }
             [buffer commit];
@@ -147,18 +149,17 @@ static void test_completion_order(void)
     [queue release];
 }
 
-static void test_raising_handler(void)
-{
+static void test_raising_handler(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     __block BOOL second = NO;
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
     [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-      (void)handed;
-      [NSException raise:@"Test" format:@"this report belongs to the test"];
+        (void)handed;
+        [NSException raise:@"Test" format:@"this report belongs to the test"];
     }];
     [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-      (void)handed;
-      second = YES;
+        (void)handed;
+        second = YES;
     }];
     [buffer commit];
     [buffer waitUntilCompleted];
@@ -166,8 +167,7 @@ static void test_raising_handler(void)
     [queue release];
 }
 
-int main(void)
-{
+int main(void) {
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
         RUN(test_handlers);

@@ -3,8 +3,7 @@
 
 static id<MTLComputePipelineState> digit;
 
-static id<MTLComputePipelineState> make_indirect_pipeline(NSString *name)
-{
+static id<MTLComputePipelineState> make_indirect_pipeline(NSString *name) {
     id<MTLLibrary> library = make_library();
     MTLComputePipelineDescriptor *descriptor = [[MTLComputePipelineDescriptor alloc] init];
     id<MTLFunction> function = [library newFunctionWithName:name];
@@ -22,25 +21,22 @@ static id<MTLComputePipelineState> make_indirect_pipeline(NSString *name)
     return pipeline;
 }
 
-static MTLIndirectCommandBufferDescriptor *describe(void)
-{
+static MTLIndirectCommandBufferDescriptor *describe(void) {
     MTLIndirectCommandBufferDescriptor *descriptor = [[[MTLIndirectCommandBufferDescriptor alloc] init] autorelease];
-    [descriptor setCommandTypes:MTLIndirectCommandTypeConcurrentDispatch | MTLIndirectCommandTypeConcurrentDispatchThreads];
+    [descriptor
+        setCommandTypes:MTLIndirectCommandTypeConcurrentDispatch | MTLIndirectCommandTypeConcurrentDispatchThreads];
     [descriptor setMaxKernelBufferBindCount:2];
     [descriptor setMaxKernelThreadgroupMemoryBindCount:1];
     return descriptor;
 }
 
-static id<MTLIndirectCommandBuffer> make_commands(MTLIndirectCommandBufferDescriptor *descriptor, NSUInteger count)
-{
-    return [device newIndirectCommandBufferWithDescriptor:descriptor
-                                          maxCommandCount:count
+static id<MTLIndirectCommandBuffer> make_commands(MTLIndirectCommandBufferDescriptor *descriptor, NSUInteger count) {
+    return [device newIndirectCommandBufferWithDescriptor:descriptor maxCommandCount:count
                                                   options:MTLResourceStorageModeShared];
 }
 
 /* Commands that append the digits 1 to `count` to `number`, ordered by barriers. */
-static id<MTLIndirectCommandBuffer> make_digits(NSUInteger count, id<MTLBuffer> number, id<MTLBuffer> digits)
-{
+static id<MTLIndirectCommandBuffer> make_digits(NSUInteger count, id<MTLBuffer> number, id<MTLBuffer> digits) {
     id<MTLIndirectCommandBuffer> commands = make_commands(describe(), count);
     for (NSUInteger i = 0; i < count; i++) {
         id<MTLIndirectComputeCommand> command = [commands indirectComputeCommandAtIndex:i];
@@ -57,8 +53,7 @@ static id<MTLIndirectCommandBuffer> make_digits(NSUInteger count, id<MTLBuffer> 
     return commands;
 }
 
-static void test_execution(void)
-{
+static void test_execution(void) {
     digit = make_indirect_pipeline(@"digit");
     id<MTLBuffer> number = make_ints(1, 0, 0);
     id<MTLBuffer> digits = make_ints(5, 1, 1);
@@ -67,14 +62,14 @@ static void test_execution(void)
     int *value = [number contents];
     for (int round = 0; round < 2; round++) {
         run(^(id<MTLComputeCommandEncoder> encoder) {
-          [encoder useResource:commands usage:MTLResourceUsageRead];
-          [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 5)];
+            [encoder useResource:commands usage:MTLResourceUsageRead];
+            [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 5)];
         });
         CHECK(*value == 12345);
         *value = 0;
     }
     run(^(id<MTLComputeCommandEncoder> encoder) {
-      [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(1, 3)];
+        [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(1, 3)];
     });
     CHECK(*value == 234);
     /* The range from a buffer, which is read when the command executes. */
@@ -91,7 +86,7 @@ static void test_execution(void)
     CHECK(*value == 45);
     ((uint32_t *)[range contents])[2] = 3;
     buffer = run(^(id<MTLComputeCommandEncoder> wrong) {
-      [wrong executeCommandsInBuffer:commands indirectBuffer:range indirectBufferOffset:4];
+        [wrong executeCommandsInBuffer:commands indirectBuffer:range indirectBufferOffset:4];
     });
     CHECK([[buffer error] code] == MTLCommandBufferErrorPageFault);
     [range release];
@@ -101,8 +96,7 @@ static void test_execution(void)
     [digit release];
 }
 
-static void test_blits(void)
-{
+static void test_blits(void) {
     digit = make_indirect_pipeline(@"digit");
     id<MTLBuffer> number = make_ints(1, 0, 0);
     id<MTLBuffer> digits = make_ints(5, 1, 1);
@@ -114,9 +108,7 @@ static void test_blits(void)
     [blit resetCommandsInBuffer:commands withRange:NSMakeRange(1, 2)];
     [blit optimizeIndirectCommandBuffer:copies withRange:NSMakeRange(0, 4)];
     CHECK_RAISES("exceed", [blit resetCommandsInBuffer:commands withRange:NSMakeRange(4, 2)]);
-    CHECK_RAISES("overlap", [blit copyIndirectCommandBuffer:copies
-                                                sourceRange:NSMakeRange(0, 2)
-                                                destination:copies
+    CHECK_RAISES("overlap", [blit copyIndirectCommandBuffer:copies sourceRange:NSMakeRange(0, 2) destination:copies
                                            destinationIndex:1]);
     [blit endEncoding];
     id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoder];
@@ -130,7 +122,7 @@ static void test_blits(void)
     [commands resetWithRange:NSMakeRange(3, 2)];
     *(int *)[number contents] = 0;
     run(^(id<MTLComputeCommandEncoder> again) {
-      [again executeCommandsInBuffer:commands withRange:NSMakeRange(0, 5)];
+        [again executeCommandsInBuffer:commands withRange:NSMakeRange(0, 5)];
     });
     CHECK(*(int *)[number contents] == 0);
     [copies release];
@@ -141,8 +133,7 @@ static void test_blits(void)
 }
 
 /* Pipeline and buffers come from the encoder; threadgroup memory works. */
-static void test_inheritance(void)
-{
+static void test_inheritance(void) {
     id<MTLComputePipelineState> total = make_indirect_pipeline(@"total");
     MTLIndirectCommandBufferDescriptor *descriptor = describe();
     [descriptor setInheritPipelineState:YES];
@@ -155,19 +146,19 @@ static void test_inheritance(void)
     [command concurrentDispatchThreadgroups:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
     id<MTLBuffer> out = make_ints(1, 0, 0);
     run(^(id<MTLComputeCommandEncoder> encoder) {
-      CHECK_RAISES("which the commands inherit",
-                   [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 1)]);
-      [encoder setComputePipelineState:total];
-      [encoder setBuffer:in offset:0 atIndex:0];
-      [encoder setBuffer:out offset:0 atIndex:2];
-      [encoder setThreadgroupMemoryLength:256 atIndex:0];
-      [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 1)];
+        CHECK_RAISES("which the commands inherit", [encoder executeCommandsInBuffer:commands
+                                                                          withRange:NSMakeRange(0, 1)]);
+        [encoder setComputePipelineState:total];
+        [encoder setBuffer:in offset:0 atIndex:0];
+        [encoder setBuffer:out offset:0 atIndex:2];
+        [encoder setThreadgroupMemoryLength:256 atIndex:0];
+        [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 1)];
     });
     CHECK(*(int *)[out contents] == 64 * 65 / 2);
     /* Nothing bound: the command buffer fails, and the queue lives. */
     id<MTLCommandBuffer> failed = run(^(id<MTLComputeCommandEncoder> encoder) {
-      [encoder setComputePipelineState:total];
-      [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 1)];
+        [encoder setComputePipelineState:total];
+        [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 1)];
     });
     CHECK([[failed error] code] == MTLCommandBufferErrorInvalidResource);
     [out release];
@@ -176,8 +167,7 @@ static void test_inheritance(void)
     [total release];
 }
 
-static void test_misuse(void)
-{
+static void test_misuse(void) {
     id<MTLLibrary> library = make_library();
     id<MTLComputePipelineState> plain = make_pipeline(library, @"digit");
     id<MTLIndirectCommandBuffer> commands = make_commands(describe(), 2);
@@ -203,8 +193,7 @@ static void test_misuse(void)
 }
 
 /* What a command lacks shows when it executes, and what comes before and after it is as it should be. */
-static void test_impossible(void)
-{
+static void test_impossible(void) {
     id<MTLComputePipelineState> add = make_indirect_pipeline(@"add");
     id<MTLBuffer> values = make_ints(8, 0, 0), amount = make_ints(1, 3, 0);
     const MTLSize eight = MTLSizeMake(8, 1, 1);
@@ -225,12 +214,12 @@ static void test_impossible(void)
         }
         memset([values contents], 0, [values length]);
         NSError *error = [run(^(id<MTLComputeCommandEncoder> encoder) {
-          [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 2)];
+            [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 2)];
         }) error];
         CHECK([error code] == MTLCommandBufferErrorInvalidResource && are_ints(values, 3, 0));
         CHECK([[error localizedDescription] rangeOfString:says[i]].location != NSNotFound);
         run(^(id<MTLComputeCommandEncoder> encoder) {
-          [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 1)];
+            [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 1)];
         });
         CHECK(are_ints(values, 6, 0));
         [commands release];
@@ -241,8 +230,7 @@ static void test_impossible(void)
 }
 
 /* Commands without threads do nothing, whatever they lack. */
-static void test_no_threads(void)
-{
+static void test_no_threads(void) {
     id<MTLComputePipelineState> add = make_indirect_pipeline(@"add");
     id<MTLBuffer> values = make_ints(8, 0, 0), amount = make_ints(1, 3, 0);
     const MTLSize eight = MTLSizeMake(8, 1, 1), none = MTLSizeMake(1, 0, 1);
@@ -257,7 +245,7 @@ static void test_no_threads(void)
         [command concurrentDispatchThreads:i < 2 ? none : eight threadsPerThreadgroup:i == 2 ? none : eight];
     }
     NSError *error = [run(^(id<MTLComputeCommandEncoder> encoder) {
-      [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 4)];
+        [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 4)];
     }) error];
     CHECK(error == nil && are_ints(values, 3, 0));
     [commands release];
@@ -267,24 +255,21 @@ static void test_no_threads(void)
 }
 
 /* A kernel's grid from a buffer. */
-static void test_indirect_dispatch(void)
-{
+static void test_indirect_dispatch(void) {
     id<MTLLibrary> library = make_library();
     id<MTLComputePipelineState> add = make_pipeline(library, @"add");
     id<MTLBuffer> values = make_ints(64, 0, 0);
     const MTLDispatchThreadgroupsIndirectArguments groups = {{3, 1, 1}};
     id<MTLBuffer> size = [device newBufferWithBytes:&groups length:sizeof groups options:0];
     run(^(id<MTLComputeCommandEncoder> encoder) {
-      const int amount = 5;
-      [encoder setComputePipelineState:add];
-      [encoder setBuffer:values offset:0 atIndex:0];
-      [encoder setBytes:&amount length:sizeof amount atIndex:1];
-      CHECK_RAISES("exceed", [encoder dispatchThreadgroupsWithIndirectBuffer:size
-                                                        indirectBufferOffset:4
-                                                       threadsPerThreadgroup:MTLSizeMake(16, 1, 1)]);
-      [encoder dispatchThreadgroupsWithIndirectBuffer:size
-                                 indirectBufferOffset:0
-                                threadsPerThreadgroup:MTLSizeMake(16, 1, 1)];
+        const int amount = 5;
+        [encoder setComputePipelineState:add];
+        [encoder setBuffer:values offset:0 atIndex:0];
+        [encoder setBytes:&amount length:sizeof amount atIndex:1];
+        CHECK_RAISES("exceed", [encoder dispatchThreadgroupsWithIndirectBuffer:size indirectBufferOffset:4
+                                                         threadsPerThreadgroup:MTLSizeMake(16, 1, 1)]);
+        [encoder dispatchThreadgroupsWithIndirectBuffer:size indirectBufferOffset:0
+                                  threadsPerThreadgroup:MTLSizeMake(16, 1, 1)];
     });
     const int *result = [values contents];
     CHECK(result[0] == 5 && result[47] == 5 && result[48] == 0);
@@ -294,8 +279,7 @@ static void test_indirect_dispatch(void)
     [library release];
 }
 
-int main(void)
-{
+int main(void) {
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
         queue = [device newCommandQueue];

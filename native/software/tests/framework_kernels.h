@@ -39,8 +39,7 @@ static NSString *const source =
      "kernel void scaled(device int *values [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
      "    values[i] = SCALE(i); }\n";
 
-static inline id<MTLLibrary> make_library(void)
-{
+static inline id<MTLLibrary> make_library(void) {
     MTLCompileOptions *options = [[[MTLCompileOptions alloc] init] autorelease];
     [options setPreprocessorMacros:[NSDictionary dictionaryWithObjectsAndKeys:@"(x) * 3", @"SCALE(x)", nil]];
     [options setLanguageVersion:MTLLanguageVersion3_1];
@@ -55,8 +54,7 @@ static inline id<MTLLibrary> make_library(void)
     return library;
 }
 
-static inline id<MTLComputePipelineState> make_pipeline(id<MTLLibrary> library, NSString *name)
-{
+static inline id<MTLComputePipelineState> make_pipeline(id<MTLLibrary> library, NSString *name) {
     NSError *error = (NSError *)1;
     id<MTLFunction> function = [library newFunctionWithName:name];
     id<MTLComputePipelineState> pipeline = [device newComputePipelineStateWithFunction:function error:&error];
@@ -69,8 +67,7 @@ static inline id<MTLComputePipelineState> make_pipeline(id<MTLLibrary> library, 
     return pipeline;
 }
 
-static inline id<MTLBuffer> make_ints(NSUInteger count, int first, int difference)
-{
+static inline id<MTLBuffer> make_ints(NSUInteger count, int first, int difference) {
     id<MTLBuffer> buffer = [device newBufferWithLength:count * sizeof(int) options:MTLResourceStorageModeShared];
     int *values = [buffer contents];
     for (NSUInteger i = 0; i < count; i++) {
@@ -79,8 +76,7 @@ static inline id<MTLBuffer> make_ints(NSUInteger count, int first, int differenc
     return buffer;
 }
 
-static inline BOOL are_ints(id<MTLBuffer> buffer, int first, int difference)
-{
+static inline BOOL are_ints(id<MTLBuffer> buffer, int first, int difference) {
     const int *values = [buffer contents];
     for (NSUInteger i = 0; i < [buffer length] / sizeof(int); i++) {
         if (values[i] != first + difference * (int)i) {
@@ -91,8 +87,7 @@ static inline BOOL are_ints(id<MTLBuffer> buffer, int first, int difference)
 }
 
 /* Encodes with `encode` on a new command buffer and waits. */
-static inline id<MTLCommandBuffer> run(void (^encode)(id<MTLComputeCommandEncoder> encoder))
-{
+static inline id<MTLCommandBuffer> run(void (^encode)(id<MTLComputeCommandEncoder> encoder)) {
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
     id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoder];
     encode(encoder);

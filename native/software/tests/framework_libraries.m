@@ -2,10 +2,10 @@
 #include "framework_kernels.h"
 #include <stdlib.h>
 
-static void test_library(void)
-{
+static void test_library(void) {
     id<MTLLibrary> library = make_library();
-    NSArray *names = [NSArray arrayWithObjects:@"add", @"stepped", @"gated", @"ignoring", @"total", @"digit", @"scaled", nil];
+    NSArray *names =
+        [NSArray arrayWithObjects:@"add", @"stepped", @"gated", @"ignoring", @"total", @"digit", @"scaled", nil];
     CHECK([[library functionNames] isEqual:names]);
     CHECK([library device] == device && [library type] == MTLLibraryTypeExecutable);
     CHECK([library newFunctionWithName:@"missing"] == nil);
@@ -24,8 +24,7 @@ static void test_library(void)
     [library release];
 }
 
-static void test_compile_error(void)
-{
+static void test_compile_error(void) {
     NSError *error = nil;
     id<MTLLibrary> library = [device newLibraryWithSource:@"kernel void broken(\n    device float *x [[buffer(0)]]) {\n"
                                                            "  undefined_thing(x);\n}\n"
@@ -37,27 +36,24 @@ static void test_compile_error(void)
     CHECK([[error localizedDescription] rangeOfString:@"undefined_thing"].location != NSNotFound);
 }
 
-static void test_asynchronous(void)
-{
+static void test_asynchronous(void) {
     id<MTLSharedEvent> done = [device newSharedEvent];
-    [device newLibraryWithSource:@"kernel void f() {}"
-                         options:nil
+    [device newLibraryWithSource:@"kernel void f() {}" options:nil
                completionHandler:^(id<MTLLibrary> library, NSError *error) {
-                 CHECK(error == nil && [[library functionNames] count] == 1);
-                 id<MTLFunction> function = [library newFunctionWithName:@"f"];
-                 [device newComputePipelineStateWithFunction:function
-                                           completionHandler:^(id<MTLComputePipelineState> state, NSError *problem) {
-                                             CHECK(state != nil && problem == nil);
-                                             [done setSignaledValue:1];
-                                           }];
-                 [function release];
+                   CHECK(error == nil && [[library functionNames] count] == 1);
+                   id<MTLFunction> function = [library newFunctionWithName:@"f"];
+                   [device newComputePipelineStateWithFunction:function
+                                             completionHandler:^(id<MTLComputePipelineState> state, NSError *problem) {
+                                                 CHECK(state != nil && problem == nil);
+                                                 [done setSignaledValue:1];
+                                             }];
+                   [function release];
                }];
     CHECK([done waitUntilSignaledValue:1 timeoutMS:LONG_MS]);
     [done release];
 }
 
-static void test_constants(void)
-{
+static void test_constants(void) {
     id<MTLLibrary> library = make_library();
     MTLFunctionConstantValues *constants = [[[MTLFunctionConstantValues alloc] init] autorelease];
     int step = 7;
@@ -73,13 +69,13 @@ static void test_constants(void)
     CHECK(pipeline != nil && error == nil);
     id<MTLBuffer> values = make_ints(10, 0, 1);
     run(^(id<MTLComputeCommandEncoder> encoder) {
-      [encoder setComputePipelineState:pipeline];
-      [encoder setBuffer:values offset:0 atIndex:0];
-      [encoder dispatchThreads:MTLSizeMake(10, 1, 1) threadsPerThreadgroup:MTLSizeMake(10, 1, 1)];
+        [encoder setComputePipelineState:pipeline];
+        [encoder setBuffer:values offset:0 atIndex:0];
+        [encoder dispatchThreads:MTLSizeMake(10, 1, 1) threadsPerThreadgroup:MTLSizeMake(10, 1, 1)];
     });
     CHECK(are_ints(values, 14, 1));
-    CHECK_RAISES("value must not be NULL",
-                 [constants setConstantValue:(void *_Nonnull)NULL type:MTLDataTypeInt atIndex:0]);
+    CHECK_RAISES("value must not be NULL", [constants setConstantValue:(void *_Nonnull)NULL type:MTLDataTypeInt
+                                                               atIndex:0]);
     CHECK_RAISES("data type 58", [constants setConstantValue:&step type:MTLDataTypeTexture atIndex:0]);
     [values release];
     [pipeline release];
@@ -93,8 +89,7 @@ static void test_constants(void)
     [library release];
 }
 
-static void check_refused(MTLCompileOptions *options, NSString *says)
-{
+static void check_refused(MTLCompileOptions *options, NSString *says) {
     NSError *error = nil;
     CHECK([device newLibraryWithSource:@"kernel void f() {}" options:options error:&error] == nil);
     CHECK([[error domain] isEqual:MTLLibraryErrorDomain] && [error code] == MTLLibraryErrorUnsupported);
@@ -102,8 +97,7 @@ static void check_refused(MTLCompileOptions *options, NSString *says)
 }
 
 /* What cannot be done is refused, and what can is. */
-static void test_options(void)
-{
+static void test_options(void) {
     MTLCompileOptions *options = [[[MTLCompileOptions alloc] init] autorelease];
     CHECK([options languageVersion] == MTLLanguageVersion3_2 && [options mathMode] == MTLMathModeFast);
     [options setLibraryType:MTLLibraryTypeDynamic];
@@ -146,11 +140,11 @@ static void test_options(void)
     CHECK([pipeline maxTotalThreadsPerThreadgroup] == 64 && [pipeline requiredThreadsPerThreadgroup].height == 4);
     id<MTLBuffer> values = make_ints(1, 0, 0);
     run(^(id<MTLComputeCommandEncoder> encoder) {
-      [encoder setComputePipelineState:pipeline];
-      [encoder setBuffer:values offset:0 atIndex:0];
-      CHECK_RAISES("requires, {8, 4, 1}", [encoder dispatchThreadgroups:MTLSizeMake(1, 1, 1)
-                                                  threadsPerThreadgroup:MTLSizeMake(32, 1, 1)]);
-      [encoder dispatchThreadgroups:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(8, 4, 1)];
+        [encoder setComputePipelineState:pipeline];
+        [encoder setBuffer:values offset:0 atIndex:0];
+        CHECK_RAISES("requires, {8, 4, 1}", [encoder dispatchThreadgroups:MTLSizeMake(1, 1, 1)
+                                                    threadsPerThreadgroup:MTLSizeMake(32, 1, 1)]);
+        [encoder dispatchThreadgroups:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(8, 4, 1)];
     });
     CHECK(*(const float *)[values contents] == 1);
     [values release];
@@ -159,8 +153,7 @@ static void test_options(void)
 }
 
 /* The software Metal's own library files. */
-static void test_container(void)
-{
+static void test_container(void) {
     const char *text = [source UTF8String];
     const smtl_container_macro macros[] = {{"SCALE(x)", "(x) * 3"}, {"UNUSED", NULL}};
     size_t size = 0;
@@ -187,9 +180,7 @@ static void test_container(void)
             uint8_t *cut = malloc(length + 1);
             memcpy(cut, bytes, length);
             NSError *problem = nil;
-            data = dispatch_data_create(cut, length, nil, ^{
-              free(cut);
-            });
+            data = dispatch_data_create(cut, length, nil, ^{ free(cut); });
             CHECK([device newLibraryWithData:data error:&problem] == nil);
             CHECK([problem code] == MTLLibraryErrorUnsupported);
             dispatch_release(data);
@@ -205,8 +196,7 @@ static void test_container(void)
     dispatch_release(data);
 }
 
-int main(void)
-{
+int main(void) {
     setenv("MTL_DEBUG_LAYER", "1", 1);
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();

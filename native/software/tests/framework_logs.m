@@ -29,8 +29,7 @@ static NSString *const logging_source =
      "    os_log_default.log_error(\"after\");\n"
      "}\n";
 
-static id<MTLLibrary> make_logging_library(BOOL enabled)
-{
+static id<MTLLibrary> make_logging_library(BOOL enabled) {
     MTLCompileOptions *options = [[[MTLCompileOptions alloc] init] autorelease];
     [options setEnableLogging:enabled];
     NSError *error = nil;
@@ -42,8 +41,7 @@ static id<MTLLibrary> make_logging_library(BOOL enabled)
     return library;
 }
 
-static id<MTLLogState> make_state(MTLLogLevel level, NSInteger size)
-{
+static id<MTLLogState> make_state(MTLLogLevel level, NSInteger size) {
     MTLLogStateDescriptor *descriptor = [[[MTLLogStateDescriptor alloc] init] autorelease];
     [descriptor setLevel:level];
     [descriptor setBufferSize:size];
@@ -54,17 +52,15 @@ static id<MTLLogState> make_state(MTLLogLevel level, NSInteger size)
 }
 
 /* Gathers what comes, one line each. */
-static NSMutableArray *gather(id<MTLLogState> state)
-{
+static NSMutableArray *gather(id<MTLLogState> state) {
     NSMutableArray *lines = [NSMutableArray array];
     [state addLogHandler:^(NSString *subSystem, NSString *category, MTLLogLevel level, NSString *message) {
-      [lines addObject:[NSString stringWithFormat:@"%@/%@/%ld/%@", subSystem, category, (long)level, message]];
+        [lines addObject:[NSString stringWithFormat:@"%@/%@/%ld/%@", subSystem, category, (long)level, message]];
     }];
     return lines;
 }
 
-static id<MTLCommandBuffer> dispatch(id<MTLCommandBuffer> buffer, NSString *kernel, BOOL logging, NSUInteger threads)
-{
+static id<MTLCommandBuffer> dispatch(id<MTLCommandBuffer> buffer, NSString *kernel, BOOL logging, NSUInteger threads) {
     id<MTLLibrary> library = make_logging_library(logging);
     id<MTLComputePipelineState> pipeline = make_pipeline(library, kernel);
     id<MTLBuffer> argument = [device newBufferWithLength:4 options:0];
@@ -82,26 +78,25 @@ static id<MTLCommandBuffer> dispatch(id<MTLCommandBuffer> buffer, NSString *kern
     return buffer;
 }
 
-static id<MTLCommandBuffer> buffer_with(id<MTLLogState> state)
-{
+static id<MTLCommandBuffer> buffer_with(id<MTLLogState> state) {
     MTLCommandBufferDescriptor *descriptor = [[[MTLCommandBufferDescriptor alloc] init] autorelease];
     [descriptor setLogState:state];
     return [queue commandBufferWithDescriptor:descriptor];
 }
 
-static void test_values(void)
-{
+static void test_values(void) {
     id<MTLLogState> state = make_state(MTLLogLevelUndefined, 0);
     NSMutableArray *lines = gather(state);
     CHECK([dispatch(buffer_with(state), @"values", YES, 1) status] == MTLCommandBufferStatusCompleted);
-    NSArray *expected = [NSArray
-        arrayWithObjects:@"test.shapes/drawing/3/int -7    42|3   |+4 unsigned 3000000000 ff 010",
-                         @"test.shapes/drawing/1/float -0.250000 1.23e+03 0.5 half 1.5 bfloat 2",
-                         @"test.shapes/drawing/2/vector 1.0,2.0,3.0,4.0 5,6 -1,2,-3 packed "
-                         @"7.000000,8.000000,9.000000",
-                         @"test.shapes/drawing/4/small -5 200 255 1 long -5000000000 18446744073709551615 bool 1 enum 1 -1",
-                         @"test.shapes/drawing/5/100% A none (no value) text (no value) odd %y %",
-                         @"//3/pointer 1", @"//1/mixed 2 3.000000 4294967295", nil];
+    NSArray *expected =
+        [NSArray arrayWithObjects:
+                     @"test.shapes/drawing/3/int -7    42|3   |+4 unsigned 3000000000 ff 010",
+                     @"test.shapes/drawing/1/float -0.250000 1.23e+03 0.5 half 1.5 bfloat 2",
+                     @"test.shapes/drawing/2/vector 1.0,2.0,3.0,4.0 5,6 -1,2,-3 packed "
+                     @"7.000000,8.000000,9.000000",
+                     @"test.shapes/drawing/4/small -5 200 255 1 long -5000000000 18446744073709551615 bool 1 enum 1 -1",
+                     @"test.shapes/drawing/5/100% A none (no value) text (no value) odd %y %", @"//3/pointer 1",
+                     @"//1/mixed 2 3.000000 4294967295", nil];
     CHECK([lines isEqual:expected]);
     if (![lines isEqual:expected]) {
         fprintf(stderr, "%s\n", [[lines description] UTF8String]);
@@ -109,12 +104,13 @@ static void test_values(void)
     [state release];
 }
 
-/* From the queue or from the command buffer; to all handlers, in spite of what one of them does; levels below are left out. */
-static void test_receivers(void)
-{
+/* From the queue or from the command buffer; to all handlers, in spite of what one of them does; levels below are left
+ * out. */
+static void test_receivers(void) {
     id<MTLLogState> errors = make_state(MTLLogLevelError, 0), all = make_state(MTLLogLevelDebug, 0);
     [errors addLogHandler:^(NSString *subSystem, NSString *category, MTLLogLevel level, NSString *message) {
-      [NSException raise:@"Test" format:@"%@%@%ld%@: this report belongs to the test", subSystem, category, (long)level, message];
+        [NSException raise:@"Test"
+                    format:@"%@%@%ld%@: this report belongs to the test", subSystem, category, (long)level, message];
     }];
     NSMutableArray *some = gather(errors), *lines = gather(all);
     MTLCommandQueueDescriptor *descriptor = [[[MTLCommandQueueDescriptor alloc] init] autorelease];
@@ -127,7 +123,8 @@ static void test_receivers(void)
     dispatch([own commandBufferWithDescriptor:other], @"values", YES, 1);
     CHECK([some count] == 2 && [lines count] == 7);
     /* Who did not ask for it when compiling gets nothing, and who has no log state loses nothing else. */
-    CHECK([dispatch(buffer_with(all), @"values", NO, 1) status] == MTLCommandBufferStatusCompleted && [lines count] == 7);
+    CHECK([dispatch(buffer_with(all), @"values", NO, 1) status] == MTLCommandBufferStatusCompleted &&
+          [lines count] == 7);
     CHECK([dispatch([queue commandBuffer], @"values", YES, 1) status] == MTLCommandBufferStatusCompleted);
     CHECK([lines count] == 7);
     [own release];
@@ -136,8 +133,7 @@ static void test_receivers(void)
 }
 
 /* Every thread's message once; what does not fit is counted. */
-static void test_many(void)
-{
+static void test_many(void) {
     id<MTLLogState> state = make_state(MTLLogLevelDebug, 1 << 20);
     NSMutableArray *lines = gather(state);
     dispatch(buffer_with(state), @"each", YES, 2000);
@@ -151,15 +147,14 @@ static void test_many(void)
     CHECK([dispatch(buffer_with(state), @"each", YES, 2000) status] == MTLCommandBufferStatusCompleted);
     const NSUInteger came = [lines count] - 1;
     CHECK(came > 10 && came < 100);
-    NSString *last = [NSString stringWithFormat:@"//4/%lu messages did not fit into the log state's 4096 bytes",
-                                                (unsigned long)(2000 - came)];
+    NSString *last = [NSString
+        stringWithFormat:@"//4/%lu messages did not fit into the log state's 4096 bytes", (unsigned long)(2000 - came)];
     CHECK([[lines lastObject] isEqual:last]);
     [state release];
 }
 
 /* What was logged before a fault is what one wants to read. */
-static void test_fault(void)
-{
+static void test_fault(void) {
     id<MTLLogState> state = make_state(MTLLogLevelDebug, 0);
     NSMutableArray *lines = gather(state);
     CHECK([[dispatch(buffer_with(state), @"fails", YES, 1) error] code] == MTLCommandBufferErrorPageFault);
@@ -167,8 +162,7 @@ static void test_fault(void)
     [state release];
 }
 
-static void test_misuse(void)
-{
+static void test_misuse(void) {
     MTLLogStateDescriptor *descriptor = [[[MTLLogStateDescriptor alloc] init] autorelease];
     const NSInteger sizes[] = {-1, 1, 1023, 2000000000};
     for (int i = 0; i < 4; i++) {
@@ -183,21 +177,21 @@ static void test_misuse(void)
 }
 
 /* With MTL_LOG_LEVEL, and without a handler: to the standard error stream, here of a child that writes into a pipe. */
-static void test_environment(void)
-{
+static void test_environment(void) {
     char text[4096] = "";
     FILE *child = popen("MTL_LOG_LEVEL=MTLLogLevelError exec /proc/$PPID/exe log 2>&1", "r");
     CHECK(child != NULL && fread(text, 1, sizeof text - 1, child) > 0);
     CHECK(pclose(child) == 0);
     /* Sanitizers that the tests may be built with write there as well. */
-    CHECK(strstr(text, "test.shapes:drawing: MTLLogLevelError: small -5 200 255 1 long -5000000000 18446744073709551615 bool 1 "
-                       "enum 1 -1\n"
-                       "test.shapes:drawing: MTLLogLevelFault: 100% A none (no value) text (no value) odd %y %\n") != NULL);
+    CHECK(
+        strstr(text,
+               "test.shapes:drawing: MTLLogLevelError: small -5 200 255 1 long -5000000000 18446744073709551615 bool 1 "
+               "enum 1 -1\n"
+               "test.shapes:drawing: MTLLogLevelFault: 100% A none (no value) text (no value) odd %y %\n") != NULL);
     CHECK(strstr(text, "MTLLogLevelNotice") == NULL && strstr(text, "MTLLogLevelInfo") == NULL);
 }
 
-int main(int count, const char **arguments)
-{
+int main(int count, const char **arguments) {
     (void)arguments;
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();

@@ -1,6 +1,7 @@
 /* Objective-C as clang compiles it for a newer runtime than GCC's (this file is built with
- * -fobjc-runtime=gnustep-1.6): subscripts, synthesised properties, instance variables of the implementation, classes whose
- * superclass is loaded after them, protocols, categories, message sending with every kind of argument and result. */
+ * -fobjc-runtime=gnustep-1.6): subscripts, synthesised properties, instance variables of the implementation, classes
+ * whose superclass is loaded after them, protocols, categories, message sending with every kind of argument and result.
+ */
 #include "framework_test.h"
 #include <objc/message.h>
 #include <objc/runtime.h>
@@ -10,9 +11,9 @@
 @end
 
 @interface Counter : NSObject <Counting>
-@property(nonatomic, assign) int count;
-@property(nonatomic, retain) NSString *name;
-@property(atomic, copy) NSString *title;
+@property (nonatomic, assign) int count;
+@property (nonatomic, retain) NSString *name;
+@property (atomic, copy) NSString *title;
 @end
 
 @interface Counter (Doubling)
@@ -20,7 +21,7 @@
 @end
 
 @interface Pair : Counter
-@property(nonatomic, assign) double second;
+@property (nonatomic, assign) double second;
 - (char)last;
 @end
 
@@ -38,18 +39,15 @@ typedef struct {
 @implementation Counter {
     int _hidden;
 }
-- (instancetype)init
-{
+- (instancetype)init {
     self = [super init];
     _hidden = 7;
     return self;
 }
-- (int)hidden
-{
+- (int)hidden {
     return _hidden;
 }
-- (void)dealloc
-{
+- (void)dealloc {
     [_name release];
     [_title release];
     [super dealloc];
@@ -57,8 +55,7 @@ typedef struct {
 @end
 
 @implementation Counter (Doubling)
-- (int)doubled
-{
+- (int)doubled {
     return 2 * self.count;
 }
 @end
@@ -66,40 +63,33 @@ typedef struct {
 @implementation Pair {
     char _last;
 }
-- (instancetype)init
-{
+- (instancetype)init {
     self = [super init];
     _last = 'z';
     return self;
 }
-- (char)last
-{
+- (char)last {
     return _last;
 }
 @end
 
 @implementation Sender
-- (double)sum:(int)a b:(double)b c:(long)c d:(float)d e:(int)e f:(int)f g:(int)g h:(double)h
-{
+- (double)sum:(int)a b:(double)b c:(long)c d:(float)d e:(int)e f:(int)f g:(int)g h:(double)h {
     return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h;
 }
-- (five)five:(double)first
-{
+- (five)five:(double)first {
     five result = {{first, 2, 3, 4, 5}};
     return result;
 }
-- (NSRange)range
-{
+- (NSRange)range {
     return NSMakeRange(3, 4);
 }
-- (long double)longer
-{
+- (long double)longer {
     return 1.5L;
 }
 @end
 
-static void test_subscripts(void)
-{
+static void test_subscripts(void) {
     NSMutableDictionary *dictionary = [NSMutableDictionary dictionary];
     dictionary[@"one"] = @(1);
     NSMutableArray *array = [NSMutableArray arrayWithArray:@[ @"a", @"b" ]];
@@ -114,8 +104,7 @@ static void test_subscripts(void)
     CHECK([caught isEqual:NSRangeException]);
 }
 
-static void test_layout(void)
-{
+static void test_layout(void) {
     Pair *pair = [[Pair alloc] init];
     pair.count = 4;
     pair.second = 0.5;
@@ -123,14 +112,14 @@ static void test_layout(void)
     pair.title = [NSMutableString stringWithString:@"title"];
     CHECK(pair.count == 4 && pair.second == 0.5 && [pair.name isEqual:@"name"] && [pair.title isEqual:@"title"]);
     CHECK([pair last] == 'z' && [(id)pair hidden] == 7 && [pair doubled] == 8);
-    CHECK(class_getInstanceSize([Counter class]) >= class_getInstanceSize([NSObject class]) + 2 * sizeof(int) + 2 * sizeof(id));
+    CHECK(class_getInstanceSize([Counter class]) >=
+          class_getInstanceSize([NSObject class]) + 2 * sizeof(int) + 2 * sizeof(id));
     CHECK(class_getInstanceSize([Pair class]) >= class_getInstanceSize([Counter class]) + sizeof(double) + 1);
     CHECK([pair conformsToProtocol:@protocol(Counting)] && ![pair conformsToProtocol:@protocol(NSCoding)]);
     [pair release];
 }
 
-static void test_messages(void)
-{
+static void test_messages(void) {
     Sender *sender = [[Sender alloc] init];
     CHECK([sender sum:1 b:1 c:1 d:1 e:1 f:1 g:1 h:1] == 36);
     five five = [sender five:1];
@@ -144,9 +133,8 @@ static void test_messages(void)
 
 static id<MTLDevice> device;
 
-static void test_metal(void)
-{
-    NSDictionary *buffers = @{ @"a" : [[device newBufferWithLength:16 options:0] autorelease] };
+static void test_metal(void) {
+    NSDictionary *buffers = @{@"a" : [[device newBufferWithLength:16 options:0] autorelease]};
     id<MTLBuffer> buffer = buffers[@"a"];
     CHECK(buffer.length == 16 && buffer.contents != NULL);
     id<MTLCommandQueue> queue = [device newCommandQueue];
@@ -159,8 +147,7 @@ static void test_metal(void)
     [queue release];
 }
 
-int main(void)
-{
+int main(void) {
     device = MTLCreateSystemDefaultDevice();
     RUN(test_subscripts);
     RUN(test_layout);

@@ -9,8 +9,7 @@ static id<MTLDevice> device;
 static id<MTLCommandQueue> queue;
 
 /* Makes and releases things on a thread that has no pool unless told to. */
-static void *work(void *argument)
-{
+static void *work(void *argument) {
     BOOL with_pool = argument != NULL;
     GSRegisterCurrentThread();
     NSAutoreleasePool *pool = with_pool ? [[NSAutoreleasePool alloc] init] : nil;
@@ -30,8 +29,7 @@ static void *work(void *argument)
 }
 
 /* Runs `work` on a thread of its own; how many reports of a missing pool it wrote to standard error. */
-static int reports_of_work(BOOL with_pool)
-{
+static int reports_of_work(BOOL with_pool) {
     char path[] = "/tmp/software-metal-pools-XXXXXX";
     int file = mkstemp(path);
     int saved = dup(STDERR_FILENO);
@@ -51,14 +49,10 @@ static int reports_of_work(BOOL with_pool)
     return (int)[[text componentsSeparatedByString:@"autorelease called without pool"] count] - 1;
 }
 
-static void test_with_pool(void)
-{
-    CHECK(reports_of_work(YES) == 0);
-}
+static void test_with_pool(void) { CHECK(reports_of_work(YES) == 0); }
 
 /* Nobody has asked, as on Apple's systems. */
-static void test_quiet(void)
-{
+static void test_quiet(void) {
     unsetenv("OBJC_DEBUG_MISSING_POOLS");
     CHECK(reports_of_work(NO) == 0);
     setenv("OBJC_DEBUG_MISSING_POOLS", "NO", 1);
@@ -67,8 +61,7 @@ static void test_quiet(void)
     CHECK(reports_of_work(NO) > 0);
 }
 
-static void test_without_pool(void)
-{
+static void test_without_pool(void) {
     int64_t before = smtl_live_objects_total();
     CHECK(reports_of_work(NO) >= 30);
     /* Ten command buffers, their encoders, and a marker for each buffer released. */
@@ -79,8 +72,7 @@ static void test_without_pool(void)
 }
 
 /* One of everything that comes back as a string, an error, an array or an object. */
-static void one_of_each(void)
-{
+static void one_of_each(void) {
     NSError *error = nil;
     id<MTLBuffer> buffer = [device newBufferWithLength:64 options:0];
     [buffer setLabel:[device name]];
@@ -94,12 +86,10 @@ static void one_of_each(void)
     [[device newFence] release];
     id<MTLCommandBuffer> command_buffer = [queue commandBuffer];
     [command_buffer setLabel:@"label"];
-    [command_buffer addScheduledHandler:^(id<MTLCommandBuffer> handed) {
-      [handed label];
-    }];
+    [command_buffer addScheduledHandler:^(id<MTLCommandBuffer> handed) { [handed label]; }];
     [command_buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-      [[handed error] localizedDescription];
-      [buffer label];
+        [[handed error] localizedDescription];
+        [buffer label];
     }];
     [command_buffer encodeSignalEvent:event value:1];
     id<MTLComputeCommandEncoder> encoder = [command_buffer computeCommandEncoder];
@@ -125,9 +115,11 @@ static void one_of_each(void)
 }
 
 /* Plain Foundation objects are in no count of ours: the heap's size shows them. */
-static void test_growth(void)
-{
-    enum { WARM = 500, ROUNDS = 3000 };
+static void test_growth(void) {
+    enum {
+        WARM = 500,
+        ROUNDS = 3000
+    };
     size_t before = 0;
     for (int i = 0; i < WARM + ROUNDS; i++) {
         if (i == WARM) {
@@ -143,8 +135,7 @@ static void test_growth(void)
 }
 
 /* Many made and dropped in sequence, on one pool each: nothing grows. */
-static void test_sequence(void)
-{
+static void test_sequence(void) {
     for (int i = 0; i < 100000; i++) {
         @autoreleasepool {
             id<MTLBuffer> buffer = [device newBufferWithLength:64 options:0];
@@ -154,8 +145,7 @@ static void test_sequence(void)
     CHECK(smtl_live_objects(SMTL_OBJECT_BUFFER) == 0);
 }
 
-int main(void)
-{
+int main(void) {
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
         queue = [device newCommandQueueWithMaxCommandBufferCount:100];

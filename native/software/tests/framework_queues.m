@@ -4,8 +4,7 @@
 
 static id<MTLDevice> device;
 
-static void test_status(void)
-{
+static void test_status(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLSharedEvent> event = [device newSharedEvent];
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
@@ -35,8 +34,7 @@ static void test_status(void)
 }
 
 /* Enqueue order governs, not commit order. */
-static void test_enqueue_order(void)
-{
+static void test_enqueue_order(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLBuffer> value = [device newBufferWithLength:1 options:0];
     id<MTLCommandBuffer> buffers[4];
@@ -65,8 +63,7 @@ static void test_enqueue_order(void)
 }
 
 /* A command buffer that is enqueued and then released does not hold up the ones behind it. */
-static void test_abandoned(void)
-{
+static void test_abandoned(void) {
     id<MTLCommandQueue> queue = [device newCommandQueueWithMaxCommandBufferCount:2];
     for (int i = 0; i < 10; i++) {
         id<MTLCommandBuffer> behind = nil;
@@ -90,8 +87,7 @@ typedef struct {
     id<MTLSharedEvent> made;
 } limit_state;
 
-static void *make_one_more(void *argument)
-{
+static void *make_one_more(void *argument) {
     limit_state *state = argument;
     GSRegisterCurrentThread();
     @autoreleasepool {
@@ -102,8 +98,7 @@ static void *make_one_more(void *argument)
     return NULL;
 }
 
-static void test_limit(void)
-{
+static void test_limit(void) {
     id<MTLCommandQueue> queue = [device newCommandQueueWithMaxCommandBufferCount:3];
     id<MTLSharedEvent> gate = [device newSharedEvent];
     id<MTLSharedEvent> made = [device newSharedEvent];
@@ -129,8 +124,7 @@ static void test_limit(void)
 }
 
 /* The queue goes first, its command buffers and buffers are still at work. */
-static void test_release_while_running(void)
-{
+static void test_release_while_running(void) {
     id<MTLSharedEvent> gate = [device newSharedEvent];
     id<MTLBuffer> target = [device newBufferWithLength:100 options:0];
     id<MTLCommandBuffer> buffer = nil;
@@ -145,8 +139,8 @@ static void test_release_while_running(void)
         [encoder endEncoding];
         NSObject *captured = [[NSObject alloc] init];
         [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-          (void)handed;
-          CHECK([captured retainCount] == 1);
+            (void)handed;
+            CHECK([captured retainCount] == 1);
         }];
         /* The block alone keeps what it captured. */
         CHECK([captured retainCount] == 2);
@@ -167,8 +161,7 @@ static void test_release_while_running(void)
     [gate release];
 }
 
-static void test_unretained(void)
-{
+static void test_unretained(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLBuffer> target = [device newBufferWithLength:4 options:0];
     NSUInteger before = [target retainCount];
@@ -197,8 +190,7 @@ static void test_unretained(void)
     [queue release];
 }
 
-static void test_misuse(void)
-{
+static void test_misuse(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
     CHECK_RAISES("not committed", [buffer waitUntilCompleted]);
@@ -220,9 +212,8 @@ static void test_misuse(void)
     CHECK_RAISES("already committed", [buffer commit]);
     CHECK_RAISES("already enqueued or committed", [buffer enqueue]);
     CHECK_RAISES("already committed", [buffer blitCommandEncoder]);
-    CHECK_RAISES("handlers must be added before", [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) {
-                                                    (void)handed;
-                                                  }]);
+    CHECK_RAISES("handlers must be added before",
+                 [buffer addCompletedHandler:^(id<MTLCommandBuffer> handed) { (void)handed; }]);
     [buffer waitUntilCompleted];
 
     id<MTLCommandBuffer> lost = [queue commandBuffer];
@@ -234,8 +225,7 @@ static void test_misuse(void)
 }
 
 /* Several threads encode and commit on one queue at once. */
-static void *commit_many(void *argument)
-{
+static void *commit_many(void *argument) {
     id<MTLCommandQueue> queue = argument;
     GSRegisterCurrentThread();
     for (int i = 0; i < 500; i++) {
@@ -257,8 +247,7 @@ static void *commit_many(void *argument)
     return NULL;
 }
 
-static void test_threads(void)
-{
+static void test_threads(void) {
     id<MTLCommandQueue> queue = [device newCommandQueueWithMaxCommandBufferCount:5];
     pthread_t threads[4];
     for (int i = 0; i < 4; i++) {
@@ -270,8 +259,7 @@ static void test_threads(void)
     [queue release];
 }
 
-int main(void)
-{
+int main(void) {
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
         RUN(test_status);

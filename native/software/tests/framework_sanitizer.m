@@ -11,22 +11,21 @@ static const suite suites[] = {
     {"bounds", 1u << SMTL_REPORT_BOUNDS, 64, 64, 64, 32},
     /* What no barrier keeps from being read too early may not even be written. */
     {"race",
-     1u << SMTL_REPORT_RACE | 1u << SMTL_REPORT_BARRIER | 1u << SMTL_REPORT_DEADLOCK | 1u << SMTL_REPORT_UNINITIALIZED, 128, 128, 64, 64},
+     1u << SMTL_REPORT_RACE | 1u << SMTL_REPORT_BARRIER | 1u << SMTL_REPORT_DEADLOCK | 1u << SMTL_REPORT_UNINITIALIZED,
+     128, 128, 64, 64},
     {"uninit", 1u << SMTL_REPORT_UNINITIALIZED, 128, 128, 64, 64},
 };
 
 static unsigned bugs_planted, bugs_found, lines_right;
 
-static NSString *planted_source(const char *name)
-{
+static NSString *planted_source(const char *name) {
     NSString *path = [NSString stringWithFormat:@"%s/planted/%s.metal", TEST_FOLDER, name];
     NSString *text = [NSString stringWithContentsOfFile:path encoding:NSUTF8StringEncoding error:NULL];
     CHECK(text != nil);
     return text;
 }
 
-static id<MTLLibrary> compile(NSString *text)
-{
+static id<MTLLibrary> compile(NSString *text) {
     NSError *error = nil;
     id<MTLLibrary> library = [device newLibraryWithSource:text options:nil error:&error];
     if (library == nil) {
@@ -37,13 +36,13 @@ static id<MTLLibrary> compile(NSString *text)
 }
 
 /* Runs one kernel on fresh buffers; the command buffer's error. */
-static NSError *run_kernel(id<MTLLibrary> library, NSString *name, const suite *with)
-{
+static NSError *run_kernel(id<MTLLibrary> library, NSString *name, const suite *with) {
     id<MTLComputePipelineState> pipeline = make_pipeline(library, name);
     id<MTLBuffer> a = make_ints(with->ints, 0, 1), b = make_ints(with->ints, 0, 1);
     const bool bounds = with == &suites[0];
     id<MTLBuffer> fresh = bounds ? make_ints(4, 0, 1)
-                                 : [device newBufferWithLength:with->ints * sizeof(int) options:MTLResourceStorageModeShared];
+                                 : [device newBufferWithLength:with->ints * sizeof(int)
+                                                       options:MTLResourceStorageModeShared];
     if (!bounds) {
         for (int i = 0; i < 8; i++) {
             ((int *)[fresh contents])[i] = i;
@@ -53,24 +52,25 @@ static NSError *run_kernel(id<MTLLibrary> library, NSString *name, const suite *
     [descriptor setSize:64 << 10];
     [descriptor setStorageMode:bounds ? MTLStorageModePrivate : MTLStorageModeShared];
     id<MTLHeap> heap = [device newHeapWithDescriptor:descriptor];
-    id<MTLBuffer> part = [heap newBufferWithLength:with->ints * sizeof(int)
-                                           options:bounds ? MTLResourceStorageModePrivate : MTLResourceStorageModeShared];
+    id<MTLBuffer> part =
+        [heap newBufferWithLength:with->ints * sizeof(int)
+                          options:bounds ? MTLResourceStorageModePrivate : MTLResourceStorageModeShared];
     if (with == &suites[1]) {
         memset([part contents], 0, [part length]);
     }
     [a setLabel:@"the first"];
     const uint32_t n = (uint32_t)with->ints;
     id<MTLCommandBuffer> commands = run(^(id<MTLComputeCommandEncoder> encoder) {
-      [encoder setComputePipelineState:pipeline];
-      [encoder setBuffer:a offset:0 atIndex:0];
-      [encoder setBuffer:b offset:0 atIndex:1];
-      [encoder setBytes:&n length:sizeof n atIndex:2];
-      [encoder setBuffer:fresh offset:0 atIndex:3];
-      [encoder setBuffer:part offset:0 atIndex:4];
-      [encoder setThreadgroupMemoryLength:with->shared_ints * sizeof(int) atIndex:0];
-      [encoder setThreadgroupMemoryLength:32 atIndex:1];
-      [encoder dispatchThreads:MTLSizeMake(with->threads, 1, 1)
-          threadsPerThreadgroup:MTLSizeMake(with->threads_per_threadgroup, 1, 1)];
+        [encoder setComputePipelineState:pipeline];
+        [encoder setBuffer:a offset:0 atIndex:0];
+        [encoder setBuffer:b offset:0 atIndex:1];
+        [encoder setBytes:&n length:sizeof n atIndex:2];
+        [encoder setBuffer:fresh offset:0 atIndex:3];
+        [encoder setBuffer:part offset:0 atIndex:4];
+        [encoder setThreadgroupMemoryLength:with->shared_ints * sizeof(int) atIndex:0];
+        [encoder setThreadgroupMemoryLength:32 atIndex:1];
+        [encoder dispatchThreads:MTLSizeMake(with->threads, 1, 1)
+            threadsPerThreadgroup:MTLSizeMake(with->threads_per_threadgroup, 1, 1)];
     });
     for (id object in [NSArray arrayWithObjects:pipeline, a, b, fresh, part, heap, nil]) {
         [object release];
@@ -78,18 +78,17 @@ static NSError *run_kernel(id<MTLLibrary> library, NSString *name, const suite *
     return [commands error];
 }
 
-static bool is_marked(NSArray *lines, uint32_t line)
-{
+static bool is_marked(NSArray *lines, uint32_t line) {
     return line > 0 && line <= [lines count] && [[lines objectAtIndex:line - 1] rangeOfString:@"// BUG"].length > 0;
 }
 
 /* Every report of the kernel is on a marked line of it, and every marked line between these two has one. */
-static void check_reports(const suite *with, NSString *kernel, NSArray *lines, NSUInteger first, NSUInteger last)
-{
+static void check_reports(const suite *with, NSString *kernel, NSArray *lines, NSUInteger first, NSUInteger last) {
     NSMutableIndexSet *found = [NSMutableIndexSet indexSet];
     for (size_t i = 0; i < smtl_report_count(); i++) {
         smtl_report *report = smtl_report_copy(i);
-        const bool expected = (with->kinds >> report->kind & 1) && strcmp(report->access.kernel, [kernel UTF8String]) == 0 &&
+        const bool expected = (with->kinds >> report->kind & 1) &&
+                              strcmp(report->access.kernel, [kernel UTF8String]) == 0 &&
                               (is_marked(lines, report->access.line) || is_marked(lines, report->other.line));
         if (!expected) {
             fprintf(stderr, "unexpected: %s", report->text);
@@ -113,8 +112,7 @@ static void check_reports(const suite *with, NSString *kernel, NSArray *lines, N
     }
 }
 
-static void test_suite(const suite *with)
-{
+static void test_suite(const suite *with) {
     NSString *text = planted_source(with->file);
     NSArray *lines = [text componentsSeparatedByString:@"\n"];
     id<MTLLibrary> library = compile(text);
@@ -138,24 +136,14 @@ static void test_suite(const suite *with)
     [library release];
 }
 
-static void test_bounds(void)
-{
-    test_suite(&suites[0]);
-}
+static void test_bounds(void) { test_suite(&suites[0]); }
 
-static void test_races(void)
-{
-    test_suite(&suites[1]);
-}
+static void test_races(void) { test_suite(&suites[1]); }
 
-static void test_unwritten_memory(void)
-{
-    test_suite(&suites[2]);
-}
+static void test_unwritten_memory(void) { test_suite(&suites[2]); }
 
 /* What a report says beside the line. */
-static void test_report(void)
-{
+static void test_report(void) {
     id<MTLLibrary> library = compile(planted_source("bounds"));
     smtl_reports_clear();
     NSError *error = run_kernel(library, @"device_memory", &suites[0]);
@@ -184,16 +172,14 @@ static NSString *const increments =
      "}\n";
 static id<MTLComputePipelineState> increment;
 
-static void encode_increment(id<MTLComputeCommandEncoder> encoder, id<MTLBuffer> buffer)
-{
+static void encode_increment(id<MTLComputeCommandEncoder> encoder, id<MTLBuffer> buffer) {
     [encoder setComputePipelineState:increment];
     [encoder setBuffer:buffer offset:0 atIndex:0];
     [encoder dispatchThreads:MTLSizeMake(64, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
 }
 
 /* The increment on line 4, by two dispatches; the reports then. */
-static size_t races_after(void (^commands)(void))
-{
+static size_t races_after(void (^commands)(void)) {
     smtl_reports_clear();
     @autoreleasepool {
         commands();
@@ -207,8 +193,7 @@ static size_t races_after(void (^commands)(void))
     return smtl_report_count();
 }
 
-static void encode_two(id<MTLCommandQueue> on, MTLDispatchType type, id<MTLBuffer> buffer, bool barrier)
-{
+static void encode_two(id<MTLCommandQueue> on, MTLDispatchType type, id<MTLBuffer> buffer, bool barrier) {
     id<MTLCommandBuffer> commands = [on commandBuffer];
     id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoderWithDispatchType:type];
     encode_increment(encoder, buffer);
@@ -221,8 +206,7 @@ static void encode_two(id<MTLCommandQueue> on, MTLDispatchType type, id<MTLBuffe
     [commands waitUntilCompleted];
 }
 
-static void test_concurrent_encoders(void)
-{
+static void test_concurrent_encoders(void) {
     id<MTLBuffer> a = make_ints(64, 0, 1);
     CHECK(races_after(^{ encode_two(queue, MTLDispatchTypeSerial, a, false); }) == 0);
     CHECK(races_after(^{ encode_two(queue, MTLDispatchTypeConcurrent, a, true); }) == 0);
@@ -232,11 +216,14 @@ static void test_concurrent_encoders(void)
     [a release];
 }
 
-typedef enum { NOTHING, EVENT, WAIT_ON_CPU } linked;
+typedef enum {
+    NOTHING,
+    EVENT,
+    WAIT_ON_CPU
+} linked;
 
 /* One dispatch on each of two queues, and what links them. */
-static void on_two_queues(id<MTLBuffer> buffer, linked by)
-{
+static void on_two_queues(id<MTLBuffer> buffer, linked by) {
     id<MTLCommandQueue> other = [[device newCommandQueue] autorelease];
     id<MTLEvent> event = [[device newEvent] autorelease];
     id<MTLCommandBuffer> first = [queue commandBuffer], second = [other commandBuffer];
@@ -259,8 +246,7 @@ static void on_two_queues(id<MTLBuffer> buffer, linked by)
     [second waitUntilCompleted];
 }
 
-static void test_two_queues(void)
-{
+static void test_two_queues(void) {
     id<MTLBuffer> a = make_ints(64, 0, 1), b = make_ints(64, 0, 1), c = make_ints(64, 0, 1);
     CHECK(races_after(^{ on_two_queues(a, EVENT); }) == 0);
     CHECK(races_after(^{ on_two_queues(b, WAIT_ON_CPU); }) == 0);
@@ -273,8 +259,7 @@ static void test_two_queues(void)
 }
 
 /* Two encoders of one queue, which Metal keeps apart for buffers that it tracks alone. */
-static void in_two_encoders(id<MTLBuffer> buffer, bool fenced)
-{
+static void in_two_encoders(id<MTLBuffer> buffer, bool fenced) {
     id<MTLFence> fence = [[device newFence] autorelease];
     id<MTLCommandBuffer> commands = [queue commandBuffer];
     for (int i = 0; i < 2; i++) {
@@ -292,8 +277,7 @@ static void in_two_encoders(id<MTLBuffer> buffer, bool fenced)
     [commands waitUntilCompleted];
 }
 
-static void test_untracked_buffers(void)
-{
+static void test_untracked_buffers(void) {
     const MTLResourceOptions untracked = MTLResourceStorageModeShared | MTLResourceHazardTrackingModeUntracked;
     id<MTLBuffer> a = make_ints(64, 0, 1);
     id<MTLBuffer> b = [device newBufferWithBytes:[a contents] length:256 options:untracked];
@@ -309,8 +293,7 @@ static void test_untracked_buffers(void)
 }
 
 /* Blits write, and carry along what nobody has written. */
-static void test_blits(void)
-{
+static void test_blits(void) {
     id<MTLBuffer> fresh = [device newBufferWithLength:256 options:MTLResourceStorageModeShared];
     id<MTLBuffer> copy = [device newBufferWithLength:256 options:MTLResourceStorageModeShared];
     for (int filled = 1; filled >= 0; filled--) {
@@ -336,8 +319,7 @@ static void test_blits(void)
     [copy release];
 }
 
-int main(void)
-{
+int main(void) {
     setenv("SOFTWARE_METAL_SANITIZE", "all", 1);
     setenv("SOFTWARE_METAL_SANITIZE_QUIET", "1", 1);
     @autoreleasepool {

@@ -5,8 +5,7 @@
 static id<MTLComputePipelineState> digit;
 
 /* Appends the digits 1 to 8, each by a dispatch of its own; the number that comes out. */
-static int append_digits(MTLDispatchType type, BOOL barriers)
-{
+static int append_digits(MTLDispatchType type, BOOL barriers) {
     id<MTLBuffer> values = make_ints(1, 0, 0);
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
     id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoderWithDispatchType:type];
@@ -27,8 +26,7 @@ static int append_digits(MTLDispatchType type, BOOL barriers)
     return number;
 }
 
-static void test_order(void)
-{
+static void test_order(void) {
     id<MTLLibrary> library = make_library();
     digit = make_pipeline(library, @"digit");
     CHECK(append_digits(MTLDispatchTypeSerial, NO) == 12345678);
@@ -48,8 +46,7 @@ static void test_order(void)
 }
 
 /* The next encoder, and an event, come after all of them. */
-static void test_ends(void)
-{
+static void test_ends(void) {
     id<MTLLibrary> library = make_library();
     id<MTLComputePipelineState> add = make_pipeline(library, @"add");
     id<MTLBuffer> values = make_ints(32, 0, 0);
@@ -86,8 +83,7 @@ static void test_ends(void)
 }
 
 /* Six queues append a digit each; the number that comes out. */
-static int append_by_queues(id<MTLCommandQueue> *queues)
-{
+static int append_by_queues(id<MTLCommandQueue> *queues) {
     id<MTLBuffer> values = make_ints(1, 0, 0);
     id<MTLCommandBuffer> buffers[6];
     for (int i = 0; i < 6; i++) {
@@ -110,8 +106,7 @@ static int append_by_queues(id<MTLCommandQueue> *queues)
 }
 
 /* Several rounds in a process of its own with that seed, as a text. */
-static NSString *orders_with_seed(const char *seed)
-{
+static NSString *orders_with_seed(const char *seed) {
     int ends[2];
     CHECK(pipe(ends) == 0);
     char text[256] = "";
@@ -145,10 +140,9 @@ static NSString *orders_with_seed(const char *seed)
     return [NSString stringWithUTF8String:text];
 }
 
-/* Command buffers of different queues change places, in a way that the seed decides, if a caller's commits come one right after
- * the other: on a busy machine not each time. Before this process has a device. */
-static void test_queues(void)
-{
+/* Command buffers of different queues change places, in a way that the seed decides, if a caller's commits come one
+ * right after the other: on a busy machine not each time. Before this process has a device. */
+static void test_queues(void) {
     NSString *seven = nil;
     bool same = false;
     for (int tries = 0; tries < 50 && !same; tries++) {
@@ -161,8 +155,7 @@ static void test_queues(void)
 }
 
 /* A queue that waits for an event lets those go first that raise it. */
-static void test_queues_and_events(void)
-{
+static void test_queues_and_events(void) {
     id<MTLEvent> event = [device newEvent];
     id<MTLCommandQueue> other = [device newCommandQueue];
     for (uint64_t round = 1; round <= 20; round++) {
@@ -179,8 +172,7 @@ static void test_queues_and_events(void)
     [event release];
 }
 
-int main(void)
-{
+int main(void) {
     @autoreleasepool {
         test_queues();
     }

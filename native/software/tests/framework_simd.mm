@@ -1,5 +1,6 @@
-/* <simd/simd.h> of programs: components, geometry and matrices, through the functions of C and the names of C++. That C takes
- * the same functions, and that layouts are those of the shading language, is what tests/standalone/layouts.m is for. */
+/* <simd/simd.h> of programs: components, geometry and matrices, through the functions of C and the names of C++. That C
+ * takes the same functions, and that layouts are those of the shading language, is what tests/standalone/layouts.m is
+ * for. */
 #include "check.h"
 #include <simd/simd.h>
 
@@ -8,35 +9,39 @@
 
 namespace {
 
-template <class Vector>
-bool near(Vector x, Vector y) {
-    return simd_norm_inf(x - y) <= 1e-5f;
-}
+template <class Vector> bool near(Vector x, Vector y) { return simd_norm_inf(x - y) <= 1e-5f; }
 bool near(double x, double y) { return std::fabs(x - y) <= 1e-5; }
 
 void test_making() {
     const simd_float4 v = simd_make_float4(1, 2, 3, 4);
     CHECK(simd_equal(simd_make_float4(simd_make_float2(1, 2), simd_make_float2(3, 4)), v));
-    CHECK(simd_equal(simd_make_float4(1, simd_make_float3(2, 3, 4)), v) && simd_equal(simd_make_float4(simd_make_float3(v), 4), v));
-    CHECK(simd_equal(simd_make_float4(1, simd_make_float2(2, 3), 4), v) && simd_equal(simd_make_float4(v.xy), simd_make_float4(1, 2, 0, 0)));
+    CHECK(simd_equal(simd_make_float4(1, simd_make_float3(2, 3, 4)), v) &&
+          simd_equal(simd_make_float4(simd_make_float3(v), 4), v));
+    CHECK(simd_equal(simd_make_float4(1, simd_make_float2(2, 3), 4), v) &&
+          simd_equal(simd_make_float4(v.xy), simd_make_float4(1, 2, 0, 0)));
     CHECK(simd_equal(simd_make_int3(simd_make_int2(5, -6)), simd_make_int3(5, -6, 0)));
     CHECK(!simd_equal(v, v.yxzw) && v.x == 1 && v.w == 4 && v[2] == 3 && simd_equal(v.zyx, simd_make_float3(3, 2, 1)));
-    CHECK(simd_equal(simd_int(v * 1.75f), simd_make_int4(1, 3, 5, 7)) && simd_equal(simd_float(simd_make_uchar2(255, 1)), simd_make_float2(255, 1)));
-    CHECK(simd::make_half2(1, 2).y == 2 && sizeof(simd::char64) == 64 && sizeof(simd_short3) == 8 && alignof(packed_float4) == 4);
+    CHECK(simd_equal(simd_int(v * 1.75f), simd_make_int4(1, 3, 5, 7)) &&
+          simd_equal(simd_float(simd_make_uchar2(255, 1)), simd_make_float2(255, 1)));
+    CHECK(simd::make_half2(1, 2).y == 2 && sizeof(simd::char64) == 64 && sizeof(simd_short3) == 8 &&
+          alignof(packed_float4) == 4);
 }
 
 void test_components() {
     const simd_float4 v = simd_make_float4(-1.5f, 0, 2.25f, 9);
-    CHECK(simd_equal(simd_abs(v), simd_make_float4(1.5f, 0, 2.25f, 9)) && simd_equal(simd_sign(v), simd_make_float4(-1, 0, 1, 1)));
+    CHECK(simd_equal(simd_abs(v), simd_make_float4(1.5f, 0, 2.25f, 9)) &&
+          simd_equal(simd_sign(v), simd_make_float4(-1, 0, 1, 1)));
     CHECK(simd_equal(simd_clamp(v, simd_float4(0), simd_float4(3)), simd_make_float4(0, 0, 2.25f, 3)));
-    CHECK(simd_equal(simd_fract(v), simd_make_float4(0.5f, 0, 0.25f, 0)) && simd_equal(simd_sqrt(v.zw), simd_make_float2(1.5f, 3)));
+    CHECK(simd_equal(simd_fract(v), simd_make_float4(0.5f, 0, 0.25f, 0)) &&
+          simd_equal(simd_sqrt(v.zw), simd_make_float2(1.5f, 3)));
     CHECK(simd_equal(simd_step(simd_float4(2), v), simd_make_float4(0, 0, 1, 1)));
     CHECK(simd_equal(simd_mix(v, simd_float4(1), simd_float4(0.5f)), simd_make_float4(-0.25f, 0.5f, 1.625f, 5)));
     CHECK(simd_equal(simd_smoothstep(simd_float4(0), simd_float4(4.5f), v), simd_make_float4(0, 0, 0.5f, 1)));
     CHECK(near(simd_rsqrt(v.zw), simd_make_float2(1 / 1.5f, 1 / 3.0f)) && near(simd_recip(v.zw), 1 / v.zw));
     CHECK(simd_reduce_add(v) == 9.75f && simd_reduce_min(v) == -1.5f && simd_reduce_max(v) == 9);
     const simd_int4 i = simd_make_int4(-7, 3, 0, 100);
-    CHECK(simd_equal(simd_abs(i), simd_make_int4(7, 3, 0, 100)) && simd_reduce_add(i) == 96 && simd_reduce_min(i) == -7);
+    CHECK(simd_equal(simd_abs(i), simd_make_int4(7, 3, 0, 100)) && simd_reduce_add(i) == 96 &&
+          simd_reduce_min(i) == -7);
     CHECK(simd_reduce_max(simd_make_uint2(1, 4000000000u)) == 4000000000u);
     CHECK(simd_any(v > 8) && !simd_all(v > 8) && !simd_any(v > 9) && simd_all(v < 10));
     // Only the sign of a mask counts.
@@ -45,11 +50,14 @@ void test_components() {
 
 void test_geometry() {
     const simd_float3 x = simd_make_float3(1, 2, 2), y = simd_make_float3(0, 3, -4);
-    CHECK(simd_dot(x, y) == -2 && simd_length(x) == 3 && simd_length_squared(y) == 25 && near(simd_distance(x, y), std::sqrt(38.0)));
+    CHECK(simd_dot(x, y) == -2 && simd_length(x) == 3 && simd_length_squared(y) == 25 &&
+          near(simd_distance(x, y), std::sqrt(38.0)));
     CHECK(near(simd_normalize(y), simd_make_float3(0, 0.6f, -0.8f)) && simd_norm_one(y) == 7 && simd_norm_inf(y) == 4);
     CHECK(simd_equal(simd_cross(x, y), simd_make_float3(-14, 4, 3)) && simd_cross(x.xy, y.xy).z == 3);
-    CHECK(near(simd_project(x, y), y * -0.08f) && near(simd_reflect(x, simd_make_float3(0, 1, 0)), simd_make_float3(1, -2, 2)));
-    CHECK(near(simd_refract(simd_make_float2(0.6f, -0.8f), simd_make_float2(0, 1), 1.0f), simd_make_float2(0.6f, -0.8f)));
+    CHECK(near(simd_project(x, y), y * -0.08f) &&
+          near(simd_reflect(x, simd_make_float3(0, 1, 0)), simd_make_float3(1, -2, 2)));
+    CHECK(
+        near(simd_refract(simd_make_float2(0.6f, -0.8f), simd_make_float2(0, 1), 1.0f), simd_make_float2(0.6f, -0.8f)));
     CHECK(simd_equal(simd_refract(simd_make_float2(0.8f, -0.6f), simd_make_float2(0, 1), 2.0f), simd_float2(0)));
     CHECK(vector_dot(simd_double(x), simd_double(y)) == -2 && simd::length(x) == 3 && simd::fract(1.5f * x).x == 0.5f);
 }
@@ -58,10 +66,13 @@ void test_matrices() {
     const simd::float3x2 a(simd_make_float2(1, 2), simd_make_float2(3, 4), simd_make_float2(5, 6));
     CHECK(simd_equal(a * simd_make_float3(1, 0, -1), simd_make_float2(-4, -4)));
     CHECK(simd_equal(simd_make_float2(1, -1) * a, simd_make_float3(-1, -1, -1)));
-    CHECK(transpose(a)[1].z == 6 && transpose(transpose(a)) == a && a[2].x == 5 && (a + a) == 2.0f * a && (a - a) == simd::float3x2());
+    CHECK(transpose(a)[1].z == 6 && transpose(transpose(a)) == a && a[2].x == 5 && (a + a) == 2.0f * a &&
+          (a - a) == simd::float3x2());
     const simd::float2x2 squared = a * transpose(a);
-    CHECK(squared == simd::float2x2(simd_make_float2(35, 44), simd_make_float2(44, 56)) && squared != simd::float2x2(1));
-    const simd_float3x3 rows = simd_matrix_from_rows(simd_make_float3(0, 2, 1), simd_make_float3(1, 1, 0), simd_make_float3(4, 0, 3));
+    CHECK(squared == simd::float2x2(simd_make_float2(35, 44), simd_make_float2(44, 56)) &&
+          squared != simd::float2x2(1));
+    const simd_float3x3 rows =
+        simd_matrix_from_rows(simd_make_float3(0, 2, 1), simd_make_float3(1, 1, 0), simd_make_float3(4, 0, 3));
     CHECK(rows.columns[1].x == 2 && near(simd_determinant(rows), -10));
     CHECK(simd_almost_equal_elements(simd_mul(rows, simd_inverse(rows)), matrix_identity_float3x3, 1e-5f));
     CHECK(!simd_almost_equal_elements(rows, matrix_identity_float3x3, 1) && simd_almost_equal_elements(rows, rows, 0));

@@ -1,4 +1,5 @@
-/* What the framework's tests share: checks that count and say where they fail (a failing one does not end the program). */
+/* What the framework's tests share: checks that count and say where they fail (a failing one does not end the program).
+ */
 #ifndef SMTL_TESTS_FRAMEWORK_TEST_H
 #define SMTL_TESTS_FRAMEWORK_TEST_H
 
@@ -8,22 +9,20 @@
 #include <string.h>
 #include <unistd.h>
 
-
 static unsigned long checks_made;
 static unsigned long checks_failed;
 
-#define CHECK(...)                                                                                                     \
-    do {                                                                                                               \
-        __atomic_fetch_add(&checks_made, 1, __ATOMIC_RELAXED);                                                         \
-        if (!(__VA_ARGS__)) {                                                                                          \
-            __atomic_fetch_add(&checks_failed, 1, __ATOMIC_RELAXED);                                                   \
-            fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #__VA_ARGS__);                            \
-        }                                                                                                              \
+#define CHECK(...)                                                                          \
+    do {                                                                                    \
+        __atomic_fetch_add(&checks_made, 1, __ATOMIC_RELAXED);                              \
+        if (!(__VA_ARGS__)) {                                                               \
+            __atomic_fetch_add(&checks_failed, 1, __ATOMIC_RELAXED);                        \
+            fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #__VA_ARGS__); \
+        }                                                                                   \
     } while (0)
 
 /* Prints the totals; the program's exit status. */
-static inline int checks_report(void)
-{
+static inline int checks_report(void) {
     printf("%lu checks, %lu failed\n", checks_made, checks_failed);
     return checks_failed == 0 && checks_made > 0 ? 0 : 1;
 }
@@ -32,41 +31,39 @@ static inline int checks_report(void)
 #define LONG_MS 120000
 
 /* The statement raises an exception whose reason contains `text`. */
-#define CHECK_RAISES(text, ...)                                                                                        \
-    do {                                                                                                               \
-        NSString *reason_ = nil;                                                                                       \
-        @try {                                                                                                         \
-            __VA_ARGS__;                                                                                               \
-        } @catch (NSException * exception_) {                                                                          \
-            reason_ = [exception_ reason];                                                                             \
-        }                                                                                                              \
-        if (reason_ == nil || [reason_ rangeOfString:@text].location == NSNotFound) {                                  \
-            fprintf(stderr, "the reason is: %s\n", reason_ == nil ? "(nothing raised)" : [reason_ UTF8String]);        \
-        }                                                                                                              \
-        CHECK(reason_ != nil && [reason_ rangeOfString:@text].location != NSNotFound);                                 \
+#define CHECK_RAISES(text, ...)                                                                                 \
+    do {                                                                                                        \
+        NSString *reason_ = nil;                                                                                \
+        @try {                                                                                                  \
+            __VA_ARGS__;                                                                                        \
+        } @catch (NSException * exception_) {                                                                   \
+            reason_ = [exception_ reason];                                                                      \
+        }                                                                                                       \
+        if (reason_ == nil || [reason_ rangeOfString:@text].location == NSNotFound) {                           \
+            fprintf(stderr, "the reason is: %s\n", reason_ == nil ? "(nothing raised)" : [reason_ UTF8String]); \
+        }                                                                                                       \
+        CHECK(reason_ != nil && [reason_ rangeOfString:@text].location != NSNotFound);                          \
     } while (0)
 
 /* Runs a test in a pool of its own and checks that it leaves no object alive. */
-#define RUN(test)                                                                                                      \
-    do {                                                                                                               \
-        int64_t before_ = smtl_live_objects_total();                                                                   \
-        @autoreleasepool {                                                                                             \
-            test();                                                                                                    \
-        }                                                                                                              \
-        CHECK(settle(before_) == before_);                                                                             \
+#define RUN(test)                                    \
+    do {                                             \
+        int64_t before_ = smtl_live_objects_total(); \
+        @autoreleasepool {                           \
+            test();                                  \
+        }                                            \
+        CHECK(settle(before_) == before_);           \
     } while (0)
 
 /* Live objects once other threads had the chance to release theirs. */
-static inline int64_t settle(int64_t expected)
-{
+static inline int64_t settle(int64_t expected) {
     for (int i = 0; i < 120000 && smtl_live_objects_total() != expected; i++) {
         usleep(1000);
     }
     return smtl_live_objects_total();
 }
 
-static inline BOOL all_bytes(const void *bytes, size_t length, uint8_t value)
-{
+static inline BOOL all_bytes(const void *bytes, size_t length, uint8_t value) {
     const uint8_t *p = (const uint8_t *)bytes;
     for (size_t i = 0; i < length; i++) {
         if (p[i] != value) {

@@ -17,42 +17,37 @@ struct size3 {
 };
 
 class metal_program {
-  public:
+public:
     explicit metal_program(const std::string &source, smtl_math_mode math_mode = SMTL_MATH_SAFE) {
         const std::string whole = "#include <metal_stdlib>\nusing namespace metal;\n" + source;
         char *log = nullptr;
         smtl_compile_options options{};
         options.math_mode = math_mode;
         library_ = smtl_library_compile(whole.data(), whole.size(), &options, &log);
-        if (library_ == nullptr)
-            give_up("the source does not compile", log);
+        if (library_ == nullptr) give_up("the source does not compile", log);
         std::free(log);
     }
     ~metal_program() {
-        for (const auto &[name, kernel] : kernels_)
-            smtl_kernel_release(kernel);
+        for (const auto &[name, kernel] : kernels_) smtl_kernel_release(kernel);
         smtl_library_release(library_);
     }
     metal_program(const metal_program &) = delete;
     metal_program &operator=(const metal_program &) = delete;
 
     const smtl_kernel *kernel(const std::string &name) {
-        if (const auto found = kernels_.find(name); found != kernels_.end())
-            return found->second;
+        if (const auto found = kernels_.find(name); found != kernels_.end()) return found->second;
         char *log = nullptr;
         char *path = smtl_library_specialize(library_, name.c_str(), nullptr, 0, &log);
-        if (path == nullptr)
-            give_up("kernel " + name + " does not compile", log);
+        if (path == nullptr) give_up("kernel " + name + " does not compile", log);
         std::free(log);
         char *error = nullptr;
         smtl_kernel *loaded = smtl_kernel_load(path, "smtl_entry", &error);
-        if (loaded == nullptr)
-            give_up("kernel " + name + " does not load", error);
+        if (loaded == nullptr) give_up("kernel " + name + " does not load", error);
         std::free(path);
         return kernels_[name] = loaded;
     }
 
-  private:
+private:
     [[noreturn]] static void give_up(const std::string &what, const char *why) {
         std::fprintf(stderr, "%s: %s\n", what.c_str(), why != nullptr ? why : "");
         std::exit(1);
@@ -64,7 +59,7 @@ class metal_program {
 
 /* One dispatch in the making. */
 class dispatch {
-  public:
+public:
     explicit dispatch(const smtl_kernel *kernel) { raw.kernel = kernel; }
 
     template <class T> dispatch &buffer(uint32_t index, std::vector<T> &elements) {

@@ -33,14 +33,17 @@ kernel void k(device float *a [[buffer(slot)]], device const half4 *b, constant 
         {"table", SMTL_ARGUMENT_BUFFER, SMTL_ACCESS_READ_ONLY, 1, 32},
     };
     for (size_t i = 0; i < 6; ++i) {
-        if (!CHECK(std::string(arguments[i].name) == wanted[i].name && arguments[i].kind == wanted[i].kind)) std::fprintf(stderr, "%s\n", arguments[i].name);
-        CHECK(arguments[i].access == wanted[i].access && arguments[i].index == wanted[i].index && arguments[i].type_size == wanted[i].size);
+        if (!CHECK(std::string(arguments[i].name) == wanted[i].name && arguments[i].kind == wanted[i].kind))
+            std::fprintf(stderr, "%s\n", arguments[i].name);
+        CHECK(arguments[i].access == wanted[i].access && arguments[i].index == wanted[i].index &&
+              arguments[i].type_size == wanted[i].size);
         CHECK(!arguments[i].conditional);
     }
     CHECK(smtl_library_arguments(library.library, "nothing", &arguments) == SIZE_MAX);
 }
 
-// Structures and arrays of pointers in constant memory: the pointers are addresses, as a buffer's gpuAddress gives them.
+// Structures and arrays of pointers in constant memory: the pointers are addresses, as a buffer's gpuAddress gives
+// them.
 void test_argument_buffers() {
     const std::string source = head + R"(struct Bindings {
     device float *out [[id(0)]];
@@ -84,10 +87,12 @@ kernel void sometimes(array<device float *, 3> p [[buffer(1), function_constant(
 }
 )");
     if (!CHECK(library.library != nullptr)) std::fprintf(stderr, "%s\n", library.log.c_str());
-    for (const auto &[name, factor] : {std::pair("pointers", 1.f), std::pair("values", 2.f), std::pair("written", 3.f), std::pair("deduced", 3.f)}) {
+    for (const auto &[name, factor] :
+         {std::pair("pointers", 1.f), std::pair("values", 2.f), std::pair("written", 3.f), std::pair("deduced", 3.f)}) {
         std::vector<float> o(3), a = {1, 0}, b = {2, 0}, c = {3, 0};
         const std::string error = run(library.specialize(name, {}), {&o, &a, &b, &c}, 3);
-        if (!CHECK(error.empty() && o == std::vector<float>{factor, 2 * factor, 3 * factor})) std::fprintf(stderr, "%s: %s\n", name, error.c_str());
+        if (!CHECK(error.empty() && o == std::vector<float>{factor, 2 * factor, 3 * factor}))
+            std::fprintf(stderr, "%s: %s\n", name, error.c_str());
         CHECK(c[1] == (std::string(name) == "pointers" ? 2 : 0));
         std::vector<float> *two = nullptr;
         const std::string missing = run(library.specialize(name, {}), {&o, &a, two, &c}, 3);
@@ -98,9 +103,11 @@ kernel void sometimes(array<device float *, 3> p [[buffer(1), function_constant(
     CHECK(run(library.specialize("sometimes", {constant(0, type_bool, 0)}), {&o}, 3).empty() && o[2] == -1);
     const smtl_argument *arguments = nullptr;
     CHECK(smtl_library_arguments(library.library, "values", &arguments) == 2);
-    CHECK(arguments[0].index == 1 && arguments[0].array_length == 3 && arguments[0].access == SMTL_ACCESS_READ_ONLY && arguments[0].type_size == 4);
+    CHECK(arguments[0].index == 1 && arguments[0].array_length == 3 && arguments[0].access == SMTL_ACCESS_READ_ONLY &&
+          arguments[0].type_size == 4);
     CHECK(arguments[1].index == 0 && arguments[1].array_length == 1);
-    CHECK(smtl_library_arguments(library.library, "pointers", &arguments) == 2 && arguments[0].array_length == 3 && arguments[0].access == SMTL_ACCESS_READ_WRITE);
+    CHECK(smtl_library_arguments(library.library, "pointers", &arguments) == 2 && arguments[0].array_length == 3 &&
+          arguments[0].access == SMTL_ACCESS_READ_WRITE);
 }
 
 void test_indices() {
@@ -109,18 +116,28 @@ void test_indices() {
         CHECK(broken.library == nullptr);
         for (const char *text : wanted) CHECK(broken.says(text));
     };
-    wrong("kernel void k(device float *x [[buffer(99)]], device float *y [[buffer(0)]],\n  device float *z [[buffer(0)]]) {}\n",
-          {"program_source:3:29: error: [[buffer(99)]] of 'x' is out of bounds: indices end at 30", "program_source:4:17: error: [[buffer(0)]] of 'z' is taken by 'y'"});
-    wrong("kernel void k(threadgroup float *x [[threadgroup(31)]],\n threadgroup float *y [[threadgroup(2)]],\n threadgroup float *z [[threadgroup(1 + 1)]]) {}\n",
-          {"program_source:3:34: error: [[threadgroup(31)]] of 'x' is out of bounds", "program_source:5:21: error: [[threadgroup(2)]] of 'z' is taken by 'y'"});
+    wrong(
+        "kernel void k(device float *x [[buffer(99)]], device float *y [[buffer(0)]],\n  device float *z [[buffer(0)]]) {}\n",
+        {"program_source:3:29: error: [[buffer(99)]] of 'x' is out of bounds: indices end at 30",
+         "program_source:4:17: error: [[buffer(0)]] of 'z' is taken by 'y'"});
+    wrong(
+        "kernel void k(threadgroup float *x [[threadgroup(31)]],\n threadgroup float *y [[threadgroup(2)]],\n threadgroup float *z [[threadgroup(1 + 1)]]) {}\n",
+        {"program_source:3:34: error: [[threadgroup(31)]] of 'x' is out of bounds",
+         "program_source:5:21: error: [[threadgroup(2)]] of 'z' is taken by 'y'"});
     wrong("kernel void k(device float *x [[buffer(-1)]]) {}\n", {"program_source:3:29: error: [[buffer(-1)]] of 'x'"});
     wrong("kernel void k(device float *x[4] [[buffer(28)]]) {}\n", {"[[buffer(31)]] of 'x' is out of bounds"});
-    wrong("kernel void k(device float *x[4] [[buffer(0)]],\n device float *y [[buffer(3)]]) {}\n", {"program_source:4:16: error: [[buffer(3)]] of 'y' is taken by 'x'"});
-    wrong("kernel void k(float x [[buffer(0)]]) {}\n", {"program_source:3:21: error: [[buffer(0)]] belongs to a pointer or reference, which 'x' of type 'float' is not"});
-    wrong("kernel void k(device float *x, float i [[thread_position_in_grid]]) { x[0] = i; }\n",
-          {"program_source:3:38: error: [[thread_position_in_grid]] gives integers, which 'i' of type 'float' does not take"});
-    wrong("template <typename T> kernel void k(device T *x [[buffer(31)]]) {}\ntemplate [[host_name(\"a\")]] kernel void k<float>(device float *);\n"
-          "template [[host_name(\"b\")]] kernel void k<int>(device int *);\n", {"program_source:3:47: error: [[buffer(31)]] of 'x'"});
+    wrong("kernel void k(device float *x[4] [[buffer(0)]],\n device float *y [[buffer(3)]]) {}\n",
+          {"program_source:4:16: error: [[buffer(3)]] of 'y' is taken by 'x'"});
+    wrong(
+        "kernel void k(float x [[buffer(0)]]) {}\n",
+        {"program_source:3:21: error: [[buffer(0)]] belongs to a pointer or reference, which 'x' of type 'float' is not"});
+    wrong(
+        "kernel void k(device float *x, float i [[thread_position_in_grid]]) { x[0] = i; }\n",
+        {"program_source:3:38: error: [[thread_position_in_grid]] gives integers, which 'i' of type 'float' does not take"});
+    wrong(
+        "template <typename T> kernel void k(device T *x [[buffer(31)]]) {}\ntemplate [[host_name(\"a\")]] kernel void k<float>(device float *);\n"
+        "template [[host_name(\"b\")]] kernel void k<int>(device int *);\n",
+        {"program_source:3:47: error: [[buffer(31)]] of 'x'"});
     // Function constants choose between arguments of one index, and only of one.
     const compiled choice(head + R"(
 constant bool first [[function_constant(0)]];
@@ -132,8 +149,10 @@ kernel void k(device float *x [[buffer(0), function_constant(first)]], device in
 )");
     if (!CHECK(choice.library != nullptr)) std::fprintf(stderr, "%s\n", choice.log.c_str());
     std::vector<float> a(1);
-    CHECK(run(choice.specialize("k", {constant(0, type_bool, 0), constant(1, type_bool, 1)}), {&a}, 1).empty() && a[0] == 2);
-    CHECK(run(choice.specialize("k", {constant(0, type_bool, 1), constant(1, type_bool, 0)}), {&a}, 1).empty() && a[0] == 1);
+    CHECK(run(choice.specialize("k", {constant(0, type_bool, 0), constant(1, type_bool, 1)}), {&a}, 1).empty() &&
+          a[0] == 2);
+    CHECK(run(choice.specialize("k", {constant(0, type_bool, 1), constant(1, type_bool, 0)}), {&a}, 1).empty() &&
+          a[0] == 1);
     std::string error;
     CHECK(choice.specialize("k", {constant(0, type_bool, 1), constant(1, type_bool, 1)}, &error).empty());
     CHECK(error == "arguments 'x' and 'y' have the same index\n");

@@ -1,4 +1,5 @@
-// The compile cache: many threads and processes at once, damage, folders that cannot be written to, nothing left behind.
+// The compile cache: many threads and processes at once, damage, folders that cannot be written to, nothing left
+// behind.
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -27,7 +28,8 @@ namespace {
 
 // A source that no other run has compiled, with a kernel named k.
 std::string fresh_source(int number) {
-    return "kernel void k(device int *a) { a[0] = " + std::to_string(number) + " + " + std::to_string(getpid()) + "; }\n";
+    return "kernel void k(device int *a) { a[0] = " + std::to_string(number) + " + " + std::to_string(getpid()) +
+           "; }\n";
 }
 
 std::string compile(const std::string &source) {
@@ -55,7 +57,8 @@ void test_hash() {
     using smtl::msl::Hash;
     // SHA-256 of the length in eight bytes and the text, from an independent implementation.
     CHECK(Hash().add("abc").digest() == "ce91dc5eec0139adf091900d225971d6ad246a845bad791b5693a9d0d55dd391");
-    CHECK(Hash().add(std::string(200, 'x')).digest() == "8b70c0b60fdb51529836e1e5038056a912410c358ee51f650036d5c85ff9ccd1");
+    CHECK(Hash().add(std::string(200, 'x')).digest() ==
+          "8b70c0b60fdb51529836e1e5038056a912410c358ee51f650036d5c85ff9ccd1");
     CHECK(Hash().add("ab").add("c").digest() != Hash().add("a").add("bc").digest());
     CHECK(Hash().add("").digest() != Hash().digest());
 }
@@ -78,7 +81,8 @@ void test_entries(const fs::path &folder) {
         how();
         CHECK(cache.find("key").empty());
         const int before = built;
-        const bool repaired = cache.entry("key", build) == entry && built == before + 1 && smtl::msl::read_file(entry + "/data") == "some bytes";
+        const bool repaired = cache.entry("key", build) == entry && built == before + 1 &&
+                              smtl::msl::read_file(entry + "/data") == "some bytes";
         if (!CHECK(repaired)) std::fprintf(stderr, "%s\n", what);
     };
     damage("a byte", [&] { std::fstream(entry + "/data", std::ios::in | std::ios::out).put('S'); });
@@ -98,16 +102,20 @@ void test_entries(const fs::path &folder) {
     const auto exposed = [&](const std::string &path, auto &&how) {
         damage("exposed", [&] { how(path); });
         struct stat after;
-        CHECK(lstat(path.c_str(), &after) == 0 && !S_ISLNK(after.st_mode) && after.st_uid == geteuid() && (after.st_mode & 077) == 0);
+        CHECK(lstat(path.c_str(), &after) == 0 && !S_ISLNK(after.st_mode) && after.st_uid == geteuid() &&
+              (after.st_mode & 077) == 0);
     };
     for (const std::string &path : {entry, entry + "/data", entry + "/manifest"}) {
-        exposed(path, [](const std::string &what) { fs::permissions(what, fs::perms::group_write, fs::perm_options::add); });
-        exposed(path, [](const std::string &what) { fs::permissions(what, fs::perms::others_write, fs::perm_options::add); });
+        exposed(path,
+                [](const std::string &what) { fs::permissions(what, fs::perms::group_write, fs::perm_options::add); });
+        exposed(path,
+                [](const std::string &what) { fs::permissions(what, fs::perms::others_write, fs::perm_options::add); });
         exposed(path, [](const std::string &what) {
             fs::rename(what, what + "-moved");
             fs::create_symlink(what + "-moved", what);
         });
-        if (geteuid() == 0) exposed(path, [](const std::string &what) { CHECK(chown(what.c_str(), 12345, 12345) == 0); });
+        if (geteuid() == 0)
+            exposed(path, [](const std::string &what) { CHECK(chown(what.c_str(), 12345, 12345) == 0); });
     }
     fs::remove_all(entry + "-moved");
     // Whatever the process's mask lets through.
@@ -117,7 +125,8 @@ void test_entries(const fs::path &folder) {
         return fs::create_directory(path + "/inner");
     });
     umask(mask);
-    CHECK(!open.empty() && !cache.find("open").empty() && stat((open + "/data").c_str(), &status) == 0 && (status.st_mode & 077) == 0);
+    CHECK(!open.empty() && !cache.find("open").empty() && stat((open + "/data").c_str(), &status) == 0 &&
+          (status.st_mode & 077) == 0);
 
     // A builder that fails leaves no entry, and one that throws leaves the lock free.
     CHECK(cache.entry("failing", [](const std::string &) { return false; }).empty() && cache.find("failing").empty());
@@ -142,7 +151,9 @@ void test_entries(const fs::path &folder) {
 void test_pruning(const fs::path &folder) {
     const std::string root = (folder / "pruned").string();
     Cache cache(root, 10000);
-    const auto build = [](const std::string &path) { return smtl::msl::write_file(path + "/data", std::string(2000, 'x')); };
+    const auto build = [](const std::string &path) {
+        return smtl::msl::write_file(path + "/data", std::string(2000, 'x'));
+    };
     const auto now = std::chrono::system_clock::now();
     for (const char *key : {"headers-a", "kernel-a", "kernel-b", "kernel-c", "kernel-d", "kernel-e"}) {
         CHECK(!cache.entry(key, build).empty());
@@ -152,7 +163,8 @@ void test_pruning(const fs::path &folder) {
     CHECK(!cache.find("kernel-a").empty());  // used now
     cache.prune(now - std::chrono::hours(1));
     CHECK(fs::exists(fs::path(root) / "headers-a") && fs::exists(fs::path(root) / "kernel-a"));
-    CHECK(!fs::exists(fs::path(root) / "kernel-b") && !fs::exists(fs::path(root) / "kernel-c") && !fs::exists(fs::path(root) / "kernel-d"));
+    CHECK(!fs::exists(fs::path(root) / "kernel-b") && !fs::exists(fs::path(root) / "kernel-c") &&
+          !fs::exists(fs::path(root) / "kernel-d"));
     CHECK(fs::exists(fs::path(root) / "kernel-e") && count_temporary(root) == 0);
     // What is gone is built again; a bound of 0 is none.
     CHECK(!cache.entry("kernel-b", build).empty());
@@ -176,7 +188,8 @@ void test_full_disk(const fs::path &folder) {
         return written;
     };
     CHECK(cache.entry("key", fails).empty() && cache.find("key").empty() && count_temporary(cache.root()) == 0);
-    CHECK(!cache.entry("key", [](const std::string &path) { return smtl::msl::write_file(path + "/data", "x"); }).empty());
+    CHECK(!cache.entry("key", [](const std::string &path) { return smtl::msl::write_file(path + "/data", "x"); })
+               .empty());
 }
 
 // The same from the first source of a process on, and for what is asked of a library that it has already.
@@ -218,15 +231,18 @@ void test_unusable_folders(const fs::path &folder) {
         Cache cache((folder / "file" / "cache").string());
         root = cache.root();
         CHECK(!root.empty() && !root.starts_with(folder.string()) && fs::is_directory(root));
-        CHECK(!cache.entry("key", [](const std::string &path) { return smtl::msl::write_file(path + "/data", "x"); }).empty());
+        CHECK(!cache.entry("key", [](const std::string &path) { return smtl::msl::write_file(path + "/data", "x"); })
+                   .empty());
     }
     CHECK(!fs::exists(root));  // of this process alone, and gone with it
     // Folders where others could put code, and why they are not used.
     const auto refused = [&](const fs::path &path, const std::string &why) {
         const Cache cache(path.string());
-        CHECK(cache.root() != path.string() && !cache.root().empty() && cache.problem() == "the compile cache " + path.string() + " is not used: " + why);
+        CHECK(cache.root() != path.string() && !cache.root().empty() &&
+              cache.problem() == "the compile cache " + path.string() + " is not used: " + why);
     };
-    for (const auto &[name, perms] : {std::pair("all", fs::perms::others_write), std::pair("group", fs::perms::group_write)}) {
+    for (const auto &[name, perms] :
+         {std::pair("all", fs::perms::others_write), std::pair("group", fs::perms::group_write)}) {
         fs::create_directory(folder / name);
         fs::permissions(folder / name, fs::perms::owner_all | perms);
         refused(folder / name, "others than its owner may write to it");
@@ -246,7 +262,8 @@ void test_unusable_folders(const fs::path &folder) {
     const mode_t mask = umask(0);
     const Cache fresh((folder / "fresh" / "cache").string());
     umask(mask);
-    CHECK(fresh.root() == (folder / "fresh" / "cache").string() || fresh.problem().find("everybody may write to") != std::string::npos);
+    CHECK(fresh.root() == (folder / "fresh" / "cache").string() ||
+          fresh.problem().find("everybody may write to") != std::string::npos);
 }
 
 void test_threads() {
@@ -284,7 +301,8 @@ void test_damaged_library() {
     CHECK(!path.empty());
     // Every file of the cache at once, the precompiled standard library included.
     for (const auto &item : fs::recursive_directory_iterator(Cache::shared().root())) {
-        if (item.is_regular_file() && item.path().filename() != "manifest" && item.path().string().find("headers-") == std::string::npos) {
+        if (item.is_regular_file() && item.path().filename() != "manifest" &&
+            item.path().string().find("headers-") == std::string::npos) {
             fs::resize_file(item.path(), fs::file_size(item.path()) / 2);
         }
     }

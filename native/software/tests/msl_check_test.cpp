@@ -33,17 +33,28 @@ void test_kernels() {
     out[i] = float4(in[i]);
 }
 )");
-    CHECK(says(json, R"({"succeeded":true,"kernels":[{"name":"k","max_total_threads_per_threadgroup":64,"arguments":[)"));
-    CHECK(says(json, R"({"index":1,"name":"out","type":"device float4 *","kind":"buffer","access":"read_write","size":16,"conditional":false,"members":[]})"));
-    CHECK(says(json, R"({"index":0,"name":"n","type":"constant uint &","kind":"buffer","access":"read","size":4,"conditional":false,)"));
+    CHECK(
+        says(json, R"({"succeeded":true,"kernels":[{"name":"k","max_total_threads_per_threadgroup":64,"arguments":[)"));
+    CHECK(says(
+        json,
+        R"({"index":1,"name":"out","type":"device float4 *","kind":"buffer","access":"read_write","size":16,"conditional":false,"members":[]})"));
+    CHECK(says(
+        json,
+        R"({"index":0,"name":"n","type":"constant uint &","kind":"buffer","access":"read","size":4,"conditional":false,)"));
     CHECK(says(json, R"("access":"read","size":1,"conditional":true,)"));
-    CHECK(says(json, R"({"index":0,"name":"memory","type":"threadgroup half *","kind":"threadgroup","access":"read_write","size":2,)"));
-    CHECK(says(json, R"("function_constants":[{"name":"flag","index":7,"type":"bool","required":true}],"diagnostics":[]})"));
+    CHECK(says(
+        json,
+        R"({"index":0,"name":"memory","type":"threadgroup half *","kind":"threadgroup","access":"read_write","size":2,)"));
+    CHECK(says(json,
+               R"("function_constants":[{"name":"flag","index":7,"type":"bool","required":true}],"diagnostics":[]})"));
     // The parameters of an explicit instantiation need no names, and have none in most sources.
-    const std::string instance = check_source(head + R"(template <typename T> kernel void add(device const T *in, device T *out, constant uint &n) { out[n] = in[n]; }
+    const std::string instance = check_source(
+        head +
+        R"(template <typename T> kernel void add(device const T *in, device T *out, constant uint &n) { out[n] = in[n]; }
 template [[host_name("add_half")]] kernel void add<half>(device const half *, device half *, constant uint &);
 )");
-    CHECK(says(instance, R"("name":"in","type":"device const half *",)") && says(instance, R"("name":"out","type":"device half *",)"));
+    CHECK(says(instance, R"("name":"in","type":"device const half *",)") &&
+          says(instance, R"("name":"out","type":"device half *",)"));
     CHECK(says(instance, R"("name":"n","type":"constant uint &",)"));
 }
 
@@ -62,41 +73,59 @@ struct Methods { int x; int twice() const constant { return x * 2; } };
 kernel void k(constant Arguments &arguments, constant Methods &methods) { arguments.many[0][0] = arguments.values[methods.twice()]; }
 )");
     CHECK(says(json, R"("name":"arguments","type":"constant Arguments &",)"));
-    CHECK(says(json, R"("members":[{"name":"values","offset":0,"index":5,"type":"pointer","size":8},{"name":"many","offset":8,"index":8,"type":"array","size":24},)"));
-    CHECK(says(json, R"({"name":"sizes","offset":32,"index":11,"type":"array","size":8},{"name":"count","offset":40,"index":13,"type":"uint","size":4},)"));
+    CHECK(says(
+        json,
+        R"("members":[{"name":"values","offset":0,"index":5,"type":"pointer","size":8},{"name":"many","offset":8,"index":8,"type":"array","size":24},)"));
+    CHECK(says(
+        json,
+        R"({"name":"sizes","offset":32,"index":11,"type":"array","size":8},{"name":"count","offset":40,"index":13,"type":"uint","size":4},)"));
     CHECK(says(json, R"({"name":"inner","offset":48,"index":20,"type":"struct","size":32},)"));
-    CHECK(says(json, R"({"name":"one","offset":80,"index":22,"type":"float","size":4},{"name":"two","offset":84,"index":23,"type":"float","size":4},)"));
+    CHECK(says(
+        json,
+        R"({"name":"one","offset":80,"index":22,"type":"float","size":4},{"name":"two","offset":84,"index":23,"type":"float","size":4},)"));
     CHECK(says(json, R"({"name":"three","offset":88,"index":31,"type":"float","size":4}]})"));
     // What has more than members is not looked into.
-    CHECK(says(json, R"("name":"methods","type":"constant Methods &","kind":"buffer","access":"read","size":4,"conditional":false,"members":[]})"));
+    CHECK(says(
+        json,
+        R"("name":"methods","type":"constant Methods &","kind":"buffer","access":"read","size":4,"conditional":false,"members":[]})"));
 }
 
 void test_diagnostics() {
     const std::string wrong = check_source("kernel void k(device float *a) {\n\ta[0] = \"\xff\";\n}\n");
-    CHECK(says(wrong, R"({"succeeded":false,"kernels":[],"function_constants":[],"diagnostics":[{"file":"shader.metal","line":2,)"));
+    CHECK(says(
+        wrong,
+        R"({"succeeded":false,"kernels":[],"function_constants":[],"diagnostics":[{"file":"shader.metal","line":2,)"));
     CHECK(says(wrong, R"("line":2,"column":9,"severity":"error","message":")"));
     CHECK(says(wrong, R"("source":"\u0009a[0] = \"\ufffd\";","caret":9)"));
-    const std::string warning = check_source("kernel void k(device int *a) {\n  int x = 3;\n  x == 4;\n  a[0] = x;\n}\n");
-    CHECK(says(warning, R"({"succeeded":true,)") && says(warning, R"({"file":"shader.metal","line":3,"column":5,"severity":"warning",)"));
+    const std::string warning =
+        check_source("kernel void k(device int *a) {\n  int x = 3;\n  x == 4;\n  a[0] = x;\n}\n");
+    CHECK(says(warning, R"({"succeeded":true,)") &&
+          says(warning, R"({"file":"shader.metal","line":3,"column":5,"severity":"warning",)"));
     const std::string loose = "kernel void k(device float *a) {\n  float *p = a;\n  p[0] = 1;\n}\n";
     CHECK(says(check_source(loose), R"("succeeded":true)"));
     const std::string strict = check_source(loose, true);
-    CHECK(says(strict, R"({"succeeded":false,"kernels":[{"name":"k",)") && says(strict, R"("line":2,)") && says(strict, "explicit address space"));
+    CHECK(says(strict, R"({"succeeded":false,"kernels":[{"name":"k",)") && says(strict, R"("line":2,)") &&
+          says(strict, "explicit address space"));
 }
 
 // Whatever finds it, one run says all that is wrong.
 void test_strict() {
-    const std::string source = "int counter;\nint fact(int n) { return n < 2 ? 1 : n * fact(n - 1); }\nstruct V { virtual int f() { return 1; } };\nkernel void k(device int *x) {\n"
-                               "  double d = 1;\n  int *p = x;\n  if (d > 2) throw 1;\n  x[0] = missing;\n}\n";
+    const std::string source =
+        "int counter;\nint fact(int n) { return n < 2 ? 1 : n * fact(n - 1); }\nstruct V { virtual int f() { return 1; } };\nkernel void k(device int *x) {\n"
+        "  double d = 1;\n  int *p = x;\n  if (d > 2) throw 1;\n  x[0] = missing;\n}\n";
     const std::string all = check_source(source, true);
     CHECK(says(all, R"({"succeeded":false,)"));
-    for (const char *wanted : {"belong to the constant address space: 'counter'", "'fact' calls itself", "'virtual' is not supported", "'double' is not supported",
-                               "explicit address space", "'throw' is not supported", "undeclared identifier 'missing'"}) {
+    for (const char *wanted : {"belong to the constant address space: 'counter'", "'fact' calls itself",
+                               "'virtual' is not supported", "'double' is not supported", "explicit address space",
+                               "'throw' is not supported", "undeclared identifier 'missing'"}) {
         const std::size_t found = all.find(wanted);
         CHECK(found != std::string::npos && all.find(wanted, found + 1) == std::string::npos);
     }
     // What clang finds in either stage.
-    const std::string both = check_source(head + "float f(thread float *p) { return p[0]; }\nkernel void k(device float *x) {\n  x[0] = f(x);\n  x[1] = missing;\n}\n", true);
+    const std::string both = check_source(
+        head +
+            "float f(thread float *p) { return p[0]; }\nkernel void k(device float *x) {\n  x[0] = f(x);\n  x[1] = missing;\n}\n",
+        true);
     CHECK(says(both, R"("line":5,)") && says(both, R"("line":6,)") && says(both, "undeclared identifier 'missing'"));
 }
 
@@ -112,7 +141,8 @@ void test_odd_bytes() {
     const std::string json = check_source(bytes);
     CHECK(says(json, "'x'") && says(json, "\xe2\x82\xac") && says(json, R"(\u0001)"));
     for (const char c : json) CHECK(static_cast<unsigned char>(c) >= 0x20);
-    CHECK(json.find("\xed\xa0") == std::string::npos && json.find("\xf4\x90") == std::string::npos && json.find("\xc0\x80") == std::string::npos);
+    CHECK(json.find("\xed\xa0") == std::string::npos && json.find("\xf4\x90") == std::string::npos &&
+          json.find("\xc0\x80") == std::string::npos);
 }
 
 }  // namespace

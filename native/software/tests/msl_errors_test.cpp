@@ -7,13 +7,20 @@
 namespace {
 
 void test_errors() {
-    const compiled syntax(head + "\n\nkernel void k(device float *a [[buffer(0)]]) {\n    a[0]   =  undefined_name;\n    float4 v = int4(1);\n}\n");
-    CHECK(syntax.library == nullptr && syntax.says("program_source:6:15: error: use of undeclared identifier 'undefined_name'"));
-    CHECK(syntax.says("    a[0]   =  undefined_name;\n              ^\n") && syntax.says("program_source:7:12: error:"));
-    const compiled instantiation(head + "template <typename T> kernel void k(device T *a) {\n  a->missing = 1;\n}\ntemplate [[host_name(\"k\")]] kernel void k<float>(device float *);\n");
+    const compiled syntax(
+        head +
+        "\n\nkernel void k(device float *a [[buffer(0)]]) {\n    a[0]   =  undefined_name;\n    float4 v = int4(1);\n}\n");
+    CHECK(syntax.library == nullptr &&
+          syntax.says("program_source:6:15: error: use of undeclared identifier 'undefined_name'"));
+    CHECK(syntax.says("    a[0]   =  undefined_name;\n              ^\n") &&
+          syntax.says("program_source:7:12: error:"));
+    const compiled instantiation(
+        head +
+        "template <typename T> kernel void k(device T *a) {\n  a->missing = 1;\n}\ntemplate [[host_name(\"k\")]] kernel void k<float>(device float *);\n");
     CHECK(instantiation.library == nullptr && instantiation.says("program_source:4:4: error:"));
     const compiled moved("#line 100 \"shader.metal\"\nint f() { return x; }\n#line 7\nint g() { return y; }\n");
-    CHECK(moved.library == nullptr && moved.says("shader.metal:100:18: error") && moved.says("shader.metal:7:18: error"));
+    CHECK(moved.library == nullptr && moved.says("shader.metal:100:18: error") &&
+          moved.says("shader.metal:7:18: error"));
     const compiled macro("#define BAD(x) x.nothing\nkernel void k(device float *a) {\n a[0] = BAD(a);\n}\n");
     CHECK(macro.library == nullptr && macro.says("program_source:3:"));
     const compiled directive("\n#error stop here\n");
@@ -22,11 +29,15 @@ void test_errors() {
     CHECK(include.library == nullptr && include.says("program_source:1:10: ") && include.says("nowhere.h"));
     const compiled parameter("\nkernel void k(device float *a, uint i) { a[i] = 1; }\n");
     CHECK(parameter.library == nullptr && parameter.says("program_source:2:32: error: kernel parameter 'i'"));
-    const compiled mismatch(head + "template <typename T> kernel void k(device T *a) { a[0] = 1; }\ntemplate [[host_name(\"k\")]] kernel void k<float>(device int *);\n");
+    const compiled mismatch(
+        head +
+        "template <typename T> kernel void k(device T *a) { a[0] = 1; }\ntemplate [[host_name(\"k\")]] kernel void k<float>(device int *);\n");
     CHECK(mismatch.library == nullptr && mismatch.says("program_source:4:"));
     const compiled unknown(head + "template [[host_name(\"k\")]] kernel void nowhere<float>(device int *);\n");
     CHECK(unknown.library == nullptr && unknown.says("program_source:3:41: error:"));
-    const compiled same_name(head + "[[host_name(\"k\")]] kernel void a(device float *x) { x[0] = 1; }\n[[host_name(\"k\")]] kernel void b(device float *x) { x[0] = 2; }\n");
+    const compiled same_name(
+        head +
+        "[[host_name(\"k\")]] kernel void a(device float *x) { x[0] = 1; }\n[[host_name(\"k\")]] kernel void b(device float *x) { x[0] = 2; }\n");
     CHECK(same_name.library == nullptr && same_name.says("program_source:4:32: error: a kernel of the name 'k'"));
     const compiled twice("double f() { return 1; }\n");
     CHECK(twice.library == nullptr && twice.says("program_source:1:1: error: 'double'"));
@@ -53,17 +64,38 @@ void test_odd_sources() {
     }
     const compiled doubled(doubling);
     CHECK(doubled.library != nullptr);
-    for (const std::string &source : {nested, angles, every_byte, std::string("\"unclosed\nkernel"), std::string("/* unclosed"), std::string("kernel void k("),
-                                      std::string("template <typename T kernel void f<"), std::string("R\"x(never closed"), std::string(100, '('),
-                                      std::string(1000, '{'), std::string("[[["), std::string("kernel"), std::string("constant"), std::string("namespace"),
-                                      std::string("operator"), std::string("template"), std::string("struct {"), std::string("enum :"), std::string("\xef\xbb\xbf garbage \xff\xfe"),
-                                      std::string("threadgroup"), std::string("#pragma METAL"), std::string("static_cast<"), std::string("[[kernel]]"),
-                                      std::string("kernel void k([[buffer(]]) {}"), std::string("is_function_constant_defined("), std::string("extern \"C\" {")}) {
+    for (const std::string &source : {nested,
+                                      angles,
+                                      every_byte,
+                                      std::string("\"unclosed\nkernel"),
+                                      std::string("/* unclosed"),
+                                      std::string("kernel void k("),
+                                      std::string("template <typename T kernel void f<"),
+                                      std::string("R\"x(never closed"),
+                                      std::string(100, '('),
+                                      std::string(1000, '{'),
+                                      std::string("[[["),
+                                      std::string("kernel"),
+                                      std::string("constant"),
+                                      std::string("namespace"),
+                                      std::string("operator"),
+                                      std::string("template"),
+                                      std::string("struct {"),
+                                      std::string("enum :"),
+                                      std::string("\xef\xbb\xbf garbage \xff\xfe"),
+                                      std::string("threadgroup"),
+                                      std::string("#pragma METAL"),
+                                      std::string("static_cast<"),
+                                      std::string("[[kernel]]"),
+                                      std::string("kernel void k([[buffer(]]) {}"),
+                                      std::string("is_function_constant_defined("),
+                                      std::string("extern \"C\" {")}) {
         const compiled odd(source);
         CHECK(odd.library != nullptr || !odd.log.empty());
     }
     // Not what a source says about itself, but what it does, goes into names of symbols and files.
-    const compiled hostile(head + "[[host_name(\"../\\\"; $(x) `y`\")]] kernel void k(device float *a) { a[0] = 6; }\n");
+    const compiled hostile(head +
+                           "[[host_name(\"../\\\"; $(x) `y`\")]] kernel void k(device float *a) { a[0] = 6; }\n");
     if (CHECK(hostile.library != nullptr && hostile.names().size() == 1)) {
         std::vector<float> a(1);
         CHECK(run(hostile.specialize(hostile.names()[0].c_str(), {}), {&a}, 1).empty() && a[0] == 6);
@@ -78,7 +110,8 @@ void test_broken_sources() {
     const auto wrong = [](const std::string &source, const std::string &wanted) {
         const compiled broken(source);
         CHECK(broken.library == nullptr && broken.says(wanted));
-        CHECK(broken.log.find("attribute push") == std::string::npos && broken.log.find("smtl") == std::string::npos && broken.log.find("<stdin>") == std::string::npos);
+        CHECK(broken.log.find("attribute push") == std::string::npos && broken.log.find("smtl") == std::string::npos &&
+              broken.log.find("<stdin>") == std::string::npos);
     };
     wrong("kernel", "program_source:1:1: error: 'kernel' belongs to a function");
     wrong("int x;\nkernel int y;", "program_source:2:1: error: 'kernel' belongs to a function");
@@ -86,23 +119,30 @@ void test_broken_sources() {
     wrong("void f() { kernel int y; }", "program_source:1:12: error: 'kernel' belongs to a function");
     wrong("[[", "program_source:1:2: error: '[' is never closed");
     wrong("kernel void k(device float *x) {\n  x[0] = 1;\n", "program_source:1:32: error: '{' is never closed");
-    wrong("kernel void k(device float *x [[buffer(0)]) { x[0] = 1; }\n", "program_source:1:31: error: '[' is not closed before ')'");
+    wrong("kernel void k(device float *x [[buffer(0)]) { x[0] = 1; }\n",
+          "program_source:1:31: error: '[' is not closed before ')'");
     wrong("}\n", "program_source:1:1: error: '}' closes nothing");
     wrong("kernel void k(device float *x) { x[0] = 1; }\nint y", "program_source:2:6: error: expected ';'");
     wrong("\n#pragma METAL fp math_mode(\n", "program_source:2:1: error: expected 'math_mode(safe)'");
     wrong("#pragma METAL fp contract(maybe)\n", "program_source:1:1: error: expected 'contract(off)'");
-    wrong("vertex float4 v() { return float4(0); }\n", "program_source:1:1: error: 'vertex' functions are not supported");
+    wrong("vertex float4 v() { return float4(0); }\n",
+          "program_source:1:1: error: 'vertex' functions are not supported");
     wrong("kernel int k(device int *x) { return x[0]; }\n", "program_source:1:12: error: a kernel returns nothing");
-    wrong("kernel void k(device int *x, int c [[user(name)]]) { x[0] = c; }\n", "program_source:1:38: error: [[user]] parameters of kernels are not supported");
-    wrong("kernel void k(device int *x [[bufer(1)]]) { x[0] = 1; }\n", "program_source:1:31: error: [[bufer]] parameters of kernels are not supported");
-    wrong("struct S { int i; };\nkernel void k(device int *x, S s [[stage_in]]) { x[0] = s.i; }\n", "program_source:2:36: error: [[stage_in]]");
-    wrong("constant bool f [[function_constant(0)]];\nkernel void k(device int *x, uint i [[thread_position_in_grid, function_constant(f)]]) { x[i] = 1; }\n",
-          "program_source:2:30: error: [[function_constant]] belongs to arguments that the host sets");
+    wrong("kernel void k(device int *x, int c [[user(name)]]) { x[0] = c; }\n",
+          "program_source:1:38: error: [[user]] parameters of kernels are not supported");
+    wrong("kernel void k(device int *x [[bufer(1)]]) { x[0] = 1; }\n",
+          "program_source:1:31: error: [[bufer]] parameters of kernels are not supported");
+    wrong("struct S { int i; };\nkernel void k(device int *x, S s [[stage_in]]) { x[0] = s.i; }\n",
+          "program_source:2:36: error: [[stage_in]]");
+    wrong(
+        "constant bool f [[function_constant(0)]];\nkernel void k(device int *x, uint i [[thread_position_in_grid, function_constant(f)]]) { x[i] = 1; }\n",
+        "program_source:2:30: error: [[function_constant]] belongs to arguments that the host sets");
     // Whatever the user calls it.
     smtl_compile_options named{};
     named.name = "<stdin>";
     const compiled input("int f() { return x; }\nint y", &named);
-    CHECK(input.library == nullptr && input.says("<stdin>:1:18: error") && input.says("<stdin>:2:6: error") && input.log.find("pragma") == std::string::npos);
+    CHECK(input.library == nullptr && input.says("<stdin>:1:18: error") && input.says("<stdin>:2:6: error") &&
+          input.log.find("pragma") == std::string::npos);
     const compiled unknown_pragma("#pragma METAL internals : enable\n#pragma METAL fp future(mode)\n");
     CHECK(unknown_pragma.library != nullptr);
 }
@@ -114,10 +154,42 @@ void test_includes() {
     CHECK(folder.library == nullptr && folder.says("program_source:1:"));
     // Every header that Metal has is there; what is in those of graphics is not.
     std::string headers;
-    for (const char *name : {"array", "atomic", "command_buffer", "common", "compute", "config", "curves", "extended_vector", "geometric", "graphics", "imageblocks",
-                             "initializer_list", "integer", "interpolate", "limits", "logging", "math", "matrix", "mesh", "numeric", "pack", "packed_vector", "quadgroup",
-                             "raytracing", "relational", "simdgroup", "simdgroup_matrix", "stdlib", "tensor", "tessellation", "texture", "type_traits", "types", "uniform",
-                             "utility", "visible_function_table"}) {
+    for (const char *name : {"array",
+                             "atomic",
+                             "command_buffer",
+                             "common",
+                             "compute",
+                             "config",
+                             "curves",
+                             "extended_vector",
+                             "geometric",
+                             "graphics",
+                             "imageblocks",
+                             "initializer_list",
+                             "integer",
+                             "interpolate",
+                             "limits",
+                             "logging",
+                             "math",
+                             "matrix",
+                             "mesh",
+                             "numeric",
+                             "pack",
+                             "packed_vector",
+                             "quadgroup",
+                             "raytracing",
+                             "relational",
+                             "simdgroup",
+                             "simdgroup_matrix",
+                             "stdlib",
+                             "tensor",
+                             "tessellation",
+                             "texture",
+                             "type_traits",
+                             "types",
+                             "uniform",
+                             "utility",
+                             "visible_function_table"}) {
         headers += std::string("#include <metal_") + name + ">\n";
     }
     const compiled all(headers + "kernel void k(device float *x) { x[0] = 1; }\n");
@@ -130,33 +202,50 @@ void test_unsupported() {
         const compiled broken(head + source);
         CHECK(broken.library == nullptr);
         std::size_t errors = 0;
-        for (std::size_t at = broken.log.find("error: "); at != std::string::npos; at = broken.log.find("error: ", at + 1)) ++errors;
+        for (std::size_t at = broken.log.find("error: "); at != std::string::npos;
+             at = broken.log.find("error: ", at + 1))
+            ++errors;
         if (!CHECK(errors == wanted.size())) std::fprintf(stderr, "in: %s%s", source.c_str(), broken.log.c_str());
         for (const char *text : wanted) CHECK(broken.says(text));
     };
-    unsupported("float f(texture2d<float, access::read> t, sampler s) { return t.read(uint2(0)).x; }\n", {"program_source:3:26: error: 'access': textures are not supported", "program_source:3:43: error: 'sampler': samplers are not supported"});
-    unsupported("float f(metal::texture2d<float, metal::access::write> t) { return 0; }\n", {"3:16: error: 'texture2d': textures are not supported", "'access': textures"});
-    unsupported("using namespace metal::raytracing;\n", {"program_source:3:24: error: 'raytracing': ray tracing is not supported"});
+    unsupported("float f(texture2d<float, access::read> t, sampler s) { return t.read(uint2(0)).x; }\n",
+                {"program_source:3:26: error: 'access': textures are not supported",
+                 "program_source:3:43: error: 'sampler': samplers are not supported"});
+    unsupported("float f(metal::texture2d<float, metal::access::write> t) { return 0; }\n",
+                {"3:16: error: 'texture2d': textures are not supported", "'access': textures"});
+    unsupported("using namespace metal::raytracing;\n",
+                {"program_source:3:24: error: 'raytracing': ray tracing is not supported"});
     unsupported("metal::raytracing::ray r(float3 a);\n", {"'raytracing': ray tracing is not supported"});
-    unsupported("constexpr sampler s(coord::normalized, filter::linear);\n", {"'sampler': samplers are", "'coord': samplers are", "'filter': samplers are"});
+    unsupported("constexpr sampler s(coord::normalized, filter::linear);\n",
+                {"'sampler': samplers are", "'coord': samplers are", "'filter': samplers are"});
     unsupported("intersector<triangle_data> i();\n", {"'triangle_data': ray tracing is"});
-    unsupported("metal::mesh<float, void, 3, 1, topology::triangle> m();\n", {"'mesh': mesh shading is", "'topology': mesh shading is"});
+    unsupported("metal::mesh<float, void, 3, 1, topology::triangle> m();\n",
+                {"'mesh': mesh shading is", "'topology': mesh shading is"});
     unsupported("void f(tensor<device half, dextents<int, 2>> t);\n", {"'dextents': tensors are not supported"});
     unsupported("using namespace mpp;\n", {"'mpp': tensors are not supported"});
     unsupported("#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n", {"tensors are not supported"});
-    unsupported("visible_function_table<int(int)> g();\n", {"'visible_function_table': tables of functions are not supported"});
-    unsupported("kernel void k(device float *x) {\n  x[0] = dfdx(x[1]);\n  x[1] = missing;\n}\n", {"'dfdx': fragment functions are not supported", "undeclared identifier 'missing'"});
-    unsupported("kernel void k(device float *x, imageblock<float4> b) {}\n", {"program_source:3:32: error: kernel parameter 'b': imageblocks are not supported"});
-    unsupported("kernel void k(device float *x, command_buffer c) {}\n", {"kernel parameter 'c': encoding commands in kernels is not supported"});
+    unsupported("visible_function_table<int(int)> g();\n",
+                {"'visible_function_table': tables of functions are not supported"});
+    unsupported("kernel void k(device float *x) {\n  x[0] = dfdx(x[1]);\n  x[1] = missing;\n}\n",
+                {"'dfdx': fragment functions are not supported", "undeclared identifier 'missing'"});
+    unsupported("kernel void k(device float *x, imageblock<float4> b) {}\n",
+                {"program_source:3:32: error: kernel parameter 'b': imageblocks are not supported"});
+    unsupported("kernel void k(device float *x, command_buffer c) {}\n",
+                {"kernel parameter 'c': encoding commands in kernels is not supported"});
     // Words like any other, where they are the user's.
-    unsupported("kernel void k(device float *x) { x[0] = access; x[1] = ray; }\n", {"use of undeclared identifier 'access'", "use of undeclared identifier 'ray'"});
-    const compiled own(head + "enum access { read }; namespace filter { constant int coord = 1; } struct ray { float mesh; };\nkernel void k(device float *x) { ray tensor{2}; x[0] = access::read + filter::coord + tensor.mesh; }\n");
+    unsupported("kernel void k(device float *x) { x[0] = access; x[1] = ray; }\n",
+                {"use of undeclared identifier 'access'", "use of undeclared identifier 'ray'"});
+    const compiled own(
+        head +
+        "enum access { read }; namespace filter { constant int coord = 1; } struct ray { float mesh; };\nkernel void k(device float *x) { ray tensor{2}; x[0] = access::read + filter::coord + tensor.mesh; }\n");
     CHECK(own.library != nullptr && own.log.empty());
 }
 
 // Each of Metal's atomic functions has its types, and one order.
 void test_atomics() {
-    const compiled wrong(head + R"(template <class T> void f(device atomic<T> *x) { atomic_fetch_or_explicit(x, T(1), memory_order_relaxed); }
+    const compiled wrong(
+        head +
+        R"(template <class T> void f(device atomic<T> *x) { atomic_fetch_or_explicit(x, T(1), memory_order_relaxed); }
 kernel void k(device atomic_float *r, device atomic_ulong *l, device atomic_bool *b, device atomic_int *i, threadgroup atomic_uint *u) {
   atomic_fetch_min_explicit(r, 1.0f, memory_order_relaxed);
   atomic_fetch_xor_explicit(r, 1.0f, memory_order_relaxed);
@@ -170,10 +259,15 @@ kernel void k(device atomic_float *r, device atomic_ulong *l, device atomic_bool
 }
 )");
     CHECK(wrong.library == nullptr);
-    for (const char *text : {"5:3: error: 'atomic_fetch_min_explicit' takes pointers to atomic_int and atomic_uint", "6:3: error: 'atomic_fetch_xor_explicit' takes pointers to atomic_int and atomic_uint",
-                             "7:3: error: 'atomic_fetch_add_explicit' takes pointers to atomic_int, atomic_uint and atomic_float", "8:3: error: 'atomic_load_explicit' takes", "9:3: error: 'atomic_fetch_sub_explicit' takes",
-                             "10:3: error: 'atomic_max_explicit' takes pointers to atomic_ulong", "error: atomic functions other than atomic_thread_fence take memory_order_relaxed alone",
-                             "3:50: error: 'atomic_fetch_or_explicit' takes pointers", "13:3: note: in instantiation of function template specialization 'f<float>'"}) {
+    for (const char *text :
+         {"5:3: error: 'atomic_fetch_min_explicit' takes pointers to atomic_int and atomic_uint",
+          "6:3: error: 'atomic_fetch_xor_explicit' takes pointers to atomic_int and atomic_uint",
+          "7:3: error: 'atomic_fetch_add_explicit' takes pointers to atomic_int, atomic_uint and atomic_float",
+          "8:3: error: 'atomic_load_explicit' takes", "9:3: error: 'atomic_fetch_sub_explicit' takes",
+          "10:3: error: 'atomic_max_explicit' takes pointers to atomic_ulong",
+          "error: atomic functions other than atomic_thread_fence take memory_order_relaxed alone",
+          "3:50: error: 'atomic_fetch_or_explicit' takes pointers",
+          "13:3: note: in instantiation of function template specialization 'f<float>'"}) {
         CHECK(wrong.says(text));
     }
     CHECK(wrong.log.find(":12:") == std::string::npos);
@@ -181,12 +275,17 @@ kernel void k(device atomic_float *r, device atomic_ulong *l, device atomic_bool
 
 // Clang takes it, computes nonsense and crashes over the machine code.
 void test_mixed_halves() {
-    const compiled mixed(head + "kernel void k(device half *h, device bfloat *b, device float *o) {\n  o[0] = h[0] + b[0];\n  h[0] *= b[0];\n  o[1] = h[0] + 1.0f;\n}\n"
-                                "template <class T, class U> bool less(T a, U b) {\n  return a < b;\n}\nkernel void l(device half *h, device bfloat *b) { h[0] = less(h[0], b[0]); }\n");
+    const compiled mixed(
+        head +
+        "kernel void k(device half *h, device bfloat *b, device float *o) {\n  o[0] = h[0] + b[0];\n  h[0] *= b[0];\n  o[1] = h[0] + 1.0f;\n}\n"
+        "template <class T, class U> bool less(T a, U b) {\n  return a < b;\n}\nkernel void l(device half *h, device bfloat *b) { h[0] = less(h[0], b[0]); }\n");
     CHECK(mixed.library == nullptr);
     for (const char *place : {":4:", ":5:", ":9:"}) CHECK(mixed.says("program_source" + std::string(place)));
-    CHECK(mixed.says("half and bfloat do not meet in arithmetic") && mixed.log.find("program_source:6:") == std::string::npos);
-    const compiled apart(head + "kernel void k(device half *h, device bfloat *b, device float *o) { o[0] = float(h[0]) + float(b[0]); h[0] = half(b[0]) + h[0]; o[1] = h[0] + 1.0f; }\n");
+    CHECK(mixed.says("half and bfloat do not meet in arithmetic") &&
+          mixed.log.find("program_source:6:") == std::string::npos);
+    const compiled apart(
+        head +
+        "kernel void k(device half *h, device bfloat *b, device float *o) { o[0] = float(h[0]) + float(b[0]); h[0] = half(b[0]) + h[0]; o[1] = h[0] + 1.0f; }\n");
     CHECK(apart.library != nullptr && apart.log.empty());
     std::vector<float> h = {1}, b = {2}, o(2);
     CHECK(run(apart.specialize("k", {}), {&h, &b, &o}, 1).empty());

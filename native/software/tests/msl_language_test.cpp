@@ -1,5 +1,5 @@
-// The language's own corners, executed: casts between 16-bit floats, function objects, initialisation, control flow, pointers.
-// Every kernel writes what it finds, and the test knows what that is.
+// The language's own corners, executed: casts between 16-bit floats, function objects, initialisation, control flow,
+// pointers. Every kernel writes what it finds, and the test knows what that is.
 #include <string>
 #include <vector>
 
@@ -19,7 +19,8 @@ std::vector<float> results_of(const std::string &source, size_t count, uint32_t 
 
 void expect(const char *what, const std::vector<float> &found, const std::vector<float> &expected) {
     for (size_t i = 0; i < expected.size(); ++i) {
-        if (!CHECK(found[i] == expected[i])) std::fprintf(stderr, "%s: result %zu is %g, not %g\n", what, i, double(found[i]), double(expected[i]));
+        if (!CHECK(found[i] == expected[i]))
+            std::fprintf(stderr, "%s: result %zu is %g, not %g\n", what, i, double(found[i]), double(expected[i]));
     }
 }
 
@@ -63,8 +64,10 @@ kernel void k(device float *a) {
     a[13] = 2h + 3H;
     a[14] = metal::half(b) + (metal::half)b + (metal::half)metal::bfloat(h);
 }
-)", 15);
-    expect("casts", found, {4.5f + 1.5f + 4.5f, -2 + 1.5f * 0.5f, -3 + 1.5f, 1.5f, 6, 2, 1.5f, 3, 3 + 2, 9, 1, 1, 256, 5, 3.5f});
+)",
+                                                15);
+    expect("casts", found,
+           {4.5f + 1.5f + 4.5f, -2 + 1.5f * 0.5f, -3 + 1.5f, 1.5f, 6, 2, 1.5f, 3, 3 + 2, 9, 1, 1, 256, 5, 3.5f});
 }
 
 void test_functions_and_types() {
@@ -138,8 +141,11 @@ kernel void k(device float *a) {
     for (auto item : items) sum += item;
     a[17] = sum + items.size();
 }
-)", 18);
-    expect("language", found, {4 + 4 + 4, 1, 2, 3 + 1.5f + 2 + 2, 3 + 6 + 10, 120, 12, 6 + 5, 3 + 0.25f + 16, 78, 5.5f, 3, 5, 17, 5 + 0 + 3, 'b', 1.5f, 9});
+)",
+                                                18);
+    expect("language", found,
+           {4 + 4 + 4, 1, 2, 3 + 1.5f + 2 + 2, 3 + 6 + 10, 120, 12, 6 + 5, 3 + 0.25f + 16, 78, 5.5f, 3, 5, 17,
+            5 + 0 + 3, 'b', 1.5f, 9});
 }
 
 void test_vectors_and_matrices() {
@@ -184,8 +190,11 @@ kernel void k(device float *a) {
     a[14] = f[1][2] + f[2].y;
     a[15] = bool(1.5f) + bool2(int2(0, 3)).y + float3(1)[2];
 }
-)", 16);
-    expect("vectors", found, {2168, 8 + 20, 41 + 6300, 321 + 654, 6, 7 + 150, 24, 2, 1 + 7 * 0.5f, 3 + 70, 1 + 5, 10 + 3 + 12, 4321, 6 + 4, 9, 3});
+)",
+                                                16);
+    expect("vectors", found,
+           {2168, 8 + 20, 41 + 6300, 321 + 654, 6, 7 + 150, 24, 2, 1 + 7 * 0.5f, 3 + 70, 1 + 5, 10 + 3 + 12, 4321,
+            6 + 4, 9, 3});
 }
 
 // Conditions that ask whether a constant has a value, also where they decide on an argument.
@@ -223,7 +232,8 @@ kernel void k(device float *a, device float *b [[buffer(1), function_constant(gi
 }
 
 void test_names_of_the_library() {
-    metal_program program("kernel void divide(device float *a) { a[0] = 4; }\nnamespace n { namespace { kernel void clamp(device float *a) { a[0] = metal::clamp(9.0f, 0.0f, 5.0f); } } }\n");
+    metal_program program(
+        "kernel void divide(device float *a) { a[0] = 4; }\nnamespace n { namespace { kernel void clamp(device float *a) { a[0] = metal::clamp(9.0f, 0.0f, 5.0f); } } }\n");
     std::vector<float> a(1);
     CHECK(dispatch(program.kernel("divide")).buffer(0, a).run({1}, {1}).empty() && a[0] == 4);
     CHECK(dispatch(program.kernel("n::clamp")).buffer(0, a).run({1}, {1}).empty() && a[0] == 5);
@@ -231,8 +241,9 @@ void test_names_of_the_library() {
 
 // The fast math mode keeps the limits of roots and quotients, in loops over threads that become vector code, too.
 void test_fast_limits() {
-    const std::string source = "#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device float *a, uint i [[thread_position_in_grid]]) { a[64 + i] = rsqrt(a[i]); a[128 + i] = 3 / "
-                               "sqrt(a[i]); a[192 + i] = 1 / a[i]; a[256 + i] = sqrt(a[i]); }\n";
+    const std::string source =
+        "#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device float *a, uint i [[thread_position_in_grid]]) { a[64 + i] = rsqrt(a[i]); a[128 + i] = 3 / "
+        "sqrt(a[i]); a[192 + i] = 1 / a[i]; a[256 + i] = sqrt(a[i]); }\n";
     smtl_compile_options options{};
     options.math_mode = SMTL_MATH_FAST;
     smtl_library *library = smtl_library_compile(source.data(), source.size(), &options, nullptr);
@@ -262,7 +273,8 @@ kernel void k(device float *a, ushort i [[thread_index_in_simdgroup]]) {
     a[32 + i] = quad_shuffle_and_fill_down(float(i), float(100 + i), 3);
     a[64 + i] = quad_shuffle_and_fill_down(float(i), float(100 + i), 1, 2);
 }
-)", 96, 32);
+)",
+                                                96, 32);
     for (int i = 0; i < 32; ++i) {
         const int quad = i / 4 * 4, lane = i % 4;
         CHECK(found[size_t(i)] == float(lane == 0 ? 100 + quad + 3 : i - 1));
@@ -271,7 +283,8 @@ kernel void k(device float *a, ushort i [[thread_index_in_simdgroup]]) {
     }
 }
 
-// Names of Apple's compiler behind its standard library's, which sources call where they overload that; logging; uniform values.
+// Names of Apple's compiler behind its standard library's, which sources call where they overload that; logging;
+// uniform values.
 void test_names_of_the_compiler() {
     const std::vector<float> found = results_of(R"(
 #include <metal_logging>
@@ -306,7 +319,8 @@ kernel void k(device float *a, uint i [[thread_position_in_grid]]) {
     a[7] = lane + 100 * width;
     a[8] = is_word<uint> + 2 * is_word<float> + 4 * _conjunction<is_same<int, int>, _negation<is_same<int, uint>>>::value;
 }
-)", 9, 64);
+)",
+                                                9, 64);
     expect("names of the compiler", found, {3, 7 + 4 + 8, 0.75f, 3, 64, 0, 4, 5 + 3200, 5});
 }
 
@@ -331,7 +345,8 @@ kernel void k(device float *a) {
     number<bfloat16_t> y(1);
     a[1] = float(bfloat16_t(y));
 }
-)", 2);
+)",
+                                                2);
     expect("members for each space", found, {7, 3});
 }
 
@@ -361,7 +376,8 @@ kernel void k(device float *a) {
     a[0] = walk<int>(1);
     a[1] = walk<long>(2);
 }
-)", 2);
+)",
+                                                2);
     // here: x = step + step (1 + 2 + 3), y = (((step + 1) * 2 + 2) * 2 + 2) * 2 + 2
     expect("components", found, {7 + 100 * 30 + 10000 * (4 + 4) + 8e6f, 14 + 100 * 38 + 10000 * (7 + 7) + 8e6f});
 }
@@ -383,7 +399,8 @@ kernel void k(coherent device float *a [[buffer(0)]]) {
     list l = {a};
     l.first[1] = coherent + 1;
 }
-)", 2);
+)",
+                                                2);
     expect("coherence", found, {1, 3});
 }
 
@@ -399,7 +416,8 @@ kernel void k(device float *a, metal::uint i [[thread_position_in_grid]]) {
     a[0] = metal::min(twice(metal::float4(1, 2, 3, 4)), metal::float4(7)).w + float(s.b.x) + float(i);
     a[1] = float(metal::long2(5).y) + metal::float3(1).xyzz.w;
 }
-)", 2);
+)",
+                                                2);
     expect("names in metal", found, {10, 6});
 }
 
@@ -433,7 +451,8 @@ kernel void k(device float *a) {
     s.member = float2(9);
     a[5] = s.member.y;
 }
-)", 32);
+)",
+                                                32);
     expect("volatile", found, {16, 13 + 12, -13 + 17, 15, 16, 9});
 }
 
@@ -465,7 +484,8 @@ kernel void k(device float *a) {
     v = {v.x, 1, 2, 3};
     a[5] = v.x + v.w;
 }
-)", 6);
+)",
+                                                6);
     expect("assigned values", found, {1, 2, 0.5f, 3 + 'c', 9, 9});
 }
 
@@ -481,7 +501,8 @@ kernel void k(device float *a) {
     u >>= h;
     a[4] = i.y; a[5] = u.x; a[6] = (u << 3).x; a[7] = (1 << int2(3, 4)).y;
 }
-)", 8);
+)",
+                                                8);
     expect("shifts", found, {-4, 64, 12, 4, 12, 0, 0, 16});
 }
 
@@ -509,7 +530,8 @@ kernel void k(device float *a) {
     initializer_list<int> list = {5, 6};
     a[5] = list.size() + *(list.begin() + 1);
 }
-)", 6);
+)",
+                                                6);
     expect("initialiser lists", found, {6, 11, 6, 16, 12, 8});
 }
 
@@ -534,7 +556,8 @@ kernel void k(device float *a) {
     s = t;
     a[0] = s.get();
 }
-)", 1);
+)",
+                                                1);
     expect("deleted members", found, {3});
 }
 
@@ -559,7 +582,8 @@ kernel void k(device float *a) {
     a[7] = metal::select(half4(1), half4(2), ushort4(3)).x + metal::select(1, 2.5f, true) + metal::select(int2(1), int2(2), true).x;
     a[8] = select(3, 4, 7u) + select(uchar(3), uchar(4), false);
 }
-)", 9);
+)",
+                                                9);
     expect("overloads", found, {21, 2, 2, 1, 1, 3, 8, 2 + 2.5f + 2, 4 + 3});
 }
 
@@ -579,7 +603,8 @@ kernel void k(device float *a) {
     a[5] = shifted;
     a[6] = ulong(1) << (ulong(n) + 32);
 }
-)", 7);
+)",
+                                                7);
     expect("shifts", found, {2, 128, 2, 2, 128, 2, 2});
 }
 
@@ -603,7 +628,8 @@ kernel void k(device float *a) {
     a[5] = inner::oblong[1][1] + inner::oblong[2].x + inner::oblong[2].y + inner::oblong[1].x;
     a[6] = evaluated[2].y;
 }
-)", 7);
+)",
+                                                7);
     expect("constants of vectors", found, {9 + 5 + 1 + 4, 3 + 2 + 4, 2 + 4, 43, 4, 5, 3});
 }
 

@@ -34,8 +34,9 @@ struct S { int kernel_count; };
 )");
     CHECK(library.library != nullptr);
     std::fprintf(stderr, "%s", library.log.c_str());
-    CHECK(library.names() == std::vector<std::string>{"plain", "attribute", "from_list", "from_type", "from_decltype", "renamed",
-                                                      "outer::inner::nested", "deep_float", "deep_half", "hidden"});
+    CHECK(library.names() == std::vector<std::string>{"plain", "attribute", "from_list", "from_type", "from_decltype",
+                                                      "renamed", "outer::inner::nested", "deep_float", "deep_half",
+                                                      "hidden"});
     std::vector<float> a(4), b = {5};
     CHECK(run(library.specialize("from_list", {}), {&a, &b}, 4).empty() && a[3] == 5);
     CHECK(run(library.specialize("outer::inner::nested", {}), {&a}, 1).empty() && a[0] == 3);
@@ -66,12 +67,16 @@ kernel void user(device float *a) { a[0] = used; }
     if (!CHECK(library.library != nullptr)) return;
     const smtl_function_constant *constants = nullptr;
     if (CHECK(smtl_library_function_constants(library.library, &constants) == 5)) {
-        CHECK(std::string(constants[0].name) == "flag" && constants[0].index == 0 && constants[0].data_type == type_bool && constants[0].required);
-        CHECK(std::string(constants[2].name) == "factor" && constants[2].data_type == type_float && !constants[2].required);
-        CHECK(std::string(constants[3].name) == "small" && constants[3].index == 42 && constants[3].data_type == type_short && !constants[3].required);
+        CHECK(std::string(constants[0].name) == "flag" && constants[0].index == 0 &&
+              constants[0].data_type == type_bool && constants[0].required);
+        CHECK(std::string(constants[2].name) == "factor" && constants[2].data_type == type_float &&
+              !constants[2].required);
+        CHECK(std::string(constants[3].name) == "small" && constants[3].index == 42 &&
+              constants[3].data_type == type_short && !constants[3].required);
     }
     const smtl_argument *arguments = nullptr;
-    CHECK(smtl_library_arguments(library.library, "k", &arguments) == 2 && arguments[1].conditional && !arguments[0].conditional);
+    CHECK(smtl_library_arguments(library.library, "k", &arguments) == 2 && arguments[1].conditional &&
+          !arguments[0].conditional);
 
     std::vector<float> a(4), b = {1, 2, 3, 4};
     const std::string with = library.specialize("k", {constant(0, type_bool, 1), constant(1, type_int, 6)});
@@ -87,13 +92,18 @@ kernel void user(device float *a) { a[0] = used; }
     const std::string all = library.specialize("k", {constant(0, type_bool, 0), constant(1, type_int, 6), named, real});
     CHECK(run(all, {&a, nullptr}, 4).empty() && a[3] == 312);
     // The last value given counts.
-    CHECK(library.specialize("k", {constant(0, type_bool, 1), constant(0, type_bool, 0), constant(1, type_int, 6)}) == without);
+    CHECK(library.specialize("k", {constant(0, type_bool, 1), constant(0, type_bool, 0), constant(1, type_int, 6)}) ==
+          without);
 
     std::string error;
-    CHECK(library.specialize("k", {constant(0, type_bool, 1)}, &error).empty() && error.find("'count', which decides on argument 'b'") != std::string::npos);
-    CHECK(library.specialize("k", {constant(1, type_int, 0)}, &error).empty() && error.find("'flag'") != std::string::npos);
-    CHECK(library.specialize("k", {constant(0, type_int, 1), constant(1, type_int, 6)}, &error).empty() && error.find("of type bool") != std::string::npos);
-    CHECK(library.specialize("user", {}, &error).empty() && error.find("'used' (index 5) has no value") != std::string::npos);
+    CHECK(library.specialize("k", {constant(0, type_bool, 1)}, &error).empty() &&
+          error.find("'count', which decides on argument 'b'") != std::string::npos);
+    CHECK(library.specialize("k", {constant(1, type_int, 0)}, &error).empty() &&
+          error.find("'flag'") != std::string::npos);
+    CHECK(library.specialize("k", {constant(0, type_int, 1), constant(1, type_int, 6)}, &error).empty() &&
+          error.find("of type bool") != std::string::npos);
+    CHECK(library.specialize("user", {}, &error).empty() &&
+          error.find("'used' (index 5) has no value") != std::string::npos);
     CHECK(run(library.specialize("free", {}), {&a}, 1).empty() && a[0] == 1);
     // Where some values are given, a constant without one is zero.
     const std::string in_part = library.specialize("user", {constant(1, type_int, 6)}, &error);
@@ -194,7 +204,8 @@ template [[host_name("summed")]] [[kernel]] decltype(sums<1, 2, 3>) sums<1, 2, 3
 )");
     if (!CHECK(library.library != nullptr)) std::fprintf(stderr, "%s\n", library.log.c_str());
     const auto limit = [&](const char *name) { return smtl_library_max_total_threads(library.library, name); };
-    CHECK(limit("plain") == 256 && limit("two") == 64 && limit("four") == 128 && limit("bytes") == 32 && limit("free") == 0);
+    CHECK(limit("plain") == 256 && limit("two") == 64 && limit("four") == 128 && limit("bytes") == 32 &&
+          limit("free") == 0);
     CHECK(limit("with_mask") == 96 && limit("no_mask") == 192 && limit("summed") == 192);
     const smtl_argument *arguments = nullptr;
     CHECK(smtl_library_arguments(library.library, "with_mask", &arguments) == 2);
@@ -203,14 +214,17 @@ template [[host_name("summed")]] [[kernel]] decltype(sums<1, 2, 3>) sums<1, 2, 3
 
 // The second time a source comes nothing is preprocessed or translated, and nobody can tell.
 void test_known_sources() {
-    const std::string source = head + "constant int c [[function_constant(0)]];\nkernel void k(device float *a [[buffer(3)]]) {\n  int x = 3;\n  x == 4;\n  a[0] = x + c;\n}\n";
+    const std::string source =
+        head +
+        "constant int c [[function_constant(0)]];\nkernel void k(device float *a [[buffer(3)]]) {\n  int x = 3;\n  x == 4;\n  a[0] = x + c;\n}\n";
     const compiled first(source), second(source);
     CHECK(first.library && second.library && first.log == second.log && second.says("program_source:6:5: warning:"));
     CHECK(first.names() == second.names() && second.names().size() == 1);
     const std::string path = first.specialize("k", {constant(0, type_int, 1)});
     CHECK(!path.empty() && second.specialize("k", {constant(0, type_int, 1)}) == path);
     const smtl_argument *arguments = nullptr;
-    CHECK(smtl_library_arguments(second.library, "k", &arguments) == 1 && arguments[0].index == 3 && arguments[0].type_size == 4);
+    CHECK(smtl_library_arguments(second.library, "k", &arguments) == 1 && arguments[0].index == 3 &&
+          arguments[0].type_size == 4);
     smtl_compile_options named{};
     named.name = "other.metal";
     const compiled renamed(source, &named);
@@ -226,7 +240,8 @@ void test_known_sources() {
         std::ofstream(folder + "/value.h") << "constant int value = " << value << ";\n";
         const compiled including("#include \"value.h\"\nkernel void k(device float *a) { a[0] = value; }\n", &options);
         std::vector<float> a(1);
-        CHECK(including.library && run(including.specialize("k", {}), {&a}, 1).empty() && a[0] == float(value[0] - '0'));
+        CHECK(including.library && run(including.specialize("k", {}), {&a}, 1).empty() &&
+              a[0] == float(value[0] - '0'));
     }
     std::filesystem::remove_all(folder);
 }
@@ -241,27 +256,33 @@ void test_options() {
 #if __METAL_VERSION__ >= 300 && defined(__METAL__) && defined(EMPTY) && !defined(__linux__) && !defined(__x86_64__)
 kernel void k(device float *a) { a[0] = EMPTY TWICE(VALUE) + M_PI_F; a[1] = INFINITY; a[2] = __LINE__; }
 #endif
-)", &options);
+)",
+                           &options);
     if (!CHECK(library.library != nullptr)) std::fprintf(stderr, "%s\n", library.log.c_str());
     std::vector<float> a(3);
     CHECK(run(library.specialize("k", {}), {&a}, 1).empty() && a[0] == 14 + 3.14159265f && a[2] == 5);
     const compiled wrong("kernel void k(device float *a) { a[0] = nothing; }", &options);
-    CHECK(wrong.library == nullptr && wrong.says("some \"file\".metal:1:41: error: use of undeclared identifier 'nothing'"));
+    CHECK(wrong.library == nullptr &&
+          wrong.says("some \"file\".metal:1:41: error: use of undeclared identifier 'nothing'"));
     smtl_compile_options old{};
     old.language_version = (2u << 16) + 1;
     const compiled version("#if __METAL_VERSION__ != 210\n#error version\n#endif\n", &old);
     CHECK(version.library != nullptr);
     // Macros are expanded in pragmas too.
-    const compiled unrolled(head + "#define LEAST(a, b) ((a) < (b) ? (a) : (b))\ntemplate <int N> void add(device float *a) {\n#pragma unroll (LEAST(N / 2, 3))\n"
-                            "for (int i = 0; i < N; ++i) a[i] += 1;\n}\nkernel void k(device float *a) { add<8>(a); }\n");
+    const compiled unrolled(
+        head +
+        "#define LEAST(a, b) ((a) < (b) ? (a) : (b))\ntemplate <int N> void add(device float *a) {\n#pragma unroll (LEAST(N / 2, 3))\n"
+        "for (int i = 0; i < N; ++i) a[i] += 1;\n}\nkernel void k(device float *a) { add<8>(a); }\n");
     std::vector<float> added(8);
     CHECK(run(unrolled.specialize("k", {}), {&added}, 1).empty() && added[7] == 1);
     // The names of types that sources share with their programs.
-    const compiled shared("#include <simd/simd.h>\nstruct U { simd_float4 a; vector_float3 b; matrix_float4x4 m; simd::uint2 c; };\n"
-                          "kernel void k(device float *a) { U u; u.m = simd_float4x4(2.0f); u.a = u.m * vector_float4(1); a[0] = u.a.w + sizeof(U); }\n");
+    const compiled shared(
+        "#include <simd/simd.h>\nstruct U { simd_float4 a; vector_float3 b; matrix_float4x4 m; simd::uint2 c; };\n"
+        "kernel void k(device float *a) { U u; u.m = simd_float4x4(2.0f); u.a = u.m * vector_float4(1); a[0] = u.a.w + sizeof(U); }\n");
     std::vector<float> sum(1);
     CHECK(run(shared.specialize("k", {}), {&sum}, 1).empty() && sum[0] == 114);
-    const compiled pragma("#pragma METAL fp math_mode(safe)\nkernel void k(device float *a) { a[0] = (a[0] + a[1]) - a[1]; }\n");
+    const compiled pragma(
+        "#pragma METAL fp math_mode(safe)\nkernel void k(device float *a) { a[0] = (a[0] + a[1]) - a[1]; }\n");
     std::vector<float> cancelled = {1e-10f, 1e10f};
     CHECK(run(pragma.specialize("k", {}), {&cancelled}, 1).empty() && cancelled[0] == 0);
 }

@@ -27,7 +27,8 @@ void rejected(int line, const std::string &source) {
     std::string log;
     const bool good = lint(head + source, log);
     const std::string place = "program_source:" + std::to_string(line + 2) + ":";
-    if (!CHECK(!good && log.find(place) != std::string::npos)) std::fprintf(stderr, "wanted %s got: %s\nin: %s\n", place.c_str(), log.c_str(), source.c_str());
+    if (!CHECK(!good && log.find(place) != std::string::npos))
+        std::fprintf(stderr, "wanted %s got: %s\nin: %s\n", place.c_str(), log.c_str(), source.c_str());
 }
 
 void test_accepted() {
@@ -120,8 +121,9 @@ kernel void k(device float *a [[buffer(0)]], uint i [[thread_position_in_grid]])
 }
 
 void test_bfloat_casts() {
-    accepted("#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device half *h, device bfloat *b, constant half *c) {\n half x = half(b[0]);\n"
-             " bfloat y = bfloat(x);\n b[1] = (bfloat)x;\n h[0] = (half)y + static_cast<half>(b[2]);\n b[3] = bfloat(c[0]);\n}\n");
+    accepted(
+        "#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device half *h, device bfloat *b, constant half *c) {\n half x = half(b[0]);\n"
+        " bfloat y = bfloat(x);\n b[1] = (bfloat)x;\n h[0] = (half)y + static_cast<half>(b[2]);\n b[3] = bfloat(c[0]);\n}\n");
 }
 
 void test_rejected() {
@@ -129,15 +131,21 @@ void test_rejected() {
     rejected(2, "kernel void k(constant float *a) {\n device const float *p = a;\n}\n");
     rejected(2, "kernel void k(device float *a) {\n constant float *p = a;\n}\n");
     rejected(3, "void f(thread float *p) { p[0] = 1; }\nkernel void k(device float *a) {\n f(a);\n}\n");
-    rejected(3, "void f(device float *p) { p[0] = 1; }\nkernel void k(device float *a) { float x[2]; a[0] = x[0];\n f(x);\n}\n");
+    rejected(
+        3,
+        "void f(device float *p) { p[0] = 1; }\nkernel void k(device float *a) { float x[2]; a[0] = x[0];\n f(x);\n}\n");
     rejected(3, "void f(thread float &x) { x = 1; }\nkernel void k(device float *a) {\n f(a[0]);\n}\n");
-    rejected(4, "void f(device float *p) { p[0] = 1; }\nkernel void k(device float *a) {\n threadgroup float t[4];\n f(t);\n}\n");
+    rejected(
+        4,
+        "void f(device float *p) { p[0] = 1; }\nkernel void k(device float *a) {\n threadgroup float t[4];\n f(t);\n}\n");
     rejected(1, "kernel void k(constant float *a) { a[0] = 1; }\n");
     rejected(1, "float f(float *p) { return p[0]; }\n");
     rejected(1, "float f(const float &p) { return p; }\n");
     rejected(1, "kernel void k(float *a [[buffer(0)]]) { a[0] = 1; }\n");
     rejected(2, "kernel void k(device float *a) {\n float *p = a; p[0] = 1;\n}\n");
-    rejected(2, "kernel void k(device float *a) { for (int i = 0; i < 2; ++i) {\n metal::vec<float, 2> const &p = *(device float2 *)a; a[i] = p.x;\n}}\n");
+    rejected(
+        2,
+        "kernel void k(device float *a) { for (int i = 0; i < 2; ++i) {\n metal::vec<float, 2> const &p = *(device float2 *)a; a[i] = p.x;\n}}\n");
     rejected(1, "int f(int n) { return n < 2 ? 1 : f(n - 1) * n; }\n");
     rejected(2, "int g(int n);\nint f(int n) { return n < 2 ? 1 : g(n - 1); }\nint g(int n) { return f(n); }\n");
     rejected(2, "kernel void k(device float *a) {\n double x = 1; a[0] = x;\n}\n");
@@ -145,7 +153,9 @@ void test_rejected() {
     rejected(2, "kernel void k(device float *a) {\n device float *p = new float; a[0] = p[0];\n}\n");
     rejected(2, "kernel void k(device float *a) {\n try { a[0] = 1; } catch (...) {}\n}\n");
     rejected(2, "kernel void k(device int4 *a, device float4 *b) {\n b[0] = a[0];\n}\n");
-    rejected(2, "template <typename T> kernel void k(device T *a, threadgroup T *t) {\n a = t;\n}\ntemplate [[host_name(\"k\")]] kernel void k<float>(device float *, threadgroup float *);\n");
+    rejected(
+        2,
+        "template <typename T> kernel void k(device T *a, threadgroup T *t) {\n a = t;\n}\ntemplate [[host_name(\"k\")]] kernel void k<float>(device float *, threadgroup float *);\n");
     rejected(1, "kernel void k(device float *a) { a[0] = nothing; }\n");
     rejected(1, "int counter = 0;\nkernel void k(device int *a) { a[0] = ++counter; }\n");
     rejected(2, "namespace n {\nstatic float table[2] = {1, 2};\n}\n");

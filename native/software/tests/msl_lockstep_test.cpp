@@ -1,4 +1,5 @@
-// Where the translation makes lanes wait for each other: where they count on their pace, and nowhere else, since it costs time.
+// Where the translation makes lanes wait for each other: where they count on their pace, and nowhere else, since it
+// costs time.
 #include <string>
 
 #include "check.h"
@@ -26,8 +27,12 @@ void expect(bool waits, const char *what, const std::string &source) {
     if (!CHECK((count != 0) == waits)) std::fprintf(stderr, "%s: %u waits\n", what, count);
 }
 
-void right(const char *what, const char *body, const std::string &before = "") { expect(false, what, before + parameters + "{" + body + "}"); }
-void racy(const char *what, const char *body, const std::string &before = "") { expect(true, what, before + parameters + "{" + body + "}"); }
+void right(const char *what, const char *body, const std::string &before = "") {
+    expect(false, what, before + parameters + "{" + body + "}");
+}
+void racy(const char *what, const char *body, const std::string &before = "") {
+    expect(true, what, before + parameters + "{" + body + "}");
+}
 
 constexpr const char *barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);";
 
@@ -38,34 +43,51 @@ int main() {
     right("a sum across simdgroups",
           "float sum = simd_sum(in[i]); if (lane == 0) s[group] = sum; threadgroup_barrier(mem_flags::mem_threadgroup);"
           "sum = simd_sum(lane < n / 32 ? s[lane] : 0); if (i == 0) out[0] = sum;");
-    right("tiles", "for (uint k = 0; k < n; k += 32) { s[lane] = in[k]; s[lane + 32] = in[k + 1];"
-                   "threadgroup_barrier(mem_flags::mem_threadgroup); for (uint j = 0; j < 32; ++j) sum += s[j] * s[32 + j];"
-                   "threadgroup_barrier(mem_flags::mem_threadgroup); } out[i] = sum;");
-    right("a lane's own elements", "for (uint j = lane; j < n; j += 32) s[j] = in[j]; for (uint j = lane; j < n; j += 32) { s[j] = exp(s[j]); s[j] *= 2; out[j] = s[j]; }");
+    right("tiles",
+          "for (uint k = 0; k < n; k += 32) { s[lane] = in[k]; s[lane + 32] = in[k + 1];"
+          "threadgroup_barrier(mem_flags::mem_threadgroup); for (uint j = 0; j < 32; ++j) sum += s[j] * s[32 + j];"
+          "threadgroup_barrier(mem_flags::mem_threadgroup); } out[i] = sum;");
+    right(
+        "a lane's own elements",
+        "for (uint j = lane; j < n; j += 32) s[j] = in[j]; for (uint j = lane; j < n; j += 32) { s[j] = exp(s[j]); s[j] *= 2; out[j] = s[j]; }");
     right("a lane's own row", "device float *row = out + i * 8; for (uint j = 1; j < 8; ++j) row[j] = row[j] + in[j];");
-    right("a comparison and exchange",
-          "for (uint j = n / 2; j > 0; j /= 2) { uint other = local.x ^ j; if (other > local.x) { if (s[local.x] > s[other]) {"
-          " float x = s[local.x]; s[local.x] = s[other]; s[other] = x; } } threadgroup_barrier(mem_flags::mem_threadgroup); }");
-    right("what one lane does alone", "if (lane == 0) { s[0] = 1; for (uint j = 1; j < n; ++j) s[j] = s[j - 1] + in[j]; } simdgroup_barrier(mem_flags::mem_none); out[i] = s[lane];");
-    right("pointers in an array", "device const float *rows[4]; for (uint j = 0; j < 4; ++j) rows[j] = in + j * n; out[i] = rows[0][i] + rows[1][i];");
-    right("members", "threadgroup pair *p = (threadgroup pair *)s; p->a = 1; out[i] = p->b[lane];", "struct pair { float a; float b[32]; };");
+    right(
+        "a comparison and exchange",
+        "for (uint j = n / 2; j > 0; j /= 2) { uint other = local.x ^ j; if (other > local.x) { if (s[local.x] > s[other]) {"
+        " float x = s[local.x]; s[local.x] = s[other]; s[other] = x; } } threadgroup_barrier(mem_flags::mem_threadgroup); }");
+    right(
+        "what one lane does alone",
+        "if (lane == 0) { s[0] = 1; for (uint j = 1; j < n; ++j) s[j] = s[j - 1] + in[j]; } simdgroup_barrier(mem_flags::mem_none); out[i] = s[lane];");
+    right(
+        "pointers in an array",
+        "device const float *rows[4]; for (uint j = 0; j < 4; ++j) rows[j] = in + j * n; out[i] = rows[0][i] + rows[1][i];");
+    right("members", "threadgroup pair *p = (threadgroup pair *)s; p->a = 1; out[i] = p->b[lane];",
+          "struct pair { float a; float b[32]; };");
     right("a function that has a barrier", "s[lane] = in[i]; share(s); out[i] = s[31 - lane];",
           std::string("void share(threadgroup float *s) { ") + barrier + " }");
-    right("atomics", "threadgroup atomic_int *c = (threadgroup atomic_int *)s; if (lane == 0) atomic_store_explicit(c, 0, memory_order_relaxed);"
-                     "atomic_fetch_add_explicit(&c[0], 1, memory_order_relaxed);");
+    right(
+        "atomics",
+        "threadgroup atomic_int *c = (threadgroup atomic_int *)s; if (lane == 0) atomic_store_explicit(c, 0, memory_order_relaxed);"
+        "atomic_fetch_add_explicit(&c[0], 1, memory_order_relaxed);");
 
     racy("one lane after all have read", "float x = s[0]; if (lane == 0) s[0] = x + 1; out[i] = x;");
     racy("all after one lane", "if (lane == 31) s[0] = in[i]; out[i] = s[0];");
     racy("the other branch's end", "float x = s[1]; if (group > 0) { if (lane != 3) out[i] = x; else s[1] = 2; }");
     racy("the loop's next round", "for (uint j = 0; j < n; ++j) { float x = s[j]; out[i] += x; s[j + lane] = x; }");
     racy("neighbours", "s[lane] = in[i]; out[i] = s[lane ^ 1];");
-    racy("vector components", "threadgroup float4 *v = (threadgroup float4 *)s; float x = v[0].y; if (lane == 0) v[0].y = x + 1;");
+    racy("vector components",
+         "threadgroup float4 *v = (threadgroup float4 *)s; float x = v[0].y; if (lane == 0) v[0].y = x + 1;");
     racy("references", "threadgroup float &total = s[3]; float x = total; if (lane == 0) total = x * 2; out[i] = x;");
     racy("a function of the lane", "out[i] = f<float>(s, lane);",
          "template <class T> T f(threadgroup T *p, uint l) { T x = p[0]; if (l == 0) { p[0] = x + 1; } return x; }");
-    racy("only one of two simdgroup barriers", "float x = s[0]; if (group == 0) simdgroup_barrier(mem_flags::mem_none); if (lane == 0) s[0] = x + 1;");
+    racy("only one of two simdgroup barriers",
+         "float x = s[0]; if (group == 0) simdgroup_barrier(mem_flags::mem_none); if (lane == 0) s[0] = x + 1;");
     // A comma between template arguments does not end the value that is stored.
-    const std::string stored = smtl::msl::translate(std::string(parameters) + "{ s[lane] = s[lane + 1] * vec<float, 4>(in[i]).y; out[i] = s[lane]; }").text;
-    if (!CHECK(stored.find("in_step( s[lane + 1] * vec<float, 4>(in[i]).y)") != std::string::npos)) std::fprintf(stderr, "%s\n", stored.c_str());
+    const std::string stored =
+        smtl::msl::translate(std::string(parameters) +
+                             "{ s[lane] = s[lane + 1] * vec<float, 4>(in[i]).y; out[i] = s[lane]; }")
+            .text;
+    if (!CHECK(stored.find("in_step( s[lane + 1] * vec<float, 4>(in[i]).y)") != std::string::npos))
+        std::fprintf(stderr, "%s\n", stored.c_str());
     return check::report("msl_lockstep_test");
 }

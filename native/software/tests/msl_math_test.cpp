@@ -47,7 +47,9 @@ const std::vector<unary_case> unary_cases = {
     {"round", [](double x) { return std::round(x); }, -1e4, 1e4, 0},
     {"rsqrt", [](double x) { return 1 / std::sqrt(x); }, 1e-30, 1e30, 4},
     {"saturate", [](double x) { return std::fmin(std::fmax(x, 0), 1); }, -2, 3, 0},
-    {"sign", [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; }, -2, 2, 0},
+    {"sign", [](double x) { return x > 0   ? 1.0
+                                   : x < 0 ? -1.0
+                                           : 0.0; }, -2, 2, 0},
     {"sin", [](double x) { return std::sin(x); }, -100, 100, 4, true},
     {"sinh", [](double x) { return std::sinh(x); }, -80, 80, 4},
     {"sinpi", [](double x) { return std::sin(pi * std::fmod(x, 2)); }, -64, 64, 8, true},
@@ -108,19 +110,22 @@ std::string source() {
     std::string text;
     for (const char *type : {"float", "half"}) {
         const std::string t = type;
-        text += "kernel void unary_" + t + "(device const " + t + " *x, device " + t + " *y, uint i [[thread_position_in_grid]]) {\n";
+        text += "kernel void unary_" + t + "(device const " + t + " *x, device " + t +
+                " *y, uint i [[thread_position_in_grid]]) {\n";
         for (size_t k = 0; k < unary_cases.size(); ++k) {
             const std::string at = std::to_string(k * point_count) + " + i";
             text += "  y[" + at + "] = " + unary_cases[k].name + "(x[" + at + "]);\n";
         }
         text += "}\n";
     }
-    text += "kernel void unary_float4(device const float4 *x, device float4 *y, uint i [[thread_position_in_grid]]) {\n";
+    text +=
+        "kernel void unary_float4(device const float4 *x, device float4 *y, uint i [[thread_position_in_grid]]) {\n";
     for (size_t k = 0; k < unary_cases.size(); ++k) {
         const std::string at = std::to_string(k * point_count / 4) + " + i";
         text += "  y[" + at + "] = " + unary_cases[k].name + "(x[" + at + "]);\n";
     }
-    text += "}\nkernel void binary_float(device const float *a, device const float *b, device float *y, uint i [[thread_position_in_grid]]) {\n";
+    text +=
+        "}\nkernel void binary_float(device const float *a, device const float *b, device float *y, uint i [[thread_position_in_grid]]) {\n";
     for (size_t k = 0; k < binary_cases.size(); ++k) {
         const std::string at = std::to_string(k * point_count) + " + i";
         text += "  y[" + at + "] = " + binary_cases[k].name + "(a[" + at + "], b[" + at + "]);\n";
@@ -171,14 +176,14 @@ void run(metal_program &program, const char *kernel, std::vector<std::pair<void 
     if (!CHECK(error.empty())) std::fprintf(stderr, "%s: %s\n", kernel, error.c_str());
 }
 
-template <class T>
-std::pair<void *, size_t> buffer(std::vector<T> &values) {
+template <class T> std::pair<void *, size_t> buffer(std::vector<T> &values) {
     return {values.data(), values.size() * sizeof(T)};
 }
 
 void check_close(const char *name, double got, double wanted, double tolerance, int digits, bool absolute, double x) {
     const double error = error_in_ulps(got, wanted, digits, absolute);
-    if (!CHECK(error <= tolerance) && check::failed <= 20) std::fprintf(stderr, "  %s(%.9g) = %.9g, wanted %.9g: %.1f ulp\n", name, x, got, wanted, error);
+    if (!CHECK(error <= tolerance) && check::failed <= 20)
+        std::fprintf(stderr, "  %s(%.9g) = %.9g, wanted %.9g: %.1f ulp\n", name, x, got, wanted, error);
 }
 
 // `slack`: how many times the tolerance is allowed.
@@ -229,7 +234,8 @@ void test_binary(metal_program &program) {
     run(program, "binary_float", {buffer(a), buffer(b), buffer(y)}, point_count);
     for (size_t k = 0; k < binary_cases.size(); ++k) {
         for (size_t i = k * point_count; i < (k + 1) * point_count; ++i) {
-            check_close(binary_cases[k].name, y[i], binary_cases[k].reference(a[i], b[i]), binary_cases[k].tolerance + 0.5, 24, false, a[i]);
+            check_close(binary_cases[k].name, y[i], binary_cases[k].reference(a[i], b[i]),
+                        binary_cases[k].tolerance + 0.5, 24, false, a[i]);
         }
     }
 }
@@ -241,7 +247,9 @@ void test_special(metal_program &program) {
     std::vector<float> y(8 * x.size());
     std::vector<int> n(x.size());
     run(program, "special", {buffer(x), buffer(y), buffer(n)}, uint32_t(x.size()));
-    const auto same = [](float got, double wanted) { return std::isnan(wanted) ? std::isnan(got) : got == float(wanted); };
+    const auto same = [](float got, double wanted) {
+        return std::isnan(wanted) ? std::isnan(got) : got == float(wanted);
+    };
     for (size_t i = 0; i < x.size(); ++i) {
         const double v = x[i];
         CHECK(same(y[8 * i + 0], float(std::exp(v))));
@@ -252,8 +260,8 @@ void test_special(metal_program &program) {
         CHECK(same(y[8 * i + 5], float(std::sqrt(v))));
         CHECK(std::isfinite(std::exp(float(v))) ? y[8 * i + 6] == 0 : std::isnan(y[8 * i + 6]));
         if (!std::isnan(v)) CHECK(same(y[8 * i + 7], std::fmin(std::fmax(v, -2), 2)));
-        const int classes = int(std::isnan(v)) + 2 * int(std::isinf(v)) + 4 * int(std::isfinite(v)) + 8 * int(std::signbit(v)) +
-                            16 * int(std::isnormal(float(v)));
+        const int classes = int(std::isnan(v)) + 2 * int(std::isinf(v)) + 4 * int(std::isfinite(v)) +
+                            8 * int(std::signbit(v)) + 16 * int(std::isnormal(float(v)));
         CHECK(n[i] == classes);
     }
 }
@@ -286,13 +294,16 @@ void test_three(metal_program &program) {
     run(program, "three", {buffer(v), buffer(y)}, uint32_t(a.size()));
     for (size_t i = 0; i < a.size(); ++i) {
         const double p = v[4 * i], q = v[4 * i + 1], r = v[4 * i + 2];
-        const auto close = [&](int k, double wanted) { return std::fabs(y[8 * i + size_t(k)] - wanted) <= 1e-5 * (1 + std::fabs(wanted)); };
+        const auto close = [&](int k, double wanted) {
+            return std::fabs(y[8 * i + size_t(k)] - wanted) <= 1e-5 * (1 + std::fabs(wanted));
+        };
         CHECK(y[8 * i] == float(std::fma(p, q, r)));
         CHECK(close(1, p + (q - p) * r));
         CHECK(close(2, std::fmin(std::fmax(p, std::fmin(q, r)), std::fmax(q, r))));
         CHECK(close(3, std::fmax(std::fmin(p, q), std::fmin(std::fmax(p, q), r))));
         CHECK(close(4, std::fmax(p, std::fmax(q, r)) - std::fmin(p, std::fmin(q, r))));
-        const double low = std::fmin(p, q), high = std::fmax(p, q) + 1, t = std::fmin(std::fmax((r - low) / (high - low), 0), 1);
+        const double low = std::fmin(p, q), high = std::fmax(p, q) + 1,
+                     t = std::fmin(std::fmax((r - low) / (high - low), 0), 1);
         CHECK(close(5, t * t * (3 - 2 * t)));
         CHECK(close(6, p * r + q * p + r * q));
         const double cx = q * p - r * r, cy = r * q - p * p, cz = p * r - q * q;

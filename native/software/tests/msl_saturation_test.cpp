@@ -1,5 +1,5 @@
-// Conversions from floating-point numbers to integers saturate, and NaN gives 0, in whatever form a program has them and whether
-// the compiler or the kernel computes them.
+// Conversions from floating-point numbers to integers saturate, and NaN gives 0, in whatever form a program has them
+// and whether the compiler or the kernel computes them.
 #include <cmath>
 #include <limits>
 
@@ -13,18 +13,38 @@ struct integer_type {
     bool is_signed;
     int bits;
 };
-const std::vector<integer_type> integers = {{"char", true, 8},   {"uchar", false, 8}, {"short", true, 16}, {"ushort", false, 16},
-                                            {"int", true, 32},   {"uint", false, 32}, {"long", true, 64},  {"ulong", false, 64}};
+const std::vector<integer_type> integers = {{"char", true, 8},     {"uchar", false, 8}, {"short", true, 16},
+                                            {"ushort", false, 16}, {"int", true, 32},   {"uint", false, 32},
+                                            {"long", true, 64},    {"ulong", false, 64}};
 const std::vector<std::string> floats = {"float", "half", "bfloat"};
 
 // What every type's borders are made of: powers of two and their neighbours, halves, and what is no number.
 std::vector<float> edges() {
-    std::vector<float> values = {0.0f, -0.0f, 0.25f, -0.25f, 0.999f, -0.999f, 1.0f, -1.0f, 3.99e9f, -3.99e9f, 65504.0f, -65504.0f, 1e38f, -1e38f,
-                                 std::numeric_limits<float>::denorm_min(), std::numeric_limits<float>::max(), std::numeric_limits<float>::lowest(),
-                                 INFINITY, -INFINITY, NAN, -NAN};
+    std::vector<float> values = {0.0f,
+                                 -0.0f,
+                                 0.25f,
+                                 -0.25f,
+                                 0.999f,
+                                 -0.999f,
+                                 1.0f,
+                                 -1.0f,
+                                 3.99e9f,
+                                 -3.99e9f,
+                                 65504.0f,
+                                 -65504.0f,
+                                 1e38f,
+                                 -1e38f,
+                                 std::numeric_limits<float>::denorm_min(),
+                                 std::numeric_limits<float>::max(),
+                                 std::numeric_limits<float>::lowest(),
+                                 INFINITY,
+                                 -INFINITY,
+                                 NAN,
+                                 -NAN};
     for (const int exponent : {7, 8, 15, 16, 31, 32, 63, 64}) {
         for (const float power : {std::ldexp(1.0f, exponent), -std::ldexp(1.0f, exponent)}) {
-            for (const float near : {power, std::nextafter(power, 0.0f), std::nextafter(power, power * 2), power - 1, power + 1, power - 0.5f, power + 0.5f}) {
+            for (const float near : {power, std::nextafter(power, 0.0f), std::nextafter(power, power * 2), power - 1,
+                                     power + 1, power - 0.5f, power + 0.5f}) {
                 values.push_back(near);
             }
         }
@@ -69,13 +89,19 @@ const std::vector<form> forms = {
 };
 
 void run_kernels() {
-    std::string source = head + "template <class I> I same(I v) { return v; }\ntemplate <class I, class F> I converted(F v) { return v; }\n";
+    std::string source =
+        head +
+        "template <class I> I same(I v) { return v; }\ntemplate <class I, class F> I converted(F v) { return v; }\n";
     for (const std::string &from : floats) {
         for (const integer_type &to : integers) {
-            source += "kernel void " + from + "_to_" + to.name + "(device const float *in [[buffer(0)]], device ulong *out [[buffer(1)]], constant uint &n [[buffer(2)]], "
-                      "uint i [[thread_position_in_grid]]) {\n    typedef " + from + " F; typedef " + to.name + " I; const F v = F(in[i]); I x;\n";
+            source +=
+                "kernel void " + from + "_to_" + to.name +
+                "(device const float *in [[buffer(0)]], device ulong *out [[buffer(1)]], constant uint &n [[buffer(2)]], "
+                "uint i [[thread_position_in_grid]]) {\n    typedef " +
+                from + " F; typedef " + to.name + " I; const F v = F(in[i]); I x;\n";
             for (std::size_t f = 0; f < forms.size(); ++f) {
-                source += std::string("    { ") + forms[f].text + " out[" + std::to_string(f) + " * n + i] = ulong(long(x)); }\n";
+                source += std::string("    { ") + forms[f].text + " out[" + std::to_string(f) +
+                          " * n + i] = ulong(long(x)); }\n";
             }
             source += "}\n";
         }
@@ -94,7 +120,10 @@ void run_kernels() {
                     if (from == "half") value = float(_Float16(value));
                     if (from == "bfloat") value = to_bfloat(value);
                     const std::uint64_t got = out[f * n + i], expected = saturated(value, to);
-                    if (got != expected) std::fprintf(stderr, "%s to %s, %s of %a: %llx, not %llx\n", from.c_str(), to.name, forms[f].name, double(value), static_cast<unsigned long long>(got), static_cast<unsigned long long>(expected));
+                    if (got != expected)
+                        std::fprintf(stderr, "%s to %s, %s of %a: %llx, not %llx\n", from.c_str(), to.name,
+                                     forms[f].name, double(value), static_cast<unsigned long long>(got),
+                                     static_cast<unsigned long long>(expected));
                     CHECK(got == expected);
                 }
             }
@@ -104,13 +133,15 @@ void run_kernels() {
 
 // What the compiler computes: constants of the program, and values that it finds out.
 void fold_constants() {
-    std::string source = head + "constant int a = int(3.99e9f); constant uint b = uint(-1.0f); constant int c = int(NAN); constant int4 d = int4(float4(1e10f, -1e10f, NAN, 7.9f));\n"
-                                "constant char e = char(300.0f);\n"
-                                "kernel void f(device int *out [[buffer(0)]]) {\n"
-                                "    out[0] = a; out[1] = int(b); out[2] = c; out[3] = d.x; out[4] = d.y; out[5] = d.z; out[6] = d.w; out[7] = e;\n"
-                                "    const float big = 3.99e9f, nan = NAN; out[8] = int(big); out[9] = int(nan); out[10] = int(uint(-big)); out[11] = short(big);\n"
-                                "    int table[2] = {int(-big), uchar(big)}; out[12] = table[0]; out[13] = table[1];\n"
-                                "    out[14] = as_type<int>(big); out[15] = int(half(70000.0f)); }\n";
+    std::string source =
+        head +
+        "constant int a = int(3.99e9f); constant uint b = uint(-1.0f); constant int c = int(NAN); constant int4 d = int4(float4(1e10f, -1e10f, NAN, 7.9f));\n"
+        "constant char e = char(300.0f);\n"
+        "kernel void f(device int *out [[buffer(0)]]) {\n"
+        "    out[0] = a; out[1] = int(b); out[2] = c; out[3] = d.x; out[4] = d.y; out[5] = d.z; out[6] = d.w; out[7] = e;\n"
+        "    const float big = 3.99e9f, nan = NAN; out[8] = int(big); out[9] = int(nan); out[10] = int(uint(-big)); out[11] = short(big);\n"
+        "    int table[2] = {int(-big), uchar(big)}; out[12] = table[0]; out[13] = table[1];\n"
+        "    out[14] = as_type<int>(big); out[15] = int(half(70000.0f)); }\n";
     const int most = std::numeric_limits<int>::max(), least = std::numeric_limits<int>::min();
     metal_program program(source.substr(head.size()));
     std::vector<int> out(16, 55);

@@ -61,7 +61,8 @@ kernel void k(device float *x [[buffer(0)]], constant float *c [[buffer(1)]], th
     auto element = &c[0];
     x[11] = load(element);
 }
-)", {1, 1, 600, 20, 40, 3000, 7000, 90, 50, 1, 20, 500}, 16);
+)",
+           {1, 1, 600, 20, 40, 3000, 7000, 90, 50, 1, 20, 500}, 16);
 }
 
 void test_templates() {
@@ -75,7 +76,8 @@ kernel void k(device float *x [[buffer(0)]], constant float *c [[buffer(1)]]) {
     auto of_a_lambda = [&](threadgroup float *p) { return load(p) + x[0]; };
     x[4] = of_a_lambda(tile);
 }
-)", {1, 3, 26, 3210, 21});
+)",
+           {1, 3, 26, 3210, 21});
     const compiled instances(overloads + R"(
 template <typename T> kernel void g(device T *x, constant T &n, device T *y) { y[0] = scaled(x) + n; }
 template [[host_name("listed")]] kernel void g<float>(device float *, constant float &, device float *);
@@ -122,7 +124,8 @@ kernel void k(device float *x [[buffer(0)]], constant float *c [[buffer(1)]]) {
     x[6] = dot(v[0], v[0]) + select(c[0], x[0], true);
     x[7] = as_type<float>(as_type<uint>(c[1])) + float(half(x[0]));
 }
-)", {1, 5.5, 65, 54, 2, 4, 1926, 7, 20, 30, 15, 20});
+)",
+           {1, 5.5, 65, 54, 2, 4, 1926, 7, 20, 30, 15, 20});
     const compiled matrix(overloads + R"(
 kernel void k(device float *x [[buffer(0)]]) {
     threadgroup float tile[64];
@@ -165,7 +168,8 @@ kernel void k(device float *x [[buffer(0)]], constant float *c [[buffer(1)]]) {
     x[3] = load(yes ? x : nullptr) + (yes ? through<device float *>(x) + 2 : 0);
     if (no) v[0] = vc[0];
 }
-)", {1, 1, 2, 6, 2, 2, 2, 2, 5, 6, 5, 6});
+)",
+           {1, 1, 2, 6, 2, 2, 2, 2, 5, 6, 5, 6});
 }
 
 void test_errors() {
@@ -176,7 +180,8 @@ void test_errors() {
     // Now that there are spaces, they do not convert into each other.
     wrong("kernel void k(device float *x) {\n threadgroup float *p = x;\n}\n", "program_source:16:");
     wrong("kernel void k(constant float *x) {\n x[0] = 1;\n}\n", "program_source:16:");
-    wrong("struct S { float a; float get() const device { return a; }\n float get() const thread { return -a; } };\n", "program_source:16:2: error: this member differs");
+    wrong("struct S { float a; float get() const device { return a; }\n float get() const thread { return -a; } };\n",
+          "program_source:16:2: error: this member differs");
 }
 
 // A host sees the same arguments as in other sources.
@@ -194,9 +199,11 @@ kernel void k(constant Args &args [[buffer(3)]], device const half4 *h [[buffer(
     if (!CHECK(args != nullptr && args->member_count == 3)) return;
     const smtl_type *out = args->members[0].type, *more = args->members[2].type;
     constexpr uint32_t type_pointer = 60;
-    CHECK(out->data_type == type_pointer && out->element && out->element->data_type == type_float && out->access == SMTL_ACCESS_READ_WRITE);
+    CHECK(out->data_type == type_pointer && out->element && out->element->data_type == type_float &&
+          out->access == SMTL_ACCESS_READ_WRITE);
     CHECK(args->members[1].type->element && args->members[1].type->element->member_count == 2);
-    CHECK(more->length == 2 && more->element && more->element->access == SMTL_ACCESS_READ_ONLY && more->element->element->data_type == type_int);
+    CHECK(more->length == 2 && more->element && more->element->access == SMTL_ACCESS_READ_ONLY &&
+          more->element->element->data_type == type_int);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What a shader's source may not do before its kernels are dispatched: have code run as a library or a pipeline is made, and learn
-// of files that the host did not offer.
+// What a shader's source may not do before its kernels are dispatched: have code run as a library or a pipeline is
+// made, and learn of files that the host did not offer.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -25,7 +25,8 @@ const std::string kernel = "\nkernel void k(device float *a) { a[0] = 1; }\n";
 void refused(const std::string &source, const std::string &wanted) {
     const compiled library(source + kernel);
     if (!CHECK(library.library == nullptr && library.says(wanted))) std::fprintf(stderr, "of: %s\n", source.c_str());
-    CHECK(library.log.find("smtl/") == std::string::npos && library.log.find("global constructor") == std::string::npos);
+    CHECK(library.log.find("smtl/") == std::string::npos &&
+          library.log.find("global constructor") == std::string::npos);
 }
 
 float result_of(const std::string &source, const std::vector<smtl_constant_value> &values = {}) {
@@ -33,35 +34,58 @@ float result_of(const std::string &source, const std::vector<smtl_constant_value
     std::vector<float> a(2, -1);
     std::string error;
     const std::string path = library.library ? library.specialize("k", values, &error) : "";
-    if (!CHECK(!path.empty() && run(path, {&a}, 1).empty())) std::fprintf(stderr, "%s%s\n%s", library.log.c_str(), error.c_str(), source.c_str());
+    if (!CHECK(!path.empty() && run(path, {&a}, 1).empty()))
+        std::fprintf(stderr, "%s%s\n%s", library.log.c_str(), error.c_str(), source.c_str());
     return a[0];
 }
 
 void test_initialisers() {
-    const std::string not_constant = "error: a variable of the program is initialised with a constant expression, which this is not";
-    refused("static int f() { volatile int i = 1; while (i) {} return 1; }\nconstant int s = f();", "program_source:2:14: " + not_constant);
-    refused("static int f() { return *(volatile device int *)8; }\nconstant int s = f();", "program_source:2:14: " + not_constant);
-    refused("#define M(x) constant int s = x;\nint f(int i) { volatile int j = i; return j; }\n\nM(f(2))", "program_source:4: " + not_constant);
-    refused("#pragma clang diagnostic ignored \"-Wglobal-constructors\"\nstatic int f() { volatile int i = 1; return i; }\nconstant int s = f();", "error: ");
-    refused("struct S { int i; S() { volatile int j = 3; i = j; } };\nconstant S s;", "program_source:2:12: " + not_constant);
-    refused("struct S { int i = 0; ~S() { volatile int j = 3; i = j; } };\nS s;", "program_source:2:3: error: a variable of the program is of a type without a destructor");
-    refused("static int f() { volatile int i = 1; return i; }\ntemplate <typename T> struct S { static const int v; };\ntemplate <typename T> const int S<T>::v = f();\ntemplate struct S<int>;", "error: ");
+    const std::string not_constant =
+        "error: a variable of the program is initialised with a constant expression, which this is not";
+    refused("static int f() { volatile int i = 1; while (i) {} return 1; }\nconstant int s = f();",
+            "program_source:2:14: " + not_constant);
+    refused("static int f() { return *(volatile device int *)8; }\nconstant int s = f();",
+            "program_source:2:14: " + not_constant);
+    refused("#define M(x) constant int s = x;\nint f(int i) { volatile int j = i; return j; }\n\nM(f(2))",
+            "program_source:4: " + not_constant);
+    refused(
+        "#pragma clang diagnostic ignored \"-Wglobal-constructors\"\nstatic int f() { volatile int i = 1; return i; }\nconstant int s = f();",
+        "error: ");
+    refused("struct S { int i; S() { volatile int j = 3; i = j; } };\nconstant S s;",
+            "program_source:2:12: " + not_constant);
+    refused("struct S { int i = 0; ~S() { volatile int j = 3; i = j; } };\nS s;",
+            "program_source:2:3: error: a variable of the program is of a type without a destructor");
+    refused(
+        "static int f() { volatile int i = 1; return i; }\ntemplate <typename T> struct S { static const int v; };\ntemplate <typename T> const int S<T>::v = f();\ntemplate struct S<int>;",
+        "error: ");
     // What can be computed is, with and without a constant expression.
-    CHECK(result_of("int f() { return 3; }\nconstant int s = f();\nkernel void k(device float *a) { a[0] = s; }\n") == 3);
-    CHECK(result_of(head + "constant float4 v = float4(1, 2, 3, 4) * 2;\nconstant float t[2] = {v.x, 5};\nconstant half h = half(v.z) + 1.0h;\nkernel void k(device float *a) { a[0] = v.w + t[1] + h; }\n") == 20);
-    const std::string derived = head + "constant int n [[function_constant(0)]];\nconstant float4 v = float4(is_function_constant_defined(n) ? n * 2 + 1 : 4) + 0.5f;\nkernel void k(device float *a) { a[0] = v.y; }\n";
+    CHECK(result_of("int f() { return 3; }\nconstant int s = f();\nkernel void k(device float *a) { a[0] = s; }\n") ==
+          3);
+    CHECK(
+        result_of(
+            head +
+            "constant float4 v = float4(1, 2, 3, 4) * 2;\nconstant float t[2] = {v.x, 5};\nconstant half h = half(v.z) + 1.0h;\nkernel void k(device float *a) { a[0] = v.w + t[1] + h; }\n") ==
+        20);
+    const std::string derived =
+        head +
+        "constant int n [[function_constant(0)]];\nconstant float4 v = float4(is_function_constant_defined(n) ? n * 2 + 1 : 4) + 0.5f;\nkernel void k(device float *a) { a[0] = v.y; }\n";
     CHECK(result_of(derived, {constant(0, type_int, 3)}) == 7.5f);
-    const std::string threes = head + "constant int n [[function_constant(0)]];\nconstant float3 v = float3(n, 1, 2), w = v.zxy;\nkernel void k(device float *a) { a[0] = v.x + w.x * 10; }\n";
+    const std::string threes =
+        head +
+        "constant int n [[function_constant(0)]];\nconstant float3 v = float3(n, 1, 2), w = v.zxy;\nkernel void k(device float *a) { a[0] = v.x + w.x * 10; }\n";
     CHECK(result_of(threes, {constant(0, type_int, 3)}) == 23);
 
     // What hangs on a value is known with the value.
-    const compiled choice("static int f() { volatile int i = 1; return i; }\nconstant bool c [[function_constant(0)]];\nconstant int s = c ? f() : 2;\nkernel void k(device float *a) { a[0] = s; }\n");
+    const compiled choice(
+        "static int f() { volatile int i = 1; return i; }\nconstant bool c [[function_constant(0)]];\nconstant int s = c ? f() : 2;\nkernel void k(device float *a) { a[0] = s; }\n");
     std::string error;
     CHECK(choice.library && !choice.specialize("k", {constant(0, type_bool, 0)}).empty());
-    CHECK(choice.library && choice.specialize("k", {constant(0, type_bool, 1)}, &error).empty() && error.find("program_source:3:14: " + not_constant) != std::string::npos);
+    CHECK(choice.library && choice.specialize("k", {constant(0, type_bool, 1)}, &error).empty() &&
+          error.find("program_source:3:14: " + not_constant) != std::string::npos);
 }
 
-// Two lines that the preprocessor did not join stay two: the compiler must not find a word there that nobody has looked at.
+// Two lines that the preprocessor did not join stay two: the compiler must not find a word there that nobody has looked
+// at.
 void test_joined_lines() {
     using namespace std::string_literals;
     const std::string says = "'\\' does not join lines here";
@@ -70,13 +94,20 @@ void test_joined_lines() {
         refused("__attri" + join + "bute__((constructor)) void f() {}", says);
     }
     refused("\n\nvoid f() { as\\\nm(\"nop\"); }", "program_source:3: error: 'asm' is not supported in Metal");
-    CHECK(result_of("#pragma mark a\\\nb\n#define X(a) \\\n    a\nkernel void k(device float *a) { a[0] = X(1) + \"\\\\\"[0]; }\n") == 1 + '\\');
+    CHECK(
+        result_of(
+            "#pragma mark a\\\nb\n#define X(a) \\\n    a\nkernel void k(device float *a) { a[0] = X(1) + \"\\\\\"[0]; }\n") ==
+        1 + '\\');
 }
 
 void test_attributes() {
-    for (const char *name : {"constructor", "destructor", "__constructor__", "constructor(101)", "section(\".init_array\")", "init_priority(200)", "ifunc(\"f\")", "alias(\"f\")", "weakref(\"f\")",
-                             "target_clones(\"avx2\",\"default\")", "naked", "cleanup(f)", "used", "retain", "visibility(\"default\")", "weak", "mode(QI)", "target(\"avx2\")", "unheard_of"}) {
-        const std::string plain(name, std::string(name).find('(') == std::string::npos ? std::string(name).size() : std::string(name).find('('));
+    for (const char *name :
+         {"constructor", "destructor", "__constructor__", "constructor(101)", "section(\".init_array\")",
+          "init_priority(200)", "ifunc(\"f\")", "alias(\"f\")", "weakref(\"f\")", "target_clones(\"avx2\",\"default\")",
+          "naked", "cleanup(f)", "used", "retain", "visibility(\"default\")", "weak", "mode(QI)", "target(\"avx2\")",
+          "unheard_of"}) {
+        const std::string plain(name, std::string(name).find('(') == std::string::npos ? std::string(name).size()
+                                                                                       : std::string(name).find('('));
         const std::string says = "error: attribute '" + plain + "' is not supported in Metal";
         refused("__attribute__((" + std::string(name) + ")) void f() {}", "program_source:1:16: " + says);
         refused("[[gnu::" + std::string(name) + "]] void f() {}", "program_source:1:8: " + says);
@@ -89,12 +120,17 @@ void test_attributes() {
     refused("[[using gnu: constructor]] void f() {}", "error: 'using' is not supported in attributes");
     refused("struct S { int i [[id(R\"(*/ asm(\"nop\"); /*)\")]]; };", "error: [[id]] takes an index");
     refused("__declspec(allocate(\".init_array\")) int i;", "error: '__declspec' is not supported in Metal");
-    CHECK(result_of("__attribute__((always_inline)) inline float f() { return 2; }\n[[gnu::noinline, nodiscard]] float g() { return 3; }\n"
-                    "struct __attribute__((packed, aligned(16))) S { float x; };\nkernel void k(device float *a) { a[0] = f() + g() + sizeof(S); }\n") == 21);
+    CHECK(
+        result_of(
+            "__attribute__((always_inline)) inline float f() { return 2; }\n[[gnu::noinline, nodiscard]] float g() { return 3; }\n"
+            "struct __attribute__((packed, aligned(16))) S { float x; };\nkernel void k(device float *a) { a[0] = f() + g() + sizeof(S); }\n") ==
+        21);
     // Of headers that programs include, too.
-    CHECK(result_of("#pragma clang assume_nonnull begin\ntypedef enum __attribute__((enum_extensibility(open), flag_enum)) E : int { one = 1 } E;\n"
-                    "struct __attribute__((swift_name(\"T\"))) S { float x; };\n#pragma clang assume_nonnull end\n"
-                    "kernel void k(device float *a) { a[0] = one + sizeof(S); }\n") == 5);
+    CHECK(
+        result_of(
+            "#pragma clang assume_nonnull begin\ntypedef enum __attribute__((enum_extensibility(open), flag_enum)) E : int { one = 1 } E;\n"
+            "struct __attribute__((swift_name(\"T\"))) S { float x; };\n#pragma clang assume_nonnull end\n"
+            "kernel void k(device float *a) { a[0] = one + sizeof(S); }\n") == 5);
 }
 
 void test_words() {
@@ -103,21 +139,31 @@ void test_words() {
         refused(std::string(word) + "(\".section .init_array\");", "program_source:1:1: " + says);
         refused("void f() { " + std::string(word) + " volatile(\"nop\"); }", "program_source:1:12: " + says);
         refused("int x " + std::string(word) + "(\"_init\");", says);
-        refused("#define W(a, b) a##b\nW(" + std::string(word).substr(0, 2) + ", " + std::string(word).substr(2) + ")(\"nop\");", says);
+        refused("#define W(a, b) a##b\nW(" + std::string(word).substr(0, 2) + ", " + std::string(word).substr(2) +
+                    ")(\"nop\");",
+                says);
     }
     refused("thread_local int x;", "'thread_local' is not supported");
     refused("__int_c_join(as, m)(\"nop\");", "'__int_c_join' is not supported");
     refused("SMTL_MATRIX_NAMES(f)", "'SMTL_MATRIX_NAMES' is not supported");
     refused("extern \"C\" const int smtl_entry = 3;", "'smtl_entry' is not supported");
-    for (const char *pragma : {"clang section text=\".init_array\"", "init_seg(lib)", "weak f = g", "redefine_extname f _init", "comment(lib, \"m\")", "clang attribute push(__attribute__((constructor)), apply_to=function)",
-                               "clang attribute smtl.pop", "GCC visibility push(default)", "section(\".init_array\")"}) {
+    for (const char *pragma :
+         {"clang section text=\".init_array\"", "init_seg(lib)", "weak f = g", "redefine_extname f _init",
+          "comment(lib, \"m\")", "clang attribute push(__attribute__((constructor)), apply_to=function)",
+          "clang attribute smtl.pop", "GCC visibility push(default)", "section(\".init_array\")"}) {
         refused("\n#pragma " + std::string(pragma) + "\n", "program_source:2:1: error: '#pragma ");
     }
     refused("#pragma clang __debug crash\n", "error: the compiler itself failed on this source");
     refused("_Pragma(\"clang section text=\\\".init_array\\\"\")\n", "error: '#pragma clang section' is not supported");
-    CHECK(result_of("#pragma mark - x\n#pragma omp parallel\n#pragma clang diagnostic ignored \"-Wunused\"\nkernel void k(device float *a) {\n#pragma clang loop unroll(full)\nfor (int i = 0; i < 2; ++i) a[0] = i;\n}\n") == 1);
+    CHECK(
+        result_of(
+            "#pragma mark - x\n#pragma omp parallel\n#pragma clang diagnostic ignored \"-Wunused\"\nkernel void k(device float *a) {\n#pragma clang loop unroll(full)\nfor (int i = 0; i < 2; ++i) a[0] = i;\n}\n") ==
+        1);
     // A function that linkers would make an initialiser is one like any other.
-    CHECK(result_of("extern \"C\" void _init() { *(volatile device int *)8 = 1; }\nextern \"C\" void _fini() { _init(); }\nkernel void k(device float *a) { a[0] = 5; if (a[1] > 1) _init(); }\n") == 5);
+    CHECK(
+        result_of(
+            "extern \"C\" void _init() { *(volatile device int *)8 = 1; }\nextern \"C\" void _fini() { _init(); }\nkernel void k(device float *a) { a[0] = 5; if (a[1] > 1) _init(); }\n") ==
+        5);
 }
 
 // Neither what is in a file nor whether there is one.
@@ -147,18 +193,32 @@ void test_files() {
         return std::string(library.library ? "compiles\n" : "") + library.log;
     };
     // The same of a file that is there and of one that is not, but for its name.
-    const auto tells_nothing = [&](const std::string &before, const std::string &one, const std::string &other, const std::string &behind) {
+    const auto tells_nothing = [&](const std::string &before, const std::string &one, const std::string &other,
+                                   const std::string &behind) {
         std::string first = text_of(before + one + behind);
         const std::string second = text_of(before + other + behind);
-        for (std::size_t at = first.find(one); at != std::string::npos; at = first.find(one, at + other.size())) first.replace(at, one.size(), other);
-        if (!CHECK(first == second)) std::fprintf(stderr, "%s%s%s: %s\nand: %s\n", before.c_str(), one.c_str(), behind.c_str(), first.c_str(), second.c_str());
+        for (std::size_t at = first.find(one); at != std::string::npos; at = first.find(one, at + other.size()))
+            first.replace(at, one.size(), other);
+        if (!CHECK(first == second))
+            std::fprintf(stderr, "%s%s%s: %s\nand: %s\n", before.c_str(), one.c_str(), behind.c_str(), first.c_str(),
+                         second.c_str());
     };
     const std::vector<std::pair<std::string, std::string>> names = {
-        {there, missing}, {"../outside/there.txt", "../outside/gone.txt"}, {"sub/../../outside/there.txt", "sub/../../outside/gone.txt"}, {"out.h", "not.h"}, {"nowhere.h", "not.h"}, {"away/there.txt", "away/gone.txt"},
-        {"pipe.h", "none.h"}, {"/dev/zero", "/dev/none"}, {folder + "/outside", folder + "/inside"}, {"away", "none"}};
+        {there, missing},
+        {"../outside/there.txt", "../outside/gone.txt"},
+        {"sub/../../outside/there.txt", "sub/../../outside/gone.txt"},
+        {"out.h", "not.h"},
+        {"nowhere.h", "not.h"},
+        {"away/there.txt", "away/gone.txt"},
+        {"pipe.h", "none.h"},
+        {"/dev/zero", "/dev/none"},
+        {folder + "/outside", folder + "/inside"},
+        {"away", "none"}};
     for (const auto &[one, other] : names) {
-        for (const char *directive : {"include", "import", "include_next", "embed", "pragma GCC dependency"}) tells_nothing(std::string("#") + directive + " \"", one, other, "\"\n");
-        for (const char *question : {"__has_include", "__has_include_next", "__has_embed"}) tells_nothing(std::string("#if ") + question + "(\"", one, other, "\")\n#error yes\n#endif\n");
+        for (const char *directive : {"include", "import", "include_next", "embed", "pragma GCC dependency"})
+            tells_nothing(std::string("#") + directive + " \"", one, other, "\"\n");
+        for (const char *question : {"__has_include", "__has_include_next", "__has_embed"})
+            tells_nothing(std::string("#if ") + question + "(\"", one, other, "\")\n#error yes\n#endif\n");
         tells_nothing("# 1 \"", one, other, "\"\nint x = nothing;\n");
         tells_nothing("# 1 \"", one, other, "\" 1\nint x;\n");
         tells_nothing("#line 1 \"", one, other, "\"\n#error stop\n");
@@ -169,18 +229,26 @@ void test_files() {
         tells_nothing("#define HASH ?\?=\nHASH embed \"", one, other, "\"\n");
     }
     // Names and values of macros are no way either.
-    for (const auto &[name, value] : std::vector<std::pair<std::string, std::string>>{{"X", "1\n#include \"" + there + "\""}, {"X", "1\r#include \"" + there + "\""}, {"X 1\n#include \"" + there + "\"\n#define Y", "2"}}) {
+    for (const auto &[name, value] :
+         std::vector<std::pair<std::string, std::string>>{{"X", "1\n#include \"" + there + "\""},
+                                                          {"X", "1\r#include \"" + there + "\""},
+                                                          {"X 1\n#include \"" + there + "\"\n#define Y", "2"}}) {
         const smtl_macro macro{name.c_str(), value.c_str()};
         smtl_compile_options with_macro{};
         with_macro.macros = &macro;
         with_macro.macro_count = 1;
         const compiled library("int x = X;" + kernel, &with_macro);
-        CHECK(library.log.find("secret") == std::string::npos && library.log.find("file not found") == std::string::npos);
+        CHECK(library.log.find("secret") == std::string::npos &&
+              library.log.find("file not found") == std::string::npos);
     }
     // What the host offered is there, by every way to it that stays inside, and quoted in messages.
     CHECK(text_of("#include \"sub/good.h\"\nstatic_assert(value == 6, \"\");\n").starts_with("compiles"));
-    CHECK(text_of("#include \"sub/../again.h\"\nstatic_assert(value == 6, \"\");\n#if !__has_include(\"value.h\")\n#error no\n#endif\n").starts_with("compiles"));
-    CHECK(text_of("#include \"" + named + "/value.h\"\n#include <stdint.h>\n#include <metal_stdlib>\n").starts_with("compiles"));
+    CHECK(
+        text_of(
+            "#include \"sub/../again.h\"\nstatic_assert(value == 6, \"\");\n#if !__has_include(\"value.h\")\n#error no\n#endif\n")
+            .starts_with("compiles"));
+    CHECK(text_of("#include \"" + named + "/value.h\"\n#include <stdint.h>\n#include <metal_stdlib>\n")
+              .starts_with("compiles"));
     CHECK(text_of("#include \"inner.h\"\n").find("constant int broken = nothing;") != std::string::npos);
     // Without a named folder nothing is: not even what lies where the program works.
     const fs::path before = fs::current_path();
@@ -204,7 +272,13 @@ void test_objects() {
     };
     const auto make = [&](const std::string &source, const std::vector<std::string> &options) {
         std::ofstream(folder + "/object.c") << source;
-        std::vector<std::string> arguments = {smtl::msl::Toolchain::shared().clang, "-shared", "-fPIC", "-nostdlib", "-o", folder + "/object.so", folder + "/object.c"};
+        std::vector<std::string> arguments = {smtl::msl::Toolchain::shared().clang,
+                                              "-shared",
+                                              "-fPIC",
+                                              "-nostdlib",
+                                              "-o",
+                                              folder + "/object.so",
+                                              folder + "/object.c"};
         arguments.insert(arguments.end(), options.begin(), options.end());
         const smtl::msl::ProcessResult result = smtl::msl::run_process(arguments, "", folder);
         if (!CHECK(result.succeeded)) std::fprintf(stderr, "%s\n", result.errors.c_str());
@@ -214,19 +288,31 @@ void test_objects() {
     const std::string trap = "__attribute__((used)) static void trap(void) { __builtin_trap(); }\n";
     const auto refuses = [&](const std::string &path, const std::string &wanted) {
         const std::string text = load(path);
-        if (!CHECK(text.find(wanted) != std::string::npos)) std::fprintf(stderr, "'%s', not '%s'\n", text.c_str(), wanted.c_str());
+        if (!CHECK(text.find(wanted) != std::string::npos))
+            std::fprintf(stderr, "'%s', not '%s'\n", text.c_str(), wanted.c_str());
     };
     refuses(make("int x;", {}), "no kernel 'smtl_entry'");
     refuses(make(trap + "__attribute__((constructor)) static void f(void) { trap(); }", {}), "it has initialisers");
     refuses(make(trap + "void _init(void) { trap(); }", {}), "it has initialisers");
-    refuses(make(trap + "__attribute__((section(\".init_array\"))) void (*p)(void) = trap;", {}), "it has initialisers");
+    refuses(make(trap + "__attribute__((section(\".init_array\"))) void (*p)(void) = trap;", {}),
+            "it has initialisers");
     refuses(make(trap + "__attribute__((destructor)) static void f(void) { trap(); }", {}), "it has finalisers");
     refuses(make(trap + "void _fini(void) { trap(); }", {}), "it has finalisers");
-    refuses(make("static void *choose(void) { __builtin_trap(); }\nvoid chosen(void) __attribute__((ifunc(\"choose\")));\nvoid (*p)(void) = chosen;", {}), "functions that choose functions");
-    refuses(make("static void *choose(void) { __builtin_trap(); }\n__attribute__((visibility(\"hidden\"))) void chosen(void) __attribute__((ifunc(\"choose\")));\nvoid f(void) { chosen(); }", {}), "functions that choose functions");
+    refuses(
+        make(
+            "static void *choose(void) { __builtin_trap(); }\nvoid chosen(void) __attribute__((ifunc(\"choose\")));\nvoid (*p)(void) = chosen;",
+            {}),
+        "functions that choose functions");
+    refuses(
+        make(
+            "static void *choose(void) { __builtin_trap(); }\n__attribute__((visibility(\"hidden\"))) void chosen(void) __attribute__((ifunc(\"choose\")));\nvoid f(void) { chosen(); }",
+            {}),
+        "functions that choose functions");
     refuses(make("int x;", {"-Wl,-rpath,/tmp"}), "it names folders or libraries");
     refuses(make("int x;", {"-Wl,-z,execstack"}), "written to and executed");
-    refuses(make("int __cxa_atexit(void (*)(void *), void *, void *); int f(void) { return __cxa_atexit(0, 0, 0); }", {}), "objects with destructors");
+    refuses(
+        make("int __cxa_atexit(void (*)(void *), void *, void *); int f(void) { return __cxa_atexit(0, 0, 0); }", {}),
+        "objects with destructors");
     make("int other;", {"-Wl,-soname,libother.so"});
     fs::rename(folder + "/object.so", folder + "/libother.so");
     refuses(make("extern int other; int *p = &other;", {folder + "/libother.so"}), "it needs the library");
@@ -250,7 +336,8 @@ void test_objects() {
     std::ifstream stream(library.specialize("k", {}), std::ios::binary);
     const std::string good{std::istreambuf_iterator<char>(stream), {}};
     CHECK(!good.empty());
-    // One kernel at two names, and another at a name that was one's before: descriptors' numbers come again, names do not.
+    // One kernel at two names, and another at a name that was one's before: descriptors' numbers come again, names do
+    // not.
     std::vector<float> a(1);
     for (int i = 0; i < 3; ++i) {
         const compiled next("kernel void k(device float *a) { a[0] = " + std::to_string(i) + "; }");
@@ -265,7 +352,8 @@ void test_bounds() {
     if (!CHECK(mkdtemp(folder.data()) != nullptr)) return;
     smtl::msl::ProcessBounds bounds;
     bounds.processor_seconds = 1;
-    smtl::msl::ProcessResult result = smtl::msl::run_process({"/bin/sh", "-c", "while :; do :; done"}, "", folder, bounds);
+    smtl::msl::ProcessResult result =
+        smtl::msl::run_process({"/bin/sh", "-c", "while :; do :; done"}, "", folder, bounds);
     CHECK(!result.succeeded && result.errors.find("took more than 1 second of processor time") != std::string::npos);
     fs::remove(folder + "/errors");
     bounds = {};
@@ -280,8 +368,10 @@ void test_bounds() {
     fs::remove(folder + "/errors");
     bounds = {};
     bounds.address_space = std::uint64_t{1} << 29;
-    std::ofstream(folder + "/bomb") << "template <class... T> struct L {}; template <int N, class... T> struct M : M<N - 1, T..., T..., int> {}; template <class... T> struct M<0, T...> { L<T...> l; };\nM<26> m;\n";
-    result = smtl::msl::run_process({smtl::msl::Toolchain::shared().clang, "-fsyntax-only", "-x", "c++", "-"}, folder + "/bomb", folder, bounds);
+    std::ofstream(folder + "/bomb")
+        << "template <class... T> struct L {}; template <int N, class... T> struct M : M<N - 1, T..., T..., int> {}; template <class... T> struct M<0, T...> { L<T...> l; };\nM<26> m;\n";
+    result = smtl::msl::run_process({smtl::msl::Toolchain::shared().clang, "-fsyntax-only", "-x", "c++", "-"},
+                                    folder + "/bomb", folder, bounds);
     CHECK(!result.succeeded && result.errors.find("needed more than 512 MB of memory") != std::string::npos);
     fs::remove_all(folder);
 }

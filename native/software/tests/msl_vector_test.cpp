@@ -183,8 +183,7 @@ kernel void pack(device const float4 *f, device uint *word, device float4 *out) 
 class Run {
 public:
     Run(metal_program &program, const char *kernel) : launch_(program.kernel(kernel)), name_(kernel) {}
-    template <class T>
-    Run &with(std::vector<T> &values) {
+    template <class T> Run &with(std::vector<T> &values) {
         launch_.buffer(index_++, values);
         return *this;
     }
@@ -199,8 +198,7 @@ private:
     uint32_t index_ = 0;
 };
 
-template <class T>
-bool equal(const std::vector<T> &got, const std::vector<T> &wanted, const char *what) {
+template <class T> bool equal(const std::vector<T> &got, const std::vector<T> &wanted, const char *what) {
     bool same = got.size() >= wanted.size();
     for (size_t i = 0; same && i < wanted.size(); ++i) {
         if (got[i] == wanted[i]) continue;
@@ -220,7 +218,8 @@ void test_swizzles(metal_program &program) {
 void test_construction(metal_program &program) {
     std::vector<float> out(42);
     Run(program, "construct").with(out).threads(1);
-    CHECK(equal(out, {5, 5, 5, 5, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 1, 2, 1, 2, 3, 4, 0, 1, 2, 3, 1, 2, 3, 4, 1, 2, 3, 4, 1, 1, 2, 4, 7, 3},
+    CHECK(equal(out, {5, 5, 5, 5, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 1, 2, 1,
+                      2, 3, 4, 0, 1, 2, 3, 1, 2, 3, 4, 1, 2, 3, 4, 1, 1, 2, 4, 7, 3},
                 "construction"));
 }
 
@@ -236,8 +235,10 @@ void test_conversion(metal_program &program) {
     CHECK(equal(h, {_Float16(-1.75f), _Float16(0), _Float16(3.99f), _Float16(2048)}, "float to half"));
     CHECK(equal(t, {1, 0, 1, 1}, "float to bool"));
     CHECK(equal(c, {-1, int8_t(130), int8_t(300), int8_t(-200)}, "int to char"));
-    CHECK(equal(back, {-1, 0, 3, 2049, -1.75f, 0, float(_Float16(3.99f)), 2048, 0, 1, 254, 255, 1, 0, 1, 1, 1.75f, -0.0f, -3.99f, -2049,
-                       -1.75f, 0, 3.984375f, 2048, 1, 1, 6, float(_Float16(1) / _Float16(3))},
+    CHECK(equal(back, {-1,   0,         3,     2049,  -1.75f, 0,     float(_Float16(3.99f)),
+                       2048, 0,         1,     254,   255,    1,     0,
+                       1,    1,         1.75f, -0.0f, -3.99f, -2049, -1.75f,
+                       0,    3.984375f, 2048,  1,     1,      6,     float(_Float16(1) / _Float16(3))},
                 "back to float"));
 }
 
@@ -310,13 +311,16 @@ void test_matrices(metal_program &program) {
 }
 
 void test_integers(metal_program &program) {
-    std::vector<uint32_t> x = {0, 0, 1, 31, 0xffffffff, 2, 0x80000000, 0x80000000, 0x12345678, 0x9abcdef0, 0x7fffffff, 5, 77, 0xfffffff0};
+    std::vector<uint32_t> x = {0,          0,          1,          31,         0xffffffff, 2,  0x80000000,
+                               0x80000000, 0x12345678, 0x9abcdef0, 0x7fffffff, 5,          77, 0xfffffff0};
     std::vector<uint32_t> out(20 * x.size() / 2);
     Run(program, "integers").with(x).with(out).threads(uint32_t(x.size() / 2));
     for (size_t i = 0; i < x.size() / 2; ++i) {
         const uint32_t a = x[2 * i], b = x[2 * i + 1];
         const auto s = int64_t(int32_t(a)), t = int64_t(int32_t(b));
-        const auto bound = [](int64_t v) { return uint32_t(int32_t(std::min<int64_t>(std::max<int64_t>(v, INT32_MIN), INT32_MAX))); };
+        const auto bound = [](int64_t v) {
+            return uint32_t(int32_t(std::min<int64_t>(std::max<int64_t>(v, INT32_MIN), INT32_MAX)));
+        };
         uint32_t reversed = 0, ones = 0, leading = 32, trailing = 32;
         for (uint32_t bit = 0; bit < 32; ++bit) {
             if (!(a >> bit & 1)) continue;
@@ -324,16 +328,31 @@ void test_integers(metal_program &program) {
             if (trailing == 32) trailing = bit;
         }
         const uint32_t n = b % 32;
-        std::vector<uint32_t> wanted = {uint32_t(uint64_t(a) * b >> 32), uint32_t(uint64_t(s * t) >> 32), leading, trailing, ones, reversed,
-                                        n ? a << n | a >> (32 - n) : a, uint32_t(std::min<uint64_t>(uint64_t(a) + b, 0xffffffff)), bound(s + t),
-                                        a > b ? a - b : 0, bound(s - t), a >> 5 & 0x1ff, uint32_t(int32_t(a << 18) >> 23),
-                                        (a & ~(0x7ffu << 7)) | (b & 0x7ff) << 7, uint32_t((uint64_t(a) + b) / 2), uint32_t((uint64_t(a) + b + 1) / 2),
-                                        uint32_t(std::llabs(s - t)), uint32_t(std::llabs(s)), bound(s * t + 3)};
+        std::vector<uint32_t> wanted = {uint32_t(uint64_t(a) * b >> 32),
+                                        uint32_t(uint64_t(s * t) >> 32),
+                                        leading,
+                                        trailing,
+                                        ones,
+                                        reversed,
+                                        n ? a << n | a >> (32 - n) : a,
+                                        uint32_t(std::min<uint64_t>(uint64_t(a) + b, 0xffffffff)),
+                                        bound(s + t),
+                                        a > b ? a - b : 0,
+                                        bound(s - t),
+                                        a >> 5 & 0x1ff,
+                                        uint32_t(int32_t(a << 18) >> 23),
+                                        (a & ~(0x7ffu << 7)) | (b & 0x7ff) << 7,
+                                        uint32_t((uint64_t(a) + b) / 2),
+                                        uint32_t((uint64_t(a) + b + 1) / 2),
+                                        uint32_t(std::llabs(s - t)),
+                                        uint32_t(std::llabs(s)),
+                                        bound(s * t + 3)};
         uint32_t short_leading = 16, byte_ones = 0;
         for (uint32_t bit = 0; bit < 16; ++bit) short_leading = a >> bit & 1 ? 15 - bit : short_leading;
         for (uint32_t bit = 0; bit < 8; ++bit) byte_ones += b >> bit & 1;
         wanted.push_back(short_leading + byte_ones);
-        CHECK(equal(std::vector<uint32_t>(out.begin() + long(20 * i), out.begin() + long(20 * i + 20)), wanted, "integer functions"));
+        CHECK(equal(std::vector<uint32_t>(out.begin() + long(20 * i), out.begin() + long(20 * i + 20)), wanted,
+                    "integer functions"));
     }
 }
 
@@ -347,8 +366,26 @@ void test_packing(metal_program &program) {
     CHECK(word[3] == 0xe0004000u);
     CHECK(word[4] == (512u | 0u << 10 | 1023u << 20 | 2u << 30));
     CHECK(word[5] == (16u | 0u << 5 | 31u << 11));
-    const float wanted[] = {128 / 255.0f, 0, 1, 191 / 255.0f, 64 / 127.0f, -32 / 127.0f, 1, 95 / 127.0f, 32768 / 65535.0f, 0,
-                            16384 / 32767.0f, -8192 / 32767.0f, 512 / 1023.0f, 0, 1, 2 / 3.0f, 16 / 31.0f, 0, 1, 0};
+    const float wanted[] = {128 / 255.0f,
+                            0,
+                            1,
+                            191 / 255.0f,
+                            64 / 127.0f,
+                            -32 / 127.0f,
+                            1,
+                            95 / 127.0f,
+                            32768 / 65535.0f,
+                            0,
+                            16384 / 32767.0f,
+                            -8192 / 32767.0f,
+                            512 / 1023.0f,
+                            0,
+                            1,
+                            2 / 3.0f,
+                            16 / 31.0f,
+                            0,
+                            1,
+                            0};
     for (size_t i = 0; i < 20; ++i) CHECK(std::fabs(out[i] - wanted[i]) < 1e-6f);
 }
 

@@ -7,19 +7,17 @@
 #include <cstdlib>
 #include <thread>
 
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                       \
-            std::exit(EXIT_FAILURE);                                                                                   \
-        }                                                                                                              \
+#define CHECK(condition)                                                         \
+    do {                                                                         \
+        if (!(condition)) {                                                      \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+            std::exit(EXIT_FAILURE);                                             \
+        }                                                                        \
     } while (0)
 
 // Whether the condition holds, now or within minutes: for what a thread of Metal's does.
-template <class Condition> bool Eventually(Condition condition)
-{
-    for (int i = 0; i < 120000 && !condition(); i++)
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+template <class Condition> bool Eventually(Condition condition) {
+    for (int i = 0; i < 120000 && !condition(); i++) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return condition();
 }
 

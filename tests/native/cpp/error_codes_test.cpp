@@ -14,13 +14,13 @@ using namespace metal_bridge;
 namespace {
 
 // Also where there is nothing to do.
-void empty_objects(const Device &device, MetalBuffer &buffer)
-{
+void empty_objects(const Device &device, MetalBuffer &buffer) {
     const Stream stream = Stream::Default(device);
     MetalBuffer none;
     unsigned char byte = 0;
     Error errors[9];
-    CHECK(!MetalMemoryUtils::CopyBuffer(buffer, none, errors[0]) && !MetalMemoryUtils::CopyBuffer(none, none, errors[1]));
+    CHECK(!MetalMemoryUtils::CopyBuffer(buffer, none, errors[0]) &&
+          !MetalMemoryUtils::CopyBuffer(none, none, errors[1]));
     CHECK(!MetalMemoryUtils::ZeroBuffer(none, errors[2]) && !none.CopyFromHost(&byte, 0, 0, errors[3]));
     CHECK(!stream.CopyToHost(none, 0, &byte, 0, errors[4]) && !stream.CopyBuffer(none, 0, buffer, 0, 0, errors[5]));
     CHECK(!stream.FillBuffer(none, 0, 0, 1, errors[6]));
@@ -30,8 +30,7 @@ void empty_objects(const Device &device, MetalBuffer &buffer)
         CHECK(error.Status() == MTB_INVALID_ARGUMENT && *error.Message() && *error.Function());
 }
 
-void memory(const Device &device)
-{
+void memory(const Device &device) {
     Error error;
     MemoryOptions options{};
     options.budget = 1 << 20;
@@ -49,15 +48,14 @@ void memory(const Device &device)
     CHECK(stream.CopyBuffer2D(scratch, {30, 5, 2, 2}, scratch, 1, 10, error));
     CHECK(stream.CopyToHost2D(scratch, {30, 5, 2, 2}, back, 2, error).Wait(error));
     CHECK(back[0] == 1 && back[3] == 4);
-    if (!device.SupportsResidencySets())
-        return;
+    if (!device.SupportsResidencySets()) return;
     ResidencySet set = ResidencySet::Create(device, error);
-    CHECK(set.Add(scratch, error) && set.Commit(error) && set.Request(std::chrono::seconds(0), error) && set.End(error));
+    CHECK(set.Add(scratch, error) && set.Commit(error) && set.Request(std::chrono::seconds(0), error) &&
+          set.End(error));
     CHECK(stream.AddResidencySet(set, error) && stream.RemoveResidencySet(set, error) && set.Remove(scratch, error));
 }
 
-void order(const Device &device)
-{
+void order(const Device &device) {
     Error error, seen;
     const Stream stream = Stream::Create(device, error);
     const Event event = Event::Create(device, error);
@@ -71,8 +69,7 @@ void order(const Device &device)
     CHECK(Eventually([&] { return calls >= 2; }));
 }
 
-void kernels(const Device &device)
-{
+void kernels(const Device &device) {
     Error error;
     const Library library = Library::FromSource(
         device, "kernel void one(device int *out [[buffer(0)]], constant int &n [[buffer(1)]]) { *out = n; }", error);
@@ -91,8 +88,7 @@ void kernels(const Device &device)
 
 } // namespace
 
-int main()
-{
+int main() {
     Error error;
     Device device = Device::Default(error);
     CHECK(device && !error);

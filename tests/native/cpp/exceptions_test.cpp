@@ -19,22 +19,19 @@ static_assert(!std::is_copy_constructible_v<Batch> && std::is_nothrow_move_const
 static_assert(!std::is_copy_constructible_v<Pending> && std::is_nothrow_move_constructible_v<Pending>);
 static_assert(std::is_base_of_v<std::exception, Error> && std::is_nothrow_copy_constructible_v<Error>);
 
-static std::vector<uint8_t> pattern(size_t length, uint8_t seed)
-{
+static std::vector<uint8_t> pattern(size_t length, uint8_t seed) {
     std::vector<uint8_t> bytes(length);
     std::iota(bytes.begin(), bytes.end(), seed);
     return bytes;
 }
 
-static std::vector<uint8_t> contents(const MetalBuffer &buffer)
-{
+static std::vector<uint8_t> contents(const MetalBuffer &buffer) {
     std::vector<uint8_t> bytes(buffer.Size());
     buffer.CopyToHost(bytes.data(), bytes.size());
     return bytes;
 }
 
-template <class Call> static mtb_status status_of(Call call)
-{
+template <class Call> static mtb_status status_of(Call call) {
     try {
         call();
     } catch (const Error &error) {
@@ -45,8 +42,7 @@ template <class Call> static mtb_status status_of(Call call)
 }
 
 // Every storage mode, odd offsets and lengths, from small to several pages.
-static void copies(const Device &device)
-{
+static void copies(const Device &device) {
     for (auto mode : {MTB_STORAGE_SHARED, MTB_STORAGE_MANAGED, MTB_STORAGE_PRIVATE}) {
         for (size_t length : {size_t(1), size_t(5), size_t(4099), size_t(300000)}) {
             MetalBuffer buffer = MetalBuffer::Create(device, length + 7, mode);
@@ -74,15 +70,13 @@ static void copies(const Device &device)
     }
 }
 
-static uint64_t buffers_in_use(const Device &device)
-{
+static uint64_t buffers_in_use(const Device &device) {
     mtb_memory_statistics statistics;
     mtb_memory_get_statistics(device.Memory(), &statistics);
     return statistics.buffers.objects_in_use;
 }
 
-static void ownership(const Device &device)
-{
+static void ownership(const Device &device) {
     MetalBuffer buffer = MetalBuffer::Create(device, 16);
     const auto bytes = pattern(16, 1);
     buffer.CopyFromHost(bytes.data(), 16);
@@ -116,8 +110,7 @@ static void ownership(const Device &device)
     CHECK(buffers_in_use(device) == before);
 }
 
-static void errors(const Device &device)
-{
+static void errors(const Device &device) {
     MetalBuffer buffer = MetalBuffer::Create(device, 100, false);
     const auto before = pattern(100, 9);
     buffer.CopyFromHost(before.data(), 100);
@@ -143,8 +136,7 @@ static void errors(const Device &device)
     CHECK(second.Status() == MTB_OUT_OF_RANGE && std::strstr(second.what(), "mtb_transfer_copy"));
 }
 
-static void streams(const Device &device)
-{
+static void streams(const Device &device) {
     Stream stream = Stream::Create(device);
     MetalBuffer buffer = MetalBuffer::Create(device, 64, false);
     const auto bytes = pattern(64, 1);
@@ -173,8 +165,7 @@ static void streams(const Device &device)
     CHECK(calls == 2 && back == model);
 }
 
-int main()
-{
+int main() {
     Device device = Device::Default();
     CHECK(device && std::strlen(device.Name()) > 0);
     copies(device);

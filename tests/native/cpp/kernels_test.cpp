@@ -44,8 +44,7 @@ struct Line {
 
 constexpr size_t Count = 1000;
 
-static void dispatches(const Device &device, const Library &library)
-{
+static void dispatches(const Device &device, const Library &library) {
     const Kernel on_line = Kernel::Create(library, "on_line");
     CHECK(!std::strcmp(on_line.Name(), "on_line") && on_line.ThreadExecutionWidth() > 0);
     CHECK(on_line.MaxThreadsPerThreadgroup() >= on_line.ThreadExecutionWidth());
@@ -61,19 +60,19 @@ static void dispatches(const Device &device, const Library &library)
     Pending done = stream.CopyToHost(y, 0, results.data(), y.Size());
     done.Wait();
     CHECK(done.Times().gpu_end > 0);
-    for (size_t i = 0; i < Count; i++)
-        CHECK(results[i] == 2 * float(Count + i) + 1);
+    for (size_t i = 0; i < Count; i++) CHECK(results[i] == 2 * float(Count + i) + 1);
 }
 
-static void passes(const Device &device, const Library &library)
-{
+static void passes(const Device &device, const Library &library) {
     const Kernel advance = Kernel::Create(library, "advance", {{0, int32_t(3)}, {1, true}});
     const int32_t five = 5;
-    const Kernel other = Kernel::Create(library, "advance", {Constant::Of(0, MTB_TYPE_INT, &five, sizeof five), {1, false}});
+    const Kernel other =
+        Kernel::Create(library, "advance", {Constant::Of(0, MTB_TYPE_INT, &five, sizeof five), {1, false}});
     const Kernel sums = Kernel::Create(library, "sums");
     std::vector<int32_t> values(64), results(4);
     std::iota(values.begin(), values.end(), 0);
-    MetalBuffer numbers = MetalBuffer::Create(device, 64 * sizeof(int32_t), false), out = MetalBuffer::Create(device, 16);
+    MetalBuffer numbers = MetalBuffer::Create(device, 64 * sizeof(int32_t), false),
+                out = MetalBuffer::Create(device, 16);
     numbers.CopyFromHost(values.data(), numbers.Size());
     // On the device's own queue, whose order the calls of the buffers keep.
     const Stream stream = Stream::Default(device);
@@ -87,8 +86,7 @@ static void passes(const Device &device, const Library &library)
     out.CopyToHost(results.data(), out.Size());
     for (int group = 0; group < 4; group++) {
         int sum = 0;
-        for (int i = group * 16; i < group * 16 + 16; i++)
-            sum += -i + 3 + 5;
+        for (int i = group * 16; i < group * 16 + 16; i++) sum += -i + 3 + 5;
         CHECK(results[size_t(group)] == sum);
     }
     done.Wait();
@@ -103,8 +101,7 @@ static void passes(const Device &device, const Library &library)
     CHECK(values[0] == 8 && values[63] == -63 + 8);
 }
 
-static void errors(const Device &device, const Library &library)
-{
+static void errors(const Device &device, const Library &library) {
     Error error;
     CHECK(!Library::FromSource(device, "kernel void broken(", error) && error.Status() == MTB_COMPILE_FAILED);
     CHECK(std::strlen(error.Message()) > 0);
@@ -128,7 +125,8 @@ static void errors(const Device &device, const Library &library)
     CHECK(stream.Dispatch(on_line, nothing, {buffer, buffer, Argument::Value(Line{})}, error));
     CHECK(!stream.Dispatch(on_line, grid, {Argument::Bytes(source, MTB_MAX_INLINE_BYTES + 1)}, error));
     CHECK(error.Status() == MTB_OUT_OF_RANGE);
-    CHECK(!stream.Dispatch(on_line, grid, {Argument::ThreadgroupMemory(17)}, error) && error.Status() == MTB_MISALIGNED);
+    CHECK(!stream.Dispatch(on_line, grid, {Argument::ThreadgroupMemory(17)}, error) &&
+          error.Status() == MTB_MISALIGNED);
     CHECK(!Stream().BeginCompute(error) && error.Status() == MTB_INVALID_ARGUMENT);
     try {
         stream.Dispatch(on_line, grid, {});
@@ -138,8 +136,7 @@ static void errors(const Device &device, const Library &library)
     }
 }
 
-int main()
-{
+int main() {
     Device device = Device::Default();
     CompileOptions options{};
     options.math_mode = MTB_MATH_SAFE;

@@ -8,19 +8,18 @@
 
 using namespace metal_bridge;
 
-static std::vector<uint8_t> contents(const MetalBuffer &buffer)
-{
+static std::vector<uint8_t> contents(const MetalBuffer &buffer) {
     std::vector<uint8_t> bytes(buffer.Size());
     buffer.CopyToHost(bytes.data(), bytes.size());
     return bytes;
 }
 
 // Rows up, across and down, by streams and by batches, against a model.
-static void rows(const Device &device)
-{
+static void rows(const Device &device) {
     constexpr size_t Pitch = 40, Rows = 20, Width = 11;
     const Stream stream = Stream::Default(device);
-    MetalBuffer first = MetalBuffer::Create(device, Pitch * Rows, false), second = MetalBuffer::Create(device, Pitch * Rows);
+    MetalBuffer first = MetalBuffer::Create(device, Pitch * Rows, false),
+                second = MetalBuffer::Create(device, Pitch * Rows);
     stream.FillBuffer(first, 0, first.Size(), 1);
     stream.FillBuffer(second, 0, second.Size(), 2);
     std::vector<uint8_t> in(Width * Rows), out(Rows * 13, 9), last(out);
@@ -45,8 +44,7 @@ static void rows(const Device &device)
     batch.CopyToHost2D(second, {0, Pitch, 6, 2}, out.data(), 6);
     batch.CopyFromHost2D(second, {30, Pitch, 1, 2}, in.data(), 1);
     batch.Run();
-    for (size_t i = 0; i < 12; i++)
-        CHECK(out[i] == (i % 2 ? 4 : 3));
+    for (size_t i = 0; i < 12; i++) CHECK(out[i] == (i % 2 ? 4 : 3));
     CHECK(contents(second)[30] == in[0] && contents(second)[30 + Pitch] == in[1]);
 
     Error error;
@@ -54,13 +52,13 @@ static void rows(const Device &device)
     CHECK(error.Status() == MTB_INVALID_ARGUMENT);
     CHECK(!batch.CopyToHost2D(first, {1, Pitch, Pitch, Rows}, out.data(), Pitch, error));
     CHECK(error.Status() == MTB_OUT_OF_RANGE);
-    CHECK(!batch.CopyBuffer2D(first, {0, Pitch, 4, 3}, first, 1, Pitch, error) && error.Status() == MTB_INVALID_ARGUMENT);
+    CHECK(!batch.CopyBuffer2D(first, {0, Pitch, 4, 3}, first, 1, Pitch, error) &&
+          error.Status() == MTB_INVALID_ARGUMENT);
     CHECK(!batch.FillPattern(first, {0, 0, 3, 1}, &pattern, 3, error) && error.Status() == MTB_INVALID_ARGUMENT);
     CHECK(!batch.FillPattern(first, {0, 0, SIZE_MAX - 1, 1}, &pattern, 2, error) && error.Status() == MTB_OUT_OF_RANGE);
 }
 
-static void budgets()
-{
+static void budgets() {
     MemoryOptions options{};
     options.budget = options.cache_limit = 1 << 20;
     Device device = Device::Default(options);
@@ -88,8 +86,7 @@ static void budgets()
     CHECK(Device().Budget() == 0 && Device().Trim() == 0 && !*Device().Name());
 }
 
-static void arenas(const Device &device)
-{
+static void arenas(const Device &device) {
     for (bool shared : {true, false}) {
         Arena arena = Arena::Create(device, shared, 1 << 16, 1 << 17);
         MetalBuffer first = arena.Allocate(1000), second = arena.Allocate(1000);
@@ -117,8 +114,7 @@ static void arenas(const Device &device)
     CHECK(!Arena::Create(Device(), true, 0, 0, error) && error.Status() == MTB_INVALID_ARGUMENT);
 }
 
-static void residency(const Device &device)
-{
+static void residency(const Device &device) {
     Error error;
     if (!device.SupportsResidencySets()) {
         CHECK(!ResidencySet::Create(device, error) && error.Status() == MTB_UNSUPPORTED);
@@ -146,21 +142,19 @@ static void residency(const Device &device)
 }
 
 // What the C ABI made is a buffer like others.
-static void adopted(const Device &device)
-{
+static void adopted(const Device &device) {
     static int freed;
     const size_t page = mtb_page_size();
     void *pages = std::aligned_alloc(page, page);
     std::memset(pages, 6, page);
     {
-        MetalBuffer wrapped = MetalBuffer::Adopt(
-            device, mtb_buffer_create_no_copy(
-                        device.Get(), pages, page, MTB_STORAGE_SHARED,
-                        [](void *bytes, size_t, void *) {
-                            freed++;
-                            std::free(bytes);
-                        },
-                        nullptr, nullptr));
+        MetalBuffer wrapped = MetalBuffer::Adopt(device, mtb_buffer_create_no_copy(
+                                                             device.Get(), pages, page, MTB_STORAGE_SHARED,
+                                                             [](void *bytes, size_t, void *) {
+                                                                 freed++;
+                                                                 std::free(bytes);
+                                                             },
+                                                             nullptr, nullptr));
         MetalBuffer hidden = MetalBuffer::Create(device, page, MTB_STORAGE_PRIVATE);
         MetalMemoryUtils::CopyBuffer(hidden, wrapped);
         CHECK(contents(hidden) == std::vector<uint8_t>(page, 6) && hidden.StorageMode() == MTB_STORAGE_PRIVATE);
@@ -169,8 +163,7 @@ static void adopted(const Device &device)
     CHECK(freed == 1 && !MetalBuffer::Adopt(device, nullptr));
 }
 
-int main()
-{
+int main() {
     Device device = Device::Default();
     rows(device);
     budgets();

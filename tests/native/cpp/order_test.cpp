@@ -8,16 +8,14 @@
 
 using namespace metal_bridge;
 
-static uint8_t first_byte(const MetalBuffer &buffer)
-{
+static uint8_t first_byte(const MetalBuffer &buffer) {
     uint8_t byte = 0;
     buffer.CopyToHost(&byte, 1);
     return byte;
 }
 
 // One stream waits for the other, and that one for the CPU; nothing of it blocks this thread.
-static void events(const Device &device)
-{
+static void events(const Device &device) {
     const Stream first = Stream::Create(device), second = Stream::Create(device);
     const Event event = Event::Create(device);
     MetalBuffer buffer = MetalBuffer::Create(device, 64, false);
@@ -51,8 +49,7 @@ static void events(const Device &device)
 }
 
 // A stream that stands still takes so many transfers, and then refuses one when its time is over.
-static void a_full_stream(const Device &device)
-{
+static void a_full_stream(const Device &device) {
     const Stream stream = Stream::Create(device);
     const Event event = Event::Create(device);
     MetalBuffer buffer = MetalBuffer::Create(device, 64, false);
@@ -66,8 +63,7 @@ static void a_full_stream(const Device &device)
         return filled ? (last = std::move(filled), true) : false;
     };
     size_t filled = 0;
-    while (fill(1, std::chrono::nanoseconds(0)))
-        filled++;
+    while (fill(1, std::chrono::nanoseconds(0))) filled++;
     CHECK(filled >= 1024 && error.Status() == MTB_TIMEOUT);
     CHECK(!fill(2, std::chrono::milliseconds(20)) && error.Status() == MTB_TIMEOUT && !last.IsCompleted());
     event.Signal(1);
@@ -85,8 +81,7 @@ struct Count {
 };
 
 // Callbacks come in order, may throw and may commit more; what they hold is let go of.
-static void callbacks(const Device &device)
-{
+static void callbacks(const Device &device) {
     const Stream stream = Stream::Create(device);
     MetalBuffer buffer = MetalBuffer::Create(device, 64, false);
     std::atomic<int> calls{0}, held{0};
@@ -137,10 +132,8 @@ static void callbacks(const Device &device)
 }
 
 // From one device to another and back, as peers and by way of system memory.
-static void devices()
-{
-    if (Device::Count() < 2)
-        return;
+static void devices() {
+    if (Device::Count() < 2) return;
     Device near = Device::At(0), far = Device::At(1);
     CHECK(near.IsPeerOf(far) == far.IsPeerOf(near) && !near.IsPeerOf(Device()));
     std::vector<uint8_t> bytes(100001, 7), back(bytes.size());
@@ -172,8 +165,7 @@ static void devices()
     CHECK(near.IsPeerOf(far) || statistics.transfers[MTB_TRANSFER_PEER].count == 0);
 }
 
-int main()
-{
+int main() {
     Device device = Device::Default();
     events(device);
     a_full_stream(device);

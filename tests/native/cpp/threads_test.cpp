@@ -11,12 +11,12 @@ namespace {
 
 constexpr size_t Threads = 8, Rounds = 20, Bytes = 3001;
 
-void work(const Device &device, const MetalBuffer &all, unsigned number)
-{
+void work(const Device &device, const MetalBuffer &all, unsigned number) {
     Stream stream = Stream::Create(device);
     for (unsigned round = 0; round < Rounds; round++) {
         const size_t place = number * Bytes;
-        std::vector<unsigned char> bytes(Bytes, static_cast<unsigned char>(number * 16 + round)), back(Bytes), again(Bytes);
+        std::vector<unsigned char> bytes(Bytes, static_cast<unsigned char>(number * 16 + round)), back(Bytes),
+            again(Bytes);
         MetalBuffer own = MetalBuffer::Create(device, Bytes, round % 2 == 0);
         stream.CopyFromHost(all, place, bytes.data(), Bytes, round % 3 ? HostMemory::Borrowed : HostMemory::Copied);
         stream.CopyBuffer(own, 0, all, place, Bytes);
@@ -33,14 +33,12 @@ void work(const Device &device, const MetalBuffer &all, unsigned number)
 
 } // namespace
 
-int main()
-{
+int main() {
     Device device = Device::Default();
     MetalBuffer all = MetalBuffer::Create(device, Threads * Bytes, false);
     std::vector<std::thread> threads;
     for (unsigned number = 0; number < Threads; number++)
         threads.emplace_back([&, number] { work(device, all, number); });
-    for (auto &thread : threads)
-        thread.join();
+    for (auto &thread : threads) thread.join();
     std::puts("C++ threads: fine");
 }

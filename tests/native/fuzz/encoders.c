@@ -4,43 +4,32 @@
 #include <stdlib.h>
 
 /* Faults of every call on an encoder. */
-static verdict open_verdict(const encoder_model *encoder)
-{
+static verdict open_verdict(const encoder_model *encoder) {
     verdict v = {0};
     fault_if(&v, !encoder, MTB_INVALID_ARGUMENT);
     fault_if(&v, encoder && encoder->has_ended, MTB_INVALID_STATE);
     return v;
 }
 
-static encoder_model *pick_encoder(bool is_compute)
-{
+static encoder_model *pick_encoder(bool is_compute) {
     encoder_model **place = PICK(all.encoders);
     for (int i = 0; place && i < all.encoders.count; i++) {
         int index = (int)(place - all.encoders.items + i) % all.encoders.count;
-        if (all.encoders.items[index]->is_compute == is_compute)
-            return all.encoders.items[index];
+        if (all.encoders.items[index]->is_compute == is_compute) return all.encoders.items[index];
     }
     return NULL;
 }
 
-static mtb_compute_encoder *compute(const encoder_model *encoder)
-{
-    return encoder ? encoder->compute : NULL;
-}
+static mtb_compute_encoder *compute(const encoder_model *encoder) { return encoder ? encoder->compute : NULL; }
 
-static mtb_blit_encoder *blit(const encoder_model *encoder)
-{
-    return encoder ? encoder->blit : NULL;
-}
+static mtb_blit_encoder *blit(const encoder_model *encoder) { return encoder ? encoder->blit : NULL; }
 
-void make_encoder(void)
-{
+void make_encoder(void) {
     command_model **place = PICK(all.commands);
     command_model *commands = place ? *place : NULL;
     bool is_compute = !one_in(3);
     uint32_t type = any_enumerator(2);
-    if (!HAS_ROOM(all.encoders))
-        return;
+    if (!HAS_ROOM(all.encoders)) return;
     verdict v = {0};
     fault_if(&v, !commands || (is_compute && type > 1), MTB_INVALID_ARGUMENT);
     fault_if(&v, commands && (commands->is_committed || commands->is_encoding), MTB_INVALID_STATE);
@@ -49,8 +38,7 @@ void make_encoder(void)
         made.compute = MAKE(&v, mtb_compute_encoder_create, HANDLE(commands), (mtb_dispatch_type)type);
     else
         made.blit = MAKE(&v, mtb_blit_encoder_create, HANDLE(commands));
-    if (is_compute ? !made.compute : !made.blit)
-        return;
+    if (is_compute ? !made.compute : !made.blit) return;
     commands->is_encoding = true;
     commands->references++;
     made.device = commands->device;
@@ -59,26 +47,21 @@ void make_encoder(void)
     ADD(all.encoders, encoder);
 }
 
-static void has_ended(encoder_model *encoder)
-{
-    if (!encoder->has_ended)
-        encoder->commands->is_encoding = false;
+static void has_ended(encoder_model *encoder) {
+    if (!encoder->has_ended) encoder->commands->is_encoding = false;
     encoder->has_ended = true;
 }
 
-static void end_encoder(void)
-{
+static void end_encoder(void) {
     bool is_compute = one_in(2);
     encoder_model *encoder = pick_encoder(is_compute);
     verdict v = open_verdict(encoder);
     bool ended = is_compute ? CALL(&v, mtb_compute_encoder_end, compute(encoder))
                             : CALL(&v, mtb_blit_encoder_end, blit(encoder));
-    if (ended)
-        has_ended(encoder);
+    if (ended) has_ended(encoder);
 }
 
-static void release_encoder(void)
-{
+static void release_encoder(void) {
     encoder_model **place = PICK(all.encoders);
     if (!place) {
         mtb_compute_encoder_release(NULL);
@@ -96,8 +79,7 @@ static void release_encoder(void)
     REMOVE(all.encoders, place);
 }
 
-static void use_debug_groups(void)
-{
+static void use_debug_groups(void) {
     bool is_compute = one_in(2), pushes = one_in(2), is_text = !one_in(8);
     encoder_model *encoder = pick_encoder(is_compute);
     verdict v = open_verdict(encoder);
@@ -118,12 +100,10 @@ static void use_debug_groups(void)
     else
         done = is_compute ? CALL(&v, mtb_compute_encoder_pop_debug_group, compute(encoder))
                           : CALL(&v, mtb_blit_encoder_pop_debug_group, blit(encoder));
-    if (done)
-        encoder->open_groups += pushes ? 1 : -1;
+    if (done) encoder->open_groups += pushes ? 1 : -1;
 }
 
-static void set_pipeline(void)
-{
+static void set_pipeline(void) {
     encoder_model *encoder = pick_encoder(true);
     int number, pipeline = (int)below(PIPELINES);
     device_model *device = pick_device(&number);
@@ -136,13 +116,9 @@ static void set_pipeline(void)
     encoder->pipeline = pipeline;
 }
 
-static size_t any_index(void)
-{
-    return one_in(16) ? any_size() : below(4);
-}
+static size_t any_index(void) { return one_in(16) ? any_size() : below(4); }
 
-static void set_buffer(void)
-{
+static void set_buffer(void) {
     encoder_model *encoder = pick_encoder(true);
     buffer_model *buffer = PICK(all.buffers);
     size_t offset = one_in(2) ? 0 : any_place_in_buffer(), index = any_index();
@@ -150,15 +126,13 @@ static void set_buffer(void)
     fault_if(&v, !buffer, MTB_INVALID_ARGUMENT);
     fault_if(&v, index >= MTB_MAX_BINDINGS || (buffer && offset >= buffer->length), MTB_OUT_OF_RANGE);
     fault_if(&v, encoder && buffer && buffer->device != encoder->device, MTB_WRONG_DEVICE);
-    if (!CALL(&v, mtb_compute_encoder_set_buffer, compute(encoder), HANDLE(buffer), offset, index))
-        return;
+    if (!CALL(&v, mtb_compute_encoder_set_buffer, compute(encoder), HANDLE(buffer), offset, index)) return;
     encoder->buffer_length[index] = buffer->length;
     encoder->offset[index] = offset;
     encoder->bound[index] = buffer->length - offset;
 }
 
-static void set_offset(void)
-{
+static void set_offset(void) {
     encoder_model *encoder = pick_encoder(true);
     size_t offset = any_place_in_buffer(), index = any_index();
     verdict v = open_verdict(encoder);
@@ -166,28 +140,24 @@ static void set_offset(void)
     size_t length = encoder && is_index ? encoder->buffer_length[index] : 0;
     fault_if(&v, !is_index || (length && offset >= length), MTB_OUT_OF_RANGE);
     fault_if(&v, is_index && length == 0, MTB_INVALID_STATE);
-    if (!CALL(&v, mtb_compute_encoder_set_buffer_offset, compute(encoder), offset, index))
-        return;
+    if (!CALL(&v, mtb_compute_encoder_set_buffer_offset, compute(encoder), offset, index)) return;
     encoder->offset[index] = offset;
     encoder->bound[index] = length - offset;
 }
 
-static void set_bytes(void)
-{
+static void set_bytes(void) {
     encoder_model *encoder = pick_encoder(true);
     size_t length = any_place_in_buffer(), index = any_index();
     const void *bytes = one_in(16) ? NULL : all.host;
     verdict v = open_verdict(encoder);
     fault_if(&v, !bytes, MTB_INVALID_ARGUMENT);
     fault_if(&v, index >= MTB_MAX_BINDINGS || length == 0 || length > MTB_MAX_INLINE_BYTES, MTB_OUT_OF_RANGE);
-    if (!CALL(&v, mtb_compute_encoder_set_bytes, compute(encoder), bytes, length, index))
-        return;
+    if (!CALL(&v, mtb_compute_encoder_set_bytes, compute(encoder), bytes, length, index)) return;
     encoder->buffer_length[index] = encoder->offset[index] = 0;
     encoder->bound[index] = length;
 }
 
-static void set_threadgroup_memory(void)
-{
+static void set_threadgroup_memory(void) {
     encoder_model *encoder = pick_encoder(true);
     size_t length = one_in(4) ? any_size() : 16 * below(1024), index = any_index();
     verdict v = open_verdict(encoder);
@@ -204,17 +174,14 @@ static const struct {
     size_t index, bytes;
 } arguments[] = {{0, 0, 4}, {0, 1, 4}, {1, 2, 16}};
 
-static void add_binding_faults(verdict *v, const encoder_model *encoder)
-{
+static void add_binding_faults(verdict *v, const encoder_model *encoder) {
     size_t threadgroup_memory = 0;
-    for (size_t index = 0; index < MTB_MAX_BINDINGS; index++)
-        threadgroup_memory += encoder->threadgroup_memory[index];
+    for (size_t index = 0; index < MTB_MAX_BINDINGS; index++) threadgroup_memory += encoder->threadgroup_memory[index];
     fault_if(v, threadgroup_memory > all.devices[encoder->device].info.max_threadgroup_memory_length, MTB_OUT_OF_RANGE);
     fault_if(v, encoder->pipeline == 1 && encoder->threadgroup_memory[0] == 0, MTB_MISSING_ARGUMENT);
     for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
         size_t index = arguments[i].index, bytes = arguments[i].bytes;
-        if (arguments[i].pipeline != encoder->pipeline)
-            continue;
+        if (arguments[i].pipeline != encoder->pipeline) continue;
         fault_if(v, encoder->bound[index] == 0, MTB_MISSING_ARGUMENT);
         fault_if(v, encoder->bound[index] && encoder->bound[index] < bytes, MTB_OUT_OF_RANGE);
         fault_if(v, encoder->offset[index] % bytes != 0, MTB_MISALIGNED);
@@ -222,20 +189,15 @@ static void add_binding_faults(verdict *v, const encoder_model *encoder)
 }
 
 /* Few enough to be done at once, or more than there can be. */
-static mtb_size any_extents(uint32_t small)
-{
+static mtb_size any_extents(uint32_t small) {
     mtb_size size = {below(small) + 1, below(3) + 1, 1};
-    if (one_in(8))
-        size.width = (size_t)UINT32_MAX + 1 + below(8) * (SIZE_MAX / 8);
-    if (one_in(16))
-        size.height = 0;
-    if (one_in(16))
-        size.depth = SIZE_MAX;
+    if (one_in(8)) size.width = (size_t)UINT32_MAX + 1 + below(8) * (SIZE_MAX / 8);
+    if (one_in(16)) size.height = 0;
+    if (one_in(16)) size.depth = SIZE_MAX;
     return size;
 }
 
-static void dispatch(void)
-{
+static void dispatch(void) {
     encoder_model *encoder = pick_encoder(true);
     mtb_size grid = any_extents(32), group = any_extents(64);
     verdict v = open_verdict(encoder);
@@ -243,10 +205,11 @@ static void dispatch(void)
     if (encoder && !encoder->has_ended && !is_empty) {
         mtb_size most = all.devices[encoder->device].info.max_threads_per_threadgroup;
         fault_if(&v, !encoder->has_pipeline, MTB_INVALID_STATE);
-        fault_if(&v, group.width > most.width || group.depth > most.depth || grid.width > UINT32_MAX
-                     || grid.depth > UINT32_MAX, MTB_OUT_OF_RANGE);
-        if (encoder->has_pipeline)
-            add_binding_faults(&v, encoder);
+        fault_if(&v,
+                 group.width > most.width || group.depth > most.depth || grid.width > UINT32_MAX ||
+                     grid.depth > UINT32_MAX,
+                 MTB_OUT_OF_RANGE);
+        if (encoder->has_pipeline) add_binding_faults(&v, encoder);
     }
     if (one_in(2))
         CALL(&v, mtb_compute_encoder_dispatch_threads, compute(encoder), grid, group);
@@ -254,8 +217,7 @@ static void dispatch(void)
         CALL(&v, mtb_compute_encoder_dispatch_threadgroups, compute(encoder), grid, group);
 }
 
-static void use_barriers(void)
-{
+static void use_barriers(void) {
     encoder_model *encoder = pick_encoder(true);
     buffer_model *buffer = PICK(all.buffers);
     verdict v = open_verdict(encoder);
@@ -278,16 +240,14 @@ static void use_barriers(void)
 }
 
 static void add_range_faults(verdict *v, const encoder_model *encoder, const buffer_model *buffer, size_t offset,
-                             size_t length)
-{
+                             size_t length) {
     fault_if(v, !buffer || length == 0, MTB_INVALID_ARGUMENT);
     fault_if(v, buffer && (offset > buffer->length || length > buffer->length - offset), MTB_OUT_OF_RANGE);
     fault_if(v, offset % 4 != 0 || length % 4 != 0, MTB_MISALIGNED);
     fault_if(v, encoder && buffer && buffer->device != encoder->device, MTB_WRONG_DEVICE);
 }
 
-static void copy(void)
-{
+static void copy(void) {
     encoder_model *encoder = pick_encoder(false);
     buffer_model *source = PICK(all.buffers), *destination = PICK(all.buffers);
     size_t from = any_place_in_buffer(), to = any_place_in_buffer(), size = any_place_in_buffer();
@@ -298,8 +258,7 @@ static void copy(void)
     CALL(&v, mtb_blit_encoder_copy, blit(encoder), HANDLE(source), from, HANDLE(destination), to, size);
 }
 
-static void fill(void)
-{
+static void fill(void) {
     encoder_model *encoder = pick_encoder(false);
     buffer_model *buffer = PICK(all.buffers);
     size_t offset = any_place_in_buffer(), length = any_place_in_buffer();
@@ -313,8 +272,23 @@ static void fill(void)
 }
 
 const action encoder_actions[] = {
-    make_encoder, make_encoder, end_encoder, release_encoder, use_debug_groups, set_pipeline, set_pipeline,
-    set_buffer,   set_buffer,   set_offset,  set_bytes,       set_threadgroup_memory, dispatch, dispatch,
-    use_barriers, copy,         copy,        fill,
+    make_encoder,
+    make_encoder,
+    end_encoder,
+    release_encoder,
+    use_debug_groups,
+    set_pipeline,
+    set_pipeline,
+    set_buffer,
+    set_buffer,
+    set_offset,
+    set_bytes,
+    set_threadgroup_memory,
+    dispatch,
+    dispatch,
+    use_barriers,
+    copy,
+    copy,
+    fill,
 };
 const uint32_t encoder_action_count = sizeof encoder_actions / sizeof *encoder_actions;

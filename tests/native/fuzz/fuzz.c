@@ -14,72 +14,44 @@ static struct {
     size_t left;
 } input;
 
-static uint8_t next_byte(void)
-{
-    if (input.left == 0)
-        return 0;
+static uint8_t next_byte(void) {
+    if (input.left == 0) return 0;
     input.left--;
     return *input.bytes++;
 }
 
-uint32_t below(uint32_t limit)
-{
+uint32_t below(uint32_t limit) {
     uint32_t value = next_byte();
-    if (limit > 256)
-        value = value << 8 | next_byte();
+    if (limit > 256) value = value << 8 | next_byte();
     return limit ? value % limit : 0;
 }
 
-bool one_in(uint32_t times)
-{
-    return below(times) == times - 1;
-}
+bool one_in(uint32_t times) { return below(times) == times - 1; }
 
-size_t any_size(void)
-{
+size_t any_size(void) {
     size_t bit = (size_t)1 << below(64), small = below(1024);
     switch (below(8)) {
-    case 0:
-        return bit;
-    case 1:
-        return bit - 1;
-    case 2:
-        return SIZE_MAX - small;
-    case 3:
-        return small;
-    default:
-        return small & ~(size_t)3;
+    case 0: return bit;
+    case 1: return bit - 1;
+    case 2: return SIZE_MAX - small;
+    case 3: return small;
+    default: return small & ~(size_t)3;
     }
 }
 
-size_t any_place_in_buffer(void)
-{
-    return one_in(8) ? any_size() : 4 * (size_t)below(64);
+size_t any_place_in_buffer(void) { return one_in(8) ? any_size() : 4 * (size_t)below(64); }
+
+uint32_t any_enumerator(uint32_t count) { return one_in(16) ? count + below(256) : below(count); }
+
+void fault_if(verdict *v, bool at_fault, mtb_status status) {
+    if (at_fault) v->faults |= UINT32_C(1) << status;
 }
 
-uint32_t any_enumerator(uint32_t count)
-{
-    return one_in(16) ? count + below(256) : below(count);
-}
+void possibly(verdict *v, mtb_status status) { v->possible |= UINT32_C(1) << status; }
 
-void fault_if(verdict *v, bool at_fault, mtb_status status)
-{
-    if (at_fault)
-        v->faults |= UINT32_C(1) << status;
-}
+bool is_faultless(const verdict *v) { return v->faults == 0; }
 
-void possibly(verdict *v, mtb_status status)
-{
-    v->possible |= UINT32_C(1) << status;
-}
-
-bool is_faultless(const verdict *v)
-{
-    return v->faults == 0;
-}
-
-static void print_statuses(const char *title, uint32_t bits)
-{
+static void print_statuses(const char *title, uint32_t bits) {
     for (uint32_t status = 0; status < 32; status++)
         if (bits >> status & 1) {
             fprintf(stderr, "%s %s", title, mtb_status_name((mtb_status)status));
@@ -87,12 +59,11 @@ static void print_statuses(const char *title, uint32_t bits)
         }
 }
 
-void judge(const verdict *v, mtb_status status, mtb_error *error, const char *function)
-{
+void judge(const verdict *v, mtb_status status, mtb_error *error, const char *function) {
     uint32_t allowed = v->faults ? v->faults : v->possible | 1u << MTB_OK;
     bool is_allowed = (uint32_t)status < 32 && allowed >> status & 1;
-    bool is_explained = !error || (mtb_error_status(error) == status && strlen(mtb_error_message(error)) > 0
-                                   && strcmp(mtb_error_function(error), function) == 0);
+    bool is_explained = !error || (mtb_error_status(error) == status && strlen(mtb_error_message(error)) > 0 &&
+                                   strcmp(mtb_error_function(error), function) == 0);
     if (!is_allowed || !is_explained || (status == MTB_OK && error)) {
         fprintf(stderr, "%s gave %s: %s (%s)\n", function, mtb_status_name(status),
                 error ? mtb_error_message(error) : "no message", error ? mtb_error_function(error) : "nowhere");
@@ -103,40 +74,30 @@ void judge(const verdict *v, mtb_status status, mtb_error *error, const char *fu
     mtb_error_release(error);
 }
 
-device_model *pick_device(int *number)
-{
+device_model *pick_device(int *number) {
     *number = (int)below((uint32_t)all.device_count);
     return one_in(24) ? NULL : &all.devices[*number];
 }
 
-void destroy_context(void *context)
-{
+void destroy_context(void *context) {
     free(context);
     contexts_destroyed++;
 }
 
-void note_completion(const mtb_completion *completion, void *context)
-{
-    if (++*(int *)context != 1 || completion->status < MTB_COMMAND_BUFFER_COMPLETED)
-        abort();
+void note_completion(const mtb_completion *completion, void *context) {
+    if (++*(int *)context != 1 || completion->status < MTB_COMMAND_BUFFER_COMPLETED) abort();
 }
 
-void note_event(uint64_t value, void *context)
-{
+void note_event(uint64_t value, void *context) {
     (void)value;
-    if (++*(int *)context != 1)
-        abort();
+    if (++*(int *)context != 1) abort();
 }
 
 static void *offered;
 
-void *new_context(void)
-{
-    return offered = calloc(1, sizeof(int));
-}
+void *new_context(void) { return offered = calloc(1, sizeof(int)); }
 
-void keep_context_if(bool kept)
-{
+void keep_context_if(bool kept) {
     if (kept)
         contexts_given++;
     else
@@ -152,8 +113,7 @@ static const char source[] =
     "                   uint i [[thread_index_in_threadgroup]])\n"
     "{ if (i == 0) { t[0] = 1; a[0] = t[0]; } }\n";
 
-static void make_device(int number)
-{
+static void make_device(int number) {
     device_model *device = &all.devices[number];
     static const char *const names[PIPELINES] = {"first", "shared"};
     device->handle = mtb_device_create_at((size_t)number, NULL);
@@ -163,16 +123,13 @@ static void make_device(int number)
         mtb_function *function = mtb_function_create(device->library, names[i], NULL, NULL);
         device->pipelines[i] = mtb_pipeline_create(function, NULL);
         mtb_function_release(function);
-        if (!device->pipelines[i])
-            abort();
+        if (!device->pipelines[i]) abort();
     }
 }
 
-static void release_everything(void)
-{
+static void release_everything(void) {
     /* What waits for an event on a GPU is let go. */
-    for (int i = 0; i < all.events.count; i++)
-        mtb_event_signal(all.events.items[i].handle, UINT64_MAX, NULL);
+    for (int i = 0; i < all.events.count; i++) mtb_event_signal(all.events.items[i].handle, UINT64_MAX, NULL);
     for (int i = 0; i < all.encoders.count; i++) {
         encoder_model *encoder = all.encoders.items[i];
         if (encoder->is_compute)
@@ -186,30 +143,23 @@ static void release_everything(void)
         mtb_command_buffer_release(all.commands.items[i]->handle);
         drop_commands(all.commands.items[i]);
     }
-    for (int i = 0; i < all.buffers.count; i++)
-        mtb_buffer_release(all.buffers.items[i].handle);
-    for (int i = 0; i < all.queues.count; i++)
-        mtb_queue_release(all.queues.items[i].handle);
-    for (int i = 0; i < all.events.count; i++)
-        mtb_event_release(all.events.items[i].handle);
+    for (int i = 0; i < all.buffers.count; i++) mtb_buffer_release(all.buffers.items[i].handle);
+    for (int i = 0; i < all.queues.count; i++) mtb_queue_release(all.queues.items[i].handle);
+    for (int i = 0; i < all.events.count; i++) mtb_event_release(all.events.items[i].handle);
     end_memory();
     all.encoders.count = all.commands.count = all.buffers.count = all.queues.count = all.events.count = 0;
 }
 
-static uint64_t live_handles(void)
-{
+static uint64_t live_handles(void) {
     uint64_t sum = 0;
-    for (uint32_t kind = 0; kind < MTB_HANDLE_KIND_COUNT; kind++)
-        sum += mtb_live_handles((mtb_handle_kind)kind);
+    for (uint32_t kind = 0; kind < MTB_HANDLE_KIND_COUNT; kind++) sum += mtb_live_handles((mtb_handle_kind)kind);
     return sum;
 }
 
 /* What was committed runs to its end and is gone then. */
-static void expect_nothing_left(uint64_t handles)
-{
+static void expect_nothing_left(uint64_t handles) {
     for (int i = 0; i < 60000; i++) {
-        if (live_handles() == handles && contexts_given == contexts_destroyed)
-            return;
+        if (live_handles() == handles && contexts_given == contexts_destroyed) return;
         usleep(1000);
     }
     for (uint32_t kind = 0; kind < MTB_HANDLE_KIND_COUNT; kind++)
@@ -223,20 +173,17 @@ static void expect_nothing_left(uint64_t handles)
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argc, (void)argv;
     size_t count = mtb_device_count();
     all.device_count = count < DEVICES ? (int)count : DEVICES;
-    for (int i = 0; i < all.device_count; i++)
-        make_device(i);
+    for (int i = 0; i < all.device_count; i++) make_device(i);
     return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 /* Something of everything, for the first device. */
-static void populate(void)
-{
+static void populate(void) {
     for (uint32_t mode = 0; mode <= MTB_STORAGE_PRIVATE; mode++)
         add_buffer(mtb_buffer_create(all.devices[0].handle, 512, (mtb_storage_mode)mode, NULL), 0, 512, mode);
     for (int i = 0; i < 2; i++) {
@@ -248,8 +195,7 @@ static void populate(void)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     uint64_t handles = live_handles();
     input.bytes = bytes;
     input.left = size;

@@ -1,6 +1,7 @@
-/* A fuzzer of the C ABI: libFuzzer's bytes choose calls and their arguments, and a model of the handles says what each call
- * has to return. Arguments are what a careless caller gives: NULL, objects of another device, ranges that overflow, numbers
- * that no enumeration has, calls in the wrong order; but no handle that was released, and no memory that is not there. */
+/* A fuzzer of the C ABI: libFuzzer's bytes choose calls and their arguments, and a model of the handles says what each
+ * call has to return. Arguments are what a careless caller gives: NULL, objects of another device, ranges that
+ * overflow, numbers that no enumeration has, calls in the wrong order; but no handle that was released, and no memory
+ * that is not there. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -34,26 +35,32 @@ bool is_faultless(const verdict *v);
 /* Ends the process, for libFuzzer to report, where the call did not end as it has to. Releases the error. */
 void judge(const verdict *v, mtb_status status, mtb_error *error, const char *function);
 
-/* CALL(v, mtb_queue_set_label, queue, "x") calls it with an error, and judges; its value is whether the call succeeded. */
-#define CALL(v, function, ...)                                                                                         \
-    ({                                                                                                                 \
-        mtb_error *error_ = NULL;                                                                                      \
-        mtb_status status_ = function(__VA_ARGS__, one_in(8) ? NULL : &error_);                                        \
-        judge(v, status_, error_, #function);                                                                          \
-        status_ == MTB_OK;                                                                                             \
+/* CALL(v, mtb_queue_set_label, queue, "x") calls it with an error, and judges; its value is whether the call succeeded.
+ */
+#define CALL(v, function, ...)                                                  \
+    ({                                                                          \
+        mtb_error *error_ = NULL;                                               \
+        mtb_status status_ = function(__VA_ARGS__, one_in(8) ? NULL : &error_); \
+        judge(v, status_, error_, #function);                                   \
+        status_ == MTB_OK;                                                      \
     })
 /* The same for a call that makes a handle, which is the value. */
-#define MAKE(v, function, ...)                                                                                         \
-    ({                                                                                                                 \
-        mtb_error *error_ = NULL;                                                                                      \
-        __auto_type made_ = function(__VA_ARGS__ __VA_OPT__(,) &error_);                                                            \
-        judge(v, made_ ? MTB_OK : error_ ? mtb_error_status(error_) : MTB_OUT_OF_MEMORY, error_, #function);           \
-        made_;                                                                                                         \
+#define MAKE(v, function, ...)                                                                               \
+    ({                                                                                                       \
+        mtb_error *error_ = NULL;                                                                            \
+        __auto_type made_ = function(__VA_ARGS__ __VA_OPT__(, ) & error_);                                   \
+        judge(v, made_ ? MTB_OK : error_ ? mtb_error_status(error_) : MTB_OUT_OF_MEMORY, error_, #function); \
+        made_;                                                                                               \
     })
 
 /* ---- the model */
 
-enum { DEVICES = 2, MOST = 12, HOST_BYTES = 4096, PIPELINES = 2 };
+enum {
+    DEVICES = 2,
+    MOST = 12,
+    HOST_BYTES = 4096,
+    PIPELINES = 2
+};
 
 typedef struct {
     mtb_device *handle;
@@ -72,7 +79,8 @@ typedef struct {
 typedef struct {
     mtb_queue *handle;
     int device;
-    /* Nothing on it waits for an event, and no place in its order is taken before the commit: its work ends by itself. */
+    /* Nothing on it waits for an event, and no place in its order is taken before the commit: its work ends by itself.
+     */
     bool is_calm;
 } queue_model;
 
@@ -107,10 +115,10 @@ typedef struct {
 } event_model;
 
 /* A list of what is alive. */
-#define LIST(type)                                                                                                     \
-    struct {                                                                                                           \
-        type items[MOST];                                                                                              \
-        int count;                                                                                                     \
+#define LIST(type)        \
+    struct {              \
+        type items[MOST]; \
+        int count;        \
     }
 
 typedef struct {

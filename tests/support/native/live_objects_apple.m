@@ -6,8 +6,7 @@ void mbts_count_objects(void);
 int64_t mbts_live_objects(void);
 void mbts_print_live_objects(void);
 
-void mbts_count_objects(void) {
-}
+void mbts_count_objects(void) {}
 
 int64_t mbts_live_objects(void) {
     @autoreleasepool {

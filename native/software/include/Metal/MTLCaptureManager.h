@@ -1,4 +1,5 @@
-/* Capturing: the scopes work as markers, and every destination is reported as unsupported, as on a Mac outside Xcode. */
+/* Capturing: the scopes work as markers, and every destination is reported as unsupported, as on a Mac outside Xcode.
+ */
 #ifndef SMTL_MTLCAPTUREMANAGER_H
 #define SMTL_MTLCAPTUREMANAGER_H
 

@@ -27,7 +27,8 @@ typedef NS_ENUM(NSUInteger, MTLCommandBufferStatus) {
 };
 
 MTL_EXTERN NSErrorDomain const MTLCommandBufferErrorDomain;
-/* userInfo key: an NSArray of id<MTLCommandBufferEncoderInfo>, with MTLCommandBufferErrorOptionEncoderExecutionStatus. */
+/* userInfo key: an NSArray of id<MTLCommandBufferEncoderInfo>, with MTLCommandBufferErrorOptionEncoderExecutionStatus.
+ */
 MTL_EXTERN NSString *const MTLCommandBufferEncoderInfoErrorKey;
 
 typedef NS_ENUM(NSUInteger, MTLCommandBufferError) {

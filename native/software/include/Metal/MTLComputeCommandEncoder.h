@@ -46,8 +46,7 @@ typedef struct {
                usage:(MTLResourceUsage)usage;
 - (void)useHeap:(id<MTLHeap>)heap;
 - (void)useHeaps:(const id<MTLHeap> _Nonnull[_Nonnull])heaps count:(NSUInteger)count;
-- (void)executeCommandsInBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandBuffer
-                      withRange:(NSRange)executionRange;
+- (void)executeCommandsInBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandBuffer withRange:(NSRange)executionRange;
 - (void)executeCommandsInBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandbuffer
                  indirectBuffer:(id<MTLBuffer>)indirectRangeBuffer
            indirectBufferOffset:(NSUInteger)indirectBufferOffset;

@@ -77,10 +77,9 @@ MTL_EXPORT
 - (nullable id<MTLFunctionHandle>)functionHandleWithFunction:(id<MTLFunction>)function;
 - (nullable id<MTLVisibleFunctionTable>)newVisibleFunctionTableWithDescriptor:
     (MTLVisibleFunctionTableDescriptor *)descriptor;
-- (nullable id<MTLComputePipelineState>)newComputePipelineStateWithAdditionalBinaryFunctions:
-                                            (NSArray<id<MTLFunction>> *)functions
-                                                                                       error:(NSError *_Nullable *_Nullable)
-                                                                                                 error;
+- (nullable id<MTLComputePipelineState>)
+    newComputePipelineStateWithAdditionalBinaryFunctions:(NSArray<id<MTLFunction>> *)functions
+                                                   error:(NSError *_Nullable *_Nullable)error;
 @end
 
 typedef void (^MTLNewComputePipelineStateCompletionHandler)(id<MTLComputePipelineState> _Nullable state,

@@ -23,7 +23,7 @@ typedef NS_ENUM(NSInteger, MTLCounterSampleBufferError) {
 /* A sample that was not taken, or failed. */
 #define MTLCounterErrorValue ((uint64_t)~0ULL)
 /* In a pass descriptor: no sample here. */
-#define MTLCounterDontSample ((NSUInteger)-1)
+#define MTLCounterDontSample ((NSUInteger) - 1)
 
 typedef struct {
     uint64_t timestamp;

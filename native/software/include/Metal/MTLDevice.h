@@ -244,7 +244,8 @@ MTL_EXPORT
                           completionHandler:(MTLNewComputePipelineStateCompletionHandler)completionHandler;
 - (void)newComputePipelineStateWithFunction:(id<MTLFunction>)computeFunction
                                     options:(MTLPipelineOption)options
-                          completionHandler:(MTLNewComputePipelineStateWithReflectionCompletionHandler)completionHandler;
+                          completionHandler:
+                              (MTLNewComputePipelineStateWithReflectionCompletionHandler)completionHandler;
 - (void)newComputePipelineStateWithDescriptor:(MTLComputePipelineDescriptor *)descriptor
                                       options:(MTLPipelineOption)options
                             completionHandler:
@@ -252,10 +253,10 @@ MTL_EXPORT
 
 - (nullable id<MTLArgumentEncoder>)newArgumentEncoderWithArguments:(NSArray<MTLArgumentDescriptor *> *)arguments;
 - (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferBinding:(id<MTLBufferBinding>)bufferBinding;
-- (nullable id<MTLIndirectCommandBuffer>)
-    newIndirectCommandBufferWithDescriptor:(MTLIndirectCommandBufferDescriptor *)descriptor
-                           maxCommandCount:(NSUInteger)maxCount
-                                   options:(MTLResourceOptions)options;
+- (nullable id<MTLIndirectCommandBuffer>)newIndirectCommandBufferWithDescriptor:
+                                             (MTLIndirectCommandBufferDescriptor *)descriptor
+                                                                maxCommandCount:(NSUInteger)maxCount
+                                                                        options:(MTLResourceOptions)options;
 - (nullable id<MTLBinaryArchive>)newBinaryArchiveWithDescriptor:(MTLBinaryArchiveDescriptor *)descriptor
                                                           error:(NSError *_Nullable *_Nullable)error;
 - (nullable id<MTLDynamicLibrary>)newDynamicLibrary:(id<MTLLibrary>)library error:(NSError *_Nullable *_Nullable)error;
@@ -266,9 +267,9 @@ MTL_EXPORT
 - (nullable id<MTLFunctionHandle>)functionHandleWithFunction:(id<MTLFunction>)function;
 
 @property (readonly, nullable) NSArray<id<MTLCounterSet>> *counterSets;
-- (nullable id<MTLCounterSampleBuffer>)
-    newCounterSampleBufferWithDescriptor:(MTLCounterSampleBufferDescriptor *)descriptor
-                                   error:(NSError *_Nullable *_Nullable)error;
+- (nullable id<MTLCounterSampleBuffer>)newCounterSampleBufferWithDescriptor:
+                                           (MTLCounterSampleBufferDescriptor *)descriptor
+                                                                      error:(NSError *_Nullable *_Nullable)error;
 - (BOOL)supportsCounterSampling:(MTLCounterSamplingPoint)samplingPoint;
 /* The same instant on the CPU's clock, in nanoseconds, and on the clock of counters. */
 - (void)sampleTimestamps:(MTLTimestamp *)cpuTimestamp gpuTimestamp:(MTLTimestamp *)gpuTimestamp;

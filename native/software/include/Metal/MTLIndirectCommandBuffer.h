@@ -24,8 +24,7 @@ typedef struct {
 } MTLIndirectCommandBufferExecutionRange;
 
 static inline MTLIndirectCommandBufferExecutionRange MTLIndirectCommandBufferExecutionRangeMake(uint32_t location,
-                                                                                                uint32_t length)
-{
+                                                                                                uint32_t length) {
     MTLIndirectCommandBufferExecutionRange range = {location, length};
     return range;
 }

@@ -1,4 +1,5 @@
-/* Functions to link into a pipeline. The software Metal has no functions but kernels: a pipeline with any fails to be made. */
+/* Functions to link into a pipeline. The software Metal has no functions but kernels: a pipeline with any fails to be
+ * made. */
 #ifndef SMTL_MTLLINKEDFUNCTIONS_H
 #define SMTL_MTLLINKEDFUNCTIONS_H
 

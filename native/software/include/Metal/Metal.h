@@ -1,5 +1,5 @@
-/* The software Metal: Apple's Metal interface for compute work, on GNUstep. Names, types and values are those of Apple's
- * public documentation; textures and rendering are absent. */
+/* The software Metal: Apple's Metal interface for compute work, on GNUstep. Names, types and values are those of
+ * Apple's public documentation; textures and rendering are absent. */
 #ifndef SMTL_METAL_H
 #define SMTL_METAL_H
 

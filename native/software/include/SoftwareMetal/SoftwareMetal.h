@@ -1,5 +1,6 @@
-/* What the software Metal offers beyond Metal's interface, for tests and tools: injected faults, counts of live objects,
- * and the writer of its library container. C, so that a caller needs no Objective-C. All functions are thread-safe. */
+/* What the software Metal offers beyond Metal's interface, for tests and tools: injected faults, counts of live
+ * objects, and the writer of its library container. C, so that a caller needs no Objective-C. All functions are
+ * thread-safe. */
 #ifndef SMTL_SOFTWAREMETAL_H
 #define SMTL_SOFTWAREMETAL_H
 
@@ -18,7 +19,8 @@ void smtl_fault_fail_allocation(uint64_t nth);
 /* The `nth` committed command buffer from now ends, before its first command, with the MTLCommandBufferError `code`.
  * Environment: SOFTWARE_METAL_FAIL_COMMAND_BUFFER=nth:code. */
 void smtl_fault_fail_command_buffer(uint64_t nth, uint64_t code);
-/* The `nth` compilation from now (of a library or of a pipeline) fails. Environment: SOFTWARE_METAL_FAIL_COMPILE=nth. */
+/* The `nth` compilation from now (of a library or of a pipeline) fails. Environment: SOFTWARE_METAL_FAIL_COMPILE=nth.
+ */
 void smtl_fault_fail_compile(uint64_t nth);
 /* From the `nth` committed command buffer from now on every device is lost: that command buffer and all later ones end
  * with MTLCommandBufferErrorDeviceRemoved and allocations return nil, until smtl_fault_reset.
@@ -83,10 +85,15 @@ typedef struct {
 void *smtl_container_create(const char *source, size_t source_length, const smtl_container_macro *macros,
                             size_t macro_count, uint32_t language_version, uint32_t math_mode, size_t *size);
 
-/* --- Reports of the sanitizer (SOFTWARE_METAL_SANITIZE) ----------------------------------------------------------------- */
+/* --- Reports of the sanitizer (SOFTWARE_METAL_SANITIZE)
+ * ----------------------------------------------------------------- */
 
 /* SOFTWARE_METAL_SANITIZE: a list of bounds, race, uninit and all, with commas. Read once, at the first use. */
-enum { SMTL_SANITIZE_BOUNDS = 1, SMTL_SANITIZE_RACE = 2, SMTL_SANITIZE_UNINIT = 4 };
+enum {
+    SMTL_SANITIZE_BOUNDS = 1,
+    SMTL_SANITIZE_RACE = 2,
+    SMTL_SANITIZE_UNINIT = 4
+};
 /* The checks that are on. */
 uint32_t smtl_sanitizer_checks(void);
 

@@ -21,8 +21,12 @@
 #endif
 
 #ifdef __cplusplus
-#define DISPATCH_BEGIN extern "C" { DISPATCH_ASSUME_NONNULL_BEGIN
-#define DISPATCH_END DISPATCH_ASSUME_NONNULL_END }
+#define DISPATCH_BEGIN \
+    extern "C" {       \
+    DISPATCH_ASSUME_NONNULL_BEGIN
+#define DISPATCH_END            \
+    DISPATCH_ASSUME_NONNULL_END \
+    }
 #else
 #define DISPATCH_BEGIN DISPATCH_ASSUME_NONNULL_BEGIN
 #define DISPATCH_END DISPATCH_ASSUME_NONNULL_END
@@ -30,9 +34,9 @@
 
 /* As on Apple's systems these are objects for Objective-C: -retain and -release work too. */
 #ifdef __OBJC__
-#define DISPATCH_DECLARE_OBJECT(name)                  \
-    @protocol OS_dispatch_##name <OS_dispatch_object>  \
-    @end                                               \
+#define DISPATCH_DECLARE_OBJECT(name) \
+    @protocol OS_dispatch_            \
+    ##name<OS_dispatch_object> @end   \
     typedef NSObject<OS_dispatch_##name> *dispatch_##name##_t
 @protocol OS_dispatch_object <NSObject>
 @end

@@ -10,10 +10,10 @@ DISPATCH_DECLARE_OBJECT(data);
 #ifdef __BLOCKS__
 #define DISPATCH_DATA_DESTRUCTOR_DEFAULT ((dispatch_block_t)0)
 
-/* Copies `size` bytes when the destructor is DISPATCH_DATA_DESTRUCTOR_DEFAULT, else refers to them until it is called (on
- * any thread). +1; nil when memory runs out. */
-dispatch_data_t _Nullable dispatch_data_create(const void *_Nullable buffer, size_t size, dispatch_queue_t _Nullable queue,
-                                               dispatch_block_t _Nullable destructor)
+/* Copies `size` bytes when the destructor is DISPATCH_DATA_DESTRUCTOR_DEFAULT, else refers to them until it is called
+ * (on any thread). +1; nil when memory runs out. */
+dispatch_data_t _Nullable dispatch_data_create(const void *_Nullable buffer, size_t size,
+                                               dispatch_queue_t _Nullable queue, dispatch_block_t _Nullable destructor)
     SMTL_DISPATCH_SYMBOL(dispatch_data_create);
 #endif
 size_t dispatch_data_get_size(dispatch_data_t data) SMTL_DISPATCH_SYMBOL(dispatch_data_get_size);

@@ -1,5 +1,6 @@
 /* Grand Central Dispatch as far as engines use it: queues, groups, semaphores, apply, once, and data for libraries. For
- * Objective-C, Objective-C++, C and C++. The symbols carry a prefix, so that a program may link libdispatch beside it. */
+ * Objective-C, Objective-C++, C and C++. The symbols carry a prefix, so that a program may link libdispatch beside it.
+ */
 #ifndef SMTL_DISPATCH_DISPATCH_H
 #define SMTL_DISPATCH_DISPATCH_H
 

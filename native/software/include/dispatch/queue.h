@@ -62,8 +62,8 @@ void dispatch_assert_queue_not(dispatch_queue_t queue) SMTL_DISPATCH_SYMBOL(disp
 
 void dispatch_async_f(dispatch_queue_t queue, void *_Nullable context, dispatch_function_t work)
     SMTL_DISPATCH_SYMBOL(dispatch_async_f);
-/* Runs `work` on this thread, when its turn comes; of the main queue, on the main thread. Raises an exception where this
- * would wait for ever: the caller runs on `queue`. */
+/* Runs `work` on this thread, when its turn comes; of the main queue, on the main thread. Raises an exception where
+ * this would wait for ever: the caller runs on `queue`. */
 void dispatch_sync_f(dispatch_queue_t queue, void *_Nullable context, dispatch_function_t work)
     SMTL_DISPATCH_SYMBOL(dispatch_sync_f);
 /* Of a concurrent queue: alone on it, after all before it and before all after it. */
@@ -71,7 +71,8 @@ void dispatch_barrier_async_f(dispatch_queue_t queue, void *_Nullable context, d
     SMTL_DISPATCH_SYMBOL(dispatch_barrier_async_f);
 void dispatch_barrier_sync_f(dispatch_queue_t queue, void *_Nullable context, dispatch_function_t work)
     SMTL_DISPATCH_SYMBOL(dispatch_barrier_sync_f);
-/* Calls `work` with 0 to `iterations` - 1, on several threads unless the queue is serial, and returns when all are done. */
+/* Calls `work` with 0 to `iterations` - 1, on several threads unless the queue is serial, and returns when all are
+ * done. */
 void dispatch_apply_f(size_t iterations, dispatch_queue_t _Nullable queue, void *_Nullable context,
                       void (*work)(void *_Nullable context, size_t iteration)) SMTL_DISPATCH_SYMBOL(dispatch_apply_f);
 void dispatch_after_f(dispatch_time_t when, dispatch_queue_t queue, void *_Nullable context, dispatch_function_t work)
@@ -80,7 +81,8 @@ void dispatch_after_f(dispatch_time_t when, dispatch_queue_t queue, void *_Nulla
 #ifdef __BLOCKS__
 void dispatch_async(dispatch_queue_t queue, dispatch_block_t block) SMTL_DISPATCH_SYMBOL(dispatch_async);
 void dispatch_sync(dispatch_queue_t queue, dispatch_block_t block) SMTL_DISPATCH_SYMBOL(dispatch_sync);
-void dispatch_barrier_async(dispatch_queue_t queue, dispatch_block_t block) SMTL_DISPATCH_SYMBOL(dispatch_barrier_async);
+void dispatch_barrier_async(dispatch_queue_t queue, dispatch_block_t block)
+    SMTL_DISPATCH_SYMBOL(dispatch_barrier_async);
 void dispatch_barrier_sync(dispatch_queue_t queue, dispatch_block_t block) SMTL_DISPATCH_SYMBOL(dispatch_barrier_sync);
 void dispatch_apply(size_t iterations, dispatch_queue_t _Nullable queue, void (^block)(size_t iteration))
     SMTL_DISPATCH_SYMBOL(dispatch_apply);

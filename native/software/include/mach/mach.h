@@ -1,5 +1,5 @@
-/* Mach's memory allocation, which Metal programs use for buffers without a copy, over Linux's; and the names that Metal's headers
- * mention. The only task is the process itself. */
+/* Mach's memory allocation, which Metal programs use for buffers without a copy, over Linux's; and the names that
+ * Metal's headers mention. The only task is the process itself. */
 #ifndef SMTL_MACH_H
 #define SMTL_MACH_H
 
@@ -23,13 +23,9 @@ typedef uintptr_t vm_size_t;
 #define VM_FLAGS_FIXED 0x0000
 #define VM_FLAGS_ANYWHERE 0x0001
 
-static inline task_t mach_task_self(void)
-{
-    return 1;
-}
+static inline task_t mach_task_self(void) { return 1; }
 
-static inline kern_return_t vm_allocate(vm_map_t task, vm_address_t *address, vm_size_t size, int flags)
-{
+static inline kern_return_t vm_allocate(vm_map_t task, vm_address_t *address, vm_size_t size, int flags) {
     if (task != mach_task_self()) {
         return KERN_INVALID_ARGUMENT;
     }
@@ -47,8 +43,7 @@ static inline kern_return_t vm_allocate(vm_map_t task, vm_address_t *address, vm
     return KERN_SUCCESS;
 }
 
-static inline kern_return_t vm_deallocate(vm_map_t task, vm_address_t address, vm_size_t size)
-{
+static inline kern_return_t vm_deallocate(vm_map_t task, vm_address_t address, vm_size_t size) {
     if (task != mach_task_self()) {
         return KERN_INVALID_ARGUMENT;
     }

@@ -1,6 +1,7 @@
-/* GCC's header has the search for a method and nothing that sends a message. What Apple's declares beside it is in the software
- * Metal's library, for C++ and C that send messages through these functions, as metal-cpp does. As on Apple's systems they are
- * declared without arguments unless a program asks for the old form: they have to be cast to the method's type. */
+/* GCC's header has the search for a method and nothing that sends a message. What Apple's declares beside it is in the
+ * software Metal's library, for C++ and C that send messages through these functions, as metal-cpp does. As on Apple's
+ * systems they are declared without arguments unless a program asks for the old form: they have to be cast to the
+ * method's type. */
 #include_next <objc/message.h>
 
 #ifndef SMTL_OBJC_MESSAGE_H

@@ -1,5 +1,6 @@
-/* GCC's `nil` has the type `id`. Programs written for Apple's runtime give it to anything that takes a null pointer, `error:nil`
- * above all, which Objective-C++ refuses for an `id`. No guard: GCC's own headers may have brought its definition back. */
+/* GCC's `nil` has the type `id`. Programs written for Apple's runtime give it to anything that takes a null pointer,
+ * `error:nil` above all, which Objective-C++ refuses for an `id`. No guard: GCC's own headers may have brought its
+ * definition back. */
 #include_next <objc/objc.h>
 
 #undef nil

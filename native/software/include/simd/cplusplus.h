@@ -1,4 +1,5 @@
-/* namespace simd: the functions without their prefix, and matrices with constructors and operators, which are those of C. */
+/* namespace simd: the functions without their prefix, and matrices with constructors and operators, which are those of
+ * C. */
 #ifndef SMTL_SIMD_CPLUSPLUS_H
 #define SMTL_SIMD_CPLUSPLUS_H
 #ifdef __cplusplus
@@ -10,16 +11,15 @@
 namespace simd {
 
 /* Whatever the function of C takes. */
-#define SMTL_SIMD_FORWARD(NAME)                                                                                        \
-    template <class... Arguments>                                                                                      \
-    static inline __attribute__((__always_inline__, __nodebug__)) auto NAME(Arguments... arguments)                    \
-        ->decltype(::simd_##NAME(arguments...))                                                                        \
-    {                                                                                                                  \
-        return ::simd_##NAME(arguments...);                                                                            \
+#define SMTL_SIMD_FORWARD(NAME)                                                                     \
+    template <class... Arguments>                                                                   \
+    static inline __attribute__((__always_inline__, __nodebug__)) auto NAME(Arguments... arguments) \
+        -> decltype(::simd_##NAME(arguments...)) {                                                  \
+        return ::simd_##NAME(arguments...);                                                         \
     }
-#define SMTL_SIMD_FORWARD_MAKE(T)                                                                                      \
-    SMTL_SIMD_FORWARD(make_##T##2)                                                                                     \
-    SMTL_SIMD_FORWARD(make_##T##3)                                                                                     \
+#define SMTL_SIMD_FORWARD_MAKE(T)  \
+    SMTL_SIMD_FORWARD(make_##T##2) \
+    SMTL_SIMD_FORWARD(make_##T##3) \
     SMTL_SIMD_FORWARD(make_##T##4)
 SMTL_SIMD_FORWARD_MAKE(char)
 SMTL_SIMD_FORWARD_MAKE(uchar)
@@ -74,54 +74,52 @@ SMTL_SIMD_FORWARD(step)
 #define SMTL_SIMD_ARGUMENTS_2 a, b
 #define SMTL_SIMD_ARGUMENTS_3 a, b, c
 #define SMTL_SIMD_ARGUMENTS_4 a, b, c, d
-#define SMTL_SIMD_MATRIX(T, C, R)                                                                                      \
-    struct T##C##x##R : ::simd_##T##C##x##R {                                                                          \
-        typedef ::simd_##T##C##x##R plain;                                                                             \
-        typedef T##1 diagonal __attribute__((__ext_vector_type__(C < R ? C : R)));                                     \
-        T##C##x##R() : plain() {}                                                                                      \
-        T##C##x##R(const plain &other) : plain(other) {}                                                               \
-        T##C##x##R(SMTL_SIMD_PARAMETERS_##C(T##R)) : plain{{SMTL_SIMD_ARGUMENTS_##C}} {}                               \
-        /* Numbers on the diagonal, or one number there, and 0 elsewhere. */                                           \
-        explicit T##C##x##R(diagonal numbers) : plain()                                                                \
-        {                                                                                                              \
-            for (int i = 0; i < C && i < R; i++) {                                                                     \
-                columns[i][i] = numbers[i];                                                                            \
-            }                                                                                                          \
-        }                                                                                                              \
-        explicit T##C##x##R(T##1 number) : plain()                                                                     \
-        {                                                                                                              \
-            for (int i = 0; i < C && i < R; i++) {                                                                     \
-                columns[i][i] = number;                                                                                \
-            }                                                                                                          \
-        }                                                                                                              \
-        T##R &operator[](int column) { return columns[column]; }                                                       \
-        const T##R &operator[](int column) const { return columns[column]; }                                           \
-        T##C##x##R &operator+=(const plain &other) { return *this = ::simd_add(*this, other); }                        \
-        T##C##x##R &operator-=(const plain &other) { return *this = ::simd_sub(*this, other); }                        \
-        T##C##x##R &operator*=(T##1 factor) { return *this = ::simd_mul(factor, *this); }                              \
-    };                                                                                                                 \
-    static inline T##C##x##R operator+(const T##C##x##R &x, const T##C##x##R &y) { return ::simd_add(x, y); }          \
-    static inline T##C##x##R operator-(const T##C##x##R &x, const T##C##x##R &y) { return ::simd_sub(x, y); }          \
-    static inline T##C##x##R operator-(const T##C##x##R &x) { return ::simd_mul(T##1(-1), x); }                        \
-    static inline T##C##x##R operator*(T##1 factor, const T##C##x##R &x) { return ::simd_mul(factor, x); }             \
-    static inline T##C##x##R operator*(const T##C##x##R &x, T##1 factor) { return ::simd_mul(factor, x); }             \
-    static inline T##R operator*(const T##C##x##R &x, T##C y) { return ::simd_mul(x, y); }                             \
-    static inline T##C operator*(T##R x, const T##C##x##R &y) { return ::simd_mul(x, y); }                             \
-    static inline bool operator==(const T##C##x##R &x, const T##C##x##R &y) { return ::simd_equal(x, y); }             \
+#define SMTL_SIMD_MATRIX(T, C, R)                                                                             \
+    struct T##C##x##R : ::simd_##T##C##x##R {                                                                 \
+        typedef ::simd_##T##C##x##R plain;                                                                    \
+        typedef T##1 diagonal __attribute__((__ext_vector_type__(C < R ? C : R)));                            \
+        T##C##x##R() : plain() {}                                                                             \
+        T##C##x##R(const plain &other) : plain(other) {}                                                      \
+        T##C##x##R(SMTL_SIMD_PARAMETERS_##C(T##R)) : plain{{SMTL_SIMD_ARGUMENTS_##C}} {}                      \
+        /* Numbers on the diagonal, or one number there, and 0 elsewhere. */                                  \
+        explicit T##C##x##R(diagonal numbers) : plain() {                                                     \
+            for (int i = 0; i < C && i < R; i++) {                                                            \
+                columns[i][i] = numbers[i];                                                                   \
+            }                                                                                                 \
+        }                                                                                                     \
+        explicit T##C##x##R(T##1 number) : plain() {                                                          \
+            for (int i = 0; i < C && i < R; i++) {                                                            \
+                columns[i][i] = number;                                                                       \
+            }                                                                                                 \
+        }                                                                                                     \
+        T##R &operator[](int column) { return columns[column]; }                                              \
+        const T##R &operator[](int column) const { return columns[column]; }                                  \
+        T##C##x##R &operator+=(const plain &other) { return *this = ::simd_add(*this, other); }               \
+        T##C##x##R &operator-=(const plain &other) { return *this = ::simd_sub(*this, other); }               \
+        T##C##x##R &operator*=(T##1 factor) { return *this = ::simd_mul(factor, *this); }                     \
+    };                                                                                                        \
+    static inline T##C##x##R operator+(const T##C##x##R &x, const T##C##x##R &y) { return ::simd_add(x, y); } \
+    static inline T##C##x##R operator-(const T##C##x##R &x, const T##C##x##R &y) { return ::simd_sub(x, y); } \
+    static inline T##C##x##R operator-(const T##C##x##R &x) { return ::simd_mul(T##1(-1), x); }               \
+    static inline T##C##x##R operator*(T##1 factor, const T##C##x##R &x) { return ::simd_mul(factor, x); }    \
+    static inline T##C##x##R operator*(const T##C##x##R &x, T##1 factor) { return ::simd_mul(factor, x); }    \
+    static inline T##R operator*(const T##C##x##R &x, T##C y) { return ::simd_mul(x, y); }                    \
+    static inline T##C operator*(T##R x, const T##C##x##R &y) { return ::simd_mul(x, y); }                    \
+    static inline bool operator==(const T##C##x##R &x, const T##C##x##R &y) { return ::simd_equal(x, y); }    \
     static inline bool operator!=(const T##C##x##R &x, const T##C##x##R &y) { return !::simd_equal(x, y); }
 SMTL_SIMD_ALL_MATRICES(SMTL_SIMD_MATRIX)
 
-#define SMTL_SIMD_MATRIX_OF_MATRICES(T, C, R)                                                                          \
-    static inline T##2x##R operator*(const T##C##x##R &x, const T##2x##C &y) { return ::simd_mul(x, y); }              \
-    static inline T##3x##R operator*(const T##C##x##R &x, const T##3x##C &y) { return ::simd_mul(x, y); }              \
-    static inline T##4x##R operator*(const T##C##x##R &x, const T##4x##C &y) { return ::simd_mul(x, y); }              \
+#define SMTL_SIMD_MATRIX_OF_MATRICES(T, C, R)                                                             \
+    static inline T##2x##R operator*(const T##C##x##R &x, const T##2x##C &y) { return ::simd_mul(x, y); } \
+    static inline T##3x##R operator*(const T##C##x##R &x, const T##3x##C &y) { return ::simd_mul(x, y); } \
+    static inline T##4x##R operator*(const T##C##x##R &x, const T##4x##C &y) { return ::simd_mul(x, y); } \
     static inline T##R##x##C transpose(const T##C##x##R &x) { return ::simd_transpose(x); }
 SMTL_SIMD_ALL_MATRICES(SMTL_SIMD_MATRIX_OF_MATRICES)
 
-#define SMTL_SIMD_INVERSE(T)                                                                                           \
-    static inline T##2x2 inverse(const T##2x2 &x) { return ::simd_inverse(x); }                                        \
-    static inline T##3x3 inverse(const T##3x3 &x) { return ::simd_inverse(x); }                                        \
-    static inline T##4x4 inverse(const T##4x4 &x) { return ::simd_inverse(x); }
+#define SMTL_SIMD_INVERSE(T)                                                     \
+    static inline T##2x2 inverse(const T##2x2 & x) { return ::simd_inverse(x); } \
+    static inline T##3x3 inverse(const T##3x3 & x) { return ::simd_inverse(x); } \
+    static inline T##4x4 inverse(const T##4x4 & x) { return ::simd_inverse(x); }
 SMTL_SIMD_INVERSE(half)
 SMTL_SIMD_INVERSE(float)
 SMTL_SIMD_INVERSE(double)
@@ -135,6 +133,6 @@ SMTL_SIMD_INVERSE(double)
 #undef SMTL_SIMD_MATRIX_OF_MATRICES
 #undef SMTL_SIMD_INVERSE
 
-}
+}  // namespace simd
 #endif
 #endif

@@ -4,45 +4,39 @@
 
 #include <simd/common.h>
 
-#define SMTL_SIMD_GEOMETRY(NAME, SCALAR, LANES, MASK)                                                                  \
-    SMTL_SIMD_FUNCTION SCALAR simd_dot(simd_##NAME x, simd_##NAME y) { return simd_reduce_add(x * y); }                \
-    SMTL_SIMD_FUNCTION SCALAR simd_length_squared(simd_##NAME x) { return simd_dot(x, x); }                            \
-    SMTL_SIMD_FUNCTION SCALAR simd_length(simd_##NAME x)                                                               \
-    {                                                                                                                  \
-        return (SCALAR)__builtin_sqrt((double)simd_length_squared(x));                                                 \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION SCALAR simd_distance_squared(simd_##NAME x, simd_##NAME y)                                      \
-    {                                                                                                                  \
-        return simd_length_squared(x - y);                                                                             \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION SCALAR simd_distance(simd_##NAME x, simd_##NAME y) { return simd_length(x - y); }               \
-    SMTL_SIMD_FUNCTION SCALAR simd_norm_one(simd_##NAME x) { return simd_reduce_add(simd_abs(x)); }                    \
-    SMTL_SIMD_FUNCTION SCALAR simd_norm_inf(simd_##NAME x) { return simd_reduce_max(simd_abs(x)); }                    \
-    SMTL_SIMD_FUNCTION simd_##NAME simd_normalize(simd_##NAME x) { return x / simd_length(x); }                        \
-    SMTL_SIMD_FUNCTION simd_##NAME simd_project(simd_##NAME x, simd_##NAME y)                                          \
-    {                                                                                                                  \
-        return y * (simd_dot(x, y) / simd_dot(y, y));                                                                  \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##NAME simd_reflect(simd_##NAME x, simd_##NAME normal)                                     \
-    {                                                                                                                  \
-        return x - (SCALAR)2 * simd_dot(x, normal) * normal;                                                           \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##NAME simd_refract(simd_##NAME x, simd_##NAME normal, SCALAR ratio)                       \
-    {                                                                                                                  \
-        const SCALAR cosine = simd_dot(x, normal);                                                                     \
-        const SCALAR k = (SCALAR)1 - ratio * ratio * ((SCALAR)1 - cosine * cosine);                                    \
-        const simd_##NAME zero = 0;                                                                                    \
-        return k < 0 ? zero : ratio * x - (ratio * cosine + (SCALAR)__builtin_sqrt((double)k)) * normal;               \
+#define SMTL_SIMD_GEOMETRY(NAME, SCALAR, LANES, MASK)                                                    \
+    SMTL_SIMD_FUNCTION SCALAR simd_dot(simd_##NAME x, simd_##NAME y) { return simd_reduce_add(x * y); }  \
+    SMTL_SIMD_FUNCTION SCALAR simd_length_squared(simd_##NAME x) { return simd_dot(x, x); }              \
+    SMTL_SIMD_FUNCTION SCALAR simd_length(simd_##NAME x) {                                               \
+        return (SCALAR)__builtin_sqrt((double)simd_length_squared(x));                                   \
+    }                                                                                                    \
+    SMTL_SIMD_FUNCTION SCALAR simd_distance_squared(simd_##NAME x, simd_##NAME y) {                      \
+        return simd_length_squared(x - y);                                                               \
+    }                                                                                                    \
+    SMTL_SIMD_FUNCTION SCALAR simd_distance(simd_##NAME x, simd_##NAME y) { return simd_length(x - y); } \
+    SMTL_SIMD_FUNCTION SCALAR simd_norm_one(simd_##NAME x) { return simd_reduce_add(simd_abs(x)); }      \
+    SMTL_SIMD_FUNCTION SCALAR simd_norm_inf(simd_##NAME x) { return simd_reduce_max(simd_abs(x)); }      \
+    SMTL_SIMD_FUNCTION simd_##NAME simd_normalize(simd_##NAME x) { return x / simd_length(x); }          \
+    SMTL_SIMD_FUNCTION simd_##NAME simd_project(simd_##NAME x, simd_##NAME y) {                          \
+        return y * (simd_dot(x, y) / simd_dot(y, y));                                                    \
+    }                                                                                                    \
+    SMTL_SIMD_FUNCTION simd_##NAME simd_reflect(simd_##NAME x, simd_##NAME normal) {                     \
+        return x - (SCALAR)2 * simd_dot(x, normal) * normal;                                             \
+    }                                                                                                    \
+    SMTL_SIMD_FUNCTION simd_##NAME simd_refract(simd_##NAME x, simd_##NAME normal, SCALAR ratio) {       \
+        const SCALAR cosine = simd_dot(x, normal);                                                       \
+        const SCALAR k = (SCALAR)1 - ratio * ratio * ((SCALAR)1 - cosine * cosine);                      \
+        const simd_##NAME zero = 0;                                                                      \
+        return k < 0 ? zero : ratio * x - (ratio * cosine + (SCALAR)__builtin_sqrt((double)k)) * normal; \
     }
 SMTL_SIMD_ALL_FLOATS(SMTL_SIMD_GEOMETRY)
 #undef SMTL_SIMD_GEOMETRY
 
 /* Of vectors in the plane the third component alone is not 0. */
-#define SMTL_SIMD_CROSS(T)                                                                                             \
-    SMTL_SIMD_FUNCTION simd_##T##3 simd_cross(simd_##T##3 x, simd_##T##3 y) { return x.yzx * y.zxy - x.zxy * y.yzx; }  \
-    SMTL_SIMD_FUNCTION simd_##T##3 simd_cross(simd_##T##2 x, simd_##T##2 y)                                            \
-    {                                                                                                                  \
-        return (simd_##T##3){0, 0, x.x * y.y - x.y * y.x};                                                             \
+#define SMTL_SIMD_CROSS(T)                                                                                            \
+    SMTL_SIMD_FUNCTION simd_##T##3 simd_cross(simd_##T##3 x, simd_##T##3 y) { return x.yzx * y.zxy - x.zxy * y.yzx; } \
+    SMTL_SIMD_FUNCTION simd_##T##3 simd_cross(simd_##T##2 x, simd_##T##2 y) {                                         \
+        return (simd_##T##3){0, 0, x.x * y.y - x.y * y.x};                                                            \
     }
 SMTL_SIMD_CROSS(half)
 SMTL_SIMD_CROSS(float)

@@ -6,107 +6,92 @@
 #include <simd/matrix_types.h>
 
 #define SMTL_SIMD_MATRIX_COLUMNS(T, R)                                                                                 \
-    SMTL_SIMD_FUNCTION simd_##T##2x##R simd_matrix(simd_##T##R a, simd_##T##R b)                                       \
-    {                                                                                                                  \
-        return (simd_##T##2x##R){{a, b}};                                                                              \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##3x##R simd_matrix(simd_##T##R a, simd_##T##R b, simd_##T##R c)                        \
-    {                                                                                                                  \
+    SMTL_SIMD_FUNCTION simd_##T##2x##R simd_matrix(simd_##T##R a, simd_##T##R b) { return (simd_##T##2x##R){{a, b}}; } \
+    SMTL_SIMD_FUNCTION simd_##T##3x##R simd_matrix(simd_##T##R a, simd_##T##R b, simd_##T##R c) {                      \
         return (simd_##T##3x##R){{a, b, c}};                                                                           \
     }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##4x##R simd_matrix(simd_##T##R a, simd_##T##R b, simd_##T##R c, simd_##T##R d)         \
-    {                                                                                                                  \
+    SMTL_SIMD_FUNCTION simd_##T##4x##R simd_matrix(simd_##T##R a, simd_##T##R b, simd_##T##R c, simd_##T##R d) {       \
         return (simd_##T##4x##R){{a, b, c, d}};                                                                        \
     }
 /* Of a matrix of C columns and R rows. */
-#define SMTL_SIMD_MATRIX_ALGEBRA(T, C, R)                                                                              \
-    SMTL_SIMD_FUNCTION simd_##T##C##x##R simd_add(simd_##T##C##x##R x, simd_##T##C##x##R y)                            \
-    {                                                                                                                  \
-        for (int c = 0; c < C; c++) {                                                                                  \
-            x.columns[c] += y.columns[c];                                                                              \
-        }                                                                                                              \
-        return x;                                                                                                      \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##C##x##R simd_sub(simd_##T##C##x##R x, simd_##T##C##x##R y)                            \
-    {                                                                                                                  \
-        for (int c = 0; c < C; c++) {                                                                                  \
-            x.columns[c] -= y.columns[c];                                                                              \
-        }                                                                                                              \
-        return x;                                                                                                      \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##C##x##R simd_mul(simd_##T##1 a, simd_##T##C##x##R x)                                  \
-    {                                                                                                                  \
-        for (int c = 0; c < C; c++) {                                                                                  \
-            x.columns[c] *= a;                                                                                         \
-        }                                                                                                              \
-        return x;                                                                                                      \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##C##x##R simd_linear_combination(simd_##T##1 a, simd_##T##C##x##R x, simd_##T##1 b,    \
-                                                                 simd_##T##C##x##R y)                                  \
-    {                                                                                                                  \
-        return simd_add(simd_mul(a, x), simd_mul(b, y));                                                               \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##R##x##C simd_transpose(simd_##T##C##x##R x)                                           \
-    {                                                                                                                  \
-        simd_##T##R##x##C turned;                                                                                      \
-        for (int r = 0; r < R; r++) {                                                                                  \
-            for (int c = 0; c < C; c++) {                                                                              \
-                turned.columns[r][c] = x.columns[c][r];                                                                \
-            }                                                                                                          \
-        }                                                                                                              \
-        return turned;                                                                                                 \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##R simd_mul(simd_##T##C##x##R x, simd_##T##C y)                                        \
-    {                                                                                                                  \
-        simd_##T##R sum = x.columns[0] * y[0];                                                                         \
-        for (int c = 1; c < C; c++) {                                                                                  \
-            sum += x.columns[c] * y[c];                                                                                \
-        }                                                                                                              \
-        return sum;                                                                                                    \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##C simd_mul(simd_##T##R x, simd_##T##C##x##R y)                                        \
-    {                                                                                                                  \
-        simd_##T##C product;                                                                                           \
-        for (int c = 0; c < C; c++) {                                                                                  \
-            product[c] = simd_dot(x, y.columns[c]);                                                                    \
-        }                                                                                                              \
-        return product;                                                                                                \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_bool simd_equal(simd_##T##C##x##R x, simd_##T##C##x##R y)                                  \
-    {                                                                                                                  \
-        simd_bool equal = 1;                                                                                           \
-        for (int c = 0; c < C; c++) {                                                                                  \
-            equal &= simd_equal(x.columns[c], y.columns[c]);                                                           \
-        }                                                                                                              \
-        return equal;                                                                                                  \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_bool simd_almost_equal_elements(simd_##T##C##x##R x, simd_##T##C##x##R y,                  \
-                                                            simd_##T##1 tolerance)                                     \
-    {                                                                                                                  \
-        simd_bool near = 1;                                                                                            \
-        for (int c = 0; c < C; c++) {                                                                                  \
-            near &= simd_norm_inf(x.columns[c] - y.columns[c]) <= tolerance;                                           \
-        }                                                                                                              \
-        return near;                                                                                                   \
+#define SMTL_SIMD_MATRIX_ALGEBRA(T, C, R)                                                                           \
+    SMTL_SIMD_FUNCTION simd_##T##C##x##R simd_add(simd_##T##C##x##R x, simd_##T##C##x##R y) {                       \
+        for (int c = 0; c < C; c++) {                                                                               \
+            x.columns[c] += y.columns[c];                                                                           \
+        }                                                                                                           \
+        return x;                                                                                                   \
+    }                                                                                                               \
+    SMTL_SIMD_FUNCTION simd_##T##C##x##R simd_sub(simd_##T##C##x##R x, simd_##T##C##x##R y) {                       \
+        for (int c = 0; c < C; c++) {                                                                               \
+            x.columns[c] -= y.columns[c];                                                                           \
+        }                                                                                                           \
+        return x;                                                                                                   \
+    }                                                                                                               \
+    SMTL_SIMD_FUNCTION simd_##T##C##x##R simd_mul(simd_##T##1 a, simd_##T##C##x##R x) {                             \
+        for (int c = 0; c < C; c++) {                                                                               \
+            x.columns[c] *= a;                                                                                      \
+        }                                                                                                           \
+        return x;                                                                                                   \
+    }                                                                                                               \
+    SMTL_SIMD_FUNCTION simd_##T##C##x##R simd_linear_combination(simd_##T##1 a, simd_##T##C##x##R x, simd_##T##1 b, \
+                                                                 simd_##T##C##x##R y) {                             \
+        return simd_add(simd_mul(a, x), simd_mul(b, y));                                                            \
+    }                                                                                                               \
+    SMTL_SIMD_FUNCTION simd_##T##R##x##C simd_transpose(simd_##T##C##x##R x) {                                      \
+        simd_##T##R##x##C turned;                                                                                   \
+        for (int r = 0; r < R; r++) {                                                                               \
+            for (int c = 0; c < C; c++) {                                                                           \
+                turned.columns[r][c] = x.columns[c][r];                                                             \
+            }                                                                                                       \
+        }                                                                                                           \
+        return turned;                                                                                              \
+    }                                                                                                               \
+    SMTL_SIMD_FUNCTION simd_##T##R simd_mul(simd_##T##C##x##R x, simd_##T##C y) {                                   \
+        simd_##T##R sum = x.columns[0] * y[0];                                                                      \
+        for (int c = 1; c < C; c++) {                                                                               \
+            sum += x.columns[c] * y[c];                                                                             \
+        }                                                                                                           \
+        return sum;                                                                                                 \
+    }                                                                                                               \
+    SMTL_SIMD_FUNCTION simd_##T##C simd_mul(simd_##T##R x, simd_##T##C##x##R y) {                                   \
+        simd_##T##C product;                                                                                        \
+        for (int c = 0; c < C; c++) {                                                                               \
+            product[c] = simd_dot(x, y.columns[c]);                                                                 \
+        }                                                                                                           \
+        return product;                                                                                             \
+    }                                                                                                               \
+    SMTL_SIMD_FUNCTION simd_bool simd_equal(simd_##T##C##x##R x, simd_##T##C##x##R y) {                             \
+        simd_bool equal = 1;                                                                                        \
+        for (int c = 0; c < C; c++) {                                                                               \
+            equal &= simd_equal(x.columns[c], y.columns[c]);                                                        \
+        }                                                                                                           \
+        return equal;                                                                                               \
+    }                                                                                                               \
+    SMTL_SIMD_FUNCTION simd_bool simd_almost_equal_elements(simd_##T##C##x##R x, simd_##T##C##x##R y,               \
+                                                            simd_##T##1 tolerance) {                                \
+        simd_bool near = 1;                                                                                         \
+        for (int c = 0; c < C; c++) {                                                                               \
+            near &= simd_norm_inf(x.columns[c] - y.columns[c]) <= tolerance;                                        \
+        }                                                                                                           \
+        return near;                                                                                                \
     }
 /* The product of R rows by C columns with C rows by N columns. */
-#define SMTL_SIMD_MATRIX_PRODUCT(T, N, C, R)                                                                           \
-    SMTL_SIMD_FUNCTION simd_##T##N##x##R simd_mul(simd_##T##C##x##R x, simd_##T##N##x##C y)                            \
-    {                                                                                                                  \
-        simd_##T##N##x##R product;                                                                                     \
-        for (int n = 0; n < N; n++) {                                                                                  \
-            product.columns[n] = simd_mul(x, y.columns[n]);                                                            \
-        }                                                                                                              \
-        return product;                                                                                                \
+#define SMTL_SIMD_MATRIX_PRODUCT(T, N, C, R)                                                  \
+    SMTL_SIMD_FUNCTION simd_##T##N##x##R simd_mul(simd_##T##C##x##R x, simd_##T##N##x##C y) { \
+        simd_##T##N##x##R product;                                                            \
+        for (int n = 0; n < N; n++) {                                                         \
+            product.columns[n] = simd_mul(x, y.columns[n]);                                   \
+        }                                                                                     \
+        return product;                                                                       \
     }
-#define SMTL_SIMD_MATRIX_PRODUCTS(T, C, R)                                                                             \
-    SMTL_SIMD_MATRIX_PRODUCT(T, 2, C, R)                                                                               \
-    SMTL_SIMD_MATRIX_PRODUCT(T, 3, C, R)                                                                               \
+#define SMTL_SIMD_MATRIX_PRODUCTS(T, C, R) \
+    SMTL_SIMD_MATRIX_PRODUCT(T, 2, C, R)   \
+    SMTL_SIMD_MATRIX_PRODUCT(T, 3, C, R)   \
     SMTL_SIMD_MATRIX_PRODUCT(T, 4, C, R)
-/* Determinant and inverse by elimination with the largest pivot; the inverse of what has none is infinities and NaNs. */
+/* Determinant and inverse by elimination with the largest pivot; the inverse of what has none is infinities and NaNs.
+ */
 #define SMTL_SIMD_MATRIX_SQUARE(T, N)                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##N##x##N simd_diagonal_matrix(simd_##T##N diagonal)                                    \
-    {                                                                                                                  \
+    SMTL_SIMD_FUNCTION simd_##T##N##x##N simd_diagonal_matrix(simd_##T##N diagonal) {                                  \
         simd_##T##N##x##N x;                                                                                           \
         for (int c = 0; c < N; c++) {                                                                                  \
             x.columns[c] = 0;                                                                                          \
@@ -114,16 +99,15 @@
         }                                                                                                              \
         return x;                                                                                                      \
     }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##1 simd_eliminate(simd_##T##N##x##N x, simd_##T##N##x##N *inverse)                     \
-    {                                                                                                                  \
+    SMTL_SIMD_FUNCTION simd_##T##1 simd_eliminate(simd_##T##N##x##N x, simd_##T##N##x##N *inverse) {                   \
         const simd_##T##N ones = 1;                                                                                    \
         simd_##T##N##x##N y = simd_diagonal_matrix(ones);                                                              \
         simd_##T##1 determinant = 1;                                                                                   \
         for (int c = 0; c < N; c++) {                                                                                  \
             int pivot = c;                                                                                             \
             for (int r = c + 1; r < N; r++) {                                                                          \
-                pivot = __builtin_fabs((double)x.columns[r][c]) > __builtin_fabs((double)x.columns[pivot][c]) ? r      \
-                                                                                                              : pivot; \
+                pivot =                                                                                                \
+                    __builtin_fabs((double)x.columns[r][c]) > __builtin_fabs((double)x.columns[pivot][c]) ? r : pivot; \
             }                                                                                                          \
             const simd_##T##N moved = x.columns[pivot], moved_too = y.columns[pivot];                                  \
             determinant = determinant == 0 ? 0 : determinant * (pivot == c ? moved[c] : -moved[c]);                    \
@@ -140,25 +124,23 @@
         *inverse = y;                                                                                                  \
         return determinant;                                                                                            \
     }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##1 simd_determinant(simd_##T##N##x##N x)                                               \
-    {                                                                                                                  \
+    SMTL_SIMD_FUNCTION simd_##T##1 simd_determinant(simd_##T##N##x##N x) {                                             \
         simd_##T##N##x##N inverse;                                                                                     \
         return simd_eliminate(x, &inverse);                                                                            \
     }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##N##x##N simd_inverse(simd_##T##N##x##N x)                                             \
-    {                                                                                                                  \
+    SMTL_SIMD_FUNCTION simd_##T##N##x##N simd_inverse(simd_##T##N##x##N x) {                                           \
         simd_##T##N##x##N inverse;                                                                                     \
         simd_eliminate(x, &inverse);                                                                                   \
         return inverse;                                                                                                \
     }
-#define SMTL_SIMD_MATRIX_FUNCTIONS(T)                                                                                  \
-    SMTL_SIMD_MATRIX_COLUMNS(T, 2)                                                                                     \
-    SMTL_SIMD_MATRIX_COLUMNS(T, 3)                                                                                     \
-    SMTL_SIMD_MATRIX_COLUMNS(T, 4)                                                                                     \
-    SMTL_SIMD_SHAPES(SMTL_SIMD_MATRIX_ALGEBRA, T)                                                                      \
-    SMTL_SIMD_SHAPES(SMTL_SIMD_MATRIX_PRODUCTS, T)                                                                     \
-    SMTL_SIMD_MATRIX_SQUARE(T, 2)                                                                                      \
-    SMTL_SIMD_MATRIX_SQUARE(T, 3)                                                                                      \
+#define SMTL_SIMD_MATRIX_FUNCTIONS(T)              \
+    SMTL_SIMD_MATRIX_COLUMNS(T, 2)                 \
+    SMTL_SIMD_MATRIX_COLUMNS(T, 3)                 \
+    SMTL_SIMD_MATRIX_COLUMNS(T, 4)                 \
+    SMTL_SIMD_SHAPES(SMTL_SIMD_MATRIX_ALGEBRA, T)  \
+    SMTL_SIMD_SHAPES(SMTL_SIMD_MATRIX_PRODUCTS, T) \
+    SMTL_SIMD_MATRIX_SQUARE(T, 2)                  \
+    SMTL_SIMD_MATRIX_SQUARE(T, 3)                  \
     SMTL_SIMD_MATRIX_SQUARE(T, 4)
 SMTL_SIMD_MATRIX_FUNCTIONS(half)
 SMTL_SIMD_MATRIX_FUNCTIONS(float)
@@ -171,29 +153,26 @@ SMTL_SIMD_MATRIX_FUNCTIONS(double)
 #undef SMTL_SIMD_MATRIX_FUNCTIONS
 
 /* The same with rows in place of columns, and the matrix that changes nothing. */
-#define SMTL_SIMD_MATRIX_ROWS(T, C)                                                                                    \
-    SMTL_SIMD_FUNCTION simd_##T##C##x2 simd_matrix_from_rows(simd_##T##C a, simd_##T##C b)                             \
-    {                                                                                                                  \
-        return simd_transpose(simd_matrix(a, b));                                                                      \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##C##x3 simd_matrix_from_rows(simd_##T##C a, simd_##T##C b, simd_##T##C c)              \
-    {                                                                                                                  \
-        return simd_transpose(simd_matrix(a, b, c));                                                                   \
-    }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##C##x4 simd_matrix_from_rows(simd_##T##C a, simd_##T##C b, simd_##T##C c,              \
-                                                             simd_##T##C d)                                            \
-    {                                                                                                                  \
-        return simd_transpose(simd_matrix(a, b, c, d));                                                                \
+#define SMTL_SIMD_MATRIX_ROWS(T, C)                                                                         \
+    SMTL_SIMD_FUNCTION simd_##T##C##x2 simd_matrix_from_rows(simd_##T##C a, simd_##T##C b) {                \
+        return simd_transpose(simd_matrix(a, b));                                                           \
+    }                                                                                                       \
+    SMTL_SIMD_FUNCTION simd_##T##C##x3 simd_matrix_from_rows(simd_##T##C a, simd_##T##C b, simd_##T##C c) { \
+        return simd_transpose(simd_matrix(a, b, c));                                                        \
+    }                                                                                                       \
+    SMTL_SIMD_FUNCTION simd_##T##C##x4 simd_matrix_from_rows(simd_##T##C a, simd_##T##C b, simd_##T##C c,   \
+                                                             simd_##T##C d) {                               \
+        return simd_transpose(simd_matrix(a, b, c, d));                                                     \
     }
-#define SMTL_SIMD_MATRIX_CONSTANTS(T)                                                                                  \
-    SMTL_SIMD_MATRIX_ROWS(T, 2)                                                                                        \
-    SMTL_SIMD_MATRIX_ROWS(T, 3)                                                                                        \
-    SMTL_SIMD_MATRIX_ROWS(T, 4)                                                                                        \
-    static const simd_##T##2x2 matrix_identity_##T##2x2 __attribute__((__unused__)) = {{{1, 0}, {0, 1}}};              \
-    static const simd_##T##3x3 matrix_identity_##T##3x3 __attribute__((__unused__)) = {                                \
-        {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};                                                                            \
-    static const simd_##T##4x4 matrix_identity_##T##4x4 __attribute__((__unused__)) = {                                \
-        {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
+#define SMTL_SIMD_MATRIX_CONSTANTS(T)                                                                     \
+    SMTL_SIMD_MATRIX_ROWS(T, 2)                                                                           \
+    SMTL_SIMD_MATRIX_ROWS(T, 3)                                                                           \
+    SMTL_SIMD_MATRIX_ROWS(T, 4)                                                                           \
+    static const simd_##T##2x2 matrix_identity_##T##2x2 __attribute__((__unused__)) = {{{1, 0}, {0, 1}}}; \
+    static const simd_##T##3x3 matrix_identity_##T##3x3                                                   \
+        __attribute__((__unused__)) = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};                                \
+    static const simd_##T##4x4 matrix_identity_##T##4x4                                                   \
+        __attribute__((__unused__)) = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
 SMTL_SIMD_MATRIX_CONSTANTS(half)
 SMTL_SIMD_MATRIX_CONSTANTS(float)
 SMTL_SIMD_MATRIX_CONSTANTS(double)

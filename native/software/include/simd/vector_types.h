@@ -1,5 +1,6 @@
-/* simd_float4 and its like: clang's vectors, with the sizes and alignments that the shading language gives them, so that a
- * structure in a header of both sides has one layout. Arithmetic, comparisons and swizzles are the compiler's. */
+/* simd_float4 and its like: clang's vectors, with the sizes and alignments that the shading language gives them, so
+ * that a structure in a header of both sides has one layout. Arithmetic, comparisons and swizzles are the compiler's.
+ */
 #ifndef SMTL_SIMD_VECTOR_TYPES_H
 #define SMTL_SIMD_VECTOR_TYPES_H
 
@@ -22,8 +23,8 @@ typedef bool simd_bool;
 typedef _Bool simd_bool;
 #endif
 
-#define SMTL_SIMD_VECTOR(NAME, SCALAR, LANES, MASK)                                                                    \
-    typedef SCALAR simd_##NAME __attribute__((__ext_vector_type__(LANES)));                                            \
+#define SMTL_SIMD_VECTOR(NAME, SCALAR, LANES, MASK)                         \
+    typedef SCALAR simd_##NAME __attribute__((__ext_vector_type__(LANES))); \
     typedef simd_##NAME vector_##NAME;
 SMTL_SIMD_ALL(SMTL_SIMD_VECTOR)
 #undef SMTL_SIMD_VECTOR
@@ -44,7 +45,7 @@ typedef ::simd_double1 double1;
 #define SMTL_SIMD_VECTOR(NAME, SCALAR, LANES, MASK) typedef ::simd_##NAME NAME;
 SMTL_SIMD_ALL(SMTL_SIMD_VECTOR)
 #undef SMTL_SIMD_VECTOR
-}
+}  // namespace simd
 #endif
 
 #endif

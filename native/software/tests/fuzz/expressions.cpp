@@ -28,7 +28,8 @@ Type Program::any_type() { return {any_kind(), chance(2) ? 1 : 2 + below(3)}; }
 
 std::string Program::spell(Type type) {
     const std::string name = type.name(), scalar = name_of(type.kind);
-    if (type.n > 1 && chance(6)) return pick<std::string>({"", "metal::"}) + "vec<" + scalar + ", " + std::to_string(type.n) + ">";
+    if (type.n > 1 && chance(6))
+        return pick<std::string>({"", "metal::"}) + "vec<" + scalar + ", " + std::to_string(type.n) + ">";
     // The language's keywords lie in no namespace.
     const bool keyword = type.n == 1 && name[0] != 'u' && name[0] != 'h' && name != "bfloat";
     return chance(8) && !keyword ? "metal::" + name : name;
@@ -37,9 +38,12 @@ std::string Program::spell(Type type) {
 Expression Program::literal(Type type) {
     if (type.n > 1) {
         const Expression one = literal({type.kind, 1});
-        return {type, spell(type) + "(" + one.text + ")", primary, mapped(type.n, {one}, [](Number x, Number, Number) { return x; })};
+        return {type, spell(type) + "(" + one.text + ")", primary,
+                mapped(type.n, {one}, [](Number x, Number, Number) { return x; })};
     }
-    const auto made = [&](const std::string &text, Number number, Rank rank = primary) { return Expression{type, text, rank, [number](unsigned) { return Value{number}; }}; };
+    const auto made = [&](const std::string &text, Number number, Rank rank = primary) {
+        return Expression{type, text, rank, [number](unsigned) { return Value{number}; }};
+    };
     if (type.kind == Kind::boolean) return chance(2) ? made("true", 1) : made("false", 0);
     if (is_float(type.kind)) {
         const unsigned eighths = below(chance(3) ? 4096 : 64);
@@ -54,29 +58,40 @@ Expression Program::literal(Type type) {
     if (chance(6)) value = ~std::uint64_t(0) >> (64 - bits + is_signed(type.kind));
     char digits[40];
     std::snprintf(digits, sizeof digits, chance(3) ? "0x%lx" : "%lu", static_cast<unsigned long>(value));
-    const std::string suffix = type.kind == Kind::u32 ? pick({"u", "U"}) : type.kind == Kind::i64 ? pick({"l", "L"}) : type.kind == Kind::u64 ? pick({"ul", "UL", "uL"}) : "";
+    const std::string suffix = type.kind == Kind::u32   ? pick({"u", "U"})
+                               : type.kind == Kind::i64 ? pick({"l", "L"})
+                               : type.kind == Kind::u64 ? pick({"ul", "UL", "uL"})
+                                                        : "";
     const bool negative = is_signed(type.kind) && chance(3);
     const Number number = wrap(type.kind, negative ? -Wide(value) : Wide(value));
     const std::string text = (negative ? "-" : "") + std::string(digits) + suffix;
-    return bits < 32 ? made(name_of(type.kind) + ("(" + text + ")"), number) : made(text, number, negative ? unary : primary);
+    return bits < 32 ? made(name_of(type.kind) + ("(" + text + ")"), number)
+                     : made(text, number, negative ? unary : primary);
 }
 
 Expression Program::small(unsigned bound, unsigned depth) {
     const Kind kind = pick({Kind::i32, Kind::u32, Kind::i16, Kind::u64, Kind::u8});
     const Expression number = expression({kind, 1}, depth);
-    return {{Kind::i32, 1}, number.in(bit_and) + " & " + std::to_string(bound - 1), bit_and, [=](unsigned thread) { return Value{number.at(thread)[0] & (bound - 1)}; }};
+    return {{Kind::i32, 1}, number.in(bit_and) + " & " + std::to_string(bound - 1), bit_and, [=](unsigned thread) {
+                return Value{number.at(thread)[0] & (bound - 1)};
+            }};
 }
 
 Expression Program::read(const Variable &variable, unsigned depth) {
-    if (variable.count == 0) return {variable.type, variable.name, variable.name[0] == '*' ? unary : primary, [this, variable](unsigned thread) { return memory_[variable.at(thread)]; }};
+    if (variable.count == 0)
+        return {variable.type, variable.name, variable.name[0] == '*' ? unary : primary,
+                [this, variable](unsigned thread) { return memory_[variable.at(thread)]; }};
     const Expression index = small(variable.count, depth);
-    return {variable.type, variable.name + "[" + index.text + "]", primary, [this, variable, index](unsigned thread) { return memory_[variable.at(thread, unsigned(index.at(thread)[0]))]; }};
+    return {variable.type, variable.name + "[" + index.text + "]", primary, [this, variable, index](unsigned thread) {
+                return memory_[variable.at(thread, unsigned(index.at(thread)[0]))];
+            }};
 }
 
 Expression Program::converted(Expression from, Type to) {
     if (from.type == to) return from;
     // A half and a bfloat meet in a conversion that is written down.
-    if (from.type.n != to.n && is_float(from.type.kind) && is_float(to.kind)) from = converted(std::move(from), {to.kind, 1});
+    if (from.type.n != to.n && is_float(from.type.kind) && is_float(to.kind))
+        from = converted(std::move(from), {to.kind, 1});
     const auto kind = from.type.kind;
     auto at = mapped(to.n, {from}, [=](Number x, Number, Number) { return convert(kind, to.kind, x); });
     const std::string type = spell(to);
@@ -87,28 +102,43 @@ Expression Program::converted(Expression from, Type to) {
 
 // Of two scalars of any kinds that may meet, two vectors of one type, or one of each.
 Expression Program::operation(const std::string &op, Expression a, Expression b) {
-    const bool shifts = op == "<<" || op == ">>", logical = op == "&&" || op == "||", compares = op[0] != '&' && op[0] != '|' && !shifts && (op[0] == '<' || op[0] == '>' || op.back() == '=');
+    const bool shifts = op == "<<" || op == ">>", logical = op == "&&" || op == "||",
+               compares = op[0] != '&' && op[0] != '|' && !shifts && (op[0] == '<' || op[0] == '>' || op.back() == '=');
     const unsigned n = std::max(a.type.n, b.type.n);
-    const Kind kind = n > 1 ? (a.type.n > 1 ? a : b).type.kind : logical ? Kind::boolean : shifts ? std::max(a.type.kind, Kind::i32) : meeting(a.type.kind, b.type.kind);
-    const Rank rank = op == "*" || op == "/" || op == "%" ? product : op == "+" || op == "-" ? sum : shifts ? shift : op == "==" || op == "!=" ? equality : compares ? order
-                      : op == "&" ? bit_and : op == "|" ? bit_or : op == "^" ? bit_xor : op == "&&" ? logical_and : logical_or;
+    const Kind kind = n > 1     ? (a.type.n > 1 ? a : b).type.kind
+                      : logical ? Kind::boolean
+                      : shifts  ? std::max(a.type.kind, Kind::i32)
+                                : meeting(a.type.kind, b.type.kind);
+    const Rank rank = op == "*" || op == "/" || op == "%" ? product
+                      : op == "+" || op == "-"            ? sum
+                      : shifts                            ? shift
+                      : op == "==" || op == "!="          ? equality
+                      : compares                          ? order
+                      : op == "&"                         ? bit_and
+                      : op == "|"                         ? bit_or
+                      : op == "^"                         ? bit_xor
+                      : op == "&&"                        ? logical_and
+                                                          : logical_or;
     const std::string text = a.in(rank) + " " + op + " " + b.in(rank - 1);
     // Signed scalars overflow without a meaning.
     const bool overflows = n == 1 && (kind == Kind::i32 || kind == Kind::i64) && (op == "+" || op == "-" || op == "*");
     const Type unsigned_type{Kind(unsigned(kind) + 1), 1}, signed_type{kind, 1};
-    const std::string wrapped = spell(signed_type) + "(" + spell(unsigned_type) + "(" + a.text + ") " + op + " " + spell(unsigned_type) + "(" + b.text + "))";
+    const std::string wrapped = spell(signed_type) + "(" + spell(unsigned_type) + "(" + a.text + ") " + op + " " +
+                                spell(unsigned_type) + "(" + b.text + "))";
     const Kind first = a.type.kind, second = b.type.kind;
     const auto at = mapped(n, {a, b}, [=, name = logical ? op.substr(1) : op](Number x, Number y, Number) {
         return binary(name, kind, convert(first, kind, x), shifts ? y : convert(second, kind, y));
     });
-    return {{compares || logical ? Kind::boolean : kind, n}, overflows ? wrapped : text, overflows ? primary : rank, at};
+    return {
+        {compares || logical ? Kind::boolean : kind, n}, overflows ? wrapped : text, overflows ? primary : rank, at};
 }
 
 Expression Program::comparison(Type type, unsigned depth) {
     if (chance(4)) return operation(pick({"&&", "||"}), expression(type, depth), expression(type, depth));
     if (chance(5)) {
         const Expression a = expression(type, depth);
-        return {type, "!" + a.in(primary), unary, mapped(type.n, {a}, [](Number x, Number, Number) { return Number(!x); })};
+        return {type, "!" + a.in(primary), unary,
+                mapped(type.n, {a}, [](Number x, Number, Number) { return Number(!x); })};
     }
     const Type of{any_kind(), type.n};
     const std::string op = of.kind == Kind::boolean ? pick({"==", "!="}) : pick({"<", "<=", ">", ">=", "==", "!="});
@@ -120,12 +150,15 @@ Expression Program::arithmetic(Type type, unsigned depth) {
     if (is_float(type.kind)) {
         if (chance(6)) {
             const Expression a = expression(type, depth);
-            return {type, "-" + a.in(primary), unary, mapped(type.n, {a}, [](Number x, Number, Number) { return std::bit_cast<Number>(-real(x)); })};
+            return {type, "-" + a.in(primary), unary,
+                    mapped(type.n, {a}, [](Number x, Number, Number) { return std::bit_cast<Number>(-real(x)); })};
         }
         const std::string op = pick({"+", "-", "*", "/"});
         const Expression a = expression(type, depth);
         // A number of another kind that meets it in the same one.
-        const Type other = chance(4) ? Type{type.kind, 1} : scalar && chance(3) ? Type{pick({Kind::i32, Kind::u8, Kind::i64}), 1} : type;
+        const Type other = chance(4)             ? Type{type.kind, 1}
+                           : scalar && chance(3) ? Type{pick({Kind::i32, Kind::u8, Kind::i64}), 1}
+                                                 : type;
         const Expression b = expression(other, depth);
         return chance(2) && scalar ? operation(op, b, a) : operation(op, a, b);
     }
@@ -133,21 +166,35 @@ Expression Program::arithmetic(Type type, unsigned depth) {
     if (plain_ && (is_signed(type.kind) || width(type.kind) < 32)) return leaf(type);
     // Scalars of fewer bits become ints.
     const Type wide = scalar ? Type{std::max(type.kind, Kind::i32), 1} : type;
-    const auto operand = [&] { return expression(scalar && chance(3) ? Type{type.kind == wide.kind ? pick({Kind::i8, Kind::u16, Kind::i32}) : type.kind, 1} : !scalar && chance(4) ? Type{type.kind, 1} : wide, depth); };
+    const auto operand = [&] {
+        return expression(scalar && chance(3)
+                              ? Type{type.kind == wide.kind ? pick({Kind::i8, Kind::u16, Kind::i32}) : type.kind, 1}
+                          : !scalar && chance(4) ? Type{type.kind, 1}
+                                                 : wide,
+                          depth);
+    };
     Expression a = expression(wide, depth);
     if (chance(6)) {
         const bool minus = chance(2);
-        const auto at = mapped(wide.n, {a}, [=](Number x, Number, Number) { return wrap(wide.kind, minus ? -integer(wide.kind, x) : ~integer(wide.kind, x)); });
+        const auto at = mapped(wide.n, {a}, [=](Number x, Number, Number) {
+            return wrap(wide.kind, minus ? -integer(wide.kind, x) : ~integer(wide.kind, x));
+        });
         if (minus && wide.n == 1 && is_signed(wide.kind)) {
-            return converted({wide, spell(wide) + "(-" + spell({Kind(unsigned(wide.kind) + 1), 1}) + "(" + a.text + "))", primary, at}, type);
+            return converted({wide,
+                              spell(wide) + "(-" + spell({Kind(unsigned(wide.kind) + 1), 1}) + "(" + a.text + "))",
+                              primary, at},
+                             type);
         }
         return converted({wide, (minus ? "-" : "~") + a.in(primary), unary, at}, type);
     }
     const std::string op = pick({"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "+", "*"});
     if (op == "/" || op == "%") {
         // By a number from 1 to 64.
-        Expression divisor = operation("+", operation("&", expression(wide, depth), converted({{Kind::i32, 1}, "63", primary, [](unsigned) { return Value{63}; }}, wide)),
-                                       converted({{Kind::i32, 1}, "1", primary, [](unsigned) { return Value{1}; }}, wide));
+        Expression divisor =
+            operation("+",
+                      operation("&", expression(wide, depth),
+                                converted({{Kind::i32, 1}, "63", primary, [](unsigned) { return Value{63}; }}, wide)),
+                      converted({{Kind::i32, 1}, "1", primary, [](unsigned) { return Value{1}; }}, wide));
         return converted(operation(op, a, divisor), type);
     }
     if (op == "<<" || op == ">>") {
@@ -156,7 +203,10 @@ Expression Program::arithmetic(Type type, unsigned depth) {
         for (const Variable &variable : scope_) {
             if ((variable.type.n == 1 || variable.type.n == wide.n) && chance(3)) by = read(variable, 0);
         }
-        return converted(operation(op, a, by.type.n == 1 && scalar && !is_float(by.type.kind) && chance(2) ? by : converted(by, wide)), type);
+        return converted(
+            operation(op, a,
+                      by.type.n == 1 && scalar && !is_float(by.type.kind) && chance(2) ? by : converted(by, wide)),
+            type);
     }
     return converted(operation(op, a, operand()), type);
 }
@@ -165,12 +215,18 @@ Expression Program::library_call(Type type, unsigned depth) {
     std::string name;
     unsigned count = 1;
     Type of = type;
-    const auto from = [&](std::initializer_list<const char *> one, std::initializer_list<const char *> two, std::initializer_list<const char *> three) {
+    const auto from = [&](std::initializer_list<const char *> one, std::initializer_list<const char *> two,
+                          std::initializer_list<const char *> three) {
         count = 1 + below(3);
         name = count == 1 ? pick(one) : count == 2 ? pick(two) : pick(three);
     };
-    if (is_float(type.kind)) from({"abs", "fabs", "floor", "ceil", "trunc", "rint", "round", "saturate", "sign"}, {"min", "max", "fmin", "fmax", "step"}, {"clamp", "fma"});
-    else from({"abs", "clz", "ctz", "popcount", "reverse_bits"}, {"min", "max", "addsat", "subsat", "hadd", "rhadd", "mulhi", "rotate", "absdiff"}, {"clamp", "min3", "max3", "median3", "madhi"});
+    if (is_float(type.kind))
+        from({"abs", "fabs", "floor", "ceil", "trunc", "rint", "round", "saturate", "sign"},
+             {"min", "max", "fmin", "fmax", "step"}, {"clamp", "fma"});
+    else
+        from({"abs", "clz", "ctz", "popcount", "reverse_bits"},
+             {"min", "max", "addsat", "subsat", "hadd", "rhadd", "mulhi", "rotate", "absdiff"},
+             {"clamp", "min3", "max3", "median3", "madhi"});
     if (name == "absdiff" && is_signed(type.kind)) name = "hadd";
     if (name == "absdiff" && chance(2)) of.kind = Kind(unsigned(type.kind) - 1);
     std::vector<Expression> arguments;
@@ -183,10 +239,12 @@ Expression Program::library_call(Type type, unsigned depth) {
     }
     std::string text = chance(6) ? "metal::" + name : name;
     for (unsigned i = 0; i < count; ++i) text += (i ? ", " : "(") + arguments[i].text;
-    const auto at = mapped(type.n, arguments, [=](Number x, Number y, Number z) { return call(name, of.kind, x, y, z); });
+    const auto at =
+        mapped(type.n, arguments, [=](Number x, Number y, Number z) { return call(name, of.kind, x, y, z); });
     Expression made{type, text + ")", primary, at};
     // Which of two zeros they give is nobody's promise.
-    if (is_float(type.kind) && count > 1 && name != "fma" && name != "step") made = operation("+", made, converted({{Kind::i32, 1}, "0", primary, [](unsigned) { return Value{0}; }}, type));
+    if (is_float(type.kind) && count > 1 && name != "fma" && name != "step")
+        made = operation("+", made, converted({{Kind::i32, 1}, "0", primary, [](unsigned) { return Value{0}; }}, type));
     return made;
 }
 
@@ -195,7 +253,8 @@ Expression Program::chosen(Type type, unsigned depth) {
     const bool one = type.n == 1 || chance(2);
     const Expression which = one ? condition(depth) : expression({Kind::boolean, type.n}, depth);
     const auto at = mapped(type.n, {a, b, which}, [](Number x, Number y, Number w) { return w ? y : x; });
-    if (one && (type.n > 1 || chance(2))) return {type, which.in(logical_or) + " ? " + b.in(choice) + " : " + a.in(choice), choice, at};
+    if (one && (type.n > 1 || chance(2)))
+        return {type, which.in(logical_or) + " ? " + b.in(choice) + " : " + a.in(choice), choice, at};
     return {type, "select(" + a.text + ", " + b.text + ", " + which.text + ")", primary, at};
 }
 
@@ -226,7 +285,8 @@ Expression Program::swizzled(Type type, unsigned depth) {
     const Expression from = expression({type.kind, size}, depth);
     if (type.n == 1 && chance(3)) {
         const Expression index = small(size == 3 ? 2 : size, depth);
-        return {type, from.in(primary) + "[" + index.text + "]", primary, [=](unsigned thread) { return Value{from.at(thread)[index.at(thread)[0]]}; }};
+        return {type, from.in(primary) + "[" + index.text + "]", primary,
+                [=](unsigned thread) { return Value{from.at(thread)[index.at(thread)[0]]}; }};
     }
     std::string name;
     std::array<unsigned, 4> places{};
@@ -260,8 +320,10 @@ Expression Program::function_call(const Function &function, unsigned depth) {
 Expression Program::leaf(Type type) {
     std::vector<const Variable *> same, others;
     for (const Variable &variable : scope_) {
-        if (variable.type == type) same.push_back(&variable);
-        else if (variable.type.n == type.n || variable.type.n == 1) others.push_back(&variable);
+        if (variable.type == type)
+            same.push_back(&variable);
+        else if (variable.type.n == type.n || variable.type.n == 1)
+            others.push_back(&variable);
     }
     if (!same.empty() && !chance(4)) return read(*same[below(unsigned(same.size()))], 0);
     if (!others.empty() && !chance(3)) return converted(read(*others[below(unsigned(others.size()))], 0), type);

@@ -1,5 +1,6 @@
-// Seeded fuzzer of the shading language: programs from a grammar (program.h) run, and their buffers are compared with what the
-// grammar's own interpreter computes; damaged, they end in a library or in an error. Every case has a process of its own.
+// Seeded fuzzer of the shading language: programs from a grammar (program.h) run, and their buffers are compared with
+// what the grammar's own interpreter computes; damaged, they end in a library or in an error. Every case has a process
+// of its own.
 //
 // Usage: fuzz SECONDS SEED [CASE]   with CASE: that one alone
 #include <chrono>
@@ -31,8 +32,10 @@ std::string compile_and_run(Program &program) {
     std::vector<smtl_constant_value> values;
     constexpr std::uint32_t types[fuzz::kinds] = {53, 45, 49, 37, 41, 29, 33, 81, 85, 16, 121, 3};
     for (const fuzz::Constant &constant : program.constants()) {
-        smtl_constant_value value{nullptr, constant.index, types[unsigned(constant.type.kind)] + constant.type.n - 1, {}};
-        for (unsigned i = 0; i < constant.type.n; ++i) fuzz::store(constant.type.kind, constant.value[i], value.bytes + i * fuzz::size_of(constant.type.kind));
+        smtl_constant_value value{
+            nullptr, constant.index, types[unsigned(constant.type.kind)] + constant.type.n - 1, {}};
+        for (unsigned i = 0; i < constant.type.n; ++i)
+            fuzz::store(constant.type.kind, constant.value[i], value.bytes + i * fuzz::size_of(constant.type.kind));
         values.push_back(value);
     }
     std::string error;
@@ -46,7 +49,8 @@ std::string compile_and_run(Program &program) {
     // As Metal aligns them.
     std::vector<std::unique_ptr<unsigned char[], decltype(&std::free)>> memory;
     for (std::size_t i = 0; i < buffers.size(); ++i) {
-        memory.emplace_back(static_cast<unsigned char *>(std::aligned_alloc(256, (buffers[i].size() + 255) / 256 * 256)), std::free);
+        memory.emplace_back(
+            static_cast<unsigned char *>(std::aligned_alloc(256, (buffers[i].size() + 255) / 256 * 256)), std::free);
         std::memcpy(memory[i].get(), buffers[i].data(), buffers[i].size());
         launch.bytes(std::uint32_t(i), memory[i].get(), buffers[i].size());
     }
@@ -64,10 +68,12 @@ std::string compile_damaged(std::uint64_t seed, const std::string &file) {
     if (seed % 8 == 1) text += "\n" + std::string(seed % 16 == 1 ? "#include" : "#embed") + " \"" + file + "\"\n";
     const compiled library(text);
     if (library.log.find(secret) != std::string::npos) return "reads a file: " + library.log;
-    if (library.library == nullptr && library.log.find("error: ") == std::string::npos) return "fails without an error: " + library.log;
+    if (library.library == nullptr && library.log.find("error: ") == std::string::npos)
+        return "fails without an error: " + library.log;
     const long lines = 1 + std::count(text.begin(), text.end(), '\n');
     const std::string name = "program_source:";
-    for (std::size_t at = library.log.find(name); at != std::string::npos && text.find("#line") == std::string::npos; at = library.log.find(name, at + 1)) {
+    for (std::size_t at = library.log.find(name); at != std::string::npos && text.find("#line") == std::string::npos;
+         at = library.log.find(name, at + 1)) {
         char *end = nullptr;
         const long line = std::strtol(library.log.c_str() + at + name.size(), &end, 10);
         if (at > 0 && library.log[at - 1] != '\n') continue;
@@ -77,7 +83,8 @@ std::string compile_damaged(std::uint64_t seed, const std::string &file) {
         const std::size_t length = std::min(text.find('\n', begin), text.size()) - begin;
         const long column = *end == ':' ? std::strtol(end + 1, nullptr, 10) : 0;
         // Behind the last character, too.
-        if (column < 0 || std::size_t(column) > length + 1) return "names a column that is not there: " + library.log.substr(at);
+        if (column < 0 || std::size_t(column) > length + 1)
+            return "names a column that is not there: " + library.log.substr(at);
     }
     return {};
 }
@@ -103,8 +110,10 @@ template <class F> std::string apart(F &&check) {
     close(pipe_ends[0]);
     int status = 0;
     waitpid(child, &status, 0);
-    if (WIFSIGNALED(status)) said += "ended by signal " + std::to_string(WTERMSIG(status));
-    else if (WEXITSTATUS(status) != 0) said += "ended with status " + std::to_string(WEXITSTATUS(status));
+    if (WIFSIGNALED(status))
+        said += "ended by signal " + std::to_string(WTERMSIG(status));
+    else if (WEXITSTATUS(status) != 0)
+        said += "ended with status " + std::to_string(WEXITSTATUS(status));
     return said;
 }
 
@@ -159,7 +168,8 @@ int main(int count, char **arguments) {
     do {
         const std::uint64_t own = seed * 1000003 + n;
         if (const std::string said = run(own, {}); !said.empty()) {
-            std::printf("shaders: seed %lu, case %lu: %s\n", static_cast<unsigned long>(seed), static_cast<unsigned long>(n), said.substr(0, 400).c_str());
+            std::printf("shaders: seed %lu, case %lu: %s\n", static_cast<unsigned long>(seed),
+                        static_cast<unsigned long>(n), said.substr(0, 400).c_str());
             report(own, said, std::chrono::seconds(60));
             std::printf("again: make fuzz SEED=%lu\n", static_cast<unsigned long>(seed));
             return 1;
@@ -167,11 +177,14 @@ int main(int count, char **arguments) {
         for (std::uint64_t k = 0; k < damaged; ++k) {
             const std::string said = apart([&] { return compile_damaged(own * damaged + k, file); });
             if (said.empty()) continue;
-            std::printf("shaders: seed %lu, case %lu, damaged %lu: %s\nagain: make fuzz SEED=%lu\n", static_cast<unsigned long>(seed), static_cast<unsigned long>(n), static_cast<unsigned long>(k), said.c_str(), static_cast<unsigned long>(seed));
+            std::printf("shaders: seed %lu, case %lu, damaged %lu: %s\nagain: make fuzz SEED=%lu\n",
+                        static_cast<unsigned long>(seed), static_cast<unsigned long>(n), static_cast<unsigned long>(k),
+                        said.c_str(), static_cast<unsigned long>(seed));
             return 1;
         }
         ++n;
     } while (count <= 3 && std::chrono::steady_clock::now() - start < time);
-    std::printf("shaders: %lu cases of seed %lu\n", static_cast<unsigned long>(n - first), static_cast<unsigned long>(seed));
+    std::printf("shaders: %lu cases of seed %lu\n", static_cast<unsigned long>(n - first),
+                static_cast<unsigned long>(seed));
     return 0;
 }

@@ -33,23 +33,41 @@ Number float_call(const std::string &name, Kind kind, double a, double b, double
     const auto smaller = [](double x, double y) { return std::isnan(x) ? y : std::isnan(y) ? x : std::min(x, y); };
     const auto larger = [](double x, double y) { return std::isnan(x) ? y : std::isnan(y) ? x : std::max(x, y); };
     double result = 0;
-    if (name == "abs" || name == "fabs") result = std::fabs(a);
-    else if (name == "floor") result = std::floor(a);
-    else if (name == "ceil") result = std::ceil(a);
-    else if (name == "trunc") result = std::trunc(a);
-    else if (name == "rint") result = std::nearbyint(a);
-    else if (name == "round") result = std::round(a);
-    else if (name == "sqrt") result = std::sqrt(a);
-    else if (name == "saturate") result = smaller(larger(a, 0), 1);
-    else if (name == "sign") result = a > 0 ? 1 : a < 0 ? -1 : std::isnan(a) ? 0 : a;
-    else if (name == "fma") return kind == Kind::f32 ? rounded(kind, double(std::fmaf(float(a), float(b), float(c)))) : rounded(kind, std::fma(a, b, c));
-    else if (name == "min" || name == "fmin") result = smaller(a, b);
-    else if (name == "max" || name == "fmax") result = larger(a, b);
-    else if (name == "clamp") result = smaller(larger(a, b), c);
-    else if (name == "copysign") result = std::copysign(a, b);
-    else if (name == "step") result = b < a ? 0 : 1;
-    else if (name == "fmod") result = std::fmod(a, b);
-    else std::abort();
+    if (name == "abs" || name == "fabs")
+        result = std::fabs(a);
+    else if (name == "floor")
+        result = std::floor(a);
+    else if (name == "ceil")
+        result = std::ceil(a);
+    else if (name == "trunc")
+        result = std::trunc(a);
+    else if (name == "rint")
+        result = std::nearbyint(a);
+    else if (name == "round")
+        result = std::round(a);
+    else if (name == "sqrt")
+        result = std::sqrt(a);
+    else if (name == "saturate")
+        result = smaller(larger(a, 0), 1);
+    else if (name == "sign")
+        result = a > 0 ? 1 : a < 0 ? -1 : std::isnan(a) ? 0 : a;
+    else if (name == "fma")
+        return kind == Kind::f32 ? rounded(kind, double(std::fmaf(float(a), float(b), float(c))))
+                                 : rounded(kind, std::fma(a, b, c));
+    else if (name == "min" || name == "fmin")
+        result = smaller(a, b);
+    else if (name == "max" || name == "fmax")
+        result = larger(a, b);
+    else if (name == "clamp")
+        result = smaller(larger(a, b), c);
+    else if (name == "copysign")
+        result = std::copysign(a, b);
+    else if (name == "step")
+        result = b < a ? 0 : 1;
+    else if (name == "fmod")
+        result = std::fmod(a, b);
+    else
+        std::abort();
     return rounded(kind, result);
 }
 
@@ -82,7 +100,7 @@ Number integer_call(const std::string &name, Kind kind, Number na, Number nb, Nu
         return wrap(kind, Wide(plain) << count | plain >> ((bits - count) % 64 == 0 ? 0 : bits - count));
     }
     // Unsigned, since products of two ulongs need all bits of a wide number.
-    const auto high = [&] { return is_signed(kind) ? a * b >> bits : Wide((unsigned __int128)(na) * nb >> bits); };
+    const auto high = [&] { return is_signed(kind) ? a * b >> bits : Wide((unsigned __int128)(na)*nb >> bits); };
     if (name == "mulhi") return wrap(kind, high());
     if (name == "madhi") return wrap(kind, high() + c);
     std::abort();
@@ -91,22 +109,26 @@ Number integer_call(const std::string &name, Kind kind, Number na, Number nb, Nu
 }  // namespace
 
 const char *name_of(Kind kind) {
-    constexpr const char *names[kinds] = {"bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "bfloat", "float"};
+    constexpr const char *names[kinds] = {"bool", "char", "uchar", "short", "ushort", "int",
+                                          "uint", "long", "ulong", "half",  "bfloat", "float"};
     return names[unsigned(kind)];
 }
 
 Number rounded(Kind kind, double value) {
-    if (value == 0 || !std::isfinite(value)) return std::bit_cast<Number>(std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value);
+    if (value == 0 || !std::isfinite(value))
+        return std::bit_cast<Number>(std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value);
     const Format format = format_of(kind);
     const int unit = std::max(std::ilogb(value), format.least_exponent) - format.fraction;
     double result = std::ldexp(std::nearbyint(std::ldexp(value, -unit)), unit);
-    if (std::fabs(result) >= std::ldexp(1.0, format.most_exponent + 1)) result = std::copysign(std::numeric_limits<double>::infinity(), value);
+    if (std::fabs(result) >= std::ldexp(1.0, format.most_exponent + 1))
+        result = std::copysign(std::numeric_limits<double>::infinity(), value);
     return std::bit_cast<Number>(result);
 }
 
 Number convert(Kind from, Kind to, Number number) {
     if (from == to) return number;
-    if (!is_float(from)) return is_float(to) ? rounded(to, sticky(integer(from, number))) : wrap(to, integer(from, number));
+    if (!is_float(from))
+        return is_float(to) ? rounded(to, sticky(integer(from, number))) : wrap(to, integer(from, number));
     const double value = real(number);
     if (is_float(to)) return rounded(to, value);
     if (to == Kind::boolean) return value != 0;
@@ -116,7 +138,15 @@ Number convert(Kind from, Kind to, Number number) {
 }
 
 Number binary(const std::string &op, Kind kind, Number na, Number nb) {
-    const auto compared = [&](auto a, auto b) -> int { return op == "<" ? a < b : op == "<=" ? a <= b : op == ">" ? a > b : op == ">=" ? a >= b : op == "==" ? a == b : op == "!=" ? a != b : -1; };
+    const auto compared = [&](auto a, auto b) -> int {
+        return op == "<"    ? a < b
+               : op == "<=" ? a <= b
+               : op == ">"  ? a > b
+               : op == ">=" ? a >= b
+               : op == "==" ? a == b
+               : op == "!=" ? a != b
+                            : -1;
+    };
     if (is_float(kind)) {
         const double a = real(na), b = real(nb);
         if (const int result = compared(a, b); result >= 0) return Number(result);
@@ -158,7 +188,10 @@ Number load(Kind kind, const void *from) {
     if (kind == Kind::bf16) return rounded(kind, double(std::bit_cast<float>(std::uint32_t(bits << 16))));
     if (kind != Kind::f16) return wrap(kind, Wide(bits));
     const int exponent = int(bits >> 10 & 31), fraction = int(bits & 1023);
-    const double size = exponent == 31 ? (fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity()) : exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
+    const double size =
+        exponent == 31 ? (fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity())
+        : exponent == 0 ? std::ldexp(fraction, -24)
+                        : std::ldexp(fraction + 1024, exponent - 25);
     return std::bit_cast<Number>(bits >> 15 ? -size : size);
 }
 
@@ -167,12 +200,17 @@ void store(Kind kind, Number number, void *to) {
     if (is_float(kind)) {
         const double value = real(number);
         const std::uint32_t single = std::bit_cast<std::uint32_t>(float(value));
-        if (kind == Kind::f32) bits = single;
-        else if (kind == Kind::bf16) bits = single >> 16;
+        if (kind == Kind::f32)
+            bits = single;
+        else if (kind == Kind::bf16)
+            bits = single >> 16;
         else {
             const double size = std::fabs(value);
             const int exponent = size == 0 ? -14 : std::max(std::ilogb(size), -14);
-            bits = std::isnan(value) ? 0x7e00 : std::isinf(value) ? 0x7c00 : std::uint64_t(exponent + 14) * 1024 + std::uint64_t(std::ldexp(size, 10 - exponent));
+            bits = std::isnan(value) ? 0x7e00
+                   : std::isinf(value)
+                       ? 0x7c00
+                       : std::uint64_t(exponent + 14) * 1024 + std::uint64_t(std::ldexp(size, 10 - exponent));
             bits |= std::uint64_t(std::signbit(value)) << 15;
         }
     }

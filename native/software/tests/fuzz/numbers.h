@@ -1,6 +1,6 @@
-// What Metal's numbers are and what operations on them give, computed one by one from the language's rules and with nothing of
-// the standard library that is tested: integers wrap, shifts take their count modulo the width, conversions to integers saturate,
-// floating-point operations round once.
+// What Metal's numbers are and what operations on them give, computed one by one from the language's rules and with
+// nothing of the standard library that is tested: integers wrap, shifts take their count modulo the width, conversions
+// to integers saturate, floating-point operations round once.
 #pragma once
 
 #include <array>
@@ -10,7 +10,20 @@
 
 namespace fuzz {
 
-enum class Kind : std::uint8_t { boolean, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32 };
+enum class Kind : std::uint8_t {
+    boolean,
+    i8,
+    u8,
+    i16,
+    u16,
+    i32,
+    u32,
+    i64,
+    u64,
+    f16,
+    bf16,
+    f32
+};
 constexpr unsigned kinds = 12;
 
 constexpr bool is_float(Kind kind) { return kind >= Kind::f16; }

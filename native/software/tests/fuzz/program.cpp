@@ -27,7 +27,8 @@ Number raw(Kind kind, Number number) {
 
 }  // namespace
 
-Program::Program(std::uint64_t seed, std::set<std::uint64_t> off) : off_(std::move(off)), random_(seed), id_(seed * 2654435761 + 1) {
+Program::Program(std::uint64_t seed, std::set<std::uint64_t> off)
+    : off_(std::move(off)), random_(seed), id_(seed * 2654435761 + 1) {
     blocking_ = chance(2);
     text_ = start;
     make_constants();
@@ -49,7 +50,8 @@ void Program::make_constants() {
         for (unsigned k = 0; k < type.n; ++k) value[k] = literal({type.kind, 1}).at(0)[0];
         constants_.push_back({type, i * 3, value});
         initial_.emplace_back(made.base, value);
-        text_ += "constant " + spell(type) + " " + made.name + " [[function_constant(" + std::to_string(i * 3) + ")]];\n";
+        text_ +=
+            "constant " + spell(type) + " " + made.name + " [[function_constant(" + std::to_string(i * 3) + ")]];\n";
         scope_.push_back(made);
     }
     // Of literals.
@@ -68,7 +70,8 @@ void Program::make_constants() {
             initial_.emplace_back(made.base + k, value.at(0));
             values += (k ? ", " : "") + value.text;
         }
-        text_ += words[0] + " " + words[1] + " " + made.name + (made.count ? "[] = {" + values + "};\n" : " = " + values + ";\n");
+        text_ += words[0] + " " + words[1] + " " + made.name +
+                 (made.count ? "[] = {" + values + "};\n" : " = " + values + ";\n");
         all.push_back(made);
     }
     plain_ = false;
@@ -90,13 +93,19 @@ void Program::make_function() {
         if (passing == "*" && chance(2)) parameter.count = 2;
         parameter.base = allocate(std::max(parameter.count, 1u), false);
         const std::string type = is_template && parameter.type == generic ? "T" : spell(parameter.type);
-        parameters += (i ? ", " : "") + (passing.empty() ? type + " " : chance(2) ? "thread " + type + " " + passing : type + " thread " + passing) + parameter.name;
+        parameters += (i ? ", " : "") +
+                      (passing.empty() ? type + " "
+                       : chance(2)     ? "thread " + type + " " + passing
+                                       : type + " thread " + passing) +
+                      parameter.name;
         scope_.push_back(parameter);
         made.parameters.push_back(parameter);
         made.passing.push_back(passing);
         if (passing == "*" && parameter.count == 0) scope_.back().name = "(*" + parameter.name + ")";
     }
-    const bool deduced = parameters.starts_with("T ") || parameters.find(", T ") != std::string::npos || parameters.find("thread T ") != std::string::npos || parameters.find("T thread ") != std::string::npos;
+    const bool deduced = parameters.starts_with("T ") || parameters.find(", T ") != std::string::npos ||
+                         parameters.find("thread T ") != std::string::npos ||
+                         parameters.find("T thread ") != std::string::npos;
     function_ = &made;
     made.body = block(1, 5, id_ * 17 + functions_.size(), true);
     const Expression value = expression(made.result, 2);
@@ -106,25 +115,31 @@ void Program::make_function() {
                              return Mask(0);
                          }});
     function_ = nullptr;
-    text_ += (deduced ? "template <typename T> " : "") + pick<std::string>({"static ", "inline ", "", "static __attribute__((noinline)) "}) + spell(made.result) + " " + made.name + "(" + parameters + ") {\n" + text_of(made.body) + "}\n";
+    text_ += (deduced ? "template <typename T> " : "") +
+             pick<std::string>({"static ", "inline ", "", "static __attribute__((noinline)) "}) + spell(made.result) +
+             " " + made.name + "(" + parameters + ") {\n" + text_of(made.body) + "}\n";
     functions_.push_back(std::move(made));
 }
 
 void Program::make_buffers() {
-    const auto add = [&](const std::string &stem, Type type, unsigned count, bool shared, bool writable, Variable::Where where, unsigned stride) {
+    const auto add = [&](const std::string &stem, Type type, unsigned count, bool shared, bool writable,
+                         Variable::Where where, unsigned stride) {
         Variable made{type, fresh(stem), 0, count, writable, shared, where};
         made.base = allocate(std::max(count, 1u), shared);
         buffers_.push_back({made, "", stride});
         return made;
     };
-    const auto declare = [&](const std::string &text) { buffers_.back().declaration = text + " [[buffer(" + std::to_string(buffers_.size() - 1) + ")]]"; };
+    const auto declare = [&](const std::string &text) {
+        buffers_.back().declaration = text + " [[buffer(" + std::to_string(buffers_.size() - 1) + ")]]";
+    };
     // The first holds the results.
     Variable out{{Kind::u64, 1}, "out", 0, 0, false, false, Variable::device};
     buffers_.push_back({out, "device ulong *out [[buffer(0)]]", 8});
     for (unsigned n = 2 + below(3); n > 0; --n) {
         const Type type = any_type();
         const std::string space = pick({"device const ", "constant ", "const device "});
-        const Variable made = add("in", type, chance(4) ? 0 : 16, true, false, space == "constant " ? Variable::constant : Variable::device, type.size());
+        const Variable made = add("in", type, chance(4) ? 0 : 16, true, false,
+                                  space == "constant " ? Variable::constant : Variable::device, type.size());
         declare(space + spell(type) + (made.count ? " *" : " &") + made.name);
         scope_.push_back(made);
     }
@@ -143,9 +158,13 @@ void Program::make_buffers() {
 void Program::make_kernel() {
     std::string parameters;
     for (const Buffer &buffer : buffers_) parameters += buffer.declaration + ",\n    ";
-    text_ += pick<std::string>({"kernel void run(", "[[kernel]] void run("}) + parameters + "uint gid [[thread_position_in_grid]], uint tid [[thread_position_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {\n";
+    text_ +=
+        pick<std::string>({"kernel void run(", "[[kernel]] void run("}) + parameters +
+        "uint gid [[thread_position_in_grid]], uint tid [[thread_position_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {\n";
     for (const Buffer &buffer : buffers_) {
-        if (buffer.declaration.find(" *all_") != std::string::npos) text_ += "device " + buffer.variable.type.name() + " *" + buffer.variable.name + " = all_" + buffer.variable.name + " + gid * 4;\n";
+        if (buffer.declaration.find(" *all_") != std::string::npos)
+            text_ += "device " + buffer.variable.type.name() + " *" + buffer.variable.name + " = all_" +
+                     buffer.variable.name + " + gid * 4;\n";
     }
     for (const char *name : {"gid", "tid", "lane"}) {
         Variable made{{name[0] == 'l' ? Kind::u16 : Kind::u32, 1}, name, allocate(1, false)};
@@ -163,14 +182,17 @@ void Program::make_results() {
     for (const Variable &variable : scope_) {
         if (variable.where != Variable::own) continue;
         for (unsigned index = 0; index < std::max(variable.count, 1u); ++index) {
-            for (unsigned component = 0; component < variable.type.n; ++component) results_.push_back({variable, index, component});
+            for (unsigned component = 0; component < variable.type.n; ++component)
+                results_.push_back({variable, index, component});
         }
     }
     buffers_[0].variable.count = unsigned(results_.size());
     text_ += "out += gid * " + std::to_string(results_.size()) + ";\n";
     for (std::size_t i = 0; i < results_.size(); ++i) {
         const auto &[variable, index, component] = results_[i];
-        text_ += "out[" + std::to_string(i) + "] = raw(" + variable.name + (variable.count ? "[" + std::to_string(index) + "]" : "") + (variable.type.n > 1 ? std::string(".") + "xyzw"[component] : "") + ");\n";
+        text_ += "out[" + std::to_string(i) + "] = raw(" + variable.name +
+                 (variable.count ? "[" + std::to_string(index) + "]" : "") +
+                 (variable.type.n > 1 ? std::string(".") + "xyzw"[component] : "") + ");\n";
     }
 }
 
@@ -185,7 +207,8 @@ std::vector<std::vector<unsigned char>> Program::given() const {
                 // Few of many bits, many of few: every size, and what is at the ends of a type.
                 std::uint64_t bits = random();
                 if (bits % 8 < 5) bits = bits >> 8 >> (bits >> 3) % 56;
-                Number number = is_float(type.kind) ? rounded(type.kind, double(std::int64_t(bits << 40) >> 44) / 16) : wrap(type.kind, Wide(bits % 3 == 0 ? ~bits : bits));
+                Number number = is_float(type.kind) ? rounded(type.kind, double(std::int64_t(bits << 40) >> 44) / 16)
+                                                    : wrap(type.kind, Wide(bits % 3 == 0 ? ~bits : bits));
                 if (is_float(type.kind) && bits % 16 == 15) number = load(type.kind, &bits);
                 store(type.kind, number, bytes.data() + i * buffer.stride + k * size_of(type.kind));
             }
@@ -206,8 +229,11 @@ std::vector<std::vector<unsigned char>> Program::expected() {
             const unsigned count = std::max(buffer.variable.count, 1u);
             for (unsigned thread = 0; thread < (buffer.variable.shared ? 1 : threads); ++thread) {
                 for (unsigned index = 0; index < count; ++index) {
-                    const std::size_t element = buffer.variable.shared ? index : (group * threads + thread) * count + index;
-                    for (unsigned k = 0; k < buffer.variable.type.n; ++k) visit(buffer.variable.type.kind, memory_[buffer.variable.at(thread, index)][k], all[b].data() + element * buffer.stride + k * size_of(buffer.variable.type.kind));
+                    const std::size_t element =
+                        buffer.variable.shared ? index : (group * threads + thread) * count + index;
+                    for (unsigned k = 0; k < buffer.variable.type.n; ++k)
+                        visit(buffer.variable.type.kind, memory_[buffer.variable.at(thread, index)][k],
+                              all[b].data() + element * buffer.stride + k * size_of(buffer.variable.type.kind));
                 }
             }
         }
@@ -216,7 +242,10 @@ std::vector<std::vector<unsigned char>> Program::expected() {
         every(group, [](Kind kind, Number &number, const unsigned char *at) { number = load(kind, at); });
         for (const Variable &variable : scope_) {
             for (unsigned thread = 0; thread < threads; ++thread) {
-                if (variable.name == "gid" || variable.name == "tid" || variable.name == "lane") memory_[variable.at(thread)][0] = variable.name == "gid" ? group * threads + thread : variable.name == "tid" ? thread : thread % lanes;
+                if (variable.name == "gid" || variable.name == "tid" || variable.name == "lane")
+                    memory_[variable.at(thread)][0] = variable.name == "gid"   ? group * threads + thread
+                                                      : variable.name == "tid" ? thread
+                                                                               : thread % lanes;
             }
         }
         run(kernel_, everyone);
@@ -246,10 +275,13 @@ std::string Program::difference(const std::vector<std::vector<unsigned char>> &f
             std::string where = buffer.variable.name + "[" + std::to_string(element) + "]";
             if (b == 0) {
                 const auto &[variable, index, component] = results_[element % count];
-                where = variable.name + (variable.count ? "[" + std::to_string(index) + "]" : "") + (variable.type.n > 1 ? std::string(".") + "xyzw"[component] : "") + " (" + variable.type.name() + ") of thread " + std::to_string(element / count);
+                where = variable.name + (variable.count ? "[" + std::to_string(index) + "]" : "") +
+                        (variable.type.n > 1 ? std::string(".") + "xyzw"[component] : "") + " (" +
+                        variable.type.name() + ") of thread " + std::to_string(element / count);
             }
             char values[80];
-            std::snprintf(values, sizeof values, " is %#lx, not %#lx", static_cast<unsigned long>(is), static_cast<unsigned long>(should));
+            std::snprintf(values, sizeof values, " is %#lx, not %#lx", static_cast<unsigned long>(is),
+                          static_cast<unsigned long>(should));
             return where + values;
         }
     }

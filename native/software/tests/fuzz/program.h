@@ -1,5 +1,5 @@
-// Metal programs from a grammar, with what they compute. Each piece is made twice at once: as text, and as a function that a
-// threadgroup's threads execute together, as a GPU's do, under a mask.
+// Metal programs from a grammar, with what they compute. Each piece is made twice at once: as text, and as a function
+// that a threadgroup's threads execute together, as a GPU's do, under a mask.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,21 @@ template <class F> void each(Mask mask, F &&f) {
 }
 
 // The precedence of an operator: what binds less is put in brackets.
-enum Rank : unsigned { primary, unary, product, sum, shift, order, equality, bit_and, bit_xor, bit_or, logical_and, logical_or, choice };
+enum Rank : unsigned {
+    primary,
+    unary,
+    product,
+    sum,
+    shift,
+    order,
+    equality,
+    bit_and,
+    bit_xor,
+    bit_or,
+    logical_and,
+    logical_or,
+    choice
+};
 
 struct Expression {
     Type type;
@@ -43,7 +57,12 @@ struct Statement {
 using Block = std::vector<Statement>;
 
 struct Variable {
-    enum Where { own, threadgroup, device, constant };
+    enum Where {
+        own,
+        threadgroup,
+        device,
+        constant
+    };
     Type type;
     std::string name;
     std::size_t base;    // in the machine's memory
@@ -51,7 +70,9 @@ struct Variable {
     bool writable = true;
     bool shared = false;  // one for all threads
     Where where = own;
-    std::size_t at(unsigned thread, unsigned index = 0) const { return base + (shared ? index : index * threads + thread); }
+    std::size_t at(unsigned thread, unsigned index = 0) const {
+        return base + (shared ? index : index * threads + thread);
+    }
 };
 
 struct Function {
@@ -122,7 +143,9 @@ private:
         Mask left = 0, skipped = 0;
     };
     std::string fresh(const std::string &stem) { return stem + std::to_string(names_++); }
-    std::size_t allocate(unsigned count, bool shared) { return std::exchange(memory_size_, memory_size_ + std::size_t(count) * (shared ? 1 : threads)); }
+    std::size_t allocate(unsigned count, bool shared) {
+        return std::exchange(memory_size_, memory_size_ + std::size_t(count) * (shared ? 1 : threads));
+    }
     std::string declared(Type type, const std::string &name, const std::string &space = "", bool constant = false);
     Block block(unsigned depth, unsigned most, std::uint64_t id, bool keeps_scope = false);
     Statement statement(unsigned depth);
@@ -171,7 +194,8 @@ private:
     Function *function_ = nullptr;  // in the making
     std::vector<Loop *> loops_;     // around the statement in the making
     std::vector<std::unique_ptr<Loop>> all_loops_;
-    bool uniform_ = false, blocking_ = false;  // all threads execute the statement; the kernel may have barriers and lane functions
+    bool uniform_ = false,
+         blocking_ = false;  // all threads execute the statement; the kernel may have barriers and lane functions
     Block kernel_;
 };
 

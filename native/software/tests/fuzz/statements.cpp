@@ -57,8 +57,10 @@ Statement Program::statement(unsigned depth) {
 // The words of a declaration in an order that the language allows.
 std::string Program::declared(Type type, const std::string &name, const std::string &space, bool constant) {
     std::vector<std::string> words{spell(type)};
-    if (!space.empty()) words.push_back(space);
-    else if (chance(6)) words.push_back("thread");
+    if (!space.empty())
+        words.push_back(space);
+    else if (chance(6))
+        words.push_back("thread");
     if (constant) words.push_back("const");
     if (chance(8)) words.push_back("__attribute__((unused))");
     std::shuffle(words.begin(), words.end(), random_);
@@ -156,10 +158,14 @@ Statement Program::assignment() {
     Expression value = expression(part, 2);
     std::string op;
     const bool overflows = part.n == 1 && (is_signed(type.kind) || width(type.kind) < 32);
-    if (is_integer(type.kind) && chance(3)) op = overflows ? pick({"&", "|", "^", "<<", ">>"}) : pick({"+", "-", "*", "&", "|", "^", "<<", ">>"});
-    else if (is_float(type.kind) && chance(3)) op = pick({"+", "-", "*"});
-    else if (part.n == 1 && chance(4) && type.kind != Kind::boolean) value = expression({any_kind(), 1}, 1);  // converts by itself
-    if (op.empty() && part.n == 1 && type.kind != value.type.kind && is_float(type.kind) && is_float(value.type.kind)) value = converted(value, part);
+    if (is_integer(type.kind) && chance(3))
+        op = overflows ? pick({"&", "|", "^", "<<", ">>"}) : pick({"+", "-", "*", "&", "|", "^", "<<", ">>"});
+    else if (is_float(type.kind) && chance(3))
+        op = pick({"+", "-", "*"});
+    else if (part.n == 1 && chance(4) && type.kind != Kind::boolean)
+        value = expression({any_kind(), 1}, 1);  // converts by itself
+    if (op.empty() && part.n == 1 && type.kind != value.type.kind && is_float(type.kind) && is_float(value.type.kind))
+        value = converted(value, part);
     const std::string text = target + " " + op + "= " + value.text + ";\n";
     const Kind kind = value.type.kind;
     // Scalars of fewer bits are computed as ints.
@@ -170,7 +176,12 @@ Statement Program::assignment() {
                     const Value given = value.at(thread);
                     for (std::size_t i = 0; i < places.size(); ++i) {
                         Number &number = memory[places[i]];
-                        number = op.empty() ? convert(kind, type.kind, given[i]) : convert(computed, type.kind, binary(op, computed, convert(type.kind, computed, number), op == "<<" || op == ">>" ? given[i] : convert(kind, computed, given[i])));
+                        number = op.empty()
+                                     ? convert(kind, type.kind, given[i])
+                                     : convert(computed, type.kind,
+                                               binary(op, computed, convert(type.kind, computed, number),
+                                                      op == "<<" || op == ">>" ? given[i]
+                                                                               : convert(kind, computed, given[i])));
                     }
                 });
                 return mask;
@@ -206,11 +217,20 @@ Statement Program::loop(unsigned depth) {
     uniform_ = around;
     loops_.pop_back();
     scope_.pop_back();
-    const std::string name = counter.name, stop = name + "_end", type = counter.type.name(), limit_text = "const int " + stop + " = " + limit.text + ";\n";
+    const std::string name = counter.name, stop = name + "_end", type = counter.type.name(),
+                      limit_text = "const int " + stop + " = " + limit.text + ";\n";
     std::string text;
     switch (below(3)) {
-    case 0: text = "{\n" + limit_text + type + " " + name + " = 0;\nwhile (" + name + " < " + type + "(" + stop + ")) {\n" + type + " next_" + name + " = " + name + "++;\n{ const " + type + " " + name + " = next_" + name + ";\n" + text_of(body) + "}\n}\n}\n"; break;
-    default: text = "{\n" + limit_text + "for (" + type + " " + name + " = 0; " + name + " < " + type + "(" + stop + "); " + pick({"++", ""}) + name; text += text.ends_with("; " + name) ? "++) {\n" : ") {\n"; text += text_of(body) + "}\n}\n";
+    case 0:
+        text = "{\n" + limit_text + type + " " + name + " = 0;\nwhile (" + name + " < " + type + "(" + stop + ")) {\n" +
+               type + " next_" + name + " = " + name + "++;\n{ const " + type + " " + name + " = next_" + name + ";\n" +
+               text_of(body) + "}\n}\n}\n";
+        break;
+    default:
+        text = "{\n" + limit_text + "for (" + type + " " + name + " = 0; " + name + " < " + type + "(" + stop + "); " +
+               pick({"++", ""}) + name;
+        text += text.ends_with("; " + name) ? "++) {\n" : ") {\n";
+        text += text_of(body) + "}\n}\n";
     }
     return {text, [=, this](Mask mask) {
                 each(mask, [&](unsigned thread) { memory_[end.at(thread)] = limit.at(thread); });
@@ -240,13 +260,15 @@ Statement Program::choose(unsigned depth) {
     std::string text = "switch (" + which.text + ") {\n";
     for (unsigned i = 0; i < 3; ++i) {
         cases.push_back(block(depth + 1, 2, id_ * 13 + i));
-        text += (i < 2 ? "case " + std::to_string(i) : "default") + std::string(": {\n") + text_of(cases.back()) + "}\n" + (falls_through ? "" : "break;\n");
+        text += (i < 2 ? "case " + std::to_string(i) : "default") + std::string(": {\n") + text_of(cases.back()) +
+                "}\n" + (falls_through ? "" : "break;\n");
     }
     loops_ = loops;
     uniform_ = around;
     return {text + "}\n", [=](Mask mask) {
                 std::array<Mask, 3> chosen{};
-                each(mask, [&](unsigned thread) { chosen[std::min<Number>(which.at(thread)[0], 2)] |= Mask(1) << thread; });
+                each(mask,
+                     [&](unsigned thread) { chosen[std::min<Number>(which.at(thread)[0], 2)] |= Mask(1) << thread; });
                 Mask end = 0, falling = 0;
                 for (unsigned i = 0; i < 3; ++i) {
                     const Mask past = run(cases[i], chosen[i] | falling);
@@ -271,46 +293,75 @@ Statement Program::leave() {
         const Expression value = expression(function_->result, 1);
         const std::size_t base = function_->result_base;
         return {text + "return " + value.text + ";\n", [=, this](Mask mask) {
-                    return parted(mask, [&](Mask leaving) { each(leaving, [&](unsigned thread) { memory_[base + thread] = value.at(thread); }); });
+                    return parted(mask, [&](Mask leaving) {
+                        each(leaving, [&](unsigned thread) { memory_[base + thread] = value.at(thread); });
+                    });
                 }};
     }
     Loop *const state = loops_.back();
-    if (chance(2)) return {text + "break;\n", [=](Mask mask) { return parted(mask, [&](Mask leaving) { state->left |= leaving; }); }};
-    return {text + "{ continue; }\n", [=](Mask mask) { return parted(mask, [&](Mask leaving) { state->skipped |= leaving; }); }};
+    if (chance(2))
+        return {text + "break;\n",
+                [=](Mask mask) { return parted(mask, [&](Mask leaving) { state->left |= leaving; }); }};
+    return {text + "{ continue; }\n",
+            [=](Mask mask) { return parted(mask, [&](Mask leaving) { state->skipped |= leaving; }); }};
 }
 
 // Lane functions of active lanes; shuffles where all are.
 Statement Program::talk() {
-    const Type type{pick({Kind::i32, Kind::u32, Kind::i16, Kind::u16, Kind::i8, Kind::u8}), chance(2) ? 1 : 2 + below(3)};
+    const Type type{pick({Kind::i32, Kind::u32, Kind::i16, Kind::u16, Kind::i8, Kind::u8}),
+                    chance(2) ? 1 : 2 + below(3)};
     const Expression from = expression(type, 1);
     Variable made{type, fresh("v"), allocate(1, false)};
     const std::string prefix = pick({"simd", "simd", "quad"});
     const unsigned size = prefix == "simd" ? lanes : 4, k = 1 + below(size - 1);
-    std::string name = pick({"sum", "product", "min", "max", "and", "or", "xor", "prefix_inclusive_sum", "prefix_exclusive_sum", "prefix_inclusive_product", "prefix_exclusive_product", "broadcast_first"});
+    std::string name =
+        pick({"sum", "product", "min", "max", "and", "or", "xor", "prefix_inclusive_sum", "prefix_exclusive_sum",
+              "prefix_inclusive_product", "prefix_exclusive_product", "broadcast_first"});
     const bool shuffles = uniform_ && chance(2);
-    if (shuffles) name = pick({"shuffle", "broadcast", "shuffle_xor", "shuffle_up", "shuffle_down", "shuffle_rotate_up", "shuffle_rotate_down"});
-    const std::string text = declared(type, made.name) + " = " + prefix + "_" + name + "(" + from.text + (shuffles ? ", " + std::to_string(k) : "") + ");\n";
+    if (shuffles)
+        name = pick({"shuffle", "broadcast", "shuffle_xor", "shuffle_up", "shuffle_down", "shuffle_rotate_up",
+                     "shuffle_rotate_down"});
+    const std::string text = declared(type, made.name) + " = " + prefix + "_" + name + "(" + from.text +
+                             (shuffles ? ", " + std::to_string(k) : "") + ");\n";
     scope_.push_back(made);
     return {text, [=, this](Mask mask) {
                 std::vector<Value> given(threads), results(threads);
                 each(mask, [&](unsigned thread) { given[thread] = from.at(thread); });
                 for (unsigned first = 0; first < threads; first += size) {
-                    const Mask active = mask >> first << first & (first + size < 64 ? (Mask(1) << (first + size)) - 1 : everyone);
+                    const Mask active =
+                        mask >> first << first & (first + size < 64 ? (Mask(1) << (first + size)) - 1 : everyone);
                     each(active, [&](unsigned thread) {
                         const unsigned lane = thread - first;
-                        const unsigned other = name == "shuffle" || name == "broadcast" ? k : name == "shuffle_xor" ? lane ^ k : name == "shuffle_up" ? (lane < k ? lane : lane - k) : name == "shuffle_down" ? (lane + k < size ? lane + k : lane)
-                                               : name == "shuffle_rotate_up" ? (lane - k) % size : (lane + k) % size;
+                        const unsigned other = name == "shuffle" || name == "broadcast" ? k
+                                               : name == "shuffle_xor"                  ? lane ^ k
+                                               : name == "shuffle_up"                   ? (lane < k ? lane : lane - k)
+                                               : name == "shuffle_down"      ? (lane + k < size ? lane + k : lane)
+                                               : name == "shuffle_rotate_up" ? (lane - k) % size
+                                                                             : (lane + k) % size;
                         for (unsigned i = 0; i < type.n; ++i) {
                             Number &result = results[thread][i];
-                            if (shuffles) { result = given[first + other][i]; continue; }
-                            if (name == "broadcast_first") { result = given[unsigned(std::countr_zero(active))][i]; continue; }
-                            const bool scans = name.starts_with("prefix"), product = name.ends_with("product"), inclusive = name.starts_with("prefix_i");
+                            if (shuffles) {
+                                result = given[first + other][i];
+                                continue;
+                            }
+                            if (name == "broadcast_first") {
+                                result = given[unsigned(std::countr_zero(active))][i];
+                                continue;
+                            }
+                            const bool scans = name.starts_with("prefix"), product = name.ends_with("product"),
+                                       inclusive = name.starts_with("prefix_i");
                             bool any = scans && !inclusive;
                             Number all = product && scans ? 1 : 0;
                             each(active, [&](unsigned from_thread) {
                                 if (scans && (from_thread > thread || (from_thread == thread && !inclusive))) return;
                                 const Number x = given[from_thread][i];
-                                all = !any ? x : product ? binary("*", type.kind, all, x) : name.ends_with("sum") ? binary("+", type.kind, all, x) : name == "and" ? all & x : name == "or" ? all | x : name == "xor" ? wrap(type.kind, Wide(all ^ x)) : call(name, type.kind, all, x, 0);
+                                all = !any                    ? x
+                                      : product               ? binary("*", type.kind, all, x)
+                                      : name.ends_with("sum") ? binary("+", type.kind, all, x)
+                                      : name == "and"         ? all & x
+                                      : name == "or"          ? all | x
+                                      : name == "xor"         ? wrap(type.kind, Wide(all ^ x))
+                                                              : call(name, type.kind, all, x, 0);
                                 any = true;
                             });
                             result = all;
@@ -329,8 +380,11 @@ Statement Program::exchange() {
     Variable made{type, fresh("v"), allocate(1, false)};
     const std::string name = fresh("shared");
     const unsigned k = below(threads);
-    const std::string barrier = chance(4) ? "threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);\n" : "threadgroup_barrier(mem_flags::mem_threadgroup);\n";
-    const std::string text = declared(type, name, "threadgroup") + "[" + std::to_string(threads) + "];\n" + name + "[tid] = " + from.text + ";\n" + barrier + declared(type, made.name) + " = " + name + "[(tid + " + std::to_string(k) + ") % " + std::to_string(threads) + "];\n" + barrier;
+    const std::string barrier = chance(4) ? "threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);\n"
+                                          : "threadgroup_barrier(mem_flags::mem_threadgroup);\n";
+    const std::string text = declared(type, name, "threadgroup") + "[" + std::to_string(threads) + "];\n" + name +
+                             "[tid] = " + from.text + ";\n" + barrier + declared(type, made.name) + " = " + name +
+                             "[(tid + " + std::to_string(k) + ") % " + std::to_string(threads) + "];\n" + barrier;
     scope_.push_back(made);
     return {text, [=, this](Mask mask) {
                 std::vector<Value> given(threads);
@@ -348,12 +402,14 @@ Statement Program::count() {
     const Variable counter = counters_[below(unsigned(counters_.size()))];
     const Kind kind = counter.type.kind;
     const Expression value = expression({kind, 1}, 2);
-    const std::string text = std::string("atomic_fetch_") + names[which] + "_explicit(&" + counter.name + "[" + std::to_string(which) + "], " + value.text + ", memory_order_relaxed);\n";
+    const std::string text = std::string("atomic_fetch_") + names[which] + "_explicit(&" + counter.name + "[" +
+                             std::to_string(which) + "], " + value.text + ", memory_order_relaxed);\n";
     return {text, [=, this](Mask mask) {
                 each(mask, [&](unsigned thread) {
                     Number &number = memory_[counter.at(thread, which)][0];
                     const Number operand = value.at(thread)[0];
-                    number = which < 5 ? binary(operators[which], kind, number, operand) : call(names[which], kind, number, operand, 0);
+                    number = which < 5 ? binary(operators[which], kind, number, operand)
+                                       : call(names[which], kind, number, operand, 0);
                 });
                 return mask;
             }};
@@ -379,8 +435,11 @@ Statement Program::call_with_references() {
         }
         const Variable *found = nullptr;
         for (const Variable &variable : scope_) {
-            const bool taken = std::any_of(changed.begin(), changed.end(), [&](const Variable &other) { return other.base == variable.base; });
-            if (variable.writable && variable.where == Variable::own && variable.type == parameter.type && variable.count == parameter.count && !taken) found = &variable;
+            const bool taken = std::any_of(changed.begin(), changed.end(),
+                                           [&](const Variable &other) { return other.base == variable.base; });
+            if (variable.writable && variable.where == Variable::own && variable.type == parameter.type &&
+                variable.count == parameter.count && !taken)
+                found = &variable;
         }
         if (found == nullptr) return assignment();
         changed.push_back(*found);
@@ -391,7 +450,8 @@ Statement Program::call_with_references() {
     return {declared(made.type, made.name) + " = " + text + ");\n", [=, this](Mask mask) {
                 each(mask, [&](unsigned thread) {
                     std::vector<Value> given;
-                    for (std::size_t i = 0; i < arguments.size(); ++i) given.push_back(called->passing[i].empty() ? arguments[i].at(thread) : Value{});
+                    for (std::size_t i = 0; i < arguments.size(); ++i)
+                        given.push_back(called->passing[i].empty() ? arguments[i].at(thread) : Value{});
                     const auto copy = [&](bool in) {
                         for (std::size_t i = 0, k = 0; i < arguments.size(); ++i) {
                             const Variable &parameter = called->parameters[i];
@@ -401,7 +461,8 @@ Statement Program::call_with_references() {
                             }
                             const Variable &variable = changed[k++];
                             for (unsigned n = 0; n < std::max(parameter.count, 1u); ++n) {
-                                Value &inside = memory_[parameter.at(thread, n)], &outside = memory_[variable.at(thread, n)];
+                                Value &inside = memory_[parameter.at(thread, n)],
+                                      &outside = memory_[variable.at(thread, n)];
                                 (in ? inside : outside) = in ? outside : inside;
                             }
                         }

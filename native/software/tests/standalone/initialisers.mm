@@ -1,4 +1,5 @@
-// Initialisers of C++ that send messages before main: on Apple's systems every class is there before the first of them runs.
+// Initialisers of C++ that send messages before main: on Apple's systems every class is there before the first of them
+// runs.
 #import <Foundation/Foundation.h>
 #import <Metal/Metal.h>
 
@@ -19,7 +20,9 @@ namespace {
 
 // Sent by the earliest initialisers that a program can have, in every form that has them.
 struct Early {
-    Early() : options([[MTLCompileOptions alloc] init]), counter([[Counter alloc] init]) { [options setFastMathEnabled:NO]; }
+    Early() : options([[MTLCompileOptions alloc] init]), counter([[Counter alloc] init]) {
+        [options setFastMathEnabled:NO];
+    }
     MTLCompileOptions *options;
     Counter *counter;
 };
@@ -55,8 +58,8 @@ const bool caught = [] {
 @end
 
 int main() {
-    const bool right = ![early.options fastMathEnabled] && next_in_constructor == 1 && [early.counter next] == 2 && caught &&
-                       [name isEqual:[[device name] twice]] && std::strlen([name UTF8String]) > 0;
+    const bool right = ![early.options fastMathEnabled] && next_in_constructor == 1 && [early.counter next] == 2 &&
+                       caught && [name isEqual:[[device name] twice]] && std::strlen([name UTF8String]) > 0;
     [(id)pool drain];
     [name release];
     [device release];

@@ -20,10 +20,13 @@ typedef struct {
 } shared_values;
 
 /* Calls M(MEMBER) for each. */
-#define FOR_ALL_MEMBERS(M)                                                                                             \
+#define FOR_ALL_MEMBERS(M) \
     M(position) M(weight) M(cell) M(shade) M(pose) M(turn) M(code) M(colour) M(rest) M(big) M(small) M(last)
 
 /* For each member its place and its bytes, and then the bytes of the whole. */
-enum { MEMBERS = 12, NUMBERS = 2 * MEMBERS + 1 };
+enum {
+    MEMBERS = 12,
+    NUMBERS = 2 * MEMBERS + 1
+};
 
 #endif

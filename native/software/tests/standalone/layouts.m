@@ -1,11 +1,10 @@
-/* One header in a program and in its shaders: both sides say where everything lies, and the values arrive. Objective-C that is
- * Objective-C++ too: `layouts layouts.h layouts.metal`. */
+/* One header in a program and in its shaders: both sides say where everything lies, and the values arrive. Objective-C
+ * that is Objective-C++ too: `layouts layouts.h layouts.metal`. */
 #import <Foundation/Foundation.h>
 #import <Metal/Metal.h>
 #include "layouts.h"
 
-static int run(int count, const char **paths)
-{
+static int run(int count, const char **paths) {
     NSMutableString *source = [NSMutableString string];
     for (int i = 1; i < count; i++) {
         NSString *path = [NSString stringWithUTF8String:paths[i]];
@@ -15,7 +14,8 @@ static int run(int count, const char **paths)
     id<MTLDevice> device = [MTLCreateSystemDefaultDevice() autorelease];
     id<MTLLibrary> library = [[device newLibraryWithSource:source options:nil error:&error] autorelease];
     id<MTLFunction> function = [[library newFunctionWithName:@"layouts"] autorelease];
-    id<MTLComputePipelineState> pipeline = [[device newComputePipelineStateWithFunction:function error:&error] autorelease];
+    id<MTLComputePipelineState> pipeline = [[device newComputePipelineStateWithFunction:function
+                                                                                  error:&error] autorelease];
     if (pipeline == nil) {
         fprintf(stderr, "layouts: %s\n", [[error localizedDescription] UTF8String]);
         return 1;
@@ -70,8 +70,7 @@ static int run(int count, const char **paths)
     return wrong;
 }
 
-int main(int count, const char **paths)
-{
+int main(int count, const char **paths) {
     int wrong;
     @autoreleasepool {
         wrong = run(count, paths);

@@ -1,5 +1,6 @@
-// Metal from C++ with no Objective-C in it, the way Apple's metal-cpp goes: classes and selectors are looked up as the program
-// starts, and messages are sent through objc_msgSend cast to the method's type. Compiled with what pkg-config says.
+// Metal from C++ with no Objective-C in it, the way Apple's metal-cpp goes: classes and selectors are looked up as the
+// program starts, and messages are sent through objc_msgSend cast to the method's type. Compiled with what pkg-config
+// says.
 #include <CoreFoundation/CoreFoundation.h>
 #include <dlfcn.h>
 #include <mach/mach.h>
@@ -30,16 +31,16 @@ const SEL alloc = sel_registerName("alloc");
 const SEL init = sel_registerName("init");
 const SEL release = sel_registerName("release");
 
-template <class Result, class... Arguments>
-Result send(const void *object, SEL selector, Arguments... arguments) {
+template <class Result, class... Arguments> Result send(const void *object, SEL selector, Arguments... arguments) {
 #ifdef __x86_64__
     if constexpr (std::is_floating_point_v<Result>) {
-        return reinterpret_cast<Result (*)(const void *, SEL, Arguments...)>(&objc_msgSend_fpret)(object, selector, arguments...);
+        return reinterpret_cast<Result (*)(const void *, SEL, Arguments...)>(&objc_msgSend_fpret)(object, selector,
+                                                                                                  arguments...);
     } else if constexpr (!std::is_void_v<Result>) {
         if constexpr (sizeof(Result) > 2 * sizeof(void *)) {
             Result result;
-            reinterpret_cast<void (*)(Result *, const void *, SEL, Arguments...)>(&objc_msgSend_stret)(&result, object, selector,
-                                                                                                      arguments...);
+            reinterpret_cast<void (*)(Result *, const void *, SEL, Arguments...)>(&objc_msgSend_stret)(
+                &result, object, selector, arguments...);
             return result;
         }
     }
@@ -84,7 +85,8 @@ kernel void scale(device float *values [[buffer(0)]], constant float &factor [[b
 unsigned long scale(void *device, unsigned long count, float factor) {
     void *error = nullptr;
     const Owned options(send<void *>(send<void *>(options_class, alloc), init));
-    const Owned library(send<void *>(device, "newLibraryWithSource:options:error:", string(source), options.object, &error));
+    const Owned library(
+        send<void *>(device, "newLibraryWithSource:options:error:", string(source), options.object, &error));
     require(library, "no library: " + (error ? text(send<void *>(error, "localizedDescription")) : ""));
     const Owned function(send<void *>(library, "newFunctionWithName:", string("scale")));
     const Owned pipeline(send<void *>(device, "newComputePipelineStateWithFunction:error:", function.object, &error));
@@ -92,7 +94,8 @@ unsigned long scale(void *device, unsigned long count, float factor) {
 
     // Memory of Mach's without a copy; the block is made of a std::function by the compiler, as metal-cpp has it.
     vm_address_t memory = 0;
-    require(vm_allocate(mach_task_self(), &memory, count * sizeof(float), VM_FLAGS_ANYWHERE) == KERN_SUCCESS, "no memory");
+    require(vm_allocate(mach_task_self(), &memory, count * sizeof(float), VM_FLAGS_ANYWHERE) == KERN_SUCCESS,
+            "no memory");
     float *const values = reinterpret_cast<float *>(memory);
     for (unsigned long i = 0; i < count; ++i) values[i] = float(i);
     bool given_back = false;
@@ -102,9 +105,8 @@ unsigned long scale(void *device, unsigned long count, float factor) {
     unsigned long right = 0;
     {
         const Owned buffer(send<void *>(device, "newBufferWithBytesNoCopy:length:options:deallocator:", values,
-                                        count * sizeof(float), 0UL, ^(void *at, unsigned long length) {
-                                          give_back(at, length);
-                                        }));
+                                        count * sizeof(float), 0UL,
+                                        ^(void *at, unsigned long length) { give_back(at, length); }));
         const Owned queue(send<void *>(device, "newCommandQueue"));
         void *const commands = send<void *>(queue, "commandBuffer");
         void *const encoder = send<void *>(commands, "computeCommandEncoder");
@@ -130,7 +132,8 @@ int main() try {
     const Owned device(MTLCreateSystemDefaultDevice());
     objc_release(objc_retain(objc_retainAutorelease(device)));
     const auto class_of = reinterpret_cast<void *(*)(void *)>(dlsym(RTLD_DEFAULT, "object_getClass"));
-    require(class_of(device) == send<void *>(device, "class") && class_of(nullptr) == nullptr, "an object's class by a call");
+    require(class_of(device) == send<void *>(device, "class") && class_of(nullptr) == nullptr,
+            "an object's class by a call");
     const auto threads = send<Size>(device, "maxThreadsPerThreadgroup");
     require(threads.width >= 64 && threads.depth >= 1, "a structure as a result");
     require(scale(device, 1000, 2.5f) == 1000, "wrong values");

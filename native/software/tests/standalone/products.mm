@@ -1,5 +1,6 @@
-// Matrix-vector products in Objective-C++, from a source in the program: templates, function constants, a concurrent encoder,
-// and the errors that a user meets. It knows nothing of this repository and is compiled with what pkg-config says.
+// Matrix-vector products in Objective-C++, from a source in the program: templates, function constants, a concurrent
+// encoder, and the errors that a user meets. It knows nothing of this repository and is compiled with what pkg-config
+// says.
 #import <Foundation/Foundation.h>
 #import <Metal/Metal.h>
 
@@ -39,8 +40,7 @@ template [[host_name("product_half")]] kernel void product<half>(device const ha
 struct Releaser {
     void operator()(id object) const { [object release]; }
 };
-template <typename T>
-class Owned {
+template <typename T> class Owned {
 public:
     explicit Owned(T object) : object_(object) {}
     operator T() const { return static_cast<T>(object_.get()); }
@@ -49,9 +49,7 @@ private:
     std::unique_ptr<typename std::remove_pointer<id>::type, Releaser> object_;
 };
 
-std::string text(NSError *error) {
-    return error ? [[error localizedDescription] UTF8String] : "no error";
-}
+std::string text(NSError *error) { return error ? [[error localizedDescription] UTF8String] : "no error"; }
 
 struct Shape {
     uint32_t rows, columns;
@@ -64,22 +62,23 @@ std::vector<T> multiply(id<MTLDevice> device, id<MTLLibrary> library, NSString *
     const Owned<MTLFunctionConstantValues *> constants([[MTLFunctionConstantValues alloc] init]);
     [static_cast<MTLFunctionConstantValues *>(constants) setConstantValue:&negate type:MTLDataTypeBool atIndex:0];
     const Owned<id<MTLFunction>> function([library newFunctionWithName:name constantValues:constants error:&error]);
-    const Owned<id<MTLComputePipelineState>> pipeline([device newComputePipelineStateWithFunction:function error:&error]);
+    const Owned<id<MTLComputePipelineState>> pipeline([device newComputePipelineStateWithFunction:function
+                                                                                            error:&error]);
     if (static_cast<id>(pipeline) == nil) throw std::runtime_error(text(error));
 
-    const Owned<id<MTLBuffer>> left([device newBufferWithBytes:matrix.data()
-                                                        length:matrix.size() * sizeof(T)
+    const Owned<id<MTLBuffer>> left([device newBufferWithBytes:matrix.data() length:matrix.size() * sizeof(T)
                                                        options:MTLResourceStorageModeShared]);
-    const Owned<id<MTLBuffer>> right([device newBufferWithBytes:vector.data()
-                                                         length:vector.size() * sizeof(T)
+    const Owned<id<MTLBuffer>> right([device newBufferWithBytes:vector.data() length:vector.size() * sizeof(T)
                                                         options:MTLResourceStorageModeShared]);
-    const Owned<id<MTLBuffer>> out([device newBufferWithLength:shape.rows * sizeof(T) options:MTLResourceStorageModeShared]);
+    const Owned<id<MTLBuffer>> out([device newBufferWithLength:shape.rows * sizeof(T)
+                                                       options:MTLResourceStorageModeShared]);
     const Owned<id<MTLCommandQueue>> queue([device newCommandQueue]);
     id<MTLCommandBuffer> commands = [static_cast<id<MTLCommandQueue>>(queue) commandBuffer];
     id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoderWithDispatchType:MTLDispatchTypeConcurrent];
     [encoder setComputePipelineState:pipeline];
     NSUInteger index = 0;
-    for (id<MTLBuffer> buffer : {static_cast<id<MTLBuffer>>(left), static_cast<id<MTLBuffer>>(right), static_cast<id<MTLBuffer>>(out)}) {
+    for (id<MTLBuffer> buffer :
+         {static_cast<id<MTLBuffer>>(left), static_cast<id<MTLBuffer>>(right), static_cast<id<MTLBuffer>>(out)}) {
         [encoder setBuffer:buffer offset:0 atIndex:index++];
     }
     [encoder setBytes:&shape length:sizeof shape atIndex:index];
@@ -92,8 +91,7 @@ std::vector<T> multiply(id<MTLDevice> device, id<MTLLibrary> library, NSString *
     return {result, result + shape.rows};
 }
 
-template <typename T>
-int check(id<MTLDevice> device, id<MTLLibrary> library, NSString *name) {
+template <typename T> int check(id<MTLDevice> device, id<MTLLibrary> library, NSString *name) {
     const Shape shape = {37, 64};
     std::vector<T> matrix(shape.rows * shape.columns), vector(shape.columns);
     for (std::size_t i = 0; i < matrix.size(); i++) matrix[i] = T(float(i % 7) - 3);
@@ -103,7 +101,8 @@ int check(id<MTLDevice> device, id<MTLLibrary> library, NSString *name) {
         const std::vector<T> result = multiply(device, library, name, negate, shape, matrix, vector);
         for (uint32_t row = 0; row < shape.rows; row++) {
             float sum = 0;
-            for (uint32_t i = 0; i < shape.columns; i++) sum += float(matrix[row * shape.columns + i]) * float(vector[i]);
+            for (uint32_t i = 0; i < shape.columns; i++)
+                sum += float(matrix[row * shape.columns + i]) * float(vector[i]);
             wrong += float(result[row]) != (negate ? -sum : sum);
         }
     }
@@ -114,11 +113,12 @@ int check(id<MTLDevice> device, id<MTLLibrary> library, NSString *name) {
 // The error of a source with a mistake names its line; nobody has to want it.
 bool reports_mistakes(id<MTLDevice> device) {
     NSError *error = nil;
-    const Owned<id<MTLLibrary>> library([device newLibraryWithSource:@"kernel void broken(\n    device float *x) { x[0] = y; }\n"
-                                                             options:nil
-                                                               error:&error]);
+    const Owned<id<MTLLibrary>> library(
+        [device newLibraryWithSource:@"kernel void broken(\n    device float *x) { x[0] = y; }\n" options:nil
+                               error:&error]);
     const Owned<id<MTLLibrary>> again([device newLibraryWithSource:@"broken" options:nil error:nil]);
-    return static_cast<id>(library) == nil && static_cast<id>(again) == nil && text(error).find(":2:") != std::string::npos;
+    return static_cast<id>(library) == nil && static_cast<id>(again) == nil &&
+           text(error).find(":2:") != std::string::npos;
 }
 
 int run() {

@@ -1,19 +1,21 @@
-/* Adds up numbers on the GPU with the kernel of a .metal file: `sums FILE.metal`. A program as a user writes it: it knows
- * nothing of this repository and is compiled with what pkg-config says. */
+/* Adds up numbers on the GPU with the kernel of a .metal file: `sums FILE.metal`. A program as a user writes it: it
+ * knows nothing of this repository and is compiled with what pkg-config says. */
 #import <Foundation/Foundation.h>
 #import <Metal/Metal.h>
 
-enum { COUNT = 100000, GROUPS = 8, THREADS = 128 };
+enum {
+    COUNT = 100000,
+    GROUPS = 8,
+    THREADS = 128
+};
 
 /* Prints what went wrong and ends the program. */
-static void fail(NSString *what, NSError *error)
-{
+static void fail(NSString *what, NSError *error) {
     fprintf(stderr, "sums: %s: %s\n", [what UTF8String], [[error localizedDescription] UTF8String]);
     exit(1);
 }
 
-static id<MTLComputePipelineState> pipeline(id<MTLDevice> device, NSString *path)
-{
+static id<MTLComputePipelineState> pipeline(id<MTLDevice> device, NSString *path) {
     NSError *error = nil;
     NSString *source = [NSString stringWithContentsOfFile:path encoding:NSUTF8StringEncoding error:&error];
     if (source == nil) {
@@ -33,8 +35,7 @@ static id<MTLComputePipelineState> pipeline(id<MTLDevice> device, NSString *path
     return state;
 }
 
-static double sum_on_gpu(id<MTLDevice> device, id<MTLComputePipelineState> state)
-{
+static double sum_on_gpu(id<MTLDevice> device, id<MTLComputePipelineState> state) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLBuffer> staging = [device newBufferWithLength:COUNT * sizeof(float) options:MTLResourceStorageModeShared];
     id<MTLBuffer> values = [device newBufferWithLength:COUNT * sizeof(float) options:MTLResourceStorageModePrivate];
@@ -47,12 +48,10 @@ static double sum_on_gpu(id<MTLDevice> device, id<MTLComputePipelineState> state
     id<MTLSharedEvent> event = [device newSharedEvent];
     MTLSharedEventListener *listener = [[MTLSharedEventListener alloc] init];
     __block uint64_t seen = 0;
-    [event notifyListener:listener
-                  atValue:1
-                    block:^(id<MTLSharedEvent> signaled, uint64_t value) {
-                      seen = value;
-                      [signaled setSignaledValue:2];
-                    }];
+    [event notifyListener:listener atValue:1 block:^(id<MTLSharedEvent> signaled, uint64_t value) {
+        seen = value;
+        [signaled setSignaledValue:2];
+    }];
 
     id<MTLCommandBuffer> commands = [queue commandBuffer];
     id<MTLBlitCommandEncoder> blit = [commands blitCommandEncoder];
@@ -74,12 +73,12 @@ static double sum_on_gpu(id<MTLDevice> device, id<MTLComputePipelineState> state
 
     __block double total = 0;
     [commands addCompletedHandler:^(id<MTLCommandBuffer> completed) {
-      if ([completed status] == MTLCommandBufferStatusCompleted) {
-          const float *partial = [sums contents];
-          for (int i = 0; i < GROUPS; i++) {
-              total += partial[i];
-          }
-      }
+        if ([completed status] == MTLCommandBufferStatusCompleted) {
+            const float *partial = [sums contents];
+            for (int i = 0; i < GROUPS; i++) {
+                total += partial[i];
+            }
+        }
     }];
     [commands commit];
     [commands waitUntilCompleted];
@@ -96,8 +95,7 @@ static double sum_on_gpu(id<MTLDevice> device, id<MTLComputePipelineState> state
     return total;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc != 2) {
         fprintf(stderr, "usage: sums FILE.metal\n");
         return 2;

@@ -1,5 +1,5 @@
-// How a function of scalars becomes the overload set that Metal has: halves and bfloats by way of float, vectors component
-// by component, scalars of mixed types in their common type.
+// How a function of scalars becomes the overload set that Metal has: halves and bfloats by way of float, vectors
+// component by component, scalars of mixed types in their common type.
 #pragma once
 
 #include "packed.h"
@@ -7,18 +7,14 @@
 namespace metal {
 namespace detail {
 
-template <class T>
-constexpr bool is_integer_v = is_integral_v<make_scalar_t<T>>;
-template <class T>
-constexpr bool is_bfloat_v = is_same_v<make_scalar_t<T>, bfloat>;
+template <class T> constexpr bool is_integer_v = is_integral_v<make_scalar_t<T>>;
+template <class T> constexpr bool is_bfloat_v = is_same_v<make_scalar_t<T>, bfloat>;
 
 // What arithmetic on a component is done in.
-template <class T>
-using computed_t = conditional_t<is_same_v<T, half> || is_same_v<T, bfloat>, float, T>;
+template <class T> using computed_t = conditional_t<is_same_v<T, half> || is_same_v<T, bfloat>, float, T>;
 
 // Calls `Op::on` on scalars, or on whole vectors of clang's where it says `whole`.
-template <class Op, class T, class... Same>
-SMTL_FUNCTION T apply(T a, Same... others) {
+template <class Op, class T, class... Same> SMTL_FUNCTION T apply(T a, Same... others) {
     using S = make_scalar_t<T>;
     if constexpr (!is_same_v<S, computed_t<S>>) {
         if constexpr (is_vector_v<T>) {
@@ -41,11 +37,10 @@ SMTL_FUNCTION T apply(T a, Same... others) {
 
 // The type that scalars of several types meet in; integers alone meet in float where a function has no integer form.
 template <bool Integers, class... T>
-using met_t = enable_if_t<(is_arithmetic_v<T> && ...), conditional_t<!Integers && (is_integral_v<T> && ...), float, common_type_t<T...>>>;
-template <class A, class... Others>
-constexpr bool all_same_v = (is_same_v<A, Others> && ...);
-template <class A, class... Others>
-constexpr bool needs_meeting_v = !all_same_v<A, Others...> || is_integral_v<A>;
+using met_t = enable_if_t<(is_arithmetic_v<T> && ...),
+                          conditional_t<!Integers && (is_integral_v<T> && ...), float, common_type_t<T...>>>;
+template <class A, class... Others> constexpr bool all_same_v = (is_same_v<A, Others> && ...);
+template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v<A, Others...> || is_integral_v<A>;
 
 }  // namespace detail
 
@@ -59,7 +54,8 @@ constexpr bool needs_meeting_v = !all_same_v<A, Others...> || is_integral_v<A>;
     }
 
 #define SMTL_FLOAT_TYPES(M, name) \
-    M(float, name) M(float2, name) M(float3, name) M(float4, name) M(half, name) M(half2, name) M(half3, name) M(half4, name)
+    M(float, name)                \
+    M(float2, name) M(float3, name) M(float4, name) M(half, name) M(half2, name) M(half3, name) M(half4, name)
 
 #define SMTL_UNARY(T, name) \
     SMTL_FUNCTION T name(T a) { return detail::apply<detail::name##_op>(a); }
@@ -68,96 +64,96 @@ constexpr bool needs_meeting_v = !all_same_v<A, Others...> || is_integral_v<A>;
 #define SMTL_TERNARY(T, name) \
     SMTL_FUNCTION T name(T a, T b, T c) { return detail::apply<detail::name##_op>(a, b, c); }
 
-// Functions of one, two and three floating-point values. Those of bfloat are templates, so that a source that brings its own
-// is preferred.
-#define SMTL_FLOAT_FUNCTION1(name)                                                    \
-    SMTL_FLOAT_TYPES(SMTL_UNARY, name)                                                \
-    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>>                   \
-    SMTL_FUNCTION T name(T a) {                                                       \
-        return detail::apply<detail::name##_op>(a);                                   \
-    }                                                                                 \
-    template <class T, class = enable_if_t<is_integral_v<T>>, class = void>           \
-    SMTL_FUNCTION float name(T a) {                                                   \
-        return name(float(a));                                                        \
-    }                                                                                 \
+// Functions of one, two and three floating-point values. Those of bfloat are templates, so that a source that brings
+// its own is preferred.
+#define SMTL_FLOAT_FUNCTION1(name)                                                                          \
+    SMTL_FLOAT_TYPES(SMTL_UNARY, name)                                                                      \
+    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>> SMTL_FUNCTION T name(T a) {             \
+        return detail::apply<detail::name##_op>(a);                                                         \
+    }                                                                                                       \
+    template <class T, class = enable_if_t<is_integral_v<T>>, class = void> SMTL_FUNCTION float name(T a) { \
+        return name(float(a));                                                                              \
+    }                                                                                                       \
     SMTL_IN_NAMESPACES(name)
 
-#define SMTL_FLOAT_FUNCTION2(name)                                                    \
-    SMTL_FLOAT_TYPES(SMTL_BINARY, name)                                               \
-    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>>                   \
-    SMTL_FUNCTION T name(T a, T b) {                                                  \
-        return detail::apply<detail::name##_op>(a, b);                                \
-    }                                                                                 \
-    template <class A, class B, class R = detail::met_t<false, A, B>, class = enable_if_t<detail::needs_meeting_v<A, B>>> \
-    SMTL_FUNCTION R name(A a, B b) {                                                  \
-        return name(R(a), R(b));                                                      \
-    }                                                                                 \
+#define SMTL_FLOAT_FUNCTION2(name)                                                                   \
+    SMTL_FLOAT_TYPES(SMTL_BINARY, name)                                                              \
+    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>> SMTL_FUNCTION T name(T a, T b) { \
+        return detail::apply<detail::name##_op>(a, b);                                               \
+    }                                                                                                \
+    template <class A, class B, class R = detail::met_t<false, A, B>,                                \
+              class = enable_if_t<detail::needs_meeting_v<A, B>>>                                    \
+    SMTL_FUNCTION R name(A a, B b) {                                                                 \
+        return name(R(a), R(b));                                                                     \
+    }                                                                                                \
     SMTL_IN_NAMESPACES(name)
 
-#define SMTL_FLOAT_FUNCTION3(name)                                                    \
-    SMTL_FLOAT_TYPES(SMTL_TERNARY, name)                                              \
-    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>>                   \
-    SMTL_FUNCTION T name(T a, T b, T c) {                                             \
-        return detail::apply<detail::name##_op>(a, b, c);                             \
-    }                                                                                 \
-    template <class A, class B, class C, class R = detail::met_t<false, A, B, C>, class = enable_if_t<detail::needs_meeting_v<A, B, C>>> \
-    SMTL_FUNCTION R name(A a, B b, C c) {                                             \
-        return name(R(a), R(b), R(c));                                                \
-    }                                                                                 \
+#define SMTL_FLOAT_FUNCTION3(name)                                                                        \
+    SMTL_FLOAT_TYPES(SMTL_TERNARY, name)                                                                  \
+    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>> SMTL_FUNCTION T name(T a, T b, T c) { \
+        return detail::apply<detail::name##_op>(a, b, c);                                                 \
+    }                                                                                                     \
+    template <class A, class B, class C, class R = detail::met_t<false, A, B, C>,                         \
+              class = enable_if_t<detail::needs_meeting_v<A, B, C>>>                                      \
+    SMTL_FUNCTION R name(A a, B b, C c) {                                                                 \
+        return name(R(a), R(b), R(c));                                                                    \
+    }                                                                                                     \
     SMTL_IN_NAMESPACES(name)
 
 // Functions of integers and vectors of them.
-#define SMTL_INTEGER_FUNCTION1(name)                                                  \
-    template <class T, class = enable_if_t<detail::is_integer_v<T>>>                  \
-    SMTL_FUNCTION T name(T a) {                                                       \
-        return detail::apply<detail::name##_op>(a);                                   \
+#define SMTL_INTEGER_FUNCTION1(name)                                                             \
+    template <class T, class = enable_if_t<detail::is_integer_v<T>>> SMTL_FUNCTION T name(T a) { \
+        return detail::apply<detail::name##_op>(a);                                              \
     }
-#define SMTL_INTEGER_FUNCTION2(name)                                                  \
-    template <class T, class = enable_if_t<detail::is_integer_v<T>>>                  \
-    SMTL_FUNCTION T name(T a, type_identity_t<T> b) {                                     \
-        return detail::apply<detail::name##_op>(a, b);                                \
+#define SMTL_INTEGER_FUNCTION2(name)                                                                                   \
+    template <class T, class = enable_if_t<detail::is_integer_v<T>>> SMTL_FUNCTION T name(T a, type_identity_t<T> b) { \
+        return detail::apply<detail::name##_op>(a, b);                                                                 \
     }
-#define SMTL_INTEGER_FUNCTION3(name)                                                  \
-    template <class T, class = enable_if_t<detail::is_integer_v<T>>>                  \
-    SMTL_FUNCTION T name(T a, type_identity_t<T> b, type_identity_t<T> c) {                   \
-        return detail::apply<detail::name##_op>(a, b, c);                             \
+#define SMTL_INTEGER_FUNCTION3(name)                                        \
+    template <class T, class = enable_if_t<detail::is_integer_v<T>>>        \
+    SMTL_FUNCTION T name(T a, type_identity_t<T> b, type_identity_t<T> c) { \
+        return detail::apply<detail::name##_op>(a, b, c);                   \
     }
 
 // Functions that floating-point values and integers have: scalars of mixed types, integers included, meet in one type.
-#define SMTL_NUMBER_FUNCTION2(name)                                                   \
-    SMTL_FLOAT_TYPES(SMTL_BINARY, name)                                               \
-    template <class T, class = enable_if_t<detail::is_bfloat_v<T> || (detail::is_integer_v<T> && !is_same_v<T, bool>)>> \
-    SMTL_FUNCTION T name(T a, T b) {                                                  \
-        return detail::apply<detail::name##_op>(a, b);                                \
-    }                                                                                 \
+#define SMTL_NUMBER_FUNCTION2(name)                                                                                  \
+    SMTL_FLOAT_TYPES(SMTL_BINARY, name)                                                                              \
+    template <class T,                                                                                               \
+              class = enable_if_t<detail::is_bfloat_v<T> || (detail::is_integer_v<T> && !is_same_v<T, bool>)>>       \
+    SMTL_FUNCTION T name(T a, T b) {                                                                                 \
+        return detail::apply<detail::name##_op>(a, b);                                                               \
+    }                                                                                                                \
     template <class A, class B, class R = detail::met_t<true, A, B>, class = enable_if_t<!detail::all_same_v<A, B>>> \
-    SMTL_FUNCTION R name(A a, B b) {                                                  \
-        return name(R(a), R(b));                                                      \
-    }                                                                                 \
-    template <class T, int N, class S, class = enable_if_t<is_arithmetic_v<S> && !is_one_of_v<T, float, half>>> \
-    SMTL_FUNCTION vec<T, N> name(vec<T, N> a, S b) {                                  \
-        return name(a, vec<T, N>(T(b)));                                              \
-    }                                                                                 \
-    template <class T, int N, class S, class = enable_if_t<is_arithmetic_v<S> && !is_one_of_v<T, float, half>>> \
-    SMTL_FUNCTION vec<T, N> name(S a, vec<T, N> b) {                                  \
-        return name(vec<T, N>(T(a)), b);                                              \
-    }                                                                                 \
+    SMTL_FUNCTION R name(A a, B b) {                                                                                 \
+        return name(R(a), R(b));                                                                                     \
+    }                                                                                                                \
+    template <class T, int N, class S, class = enable_if_t<is_arithmetic_v<S> && !is_one_of_v<T, float, half>>>      \
+    SMTL_FUNCTION vec<T, N> name(vec<T, N> a, S b) {                                                                 \
+        return name(a, vec<T, N>(T(b)));                                                                             \
+    }                                                                                                                \
+    template <class T, int N, class S, class = enable_if_t<is_arithmetic_v<S> && !is_one_of_v<T, float, half>>>      \
+    SMTL_FUNCTION vec<T, N> name(S a, vec<T, N> b) {                                                                 \
+        return name(vec<T, N>(T(a)), b);                                                                             \
+    }                                                                                                                \
     SMTL_IN_NAMESPACES(name)
 
-#define SMTL_NUMBER_FUNCTION3(name)                                                   \
-    SMTL_FLOAT_TYPES(SMTL_TERNARY, name)                                              \
-    template <class T, class = enable_if_t<detail::is_bfloat_v<T> || (detail::is_integer_v<T> && !is_same_v<T, bool>)>> \
-    SMTL_FUNCTION T name(T a, T b, T c) {                                             \
-        return detail::apply<detail::name##_op>(a, b, c);                             \
-    }                                                                                 \
-    template <class A, class B, class C, class R = detail::met_t<true, A, B, C>, class = enable_if_t<!detail::all_same_v<A, B, C>>> \
-    SMTL_FUNCTION R name(A a, B b, C c) {                                             \
-        return name(R(a), R(b), R(c));                                                \
-    }                                                                                 \
-    template <class T, int N, class S, class U, class = enable_if_t<is_arithmetic_v<S> && is_arithmetic_v<U> && !is_one_of_v<T, float, half>>> \
-    SMTL_FUNCTION vec<T, N> name(vec<T, N> a, S b, U c) {                             \
-        return name(a, vec<T, N>(T(b)), vec<T, N>(T(c)));                             \
-    }                                                                                 \
+#define SMTL_NUMBER_FUNCTION3(name)                                                                            \
+    SMTL_FLOAT_TYPES(SMTL_TERNARY, name)                                                                       \
+    template <class T,                                                                                         \
+              class = enable_if_t<detail::is_bfloat_v<T> || (detail::is_integer_v<T> && !is_same_v<T, bool>)>> \
+    SMTL_FUNCTION T name(T a, T b, T c) {                                                                      \
+        return detail::apply<detail::name##_op>(a, b, c);                                                      \
+    }                                                                                                          \
+    template <class A, class B, class C, class R = detail::met_t<true, A, B, C>,                               \
+              class = enable_if_t<!detail::all_same_v<A, B, C>>>                                               \
+    SMTL_FUNCTION R name(A a, B b, C c) {                                                                      \
+        return name(R(a), R(b), R(c));                                                                         \
+    }                                                                                                          \
+    template <class T, int N, class S, class U,                                                                \
+              class = enable_if_t<is_arithmetic_v<S> && is_arithmetic_v<U> && !is_one_of_v<T, float, half>>>   \
+    SMTL_FUNCTION vec<T, N> name(vec<T, N> a, S b, U c) {                                                      \
+        return name(a, vec<T, N>(T(b)), vec<T, N>(T(c)));                                                      \
+    }                                                                                                          \
     SMTL_IN_NAMESPACES(name)
 
 }  // namespace metal

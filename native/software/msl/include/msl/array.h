@@ -5,8 +5,7 @@
 
 namespace metal {
 
-template <class T, size_t N>
-struct array {
+template <class T, size_t N> struct array {
     T elements[N == 0 ? 1 : N];
 
     constexpr size_t size() const { return N; }
@@ -24,7 +23,6 @@ struct array {
     constexpr T &back() { return elements[N - 1]; }
     constexpr const T &back() const { return elements[N - 1]; }
 };
-template <class T, class... Others>
-array(T, Others...) -> array<T, 1 + sizeof...(Others)>;
+template <class T, class... Others> array(T, Others...) -> array<T, 1 + sizeof...(Others)>;
 
 }  // namespace metal

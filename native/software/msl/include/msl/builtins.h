@@ -1,25 +1,16 @@
-// Built-in functions of Apple's Metal compiler that stand behind those of its standard library, for kernels that call them by
-// name (MLX does, where it adds overloads for bfloat). The last argument chooses fast mathematics, which here is the
-// source's own choice for all of it.
+// Built-in functions of Apple's Metal compiler that stand behind those of its standard library, for kernels that call
+// them by name (MLX does, where it adds overloads for bfloat). The last argument chooses fast mathematics, which here
+// is the source's own choice for all of it.
 #pragma once
 
 #include "math.h"
 
-#define SMTL_BUILTIN1(name)                             \
-    template <class T>                                  \
-    SMTL_FUNCTION T __metal_##name(T x, bool = false) { \
-        return metal::name(x);                          \
-    }
-#define SMTL_BUILTIN2(name)                                  \
-    template <class T>                                       \
-    SMTL_FUNCTION T __metal_##name(T x, T y, bool = false) { \
-        return metal::name(x, y);                            \
-    }
-#define SMTL_BUILTIN3(name)                                       \
-    template <class T>                                            \
-    SMTL_FUNCTION T __metal_##name(T x, T y, T z, bool = false) { \
-        return metal::name(x, y, z);                              \
-    }
+#define SMTL_BUILTIN1(name) \
+    template <class T> SMTL_FUNCTION T __metal_##name(T x, bool = false) { return metal::name(x); }
+#define SMTL_BUILTIN2(name) \
+    template <class T> SMTL_FUNCTION T __metal_##name(T x, T y, bool = false) { return metal::name(x, y); }
+#define SMTL_BUILTIN3(name) \
+    template <class T> SMTL_FUNCTION T __metal_##name(T x, T y, T z, bool = false) { return metal::name(x, y, z); }
 
 SMTL_BUILTIN1(acos)
 SMTL_BUILTIN1(acosh)
@@ -68,11 +59,9 @@ SMTL_BUILTIN3(fmax3)
 SMTL_BUILTIN3(fmin3)
 SMTL_BUILTIN3(fmedian3)
 
-template <class T, class E>
-SMTL_FUNCTION T __metal_ldexp(T x, E exponent, bool = false) {
+template <class T, class E> SMTL_FUNCTION T __metal_ldexp(T x, E exponent, bool = false) {
     return metal::ldexp(x, exponent);
 }
-template <class T, class Pointer>
-SMTL_FUNCTION T __metal_frexp(T x, Pointer exponent) {
+template <class T, class Pointer> SMTL_FUNCTION T __metal_frexp(T x, Pointer exponent) {
     return metal::frexp(x, *exponent);
 }

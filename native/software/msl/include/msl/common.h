@@ -28,8 +28,7 @@ struct smoothstep_op {
 };
 struct abs_op {
     static constexpr bool whole = false;
-    template <class T>
-    static SMTL_FUNCTION T on(T x) {
+    template <class T> static SMTL_FUNCTION T on(T x) {
         if constexpr (is_unsigned_v<T>) {
             return x;
         } else if constexpr (is_integral_v<T>) {
@@ -53,8 +52,7 @@ SMTL_FLOAT_FUNCTION2(step)
 SMTL_FLOAT_FUNCTION3(smoothstep)
 
 SMTL_FLOAT_TYPES(SMTL_UNARY, abs)
-template <class T, class = enable_if_t<detail::is_integer_v<T> || detail::is_bfloat_v<T>>>
-SMTL_FUNCTION T abs(T a) {
+template <class T, class = enable_if_t<detail::is_integer_v<T> || detail::is_bfloat_v<T>>> SMTL_FUNCTION T abs(T a) {
     return detail::apply<detail::abs_op>(a);
 }
 SMTL_IN_NAMESPACES(abs)

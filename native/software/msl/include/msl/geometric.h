@@ -5,48 +5,31 @@
 
 namespace metal {
 
-template <class T, int N>
-SMTL_FUNCTION T dot(vec<T, N> a, type_identity_t<vec<T, N>> b) {
+template <class T, int N> SMTL_FUNCTION T dot(vec<T, N> a, type_identity_t<vec<T, N>> b) {
     using C = detail::computed_t<T>;
     const auto products = (vec<C, N>(a) * vec<C, N>(b)).native;
     if constexpr (N == 2) return T(products.x + products.y);
     if constexpr (N == 3) return T(products.x + products.y + products.z);
     if constexpr (N == 4) return T((products.x + products.z) + (products.y + products.w));
 }
-template <class T, int N>
-SMTL_FUNCTION T dot(packed_vec<T, N> a, type_identity_t<vec<T, N>> b) {
+template <class T, int N> SMTL_FUNCTION T dot(packed_vec<T, N> a, type_identity_t<vec<T, N>> b) {
     return dot(vec<T, N>(a), b);
 }
-template <class T>
-SMTL_FUNCTION vec<T, 3> cross(vec<T, 3> a, type_identity_t<vec<T, 3>> b) {
+template <class T> SMTL_FUNCTION vec<T, 3> cross(vec<T, 3> a, type_identity_t<vec<T, 3>> b) {
     return a.yzx * b.zxy - a.zxy * b.yzx;
 }
-template <class T, int N>
-SMTL_FUNCTION T length_squared(vec<T, N> a) {
-    return dot(a, a);
-}
-template <class T, int N>
-SMTL_FUNCTION T length(vec<T, N> a) {
-    return sqrt(dot(a, a));
-}
-template <class T, int N>
-SMTL_FUNCTION T distance_squared(vec<T, N> a, type_identity_t<vec<T, N>> b) {
+template <class T, int N> SMTL_FUNCTION T length_squared(vec<T, N> a) { return dot(a, a); }
+template <class T, int N> SMTL_FUNCTION T length(vec<T, N> a) { return sqrt(dot(a, a)); }
+template <class T, int N> SMTL_FUNCTION T distance_squared(vec<T, N> a, type_identity_t<vec<T, N>> b) {
     return length_squared(a - b);
 }
-template <class T, int N>
-SMTL_FUNCTION T distance(vec<T, N> a, type_identity_t<vec<T, N>> b) {
-    return length(a - b);
-}
-template <class T, int N>
-SMTL_FUNCTION vec<T, N> normalize(vec<T, N> a) {
-    return a * rsqrt(dot(a, a));
-}
+template <class T, int N> SMTL_FUNCTION T distance(vec<T, N> a, type_identity_t<vec<T, N>> b) { return length(a - b); }
+template <class T, int N> SMTL_FUNCTION vec<T, N> normalize(vec<T, N> a) { return a * rsqrt(dot(a, a)); }
 template <class T, int N>
 SMTL_FUNCTION vec<T, N> faceforward(vec<T, N> n, type_identity_t<vec<T, N>> i, type_identity_t<vec<T, N>> reference) {
     return dot(reference, i) < T(0.0f) ? n : -n;
 }
-template <class T, int N>
-SMTL_FUNCTION vec<T, N> reflect(vec<T, N> i, type_identity_t<vec<T, N>> n) {
+template <class T, int N> SMTL_FUNCTION vec<T, N> reflect(vec<T, N> i, type_identity_t<vec<T, N>> n) {
     return i - T(2.0f) * dot(n, i) * n;
 }
 template <class T, int N>

@@ -5,8 +5,7 @@
 
 namespace std {
 
-template <class T>
-class initializer_list {
+template <class T> class initializer_list {
 public:
     using value_type = T;
     using size_type = size_t;
@@ -29,12 +28,6 @@ private:
 
 namespace metal {
 using std::initializer_list;
-template <class T>
-constexpr const T *begin(initializer_list<T> list) {
-    return list.begin();
-}
-template <class T>
-constexpr const T *end(initializer_list<T> list) {
-    return list.end();
-}
+template <class T> constexpr const T *begin(initializer_list<T> list) { return list.begin(); }
+template <class T> constexpr const T *end(initializer_list<T> list) { return list.end(); }
 }  // namespace metal

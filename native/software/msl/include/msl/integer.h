@@ -6,72 +6,59 @@
 namespace metal {
 namespace detail {
 
-#define SMTL_INTEGER_OP1(name, expression)                 \
-    struct name##_op {                                     \
-        static constexpr bool whole = false;               \
-        template <class T>                                 \
-        static SMTL_FUNCTION T on(T x) {                   \
-            using U [[maybe_unused]] = make_unsigned_t<T>; \
-            return T(expression);                          \
-        }                                                  \
+#define SMTL_INTEGER_OP1(name, expression)                  \
+    struct name##_op {                                      \
+        static constexpr bool whole = false;                \
+        template <class T> static SMTL_FUNCTION T on(T x) { \
+            using U [[maybe_unused]] = make_unsigned_t<T>;  \
+            return T(expression);                           \
+        }                                                   \
     };
-#define SMTL_INTEGER_OP2(name, expression)                 \
-    struct name##_op {                                     \
-        static constexpr bool whole = false;               \
-        template <class T>                                 \
-        static SMTL_FUNCTION T on(T x, T y) {              \
-            using U [[maybe_unused]] = make_unsigned_t<T>; \
-            return T(expression);                          \
-        }                                                  \
+#define SMTL_INTEGER_OP2(name, expression)                       \
+    struct name##_op {                                           \
+        static constexpr bool whole = false;                     \
+        template <class T> static SMTL_FUNCTION T on(T x, T y) { \
+            using U [[maybe_unused]] = make_unsigned_t<T>;       \
+            return T(expression);                                \
+        }                                                        \
     };
-#define SMTL_INTEGER_OP3(name, expression)                 \
-    struct name##_op {                                     \
-        static constexpr bool whole = false;               \
-        template <class T>                                 \
-        static SMTL_FUNCTION T on(T x, T y, T z) {         \
-            return T(expression);                          \
-        }                                                  \
+#define SMTL_INTEGER_OP3(name, expression)                                                    \
+    struct name##_op {                                                                        \
+        static constexpr bool whole = false;                                                  \
+        template <class T> static SMTL_FUNCTION T on(T x, T y, T z) { return T(expression); } \
     };
 
-template <class T>
-constexpr int bits_of = int(sizeof(T) * 8);
+template <class T> constexpr int bits_of = int(sizeof(T) * 8);
 
 // An integer type that holds any product of two T.
 template <class T>
 using product_t = conditional_t<(sizeof(T) < 8), conditional_t<is_signed_v<T>, long, ulong>,
                                 conditional_t<is_signed_v<T>, __int128, unsigned __int128>>;
 
-template <class T>
-constexpr T largest = is_signed_v<T> ? T(make_unsigned_t<T>(-1) >> 1) : T(-1);
-template <class T>
-constexpr T smallest = is_signed_v<T> ? T(-largest<T> - 1) : T(0);
+template <class T> constexpr T largest = is_signed_v<T> ? T(make_unsigned_t<T>(-1) >> 1) : T(-1);
+template <class T> constexpr T smallest = is_signed_v<T> ? T(-largest<T> - 1) : T(0);
 
-template <class T>
-SMTL_FUNCTION T saturated(product_t<T> value) {
+template <class T> SMTL_FUNCTION T saturated(product_t<T> value) {
     return value > product_t<T>(largest<T>) ? largest<T> : value < product_t<T>(smallest<T>) ? smallest<T> : T(value);
 }
-template <class T>
-SMTL_FUNCTION T add_saturated(T x, T y) {
+template <class T> SMTL_FUNCTION T add_saturated(T x, T y) {
     T sum;
     if (!__builtin_add_overflow(x, y, &sum)) return sum;
     return is_signed_v<T> && x < 0 ? smallest<T> : largest<T>;
 }
-template <class T>
-SMTL_FUNCTION T subtract_saturated(T x, T y) {
+template <class T> SMTL_FUNCTION T subtract_saturated(T x, T y) {
     T difference;
     if (!__builtin_sub_overflow(x, y, &difference)) return difference;
     return is_unsigned_v<T> || x < 0 ? smallest<T> : largest<T>;
 }
-template <class T>
-SMTL_FUNCTION T reversed(T x) {
+template <class T> SMTL_FUNCTION T reversed(T x) {
     using U = make_unsigned_t<T>;
     if constexpr (sizeof(T) == 1) return T(__builtin_bitreverse8(U(x)));
     if constexpr (sizeof(T) == 2) return T(__builtin_bitreverse16(U(x)));
     if constexpr (sizeof(T) == 4) return T(__builtin_bitreverse32(U(x)));
     if constexpr (sizeof(T) == 8) return T(__builtin_bitreverse64(U(x)));
 }
-template <class T>
-SMTL_FUNCTION T rotated(T x, T y) {
+template <class T> SMTL_FUNCTION T rotated(T x, T y) {
     using U = make_unsigned_t<T>;
     const int n = int(U(y) % bits_of<T>);
     return n == 0 ? x : T(U(U(x) << n) | U(U(x) >> (bits_of<T> - n)));

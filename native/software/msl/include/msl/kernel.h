@@ -5,24 +5,20 @@
 
 namespace smtl {
 
-template <class T>
-struct function_pointer_to {
+template <class T> struct function_pointer_to {
     using type = T *;
 };
-template <class T>
-using function_pointer = typename function_pointer_to<T>::type;
+template <class T> using function_pointer = typename function_pointer_to<T>::type;
 
 // Its result has the type of a value, with neither qualifiers nor, in the strict check, an address space.
-template <class T>
-T by_value(T value);
+template <class T> T by_value(T value);
 
 // A cast for values, between any two arithmetic types.
-template <class To, class From>
-inline __attribute__((always_inline)) constexpr To value_cast(From &&value) {
+template <class To, class From> inline __attribute__((always_inline)) constexpr To value_cast(From &&value) {
     using from = decltype(by_value(value));
     using to = metal::remove_cv_t<To>;
-    constexpr bool sixteen_bits =
-        (metal::is_same_v<from, half> && metal::is_same_v<to, bfloat>) || (metal::is_same_v<from, bfloat> && metal::is_same_v<to, half>);
+    constexpr bool sixteen_bits = (metal::is_same_v<from, half> && metal::is_same_v<to, bfloat>) ||
+                                  (metal::is_same_v<from, bfloat> && metal::is_same_v<to, half>);
     if constexpr (sixteen_bits) {
         return To(float(value));
     } else {
@@ -31,8 +27,7 @@ inline __attribute__((always_inline)) constexpr To value_cast(From &&value) {
 }
 
 // The n-th number, from zero on, that is not among those taken.
-template <class... Taken>
-constexpr unsigned automatic_index(unsigned n, Taken... taken) {
+template <class... Taken> constexpr unsigned automatic_index(unsigned n, Taken... taken) {
     for (unsigned candidate = 0;; ++candidate) {
         if (((candidate == unsigned(taken)) || ... || false)) continue;
         if (n-- == 0) return candidate;
@@ -43,15 +38,9 @@ constexpr unsigned automatic_index(unsigned n, Taken... taken) {
 // `(operand(), x)` is x, loaded where it lies in an address space; nothing where x is nothing.
 struct operand_mark {};
 constexpr operand_mark operand() { return {}; }
-template <class T>
-constexpr T &&operator,(operand_mark, T &&x) {
-    return static_cast<T &&>(x);
-}
-#define SMTL_LOADED(space)                          \
-    template <class T>                              \
-    constexpr T operator,(operand_mark, space T &x) { \
-        return x;                                   \
-    }
+template <class T> constexpr T &&operator,(operand_mark, T &&x) { return static_cast<T &&>(x); }
+#define SMTL_LOADED(space) \
+    template <class T> constexpr T operator,(operand_mark, space T &x) { return x; }
 SMTL_LOADED(SMTL_DEVICE)
 SMTL_LOADED(const SMTL_DEVICE)
 SMTL_LOADED(SMTL_THREADGROUP)

@@ -5,18 +5,19 @@
 
 namespace metal {
 
-enum float_round_style { round_indeterminate = -1, round_toward_zero = 0, round_to_nearest = 1 };
+enum float_round_style {
+    round_indeterminate = -1,
+    round_toward_zero = 0,
+    round_to_nearest = 1
+};
 
 // Sources that bring number types of their own specialise this name of Apple's library.
-template <class T>
-struct _numeric_limits_impl {
+template <class T> struct _numeric_limits_impl {
     static constexpr bool is_specialized = false;
 };
-template <class T>
-struct numeric_limits : _numeric_limits_impl<remove_cv_t<T>> {};
+template <class T> struct numeric_limits : _numeric_limits_impl<remove_cv_t<T>> {};
 
-template <class T>
-struct integer_limits {
+template <class T> struct integer_limits {
     static constexpr bool is_specialized = true;
     static constexpr bool is_signed = is_signed_v<T>;
     static constexpr bool is_integer = true;
@@ -32,8 +33,7 @@ struct integer_limits {
     static constexpr T epsilon() { return T(0); }
 };
 #define SMTL_INTEGER_LIMITS(T) \
-    template <>                \
-    struct _numeric_limits_impl<T> : integer_limits<T> {};
+    template <> struct _numeric_limits_impl<T> : integer_limits<T> {};
 SMTL_INTEGER_LIMITS(char)
 SMTL_INTEGER_LIMITS(signed char)
 SMTL_INTEGER_LIMITS(uchar)
@@ -44,8 +44,7 @@ SMTL_INTEGER_LIMITS(uint)
 SMTL_INTEGER_LIMITS(long)
 SMTL_INTEGER_LIMITS(ulong)
 
-template <>
-struct _numeric_limits_impl<bool> : integer_limits<uchar> {
+template <> struct _numeric_limits_impl<bool> : integer_limits<uchar> {
     static constexpr int digits = 1;
     static constexpr int digits10 = 0;
     static constexpr bool min() { return false; }
@@ -55,8 +54,7 @@ struct _numeric_limits_impl<bool> : integer_limits<uchar> {
 };
 
 // A binary format with this many bits of significand, the hidden one included, and this exponent of the largest binade.
-template <class T, int Digits, int MaxExponent>
-struct float_limits {
+template <class T, int Digits, int MaxExponent> struct float_limits {
     static constexpr bool is_specialized = true;
     static constexpr bool is_signed = true;
     static constexpr bool is_integer = false;
@@ -87,11 +85,8 @@ struct float_limits {
     static constexpr T signaling_NaN() { return T(__builtin_nansf("")); }
     static constexpr T denorm_min() { return T(power(min_exponent - Digits)); }
 };
-template <>
-struct _numeric_limits_impl<float> : float_limits<float, 24, 128> {};
-template <>
-struct _numeric_limits_impl<half> : float_limits<half, 11, 16> {};
-template <>
-struct _numeric_limits_impl<bfloat> : float_limits<bfloat, 8, 128> {};
+template <> struct _numeric_limits_impl<float> : float_limits<float, 24, 128> {};
+template <> struct _numeric_limits_impl<half> : float_limits<half, 11, 16> {};
+template <> struct _numeric_limits_impl<bfloat> : float_limits<bfloat, 8, 128> {};
 
 }  // namespace metal

@@ -1,5 +1,5 @@
-// The standard library for checking a source in clang's C++ for OpenCL, where pointers carry address spaces. Nothing here is
-// executed: what needs the engine is declared alone.
+// The standard library for checking a source in clang's C++ for OpenCL, where pointers carry address spaces. Nothing
+// here is executed: what needs the engine is declared alone.
 #pragma once
 
 #pragma OPENCL EXTENSION __cl_clang_function_pointers : enable
@@ -21,15 +21,14 @@
 #include "relational.h"
 #include "uniform.h"
 
-// None of these converts into another. The two that OpenCL derives from its global memory do convert, as every space but
-// OpenCL's constant one, into a reference that names no space, such as that of a copy constructor or of `this`: objects in
-// all of Metal's spaces can be copied and have members called.
+// None of these converts into another. The two that OpenCL derives from its global memory do convert, as every space
+// but OpenCL's constant one, into a reference that names no space, such as that of a copy constructor or of `this`:
+// objects in all of Metal's spaces can be copied and have members called.
 #define device __attribute__((opencl_global_device))
 #define constant const __attribute__((opencl_global_host))
 #define threadgroup __attribute__((opencl_local))
 #define thread __attribute__((opencl_private))
 
-template <class T>
-threadgroup T *smtl_threadgroup_memory();
+template <class T> threadgroup T *smtl_threadgroup_memory();
 
 #include "lint_execution.h"

@@ -1,5 +1,5 @@
-// <metal_logging>: messages from kernels. They are written where the program has asked for logging when it compiled the source, and
-// has a log state to receive them.
+// <metal_logging>: messages from kernels. They are written where the program has asked for logging when it compiled the
+// source, and has a log state to receive them.
 #pragma once
 
 #include "common.h"
@@ -31,30 +31,23 @@ struct os_log {
 // The strings are of whatever type literals have: `constant char *` in Metal.
 struct os_log {
     os_log() = default;
-    template <class String>
-    constexpr os_log(String /* subsystem */, String /* category */) {}
+    template <class String> constexpr os_log(String /* subsystem */, String /* category */) {}
 
-    template <class String, class... Arguments>
-    void log_with_type(os_log_type, String, Arguments...) const {}
+    template <class String, class... Arguments> void log_with_type(os_log_type, String, Arguments...) const {}
 #endif
-    template <class String, class... Arguments>
-    void log(String format, Arguments... arguments) const {
+    template <class String, class... Arguments> void log(String format, Arguments... arguments) const {
         log_with_type(OS_LOG_TYPE_DEFAULT, format, arguments...);
     }
-    template <class String, class... Arguments>
-    void log_debug(String format, Arguments... arguments) const {
+    template <class String, class... Arguments> void log_debug(String format, Arguments... arguments) const {
         log_with_type(OS_LOG_TYPE_DEBUG, format, arguments...);
     }
-    template <class String, class... Arguments>
-    void log_info(String format, Arguments... arguments) const {
+    template <class String, class... Arguments> void log_info(String format, Arguments... arguments) const {
         log_with_type(OS_LOG_TYPE_INFO, format, arguments...);
     }
-    template <class String, class... Arguments>
-    void log_error(String format, Arguments... arguments) const {
+    template <class String, class... Arguments> void log_error(String format, Arguments... arguments) const {
         log_with_type(OS_LOG_TYPE_ERROR, format, arguments...);
     }
-    template <class String, class... Arguments>
-    void log_fault(String format, Arguments... arguments) const {
+    template <class String, class... Arguments> void log_fault(String format, Arguments... arguments) const {
         log_with_type(OS_LOG_TYPE_FAULT, format, arguments...);
     }
 

@@ -8,39 +8,30 @@ namespace metal {
 namespace detail {
 
 // `whole`: the expression also works on clang's vectors.
-#define SMTL_OP1(name, expression)                         \
-    struct name##_op {                                     \
-        static constexpr bool whole = false;               \
+#define SMTL_OP1(name, expression)                                    \
+    struct name##_op {                                                \
+        static constexpr bool whole = false;                          \
         static SMTL_FUNCTION float on(float x) { return expression; } \
     };
-#define SMTL_OP2(name, expression)                         \
-    struct name##_op {                                     \
-        static constexpr bool whole = false;               \
+#define SMTL_OP2(name, expression)                                             \
+    struct name##_op {                                                         \
+        static constexpr bool whole = false;                                   \
         static SMTL_FUNCTION float on(float x, float y) { return expression; } \
     };
-#define SMTL_WHOLE_OP1(name, expression)                   \
-    struct name##_op {                                     \
-        static constexpr bool whole = true;                \
-        template <class V>                                 \
-        static SMTL_FUNCTION V on(V x) {                   \
-            return expression;                             \
-        }                                                  \
+#define SMTL_WHOLE_OP1(name, expression)                                         \
+    struct name##_op {                                                           \
+        static constexpr bool whole = true;                                      \
+        template <class V> static SMTL_FUNCTION V on(V x) { return expression; } \
     };
-#define SMTL_WHOLE_OP2(name, expression)                   \
-    struct name##_op {                                     \
-        static constexpr bool whole = true;                \
-        template <class V>                                 \
-        static SMTL_FUNCTION V on(V x, V y) {              \
-            return expression;                             \
-        }                                                  \
+#define SMTL_WHOLE_OP2(name, expression)                                              \
+    struct name##_op {                                                                \
+        static constexpr bool whole = true;                                           \
+        template <class V> static SMTL_FUNCTION V on(V x, V y) { return expression; } \
     };
-#define SMTL_WHOLE_OP3(name, expression)                   \
-    struct name##_op {                                     \
-        static constexpr bool whole = true;                \
-        template <class V>                                 \
-        static SMTL_FUNCTION V on(V x, V y, V z) {         \
-            return expression;                             \
-        }                                                  \
+#define SMTL_WHOLE_OP3(name, expression)                                                   \
+    struct name##_op {                                                                     \
+        static constexpr bool whole = true;                                                \
+        template <class V> static SMTL_FUNCTION V on(V x, V y, V z) { return expression; } \
     };
 
 // A multiple of pi, made small before the C library sees it: the subtraction is exact, the multiplication cannot be.
@@ -154,14 +145,14 @@ SMTL_FLOAT_FUNCTION1(tanpi)
 SMTL_FLOAT_FUNCTION1(trunc)
 
 // Functions with a second result or an integer argument.
-#define SMTL_SPLIT_FUNCTIONS(T)                                                        \
-    SMTL_FUNCTION T modf(T x, T &whole) {                                              \
-        whole = trunc(x);                                                              \
-        return copysign(x - whole, x);                                                 \
-    }                                                                                  \
-    SMTL_FUNCTION T sincos(T x, T &cosine) {                                           \
-        cosine = cos(x);                                                               \
-        return sin(x);                                                                 \
+#define SMTL_SPLIT_FUNCTIONS(T)              \
+    SMTL_FUNCTION T modf(T x, T &whole) {    \
+        whole = trunc(x);                    \
+        return copysign(x - whole, x);       \
+    }                                        \
+    SMTL_FUNCTION T sincos(T x, T &cosine) { \
+        cosine = cos(x);                     \
+        return sin(x);                       \
     }
 SMTL_SPLIT_FUNCTIONS(float)
 SMTL_SPLIT_FUNCTIONS(half)
@@ -174,32 +165,26 @@ SMTL_SPLIT_FUNCTIONS(half4)
 SMTL_IN_NAMESPACES(modf)
 SMTL_IN_NAMESPACES(sincos)
 
-template <class T, class = enable_if_t<is_floating_point_v<T>>>
-SMTL_FUNCTION T ldexp(T x, int exponent) {
+template <class T, class = enable_if_t<is_floating_point_v<T>>> SMTL_FUNCTION T ldexp(T x, int exponent) {
     return T(__builtin_ldexpf(float(x), exponent));
 }
-template <class T, class = enable_if_t<is_floating_point_v<T>>>
-SMTL_FUNCTION int ilogb(T x) {
+template <class T, class = enable_if_t<is_floating_point_v<T>>> SMTL_FUNCTION int ilogb(T x) {
     return __builtin_ilogbf(float(x));
 }
-template <class T, class = enable_if_t<is_floating_point_v<T>>>
-SMTL_FUNCTION T frexp(T x, int &exponent) {
+template <class T, class = enable_if_t<is_floating_point_v<T>>> SMTL_FUNCTION T frexp(T x, int &exponent) {
     return T(__builtin_frexpf(float(x), &exponent));
 }
-template <class T, int N>
-SMTL_FUNCTION vec<T, N> ldexp(vec<T, N> x, vec<int, N> exponent) {
+template <class T, int N> SMTL_FUNCTION vec<T, N> ldexp(vec<T, N> x, vec<int, N> exponent) {
     vec<T, N> result;
     for (int i = 0; i < N; ++i) result.native[i] = ldexp(T(x.native[i]), exponent.native[i]);
     return result;
 }
-template <class T, int N>
-SMTL_FUNCTION vec<int, N> ilogb(vec<T, N> x) {
+template <class T, int N> SMTL_FUNCTION vec<int, N> ilogb(vec<T, N> x) {
     vec<int, N> result;
     for (int i = 0; i < N; ++i) result.native[i] = ilogb(T(x.native[i]));
     return result;
 }
-template <class T, int N>
-SMTL_FUNCTION vec<T, N> frexp(vec<T, N> x, vec<int, N> &exponent) {
+template <class T, int N> SMTL_FUNCTION vec<T, N> frexp(vec<T, N> x, vec<int, N> &exponent) {
     vec<T, N> result;
     for (int i = 0; i < N; ++i) {
         int e;

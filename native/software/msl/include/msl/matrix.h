@@ -5,8 +5,7 @@
 
 namespace metal {
 
-template <class T, int Columns, int Rows = Columns>
-struct matrix {
+template <class T, int Columns, int Rows = Columns> struct matrix {
     using column = vec<T, Rows>;
     column columns[Columns];
 
@@ -26,7 +25,8 @@ struct matrix {
     SMTL_FUNCTION constexpr matrix(column a, column b, column c) : columns{a, b, c} {}
     template <int N = Columns, class = enable_if_t<N == 4>>
     SMTL_FUNCTION constexpr matrix(column a, column b, column c, column d) : columns{a, b, c, d} {}
-    template <class... S, class = enable_if_t<sizeof...(S) == Columns * Rows && (is_convertible_v<S, T> && ...)>, class = void>
+    template <class... S, class = enable_if_t<sizeof...(S) == Columns * Rows && (is_convertible_v<S, T> && ...)>,
+              class = void>
     SMTL_FUNCTION constexpr matrix(S... elements) : columns{} {
         const T list[] = {T(elements)...};
         for (int i = 0; i < Columns; ++i) columns[i] = gather(list + i * Rows);
@@ -63,7 +63,8 @@ struct matrix {
         return result;
     }
     template <int OtherColumns>
-    friend SMTL_FUNCTION matrix<T, OtherColumns, Rows> operator*(const matrix &a, const matrix<T, OtherColumns, Columns> &b) {
+    friend SMTL_FUNCTION matrix<T, OtherColumns, Rows> operator*(const matrix &a,
+                                                                 const matrix<T, OtherColumns, Columns> &b) {
         matrix<T, OtherColumns, Rows> result;
         for (int i = 0; i < OtherColumns; ++i) result.columns[i] = a * b.columns[i];
         return result;
@@ -83,12 +84,14 @@ struct matrix {
 private:
     // A constant expression where the elements are: vectors cannot be indexed in these.
     static SMTL_FUNCTION constexpr column gather(const T *list) {
-        if constexpr (Rows == 2) return column(list[0], list[1]);
-        else if constexpr (Rows == 3) return column(list[0], list[1], list[2]);
-        else return column(list[0], list[1], list[2], list[3]);
+        if constexpr (Rows == 2)
+            return column(list[0], list[1]);
+        else if constexpr (Rows == 3)
+            return column(list[0], list[1], list[2]);
+        else
+            return column(list[0], list[1], list[2], list[3]);
     }
-    template <class F>
-    SMTL_FUNCTION matrix zip(const matrix &other, F f) const {
+    template <class F> SMTL_FUNCTION matrix zip(const matrix &other, F f) const {
         matrix result;
         for (int i = 0; i < Columns; ++i) result.columns[i] = f(columns[i], other.columns[i]);
         return result;
@@ -106,8 +109,7 @@ SMTL_FUNCTION matrix<T, Rows, Columns> transpose(const matrix<T, Columns, Rows> 
 
 namespace detail {
 // The determinant by expansion along the first column.
-template <class T, int N>
-SMTL_FUNCTION float determinant_of(const T (&a)[N][N]) {
+template <class T, int N> SMTL_FUNCTION float determinant_of(const T (&a)[N][N]) {
     if constexpr (N == 2) {
         return a[0][0] * a[1][1] - a[1][0] * a[0][1];
     } else {
@@ -126,8 +128,7 @@ SMTL_FUNCTION float determinant_of(const T (&a)[N][N]) {
 }
 }  // namespace detail
 
-template <class T, int N>
-SMTL_FUNCTION T determinant(const matrix<T, N, N> &a) {
+template <class T, int N> SMTL_FUNCTION T determinant(const matrix<T, N, N> &a) {
     float elements[N][N];
     for (int i = 0; i < N; ++i) {
         for (int j = 0; j < N; ++j) elements[i][j] = float(a.columns[i][j]);
@@ -137,17 +138,20 @@ SMTL_FUNCTION T determinant(const matrix<T, N, N> &a) {
 
 }  // namespace metal
 
-#define SMTL_MATRIX_NAMES(T)                      \
-    using T##2x2 = ::metal::matrix<T, 2, 2>;      \
-    using T##2x3 = ::metal::matrix<T, 2, 3>;      \
-    using T##2x4 = ::metal::matrix<T, 2, 4>;      \
-    using T##3x2 = ::metal::matrix<T, 3, 2>;      \
-    using T##3x3 = ::metal::matrix<T, 3, 3>;      \
-    using T##3x4 = ::metal::matrix<T, 3, 4>;      \
-    using T##4x2 = ::metal::matrix<T, 4, 2>;      \
-    using T##4x3 = ::metal::matrix<T, 4, 3>;      \
-    using T##4x4 = ::metal::matrix<T, 4, 4>;      \
-    SMTL_IN_METAL(T##2x2) SMTL_IN_METAL(T##2x3) SMTL_IN_METAL(T##2x4) SMTL_IN_METAL(T##3x2) SMTL_IN_METAL(T##3x3) \
-    SMTL_IN_METAL(T##3x4) SMTL_IN_METAL(T##4x2) SMTL_IN_METAL(T##4x3) SMTL_IN_METAL(T##4x4)
+// clang-format off: it would spread the last lines
+#define SMTL_MATRIX_NAMES(T) \
+    using T##2x2 = ::metal::matrix<T, 2, 2>; \
+    using T##2x3 = ::metal::matrix<T, 2, 3>; \
+    using T##2x4 = ::metal::matrix<T, 2, 4>; \
+    using T##3x2 = ::metal::matrix<T, 3, 2>; \
+    using T##3x3 = ::metal::matrix<T, 3, 3>; \
+    using T##3x4 = ::metal::matrix<T, 3, 4>; \
+    using T##4x2 = ::metal::matrix<T, 4, 2>; \
+    using T##4x3 = ::metal::matrix<T, 4, 3>; \
+    using T##4x4 = ::metal::matrix<T, 4, 4>; \
+    SMTL_IN_METAL(T##2x2) SMTL_IN_METAL(T##2x3) SMTL_IN_METAL(T##2x4) \
+    SMTL_IN_METAL(T##3x2) SMTL_IN_METAL(T##3x3) SMTL_IN_METAL(T##3x4) \
+    SMTL_IN_METAL(T##4x2) SMTL_IN_METAL(T##4x3) SMTL_IN_METAL(T##4x4)
+// clang-format on
 SMTL_MATRIX_NAMES(half)
 SMTL_MATRIX_NAMES(float)

@@ -7,28 +7,26 @@ namespace metal {
 namespace detail {
 
 // Components of `Bits` bits each, the first one lowest.
-template <int Bits, int N>
-SMTL_FUNCTION uint pack_unorm(vec<float, N> value) {
+template <int Bits, int N> SMTL_FUNCTION uint pack_unorm(vec<float, N> value) {
     const vec<uint, N> scaled(rint(saturate(value) * float((1u << Bits) - 1)));
     uint word = 0;
     for (int i = 0; i < N; ++i) word |= scaled.native[i] << (Bits * i);
     return word;
 }
-template <int Bits, int N>
-SMTL_FUNCTION uint pack_snorm(vec<float, N> value) {
-    const vec<int, N> scaled(rint(clamp(value, vec<float, N>(-1.0f), vec<float, N>(1.0f)) * float((1u << (Bits - 1)) - 1)));
+template <int Bits, int N> SMTL_FUNCTION uint pack_snorm(vec<float, N> value) {
+    const vec<int, N> scaled(
+        rint(clamp(value, vec<float, N>(-1.0f), vec<float, N>(1.0f)) * float((1u << (Bits - 1)) - 1)));
     uint word = 0;
     for (int i = 0; i < N; ++i) word |= (uint(scaled.native[i]) & ((1u << Bits) - 1)) << (Bits * i);
     return word;
 }
-template <int Bits, int N>
-SMTL_FUNCTION vec<float, N> unpack_unorm(uint word) {
+template <int Bits, int N> SMTL_FUNCTION vec<float, N> unpack_unorm(uint word) {
     vec<float, N> value;
-    for (int i = 0; i < N; ++i) value.native[i] = float(word >> (Bits * i) & ((1u << Bits) - 1)) / float((1u << Bits) - 1);
+    for (int i = 0; i < N; ++i)
+        value.native[i] = float(word >> (Bits * i) & ((1u << Bits) - 1)) / float((1u << Bits) - 1);
     return value;
 }
-template <int Bits, int N>
-SMTL_FUNCTION vec<float, N> unpack_snorm(uint word) {
+template <int Bits, int N> SMTL_FUNCTION vec<float, N> unpack_snorm(uint word) {
     vec<float, N> value;
     for (int i = 0; i < N; ++i) {
         const int component = int(word << (32 - Bits * (i + 1))) >> (32 - Bits);
@@ -37,8 +35,12 @@ SMTL_FUNCTION vec<float, N> unpack_snorm(uint word) {
     return value;
 }
 
-SMTL_FUNCTION float to_srgb(float x) { return x <= 0.0031308f ? 12.92f * x : 1.055f * __builtin_powf(x, 1.0f / 2.4f) - 0.055f; }
-SMTL_FUNCTION float from_srgb(float x) { return x <= 0.04045f ? x / 12.92f : __builtin_powf((x + 0.055f) / 1.055f, 2.4f); }
+SMTL_FUNCTION float to_srgb(float x) {
+    return x <= 0.0031308f ? 12.92f * x : 1.055f * __builtin_powf(x, 1.0f / 2.4f) - 0.055f;
+}
+SMTL_FUNCTION float from_srgb(float x) {
+    return x <= 0.04045f ? x / 12.92f : __builtin_powf((x + 0.055f) / 1.055f, 2.4f);
+}
 
 }  // namespace detail
 

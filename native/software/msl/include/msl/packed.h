@@ -5,47 +5,43 @@
 
 namespace metal {
 
-#define SMTL_PACKED_BINARY(op)                                                                       \
-    friend SMTL_FUNCTION constexpr vec<T, N> operator op(packed_vec a, packed_vec b) {               \
-        return vec<T, N>(a) op vec<T, N>(b);                                                         \
-    }                                                                                                \
-    friend SMTL_FUNCTION constexpr vec<T, N> operator op(packed_vec a, vec<T, N> b) { return vec<T, N>(a) op b; } \
-    friend SMTL_FUNCTION constexpr vec<T, N> operator op(vec<T, N> a, packed_vec b) { return a op vec<T, N>(b); } \
+#define SMTL_PACKED_BINARY(op)                                                                                       \
+    friend SMTL_FUNCTION constexpr vec<T, N> operator op(packed_vec a, packed_vec b) {                               \
+        return vec<T, N>(a) op vec<T, N>(b);                                                                         \
+    }                                                                                                                \
+    friend SMTL_FUNCTION constexpr vec<T, N> operator op(packed_vec a, vec<T, N> b) { return vec<T, N>(a) op b; }    \
+    friend SMTL_FUNCTION constexpr vec<T, N> operator op(vec<T, N> a, packed_vec b) { return a op vec<T, N>(b); }    \
     friend SMTL_FUNCTION constexpr vec<T, N> operator op(packed_vec a, T b) { return vec<T, N>(a) op vec<T, N>(b); } \
     friend SMTL_FUNCTION constexpr vec<T, N> operator op(T a, packed_vec b) { return vec<T, N>(a) op vec<T, N>(b); } \
     SMTL_FUNCTION packed_vec &operator op##=(vec<T, N> b) { return *this = vec<T, N>(*this) op b; }
-#define SMTL_PACKED_COMPARE(op)                                                                      \
-    friend SMTL_FUNCTION constexpr vec<bool, N> operator op(packed_vec a, packed_vec b) {            \
-        return vec<T, N>(a) op vec<T, N>(b);                                                         \
+#define SMTL_PACKED_COMPARE(op)                                                           \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator op(packed_vec a, packed_vec b) { \
+        return vec<T, N>(a) op vec<T, N>(b);                                              \
     }
 
-template <class T, int N>
-struct packed_storage;
-template <class T>
-struct packed_storage<T, 2> {
+template <class T, int N> struct packed_storage;
+template <class T> struct packed_storage<T, 2> {
     T x, y;
 };
-template <class T>
-struct packed_storage<T, 3> {
+template <class T> struct packed_storage<T, 3> {
     T x, y, z;
 };
-template <class T>
-struct packed_storage<T, 4> {
+template <class T> struct packed_storage<T, 4> {
     T x, y, z, w;
 };
 
-template <class T, int N>
-struct packed_vec : packed_storage<T, N> {
+template <class T, int N> struct packed_vec : packed_storage<T, N> {
     using value_type = T;
 
     packed_vec() = default;
     // A constant expression where the vector is.
-    SMTL_FUNCTION constexpr packed_vec(vec<T, N> value) : packed_storage<T, N>(__builtin_bit_cast(aligned_storage, value.native)) {}
+    SMTL_FUNCTION constexpr packed_vec(vec<T, N> value)
+        : packed_storage<T, N>(__builtin_bit_cast(aligned_storage, value.native)) {}
     SMTL_FUNCTION constexpr packed_vec(T value) : packed_vec(vec<T, N>(value)) {}
-    template <class A, class B, class... Others, class = decltype(vec<T, N>(declval<A>(), declval<B>(), declval<Others>()...))>
+    template <class A, class B, class... Others,
+              class = decltype(vec<T, N>(declval<A>(), declval<B>(), declval<Others>()...))>
     SMTL_FUNCTION constexpr packed_vec(A a, B b, Others... others) : packed_vec(vec<T, N>(a, b, others...)) {}
-    template <class U>
-    SMTL_FUNCTION explicit constexpr packed_vec(vec<U, N> value) : packed_vec(vec<T, N>(value)) {}
+    template <class U> SMTL_FUNCTION explicit constexpr packed_vec(vec<U, N> value) : packed_vec(vec<T, N>(value)) {}
     template <class U>
     SMTL_FUNCTION explicit constexpr packed_vec(packed_vec<U, N> value) : packed_vec(vec<T, N>(vec<U, N>(value))) {}
 
@@ -54,8 +50,7 @@ struct packed_vec : packed_storage<T, N> {
         __builtin_memcpy(&value, static_cast<const void *>(this), sizeof(T) * N);
         return value;
     }
-    template <class U, class = enable_if_t<!is_same_v<T, U>>>
-    SMTL_FUNCTION explicit operator vec<U, N>() const {
+    template <class U, class = enable_if_t<!is_same_v<T, U>>> SMTL_FUNCTION explicit operator vec<U, N>() const {
         return vec<U, N>(vec<T, N>(*this));
     }
 
@@ -96,14 +91,12 @@ private:
     struct alignas(detail::native_t<T, N>) aligned_storage : packed_storage<T, N> {};
 };
 
-template <class T, int N>
-struct make_scalar<packed_vec<T, N>> : type_identity<T> {};
-template <class T, int N>
-struct vec_elements<packed_vec<T, N>> : integral_constant<int, N> {};
+template <class T, int N> struct make_scalar<packed_vec<T, N>> : type_identity<T> {};
+template <class T, int N> struct vec_elements<packed_vec<T, N>> : integral_constant<int, N> {};
 
 }  // namespace metal
 
-#define SMTL_PACKED_NAMES(T)                        \
+#define SMTL_PACKED_NAMES(T)                         \
     using packed_##T##2 = ::metal::packed_vec<T, 2>; \
     using packed_##T##3 = ::metal::packed_vec<T, 3>; \
     using packed_##T##4 = ::metal::packed_vec<T, 4>; \

@@ -7,12 +7,13 @@
 namespace smtl {
 
 // What a parameter can be filled with: anything else is 0.
-enum parameter_category : unsigned { of_memory = 1, of_integers = 2 };
+enum parameter_category : unsigned {
+    of_memory = 1,
+    of_integers = 2
+};
 
-template <class T>
-struct is_integers : metal::is_integral<T> {};
-template <class T, int N>
-struct is_integers<metal::vec<T, N>> : metal::is_integral<T> {};
+template <class T> struct is_integers : metal::is_integral<T> {};
+template <class T, int N> struct is_integers<metal::vec<T, N>> : metal::is_integral<T> {};
 
 struct parameter_facts {
     unsigned index;
@@ -22,21 +23,17 @@ struct parameter_facts {
     unsigned long type_size;
 };
 
-template <class T, class = void>
-struct complete_size {
+template <class T, class = void> struct complete_size {
     static constexpr unsigned long value = 0;
 };
-template <class T>
-struct complete_size<T, decltype(void(sizeof(T)))> {
+template <class T> struct complete_size<T, decltype(void(sizeof(T)))> {
     static constexpr unsigned long value = sizeof(T);
 };
-template <>
-struct complete_size<void> {
+template <> struct complete_size<void> {
     static constexpr unsigned long value = 0;
 };
 
-template <class T>
-constexpr parameter_facts facts_of(unsigned index) {
+template <class T> constexpr parameter_facts facts_of(unsigned index) {
     using referred = metal::remove_pointer_t<metal::remove_reference_t<T>>;
     constexpr bool indirect = metal::is_reference_v<T> || metal::is_pointer_v<T>;
     // The pointers of an array of buffers, given by reference, are what is read.
@@ -46,23 +43,25 @@ constexpr parameter_facts facts_of(unsigned index) {
         facts.length = buffer_array<T>::length;
         return facts;
     } else {
-        constexpr unsigned category = indirect ? of_memory : is_integers<metal::remove_cv_t<T>>::value ? of_integers : 0;
-        return {index, !indirect || metal::is_const_v<target>, 1, category, complete_size<metal::remove_cv_t<target>>::value};
+        constexpr unsigned category = indirect                                    ? of_memory
+                                      : is_integers<metal::remove_cv_t<T>>::value ? of_integers
+                                                                                  : 0;
+        return {index, !indirect || metal::is_const_v<target>, 1, category,
+                complete_size<metal::remove_cv_t<target>>::value};
     }
 }
 
-template <unsigned N>
-struct kernel_record {
+template <unsigned N> struct kernel_record {
     unsigned tag, number, count, thread_limit;
     parameter_facts parameters[N];
 };
-template <>
-struct kernel_record<0> {
+template <> struct kernel_record<0> {
     unsigned tag, number, count, thread_limit;
 };
 
 template <class... T>
-constexpr kernel_record<sizeof...(T)> reflect(unsigned number, void (*)(T...), const unsigned *indices, unsigned thread_limit) {
+constexpr kernel_record<sizeof...(T)> reflect(unsigned number, void (*)(T...), const unsigned *indices,
+                                              unsigned thread_limit) {
     kernel_record<sizeof...(T)> record{};
     record.tag = 1;
     record.number = number;
@@ -76,17 +75,12 @@ constexpr kernel_record<sizeof...(T)> reflect(unsigned number, void (*)(T...), c
 }
 
 // MTLDataType.
-template <class T>
-constexpr unsigned data_type = 0;
-#define SMTL_DATA_TYPE(T, number)                              \
-    template <>                                                \
-    inline constexpr unsigned data_type<T> = number;           \
-    template <>                                                \
-    inline constexpr unsigned data_type<T##2> = number + 1;    \
-    template <>                                                \
-    inline constexpr unsigned data_type<T##3> = number + 2;    \
-    template <>                                                \
-    inline constexpr unsigned data_type<T##4> = number + 3;
+template <class T> constexpr unsigned data_type = 0;
+#define SMTL_DATA_TYPE(T, number)                                       \
+    template <> inline constexpr unsigned data_type<T> = number;        \
+    template <> inline constexpr unsigned data_type<T##2> = number + 1; \
+    template <> inline constexpr unsigned data_type<T##3> = number + 2; \
+    template <> inline constexpr unsigned data_type<T##4> = number + 3;
 SMTL_DATA_TYPE(float, 3)
 SMTL_DATA_TYPE(half, 16)
 SMTL_DATA_TYPE(int, 29)
@@ -109,9 +103,9 @@ struct constant_record {
 }  // namespace smtl
 
 #define SMTL_REFLECT_SECTION __attribute__((section("smtl_reflection"), used, aligned(8)))
-#define SMTL_REFLECT_KERNEL(number, kernel, indices, thread_limit)   \
+#define SMTL_REFLECT_KERNEL(number, kernel, indices, thread_limit)    \
     SMTL_REFLECT_SECTION static constexpr auto smtl_record_##number = \
         smtl::reflect(number, static_cast<decltype(kernel)>(nullptr), indices, thread_limit);
-#define SMTL_REFLECT_CONSTANT(number, constant, index)                           \
+#define SMTL_REFLECT_CONSTANT(number, constant, index)                                            \
     SMTL_REFLECT_SECTION static constexpr smtl::constant_record smtl_constant_record_##number = { \
         2, number, 1, 0, index, smtl::data_type<metal::remove_cv_t<decltype(constant)>>};

@@ -5,71 +5,57 @@
 
 namespace metal {
 
-#define SMTL_CLASSIFY(name, expression)                                        \
-    template <class T, class = enable_if_t<is_arithmetic_v<T>>>                \
-    SMTL_FUNCTION bool name(T value) {                                         \
-        const float x = float(value);                                          \
-        return expression;                                                     \
-    }                                                                          \
-    template <class T, int N>                                                  \
-    SMTL_FUNCTION vec<bool, N> name(vec<T, N> value) {                         \
-        vec<bool, N> result;                                                   \
-        for (int i = 0; i < N; ++i) result.native[i] = name(T(value.native[i])); \
-        return result;                                                         \
+#define SMTL_CLASSIFY(name, expression)                                                            \
+    template <class T, class = enable_if_t<is_arithmetic_v<T>>> SMTL_FUNCTION bool name(T value) { \
+        const float x = float(value);                                                              \
+        return expression;                                                                         \
+    }                                                                                              \
+    template <class T, int N> SMTL_FUNCTION vec<bool, N> name(vec<T, N> value) {                   \
+        vec<bool, N> result;                                                                       \
+        for (int i = 0; i < N; ++i) result.native[i] = name(T(value.native[i]));                   \
+        return result;                                                                             \
     }
 SMTL_CLASSIFY(isfinite, __builtin_isfinite(x))
 SMTL_CLASSIFY(isinf, __builtin_isinf(x))
 SMTL_CLASSIFY(isnan, __builtin_isnan(x))
 SMTL_CLASSIFY(signbit, __builtin_signbit(x))
 // Subnormality is a matter of the type itself.
-template <class T, class = enable_if_t<is_floating_point_v<T>>>
-SMTL_FUNCTION bool isnormal(T value) {
+template <class T, class = enable_if_t<is_floating_point_v<T>>> SMTL_FUNCTION bool isnormal(T value) {
     constexpr float smallest = is_same_v<T, half> ? 0x1p-14f : 0x1p-126f;
     const float magnitude = __builtin_fabsf(float(value));
     return magnitude >= smallest && magnitude < __builtin_inff();
 }
-template <class T, int N>
-SMTL_FUNCTION vec<bool, N> isnormal(vec<T, N> value) {
+template <class T, int N> SMTL_FUNCTION vec<bool, N> isnormal(vec<T, N> value) {
     vec<bool, N> result;
     for (int i = 0; i < N; ++i) result.native[i] = isnormal(T(value.native[i]));
     return result;
 }
-template <class T>
-SMTL_FUNCTION auto isunordered(T a, T b) {
-    return isnan(a) || isnan(b);
-}
-template <class T>
-SMTL_FUNCTION auto isordered(T a, T b) {
-    return !isunordered(a, b);
-}
+template <class T> SMTL_FUNCTION auto isunordered(T a, T b) { return isnan(a) || isnan(b); }
+template <class T> SMTL_FUNCTION auto isordered(T a, T b) { return !isunordered(a, b); }
 
 SMTL_FUNCTION bool all(bool value) { return value; }
 SMTL_FUNCTION bool any(bool value) { return value; }
-template <int N>
-SMTL_FUNCTION bool all(vec<bool, N> value) {
-    return __builtin_reduce_and(value.native) != 0;
-}
-template <int N>
-SMTL_FUNCTION bool any(vec<bool, N> value) {
-    return __builtin_reduce_or(value.native) != 0;
-}
+template <int N> SMTL_FUNCTION bool all(vec<bool, N> value) { return __builtin_reduce_and(value.native) != 0; }
+template <int N> SMTL_FUNCTION bool any(vec<bool, N> value) { return __builtin_reduce_or(value.native) != 0; }
 
-// b where the condition holds, a elsewhere. Functions of each type, as Metal has them, so that templates and functions of the
-// user's own are chosen, or not, as there. Those of bfloat are templates: a source that brings its own is preferred.
+// b where the condition holds, a elsewhere. Functions of each type, as Metal has them, so that templates and functions
+// of the user's own are chosen, or not, as there. Those of bfloat are templates: a source that brings its own is
+// preferred.
 namespace detail {
-template <class T, int N>
-SMTL_FUNCTION vec<T, N> select_components(vec<T, N> a, vec<T, N> b, vec<bool, N> condition) {
-    using bits = conditional_t<sizeof(T) == 1, signed char, conditional_t<sizeof(T) == 2, short, conditional_t<sizeof(T) == 4, int, long>>>;
+template <class T, int N> SMTL_FUNCTION vec<T, N> select_components(vec<T, N> a, vec<T, N> b, vec<bool, N> condition) {
+    using bits = conditional_t<sizeof(T) == 1, signed char,
+                               conditional_t<sizeof(T) == 2, short, conditional_t<sizeof(T) == 4, int, long>>>;
     using bits_n = native_t<bits, N>;
     const bits_n mask = -__builtin_convertvector(condition.native, bits_n);
-    const bits_n chosen = (__builtin_bit_cast(bits_n, a.native) & ~mask) | (__builtin_bit_cast(bits_n, b.native) & mask);
+    const bits_n chosen =
+        (__builtin_bit_cast(bits_n, a.native) & ~mask) | (__builtin_bit_cast(bits_n, b.native) & mask);
     return vec<T, N>(from_native, __builtin_bit_cast(native_t<T, N>, chosen));
 }
 }  // namespace detail
-#define SMTL_SELECT(T)                                                                                                   \
-    SMTL_FUNCTION T select(T a, T b, bool condition) { return condition ? b : a; }                                       \
-    SMTL_FUNCTION T##2 select(T##2 a, T##2 b, bool2 condition) { return detail::select_components(a, b, condition); }   \
-    SMTL_FUNCTION T##3 select(T##3 a, T##3 b, bool3 condition) { return detail::select_components(a, b, condition); }   \
+#define SMTL_SELECT(T)                                                                                                \
+    SMTL_FUNCTION T select(T a, T b, bool condition) { return condition ? b : a; }                                    \
+    SMTL_FUNCTION T##2 select(T##2 a, T##2 b, bool2 condition) { return detail::select_components(a, b, condition); } \
+    SMTL_FUNCTION T##3 select(T##3 a, T##3 b, bool3 condition) { return detail::select_components(a, b, condition); } \
     SMTL_FUNCTION T##4 select(T##4 a, T##4 b, bool4 condition) { return detail::select_components(a, b, condition); }
 SMTL_SELECT(bool)
 SMTL_SELECT(char)
@@ -83,11 +69,13 @@ SMTL_SELECT(ulong)
 SMTL_SELECT(half)
 SMTL_SELECT(float)
 template <int N>
-SMTL_FUNCTION vec<bfloat, N> select(vec<bfloat, N> a, type_identity_t<vec<bfloat, N>> b, type_identity_t<vec<bool, N>> condition) {
+SMTL_FUNCTION vec<bfloat, N> select(vec<bfloat, N> a, type_identity_t<vec<bfloat, N>> b,
+                                    type_identity_t<vec<bool, N>> condition) {
     return detail::select_components(a, b, condition);
 }
 // Scalars of several types.
-template <class A, class B, class R = detail::met_t<true, A, B>, class = enable_if_t<!is_same_v<A, B> || is_same_v<A, bfloat>>>
+template <class A, class B, class R = detail::met_t<true, A, B>,
+          class = enable_if_t<!is_same_v<A, B> || is_same_v<A, bfloat>>>
 SMTL_FUNCTION R select(A a, B b, bool condition) {
     return condition ? R(b) : R(a);
 }

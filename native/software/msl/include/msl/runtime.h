@@ -1,4 +1,5 @@
-// What compiled code calls without being told to: conversions that the processor lacks. The host's C library has the rest.
+// What compiled code calls without being told to: conversions that the processor lacks. The host's C library has the
+// rest.
 #pragma once
 
 #ifdef __x86_64__

@@ -1,5 +1,6 @@
-// Address spaces, for sources with functions that differ in nothing else. They are those of clang's SYCL, which every processor
-// takes for its one memory: a pointer that names no space takes any other, as the library's do, and none takes it back.
+// Address spaces, for sources with functions that differ in nothing else. They are those of clang's SYCL, which every
+// processor takes for its one memory: a pointer that names no space takes any other, as the library's do, and none
+// takes it back.
 #pragma once
 
 #if SMTL_ADDRESS_SPACES

@@ -1,5 +1,5 @@
-// The standard library of the Metal Shading Language as one header, precompiled. What it defines is visible whichever of
-// Metal's headers a source includes; see preprocess/ for these.
+// The standard library of the Metal Shading Language as one header, precompiled. What it defines is visible whichever
+// of Metal's headers a source includes; see preprocess/ for these.
 #pragma once
 
 #include "arguments.h"

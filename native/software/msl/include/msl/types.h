@@ -8,24 +8,20 @@ namespace smtl {
 // Of a member without [[id(n)]].
 constexpr unsigned long no_index = ~0ul;
 
-template <class T>
-struct array_shape {
+template <class T> struct array_shape {
     using element = T;
     static constexpr unsigned long length = 0;
 };
-template <class T, unsigned long N>
-struct array_shape<T[N]> {
+template <class T, unsigned long N> struct array_shape<T[N]> {
     using element = T;
     static constexpr unsigned long length = N;
 };
-template <class T, unsigned long N>
-struct array_shape<metal::array<T, N>> {
+template <class T, unsigned long N> struct array_shape<metal::array<T, N>> {
     using element = T;
     static constexpr unsigned long length = N;
 };
 
-template <class T>
-struct member_shape {
+template <class T> struct member_shape {
     using element = typename array_shape<T>::element;
     static constexpr unsigned long length = array_shape<T>::length;
     static constexpr bool pointer = metal::is_pointer_v<element> || metal::is_reference_v<element>;
@@ -35,15 +31,16 @@ struct member_shape {
 
 }  // namespace smtl
 
-#define SMTL_MEMBER_FACTS(S, M)                                                                                         \
-    __builtin_offsetof(S, M), smtl::member_shape<decltype(S::M)>::length, smtl::member_shape<decltype(S::M)>::pointer,  \
-        metal::is_const_v<typename smtl::member_shape<decltype(S::M)>::target>,                                         \
-        smtl::data_type<typename smtl::member_shape<decltype(S::M)>::base>,                                             \
-        __is_class(typename smtl::member_shape<decltype(S::M)>::base),                                                  \
-        smtl::complete_size<typename smtl::member_shape<decltype(S::M)>::base>::value,                                  \
-        alignof(typename smtl::member_shape<decltype(S::M)>::base), sizeof(typename smtl::member_shape<decltype(S::M)>::element), \
+#define SMTL_MEMBER_FACTS(S, M)                                                                                        \
+    __builtin_offsetof(S, M), smtl::member_shape<decltype(S::M)>::length, smtl::member_shape<decltype(S::M)>::pointer, \
+        metal::is_const_v<typename smtl::member_shape<decltype(S::M)>::target>,                                        \
+        smtl::data_type<typename smtl::member_shape<decltype(S::M)>::base>,                                            \
+        __is_class(typename smtl::member_shape<decltype(S::M)>::base),                                                 \
+        smtl::complete_size<typename smtl::member_shape<decltype(S::M)>::base>::value,                                 \
+        alignof(typename smtl::member_shape<decltype(S::M)>::base),                                                    \
+        sizeof(typename smtl::member_shape<decltype(S::M)>::element),                                                  \
         alignof(typename smtl::member_shape<decltype(S::M)>::element)
 
-#define SMTL_TYPE_FACTS(S, ...)                                                                     \
-    __attribute__((section("smtl_types"), used)) static const unsigned long smtl_type_facts[] = {   \
+#define SMTL_TYPE_FACTS(S, ...)                                                                   \
+    __attribute__((section("smtl_types"), used)) static const unsigned long smtl_type_facts[] = { \
         sizeof(S), alignof(S), __VA_ARGS__};

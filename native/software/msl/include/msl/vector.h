@@ -8,29 +8,23 @@
 
 namespace metal {
 
-template <class T, int N>
-struct vec;
+template <class T, int N> struct vec;
 
 namespace detail {
 
 // Vectors of bool hold bytes that are 0 or 1: clang packs a vector of bool into bits, and Metal does not.
-template <class T>
-struct component : type_identity<T> {};
-template <>
-struct component<bool> : type_identity<uchar> {};
+template <class T> struct component : type_identity<T> {};
+template <> struct component<bool> : type_identity<uchar> {};
 
 // An array of N components with the alignment of a vector.
-template <class T, int N>
-struct native {
+template <class T, int N> struct native {
     typedef typename component<T>::type type __attribute__((ext_vector_type(N)));
 };
-template <class T, int N>
-using native_t = typename native<T, N>::type;
+template <class T, int N> using native_t = typename native<T, N>::type;
 
-// To the nearest, ties to even; a NaN stays one. Clang would call a function for each component where the processor has no
-// instruction for it.
-template <int N>
-SMTL_FUNCTION constexpr native_t<bfloat, N> round_to_bfloat(native_t<float, N> value) {
+// To the nearest, ties to even; a NaN stays one. Clang would call a function for each component where the processor has
+// no instruction for it.
+template <int N> SMTL_FUNCTION constexpr native_t<bfloat, N> round_to_bfloat(native_t<float, N> value) {
 #ifdef __AVX512BF16__
     return __builtin_convertvector(value, native_t<bfloat, N>);
 #else
@@ -43,16 +37,18 @@ SMTL_FUNCTION constexpr native_t<bfloat, N> round_to_bfloat(native_t<float, N> v
 #endif
 }
 
-// Component by component: clang saturates in conversions of scalars (see the compiler's arguments), not in those of its vectors.
-template <class To, class From, int N>
-SMTL_FUNCTION constexpr native_t<To, N> to_integers(native_t<From, N> value) {
-    if constexpr (N == 2) return {To(value[0]), To(value[1])};
-    else if constexpr (N == 3) return {To(value[0]), To(value[1]), To(value[2])};
-    else return {To(value[0]), To(value[1]), To(value[2]), To(value[3])};
+// Component by component: clang saturates in conversions of scalars (see the compiler's arguments), not in those of its
+// vectors.
+template <class To, class From, int N> SMTL_FUNCTION constexpr native_t<To, N> to_integers(native_t<From, N> value) {
+    if constexpr (N == 2)
+        return {To(value[0]), To(value[1])};
+    else if constexpr (N == 3)
+        return {To(value[0]), To(value[1]), To(value[2])};
+    else
+        return {To(value[0]), To(value[1]), To(value[2]), To(value[3])};
 }
 
-template <class To, class From, int N>
-SMTL_FUNCTION constexpr native_t<To, N> convert(native_t<From, N> value) {
+template <class To, class From, int N> SMTL_FUNCTION constexpr native_t<To, N> convert(native_t<From, N> value) {
     if constexpr (is_same_v<To, From> || (is_same_v<To, uchar> && is_same_v<From, bool>)) {
         return value;
     } else if constexpr (is_same_v<To, bool>) {
@@ -72,11 +68,13 @@ SMTL_FUNCTION constexpr native_t<To, N> convert(native_t<From, N> value) {
 
 #if SMTL_SANITIZE
 // 0, 1, 2 ...: a swizzle of them says which components it names.
-template <int N>
-SMTL_FUNCTION constexpr native_t<int, N> component_numbers() {
-    if constexpr (N == 2) return {0, 1};
-    else if constexpr (N == 3) return {0, 1, 2};
-    else return {0, 1, 2, 3};
+template <int N> SMTL_FUNCTION constexpr native_t<int, N> component_numbers() {
+    if constexpr (N == 2)
+        return {0, 1};
+    else if constexpr (N == 3)
+        return {0, 1, 2};
+    else
+        return {0, 1, 2, 3};
 }
 
 // Not loops: the optimiser leaves these as they are, and vectors that are indexed by variables in memory.
@@ -104,117 +102,129 @@ struct from_native_t {};
 constexpr from_native_t from_native{};
 
 // The lanes of a comparison, all ones or all zeros, as bools.
-template <int N, class Mask>
-SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask mask) {
+template <int N, class Mask> SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask mask) {
     return vec<bool, N>(from_native, __builtin_convertvector(mask, native_t<uchar, N>) & native_t<uchar, N>(1));
 }
 
 }  // namespace detail
 
-#define SMTL_VECTOR_BINARY(op)                                                                                          \
-    friend SMTL_FUNCTION constexpr vec operator op(vec a, vec b) { return vec(from_native, native_t(a.native op b.native)); } \
-    friend SMTL_FUNCTION volatile vec &operator op##=(volatile vec &a, vec b) { return a = vec(a) op b; }               \
-    friend SMTL_FUNCTION constexpr vec &operator op##=(vec &a, vec b) {                                                 \
-        a.native = native_t(a.native op b.native);                                                                      \
-        return a;                                                                                                       \
+#define SMTL_VECTOR_BINARY(op)                                                                             \
+    friend SMTL_FUNCTION constexpr vec operator op(vec a, vec b) {                                         \
+        return vec(from_native, native_t(a.native op b.native));                                           \
+    }                                                                                                      \
+    friend SMTL_FUNCTION volatile vec &operator op##=(volatile vec & a, vec b) { return a = vec(a) op b; } \
+    friend SMTL_FUNCTION constexpr vec &operator op##=(vec & a, vec b) {                                   \
+        a.native = native_t(a.native op b.native);                                                         \
+        return a;                                                                                          \
     }
 // The counts of a shift may have another type than what is shifted.
-#define SMTL_VECTOR_SHIFT(op)                                                                                           \
-    SMTL_VECTOR_BINARY(op)                                                                                              \
-    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                                       \
-    friend SMTL_FUNCTION constexpr vec operator op(vec a, vec<U, size> b) { return a op vec(b); }                       \
-    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                                       \
-    friend SMTL_FUNCTION constexpr vec &operator op##=(vec &a, vec<U, size> b) { return a = a op vec(b); }
-#define SMTL_VECTOR_COMPARE(op) \
-    friend SMTL_FUNCTION constexpr vec<bool, size> operator op(vec a, vec b) { return detail::to_bools<size>(a.native op b.native); }
+#define SMTL_VECTOR_SHIFT(op)                                                     \
+    SMTL_VECTOR_BINARY(op)                                                        \
+    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>> \
+    friend SMTL_FUNCTION constexpr vec operator op(vec a, vec<U, size> b) {       \
+        return a op vec(b);                                                       \
+    }                                                                             \
+    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>> \
+    friend SMTL_FUNCTION constexpr vec &operator op##=(vec & a, vec<U, size> b) { \
+        return a = a op vec(b);                                                   \
+    }
+#define SMTL_VECTOR_COMPARE(op)                                                \
+    friend SMTL_FUNCTION constexpr vec<bool, size> operator op(vec a, vec b) { \
+        return detail::to_bools<size>(a.native op b.native);                   \
+    }
 
-// Assignments to volatile vectors. Where objects lie in address spaces they are as good as those that the compiler makes, and no
-// call could choose between them.
+// Assignments to volatile vectors. Where objects lie in address spaces they are as good as those that the compiler
+// makes, and no call could choose between them.
 #if defined(__OPENCL_CPP_VERSION__) || SMTL_ADDRESS_SPACES
 #define SMTL_VOLATILE_ASSIGNMENT
 #else
-#define SMTL_VOLATILE_ASSIGNMENT \
-    template <class V, class = enable_if_t<is_same_v<remove_cv_t<V>, vec>>>                                             \
-    SMTL_FUNCTION volatile vec &operator=(const V &other) volatile {                                                    \
-        native = other.native;                                                                                          \
-        return *this;                                                                                                   \
-    }                                                                                                                   \
-    template <class V, class = enable_if_t<!is_same_v<remove_cv_t<V>, vec> && is_convertible_v<V, vec>>>                \
-    SMTL_FUNCTION constexpr vec &operator=(const V &value) { return *this = vec(value); }                               \
-    template <class V, class = enable_if_t<!is_same_v<remove_cv_t<V>, vec> && is_convertible_v<V, vec>>, class = void>  \
-    SMTL_FUNCTION volatile vec &operator=(const V &value) volatile { return *this = vec(value); }
+#define SMTL_VOLATILE_ASSIGNMENT                                                                                       \
+    template <class V, class = enable_if_t<is_same_v<remove_cv_t<V>, vec>>>                                            \
+    SMTL_FUNCTION volatile vec &operator=(const V &other) volatile {                                                   \
+        native = other.native;                                                                                         \
+        return *this;                                                                                                  \
+    }                                                                                                                  \
+    template <class V, class = enable_if_t<!is_same_v<remove_cv_t<V>, vec> && is_convertible_v<V, vec>>>               \
+    SMTL_FUNCTION constexpr vec &operator=(const V &value) {                                                           \
+        return *this = vec(value);                                                                                     \
+    }                                                                                                                  \
+    template <class V, class = enable_if_t<!is_same_v<remove_cv_t<V>, vec> && is_convertible_v<V, vec>>, class = void> \
+    SMTL_FUNCTION volatile vec &operator=(const V &value) volatile {                                                   \
+        return *this = vec(value);                                                                                     \
+    }
 #endif
 
 // What vectors of every length share.
-#define SMTL_VECTOR_MEMBERS(N)                                                                                          \
-    static constexpr int size = N;                                                                                      \
-    using value_type = T;                                                                                               \
-    using native_t = detail::native_t<T, N>;                                                                            \
-    using from_native_t = detail::from_native_t;                                                                        \
-    static constexpr from_native_t from_native{};                                                                       \
-                                                                                                                        \
-    native_t native;                                                                                                    \
-                                                                                                                        \
-    vec() = default;                                                                                                    \
-    SMTL_FUNCTION constexpr vec(from_native_t, native_t value) : native(value) {}                                       \
-    SMTL_FUNCTION constexpr vec(T value) : native(typename detail::component<T>::type(value)) {}                        \
-    template <class U>                                                                                                  \
-    SMTL_FUNCTION explicit constexpr vec(vec<U, N> other) : native(detail::convert<T, U, N>(other.native)) {}           \
-                                                                                                                        \
-    /* Of volatile vectors. Templates, so that a vector stays what is copied by its bytes. */                           \
-    template <class V, class = enable_if_t<is_same_v<V, vec>>>                                                          \
-    SMTL_FUNCTION vec(const volatile V &other) : native(other.native) {}                                                \
-    SMTL_VOLATILE_ASSIGNMENT                                                                                            \
-    SMTL_FUNCTION volatile T &operator[](int i) volatile { return reinterpret_cast<volatile T *>(&native)[i]; }         \
-    SMTL_FUNCTION T operator[](int i) const volatile { return reinterpret_cast<const volatile T *>(&native)[i]; }       \
-                                                                                                                        \
-    SMTL_FUNCTION T &operator[](int i) { return reinterpret_cast<T *>(&native)[i]; }                                    \
-    SMTL_FUNCTION constexpr T operator[](int i) const { return T(native[i]); }                                          \
-                                                                                                                        \
-    SMTL_VECTOR_BINARY(+)                                                                                               \
-    SMTL_VECTOR_BINARY(-)                                                                                               \
-    SMTL_VECTOR_BINARY(*)                                                                                               \
-    SMTL_VECTOR_BINARY(/)                                                                                               \
-    SMTL_VECTOR_BINARY(%)                                                                                               \
-    SMTL_VECTOR_BINARY(&)                                                                                               \
-    SMTL_VECTOR_BINARY(|)                                                                                               \
-    SMTL_VECTOR_BINARY(^)                                                                                               \
-    SMTL_VECTOR_SHIFT(<<)                                                                                               \
-    SMTL_VECTOR_SHIFT(>>)                                                                                               \
-    SMTL_VECTOR_COMPARE(==)                                                                                             \
-    SMTL_VECTOR_COMPARE(!=)                                                                                             \
-    SMTL_VECTOR_COMPARE(<)                                                                                              \
-    SMTL_VECTOR_COMPARE(<=)                                                                                             \
-    SMTL_VECTOR_COMPARE(>)                                                                                              \
-    SMTL_VECTOR_COMPARE(>=)                                                                                             \
-    friend SMTL_FUNCTION constexpr vec<bool, N> operator&&(vec a, vec b) { return vec<bool, N>(a) & vec<bool, N>(b); }   \
-    friend SMTL_FUNCTION constexpr vec<bool, N> operator||(vec a, vec b) { return vec<bool, N>(a) | vec<bool, N>(b); }   \
-    friend SMTL_FUNCTION constexpr vec<bool, N> operator!(vec a) { return detail::to_bools<N>(a.native == native_t(0)); } \
-    friend SMTL_FUNCTION constexpr vec operator+(vec a) { return a; }                                                   \
-    friend SMTL_FUNCTION constexpr vec operator-(vec a) { return vec(from_native, native_t(-a.native)); }               \
-    friend SMTL_FUNCTION constexpr vec operator~(vec a) { return vec(from_native, native_t(~a.native)); }               \
-    friend SMTL_FUNCTION constexpr vec &operator++(vec &a) { return a += vec(T(1)); }                                   \
-    friend SMTL_FUNCTION constexpr vec &operator--(vec &a) { return a -= vec(T(1)); }                                   \
-    friend SMTL_FUNCTION constexpr vec operator++(vec &a, int) {                                                        \
-        const vec before = a;                                                                                           \
-        a += vec(T(1));                                                                                                 \
-        return before;                                                                                                  \
-    }                                                                                                                   \
-    friend SMTL_FUNCTION constexpr vec operator--(vec &a, int) {                                                        \
-        const vec before = a;                                                                                           \
-        a -= vec(T(1));                                                                                                 \
-        return before;                                                                                                  \
+#define SMTL_VECTOR_MEMBERS(N)                                                                                         \
+    static constexpr int size = N;                                                                                     \
+    using value_type = T;                                                                                              \
+    using native_t = detail::native_t<T, N>;                                                                           \
+    using from_native_t = detail::from_native_t;                                                                       \
+    static constexpr from_native_t from_native{};                                                                      \
+                                                                                                                       \
+    native_t native;                                                                                                   \
+                                                                                                                       \
+    vec() = default;                                                                                                   \
+    SMTL_FUNCTION constexpr vec(from_native_t, native_t value) : native(value) {}                                      \
+    SMTL_FUNCTION constexpr vec(T value) : native(typename detail::component<T>::type(value)) {}                       \
+    template <class U>                                                                                                 \
+    SMTL_FUNCTION explicit constexpr vec(vec<U, N> other) : native(detail::convert<T, U, N>(other.native)) {}          \
+                                                                                                                       \
+    /* Of volatile vectors. Templates, so that a vector stays what is copied by its bytes. */                          \
+    template <class V, class = enable_if_t<is_same_v<V, vec>>>                                                         \
+    SMTL_FUNCTION vec(const volatile V &other) : native(other.native) {}                                               \
+    SMTL_VOLATILE_ASSIGNMENT                                                                                           \
+    SMTL_FUNCTION volatile T &operator[](int i) volatile { return reinterpret_cast<volatile T *>(&native)[i]; }        \
+    SMTL_FUNCTION T operator[](int i) const volatile { return reinterpret_cast<const volatile T *>(&native)[i]; }      \
+                                                                                                                       \
+    SMTL_FUNCTION T &operator[](int i) { return reinterpret_cast<T *>(&native)[i]; }                                   \
+    SMTL_FUNCTION constexpr T operator[](int i) const { return T(native[i]); }                                         \
+                                                                                                                       \
+    SMTL_VECTOR_BINARY(+)                                                                                              \
+    SMTL_VECTOR_BINARY(-)                                                                                              \
+    SMTL_VECTOR_BINARY(*)                                                                                              \
+    SMTL_VECTOR_BINARY(/)                                                                                              \
+    SMTL_VECTOR_BINARY(%)                                                                                              \
+    SMTL_VECTOR_BINARY(&)                                                                                              \
+    SMTL_VECTOR_BINARY(|)                                                                                              \
+    SMTL_VECTOR_BINARY(^)                                                                                              \
+    SMTL_VECTOR_SHIFT(<<)                                                                                              \
+    SMTL_VECTOR_SHIFT(>>)                                                                                              \
+    SMTL_VECTOR_COMPARE(==)                                                                                            \
+    SMTL_VECTOR_COMPARE(!=)                                                                                            \
+    SMTL_VECTOR_COMPARE(<)                                                                                             \
+    SMTL_VECTOR_COMPARE(<=)                                                                                            \
+    SMTL_VECTOR_COMPARE(>)                                                                                             \
+    SMTL_VECTOR_COMPARE(>=)                                                                                            \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator&&(vec a, vec b) { return vec<bool, N>(a) & vec<bool, N>(b); } \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator||(vec a, vec b) { return vec<bool, N>(a) | vec<bool, N>(b); } \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator!(vec a) {                                                     \
+        return detail::to_bools<N>(a.native == native_t(0));                                                           \
+    }                                                                                                                  \
+    friend SMTL_FUNCTION constexpr vec operator+(vec a) { return a; }                                                  \
+    friend SMTL_FUNCTION constexpr vec operator-(vec a) { return vec(from_native, native_t(-a.native)); }              \
+    friend SMTL_FUNCTION constexpr vec operator~(vec a) { return vec(from_native, native_t(~a.native)); }              \
+    friend SMTL_FUNCTION constexpr vec &operator++(vec &a) { return a += vec(T(1)); }                                  \
+    friend SMTL_FUNCTION constexpr vec &operator--(vec &a) { return a -= vec(T(1)); }                                  \
+    friend SMTL_FUNCTION constexpr vec operator++(vec &a, int) {                                                       \
+        const vec before = a;                                                                                          \
+        a += vec(T(1));                                                                                                \
+        return before;                                                                                                 \
+    }                                                                                                                  \
+    friend SMTL_FUNCTION constexpr vec operator--(vec &a, int) {                                                       \
+        const vec before = a;                                                                                          \
+        a -= vec(T(1));                                                                                                \
+        return before;                                                                                                 \
     }
 
-template <class T>
-struct vec<T, 2> {
+template <class T> struct vec<T, 2> {
     SMTL_VECTOR_MEMBERS(2)
-    SMTL_FUNCTION constexpr vec(T x, T y) : native{typename detail::component<T>::type(x), typename detail::component<T>::type(y)} {}
+    SMTL_FUNCTION constexpr vec(T x, T y)
+        : native{typename detail::component<T>::type(x), typename detail::component<T>::type(y)} {}
     SMTL_SWIZZLES_2
 };
 
-template <class T>
-struct vec<T, 3> {
+template <class T> struct vec<T, 3> {
     using C = typename detail::component<T>::type;
     SMTL_VECTOR_MEMBERS(3)
     SMTL_FUNCTION constexpr vec(T x, T y, T z) : native{C(x), C(y), C(z)} {}
@@ -223,51 +233,42 @@ struct vec<T, 3> {
     SMTL_SWIZZLES_3
 };
 
-template <class T>
-struct vec<T, 4> {
+template <class T> struct vec<T, 4> {
     using C = typename detail::component<T>::type;
     SMTL_VECTOR_MEMBERS(4)
     SMTL_FUNCTION constexpr vec(T x, T y, T z, T w) : native{C(x), C(y), C(z), C(w)} {}
     SMTL_FUNCTION constexpr vec(T x, T y, vec<T, 2> zw) : native{C(x), C(y), zw.native.x, zw.native.y} {}
     SMTL_FUNCTION constexpr vec(T x, vec<T, 2> yz, T w) : native{C(x), yz.native.x, yz.native.y, C(w)} {}
     SMTL_FUNCTION constexpr vec(vec<T, 2> xy, T z, T w) : native{xy.native.x, xy.native.y, C(z), C(w)} {}
-    SMTL_FUNCTION constexpr vec(vec<T, 2> xy, vec<T, 2> zw) : native{xy.native.x, xy.native.y, zw.native.x, zw.native.y} {}
+    SMTL_FUNCTION constexpr vec(vec<T, 2> xy, vec<T, 2> zw)
+        : native{xy.native.x, xy.native.y, zw.native.x, zw.native.y} {}
     SMTL_FUNCTION constexpr vec(T x, vec<T, 3> yzw) : native{C(x), yzw.native.x, yzw.native.y, yzw.native.z} {}
     SMTL_FUNCTION constexpr vec(vec<T, 3> xyz, T w) : native{xyz.native.x, xyz.native.y, xyz.native.z, C(w)} {}
     SMTL_SWIZZLES_4
 };
 
 // The scalar type and the number of components of scalars and vectors alike.
-template <class T>
-struct make_scalar : type_identity<T> {};
-template <class T, int N>
-struct make_scalar<vec<T, N>> : type_identity<T> {};
-template <class T>
-using make_scalar_t = typename make_scalar<T>::type;
-template <class T, int N = 4>
-struct make_vector : type_identity<vec<T, N>> {};
-template <class T, int N = 4>
-using make_vector_t = typename make_vector<T, N>::type;
-template <class T>
-struct vec_elements : integral_constant<int, 1> {};
-template <class T, int N>
-struct vec_elements<vec<T, N>> : integral_constant<int, N> {};
-template <class T>
-struct is_vector : bool_constant<(vec_elements<T>::value > 1)> {};
-template <class T>
-constexpr bool is_vector_v = is_vector<T>::value;
+template <class T> struct make_scalar : type_identity<T> {};
+template <class T, int N> struct make_scalar<vec<T, N>> : type_identity<T> {};
+template <class T> using make_scalar_t = typename make_scalar<T>::type;
+template <class T, int N = 4> struct make_vector : type_identity<vec<T, N>> {};
+template <class T, int N = 4> using make_vector_t = typename make_vector<T, N>::type;
+template <class T> struct vec_elements : integral_constant<int, 1> {};
+template <class T, int N> struct vec_elements<vec<T, N>> : integral_constant<int, N> {};
+template <class T> struct is_vector : bool_constant<(vec_elements<T>::value > 1)> {};
+template <class T> constexpr bool is_vector_v = is_vector<T>::value;
 
 }  // namespace metal
 
 // Metal's types have their names with and without `metal::`.
-#define SMTL_IN_METAL(name)  \
-    namespace metal {        \
-    using ::name;            \
+#define SMTL_IN_METAL(name) \
+    namespace metal {       \
+    using ::name;           \
     }
-#define SMTL_VECTOR_NAMES(T)          \
-    using T##2 = ::metal::vec<T, 2>;  \
-    using T##3 = ::metal::vec<T, 3>;  \
-    using T##4 = ::metal::vec<T, 4>;  \
+#define SMTL_VECTOR_NAMES(T)         \
+    using T##2 = ::metal::vec<T, 2>; \
+    using T##3 = ::metal::vec<T, 3>; \
+    using T##4 = ::metal::vec<T, 4>; \
     SMTL_IN_METAL(T##2) SMTL_IN_METAL(T##3) SMTL_IN_METAL(T##4)
 SMTL_VECTOR_NAMES(bool)
 SMTL_VECTOR_NAMES(char)
@@ -283,8 +284,7 @@ SMTL_VECTOR_NAMES(float)
 SMTL_VECTOR_NAMES(bfloat)
 
 // Reinterprets the bits of a value of the same size.
-template <class To, class From>
-SMTL_FUNCTION constexpr To as_type(From value) {
+template <class To, class From> SMTL_FUNCTION constexpr To as_type(From value) {
     static_assert(sizeof(To) == sizeof(From), "as_type needs types of one size");
     return __builtin_bit_cast(To, value);
 }

@@ -71,17 +71,17 @@ struct alignas(32) smtl_context {
 /* How kernel code touches memory: a read, unless it says otherwise. */
 enum smtl_touch : uint32_t {
     SMTL_TOUCH_WRITE = 1,
-    SMTL_TOUCH_ATOMIC = 2,     /* a read as well, where it also writes */
-    SMTL_TOUCH_STORE = 4,      /* of an atomic: a write alone */
-    SMTL_TOUCH_ORDERED = 8,    /* of an atomic: not relaxed, and so a fence too */
+    SMTL_TOUCH_ATOMIC = 2, /* a read as well, where it also writes */
+    SMTL_TOUCH_STORE = 4, /* of an atomic: a write alone */
+    SMTL_TOUCH_ORDERED = 8, /* of an atomic: not relaxed, and so a fence too */
     SMTL_TOUCH_COLLECTIVE = 16, /* by all lanes of the simdgroup together */
-    SMTL_TOUCH_COPY = 32,      /* of whole objects, padding included */
+    SMTL_TOUCH_COPY = 32, /* of whole objects, padding included */
 };
 
 struct smtl_core;
 
-/* What the code of an instrumented kernel calls; see sanitize.h. `place` is an address in the kernel's code, or NULL for
- * that of the call. */
+/* What the code of an instrumented kernel calls; see sanitize.h. `place` is an address in the kernel's code, or NULL
+ * for that of the call. */
 struct smtl_sanitizer {
     void (*touch)(smtl_core *core, const volatile void *address, size_t size, uint32_t touch, const void *place);
     void (*fence)(smtl_core *core, uint32_t memory);
@@ -91,8 +91,15 @@ struct smtl_sanitizer {
 };
 
 /* A message of a kernel: subsystem, category and format, and values of up to four components. */
-enum { SMTL_LOG_TEXTS = 3, SMTL_LOG_COMPONENTS = 4 };
-enum smtl_log_kind : uint8_t { SMTL_LOG_SIGNED, SMTL_LOG_UNSIGNED, SMTL_LOG_FLOAT };
+enum {
+    SMTL_LOG_TEXTS = 3,
+    SMTL_LOG_COMPONENTS = 4
+};
+enum smtl_log_kind : uint8_t {
+    SMTL_LOG_SIGNED,
+    SMTL_LOG_UNSIGNED,
+    SMTL_LOG_FLOAT
+};
 struct smtl_log_value {
     smtl_log_kind kind;
     uint8_t size; /* of a component in the kernel, in bytes */
@@ -110,7 +117,7 @@ struct smtl_log_record {
 /* Messages of all kernels of a command buffer, one behind the other. */
 struct smtl_log_buffer {
     uint64_t capacity; /* of `bytes` */
-    uint64_t used;     /* more than the capacity where messages were dropped */
+    uint64_t used; /* more than the capacity where messages were dropped */
     uint64_t dropped;
     unsigned char bytes[];
 };
@@ -127,8 +134,8 @@ struct smtl_global_lister {
     void (*const *end)();
 };
 
-/* One worker's view of the threadgroup that it executes. Only the engine writes it, but for `contexts` and the position in
- * a run of threadgroups. */
+/* One worker's view of the threadgroup that it executes. Only the engine writes it, but for `contexts` and the position
+ * in a run of threadgroups. */
 struct smtl_core {
     /* The engine runs on a stack of its own, entered and left by jumps; see `enter` in the library's core.h. The first
      * two are used by the engine's assembly, at these offsets. */
@@ -143,8 +150,8 @@ struct smtl_core {
     /* The exchange that the running thread has come from; valid until it blocks again. */
     smtl_exchange *exchange;
 
-    /* How many threadgroups, neighbours in x and all of one size, `run` is to execute: the first one's position, which `run`
-     * moves on with it. One for kernels that block. */
+    /* How many threadgroups, neighbours in x and all of one size, `run` is to execute: the first one's position, which
+     * `run` moves on with it. One for kernels that block. */
     uint32_t threadgroup_run;
     uint32_t threadgroup_position[3];
     uint32_t threadgroup_size[3]; /* threads in this threadgroup: fewer than the dispatch's at a ragged edge */
@@ -153,7 +160,7 @@ struct smtl_core {
     uint32_t grid_size[3]; /* in threads */
 
     smtl_sanitizer sanitizer; /* of instrumented kernels */
-    smtl_log_buffer *log;     /* NULL: nobody wants messages */
+    smtl_log_buffer *log; /* NULL: nobody wants messages */
 
     void *const *buffers; /* SMTL_BUFFER_SLOTS addresses */
     void *threadgroup_memory[SMTL_BUFFER_SLOTS];
@@ -161,7 +168,10 @@ struct smtl_core {
     smtl_context contexts[SMTL_THREADS_PER_THREADGROUP];
 };
 
-enum smtl_parameter_kind : uint32_t { SMTL_PARAMETER_BUFFER, SMTL_PARAMETER_THREADGROUP };
+enum smtl_parameter_kind : uint32_t {
+    SMTL_PARAMETER_BUFFER,
+    SMTL_PARAMETER_THREADGROUP
+};
 
 /* A parameter that the launch has to supply. */
 struct smtl_parameter {
@@ -186,8 +196,8 @@ struct smtl_kernel_image {
     uint32_t parameter_count;
     const smtl_parameter *parameters;
     const char *name;
-    /* Of a kernel that blocks: runs the thread `core->thread`, and ends by a jump to `enter_finished`. Of others: runs all
-     * threads of `core->threadgroup_run` threadgroups and returns. */
+    /* Of a kernel that blocks: runs the thread `core->thread`, and ends by a jump to `enter_finished`. Of others: runs
+     * all threads of `core->threadgroup_run` threadgroups and returns. */
     void (*run)(smtl_core *core);
     /* Empty in a kernel whose threads never block. */
     const smtl_blocking_site *blocking_begin;

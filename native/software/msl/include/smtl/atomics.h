@@ -50,15 +50,20 @@ template <class T> using not_deduced = typename identity<T>::type;
 
 /* What Metal's atomic functions take: the types of `Types` in no other order than the relaxed one. */
 template <class T, class... Types> constexpr bool is_among = (__is_same(T, Types) || ... || false);
-#define SMTL_ATOMIC_TYPES(function, names, ...)                                                                                       \
+#define SMTL_ATOMIC_TYPES(function, names, ...) \
     __attribute__((diagnose_if(!(smtl::is_among<T, __VA_ARGS__>), "'" function "' takes pointers to " names, "error")))
-#define SMTL_ATOMIC_ORDER(order) \
-    __attribute__((diagnose_if(order != metal::memory_order_relaxed, "atomic functions other than atomic_thread_fence take memory_order_relaxed alone", "error")))
-#define SMTL_ATOMIC_ACCESSED(function) \
-    SMTL_ATOMIC_TYPES(function, "atomic_int, atomic_uint, atomic_bool and atomic_float", int, unsigned, bool, float) SMTL_ATOMIC_ORDER(order)
-#define SMTL_ATOMIC_ADDED(function) \
-    SMTL_ATOMIC_TYPES(function, "atomic_int, atomic_uint and atomic_float", int, unsigned, float) SMTL_ATOMIC_ORDER(order)
-#define SMTL_ATOMIC_INTEGER(function) SMTL_ATOMIC_TYPES(function, "atomic_int and atomic_uint", int, unsigned) SMTL_ATOMIC_ORDER(order)
+#define SMTL_ATOMIC_ORDER(order)                                                                                  \
+    __attribute__((diagnose_if(order != metal::memory_order_relaxed,                                              \
+                               "atomic functions other than atomic_thread_fence take memory_order_relaxed alone", \
+                               "error")))
+#define SMTL_ATOMIC_ACCESSED(function)                                                                               \
+    SMTL_ATOMIC_TYPES(function, "atomic_int, atomic_uint, atomic_bool and atomic_float", int, unsigned, bool, float) \
+    SMTL_ATOMIC_ORDER(order)
+#define SMTL_ATOMIC_ADDED(function)                                                               \
+    SMTL_ATOMIC_TYPES(function, "atomic_int, atomic_uint and atomic_float", int, unsigned, float) \
+    SMTL_ATOMIC_ORDER(order)
+#define SMTL_ATOMIC_INTEGER(function) \
+    SMTL_ATOMIC_TYPES(function, "atomic_int and atomic_uint", int, unsigned) SMTL_ATOMIC_ORDER(order)
 #define SMTL_ATOMIC_LONG(function) SMTL_ATOMIC_TYPES(function, "atomic_ulong", unsigned long) SMTL_ATOMIC_ORDER(order)
 
 /* Where the value is. Each use of it is told to the sanitizer, as what it is. */
@@ -98,16 +103,19 @@ template <class T, class Modify> SMTL_INLINE T atomic_update(T *object, metal::m
     T before = load_atomic(object, metal::memory_order_relaxed);
     for (;;) {
         T after = modify(before);
-        if (__atomic_compare_exchange(object, &before, &after, true, order, __ATOMIC_RELAXED))
-            return before;
+        if (__atomic_compare_exchange(object, &before, &after, true, order, __ATOMIC_RELAXED)) return before;
     }
 }
 
-template <class T> SMTL_INLINE T atomic_minimum(volatile metal::_atomic<T> *object, T operand, metal::memory_order order) {
-    return atomic_update(updated_in(object, order), order, [operand](T before) { return operand < before ? operand : before; });
+template <class T>
+SMTL_INLINE T atomic_minimum(volatile metal::_atomic<T> *object, T operand, metal::memory_order order) {
+    return atomic_update(updated_in(object, order), order,
+                         [operand](T before) { return operand < before ? operand : before; });
 }
-template <class T> SMTL_INLINE T atomic_maximum(volatile metal::_atomic<T> *object, T operand, metal::memory_order order) {
-    return atomic_update(updated_in(object, order), order, [operand](T before) { return before < operand ? operand : before; });
+template <class T>
+SMTL_INLINE T atomic_maximum(volatile metal::_atomic<T> *object, T operand, metal::memory_order order) {
+    return atomic_update(updated_in(object, order), order,
+                         [operand](T before) { return before < operand ? operand : before; });
 }
 
 } // namespace smtl
@@ -120,7 +128,8 @@ SMTL_INLINE void atomic_store_explicit(volatile _atomic<T> *object, smtl::not_de
     smtl::store_atomic(smtl::stored_in(object, order), desired, order);
 }
 
-template <class T> SMTL_INLINE T atomic_load_explicit(const volatile _atomic<T> *object, memory_order order)
+template <class T>
+SMTL_INLINE T atomic_load_explicit(const volatile _atomic<T> *object, memory_order order)
     SMTL_ATOMIC_ACCESSED("atomic_load_explicit") {
     return smtl::load_atomic(smtl::read_in(object, order), order);
 }
@@ -137,8 +146,8 @@ template <class T>
 SMTL_INLINE bool atomic_compare_exchange_weak_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> *expected,
                                                        smtl::not_deduced<T> desired, memory_order success,
                                                        memory_order failure)
-    SMTL_ATOMIC_TYPES("atomic_compare_exchange_weak_explicit", "atomic_int, atomic_uint, atomic_bool and atomic_float", int, unsigned, bool, float)
-    SMTL_ATOMIC_ORDER(success) SMTL_ATOMIC_ORDER(failure) {
+    SMTL_ATOMIC_TYPES("atomic_compare_exchange_weak_explicit", "atomic_int, atomic_uint, atomic_bool and atomic_float",
+                      int, unsigned, bool, float) SMTL_ATOMIC_ORDER(success) SMTL_ATOMIC_ORDER(failure) {
     return __atomic_compare_exchange(smtl::updated_in(object, success), expected, &desired, true, success, failure);
 }
 
@@ -148,7 +157,8 @@ SMTL_INLINE T atomic_fetch_add_explicit(volatile _atomic<T> *object, smtl::not_d
     if constexpr (__is_integral(T))
         return __atomic_fetch_add(smtl::updated_in(object, order), operand, order);
     else
-        return smtl::atomic_update(smtl::updated_in(object, order), order, [operand](T before) { return T(before + operand); });
+        return smtl::atomic_update(smtl::updated_in(object, order), order,
+                                   [operand](T before) { return T(before + operand); });
 }
 
 template <class T>
@@ -157,7 +167,8 @@ SMTL_INLINE T atomic_fetch_sub_explicit(volatile _atomic<T> *object, smtl::not_d
     if constexpr (__is_integral(T))
         return __atomic_fetch_sub(smtl::updated_in(object, order), operand, order);
     else
-        return smtl::atomic_update(smtl::updated_in(object, order), order, [operand](T before) { return T(before - operand); });
+        return smtl::atomic_update(smtl::updated_in(object, order), order,
+                                   [operand](T before) { return T(before - operand); });
 }
 
 template <class T>

@@ -19,7 +19,8 @@ enum class mem_flags : uint32_t {
 constexpr mem_flags operator|(mem_flags a, mem_flags b) { return mem_flags(uint32_t(a) | uint32_t(b)); }
 constexpr mem_flags operator&(mem_flags a, mem_flags b) { return mem_flags(uint32_t(a) & uint32_t(b)); }
 
-/* A threadgroup stays on one thread of the host: which memory the flags name makes a difference to the sanitizer only. */
+/* A threadgroup stays on one thread of the host: which memory the flags name makes a difference to the sanitizer only.
+ */
 SMTL_INLINE void threadgroup_barrier(mem_flags flags, SMTL_SITE) {
     smtl::enter<offsetof(smtl_core, enter_barrier)>(smtl::current_core(), site, nullptr, uint32_t(flags));
 }

@@ -9,8 +9,8 @@
 #define SMTL_SANITIZE 0
 #endif
 
-/* Of static variables of a threadgroup: its threads are fibers of one system thread. Instrumented kernels run one at a time, and
- * their variables lie so far apart that an index that runs off one of them meets no other. */
+/* Of static variables of a threadgroup: its threads are fibers of one system thread. Instrumented kernels run one at a
+ * time, and their variables lie so far apart that an index that runs off one of them meets no other. */
 #if SMTL_SANITIZE
 #define SMTL_THREADGROUP_STORAGE __attribute__((aligned(SMTL_SANITIZED_VARIABLE_ALIGNMENT)))
 #define SMTL_LIBRARY_VARIABLE __attribute__((section(".data"))) /* away from those */
@@ -25,8 +25,8 @@ namespace smtl {
 
 /* True at run time in a kernel that contains a blocking call. The engine sets it when it loads the kernel, at the
  * address that `mark_blocking` leaves in a section. Where no blocking call survives optimisation nothing else refers to
- * it, and the optimiser sees a variable that is never written: what depends on it goes, and the loop over the threads is
- * one that can be vectorised. */
+ * it, and the optimiser sees a variable that is never written: what depends on it goes, and the loop over the threads
+ * is one that can be vectorised. */
 SMTL_LIBRARY_VARIABLE static bool blocking = false;
 
 SMTL_INLINE void mark_blocking() {
@@ -50,9 +50,9 @@ SMTL_INLINE smtl_core *current_core() {
     return reinterpret_cast<smtl_core *>(stack & ~(SMTL_ARENA_SIZE - 1));
 }
 
-/* The running thread's index in its threadgroup. The statement neither is volatile nor says that it reads memory, so that
- * the compiler may take the value for the same throughout a thread; it is, and a thread that blocks is alone in its
- * run of the kernel. Conditions on the lane then leave loops, instead of being tested in each matrix operation. */
+/* The running thread's index in its threadgroup. The statement neither is volatile nor says that it reads memory, so
+ * that the compiler may take the value for the same throughout a thread; it is, and a thread that blocks is alone in
+ * its run of the kernel. Conditions on the lane then leave loops, instead of being tested in each matrix operation. */
 SMTL_INLINE uint32_t current_thread() {
     mark_blocking();
     uint32_t thread;
@@ -68,22 +68,22 @@ SMTL_INLINE uint32_t current_lane() { return current_thread() % SMTL_SIMDGROUP_W
 
 /* Everything but the stack and frame pointers: a thread that goes on after others have run finds nothing else. */
 #if defined(__aarch64__)
-#define SMTL_CLOBBERS                                                                                                  \
-    "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x19", "x20", "x21", "x22",  \
-        "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9",   \
-        "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24",       \
+#define SMTL_CLOBBERS                                                                                                 \
+    "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x19", "x20", "x21", "x22", \
+        "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9",  \
+        "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24",      \
         "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory"
 #else
 #ifdef __AVX512F__
-#define SMTL_CLOBBERS_AVX512                                                                                           \
-    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27",      \
+#define SMTL_CLOBBERS_AVX512                                                                                      \
+    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", \
         "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
 #else
 #define SMTL_CLOBBERS_AVX512
 #endif
-#define SMTL_CLOBBERS                                                                                                  \
-    "rbx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",       \
-        "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc",                    \
+#define SMTL_CLOBBERS                                                                                            \
+    "rbx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", \
+        "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc",              \
         "memory" SMTL_CLOBBERS_AVX512
 #endif
 

@@ -71,14 +71,15 @@ SMTL_INLINE uint32_t divide_up(uint32_t n, uint32_t d) { return (n + d - 1) / d;
 constexpr uint32_t quad_width = 4;
 
 /* Attributes: a name of Metal's and what it is for one thread of one threadgroup. */
-#define SMTL_ATTRIBUTE(name, expression)                                                                               \
-    struct name {                                                                                                      \
-        static SMTL_INLINE auto get([[maybe_unused]] const group &g, [[maybe_unused]] const thread &t) {               \
-            return expression;                                                                                         \
-        }                                                                                                              \
+#define SMTL_ATTRIBUTE(name, expression)                                                                 \
+    struct name {                                                                                        \
+        static SMTL_INLINE auto get([[maybe_unused]] const group &g, [[maybe_unused]] const thread &t) { \
+            return expression;                                                                           \
+        }                                                                                                \
     }
 
-SMTL_ATTRIBUTE(thread_position_in_grid, (position{g.origin.x + t.local.x, g.origin.y + t.local.y, g.origin.z + t.local.z}));
+SMTL_ATTRIBUTE(thread_position_in_grid,
+               (position{g.origin.x + t.local.x, g.origin.y + t.local.y, g.origin.z + t.local.z}));
 SMTL_ATTRIBUTE(thread_position_in_threadgroup, t.local);
 SMTL_ATTRIBUTE(threadgroup_position_in_grid, g.index);
 SMTL_ATTRIBUTE(threads_per_threadgroup, g.size);
@@ -157,9 +158,9 @@ template <class Parameter> SMTL_INLINE auto bind_memory(void *address) {
         return bound_pointer<Parameter>{(Parameter)address};
 }
 
-/* Passes an argument's address on. Where anything depends on it, a record stays in the machine code: the statement is not
- * volatile, so that the optimiser drops it with what nobody needs. A kernel can be launched without the arguments that it
- * has no record of. */
+/* Passes an argument's address on. Where anything depends on it, a record stays in the machine code: the statement is
+ * not volatile, so that the optimiser drops it with what nobody needs. A kernel can be launched without the arguments
+ * that it has no record of. */
 template <smtl_parameter_kind Kind, uint32_t Index> SMTL_INLINE void *used(void *address) {
     asm(".pushsection smtl_used,\"a\"\n.balign 4\n.short %c1\n.short %c2\n.popsection"
         : "+r"(address)
@@ -207,8 +208,8 @@ template <uint32_t Index, bool Present = true> struct threadgroup_argument {
     template <class Parameter>
     static constexpr smtl_parameter parameter = {SMTL_PARAMETER_THREADGROUP, Index, required_size<Parameter>()};
     template <class Parameter> static SMTL_INLINE auto bind(const smtl_core *core) {
-        return bind_memory<Parameter>(
-            Present ? used<SMTL_PARAMETER_THREADGROUP, Index>(core->threadgroup_memory[Index]) : nullptr);
+        return bind_memory<Parameter>(Present ? used<SMTL_PARAMETER_THREADGROUP, Index>(core->threadgroup_memory[Index])
+                                              : nullptr);
     }
 };
 
@@ -234,8 +235,7 @@ template <auto Function, class... Parameter, class... Descriptor>
 struct kernel<Function, void (*)(Parameter...), Descriptor...> {
     static_assert(sizeof...(Parameter) == sizeof...(Descriptor), "one descriptor for each parameter of the kernel");
 
-    template <class... Given>
-    static SMTL_INLINE void call(pack<>, const group &, const thread &, Given &&...given) {
+    template <class... Given> static SMTL_INLINE void call(pack<>, const group &, const thread &, Given &&...given) {
 #if SMTL_SANITIZE
         /* What becomes part of `run` before the instrumentation comes is not instrumented either. */
         [[clang::noinline]] Function(static_cast<Given &&>(given)...);
@@ -271,8 +271,7 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
         /* Neighbours in x: short threadgroups cost little more than their work. */
         for (uint32_t left = core->threadgroup_run;;) {
             run_threadgroup(core, arguments, g);
-            if (--left == 0)
-                return;
+            if (--left == 0) return;
             core->threadgroup_position[0] = ++g.index.x;
             g.origin.x += g.dispatch_size.x;
         }
@@ -292,12 +291,10 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
             const uint32_t count = g.size.x - t.local.x;
             for (uint32_t i = 0; i < count; ++i) {
                 call(arguments, g, thread{{t.local.x + i, t.local.y, t.local.z}, t.index + i});
-                if (blocking)
-                    leave(core);
+                if (blocking) leave(core);
             }
             t.index += count;
-            if (t.index == total)
-                return;
+            if (t.index == total) return;
             t.local.x = 0;
             if (++t.local.y == g.size.y) {
                 t.local.y = 0;
@@ -310,7 +307,8 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
 /* The parameters that the launch supplies, in order; the count may be zero, which C++ arrays cannot express. */
 template <class... Parameter> struct parameter_list {
     template <class... Descriptor> struct of {
-        template <class P> static constexpr uint32_t elements = buffer_array<P>::length == 0 ? 1 : buffer_array<P>::length;
+        template <class P>
+        static constexpr uint32_t elements = buffer_array<P>::length == 0 ? 1 : buffer_array<P>::length;
         static constexpr uint32_t count = (0u + ... + (Descriptor::supplied ? elements<Parameter> : 0u));
         smtl_parameter items[count == 0 ? 1 : count] = {};
         constexpr of() {
@@ -334,16 +332,24 @@ template <class... Parameter, class... Descriptor> struct parameters_of<void (*)
     static constexpr type table{};
 };
 
-template <auto Function, class... Descriptor> constexpr smtl_kernel_image make_image(
-    const char *name, const smtl_blocking_site *blocking_begin, const smtl_blocking_site *blocking_end,
-    const smtl_used_argument *used_begin, const smtl_used_argument *used_end) {
+template <auto Function, class... Descriptor>
+constexpr smtl_kernel_image make_image(const char *name, const smtl_blocking_site *blocking_begin,
+                                       const smtl_blocking_site *blocking_end, const smtl_used_argument *used_begin,
+                                       const smtl_used_argument *used_end) {
     using signature = decltype(Function);
     using parameters = parameters_of<signature, Descriptor...>;
-    return {SMTL_ABI_VERSION, parameters::type::count, parameters::table.items, name,
-            kernel<Function, signature, Descriptor...>::run, blocking_begin, blocking_end, used_begin, used_end};
+    return {SMTL_ABI_VERSION,
+            parameters::type::count,
+            parameters::table.items,
+            name,
+            kernel<Function, signature, Descriptor...>::run,
+            blocking_begin,
+            blocking_end,
+            used_begin,
+            used_end};
 }
 
-} // namespace smtl
+}  // namespace smtl
 
 /* The linker defines these where the sections exist. */
 extern "C" {
@@ -354,9 +360,9 @@ extern const smtl_used_argument __stop_smtl_used[] __attribute__((weak, visibili
 }
 
 #define SMTL_UNWRAP(...) __VA_ARGS__
-#define SMTL_ENTRY(name, function, ...)                                                                                \
-    extern "C" __attribute__((visibility("default"), used)) const smtl_kernel_image smtl_entry =                       \
-        smtl::make_image<&SMTL_UNWRAP function __VA_OPT__(, ) __VA_ARGS__>(                                            \
+#define SMTL_ENTRY(name, function, ...)                                                          \
+    extern "C" __attribute__((visibility("default"), used)) const smtl_kernel_image smtl_entry = \
+        smtl::make_image<&SMTL_UNWRAP function __VA_OPT__(, ) __VA_ARGS__>(                      \
             name, __start_smtl_blocking, __stop_smtl_blocking, __start_smtl_used, __stop_smtl_used);
 
 #endif

@@ -49,8 +49,7 @@ template <uint32_t Width> struct lane_group {
     template <uint32_t Name, class T>
     static SMTL_INLINE T value(const smtl_exchange *exchange, uint32_t lane, const T &own) {
         const uint32_t from = first_lane() + lane % Width;
-        if (__builtin_expect(exchange->active >> from & 1, true))
-            return value_of<T>(exchange, from);
+        if (__builtin_expect(exchange->active >> from & 1, true)) return value_of<T>(exchange, from);
         return inactive_value<Name>(from, own);
     }
 
@@ -79,15 +78,14 @@ template <uint32_t Width> struct lane_group {
         const uint32_t lane = own_lane();
         return from_lane<Name>(site, data, lane + delta < Width ? lane + delta : lane);
     }
-    /* Within segments of `modulo` lanes; what a segment lacks comes from its other end in `filling`, of which nothing is known
-     * where that lane is inactive. */
+    /* Within segments of `modulo` lanes; what a segment lacks comes from its other end in `filling`, of which nothing
+     * is known where that lane is inactive. */
     template <uint32_t Name, class T>
     static SMTL_INLINE T filled(uint32_t site, T data, T filling, uint32_t lane, bool fills) {
         const smtl_exchange *const exchange = meet(site, value_and_filling<T>{data, filling});
         const uint32_t from = first_lane() + lane % Width;
         const auto both = value_of<value_and_filling<T>>(exchange, from);
-        if (__builtin_expect(exchange->active >> from & 1, true))
-            return fills ? both.filling : both.value;
+        if (__builtin_expect(exchange->active >> from & 1, true)) return fills ? both.filling : both.value;
         return fills ? filling : inactive_value<Name>(from, data);
     }
     template <uint32_t Name, class T>
@@ -112,67 +110,69 @@ template <uint32_t Width> struct lane_group {
 
 /* The lanes that voted, or are active. */
 template <class Mask, uint32_t Width> class lane_vote {
-  public:
+public:
     using vote_t = Mask;
     explicit constexpr lane_vote(vote_t vote = 0) : vote_(vote) {}
     explicit constexpr operator vote_t() const { return vote_; }
     constexpr bool all() const { return vote_ == lane_group<Width>::all; }
     constexpr bool any() const { return vote_ != 0; }
 
-  private:
+private:
     vote_t vote_;
 };
 
-} // namespace smtl
+}  // namespace smtl
 
 /* Metal's functions for one kind of group: `prefix` is simd or quad. */
-#define SMTL_LANE_FUNCTION(name, ...)                                                                                  \
+#define SMTL_LANE_FUNCTION(name, ...) \
     template <class T> SMTL_INLINE T name(T data, SMTL_SITE) { return __VA_ARGS__(site, data); }
 /* The second is for a variable whose name the translation knows; see region.h. */
-#define SMTL_LANE_SHUFFLE(name, parameter, implementation, lane)                                                       \
-    template <class T> SMTL_INLINE T name(T data, uint16_t parameter, SMTL_SITE) {                                     \
-        return implementation<0>(site, data, lane);                                                                    \
-    }                                                                                                                  \
-    template <class T, uint32_t Name> SMTL_INLINE T name(smtl::lane_variable<T, Name> data, uint16_t parameter, SMTL_SITE) { \
-        return implementation<Name>(site, data.value, lane);                                                           \
+#define SMTL_LANE_SHUFFLE(name, parameter, implementation, lane)                           \
+    template <class T> SMTL_INLINE T name(T data, uint16_t parameter, SMTL_SITE) {         \
+        return implementation<0>(site, data, lane);                                        \
+    }                                                                                      \
+    template <class T, uint32_t Name>                                                      \
+    SMTL_INLINE T name(smtl::lane_variable<T, Name> data, uint16_t parameter, SMTL_SITE) { \
+        return implementation<Name>(site, data.value, lane);                               \
     }
-#define SMTL_LANE_FILL(name, width, implementation)                                                                    \
-    template <class T>                                                                                                 \
-    SMTL_INLINE T name(T data, T filling_data, uint16_t delta, uint16_t modulo = width, SMTL_SITE) {                   \
-        return implementation<0>(site, data, filling_data, delta, modulo);                                             \
-    }                                                                                                                  \
-    template <class T, uint32_t Name>                                                                                  \
-    SMTL_INLINE T name(smtl::lane_variable<T, Name> data, T filling_data, uint16_t delta, uint16_t modulo = width, SMTL_SITE) {\
-        return implementation<Name>(site, data.value, filling_data, delta, modulo);                                    \
+#define SMTL_LANE_FILL(name, width, implementation)                                                                \
+    template <class T>                                                                                             \
+    SMTL_INLINE T name(T data, T filling_data, uint16_t delta, uint16_t modulo = width, SMTL_SITE) {               \
+        return implementation<0>(site, data, filling_data, delta, modulo);                                         \
+    }                                                                                                              \
+    template <class T, uint32_t Name>                                                                              \
+    SMTL_INLINE T name(smtl::lane_variable<T, Name> data, T filling_data, uint16_t delta, uint16_t modulo = width, \
+                       SMTL_SITE) {                                                                                \
+        return implementation<Name>(site, data.value, filling_data, delta, modulo);                                \
     }
-#define SMTL_LANE_FUNCTIONS(prefix, group, lane_id)                                                                    \
-    SMTL_LANE_FUNCTION(prefix##_sum, group::reduce<smtl::sum>)                                                         \
-    SMTL_LANE_FUNCTION(prefix##_product, group::reduce<smtl::product>)                                                 \
-    SMTL_LANE_FUNCTION(prefix##_min, group::reduce<smtl::minimum>)                                                     \
-    SMTL_LANE_FUNCTION(prefix##_max, group::reduce<smtl::maximum>)                                                     \
-    SMTL_LANE_FUNCTION(prefix##_and, group::reduce<smtl::bit_and>)                                                     \
-    SMTL_LANE_FUNCTION(prefix##_or, group::reduce<smtl::bit_or>)                                                       \
-    SMTL_LANE_FUNCTION(prefix##_xor, group::reduce<smtl::bit_xor>)                                                     \
-    SMTL_LANE_FUNCTION(prefix##_prefix_inclusive_sum, group::scan<smtl::sum, true>)                                    \
-    SMTL_LANE_FUNCTION(prefix##_prefix_exclusive_sum, group::scan<smtl::sum, false>)                                   \
-    SMTL_LANE_FUNCTION(prefix##_prefix_inclusive_product, group::scan<smtl::product, true>)                            \
-    SMTL_LANE_FUNCTION(prefix##_prefix_exclusive_product, group::scan<smtl::product, false>)                           \
-    SMTL_LANE_FUNCTION(prefix##_broadcast_first, group::from_first)                                                    \
-    SMTL_LANE_SHUFFLE(prefix##_shuffle, lane_id, group::from_lane, lane_id)                                            \
-    SMTL_LANE_SHUFFLE(prefix##_broadcast, broadcast_lane_id, group::from_lane, broadcast_lane_id)                      \
-    SMTL_LANE_SHUFFLE(prefix##_shuffle_xor, mask, group::from_lane, group::own_lane() ^ mask)                          \
-    SMTL_LANE_SHUFFLE(prefix##_shuffle_up, delta, group::shift_up, delta)                                              \
-    SMTL_LANE_SHUFFLE(prefix##_shuffle_down, delta, group::shift_down, delta)                                          \
-    SMTL_LANE_SHUFFLE(prefix##_shuffle_rotate_up, delta, group::from_lane, group::own_lane() - delta)                  \
-    SMTL_LANE_SHUFFLE(prefix##_shuffle_rotate_down, delta, group::from_lane, group::own_lane() + delta)                \
-    SMTL_LANE_FILL(prefix##_shuffle_and_fill_up, group::width, group::fill_up)                                         \
-    SMTL_LANE_FILL(prefix##_shuffle_and_fill_down, group::width, group::fill_down)                                     \
-    SMTL_INLINE prefix##_vote prefix##_ballot(bool choice, SMTL_SITE) {                                                \
-        return prefix##_vote(group::ballot(site, choice));                                                             \
-    }                                                                                                                  \
-    SMTL_INLINE bool prefix##_any(bool choice, SMTL_SITE) { return group::ballot(site, choice) != 0; }                 \
-    SMTL_INLINE bool prefix##_all(bool choice, SMTL_SITE) { return group::ballot(site, !choice) == 0; }                \
-    SMTL_INLINE prefix##_vote prefix##_active_threads_mask(SMTL_SITE) { return prefix##_vote(group::active(site)); }   \
+#define SMTL_LANE_FUNCTIONS(prefix, group, lane_id)                                                                  \
+    SMTL_LANE_FUNCTION(prefix##_sum, group::reduce<smtl::sum>)                                                       \
+    SMTL_LANE_FUNCTION(prefix##_product, group::reduce<smtl::product>)                                               \
+    SMTL_LANE_FUNCTION(prefix##_min, group::reduce<smtl::minimum>)                                                   \
+    SMTL_LANE_FUNCTION(prefix##_max, group::reduce<smtl::maximum>)                                                   \
+    SMTL_LANE_FUNCTION(prefix##_and, group::reduce<smtl::bit_and>)                                                   \
+    SMTL_LANE_FUNCTION(prefix##_or, group::reduce<smtl::bit_or>)                                                     \
+    SMTL_LANE_FUNCTION(prefix##_xor, group::reduce<smtl::bit_xor>)                                                   \
+    SMTL_LANE_FUNCTION(prefix##_prefix_inclusive_sum, group::scan<smtl::sum, true>)                                  \
+    SMTL_LANE_FUNCTION(prefix##_prefix_exclusive_sum, group::scan<smtl::sum, false>)                                 \
+    SMTL_LANE_FUNCTION(prefix##_prefix_inclusive_product, group::scan<smtl::product, true>)                          \
+    SMTL_LANE_FUNCTION(prefix##_prefix_exclusive_product, group::scan<smtl::product, false>)                         \
+    SMTL_LANE_FUNCTION(prefix##_broadcast_first, group::from_first)                                                  \
+    SMTL_LANE_SHUFFLE(prefix##_shuffle, lane_id, group::from_lane, lane_id)                                          \
+    SMTL_LANE_SHUFFLE(prefix##_broadcast, broadcast_lane_id, group::from_lane, broadcast_lane_id)                    \
+    SMTL_LANE_SHUFFLE(prefix##_shuffle_xor, mask, group::from_lane, group::own_lane() ^ mask)                        \
+    SMTL_LANE_SHUFFLE(prefix##_shuffle_up, delta, group::shift_up, delta)                                            \
+    SMTL_LANE_SHUFFLE(prefix##_shuffle_down, delta, group::shift_down, delta)                                        \
+    SMTL_LANE_SHUFFLE(prefix##_shuffle_rotate_up, delta, group::from_lane, group::own_lane() - delta)                \
+    SMTL_LANE_SHUFFLE(prefix##_shuffle_rotate_down, delta, group::from_lane, group::own_lane() + delta)              \
+    SMTL_LANE_FILL(prefix##_shuffle_and_fill_up, group::width, group::fill_up)                                       \
+    SMTL_LANE_FILL(prefix##_shuffle_and_fill_down, group::width, group::fill_down)                                   \
+    SMTL_INLINE prefix##_vote prefix##_ballot(bool choice, SMTL_SITE) {                                              \
+        return prefix##_vote(group::ballot(site, choice));                                                           \
+    }                                                                                                                \
+    SMTL_INLINE bool prefix##_any(bool choice, SMTL_SITE) { return group::ballot(site, choice) != 0; }               \
+    SMTL_INLINE bool prefix##_all(bool choice, SMTL_SITE) { return group::ballot(site, !choice) == 0; }              \
+    SMTL_INLINE prefix##_vote prefix##_active_threads_mask(SMTL_SITE) { return prefix##_vote(group::active(site)); } \
     SMTL_INLINE bool prefix##_is_first(SMTL_SITE) { return group::is_first(site); }
 
 #endif

@@ -1,6 +1,7 @@
-/* Lanes that keep pace. On a GPU the lanes of a simdgroup execute a statement together, and code counts on it where it stores
- * what others have just read, or reads what others have just stored, with no simdgroup_barrier between. The translation
- * calls these functions there. They order nothing by Metal's rules: what was a race stays one for the sanitizer. */
+/* Lanes that keep pace. On a GPU the lanes of a simdgroup execute a statement together, and code counts on it where it
+ * stores what others have just read, or reads what others have just stored, with no simdgroup_barrier between. The
+ * translation calls these functions there. They order nothing by Metal's rules: what was a race stays one for the
+ * sanitizer. */
 #ifndef SMTL_LOCKSTEP_H
 #define SMTL_LOCKSTEP_H
 
@@ -8,11 +9,10 @@
 
 namespace smtl {
 
-/* Goes on when no other lane of the simdgroup can: each has come here as well, waits elsewhere or has returned. In kernels
- * whose threads never block this is nothing, and does not make them such that do. */
+/* Goes on when no other lane of the simdgroup can: each has come here as well, waits elsewhere or has returned. In
+ * kernels whose threads never block this is nothing, and does not make them such that do. */
 SMTL_INLINE void keep_step_where_blocking(SMTL_SITE) {
-    if (!blocking)
-        return;
+    if (!blocking) return;
     smtl_core *const core = current_core();
     if (core->keeps_step)
         enter<offsetof(smtl_core, enter_exchange)>(core, core->thread, site | SMTL_STEP_SITE, nullptr, 0);

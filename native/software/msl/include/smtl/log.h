@@ -1,5 +1,5 @@
-/* What os_log does in a kernel that was compiled with logging: the message goes, unformatted, into the buffer that the command
- * buffer brought for it. */
+/* What os_log does in a kernel that was compiled with logging: the message goes, unformatted, into the buffer that the
+ * command buffer brought for it. */
 #ifndef SMTL_LOG_H
 #define SMTL_LOG_H
 
@@ -9,8 +9,7 @@
 
 namespace smtl {
 
-template <class T>
-SMTL_INLINE uint64_t log_bits(T value, smtl_log_value &described) {
+template <class T> SMTL_INLINE uint64_t log_bits(T value, smtl_log_value &described) {
     described.size = sizeof(T);
     if constexpr (metal::is_pointer_v<T>) {
         described.kind = SMTL_LOG_UNSIGNED;
@@ -26,8 +25,7 @@ SMTL_INLINE uint64_t log_bits(T value, smtl_log_value &described) {
     }
 }
 
-template <class T>
-SMTL_INLINE smtl_log_value log_value(const T &value) {
+template <class T> SMTL_INLINE smtl_log_value log_value(const T &value) {
     smtl_log_value described = {};
     if constexpr (metal::is_vector_v<T>) {
         described.components = T::size;
@@ -42,17 +40,15 @@ SMTL_INLINE smtl_log_value log_value(const T &value) {
     return described;
 }
 
-template <class T, int N>
-SMTL_INLINE smtl_log_value log_value(const metal::packed_vec<T, N> &value) {
+template <class T, int N> SMTL_INLINE smtl_log_value log_value(const metal::packed_vec<T, N> &value) {
     return log_value(metal::vec<T, N>(value));
 }
 
 /* Not inlined: kernels that log are not in a hurry, and this is long. */
-SMTL_UNINSTRUMENTED __attribute__((noinline)) inline void write_log(uint32_t type, const char *const (&texts)[SMTL_LOG_TEXTS],
-                                                                    const smtl_log_value *values, uint32_t count) {
+SMTL_UNINSTRUMENTED __attribute__((noinline)) inline void
+write_log(uint32_t type, const char *const (&texts)[SMTL_LOG_TEXTS], const smtl_log_value *values, uint32_t count) {
     smtl_log_buffer *const buffer = current_core()->log;
-    if (buffer == nullptr)
-        return;
+    if (buffer == nullptr) return;
     smtl_log_record record = {};
     record.type = type;
     record.value_count = count;
@@ -71,20 +67,19 @@ SMTL_UNINSTRUMENTED __attribute__((noinline)) inline void write_log(uint32_t typ
     unsigned char *to = buffer->bytes + offset;
     unsigned char *const start = to;
     const auto put = [&](const void *from, uint64_t length) SMTL_UNINSTRUMENTED {
-        for (uint64_t i = 0; i < length; ++i)
-            to[i] = static_cast<const unsigned char *>(from)[i];
+        for (uint64_t i = 0; i < length; ++i) to[i] = static_cast<const unsigned char *>(from)[i];
         to += length;
     };
     put(&record, sizeof record);
     put(values, count * sizeof *values);
-    for (uint32_t i = 0; i < SMTL_LOG_TEXTS; ++i)
-        put(texts[i], record.text_sizes[i]);
+    for (uint32_t i = 0; i < SMTL_LOG_TEXTS; ++i) put(texts[i], record.text_sizes[i]);
     /* A kernel that is ended before this has written no message. */
     __atomic_store_n(&reinterpret_cast<smtl_log_record *>(start)->complete, 1u, __ATOMIC_RELEASE);
 }
 
 template <class... Arguments>
-SMTL_INLINE void log(uint32_t type, const char *subsystem, const char *category, const char *format, const Arguments &...arguments) {
+SMTL_INLINE void log(uint32_t type, const char *subsystem, const char *category, const char *format,
+                     const Arguments &...arguments) {
     const char *const texts[SMTL_LOG_TEXTS] = {subsystem, category, format};
     /* One more, since there are no arrays of nothing. */
     const smtl_log_value values[] = {log_value(arguments)..., smtl_log_value{}};

@@ -1,6 +1,6 @@
-/* simdgroup_matrix. Lane 0 does the work of its simdgroup on whole matrices; the ordering with other lanes comes from the
- * barriers that correct programs have anyway. Only `thread_elements()` gives every lane its two elements: a matrix is
- * then `distributed` until it is assigned to. */
+/* simdgroup_matrix. Lane 0 does the work of its simdgroup on whole matrices; the ordering with other lanes comes from
+ * the barriers that correct programs have anyway. Only `thread_elements()` gives every lane its two elements: a matrix
+ * is then `distributed` until it is assigned to. */
 #ifndef SMTL_MATRIX_H
 #define SMTL_MATRIX_H
 
@@ -23,11 +23,15 @@ template <class T, int Columns, int Rows = Columns> class simdgroup_matrix;
 namespace smtl {
 
 /* Whole: lane 0 has all elements. Distributed: each lane has its own two. */
-enum class matrix_layout : uint8_t { undefined, whole, distributed };
+enum class matrix_layout : uint8_t {
+    undefined,
+    whole,
+    distributed
+};
 
 #if SMTL_USES_THREAD_ELEMENTS
-/* A thread of the kernel has called `thread_elements()`. In a kernel that never does (while others of its source do) nothing
- * refers to the variable but reads, and the optimiser removes these. */
+/* A thread of the kernel has called `thread_elements()`. In a kernel that never does (while others of its source do)
+ * nothing refers to the variable but reads, and the optimiser removes these. */
 SMTL_LIBRARY_VARIABLE static bool elements_in_use = false;
 #endif
 
@@ -85,8 +89,8 @@ template <class T> SMTL_TILE_FUNCTION void multiply_distributed(const smtl_excha
     round_tile<T>(to);
 }
 
-/* A lane's two elements of a matrix that is whole, out of a meeting. Like the product below called, not inlined: sources
- * that unroll their products hold hundreds of them, and a meeting is long where it is compiled. */
+/* A lane's two elements of a matrix that is whole, out of a meeting. Like the product below called, not inlined:
+ * sources that unroll their products hold hundreds of them, and a meeting is long where it is compiled. */
 SMTL_TILE_FUNCTION element_pair pair_of_whole(const tile &m, uint32_t site) {
     const tile *const address = &m;
     const tile *const whole = combined<tile>(meet(site, address), publish);
@@ -136,14 +140,13 @@ struct matrix_access;
 namespace metal {
 
 template <class T> class simdgroup_matrix<T, 8, 8> {
-  public:
+public:
     using storage_type = vec<T, 2>;
 
     simdgroup_matrix() = default;
     SMTL_INLINE simdgroup_matrix(const simdgroup_matrix &other) { *this = other; }
     SMTL_INLINE simdgroup_matrix &operator=(const simdgroup_matrix &other) {
-        if (smtl::is_leader() || other.is_distributed())
-            tile_ = other.tile_;
+        if (smtl::is_leader() || other.is_distributed()) tile_ = other.tile_;
         set_layout(other.layout());
         return *this;
     }
@@ -167,18 +170,16 @@ template <class T> class simdgroup_matrix<T, 8, 8> {
     }
 #endif
 
-  private:
+private:
     friend smtl::matrix_access;
 
     SMTL_INLINE void fill(float value) {
         if (smtl::is_leader())
-            for (smtl::row_pair &pair : tile_.pairs)
-                pair = smtl::row_pair(value);
+            for (smtl::row_pair &pair : tile_.pairs) pair = smtl::row_pair(value);
         set_layout(smtl::matrix_layout::whole);
     }
     SMTL_INLINE void distribute(uint32_t site) {
-        if (layout() == smtl::matrix_layout::whole)
-            smtl::set_own_pair<T>(tile_, smtl::pair_of_whole(tile_, site));
+        if (layout() == smtl::matrix_layout::whole) smtl::set_own_pair<T>(tile_, smtl::pair_of_whole(tile_, site));
         set_layout(smtl::matrix_layout::distributed);
     }
 
@@ -241,15 +242,15 @@ struct matrix_access {
                                          [[maybe_unused]] uint32_t site) {
 #if SMTL_USES_THREAD_ELEMENTS
         if (a.is_distributed() || b.is_distributed() || c.is_distributed()) {
-            multiply_in_parts<D, A, B, C>(d.tile_, a.tile_, b.tile_, c.tile_, {a.layout(), b.layout(), c.layout()}, site);
+            multiply_in_parts<D, A, B, C>(d.tile_, a.tile_, b.tile_, c.tile_, {a.layout(), b.layout(), c.layout()},
+                                          site);
             d.set_layout(matrix_layout::distributed);
             return;
         }
 #endif
         if (is_leader()) {
             smtl::multiply_add(d.tile_, a.tile_, b.tile_, c.tile_);
-            if constexpr (sizeof(D) < sizeof(float))
-                round_tile<D>(d.tile_);
+            if constexpr (sizeof(D) < sizeof(float)) round_tile<D>(d.tile_);
         }
         d.set_layout(matrix_layout::whole);
     }
@@ -272,14 +273,16 @@ SMTL_INLINE simdgroup_matrix<T, Columns, Rows> make_diagonal_simdgroup_matrix(T 
 }
 
 template <class T>
-SMTL_INLINE void simdgroup_load(simdgroup_matrix<T, 8, 8> &d, const smtl::not_deduced<T> *src, uint64_t elements_per_row = 8,
-                                smtl::matrix_origin matrix_origin = 0, bool transpose_matrix = false) {
+SMTL_INLINE void simdgroup_load(simdgroup_matrix<T, 8, 8> &d, const smtl::not_deduced<T> *src,
+                                uint64_t elements_per_row = 8, smtl::matrix_origin matrix_origin = 0,
+                                bool transpose_matrix = false) {
     smtl::matrix_access::load(d, src, elements_per_row, matrix_origin, transpose_matrix);
 }
 
 template <class T>
-SMTL_INLINE void simdgroup_store(const simdgroup_matrix<T, 8, 8> &a, smtl::not_deduced<T> *dst, uint64_t elements_per_row = 8,
-                                 smtl::matrix_origin matrix_origin = 0, bool transpose_matrix = false) {
+SMTL_INLINE void simdgroup_store(const simdgroup_matrix<T, 8, 8> &a, smtl::not_deduced<T> *dst,
+                                 uint64_t elements_per_row = 8, smtl::matrix_origin matrix_origin = 0,
+                                 bool transpose_matrix = false) {
     smtl::matrix_access::store(a, dst, elements_per_row, matrix_origin, transpose_matrix);
 }
 
@@ -301,7 +304,8 @@ SMTL_INLINE void simdgroup_multiply(simdgroup_matrix<D, 8, 8> &d, const simdgrou
 }
 
 template <class T>
-SMTL_INLINE simdgroup_matrix<T, 8, 8> operator*(const simdgroup_matrix<T, 8, 8> &a, const simdgroup_matrix<T, 8, 8> &b) {
+SMTL_INLINE simdgroup_matrix<T, 8, 8> operator*(const simdgroup_matrix<T, 8, 8> &a,
+                                                const simdgroup_matrix<T, 8, 8> &b) {
     simdgroup_matrix<T, 8, 8> product;
     simdgroup_multiply(product, a, b);
     return product;

@@ -68,11 +68,9 @@ template <class Operation, class T> SMTL_INLINE T reduce_component(const T *valu
     const uint32_t all = width == simd_width ? all_lanes : (1u << width) - 1;
     if (active == all) {
         T partial[simd_width];
-        for (uint32_t i = 0; i < width; ++i)
-            partial[i] = values[i];
+        for (uint32_t i = 0; i < width; ++i) partial[i] = values[i];
         for (uint32_t distance = width / 2; distance > 0; distance /= 2)
-            for (uint32_t i = 0; i < distance; ++i)
-                partial[i] = Operation::apply(partial[i], partial[i + distance]);
+            for (uint32_t i = 0; i < distance; ++i) partial[i] = Operation::apply(partial[i], partial[i + distance]);
         return partial[0];
     }
     T result = values[__builtin_ctz(active)];
@@ -97,8 +95,7 @@ SMTL_INLINE T reduce_lanes(const smtl_exchange *exchange, uint32_t first, uint32
     const uint32_t all = width == simd_width ? all_lanes : (1u << width) - 1;
     const uint32_t active = exchange->active >> first & all;
     T result{};
-    if (active == 0)
-        return result;
+    if (active == 0) return result;
     for (uint32_t c = 0; c < components<T>::count; ++c) {
         wide values[simd_width];
         gather_component<T>(exchange, first, width, c, values);

@@ -1,6 +1,6 @@
-/* Regions: statements that not all lanes of a simdgroup execute alike, and in which lane functions stand. As on a GPU, lanes that
- * leave one wait for all others that came to it, and what a lane's variables hold there can be read while it is inactive.
- * The translation declares a region before such a statement; see msl/regions.cpp. */
+/* Regions: statements that not all lanes of a simdgroup execute alike, and in which lane functions stand. As on a GPU,
+ * lanes that leave one wait for all others that came to it, and what a lane's variables hold there can be read while it
+ * is inactive. The translation declares a region before such a statement; see msl/regions.cpp. */
 #ifndef SMTL_REGION_H
 #define SMTL_REGION_H
 
@@ -56,7 +56,7 @@ template <class First, class... Rest> struct shown_list<First, Rest...> {
 };
 
 template <class... Shown> class region {
-  public:
+public:
     SMTL_INLINE explicit region(uint32_t site, Shown... variables) : list_(variables...) {
         list_.copy_to(values_);
         region_.shown = values_;
@@ -70,13 +70,13 @@ template <class... Shown> class region {
     region(const region &) = delete;
     region &operator=(const region &) = delete;
 
-  private:
+private:
     smtl_region region_;
     shown_list<Shown...> list_;
     smtl_shown_variable values_[sizeof...(Shown)];
 };
 template <> class region<> {
-  public:
+public:
     SMTL_INLINE explicit region(uint32_t site) {
         region_.shown = nullptr;
         region_.shown_count = 0;
@@ -86,13 +86,16 @@ template <> class region<> {
     region(const region &) = delete;
     region &operator=(const region &) = delete;
 
-  private:
+private:
     smtl_region region_;
 };
 template <class... Shown> region(uint32_t, Shown...) -> region<Shown...>;
 
-/* Lanes in another branch wait until those in the branches before it have left them, wherever these are in functions. */
-SMTL_INLINE void take_turn(SMTL_SITE) { enter<offsetof(smtl_core, enter_exchange)>(current_core(), site | SMTL_TURN_SITE, nullptr, 0); }
+/* Lanes in another branch wait until those in the branches before it have left them, wherever these are in functions.
+ */
+SMTL_INLINE void take_turn(SMTL_SITE) {
+    enter<offsetof(smtl_core, enter_exchange)>(current_core(), site | SMTL_TURN_SITE, nullptr, 0);
+}
 
 SMTL_INLINE constexpr uint32_t region_site(SMTL_SITE) { return site; }
 
@@ -100,15 +103,12 @@ SMTL_INLINE constexpr uint32_t region_site(SMTL_SITE) { return site; }
 inline __attribute__((noinline, cold)) const void *find_shown(uint32_t lane, uint32_t name, uint32_t size) {
     const smtl_core *const core = current_core();
     const uint32_t self = current_thread(), other = self / simd_width * simd_width + lane;
-    if (other >= core->threadgroup_size[0] * core->threadgroup_size[1] * core->threadgroup_size[2])
-        return nullptr;
+    if (other >= core->threadgroup_size[0] * core->threadgroup_size[1] * core->threadgroup_size[2]) return nullptr;
     const smtl_region *const own = core->contexts[self].region;
     for (const smtl_region *at = core->contexts[other].region; at != nullptr && own != nullptr; at = at->outer) {
-        if (at->depth > own->depth)
-            continue;
+        if (at->depth > own->depth) continue;
         for (uint32_t i = 0; i < at->shown_count; ++i)
-            if (at->shown[i].name == name && at->shown[i].size == size)
-                return at->shown[i].value;
+            if (at->shown[i].name == name && at->shown[i].size == size) return at->shown[i].value;
     }
     return nullptr;
 }
@@ -118,8 +118,7 @@ template <uint32_t Name, class T> SMTL_INLINE T inactive_value(uint32_t lane, co
     touch_inactive_lane(lane);
     T value = own;
     if constexpr (Name != 0) {
-        if (const void *const found = find_shown(lane, Name, sizeof(T)))
-            __builtin_memcpy(&value, found, sizeof(T));
+        if (const void *const found = find_shown(lane, Name, sizeof(T))) __builtin_memcpy(&value, found, sizeof(T));
     }
     return value;
 }

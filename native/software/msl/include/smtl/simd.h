@@ -19,12 +19,12 @@ template <class T> SMTL_INLINE T __metal_get_thread_index_in_simdgroup(T) { retu
 template <class T> SMTL_INLINE T __metal_get_simdgroup_size(T) { return T(smtl::simd_width); }
 
 /* They take a float as well, and combine the bits of the integer that it becomes. */
-#define SMTL_LANE_BITS(prefix, operation)                                                                              \
-    template <class T> SMTL_INLINE T __metal_##prefix##_##operation(T data, SMTL_SITE) {                               \
-        if constexpr (__is_floating_point(T))                                                                          \
-            return T(metal::prefix##_##operation(int(data), site));                                                    \
-        else                                                                                                           \
-            return metal::prefix##_##operation(data, site);                                                            \
+#define SMTL_LANE_BITS(prefix, operation)                                                \
+    template <class T> SMTL_INLINE T __metal_##prefix##_##operation(T data, SMTL_SITE) { \
+        if constexpr (__is_floating_point(T))                                            \
+            return T(metal::prefix##_##operation(int(data), site));                      \
+        else                                                                             \
+            return metal::prefix##_##operation(data, site);                              \
     }
 SMTL_LANE_BITS(simd, and)
 SMTL_LANE_BITS(simd, or)

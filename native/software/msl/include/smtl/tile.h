@@ -10,8 +10,8 @@ constexpr uint32_t tile_size = 8;
 
 typedef float tile_row __attribute__((ext_vector_type(8)));
 
-/* Two rows, their elements taking turns. A product then needs no shuffles in registers but one for each row of the right
- * factor: two elements of a column of the left one lie side by side, to be broadcast by a load. */
+/* Two rows, their elements taking turns. A product then needs no shuffles in registers but one for each row of the
+ * right factor: two elements of a column of the left one lie side by side, to be broadcast by a load. */
 typedef float row_pair __attribute__((ext_vector_type(16)));
 
 /* Narrow floats are kept as floats between operations, and rounded where an operation ends. */
@@ -89,7 +89,8 @@ template <class T> SMTL_INLINE void store_row(T *to, tile_row row) {
     *(typename eight<stored>::unaligned *)to = tile_element<T>::narrow(row);
 }
 
-/* Two neighbours of a row: what transposing a tile moves as one, since its pairs of rows are columns' neighbours then. */
+/* Two neighbours of a row: what transposing a tile moves as one, since its pairs of rows are columns' neighbours then.
+ */
 typedef double two_floats;
 typedef double eight_twos __attribute__((ext_vector_type(8)));
 
@@ -141,8 +142,7 @@ SMTL_INLINE tile_rows unpack_transposed(const tile &from) {
 template <class T>
 SMTL_WIDEST_REGISTERS SMTL_TILE_FUNCTION void load_tile(tile &to, const T *from, uint64_t stride, bool transpose) {
     tile_rows m;
-    for (uint32_t r = 0; r < tile_size; ++r)
-        m.rows[r] = load_row(from + r * stride);
+    for (uint32_t r = 0; r < tile_size; ++r) m.rows[r] = load_row(from + r * stride);
     if (transpose) {
         pack_transposed(to, m);
         return;
@@ -162,13 +162,11 @@ SMTL_WIDEST_REGISTERS SMTL_TILE_FUNCTION void store_tile(const tile &from, T *to
             m.rows[2 * i] = from.pairs[i].even;
             m.rows[2 * i + 1] = from.pairs[i].odd;
         }
-    for (uint32_t r = 0; r < tile_size; ++r)
-        store_row(to + r * stride, m.rows[r]);
+    for (uint32_t r = 0; r < tile_size; ++r) store_row(to + r * stride, m.rows[r]);
 }
 
 template <class T> SMTL_TILE_FUNCTION void round_tile(tile &m) {
-    for (row_pair &pair : m.pairs)
-        pair = tile_element<T>::round(pair);
+    for (row_pair &pair : m.pairs) pair = tile_element<T>::round(pair);
 }
 
 /* d = a * b + c; any of them may be the same. */
@@ -176,22 +174,21 @@ SMTL_WIDEST_REGISTERS SMTL_TILE_FUNCTION void multiply_add(tile &d, const tile &
 #pragma clang fp contract(fast)
     const two_floats *const columns = (const two_floats *)&a;
     row_pair sum[tile_size / 2];
-    for (uint32_t i = 0; i < tile_size / 2; ++i)
-        sum[i] = c.pairs[i];
+    for (uint32_t i = 0; i < tile_size / 2; ++i) sum[i] = c.pairs[i];
 #pragma clang loop unroll(full)
     for (uint32_t k = 0; k < tile_size; k += 2) {
         const row_pair rows = b.pairs[k / 2];
-        const row_pair first = __builtin_shufflevector(rows, rows, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14);
-        const row_pair second = __builtin_shufflevector(rows, rows, 1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15);
+        const row_pair first =
+            __builtin_shufflevector(rows, rows, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14);
+        const row_pair second =
+            __builtin_shufflevector(rows, rows, 1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15);
 #pragma clang loop unroll(full)
-        for (uint32_t i = 0; i < tile_size / 2; ++i)
-            sum[i] += (row_pair)eight_twos(columns[i * tile_size + k]) * first;
+        for (uint32_t i = 0; i < tile_size / 2; ++i) sum[i] += (row_pair)eight_twos(columns[i * tile_size + k]) * first;
 #pragma clang loop unroll(full)
         for (uint32_t i = 0; i < tile_size / 2; ++i)
             sum[i] += (row_pair)eight_twos(columns[i * tile_size + k + 1]) * second;
     }
-    for (uint32_t i = 0; i < tile_size / 2; ++i)
-        d.pairs[i] = sum[i];
+    for (uint32_t i = 0; i < tile_size / 2; ++i) d.pairs[i] = sum[i];
 }
 
 } // namespace smtl

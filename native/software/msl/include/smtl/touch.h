@@ -1,5 +1,5 @@
-/* Accesses of the library itself to memory of the program, told to the sanitizer: those that its instrumentation takes for
- * something else. Nothing in other builds. */
+/* Accesses of the library itself to memory of the program, told to the sanitizer: those that its instrumentation takes
+ * for something else. Nothing in other builds. */
 #ifndef SMTL_TOUCH_H
 #define SMTL_TOUCH_H
 
@@ -23,8 +23,7 @@ SMTL_INLINE void touch_fence(uint32_t memory) {
 
 /* Called by each lane that comes out of a meeting: the first one speaks for all. */
 SMTL_INLINE void touch_simdgroup_barrier(smtl_exchange *exchange, uint32_t memory) {
-    if (exchange->combined)
-        return;
+    if (exchange->combined) return;
     exchange->combined = 1;
     smtl_core *const core = current_core();
     core->sanitizer.simdgroup_barrier(core, memory);

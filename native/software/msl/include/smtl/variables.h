@@ -1,7 +1,7 @@
-/* Where a kernel's `threadgroup` variables are. They are thread-local in the machine code, and compilers find such variables
- * through a function of the dynamic loader, which they believe to keep most vector and mask registers. The loader's own
- * does not where it has to allocate: on a thread's first use of a library, and after any library has been loaded. So
- * kernels bring their own, which hides the loader's; the engine has the address ready in the core. */
+/* Where a kernel's `threadgroup` variables are. They are thread-local in the machine code, and compilers find such
+ * variables through a function of the dynamic loader, which they believe to keep most vector and mask registers. The
+ * loader's own does not where it has to allocate: on a thread's first use of a library, and after any library has been
+ * loaded. So kernels bring their own, which hides the loader's; the engine has the address ready in the core. */
 #ifndef SMTL_VARIABLES_H
 #define SMTL_VARIABLES_H
 
