@@ -113,21 +113,21 @@ foreign: setup ## compiles, runs and checks the Metal kernels of a package that 
 	cargo run --quiet --bin metal-bridge-foreign
 
 foreign-ggml: setup-check ## ggml's own Metal backend, unchanged, against its CPU backend (not in CI: builds ggml, some 10 minutes)
-	$(MAKE) -C tests/foreign_ggml run
+	$(MAKE) -C tests/foreign/ggml run
 
 foreign-mlx: setup-check ## MLX's kernels through metal-cpp, compiled, executed and compared (not in CI: fetches a wheel, some 10 minutes)
-	$(MAKE) -C tests/foreign_mlx run
+	$(MAKE) -C tests/foreign/mlx run
 
 foreign-candle: setup-check ## candle's own host code and its tests, in Rust over objc2 (not in CI: some 5 minutes)
-	tests/foreign_candle/run "$(or $(BUILD),/tmp/metal-bridge-foreign-candle)"
+	tests/foreign/candle/run "$(or $(BUILD),/tmp/metal-bridge-foreign-candle)"
 
 foreign-tinygrad: setup-check ## tinygrad's programs and its own tests, in Python over ctypes (not in CI: fetches packages, some 40 minutes)
 	@scripts/setup tinygrad
-	$(MAKE) -C tests/foreign_tinygrad run
+	$(MAKE) -C tests/foreign/tinygrad run
 
 foreign-naga: setup-check ## WGSL as naga translates it, compared with Vulkan's results (not in CI: fetches packages, some 10 minutes)
 	@scripts/setup naga
-	$(MAKE) -C tests/foreign_naga run
+	$(MAKE) -C tests/foreign/naga run
 
 bench: setup ## the benchmark tables of docs/performance.md
 	cargo bench

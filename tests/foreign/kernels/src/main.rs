@@ -124,7 +124,7 @@ fn file(device: &Device, source: &Source, options: &Options) -> Score {
         ..Score::default()
     };
     let Some(suite) = suites::of(&source.name) else {
-        return failed("has no suite in tests/foreign/src/suites".into());
+        return failed("has no suite in tests/foreign/kernels/src/suites".into());
     };
     let source = suites::with_additions(source);
     let file = match File::compile(device, &source) {
