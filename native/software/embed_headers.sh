@@ -6,7 +6,7 @@ set -eu
 new=$2.new
 headers=$(cd "$1" && find . -type f | sed 's|^\./||' | LC_ALL=C sort)
 {
-    echo '#include "msl/embedded.h"'
+    echo '#include "msl/compile/embedded.h"'
     number=0
     for header in $headers; do
         echo "static const unsigned char header_$number[] = {"
@@ -23,7 +23,7 @@ headers=$(cd "$1" && find . -type f | sed 's|^\./||' | LC_ALL=C sort)
     echo '};'
     echo "const size_t smtl_embedded_header_count = $number;"
     echo "const char smtl_embedded_clang[] = \"$3\";"
-    digest=$(cat "$1"/../*.cpp "$1"/../*.h | sha256sum)
+    digest=$(cd "$1/.." && find . -path ./include -prune -o -type f -print | LC_ALL=C sort | xargs cat | sha256sum)
     echo "const char smtl_embedded_translator[] = \"${digest%% *}\";"
 } > "$new"
 if cmp -s "$new" "$2"; then rm "$new"; else mv "$new" "$2"; fi

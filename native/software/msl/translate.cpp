@@ -1,6 +1,6 @@
 // The walk over scopes and declarations. It understands as much C++ as tells functions, types, variables and templates
 // apart; whatever it does not recognise is left for clang to judge.
-#include "translator.h"
+#include "msl/passes/translator.h"
 
 namespace smtl::msl {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "token.h"
+#include "msl/source/token.h"
 
 namespace smtl::msl {
 

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "check.h"
-#include "msl/cache.h"
-#include "msl/file.h"
-#include "msl/hash.h"
+#include "msl/compile/cache.h"
+#include "msl/compile/file.h"
+#include "msl/compile/hash.h"
 #include "msl/msl.h"
 
 namespace fs = std::filesystem;

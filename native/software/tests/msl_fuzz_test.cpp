@@ -7,7 +7,7 @@
 #include <string>
 
 #include "check.h"
-#include "msl/token.h"
+#include "msl/source/token.h"
 #include "msl/translate.h"
 #include "mutator.h"
 

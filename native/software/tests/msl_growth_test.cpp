@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "check.h"
-#include "msl/diagnostics.h"
+#include "msl/compile/diagnostics.h"
 #include "msl/translate.h"
 
 namespace {

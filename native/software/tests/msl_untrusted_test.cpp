@@ -13,8 +13,8 @@
 
 #include "check.h"
 #include "compiled_source.h"
-#include "msl/process.h"
-#include "msl/toolchain.h"
+#include "msl/compile/process.h"
+#include "msl/compile/toolchain.h"
 
 namespace fs = std::filesystem;
 

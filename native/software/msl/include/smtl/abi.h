@@ -27,7 +27,7 @@
 /* The site of an exchange is a line and, in its lowest bits, a column. */
 #define SMTL_SITE_COLUMN_BITS 13
 
-/* In the site of an exchange: it is no function of Metal's, but keeps lanes in step; see lockstep.h. */
+/* In the site of an exchange: it is no function of Metal's, but keeps lanes in step; see simd_sync.h. */
 #define SMTL_STEP_SITE 0x80000000u
 
 /* The same: lanes wait there for others of a region; see region.h. */

@@ -5,7 +5,7 @@
 
 #include "atomics.h"
 #include "barriers.h"
-#include "lockstep.h"
+#include "simd_sync.h"
 #include "matrix.h"
 #include "quad.h"
 #include "simd.h"

@@ -1,0 +1,250 @@
+#include "diagnostics.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "file.h"
+#include "msl/source/token.h"
+#include "msl/source/unsupported.h"
+#include "toolchain.h"
+#include "visible_files.h"
+
+namespace smtl::msl {
+namespace {
+
+struct Message {
+    SourceLocation location;
+    std::size_t column = 0;
+    std::string text;  // after the location
+};
+
+std::string replace_all(std::string text, std::string_view from, std::string_view to) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+        text.replace(at, from.size(), to);
+    }
+    return text;
+}
+
+// `file:line:column: text` or `file:line: text`; line 0 for others.
+Message parse(const std::string &line) {
+    Message message;
+    for (std::size_t colon = line.find(':'); colon != std::string::npos; colon = line.find(':', colon + 1)) {
+        char *end = nullptr;
+        const unsigned long number = std::strtoul(line.c_str() + colon + 1, &end, 10);
+        if (number == 0 || *end != ':') continue;
+        message.location = {line.substr(0, colon), number};
+        char *column_end = nullptr;
+        const unsigned long column = std::strtoul(end + 1, &column_end, 10);
+        if (column > 0 && *column_end == ':') {
+            message.column = column;
+            end = column_end;
+        }
+        message.text = end + 1;
+        return message;
+    }
+    return message;
+}
+
+// The lines of a text by their locations, which line markers have a say in. Read when first asked for.
+class Lines {
+public:
+    Lines(std::string_view text, const std::string &name) : text_(text), name_(name) {}
+
+    std::string_view at(const SourceLocation &wanted) {
+        if (files_.empty()) read();
+        const auto file = files_.find(wanted.file);
+        if (file == files_.end()) return {};
+        const auto line = file->second.find(wanted.line);
+        return line == file->second.end() ? std::string_view() : line->second;
+    }
+
+private:
+    void read() {
+        SourceLocation location{name_, 1};
+        auto *lines = &files_[location.file];
+        for (std::string_view rest = text_; !rest.empty();) {
+            const std::size_t newline = std::min(rest.find('\n'), rest.size());
+            const std::string_view line = rest.substr(0, newline);
+            if (line.starts_with("#") && read_line_marker(line, location)) {
+                lines = &files_[location.file];
+            } else {
+                lines->emplace(location.line++, line);
+            }
+            rest.remove_prefix(std::min(newline + 1, rest.size()));
+        }
+    }
+
+    std::string_view text_;
+    const std::string &name_;
+    std::map<std::string, std::map<unsigned long, std::string_view>> files_;
+};
+
+// Where on the user's line the token stands that the compiler saw at `column` of the line compiled: preprocessing moves
+// what is on a line, and adds to it. 0: nowhere.
+std::size_t original_column(std::string_view compiled, std::size_t column, std::string_view original) {
+    if (compiled == original) return column;
+    std::string_view wanted;
+    std::size_t occurrence = 0;
+    const std::vector<Token> tokens = tokenize(compiled);
+    for (const Token &token : tokens) {
+        const auto start = static_cast<std::size_t>(token.text.data() - compiled.data());
+        if (token.kind != TokenKind::end && start + 1 == column) wanted = token.text;
+    }
+    if (wanted.empty()) return 0;
+    for (const Token &token : tokens) {
+        const auto start = static_cast<std::size_t>(token.text.data() - compiled.data());
+        if (start + 1 < column && token.text == wanted) ++occurrence;
+    }
+    for (const Token &token : tokenize(original)) {
+        if (token.text == wanted && occurrence-- == 0)
+            return static_cast<std::size_t>(token.text.data() - original.data()) + 1;
+    }
+    return 0;
+}
+
+// The same of a file that the source includes, or says to come from: of one that it could have included.
+std::string line_of_file(const SourceLocation &wanted, const std::vector<std::string> &include_paths) {
+    constexpr std::size_t largest = std::size_t{1} << 24;
+    if (!is_visible(wanted.file, include_paths)) return {};
+    const std::string text = read_file(wanted.file, largest).value_or("");
+    return std::string(Lines(text, wanted.file).at(wanted));
+}
+
+// "error: text" apart; other lines say nothing of their severity.
+void split_severity(std::string_view text, Diagnostic &diagnostic) {
+    constexpr std::array<std::pair<std::string_view, Severity>, 4> severities = {{{" error: ", Severity::error},
+                                                                                  {" fatal error: ", Severity::error},
+                                                                                  {" warning: ", Severity::warning},
+                                                                                  {" note: ", Severity::note}}};
+    for (const auto &[word, severity] : severities) {
+        if (!text.starts_with(word)) continue;
+        diagnostic.severity = severity;
+        diagnostic.message = text.substr(word.size());
+        return;
+    }
+    diagnostic.message = text.starts_with(" ") ? text.substr(1) : text;
+}
+
+// Clang knows nothing of what Metal has and this has not: what it misses at `column` of the line that it compiled is
+// named as what it is. False where it means something else.
+bool explain_missing_name(Diagnostic &diagnostic, std::string_view compiled, std::size_t column) {
+    constexpr std::array<std::string_view, 7> complaints = {
+        "unknown type name '", "no template named '",     "use of undeclared identifier '", "no type named '",
+        "no member named '",   "expected namespace name", "expected unqualified-id"};
+    const std::string_view message = diagnostic.message;
+    const bool missing = std::any_of(complaints.begin(), complaints.end(),
+                                     [&](std::string_view complaint) { return message.starts_with(complaint); });
+    if (!missing && message.find("file not found") == std::string_view::npos) return false;
+    const std::vector<Token> tokens = tokenize(compiled);
+    std::string name;
+    if (const std::size_t quote = message.find('\''); quote != std::string_view::npos)
+        name = message.substr(quote + 1, message.find('\'', quote + 1) - quote - 1);
+    bool qualifies = message.find("in namespace 'metal'") != std::string_view::npos;
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+        if (static_cast<std::size_t>(tokens[i].text.data() - compiled.data()) + 1 != column) continue;
+        if (name.empty()) name = tokens[i].text;
+        qualifies = qualifies || (tokens[i].is(name) && (tokens[i + 1].is("::") || tokens[i + 1].is("<")));
+    }
+    const std::string_view subject = unsupported_subject(name, qualifies);
+    if (subject.empty()) return false;
+    diagnostic.message = "'" + name + "': " + std::string(subject) + " not supported";
+    return true;
+}
+
+// On the line of something that is not supported other errors follow from it.
+void drop_consequences(Diagnostics &diagnostics, const std::set<std::pair<std::string, unsigned long>> &explained) {
+    std::set<std::string> said;
+    std::erase_if(diagnostics, [&](const Diagnostic &diagnostic) {
+        if (diagnostic.severity != Severity::error || !explained.contains({diagnostic.file, diagnostic.line}))
+            return false;
+        return !diagnostic.message.ends_with(" not supported") ||
+               !said.insert(diagnostic.file + std::to_string(diagnostic.line) + diagnostic.message).second;
+    });
+}
+
+}  // namespace
+
+const char *severity_name(Severity severity) {
+    switch (severity) {
+    case Severity::error: return "error";
+    case Severity::warning: return "warning";
+    case Severity::note: return "note";
+    case Severity::none: break;
+    }
+    return "";
+}
+
+Diagnostics read_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled,
+                             const std::string &name, const std::vector<std::string> &include_paths) {
+    constexpr std::string_view library = "metal_stdlib/";
+    std::string text = replace_all(errors, Toolchain::shared().headers + "/", library);
+    // A compiler that crashes tells its whole story.
+    if (const std::size_t crash = text.find("PLEASE submit a bug report"); crash != std::string::npos) {
+        text.replace(crash, std::string::npos, "error: the compiler itself failed on this source\n");
+    }
+    // Warnings may be as many as lines. Errors are few: the compiler gives up.
+    constexpr std::size_t most_messages = 128, longest_line = 1 << 12;
+    Lines source_lines(source, name), compiled_lines(compiled, name);
+    Diagnostics result;
+    std::set<std::pair<std::string, unsigned long>> explained;
+    for (std::size_t p = 0; p < text.size();) {
+        const std::size_t newline = std::min(text.find('\n', p), text.size());
+        const std::string line = text.substr(p, newline - p);
+        p = newline + 1;
+        if (line.empty()) continue;
+        // Why each function of the library was no candidate helps nobody.
+        if (line.starts_with(library) && line.find(": note: ") != std::string::npos) continue;
+        const bool trail = line.starts_with("In file included from ");
+        const Message message = trail ? Message() : parse(line);
+        if (message.location.file == surroundings_name) continue;
+        Diagnostic diagnostic;
+        if (message.location.line == 0) {
+            split_severity(trail ? line : " " + line, diagnostic);
+            result.push_back(std::move(diagnostic));
+            continue;
+        }
+        diagnostic.file = message.location.file;
+        diagnostic.line = message.location.line;
+        split_severity(message.text, diagnostic);
+        if (result.size() >= most_messages && diagnostic.severity != Severity::error) continue;
+        if (explain_missing_name(diagnostic, compiled_lines.at(message.location), message.column))
+            explained.emplace(diagnostic.file, diagnostic.line);
+        diagnostic.quoted = std::string(source_lines.at(message.location));
+        if (diagnostic.quoted.empty() && message.location.file != name)
+            diagnostic.quoted = line_of_file(message.location, include_paths);
+        if (diagnostic.quoted.empty()) {
+            diagnostic.column = message.column;
+        } else {
+            diagnostic.column = original_column(compiled_lines.at(message.location), message.column, diagnostic.quoted);
+        }
+        if (diagnostic.quoted.size() > longest_line) diagnostic.quoted.clear();
+        result.push_back(std::move(diagnostic));
+    }
+    drop_consequences(result, explained);
+    return result;
+}
+
+std::string present(const Diagnostics &diagnostics) {
+    std::string result;
+    for (const Diagnostic &diagnostic : diagnostics) {
+        if (diagnostic.line > 0) {
+            result += diagnostic.file + ':' + std::to_string(diagnostic.line) + ':';
+            if (diagnostic.column > 0) result += std::to_string(diagnostic.column) + ':';
+            result += ' ';
+        }
+        if (diagnostic.severity != Severity::none) result += std::string(severity_name(diagnostic.severity)) + ": ";
+        result += diagnostic.message + '\n';
+        if (diagnostic.line == 0 || diagnostic.quoted.empty()) continue;
+        result += diagnostic.quoted + '\n';
+        if (diagnostic.column == 0) continue;
+        for (char c : diagnostic.quoted.substr(0, diagnostic.column - 1)) result += c == '\t' ? '\t' : ' ';
+        result += "^\n";
+    }
+    return result;
+}
+
+}  // namespace smtl::msl

@@ -1,0 +1,413 @@
+#include "toolchain.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <string_view>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cache.h"
+#include "embedded.h"
+#include "file.h"
+#include "hash.h"
+#include "process.h"
+
+#include "sanitizer/sanitizer.h"
+
+namespace smtl::msl {
+namespace {
+
+constexpr int oldest_clang = 19;
+constexpr int newest_named_clang = 24;
+
+std::string search_path(const std::string &name) {
+    const char *path = std::getenv("PATH");
+    std::string_view folders = path ? path : "/usr/local/bin:/usr/bin:/bin";
+    while (!folders.empty()) {
+        const std::size_t colon = folders.find(':');
+        const std::string candidate = std::string(folders.substr(0, colon)) + "/" + name;
+        if (candidate.starts_with("/") && access(candidate.c_str(), X_OK) == 0) return candidate;
+        if (colon == std::string_view::npos) break;
+        folders.remove_prefix(colon + 1);
+    }
+    return {};
+}
+
+std::vector<std::string> candidates() {
+    std::vector<std::string> found;
+    const auto add = [&](const std::string &path) {
+        if (!path.empty()) found.push_back(path);
+    };
+    if (const char *chosen = std::getenv("SOFTWARE_METAL_CLANG"); chosen && *chosen) {
+        const std::string name = chosen;
+        add(name.find('/') == std::string::npos ? search_path(name) : name);
+        if (found.empty()) add(name);
+        return found;
+    }
+    if (access(smtl_embedded_clang, X_OK) == 0) add(smtl_embedded_clang);
+    add(search_path("clang-19"));
+    for (int version = newest_named_clang; version >= oldest_clang; --version)
+        add(search_path("clang-" + std::to_string(version)));
+    add(search_path("clang"));
+    return found;
+}
+
+// What the compiler says of itself: its predefined macros for this processor, its version and every instruction set
+// extension among them, and how it calls the linker.
+struct CompilerFacts {
+    std::string macros;
+    std::string link_command;
+    std::string resources;  // the folder of its own headers
+};
+
+constexpr const char *macros_name = "/macros";
+constexpr const char *resources_name = "/resources";
+constexpr const char *link_name = "/link";
+
+// The words of a command as the compiler prints them: each in quotes, with a backslash before what is special there.
+std::vector<std::string> split_command(std::string_view text) {
+    std::vector<std::string> words;
+    bool inside = false;
+    for (std::size_t i = 0; i < text.size() && text[i] != '\n'; ++i) {
+        if (text[i] == '"') {
+            inside = !inside;
+            if (inside) words.emplace_back();
+        } else if (inside) {
+            i += text[i] == '\\' && i + 1 < text.size() ? 1 : 0;
+            words.back() += text[i];
+        }
+    }
+    return words;
+}
+
+bool ask_compiler(const std::string &clang, const std::string &folder, std::string &errors) {
+    const std::string work = folder + "/work";
+    const std::string object = work + "/input.o";
+    bool good = make_folders(work) && write_file(object, "");
+    ProcessResult result;
+    if (good)
+        result =
+            run_process({clang, "-x", "c++", "-march=native", "-E", "-dM", "-o", folder + macros_name, "-"}, "", work);
+    good = good && result.succeeded;
+    if (good) {
+        // The host may have small stacks in use when a kernel first calls out: everything is bound when it is loaded.
+        // libgcc has conversions that old processors lack.
+        result = run_process({clang, "-###", "-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--gc-sections",
+                              "-Wl,--build-id=none",
+                              // A function of such a name would run as the kernel is loaded.
+                              "-Wl,-init=,-fini=", "-o", work + "/output", object, "-Wl,--as-needed", "-lm", "-lgcc"},
+                             "", work);
+        std::string command = result.errors.substr(
+            result.errors.rfind("\n \"") == std::string::npos ? 0 : result.errors.rfind("\n \"") + 1);
+        for (const auto &[path, name] :
+             {std::pair(object, Toolchain::link_input), std::pair(work + "/output", Toolchain::link_output)}) {
+            const std::size_t at = command.find(path);
+            good = good && at != std::string::npos;
+            if (good) command.replace(at, path.size(), name);
+        }
+        good = good && result.succeeded && write_file(folder + link_name, command);
+    }
+    if (good) {
+        // The words of its own command: -resource-dir, and the folder.
+        result = run_process({clang, "-###", "-x", "c++", "-fsyntax-only", "-"}, "", work);
+        const std::vector<std::string> words =
+            split_command(result.errors.substr(std::min(result.errors.find("\n \""), result.errors.size() - 1) + 1));
+        const auto option = std::find(words.begin(), words.end(), "-resource-dir");
+        good = result.succeeded && option != words.end() && option + 1 != words.end() &&
+               write_file(folder + resources_name, option[1]);
+    }
+    if (!good) errors += result.errors.empty() ? clang + ": failed\n" : result.errors + "\n";
+    remove_tree(work);
+    return good;
+}
+
+// Changes with the processor, and with nothing that changes while it runs. Empty: not known.
+std::string processor_identity() {
+    std::string identity;
+    const std::string text = read_file("/proc/cpuinfo", 1 << 14).value_or("");
+    for (std::string_view rest = std::string_view(text).substr(0, text.find("\n\n")); !rest.empty();) {
+        const std::string_view line = rest.substr(0, rest.find('\n'));
+        for (const char *key : {"vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features"}) {
+            if (line.starts_with(key)) identity += std::string(line) + "\n";
+        }
+        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    }
+    return identity;
+}
+
+// Asked once for each compiler and processor: programs that find everything in the cache start no compiler at all.
+CompilerFacts facts_of(const std::string &clang, std::string &errors) {
+    struct stat status{};
+    const std::string processor = processor_identity();
+    const auto read = [](const std::string &folder) {
+        return CompilerFacts{read_file(folder + macros_name).value_or(""), read_file(folder + link_name).value_or(""),
+                             read_file(folder + resources_name).value_or("")};
+    };
+    const auto build = [&](const std::string &folder) { return ask_compiler(clang, folder, errors); };
+    if (stat(clang.c_str(), &status) != 0 || processor.empty()) {
+        const TemporaryFolder folder(Cache::shared().root());
+        return folder.made() && build(folder.path()) ? read(folder.path()) : CompilerFacts{};
+    }
+    const std::string key = Hash()
+                                .add(smtl_embedded_translator)
+                                .add(clang)
+                                .add(static_cast<std::uint64_t>(status.st_ino))
+                                .add(static_cast<std::uint64_t>(status.st_size))
+                                .add(static_cast<std::uint64_t>(status.st_mtim.tv_sec))
+                                .add(static_cast<std::uint64_t>(status.st_mtim.tv_nsec))
+                                .add(processor)
+                                .digest();
+    const std::string entry = Cache::shared().entry("compiler-" + key, build);
+    return entry.empty() ? CompilerFacts{} : read(entry);
+}
+
+// SOFTWARE_METAL_OPTIMIZE: 3 unless it says otherwise. Without an optimiser nobody computes constants that are made of
+// function constants.
+std::string optimization_level() {
+    const char *level = std::getenv("SOFTWARE_METAL_OPTIMIZE");
+    const bool valid = level && level[0] >= '0' && level[0] <= '3' && level[1] == '\0';
+    return std::string("-O") + (!valid ? "3" : level[0] == '0' ? "1" : level);
+}
+
+int major_version(const std::string &macros) {
+    constexpr std::string_view name = "#define __clang_major__ ";
+    const std::size_t at = macros.find(name);
+    return at == std::string::npos ? 0 : std::atoi(macros.c_str() + at + name.size());
+}
+
+std::string unpack_headers() {
+    Hash hash;
+    for (std::size_t i = 0; i < smtl_embedded_header_count; ++i) {
+        const smtl_embedded_header &header = smtl_embedded_headers[i];
+        hash.add(header.path).add({reinterpret_cast<const char *>(header.data), header.length});
+    }
+    return Cache::shared().entry("headers-" + hash.digest(), [](const std::string &folder) {
+        for (std::size_t i = 0; i < smtl_embedded_header_count; ++i) {
+            const smtl_embedded_header &header = smtl_embedded_headers[i];
+            const std::string path = folder + "/" + header.path;
+            if (!make_folders(path.substr(0, path.rfind('/')))) return false;
+            if (!write_file(path, {reinterpret_cast<const char *>(header.data), header.length})) return false;
+        }
+        return true;
+    });
+}
+
+Toolchain find_toolchain() {
+    Toolchain toolchain;
+    if (Cache::shared().root().empty()) {
+        toolchain.problem = "no folder for compiled kernels can be written to: set SOFTWARE_METAL_CACHE";
+        return toolchain;
+    }
+    // What a full disk does to the compiler is hard to tell from a compiler that is of no use.
+    constexpr std::size_t block = 4096;
+    const TemporaryFolder trial(Cache::shared().root());
+    if (!trial.made() || !write_file(trial.path() + "/block", std::string(block, ' '))) {
+        toolchain.problem = "compiled kernels cannot be written to " + Cache::shared().root() + ": is the disk full?";
+        return toolchain;
+    }
+    std::string errors;
+    CompilerFacts facts;
+    for (const std::string &clang : candidates()) {
+        facts = facts_of(clang, errors);
+        const int version = major_version(facts.macros);
+        if (version >= oldest_clang) {
+            toolchain.clang = clang;
+            break;
+        }
+        if (version > 0) errors += clang + ": version " + std::to_string(version) + " is too old\n";
+    }
+    if (toolchain.clang.empty()) {
+        toolchain.problem =
+            "compiling Metal sources needs clang " + std::to_string(oldest_clang) +
+            " or newer (on Debian and Ubuntu: apt-get install clang-19; SOFTWARE_METAL_CLANG names another)\n" + errors;
+        return toolchain;
+    }
+    toolchain.resources = facts.resources;
+    toolchain.headers = unpack_headers();
+    if (toolchain.headers.empty()) {
+        toolchain.problem = "the standard library cannot be unpacked into " + Cache::shared().root();
+        return toolchain;
+    }
+    // Ice Lake and later run 64-byte registers at about full clock; compilers still tune for their predecessors.
+    toolchain.prefers_widest_registers = facts.macros.find("__AVX512VBMI2__") != std::string::npos;
+    toolchain.linker = split_command(facts.link_command);
+    toolchain.optimization = optimization_level();
+    Hash hash;
+    hash.add(smtl_embedded_translator).add(facts.macros);
+    for (const std::string &word : toolchain.linker) hash.add(word);
+    for (const smtl_math_mode mode : {SMTL_MATH_SAFE, SMTL_MATH_FAST}) {
+        for (const bool sanitize : {false, true}) {
+            for (const std::string &word : toolchain.compile_arguments({mode, false, sanitize, false})) hash.add(word);
+        }
+    }
+    toolchain.fingerprint = hash.digest();
+    return toolchain;
+}
+
+// Every access to memory a call of ours, with the line it comes from; see <smtl/sanitize.h>. Optimised little: an
+// access that is merged with another, or that the optimiser proves useless, is one that nobody checks.
+void instrument(std::vector<std::string> &arguments, const std::string &headers) {
+    for (const char *argument :
+         {"-O1", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-gline-tables-only", "-DSMTL_SANITIZE=1",
+          "-fsanitize=kernel-address", "-fsanitize-recover=kernel-address", "-fno-sanitize-address-use-after-scope"}) {
+        arguments.emplace_back(argument);
+    }
+    // What has a relative name has it in this folder, whichever the process works in.
+    arguments.push_back("-working-directory=" + headers);
+    const std::string shadow = "-asan-mapping-offset=" + std::to_string(smtl_sanitizer_stack_shadow_offset);
+    for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=1", "-asan-globals=1",
+                               "-asan-destructor-kind=none", "-asan-instrument-atomics=0",
+                               "-asan-kernel-mem-intrinsic-prefix=1", shadow.c_str(),
+                               // Within bounds for certain, or checked a moment ago, says nothing of races.
+                               "-asan-opt-globals=0", "-asan-opt-same-temp=0",
+                               // Two stores made one belong to no line.
+                               "-simplifycfg-sink-common=0", "-simplifycfg-hoist-common=0",
+                               "-simplifycfg-merge-cond-stores=0", "-enable-tail-merge=0",
+                               // A loop that copies element by element stays one.
+                               "-disable-loop-idiom-all"}) {
+        arguments.insert(arguments.end(), {"-mllvm", option});
+    }
+}
+
+// Clang compiles as if for a device of SYCL, and names types as this machine does.
+void keep_spaces(std::vector<std::string> &arguments) {
+#if defined(__aarch64__)
+    constexpr const char *machine = "aarch64-linux-gnu";
+#else
+    constexpr const char *machine = "x86_64-linux-gnu";
+#endif
+    for (const char *argument : {"-fsycl-is-device", "-aux-triple", machine})
+        arguments.insert(arguments.end(), {"-Xclang", argument});
+}
+
+}  // namespace
+
+const Toolchain &Toolchain::shared() {
+    static std::atomic<const Toolchain *> found{nullptr};
+    if (const Toolchain *known = found.load(std::memory_order_acquire)) return *known;
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    if (const Toolchain *known = found.load(std::memory_order_acquire)) return *known;
+    // What is missing now may be there when it is asked for again: a compiler, or room on the disk. Those that were not
+    // found stay for whoever holds them.
+    static std::deque<Toolchain> tried;
+    const Toolchain &toolchain = tried.emplace_back(find_toolchain());
+    if (toolchain.problem.empty()) found.store(&toolchain, std::memory_order_release);
+    return toolchain;
+}
+
+std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) const {
+    std::vector<std::string> arguments = {
+        clang,
+        "-std=c++17",
+        optimization,
+        "-march=native",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-fdeclspec",
+        // What GPUs do not have, and kernels do not pay for.
+        "-fno-exceptions",
+        "-fno-rtti",
+        "-fno-threadsafe-statics",
+        "-fno-stack-protector",
+        "-fno-unwind-tables",
+        "-fno-asynchronous-unwind-tables",
+        "-fno-semantic-interposition",
+        "-fcf-protection=none",
+        "-fno-ident",
+        "-Wp,-U_FORTIFY_SOURCE",
+        // Buffers are reinterpreted freely, and wide loads from addresses of lesser alignment work on a GPU.
+        "-fno-strict-aliasing",
+        "-fmax-type-align=8",
+        // In the address spaces of a GPU null is an address like any other: code that reads through a null pointer and
+        // does not use what it read has to stay as it is, where clang would take it for unreachable.
+        "-fno-delete-null-pointer-checks",
+        // Each operation on halves rounds, whether or not the processor computes with them.
+        "-Xclang",
+        "-ffloat16-excess-precision=none",
+        // Kernels meet our standard library only.
+        "-nostdlibinc",
+        "-nostdinc++",
+        "-isystem",
+        headers,
+        std::string("-DSMTL_USES_THREAD_ELEMENTS=") + (dialect.thread_elements ? "1" : "0"),
+        std::string("-DSMTL_LOGGING=") + (dialect.logging ? "1" : "0"),
+        "-fno-math-errno",
+        "-fno-trapping-math",
+        // From floating-point numbers to integers conversions saturate, and NaN gives 0.
+        "-fno-strict-float-cast-overflow",
+        "-fno-color-diagnostics",
+        "-fno-caret-diagnostics",
+        "-fno-diagnostics-show-option",
+        "-ftemplate-backtrace-limit=4",
+        "-Wno-unknown-attributes",
+        "-Wno-ignored-attributes",
+        "-Wno-duplicate-decl-specifier",
+        "-Wno-undefined-internal",
+        "-Wno-undefined-inline",
+        "-Wno-undefined-var-template",
+        "-Wno-pass-failed",
+        "-Wno-unused-command-line-argument",
+        "-Wno-ignored-pragmas",
+        "-Wno-unknown-pragmas",
+        "-Wno-pragma-once-outside-header",
+        "-Wno-unused-function",
+        "-Wno-ignored-optimization-argument",
+        "-Wno-c99-extensions",
+        "-Wno-pragma-clang-attribute",
+    };
+    arguments.emplace_back(std::string("-DSMTL_ADDRESS_SPACES=") + (dialect.address_spaces ? "1" : "0"));
+    if (dialect.address_spaces) keep_spaces(arguments);
+    if (prefers_widest_registers) arguments.emplace_back("-mprefer-vector-width=512");
+    if (dialect.sanitize) instrument(arguments, headers);
+    if (dialect.math_mode == SMTL_MATH_SAFE) {
+        arguments.push_back("-ffp-contract=on");
+        return arguments;
+    }
+    // Infinities and NaNs stay what they are in the fast mode too: the language lets a compiler assume that there are
+    // none, and kernels that mask with -INFINITY rely on compilers that do not. Estimates of reciprocal roots, refined,
+    // make NaNs of infinity and zero: they stay out.
+    for (const char *argument : {"-ffp-contract=fast", "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros",
+                                 "-fapprox-func", "-mrecip=none"}) {
+        arguments.emplace_back(argument);
+    }
+    return arguments;
+}
+
+std::vector<std::string> Toolchain::link_arguments(const Dialect &dialect, const std::string &object,
+                                                   const std::string &output) const {
+    std::vector<std::string> arguments = linker;
+    if (dialect.sanitize) arguments.insert(arguments.end(), {"-T", headers + "/smtl/initialisers.ld"});
+    for (std::string &argument : arguments) {
+        if (argument == link_input) argument = object;
+        if (argument == link_output) argument = output;
+    }
+    return arguments;
+}
+
+std::string Toolchain::standard_library(const Dialect &dialect, std::string &errors) const {
+    const std::string key = "stdlib-" + Hash().add(fingerprint).add(dialect.name()).digest();
+    const std::string entry = Cache::shared().entry(key, [&](const std::string &folder) {
+        std::vector<std::string> arguments = compile_arguments(dialect);
+        // No time stamps: the same headers give the same file, whoever compiles them.
+        for (const char *argument :
+             {"-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates", "-x", "c++-header"}) {
+            arguments.emplace_back(argument);
+        }
+        arguments.insert(arguments.end(), {headers + "/msl/stdlib.h", "-o", folder + "/stdlib.pch"});
+        const ProcessResult result = run_process(arguments, "", folder);
+        if (!result.succeeded) errors = "the standard library does not compile:\n" + result.errors;
+        (void)unlink((folder + "/errors").c_str());
+        return result.succeeded;
+    });
+    if (entry.empty()) {
+        if (errors.empty()) errors = "the standard library cannot be written to " + Cache::shared().root();
+        return {};
+    }
+    return entry + "/stdlib.pch";
+}
+
+}  // namespace smtl::msl

@@ -1,0 +1,56 @@
+// The compiler that does the work: which clang, for which processor, with which of our headers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "msl/msl.h"
+
+namespace smtl::msl {
+
+// What changes how the standard library itself is compiled.
+struct Dialect {
+    smtl_math_mode math_mode = SMTL_MATH_FAST;
+    // The source looks at the elements that a thread holds of a simdgroup matrix; others are spared what that takes.
+    bool thread_elements = false;
+    // Instrumented for the sanitizer: every access to memory is a call.
+    bool sanitize = false;
+    // Messages of kernels are written; others are spared the code.
+    bool logging = false;
+    // Pointers carry their address spaces; see spaces.h.
+    bool address_spaces = false;
+
+    std::string name() const {
+        return std::string(math_mode == SMTL_MATH_SAFE ? "safe" : "fast") + (thread_elements ? "-elements" : "") +
+               (sanitize ? "-sanitized" : "") + (logging ? "-logging" : "") + (address_spaces ? "-spaces" : "");
+    }
+};
+
+struct Toolchain {
+    std::string clang;  // path of the program; empty: none found
+    std::string fingerprint;  // of its version, the processor, our headers and the translator
+    std::string headers;  // folder of the unpacked headers
+    std::string resources;  // folder of the compiler's own headers
+    std::string optimization;  // -O1 to -O3
+    std::vector<std::string>
+        linker;  // the command that makes a shared object, with the two names below in place of files
+    std::string problem;  // why it cannot be used
+    bool prefers_widest_registers = false;  // vectors of 64 bytes where the processor has them
+
+    static constexpr const char *link_input = "\1input.o";
+    static constexpr const char *link_output = "\1output";
+
+    // Found on first use, and looked for again as long as it cannot be used.
+    static const Toolchain &shared();
+
+    // Arguments that every compilation of translated code shares.
+    std::vector<std::string> compile_arguments(const Dialect &dialect) const;
+    // The linker's command for an object file. Run without the compiler's driver, which takes longer to start than the
+    // linker.
+    std::vector<std::string> link_arguments(const Dialect &dialect, const std::string &object,
+                                            const std::string &output) const;
+    // The precompiled standard library, made when first asked for; empty with `errors` on failure.
+    std::string standard_library(const Dialect &dialect, std::string &errors) const;
+};
+
+}  // namespace smtl::msl

@@ -1,0 +1,262 @@
+// From a source to a checked library: preprocessing, translation, and one compilation that finds every error.
+#include "library.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <unistd.h>
+
+#include "halves.h"
+#include "msl/compile/cache.h"
+#include "msl/compile/file.h"
+#include "msl/compile/hash.h"
+#include "msl/compile/process.h"
+#include "msl/compile/toolchain.h"
+#include "msl/machine_code/initialisers.h"
+#include "msl/machine_code/machine_code.h"
+#include "sanitizer/sanitizer.h"
+#include "source_cache.h"
+
+namespace smtl::msl {
+namespace {
+
+constexpr const char *precompiled_name = "/library.pch";
+constexpr const char *reflection_name = "/reflection";
+
+// Everything that the source defines stays inside the shared object, and what a kernel does not use is not generated.
+std::string wrap(const std::string &translated) {
+    // What is behind the source keeps its place: the compiler finds there what the source lacks.
+    return std::string(surroundings) +
+           "#pragma clang attribute smtl.push(__attribute__((internal_linkage)), apply_to = function)\n" + translated +
+           "\n#pragma clang attribute smtl.pop\n";
+}
+
+bool precompile(const Toolchain &toolchain, const std::string &translated, const Dialect &dialect, bool may_mix,
+                const std::string &folder, std::string &errors, std::string &initialisers) {
+    const std::string standard = toolchain.standard_library(dialect, errors);
+    const std::string input = folder + "/input";
+    if (standard.empty() || !write_file(input, wrap(translated))) return false;
+    std::vector<std::string> arguments = toolchain.compile_arguments(dialect);
+    arguments.insert(arguments.end(),
+                     {"-Wglobal-constructors", "-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates",
+                      "-include-pch", standard, "-x", "c++-header", "-o", folder + precompiled_name, "-"});
+    ProcessBounds bounds;
+    if (may_mix) {
+        arguments.emplace_back(mixed_halves_warning);
+        bounds.error_bytes = std::size_t{1} << 26;  // of which most goes
+    }
+    const ProcessResult result = run_process(arguments, input, folder, bounds);
+    MixedHalves halves = find_mixed_halves(result.errors);
+    DynamicInitialisers dynamic = find_dynamic_initialisers(halves.messages);
+    errors = std::move(dynamic.messages);
+    initialisers = std::move(dynamic.errors);
+    (void)unlink(input.c_str());
+    return result.succeeded && !halves.found;
+}
+
+bool reflect(const Translation &translation, const Dialect &dialect, const std::string &folder,
+             const std::string &initialisers, std::string &errors) {
+    const std::string input = folder + "/input";
+    const std::string object = folder + "/object";
+    const std::string constants = initialisers.empty() ? "" : define_function_constants(translation);
+    if (!write_file(input, constants + reflection_source(translation))) return false;
+    const std::string warnings = errors;
+    const ProcessResult result = compile_object(dialect, folder, folder, object, !initialisers.empty());
+    const std::string bytes = result.succeeded ? read_file(object).value_or("") : "";
+    // A source may have said not to be warned. Of function constants' values nothing is known then.
+    const bool unknown = initialisers.empty() && !translation.constants.empty();
+    const bool computed = unknown || !result.succeeded || !has_initialisers(bytes, dialect.sanitize);
+    (void)unlink(input.c_str());
+    (void)unlink(object.c_str());
+    (void)unlink((folder + "/errors").c_str());
+    if (!computed) {
+        errors = initialisers.empty() ? std::string(not_computed) : initialisers;
+        return false;
+    }
+    std::optional<Reflection> reflection = read_reflection(translation, bytes);
+    if (!reflection) {
+        errors = result.errors.empty() ? "the library's reflection cannot be read" : result.errors;
+        return false;
+    }
+    if (const std::vector<Problem> misplaced = find_misplaced_arguments(translation, *reflection); !misplaced.empty()) {
+        errors = list_problems(misplaced);
+        return false;
+    }
+    reflection->warnings = warnings;
+    reflection->initialisers = initialisers;
+    return write_file(folder + reflection_name, serialize(*reflection));
+}
+
+// What the translation alone knows.
+Reflection undetermined(const Translation &translation) {
+    Reflection reflection;
+    reflection.kernels = translation.kernels;
+    for (const Kernel &kernel : translation.kernels) reflection.parameters.emplace_back(kernel.parameters.size());
+    reflection.thread_limits.resize(translation.kernels.size());
+    reflection.constants = translation.constants;
+    reflection.constant_facts.resize(translation.constants.size());
+    return reflection;
+}
+
+}  // namespace
+
+std::string list_problems(const std::vector<Problem> &problems) {
+    std::string text;
+    for (const Problem &problem : problems) {
+        const SourceLocation &place = problem.location;
+        text += place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) +
+                ": error: " + problem.message + "\n";
+    }
+    return text;
+}
+
+std::unique_ptr<smtl_library> compile(std::string_view source, const Options &options, Diagnostics &diagnostics) {
+    if (!Toolchain::shared().problem.empty()) {
+        diagnostics.push_back(general_error(Toolchain::shared().problem));
+        return nullptr;
+    }
+    const std::string source_name = source_key(source, options);
+    if (!source_name.empty()) {
+        if (std::unique_ptr<smtl_library> known = recall_library(source_name, diagnostics)) return known;
+    }
+    const std::optional<std::string> preprocessed = preprocess(source, options, diagnostics);
+    if (!preprocessed) return nullptr;
+    const Translation translation = translate(*preprocessed);
+    if (!translation.problems.empty()) {
+        diagnostics = read_diagnostics(list_problems(translation.problems), source, *preprocessed, options.name,
+                                       options.include_paths);
+        return nullptr;
+    }
+    const auto say = [&](const std::string &text) {
+        for (Diagnostic &diagnostic :
+             read_diagnostics(text, source, translation.text, options.name, options.include_paths))
+            diagnostics.push_back(std::move(diagnostic));
+    };
+    auto library = std::make_unique<smtl_library>();
+    library->dialect = {translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode, translation.thread_elements,
+                        smtl_sanitizer_enabled(), options.enable_logging, translation.address_spaces};
+    library->translated = translation.text;
+    library->key = "library-" + Hash()
+                                    .add(Toolchain::shared().fingerprint)
+                                    .add(library->dialect.name())
+                                    .add(translation.text)
+                                    .add(serialize(undetermined(translation)))
+                                    .digest();
+    std::string errors;
+    const std::string entry = library->entry(&translation, errors);
+    std::optional<Reflection> reflection;
+    if (!entry.empty()) reflection = deserialize(read_file(entry + reflection_name).value_or(""));
+    if (!reflection) {
+        say(errors.empty() ? "error: the compiled library cannot be written to " + Cache::shared().root() : errors);
+        if (diagnostics.empty()) diagnostics.push_back(general_error("the source does not compile"));
+        return nullptr;
+    }
+    library->reflection = std::move(*reflection);
+    say(library->reflection.warnings);
+    library->describe();
+    if (!source_name.empty() && stands_alone(*preprocessed)) remember_library(source_name, *library, diagnostics);
+    return library;
+}
+
+}  // namespace smtl::msl
+
+std::string smtl_library::entry(const smtl::msl::Translation *translation, std::string &errors) const {
+    using namespace smtl::msl;
+    const Toolchain &toolchain = Toolchain::shared();
+    return Cache::shared().entry(key, [&](const std::string &folder) {
+        std::string initialisers;
+        if (!precompile(toolchain, translated, dialect, translation && may_mix_halves(*translation), folder, errors,
+                        initialisers))
+            return false;
+        if (translation) return reflect(*translation, dialect, folder, initialisers, errors);
+        (void)unlink((folder + "/errors").c_str());
+        return write_file(folder + reflection_name, serialize(reflection));
+    });
+}
+
+void smtl_library::describe() {
+    using namespace smtl::msl;
+    for (std::size_t i = 0; i < reflection.kernels.size(); ++i) {
+        std::vector<smtl_argument> &list = arguments.emplace_back();
+        for (std::size_t j = 0; j < reflection.kernels[i].parameters.size(); ++j) {
+            const KernelParameter &parameter = reflection.kernels[i].parameters[j];
+            const ParameterFacts &facts = reflection.parameters[i][j];
+            if (parameter.kind == ParameterKind::attribute) continue;
+            smtl_argument argument{};
+            argument.name = parameter.name.c_str();
+            argument.type = parameter.type.c_str();
+            argument.kind =
+                parameter.kind == ParameterKind::buffer ? SMTL_ARGUMENT_BUFFER : SMTL_ARGUMENT_THREADGROUP_MEMORY;
+            argument.access = facts.read_only ? SMTL_ACCESS_READ_ONLY : SMTL_ACCESS_READ_WRITE;
+            argument.index = facts.index;
+            argument.type_size = facts.type_size;
+            argument.array_length = facts.length;
+            argument.conditional = !parameter.condition.empty();
+            argument.used = true;
+            list.push_back(argument);
+        }
+    }
+    for (std::size_t i = 0; i < reflection.constants.size(); ++i) {
+        const ConstantFacts &facts = reflection.constant_facts[i];
+        constants.push_back(
+            {reflection.constants[i].name.c_str(), facts.index, facts.data_type, !reflection.constants[i].optional});
+    }
+}
+
+extern "C" {
+
+smtl_library *smtl_library_compile(const char *source, size_t length, const smtl_compile_options *options, char **log) {
+    if (log) *log = nullptr;
+    try {
+        smtl::msl::Diagnostics diagnostics;
+        std::unique_ptr<smtl_library> library = smtl::msl::compile({source ? source : "", source ? length : 0},
+                                                                   smtl::msl::read_options(options), diagnostics);
+        if (log && !diagnostics.empty()) *log = strdup(smtl::msl::present(diagnostics).c_str());
+        return library.release();
+    } catch (const std::exception &exception) {
+        if (log) *log = strdup(exception.what());
+        return nullptr;
+    }
+}
+
+smtl_library *smtl_library_retain(smtl_library *library) {
+    if (library) library->references.fetch_add(1, std::memory_order_relaxed);
+    return library;
+}
+
+void smtl_library_release(smtl_library *library) {
+    if (library && library->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete library;
+}
+
+size_t smtl_library_function_count(const smtl_library *library) {
+    return library ? library->reflection.kernels.size() : 0;
+}
+
+const char *smtl_library_function_name(const smtl_library *library, size_t index) {
+    return library && index < library->reflection.kernels.size() ? library->reflection.kernels[index].name.c_str()
+                                                                 : nullptr;
+}
+
+size_t smtl_library_arguments(smtl_library *library, const char *function, const smtl_argument **arguments) {
+    for (size_t i = 0; library && function && i < library->reflection.kernels.size(); ++i) {
+        if (library->reflection.kernels[i].name != function) continue;
+        if (arguments) *arguments = library->arguments[i].data();
+        return library->arguments[i].size();
+    }
+    return SIZE_MAX;
+}
+
+uint32_t smtl_library_max_total_threads(const smtl_library *library, const char *function) {
+    for (size_t i = 0; library && function && i < library->reflection.kernels.size(); ++i) {
+        if (library->reflection.kernels[i].name == function) return library->reflection.thread_limits[i];
+    }
+    return 0;
+}
+
+size_t smtl_library_function_constants(smtl_library *library, const smtl_function_constant **constants) {
+    if (!library) return 0;
+    if (constants) *constants = library->constants.data();
+    return library->constants.size();
+}
+
+}  // extern "C"

@@ -1,0 +1,55 @@
+// A checked source, behind the handle of msl.h.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "msl/compile/diagnostics.h"
+#include "msl/compile/toolchain.h"
+#include "msl/msl.h"
+#include "msl/reflection/reflection.h"
+#include "types.h"
+
+namespace smtl::msl {
+
+struct Options {
+    std::vector<std::pair<std::string, std::optional<std::string>>> macros;
+    std::vector<std::string> include_paths;
+    std::string name = "program_source";
+    unsigned language_version = 0;
+    smtl_math_mode math_mode = SMTL_MATH_FAST;
+    bool enable_logging = false;
+};
+Options read_options(const smtl_compile_options *options);
+
+// Runs the preprocessor; nothing on errors, which are among the diagnostics, as warnings are.
+std::optional<std::string> preprocess(std::string_view source, const Options &options, Diagnostics &diagnostics);
+
+// Nothing on errors.
+std::unique_ptr<smtl_library> compile(std::string_view source, const Options &options, Diagnostics &diagnostics);
+// Checks more strictly than `compile`; false on errors.
+bool lint(std::string_view source, const Options &options, Diagnostics &diagnostics);
+
+// What was found wrong, as a compiler says it.
+std::string list_problems(const std::vector<Problem> &problems);
+
+}  // namespace smtl::msl
+
+struct smtl_library {
+    std::atomic<std::size_t> references{1};
+    std::string key;         // of the entry in the cache
+    std::string translated;  // to build it again should it get lost
+    smtl::msl::Dialect dialect;
+    smtl::msl::Reflection reflection;
+    std::vector<std::vector<smtl_argument>> arguments;  // of each kernel; they point into `reflection`
+    std::vector<smtl_function_constant> constants;
+    smtl::msl::TypeTable types;
+
+    // The folder with the precompiled source and its reflection, from the cache or compiled now; empty with `errors`.
+    std::string entry(const smtl::msl::Translation *translation, std::string &errors) const;
+    // Fills what the C interface hands out.
+    void describe();
+};

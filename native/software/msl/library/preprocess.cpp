@@ -1,0 +1,149 @@
+// Options, and the preprocessor's run.
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+#include <unistd.h>
+
+#include "library.h"
+#include "msl/compile/cache.h"
+#include "msl/compile/file.h"
+#include "msl/compile/process.h"
+#include "msl/compile/toolchain.h"
+#include "msl/compile/visible_files.h"
+#include "msl/source/token.h"
+
+namespace smtl::msl {
+namespace {
+
+// The newest language version whose library is here.
+constexpr unsigned newest_version = (3u << 16) + 2;
+
+// Text with its macros expanded is long before it is hard.
+constexpr ProcessBounds preprocessor_bounds = {.processor_seconds = 60,
+                                               .seconds = 60,
+                                               .address_space = std::uint64_t{4} << 30,
+                                               .file_bytes = std::uint64_t{1} << 28};
+
+std::string string_literal(std::string_view text) {
+    std::string result = "\"";
+    for (char c : text) {
+        if (c == '"' || c == '\\') result += '\\';
+        result += c == '\n' ? ' ' : c;
+    }
+    return result + '"';
+}
+
+// SOFTWARE_METAL_INCLUDE: folders, with colons between them, where every source's #include "..." looks after all
+// others.
+void add_include_paths_of_environment(std::vector<std::string> &paths) {
+    const char *text = std::getenv("SOFTWARE_METAL_INCLUDE");
+    std::istringstream all(text ? text : "");
+    for (std::string path; std::getline(all, path, ':');) {
+        if (!path.empty()) paths.push_back(path);
+    }
+}
+
+void read_given_options(const smtl_compile_options *options, Options &read) {
+    for (std::size_t i = 0; i < options->macro_count; ++i) {
+        const smtl_macro &macro = options->macros[i];
+        if (!macro.name || !*macro.name) continue;
+        read.macros.emplace_back(macro.name, macro.value ? std::optional<std::string>(macro.value) : std::nullopt);
+    }
+    for (std::size_t i = 0; options->include_paths && i < options->include_path_count; ++i) {
+        if (options->include_paths[i]) read.include_paths.emplace_back(options->include_paths[i]);
+    }
+    if (options->name && *options->name) read.name = options->name;
+    if (options->language_version != 0) read.language_version = options->language_version;
+    read.math_mode = options->math_mode;
+    read.enable_logging = options->enable_logging;
+}
+
+}  // namespace
+
+Options read_options(const smtl_compile_options *options) {
+    Options read;
+    read.language_version = newest_version;
+    if (options) read_given_options(options, read);
+    add_include_paths_of_environment(read.include_paths);
+    return read;
+}
+
+std::optional<std::string> preprocess(std::string_view source, const Options &options, Diagnostics &diagnostics) {
+    const Toolchain &toolchain = Toolchain::shared();
+    if (!toolchain.problem.empty()) {
+        diagnostics.push_back(general_error(toolchain.problem));
+        return std::nullopt;
+    }
+    for (const auto &[name, value] : options.macros) {
+        if (name.find_first_of("\n\r") == std::string::npos) continue;
+        diagnostics.push_back(general_error("the name of a preprocessor macro is on one line"));
+        return std::nullopt;
+    }
+    TemporaryFolder folder(Cache::shared().root());
+    const std::string input = folder.path() + "/source";
+    const std::string output = folder.path() + "/preprocessed";
+    const std::string files = folder.path() + "/files";
+    std::string text = "#line 1 " + string_literal(options.name) + "\n";
+    text += source;
+    text += '\n';
+    if (!folder.made() || !write_file(input, text) ||
+        !write_file(files, describe_visible_files({toolchain.headers, toolchain.resources}, options.include_paths))) {
+        diagnostics.push_back(general_error("the source cannot be written to " + Cache::shared().root()));
+        return std::nullopt;
+    }
+    // Apple's compiler counts major * 100 + minor * 10.
+    const unsigned version = (options.language_version >> 16) * 100 + (options.language_version & 0xffff) * 10;
+    std::vector<std::string> arguments = {
+        toolchain.clang,
+        "-E",
+        "-x",
+        "c++",
+        version >= 400 ? "-std=c++17" : "-std=c++14",
+        "-nostdlibinc",
+        "-nostdinc++",
+        "-fno-color-diagnostics",
+        "-fno-caret-diagnostics",
+        "-fno-diagnostics-show-option",
+        "-Wno-invalid-pp-token",
+        "-Wno-builtin-macro-redefined",
+        "-Wno-null-character",
+        // For macros in pragmas alone: #pragma unroll(COUNT) would keep a name that no later stage knows.
+        "-fms-extensions",
+        // A GPU program sees neither this host's operating system nor its processor.
+        "-U__linux__",
+        "-U__linux",
+        "-Ulinux",
+        "-U__gnu_linux__",
+        "-U__unix__",
+        "-U__unix",
+        "-Uunix",
+        "-U__x86_64__",
+        "-U__x86_64",
+        "-U__amd64__",
+        "-U__amd64",
+        "-U__aarch64__",
+        "-D__METAL_VERSION__=" + std::to_string(version),
+        // One spelling for each token: what the translation takes for two others could be a bracket, or begin a
+        // directive.
+        "-fno-digraphs",
+        "-fno-trigraphs",
+        "-ivfsoverlay",
+        files,
+        "-isystem",
+        toolchain.headers + "/preprocess",
+        "-include",
+        toolchain.headers + "/preprocess/predefined.h",
+    };
+    for (const auto &[name, value] : options.macros) arguments.push_back("-D" + name + "=" + value.value_or(""));
+    // In one word: clang would read arguments from a file of a word that begins with an @.
+    for (const std::string &path : options.include_paths) arguments.push_back("-I" + path);
+    arguments.insert(arguments.end(), {"-o", output, "-"});
+    const ProcessResult result = run_process(arguments, input, folder.path(), preprocessor_bounds);
+    diagnostics = read_diagnostics(result.errors, source, source, options.name, options.include_paths);
+    std::optional<std::string> preprocessed;
+    if (result.succeeded) preprocessed = read_file(output);
+    if (!preprocessed && diagnostics.empty()) diagnostics.push_back(general_error("the preprocessor failed"));
+    return preprocessed;
+}
+
+}  // namespace smtl::msl

@@ -1,0 +1,267 @@
+// Structures are found by name in the translated source, which gives their members' names and [[id(n)]]; the compiler
+// then says where each member lies and what it is.
+#include "types.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <unistd.h>
+#include <utility>
+
+#include "library.h"
+#include "msl/compile/cache.h"
+#include "msl/compile/file.h"
+#include "msl/compile/hash.h"
+#include "msl/compile/process.h"
+#include "msl/reflection/data_type.h"
+#include "msl/source/token.h"
+
+namespace smtl::msl {
+namespace {
+
+constexpr std::uint32_t last_data_type = 124;
+constexpr std::uint64_t no_index = ~std::uint64_t{0};
+constexpr const char *facts_file = "/facts";
+
+struct Member {
+    std::string name;
+    std::string base;  // the last word of its type: what may be a structure
+    std::string index;  // what [[id(...)]] says; empty without
+};
+
+// What msl/types.h of the headers says of one member.
+struct MemberFacts {
+    std::uint64_t index, offset, length, pointer, read_only, data_type, is_class, base_size, base_alignment,
+        element_size, element_alignment;
+};
+
+using Tokens = std::vector<Token>;
+using Index = std::size_t;
+
+bool opens(const Token &token) { return token.is("{") || token.is("(") || token.is("["); }
+bool closes(const Token &token) { return token.is("}") || token.is(")") || token.is("]"); }
+
+Index past_group(const Tokens &tokens, Index open) {
+    int depth = 0;
+    for (Index i = open; i < tokens.size(); ++i) {
+        depth += opens(tokens[i]);
+        depth -= closes(tokens[i]);
+        if (depth == 0) return i + 1;
+    }
+    return tokens.size();
+}
+
+bool is_word_of_a_type(const Token &token) {
+    return token.is_identifier() && !token.is("const") && !token.is("struct") && !token.is("volatile");
+}
+
+// What `id(...)` says in a list of attributes; empty where it is not there.
+std::string index_among(const Tokens &attributes, Index begin, Index end) {
+    for (Index i = begin; i + 1 < end; i = opens(attributes[i]) ? past_group(attributes, i) : i + 1) {
+        if (!attributes[i].is("id") || !attributes[i + 1].is("(")) continue;
+        const Index past = past_group(attributes, i + 1);
+        if (past > end) return {};
+        return std::string(attributes[i + 1].text.data(), attributes[past - 1].text.data() + 1);
+    }
+    return {};
+}
+
+// In the comment before a token that a list of attributes has become.
+std::string index_before(const Token &token) {
+    const std::size_t begin = token.leading.find("/*");
+    if (begin == std::string_view::npos) return {};
+    const std::string_view text = token.leading.substr(begin + 2);
+    const Tokens inside = tokenize(text.substr(0, text.find("*/")));
+    return index_among(inside, 0, inside.size() - 1);
+}
+
+// `int *a, b[2]` up to the token at `end`: nothing for what is not a plain member.
+std::optional<std::vector<Member>> read_statement(const Tokens &tokens, Index begin, Index end) {
+    std::vector<Member> members;
+    std::string base, last_word, index;
+    int depth = 0;
+    const auto finish = [&] {
+        if (base.empty() || last_word.empty()) return false;
+        members.push_back({std::exchange(last_word, {}), base, std::exchange(index, {})});
+        return true;
+    };
+    for (Index i = begin; i < end; ++i) {
+        const Token &token = tokens[i];
+        if (std::string found = index_before(token); !found.empty()) index = std::move(found);
+        if (token.is("(") || token.is(":") || token.is("static") || token.is("using") || token.is("typedef") ||
+            token.is("{"))
+            return std::nullopt;
+        if (token.is("[")) {
+            const Index past = past_group(tokens, i);
+            std::string found = tokens[i + 1].is("[") ? index_among(tokens, i + 2, past - 2) : "";
+            if (!found.empty()) index = std::move(found);
+            i = past - 1;
+            continue;
+        }
+        depth += token.is("<");
+        depth -= token.is(">");
+        if (depth > 0) continue;
+        if (token.is(",")) {
+            if (!finish()) return std::nullopt;
+        } else if (is_word_of_a_type(token)) {
+            if (members.empty()) base = last_word;
+            last_word = std::string(token.text);
+        }
+    }
+    if (std::string found = index_before(tokens[end]); !found.empty()) index = std::move(found);
+    if (!finish()) return std::nullopt;
+    return members;
+}
+
+std::optional<std::vector<Member>> read_body(const Tokens &tokens, Index begin, Index end) {
+    std::vector<Member> members;
+    for (Index i = begin; i < end;) {
+        Index stop = i;
+        while (stop < end && !tokens[stop].is(";")) stop = opens(tokens[stop]) ? past_group(tokens, stop) : stop + 1;
+        if (stop > i) {
+            auto statement = read_statement(tokens, i, stop);
+            if (!statement) return std::nullopt;
+            for (Member &member : *statement) members.push_back(std::move(member));
+        }
+        i = stop + 1;
+    }
+    return members;
+}
+
+// The members of `struct name { ... }` or `typedef struct { ... } name`; nothing where there is none that is plain.
+std::optional<std::vector<Member>> find_members(const Tokens &tokens, std::string_view name) {
+    for (Index i = 0; i + 2 < tokens.size(); ++i) {
+        if (!tokens[i].is("struct")) continue;
+        const bool tagged = tokens[i + 1].is_identifier();
+        const Index open = i + (tagged ? 2 : 1);
+        if (open >= tokens.size() || !tokens[open].is("{")) continue;
+        const Index past = past_group(tokens, open);
+        const bool aliased = i > 0 && tokens[i - 1].is("typedef") && past < tokens.size() && tokens[past].is(name);
+        if (aliased || (tagged && tokens[i + 1].is(name))) return read_body(tokens, open + 1, past - 1);
+    }
+    return std::nullopt;
+}
+
+std::string facts_source(const std::string &name, const std::vector<Member> &members) {
+    std::string text = "#include <msl/types.h>\nSMTL_TYPE_FACTS(" + name;
+    for (const Member &member : members) {
+        text += ", " + (member.index.empty() ? "smtl::no_index" : member.index);
+        text += ", SMTL_MEMBER_FACTS(" + name + ", " + member.name + ")";
+    }
+    return text + ")\n";
+}
+
+// The compiler's answer; empty where the source does not compile.
+std::string compile_facts(const smtl_library &library, const std::string &source) {
+    const std::string key = "types-" + Hash().add(library.key).add(source).digest();
+    const std::string folder = Cache::shared().entry(key, [&](const std::string &into) {
+        std::string errors;
+        const std::string precompiled = library.entry(nullptr, errors);
+        const std::string input = into + "/input";
+        if (precompiled.empty() || !write_file(input, source)) return false;
+        std::vector<std::string> arguments = Toolchain::shared().compile_arguments(library.dialect);
+        arguments.insert(arguments.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-c", "-o",
+                                           into + facts_file, "-"});
+        const ProcessResult result = run_process(arguments, input, into);
+        (void)unlink(input.c_str());
+        (void)unlink((into + "/errors").c_str());
+        return result.succeeded;
+    });
+    if (folder.empty()) return {};
+    const std::string object = read_file(folder + facts_file).value_or("");
+    return std::string(find_section(object, "smtl_types"));
+}
+
+}  // namespace
+
+bool TypeTable::fill(const smtl_library &library, const std::string &name, Structure &found) {
+    const auto members = find_members(tokenize(library.translated), name);
+    if (!members || members->empty()) return false;
+    const std::string bytes = compile_facts(library, facts_source(name, *members));
+    std::uint64_t whole[2];
+    if (bytes.size() != sizeof whole + members->size() * sizeof(MemberFacts)) return false;
+    std::memcpy(whole, bytes.data(), sizeof whole);
+    std::uint32_t next = 0;
+    for (std::size_t i = 0; i < members->size(); ++i) {
+        const Member &member = (*members)[i];
+        MemberFacts facts;
+        std::memcpy(&facts, bytes.data() + sizeof whole + i * sizeof facts, sizeof facts);
+        const smtl_type *base = facts.is_class != 0 && facts.data_type == 0 ? structure(library, member.base) : nullptr;
+        smtl_type plain{};
+        plain.data_type = static_cast<std::uint32_t>(facts.data_type);
+        plain.size = facts.base_size;
+        plain.alignment = facts.base_alignment;
+        const smtl_type *type = base != nullptr ? base : &found.parts.emplace_back(plain);
+        if (facts.pointer != 0) {
+            smtl_type pointer{};
+            pointer.data_type = pointer_data_type;
+            pointer.size = facts.element_size;
+            pointer.alignment = facts.element_alignment;
+            pointer.element = type;
+            pointer.access = facts.read_only != 0 ? SMTL_ACCESS_READ_ONLY : SMTL_ACCESS_READ_WRITE;
+            type = &found.parts.emplace_back(pointer);
+        }
+        if (facts.length != 0) {
+            smtl_type array{};
+            array.data_type = array_data_type;
+            array.size = facts.length * facts.element_size;
+            array.alignment = facts.element_alignment;
+            array.element = type;
+            array.length = facts.length;
+            array.stride = facts.element_size;
+            type = &found.parts.emplace_back(array);
+        }
+        const std::uint32_t index = facts.index == no_index ? next : static_cast<std::uint32_t>(facts.index);
+        next = index + (facts.length == 0 ? 1 : static_cast<std::uint32_t>(facts.length));
+        found.members.push_back({found.names.emplace_back(member.name).c_str(), facts.offset, index, type});
+    }
+    found.type.size = whole[0];
+    found.type.alignment = whole[1];
+    found.type.members = found.members.data();
+    found.type.member_count = found.members.size();
+    return true;
+}
+
+// A structure that refers to itself is found while it is being filled.
+const smtl_type *TypeTable::structure(const smtl_library &library, const std::string &name) {
+    auto &slot = structures_[name];
+    if (slot == nullptr) {
+        slot = std::make_unique<Structure>();
+        slot->type.data_type = struct_data_type;
+        slot->known = true;
+        Structure &made = *slot;
+        made.known = fill(library, name, made);
+    }
+    return slot->known ? &slot->type : nullptr;
+}
+
+const smtl_type *TypeTable::find(const smtl_library &library, std::string_view parameter_type, std::size_t size) {
+    const Tokens tokens = tokenize(parameter_type);
+    std::string name;
+    for (const Token &token : tokens) {
+        const bool space = token.is("device") || token.is("constant") || token.is("threadgroup") || token.is("thread");
+        if (is_word_of_a_type(token) && !space) name = std::string(token.text);
+    }
+    const std::lock_guard lock(mutex_);
+    for (std::uint32_t type = 3; type <= last_data_type; ++type) {
+        if (name != data_type_name(type)) continue;
+        smtl_type &known = builtin_[name];
+        known.data_type = type;
+        known.size = size;
+        // Up to 16 bytes a vector is aligned to its size.
+        known.alignment = size == 0 ? 1 : std::min<std::size_t>(size & -size, 16);
+        return &known;
+    }
+    return name.empty() ? nullptr : structure(library, name);
+}
+
+}  // namespace smtl::msl
+
+extern "C" const smtl_type *smtl_library_pointee(smtl_library *library, const smtl_argument *argument) {
+    try {
+        return library->types.find(*library, argument->type, argument->type_size);
+    } catch (const std::exception &) {
+        return nullptr;
+    }
+}

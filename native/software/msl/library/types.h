@@ -1,0 +1,42 @@
+// Types behind the buffers of kernels, for argument encoders and reflection. Most hosts never ask for them: they are
+// found when one does.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "msl/msl.h"
+
+struct smtl_library;
+
+namespace smtl::msl {
+
+class TypeTable {
+public:
+    // The type, of `size` bytes, that a parameter with this spelling refers to; NULL where it is neither built in nor a
+    // structure of plain members.
+    const smtl_type *find(const smtl_library &library, std::string_view parameter_type, std::size_t size);
+
+private:
+    struct Structure {
+        smtl_type type{};
+        std::vector<smtl_member> members;
+        std::deque<std::string> names;
+        std::deque<smtl_type> parts;
+        bool known = false;
+    };
+
+    const smtl_type *structure(const smtl_library &library, const std::string &name);
+    bool fill(const smtl_library &library, const std::string &name, Structure &structure);
+
+    std::mutex mutex_;
+    std::map<std::string, std::unique_ptr<Structure>> structures_;
+    std::map<std::string, smtl_type> builtin_;
+};
+
+}  // namespace smtl::msl

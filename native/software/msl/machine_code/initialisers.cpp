@@ -1,0 +1,65 @@
+#include "initialisers.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <elf.h>
+
+#include "msl/reflection/reflection.h"
+
+namespace smtl::msl {
+
+DynamicInitialisers find_dynamic_initialisers(const std::string &messages) {
+    constexpr std::string_view severity = "warning: ";
+    DynamicInitialisers result;
+    for (std::size_t p = 0; p < messages.size();) {
+        const std::size_t newline = std::min(messages.find('\n', p), messages.size());
+        const std::string line = messages.substr(p, newline - p);
+        p = newline + 1;
+        const std::size_t at = line.find("warning: declaration requires a");
+        const bool constructor = line.find(" global constructor") != std::string::npos,
+                   destructor = line.find(" destructor") != std::string::npos;
+        if (at != std::string::npos && (constructor || destructor)) {
+            const char *const what =
+                constructor ? "a variable of the program is initialised with a constant expression, which this is not\n"
+                            : "a variable of the program is of a type without a destructor, which this is not\n";
+            result.errors += line.substr(0, at) + "error: " + what;
+        } else if (!line.ends_with(" generated.") || line.find(severity) != std::string::npos) {
+            result.messages += line + "\n";
+        }
+    }
+    return result;
+}
+
+std::string define_function_constants(const Translation &translation) {
+    std::string text;
+    for (const FunctionConstant &constant : translation.constants) {
+        std::string close;
+        for (const std::string &name : constant.scope) {
+            text += "namespace " + name + " { ";
+            close += " }";
+        }
+        text += "const " + constant.type + " " + constant.name + " = (" + constant.type +
+                ")0; const bool smtl_defined_" + constant.name + " = false;" + close + "\n";
+    }
+    return text;
+}
+
+bool has_initialisers(std::string_view object, bool instrumented) {
+    constexpr std::array<std::string_view, 7> names = {".init",       ".fini",       ".ctors",        ".dtors",
+                                                       ".init_array", ".fini_array", ".preinit_array"};
+    std::size_t bytes = 0;
+    const bool readable = each_section(object, [&](std::string_view name, const Elf64_Shdr &section) {
+        const bool typed = section.sh_type == SHT_INIT_ARRAY || section.sh_type == SHT_FINI_ARRAY ||
+                           section.sh_type == SHT_PREINIT_ARRAY;
+        const bool named = std::any_of(names.begin(), names.end(), [&](std::string_view known) {
+            return name == known || name.starts_with(std::string(known) + ".");
+        });
+        // Of the instrumentation, one address; the engine calls it.
+        const bool own = instrumented && name == ".init_array.1" && section.sh_size == sizeof(std::uint64_t);
+        if ((typed || named) && !own) bytes += section.sh_size;
+    });
+    return !readable || bytes > 0;
+}
+
+}  // namespace smtl::msl

@@ -1,0 +1,393 @@
+// Where the lanes of a SIMD-group part and come together again. On a GPU the lanes that leave a branch or a loop wait
+// for the others, and a lane's variables can be read while it is inactive. So each statement that lanes do not execute
+// alike, and in which SIMD-group or quad-group functions stand, becomes a region (include/smtl/region.h), and shuffles
+// name the variable that they take. What all lanes execute alike stays as it is.
+#include <algorithm>
+#include <tuple>
+
+#include "simd_sync.h"
+#include "uniformity.h"
+
+namespace smtl::msl {
+
+struct Translator::Lockstep::Regions {
+    enum class Kind {
+        statement,
+        expression,
+        turn,
+        turn_in_expression
+    };
+    struct Region {
+        Range range;
+        Kind kind = Kind::statement;  // a turn: not a region, but a branch that waits until lanes in those before it
+                                      // have left them
+    };
+    // What stands between brackets, commas and assignments.
+    struct Piece {
+        Index begin = 0, choice = 0, last = 0;  // the first and the last `?`, `&&` and `||`; 0: none
+        bool conditional = false;               // with `?`
+        std::size_t open = 0;                   // `?` without its `:`
+        std::vector<Index> operands = {};       // where those begin that not all lanes may come to
+    };
+    struct Operand {
+        Index at = 0, declared = 0;
+    };
+    using Names = std::map<std::string_view, Index, std::less<>>;  // where they are declared; 0: what cannot be shown
+
+    Lockstep &function;
+    std::vector<Token> &tokens = function.tokens_;
+    std::vector<Index> calls;  // of lane functions
+    Uniformity uniformity;
+    std::set<Index> diverging_loops, diverging_continues;
+    bool returns = false;  // lanes apart
+    bool editing = false;
+    std::vector<Index> loops;  // and switches
+    std::vector<bool> switches;  // whether lanes part there
+    std::vector<Names> scopes;
+    std::vector<Region> regions;
+    std::vector<Operand> operands;
+    std::size_t depth = 0;
+
+    explicit Regions(Lockstep &lockstep) : function(lockstep), uniformity(lockstep) {}
+
+    bool talks(Range range) const {
+        if (function.translator_.lanes_.anything_talks) return !range.empty();
+        const auto call = std::lower_bound(calls.begin(), calls.end(), range.begin);
+        return call != calls.end() && *call < range.end;
+    }
+
+    void find_calls() {
+        for (Index i = function.body_.begin, open = 0; i < function.body_.end; ++i) {
+            if (!function.is_call(i, function.body_.end, open)) continue;
+            const std::string_view name = tokens[i].text;
+            if (is_lane_function(name) || function.translator_.lane_functions_.contains(name)) calls.push_back(i);
+        }
+    }
+
+    bool is_lambda(Index i) const { return function.translator_.lanes_.lambdas.contains(i); }
+    // The brace of its body.
+    Index lambda_body(Index i, Index end) const {
+        Index open = function.translator_.skip_group(i, end);
+        while (open < end && !tokens[open].is("{") && !tokens[open].is(";")) ++open;
+        return open;
+    }
+
+    // Each part of an expression in which lanes choose what they compute, with lane functions in what they choose, is a
+    // region.
+    void find_choices(Range range) {
+        std::vector<Piece> pieces = {{.begin = range.begin}};
+        const auto finish = [&](Index end) {
+            const Piece &piece = pieces.back();
+            if (piece.choice == 0 || !talks({piece.choice, end}) || !uniformity.diverges({piece.begin, piece.last}))
+                return;
+            // Two that call one function shall not meet in it.
+            for (std::size_t n = 1; n < piece.operands.size(); ++n) {
+                const Range operand{piece.operands[n], n + 1 < piece.operands.size() ? piece.operands[n + 1] - 1 : end};
+                if (talks({piece.choice, operand.begin}) && talks(operand))
+                    regions.push_back({operand, Kind::turn_in_expression});
+            }
+            regions.push_back({{piece.begin, end}, Kind::expression});
+        };
+        for (Index i = range.begin; i < range.end; ++i) {
+            const Token &token = tokens[i];
+            if (is_lambda(i)) {
+                i = std::max(i + 1, function.translator_.skip_group(lambda_body(i, range.end), range.end)) - 1;
+                continue;
+            }
+            if (token.is("<") && i > range.begin && tokens[i - 1].is_identifier()) i = past_arguments(i, range.end) - 1;
+            Piece &piece = pieces.back();
+            const bool ends = (token.is(",") && piece.open == 0) || token.is(";") ||
+                              (token.is(":") && !piece.conditional) || (is_assignment(token) && !piece.conditional);
+            if (token.is("(") || token.is("[") || token.is("{")) {
+                pieces.push_back({.begin = i + 1});
+            } else if ((token.is(")") || token.is("]") || token.is("}")) && pieces.size() > 1) {
+                finish(i);
+                pieces.pop_back();
+            } else if (token.is("?") || token.is("&&") || token.is("||")) {
+                if (piece.choice == 0) piece.choice = i;
+                piece.last = i;
+                piece.conditional = piece.conditional || token.is("?");
+                piece.open += token.is("?");
+                piece.operands.push_back(i + 1);
+            } else if (ends) {
+                finish(i);
+                pieces.back() = {.begin = i + 1};
+            } else if (token.is("return")) {
+                piece = {.begin = i + 1};
+            } else if (token.is(":")) {
+                piece.open -= piece.open > 0;
+                piece.operands.push_back(i + 1);
+            }
+        }
+        finish(range.end);
+    }
+
+    // Of `f<a, b>(...)`; `open` + 1 where it compares.
+    Index past_arguments(Index open, Index end) const {
+        constexpr Index longest = 64;
+        const auto past = function.translator_.skip_angles(open, end);
+        if (!past || *past >= end || *past - open > longest ||
+            (!tokens[*past].is("(") && !tokens[*past].is("{") && !tokens[*past].is("::")))
+            return open + 1;
+        for (Index i = open; i < *past; ++i) {
+            if (tokens[i].is("&&") || tokens[i].is("||") || tokens[i].is("?")) return open + 1;
+        }
+        return *past;
+    }
+
+    void declare(Range range) {
+        static const std::set<std::string_view> words = {"return", "else",  "goto",     "case",   "new",   "delete",
+                                                         "throw",  "using", "typename", "struct", "sizeof"};
+        bool declares = false;
+        for (Index i = range.begin + 1; i < range.end; ++i) {
+            if (tokens[i].is("(") || tokens[i].is("[") || tokens[i].is("{")) {
+                i = function.translator_.skip_group(i, range.end) - 1;
+                continue;
+            }
+            if (!tokens[i].is_identifier()) continue;
+            const Token &before = tokens[i - 1];
+            const bool indirect = before.is("*") || before.is("&");
+            const bool typed = (before.is_identifier() && !words.contains(before.text)) || before.is(">") || indirect;
+            if (!typed && !(declares && before.is(","))) continue;
+            const bool array = i + 1 < range.end && tokens[i + 1].is("[");
+            if (i + 1 < range.end && !array && !tokens[i + 1].is("=") && !tokens[i + 1].is(",") &&
+                !tokens[i + 1].is("(") && !tokens[i + 1].is("{") && !tokens[i + 1].is(":"))
+                continue;
+            declares = true;
+            scopes.back()[tokens[i].text] = indirect || array || function.shared_.contains(tokens[i].text) ? 0 : i;
+        }
+    }
+
+    void declare_parameters(Range parameters) {
+        for (const Range &part : function.translator_.split_commas(parameters)) {
+            Index name = part.end;
+            bool value = function.translator_.address_space_of(part) == AddressSpace::none;
+            for (Index i = part.begin; i < part.end && !tokens[i].is("[") && !tokens[i].is("="); ++i) {
+                if (tokens[i].is_identifier()) name = i;
+                value = value && !tokens[i].is("*") && !tokens[i].is("&");
+            }
+            if (name < part.end) scopes.back()[tokens[name].text] = value ? name : 0;
+        }
+    }
+
+    void find_operands(Range range) {
+        for (auto call = std::lower_bound(calls.begin(), calls.end(), range.begin);
+             call != calls.end() && *call < range.end; ++call) {
+            const std::string_view name = tokens[*call].text;
+            const bool reads = name.find("_shuffle") != std::string_view::npos || name.ends_with("_broadcast");
+            if (!reads || !tokens[*call + 1].is("(") || !tokens[*call + 2].is_identifier() ||
+                !tokens[*call + 3].is(","))
+                continue;
+            for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
+                const auto found = scope->find(tokens[*call + 2].text);
+                if (found == scope->end()) continue;
+                if (found->second != 0) operands.push_back({*call + 2, found->second});
+                break;
+            }
+        }
+    }
+
+    void simple(Range range, bool apart, bool chooses = true) {
+        const Token &first = tokens[range.begin];
+        if (apart && (first.is("break") || first.is("continue") || first.is("return"))) {
+            if (first.is("return")) returns = true;
+            for (Index loop : loops) {
+                if (first.is("return") || loop == loops.back()) diverging_loops.insert(loop);
+            }
+            const auto around =
+                std::find_if(loops.rbegin(), loops.rend(), [&](Index loop) { return !tokens[loop].is("switch"); });
+            if (first.is("continue") && around != loops.rend()) {
+                diverging_loops.insert(*around);
+                diverging_continues.insert(*around);
+            }
+        }
+        bool lambda = false;
+        for (Index i = range.begin; i < range.end; ++i) {
+            chooses = chooses && !tokens[i].is("constexpr") && !tokens[i].is("static_assert");
+            if (!is_lambda(i)) continue;
+            lambda = true;
+            const Index open = lambda_body(i, range.end);
+            if (open >= range.end || !tokens[open].is("{")) continue;
+            if (editing && talks(range)) regions.push_back({{open, function.translator_.skip_group(open, range.end)}});
+            const Index parameters = function.translator_.skip_group(i, range.end);
+            scopes.emplace_back();
+            if (editing && tokens[parameters].is("("))
+                declare_parameters({parameters + 1, function.translator_.skip_group(parameters, range.end) - 1});
+            i = std::max(i + 1, block(open, range.end, true)) - 1;
+            scopes.pop_back();
+        }
+        if (!editing) return uniformity.spread(range, apart);
+        if (!lambda) find_operands(range);
+        if (chooses) find_choices(range);
+        declare(range);
+    }
+
+    Index block(Index begin, Index end, bool apart) {
+        const Index past = function.translator_.skip_group(begin, end);
+        scopes.emplace_back();
+        for (Index i = begin + 1; i + 1 < past;) i = statement(i, past - 1, apart);
+        scopes.pop_back();
+        return past;
+    }
+
+    // Past the statement that begins there; `apart`: not all lanes come to it.
+    Index statement(Index begin, Index end, bool apart) {
+        if (depth > most_depth) {
+            if (editing && talks({begin, end}))
+                function.translator_.problem(begin, "statements with functions of SIMD-groups are nested too deeply");
+            return end;
+        }
+        ++depth;
+        Index past = begin + 1;
+        const Token &first = tokens[begin];
+        if (first.is("{")) {
+            past = block(begin, end, apart);
+        } else if (first.is("if") || first.is("for") || first.is("while") || first.is("do") || first.is("switch")) {
+            past = std::max(past, control(begin, end, apart));
+        } else if (first.is("case") || first.is("default")) {
+            while (past < end && !tokens[past].is(":") && !tokens[past].is(";") && !tokens[past].is("}")) ++past;
+            if (editing && past < end && tokens[past].is(":") && !switches.empty() && switches.back())
+                regions.push_back({{past, past + 1}, Kind::turn});
+        } else if (!first.is(";") && !first.is("else") && !first.is(":")) {
+            past = std::max(past, function.translator_.skip_to_semicolon(begin, end));
+            simple({begin, tokens[past - 1].is(";") ? past - 1 : past}, apart);
+        }
+        --depth;
+        return past;
+    }
+
+    Index control(Index begin, Index end, bool apart) {
+        const std::string_view word = tokens[begin].text;
+        const bool loop = word == "for" || word == "while" || word == "do";
+        const std::size_t number = regions.size();
+        Index i = begin + 1;
+        bool constant = false;
+        if (i < end && tokens[i].is("constexpr")) {
+            constant = true;
+            ++i;
+        }
+        Range head{i, i};
+        const auto read_head = [&] {
+            if (i < end && tokens[i].is("(")) head = {i + 1, function.translator_.skip_group(i, end) - 1};
+            if (!head.empty()) i = head.end + 1;
+        };
+        if (word == "do") {
+            const Index body_end = i < end && tokens[i].is("{") ? function.translator_.skip_group(i, end) : i;
+            if (body_end + 1 < end && tokens[body_end].is("while"))
+                head = {body_end + 2, function.translator_.skip_group(body_end + 1, end) - 1};
+        } else {
+            read_head();
+        }
+        const bool parts = !constant && (uniformity.diverges(head) || diverging_loops.contains(begin));
+        if (editing) regions.push_back({});
+        scopes.emplace_back();
+        if (loop || word == "switch") loops.push_back(begin);
+        if (word == "switch") switches.push_back(parts);
+        if (!head.empty()) simple(head, apart || parts, !constant);
+        const Index body = i;
+        const std::size_t iteration = regions.size();
+        if (editing && loop) regions.push_back({});
+        i = i < end ? statement(i, end, apart || parts) : end;
+        const Range once{body, i};
+        const bool turn = parts && talks(once);
+        if (word == "if" && i < end && tokens[i].is("else")) {
+            const std::size_t other = regions.size();
+            if (editing && turn) regions.push_back({});
+            const Index branch = i + 1;
+            i = branch < end ? statement(branch, end, apart || parts) : end;
+            if (editing && turn) regions[other] = {{branch, i}, Kind::turn};
+        }
+        if (word == "do" && i < end && tokens[i].is("while")) {
+            ++i;
+            read_head();
+            if (i < end && tokens[i].is(";")) ++i;
+        }
+        if (loop || word == "switch") loops.pop_back();
+        if (word == "switch") switches.pop_back();
+        scopes.pop_back();
+        if (editing && parts && talks({begin, i})) {
+            regions[number].range = {begin, i};
+            if (loop && diverging_continues.contains(begin)) regions[iteration] = {once};
+        }
+        return i;
+    }
+
+    // Until nothing new is found: values go round in loops.
+    void walk() {
+        constexpr int most = 16;
+        for (int pass = 0; pass < most + 2; ++pass) {
+            const auto found = [&] {
+                return std::tuple(uniformity.diverging(), diverging_loops.size(), diverging_continues.size(), returns);
+            };
+            const auto before = found();
+            scopes.assign(1, {});
+            (void)block(function.body_.begin, function.body_.end, false);
+            if (found() == before) break;
+            if (pass + 1 == most) uniformity.give_up();
+        }
+        editing = true;
+        scopes.assign(1, {});
+        declare_parameters(*function.declaration_.parameters);
+        if (returns && !function.declaration_.kernel) regions.push_back({function.body_});
+        (void)block(function.body_.begin, function.body_.end, false);
+    }
+
+    static std::string number(Index declared) { return std::to_string(declared + 1); }
+
+    std::string declaration(Range statement, std::set<Index> &named) const {
+        std::set<Index> shown;
+        std::string text = " ::smtl::region smtl_region(::smtl::region_site()";
+        auto operand = std::lower_bound(operands.begin(), operands.end(), statement.begin,
+                                        [](const Operand &a, Index at) { return a.at < at; });
+        for (; operand != operands.end() && operand->at < statement.end; ++operand) {
+            if (shown.size() == most_shown) break;
+            if (operand->declared >= statement.begin || !shown.insert(operand->declared).second) continue;
+            named.insert(operand->declared);
+            text += ", ::smtl::show<" + number(operand->declared) + ">(" + std::string(tokens[operand->at].text) + ")";
+        }
+        return text + ");";
+    }
+
+    void edit() {
+        std::sort(operands.begin(), operands.end(), [](const Operand &a, const Operand &b) { return a.at < b.at; });
+        std::set<Index> named;
+        for (const Region &region : regions) {
+            if (region.range.empty()) continue;
+            const Range range = region.range;
+            if (region.kind == Kind::turn_in_expression) {
+                tokens[range.begin - 1].appended += " (::smtl::take_turn(),";
+                tokens[range.end - 1].appended += ")";
+                continue;
+            }
+            const std::string text = region.kind == Kind::turn ? " ::smtl::take_turn();" : declaration(range, named);
+            const bool expression = region.kind == Kind::expression;
+            if (!expression && (tokens[range.begin].is("{") || tokens[range.begin].is(":"))) {
+                tokens[range.begin].appended += text;
+            } else {
+                tokens[range.begin - 1].appended += (expression ? " ({" : " {") + text;
+                tokens[range.end - 1].appended += expression ? "; })" : " }";
+            }
+        }
+        for (const Operand &operand : operands) {
+            if (!named.contains(operand.declared)) continue;
+            tokens[operand.at - 1].appended += "::smtl::named<" + number(operand.declared) + ">(";
+            tokens[operand.at].appended += ")";
+        }
+    }
+
+    static constexpr std::size_t most_depth = 256;
+    static constexpr std::size_t most_shown = 64;  // they lie on the stack
+};
+
+void Translator::Lockstep::join_lanes() {
+    Regions regions(*this);
+    regions.find_calls();
+    bool evaluated = false;
+    for (Index i = declaration_.begin; i < declaration_.head_end; ++i)
+        evaluated = evaluated || tokens_[i].is("constexpr");
+    if (regions.calls.empty() && (evaluated || !translator_.lanes_.anything_talks)) return;
+    regions.walk();
+    regions.edit();
+}
+
+}  // namespace smtl::msl

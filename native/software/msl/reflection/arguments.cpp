@@ -1,0 +1,80 @@
+// Whether a host can give a kernel its arguments. The indices are constant expressions of the language, known once it
+// is compiled.
+#include <map>
+#include <utility>
+
+#include "msl/include/smtl/abi.h"
+#include "reflection.h"
+
+namespace smtl::msl {
+namespace {
+
+class Inspection {
+public:
+    explicit Inspection(std::string_view source) : source_(source) {}
+
+    void look_at(const Kernel &kernel, const std::vector<ParameterFacts> &facts) {
+        std::map<std::pair<ParameterKind, std::uint32_t>, const KernelParameter *> taken;
+        for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+            const KernelParameter &parameter = kernel.parameters[i];
+            const std::string name = "'" + parameter.name + "'";
+            if (parameter.kind == ParameterKind::attribute) {
+                if (facts[i].category != ParameterCategory::integers)
+                    add(parameter, "[[" + parameter.attribute + "]] gives integers, which " + name + " of type '" +
+                                       parameter.type + "' does not take");
+                continue;
+            }
+            const char *kind = parameter.kind == ParameterKind::buffer ? "buffer" : "threadgroup";
+            const auto attribute = [&](std::uint32_t index) {
+                return "[[" + std::string(kind) + "(" + std::to_string(static_cast<std::int32_t>(index)) + ")]]";
+            };
+            if (facts[i].category != ParameterCategory::memory) {
+                add(parameter, attribute(facts[i].index) + " belongs to a pointer or reference, which " + name +
+                                   " of type '" + parameter.type + "' is not");
+                continue;
+            }
+            if (facts[i].index >= SMTL_BUFFER_SLOTS || facts[i].length > SMTL_BUFFER_SLOTS - facts[i].index) {
+                add(parameter, attribute(facts[i].index + facts[i].length - 1) + " of " + name +
+                                   " is out of bounds: indices end at " + std::to_string(SMTL_BUFFER_SLOTS - 1));
+                continue;
+            }
+            // Which of several that depend on function constants are there is known later.
+            if (!parameter.condition.empty()) continue;
+            for (std::uint32_t index = facts[i].index; index < facts[i].index + facts[i].length; ++index) {
+                const auto [other, free] = taken.emplace(std::pair(parameter.kind, index), &parameter);
+                if (free) continue;
+                add(parameter, attribute(index) + " of " + name + " is taken by '" + other->second->name + "'");
+                break;
+            }
+        }
+    }
+
+    std::vector<Problem> take() { return std::move(problems_); }
+
+private:
+    // The parameters of a template once, whatever number of kernels it is instantiated as.
+    void add(const KernelParameter &parameter, std::string message) {
+        constexpr std::size_t most = 64;  // each is compared with those before
+        if (problems_.size() == most) return;
+        if (tokens_.empty()) tokens_ = tokenize(source_);
+        for (const Problem &known : problems_) {
+            if (known.message == message) return;
+        }
+        problems_.push_back({locate(source_, tokens_, parameter.token), std::move(message)});
+    }
+
+    std::string_view source_;
+    std::vector<Token> tokens_;
+    std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+std::vector<Problem> find_misplaced_arguments(const Translation &translation, const Reflection &reflection) {
+    Inspection inspection(translation.source);
+    for (std::size_t i = 0; i < reflection.kernels.size(); ++i)
+        inspection.look_at(reflection.kernels[i], reflection.parameters[i]);
+    return inspection.take();
+}
+
+}  // namespace smtl::msl

@@ -1,0 +1,66 @@
+// What is known of a compiled library beyond its code, and how the cache keeps it.
+#pragma once
+
+#include <elf.h>
+#include <functional>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "msl/translate.h"
+
+namespace smtl::msl {
+
+// What a parameter's type can be filled with.
+enum class ParameterCategory : std::uint32_t {
+    neither,
+    memory,
+    integers
+};
+
+// What the compiler found out about one parameter.
+struct ParameterFacts {
+    std::uint32_t index = 0;
+    std::uint32_t read_only = 0;
+    std::uint32_t length = 1;  // of an array of buffers, which takes as many indices
+    ParameterCategory category = ParameterCategory::neither;
+    std::uint64_t type_size = 0;
+};
+
+struct ConstantFacts {
+    std::uint32_t index = 0;
+    std::uint32_t data_type = 0;  // MTLDataType; 0: no type that a function constant can have
+};
+
+struct Reflection {
+    std::vector<Kernel> kernels;
+    std::vector<std::vector<ParameterFacts>> parameters;  // of each kernel
+    std::vector<std::uint32_t> thread_limits;             // of each kernel; 0: none
+    std::vector<FunctionConstant> constants;
+    std::vector<ConstantFacts> constant_facts;
+    std::string warnings;
+    std::string initialisers;  // errors, for a kernel whose object would have to compute variables: see initialisers.h
+};
+
+// Calls `visit` with the name and the header of each section of a 64-bit object file; false where it cannot be read.
+bool each_section(std::string_view object,
+                  const std::function<void(std::string_view name, const Elf64_Shdr &section)> &visit);
+
+// The bytes of a section of a 64-bit object file of this machine's byte order; empty where there is none.
+std::string_view find_section(std::string_view object, std::string_view name);
+
+// A translation unit whose object file, compiled on top of the library's own code, holds all facts in one section.
+std::string reflection_source(const Translation &translation);
+
+// What a host could not bind: indices out of bounds or given twice, types that take no memory or no position.
+std::vector<Problem> find_misplaced_arguments(const Translation &translation, const Reflection &reflection);
+
+// Reads them back; nothing where the object file is not as expected.
+std::optional<Reflection> read_reflection(const Translation &translation, std::string_view object);
+
+std::string serialize(const Reflection &reflection);
+std::optional<Reflection> deserialize(std::string_view bytes);
+
+}  // namespace smtl::msl

@@ -1,0 +1,146 @@
+// Navigation over tokens: matching brackets, template argument lists, attributes.
+#include <algorithm>
+
+#include "msl/passes/translator.h"
+
+namespace smtl::msl {
+namespace {
+
+bool opens_bracket(const Token &token) { return token.is("(") || token.is("[") || token.is("{"); }
+bool closes_bracket(const Token &token) { return token.is(")") || token.is("]") || token.is("}"); }
+
+}  // namespace
+
+// Clang's own complaint about what is open at the end speaks of a line that is not the user's.
+std::optional<Problem> Translator::find_open_bracket() const {
+    const auto problem = [&](Index at, const std::string &what) {
+        return Problem{locate(source_, tokens_, at), "'" + std::string(tokens_[at].text) + "' " + what};
+    };
+    std::vector<Index> open;
+    for (Index i = 0; i < tokens_.size(); ++i) {
+        const std::string_view text = tokens_[i].text;
+        if (text == "(" || text == "[" || text == "{") open.push_back(i);
+        if (text != ")" && text != "]" && text != "}") continue;
+        const std::string_view partner = text == ")" ? "(" : text == "]" ? "[" : "{";
+        if (open.empty()) return problem(i, "closes nothing");
+        if (tokens_[open.back()].text != partner)
+            return problem(open.back(), "is not closed before '" + std::string(text) + "'");
+        open.pop_back();
+    }
+    if (open.empty()) return std::nullopt;
+    return problem(open.back(), "is never closed");
+}
+
+// Where brackets and template argument lists close and statements end, once for all questions: asked of nested brackets
+// one by one, each would look through all that is inside.
+void Translator::match_brackets() {
+    const Index end = tokens_.size();
+    closing_.assign(end, end);
+    statement_end_.assign(end + 1, end);
+    std::vector<Index> open;
+    std::vector<std::vector<Index>> angles(1);  // that are open, for each bracket around
+    for (Index i = 0; i < end; ++i) {
+        const Token &token = tokens_[i];
+        if (opens_bracket(token)) {
+            open.push_back(i);
+            angles.emplace_back();
+        } else if (closes_bracket(token)) {
+            if (!open.empty()) {
+                closing_[open.back()] = i;
+                open.pop_back();
+                angles.pop_back();
+            }
+        } else if (token.is(";")) {
+            angles.back().clear();
+        } else if (token.is("<")) {
+            angles.back().push_back(i);
+        } else if (token.is(">") && !angles.back().empty()) {
+            closing_[angles.back().back()] = i;
+            angles.back().pop_back();
+        }
+    }
+    for (Index i = end; i-- > 0;) {
+        const Token &token = tokens_[i];
+        if (token.is(";") || closes_bracket(token)) {
+            statement_end_[i] = i;
+        } else {
+            statement_end_[i] = statement_end_[opens_bracket(token) ? std::min(closing_[i] + 1, end) : i + 1];
+        }
+    }
+}
+
+Index Translator::skip_group(Index open, Index end) const {
+    return open < end ? std::min(closing_[open] + 1, end) : end;
+}
+
+// `<` opens a template argument list only where a `>` closes it before a statement could end.
+std::optional<Index> Translator::skip_angles(Index open, Index end) const {
+    if (closing_[open] >= end) return std::nullopt;
+    return closing_[open] + 1;
+}
+
+Index Translator::skip_to_semicolon(Index begin, Index end) const {
+    const Index stop = begin < end ? statement_end_[begin] : end;
+    if (stop >= end) return end;
+    return tokens_[stop].is(";") ? stop + 1 : stop;
+}
+
+bool Translator::opens_attribute(Index i) const {
+    return i + 1 < tokens_.size() && tokens_[i].is("[") && tokens_[i + 1].is("[") && tokens_[i + 1].leading.empty();
+}
+
+std::vector<Range> Translator::split_commas(Range range) const {
+    std::vector<Range> parts;
+    Index start = range.begin;
+    for (Index i = range.begin; i < range.end;) {
+        const std::string_view text = tokens_[i].text;
+        if (text == "(" || text == "[" || text == "{") {
+            i = skip_group(i, range.end);
+            continue;
+        }
+        if (text == "<") {
+            if (const auto past = skip_angles(i, range.end)) {
+                i = *past;
+                continue;
+            }
+        }
+        if (text == ",") {
+            parts.push_back({start, i});
+            start = i + 1;
+        }
+        ++i;
+    }
+    if (start < range.end || !parts.empty()) parts.push_back({start, range.end});
+    return parts;
+}
+
+std::string Translator::spelling(Range range) const {
+    std::string text;
+    for (Index i = range.begin; i < range.end; ++i) {
+        if (!text.empty() && !tokens_[i].leading.empty()) text += ' ';
+        text += tokens_[i].text;
+    }
+    return text;
+}
+
+std::string Translator::qualified(std::string_view name) const {
+    std::string text;
+    for (const std::string &scope : scope_) {
+        if (!scope.empty()) text += scope + "::";
+    }
+    text += name;
+    return text;
+}
+
+void Translator::problem(Index at, std::string message, std::size_t offset) {
+    // To locate one looks through all that stands before.
+    constexpr std::size_t most = 64;
+    if (result_.problems.size() < most)
+        result_.problems.push_back({locate(source_, tokens_, at, offset), std::move(message)});
+}
+
+void Translator::erase_range(Range range) {
+    for (Index i = range.begin; i < range.end; ++i) tokens_[i].erase();
+}
+
+}  // namespace smtl::msl
