@@ -135,7 +135,7 @@ bench: setup ## the benchmark tables of docs/performance.md
 stress: setup ## a minute of the scenario that this crate exists for, one of transfers and one of CUDA's calls from 64 threads
 	cargo run --release --quiet --bin metal-bridge -- stress --seconds 60
 	cargo run --release --quiet --bin metal-bridge -- stress --seconds 60 --transfers 64
-	cargo run --release --quiet --features cuda-runtime --bin metal-bridge -- stress --seconds 60 --cuda 64
+	cargo run --release --quiet --package metal-bridge-cli --features cuda-runtime -- stress --seconds 60 --cuda 64
 
 platforms: ## the demo, the tests, every clang in bare folders of Debian 12 and 13 (not in CI: needs root and debootstrap, hours)
 	scripts/platforms

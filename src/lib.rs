@@ -140,8 +140,7 @@
 //! # Features
 //!
 //! `software` (default) builds the software Metal on systems other than macOS; without it the crate builds anywhere with no
-//! native toolchain, [`is_available`] is false and every constructor of [`Device`] returns [`Error::NoDevice`]. `cli`
-//! (default) builds the command line.
+//! native toolchain, [`is_available`] is false and every constructor of [`Device`] returns [`Error::NoDevice`].
 
 #![warn(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]

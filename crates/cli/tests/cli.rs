@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 
 const MODEL: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/models/tiny-stories/tiny-stories-q8_0.gguf"
+    "/../../models/tiny-stories/tiny-stories-q8_0.gguf"
 );
 
 fn command(arguments: &[&str]) -> Command {

@@ -1,6 +1,6 @@
 //! `metal-bridge check --sanitize`: kernels are compiled with the sanitizer's checks, one is launched with arguments from the
 //! command line, and what is wrong with it is printed, with no host program at all.
-#![cfg(all(software_metal, feature = "cli"))]
+#![cfg(software_metal)]
 
 use std::fs;
 use std::io::Write;

@@ -1,5 +1,5 @@
 //! `metal-bridge check`: what it prints of sources, how diagnostics look, and how it exits, for input of every kind.
-#![cfg(all(software_metal, feature = "cli"))]
+#![cfg(software_metal)]
 
 use std::fs;
 use std::io::Write;

@@ -6,7 +6,7 @@ use metal_bridge::software::Kernel;
 use metal_bridge::{ComputePipeline, DispatchType, Size, StorageMode};
 
 use super::values::bytes_of;
-use crate::cli::failure::Failure;
+use crate::failure::Failure;
 
 #[derive(clap::Args)]
 pub struct Launch {

@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use metal_bridge::FunctionConstantValues;
 use metal_bridge::software::FunctionConstant;
 
-use crate::cli::failure::Failure;
+use crate::failure::Failure;
 
 /// A value for a function constant, whose type the source knows.
 #[derive(Clone)]

@@ -17,8 +17,8 @@ use serde::Serialize;
 use self::findings::Source;
 use self::launch::Launch;
 use self::values::{Constant, constant_values};
-use crate::cli::check::expose;
-use crate::cli::failure::Failure;
+use crate::check::expose;
+use crate::failure::Failure;
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Sanitizer")]

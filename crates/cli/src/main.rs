@@ -1,4 +1,4 @@
-//! The subcommands of `metal-bridge`, one a file.
+//! The command line; `metal-bridge --help` tells what it does. One file a subcommand.
 
 mod bench;
 #[cfg(software_metal)]
@@ -63,8 +63,7 @@ struct ModelChoice {
     model: PathBuf,
 }
 
-/// Runs the command that the program was called with.
-pub fn run() -> ExitCode {
+fn main() -> ExitCode {
     let outcome = match Arguments::parse_from(env::args_os().map(long_option)).command {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
