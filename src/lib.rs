@@ -9,7 +9,7 @@
 //!
 //! | layer | what it gives you | where |
 //! |---|---|---|
-//! | engine | GGUF files, tokenizers, sampling, text | [`llama`] |
+//! | engine | GGUF files, tokenizers, sampling, text | the crate `metal-bridge-llama` |
 //! | backend | a device, a queue and the kernels in one object; calls on slices | [`MetalBackend`], [`MetalOps`] |
 //! | operations | products, norms, attention, ... as safe calls that encode kernels | [`ops`] |
 //! | handles | Metal's objects with Metal's names, sound in safe code | this page |
@@ -122,7 +122,7 @@
 //! }
 //! ```
 //!
-//! 6. Tell a story: see [`llama`].
+//! 6. Tell a story: see the crate `metal-bridge-llama`.
 //!
 //! 7. Find out what is wrong with a kernel, on the software Metal: see [`sanitizer`].
 //!
@@ -164,7 +164,6 @@ mod guards;
 mod handle;
 mod lent_owner;
 mod library;
-pub mod llama;
 pub mod memory;
 mod no_copy;
 pub mod ops;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use metal_bridge::llama;
+use metal_bridge_llama as llama;
 
 /// The exit codes, for `--help`.
 pub const EXIT_CODES: &str =

@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::ops::ControlFlow;
 
 use metal_bridge::Device;
-use metal_bridge::llama::sampling::Sampling;
-use metal_bridge::llama::{GenerateOptions, Generation, Session, SessionOptions, StopReason};
 use metal_bridge::ops::KvElement;
+use metal_bridge_llama::sampling::Sampling;
+use metal_bridge_llama::{GenerateOptions, Generation, Session, SessionOptions, StopReason};
 
 use super::failure::Failure;
 use super::{DeviceChoice, ModelChoice, loading};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use metal_bridge::Device;
-use metal_bridge::llama::{Model, Result};
+use metal_bridge_llama::{Model, Result};
 
 /// Loads that are over before this show no bar.
 const PATIENCE: Duration = Duration::from_millis(300);

@@ -10,9 +10,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use metal_bridge::Device;
-use metal_bridge::llama::gguf::Gguf;
-use metal_bridge::llama::tokenizer::Tokenizer;
-use metal_bridge::llama::{GenerateOptions, Model, ModelConfig, Session, SessionOptions};
+use metal_bridge_llama::gguf::Gguf;
+use metal_bridge_llama::tokenizer::Tokenizer;
+use metal_bridge_llama::{GenerateOptions, Model, ModelConfig, Session, SessionOptions};
 
 use crate::limits;
 

@@ -4,8 +4,8 @@
 mod llama_support;
 
 use llama_support::{ModelFile, device, relative_l2, session, small, to_f64, tokens, write_model};
-use metal_bridge::llama::gguf::{Array, Gguf, GgufError, GgufWriter, TensorType, Value};
-use metal_bridge::llama::{Error, Model};
+use metal_bridge_llama::gguf::{Array, Gguf, GgufError, GgufWriter, TensorType, Value};
+use metal_bridge_llama::{Error, Model};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 

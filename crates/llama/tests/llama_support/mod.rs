@@ -6,9 +6,9 @@ pub mod reference;
 
 use std::path::{Path, PathBuf};
 
-use metal_bridge::llama::synthetic::SyntheticModel;
-use metal_bridge::llama::{Model, Session, SessionOptions};
 use metal_bridge::{Device, LiveObjects, ObjectKind};
+use metal_bridge_llama::synthetic::SyntheticModel;
+use metal_bridge_llama::{Model, Session, SessionOptions};
 use metal_bridge_test_support::settled_handles;
 use tempfile::TempDir;
 
@@ -17,7 +17,7 @@ pub fn device() -> Device {
 }
 
 pub fn shipped_path() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("models/tiny-stories/tiny-stories-q8_0.gguf")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tiny-stories/tiny-stories-q8_0.gguf")
 }
 
 pub fn shipped() -> Model {

@@ -14,7 +14,7 @@ import sentencepiece as spm
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 here = pathlib.Path(__file__).parent
-shipped = here.parents[2] / "models" / "tiny-stories"
+shipped = here.parents[4] / "models" / "tiny-stories"
 sys.path.insert(0, str(shipped))
 from stories import story  # noqa: E402
 

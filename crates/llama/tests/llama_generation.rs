@@ -6,9 +6,9 @@ mod llama_support;
 use std::ops::ControlFlow;
 
 use llama_support::{session, shipped, small, tokens, write_model};
-use metal_bridge::llama::sampling::{Sampler, Sampling, SamplingError};
-use metal_bridge::llama::synthetic::SyntheticModel;
-use metal_bridge::llama::{
+use metal_bridge_llama::sampling::{Sampler, Sampling, SamplingError};
+use metal_bridge_llama::synthetic::SyntheticModel;
+use metal_bridge_llama::{
     Error, GenerateOptions, Generation, Model, Session, SessionOptions, StopReason,
 };
 
@@ -266,7 +266,7 @@ fn a_cache_beyond_the_device_is_refused_before_it_is_allocated() {
 #[test]
 fn weights_that_give_no_numbers_are_an_error_and_not_a_token() {
     let file = write_model(&small(), 2);
-    let gguf = metal_bridge::llama::gguf::Gguf::open(&file.path).unwrap();
+    let gguf = metal_bridge_llama::gguf::Gguf::open(&file.path).unwrap();
     let norm = gguf.tensor("output_norm.weight").unwrap().clone();
     drop(gguf);
     let mut bytes = std::fs::read(&file.path).unwrap();

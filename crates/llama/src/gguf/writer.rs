@@ -10,7 +10,7 @@ use super::value::{Array, Value};
 /// A GGUF v3 file in the making: metadata and the tensors' shapes first, their data while writing.
 ///
 /// ```
-/// use metal_bridge::llama::gguf::{GgufWriter, TensorType, Value};
+/// use metal_bridge_llama::gguf::{GgufWriter, TensorType, Value};
 ///
 /// let mut writer = GgufWriter::new();
 /// writer.metadata("general.architecture", Value::String("llama".into()));

@@ -5,8 +5,8 @@ use super::error::Result;
 use super::model::Model;
 use super::scratch::Scratch;
 use super::weights::{LayerWeights, Vector, Weights};
-use crate::ops::{AttentionShape, KvCache, Ops, RopePairing, RopeShape, View};
-use crate::{Buffer, CommandBuffer, ComputeEncoder, DispatchType};
+use metal_bridge::ops::{AttentionShape, KvCache, Ops, RopePairing, RopeShape, View};
+use metal_bridge::{Buffer, CommandBuffer, ComputeEncoder, DispatchType};
 
 /// Which rows' logits are wanted.
 #[derive(Clone, Copy)]
@@ -196,7 +196,7 @@ impl<'a, 'c> Pass<'a, 'c> {
 
     fn dispatch(
         &mut self,
-        record: impl FnOnce(&Ops, &mut ComputeEncoder<'c>) -> crate::Result<()>,
+        record: impl FnOnce(&Ops, &mut ComputeEncoder<'c>) -> metal_bridge::Result<()>,
     ) -> Result<()> {
         record(self.ops, &mut self.encoder)?;
         self.dispatches += 1;

@@ -1,7 +1,7 @@
 //! A Llama's forward pass in double precision, written for clarity: nothing of the engine is used but the GGUF reader.
 
 use half::f16;
-use metal_bridge::llama::gguf::{Gguf, TensorInfo, TensorType};
+use metal_bridge_llama::gguf::{Gguf, TensorInfo, TensorType};
 
 pub struct Reference {
     gguf: Gguf,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::config::ModelConfig;
 use super::error::{Error, Result};
 use super::gguf::{Gguf, TensorInfo, TensorType};
-use crate::ops::{View, Weight, WeightType, rope_frequencies};
-use crate::{Buffer, Device, StorageMode, page_size};
+use metal_bridge::ops::{View, Weight, WeightType, rope_frequencies};
+use metal_bridge::{Buffer, Device, StorageMode, page_size};
 
 /// Where Metal may be told to begin reading: what every kernel's widest load needs.
 const OFFSET_ALIGNMENT: u64 = 16;
@@ -282,7 +282,7 @@ fn windows(tensors: &[TensorInfo], file_size: u64, page: u64, limit: u64) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llama::gguf::GgufWriter;
+    use crate::gguf::GgufWriter;
 
     #[test]
     fn windows_cover_the_tensors_that_fit() {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use metal_bridge::llama::gguf::{Array, Gguf, GgufError, GgufWriter, TensorType, Value};
+use metal_bridge_llama::gguf::{Array, Gguf, GgufError, GgufWriter, TensorType, Value};
 
 /// Bytes of a GGUF file in the making, without the writer's good manners.
 #[derive(Default)]
@@ -149,7 +149,7 @@ fn what_is_written_is_read() {
 fn the_shipped_model_is_read() {
     let gguf = Gguf::open(concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/models/tiny-stories/tiny-stories-q8_0.gguf"
+        "/../../models/tiny-stories/tiny-stories-q8_0.gguf"
     ))
     .unwrap();
     assert_eq!(gguf.get_str("general.architecture").unwrap(), Some("llama"));

@@ -8,8 +8,8 @@ use super::error::{Error, Result};
 use super::gguf::Gguf;
 use super::tokenizer::Tokenizer;
 use super::weights::Weights;
-use crate::Device;
-use crate::ops::Ops;
+use metal_bridge::Device;
+use metal_bridge::ops::Ops;
 
 /// A loaded model. Clones share it; [`Session`](super::Session)s on any threads run on it at the same time.
 ///

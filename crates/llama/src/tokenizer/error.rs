@@ -1,6 +1,6 @@
 //! What can be wrong with a tokenizer, or with a text for it.
 
-use crate::llama::gguf::GgufError;
+use crate::gguf::GgufError;
 
 /// Why a tokenizer could not be made from a file, or a text not be encoded.
 #[derive(Debug, thiserror::Error)]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use metal_bridge::llama::gguf::{Array, Gguf, GgufWriter, Value};
-use metal_bridge::llama::tokenizer::{TextStream, Tokenizer, TokenizerError};
+use metal_bridge_llama::gguf::{Array, Gguf, GgufWriter, Value};
+use metal_bridge_llama::tokenizer::{TextStream, Tokenizer, TokenizerError};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -65,7 +65,7 @@ fn byte_pair(pre: &str, vectors: &Vectors) -> Result<Tokenizer, TokenizerError> 
 fn shipped() -> Tokenizer {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/models/tiny-stories/tiny-stories-q8_0.gguf"
+        "/../../models/tiny-stories/tiny-stories-q8_0.gguf"
     );
     Tokenizer::from_gguf(&Gguf::open(path).unwrap()).unwrap()
 }

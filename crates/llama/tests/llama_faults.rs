@@ -11,7 +11,7 @@ use llama_support::{
     assert_live, device, session, settled, shipped, shipped_path, small, tokens, write_model,
 };
 use metal_bridge::Error as MetalError;
-use metal_bridge::llama::{Error, GenerateOptions, Model, Session};
+use metal_bridge_llama::{Error, GenerateOptions, Model, Session};
 
 // From native/software/include/SoftwareMetal/SoftwareMetal.h.
 unsafe extern "C" {

@@ -6,8 +6,8 @@ use super::forward::{Outputs, Pass};
 use super::model::Model;
 use super::sampling::{Sampler, SamplingError};
 use super::scratch::Scratch;
-use crate::ops::{KvCache, KvElement, KvShape};
-use crate::{CommandQueue, StorageMode, Submission};
+use metal_bridge::ops::{KvCache, KvElement, KvShape};
+use metal_bridge::{CommandQueue, StorageMode, Submission};
 
 /// What a [`Session`] has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use llama_support::reference::Reference;
 use llama_support::{
     best_and_margin, relative_l2, session, shipped, small, to_f64, tokens, write_model,
 };
-use metal_bridge::llama::gguf::{Gguf, TensorType};
-use metal_bridge::llama::synthetic::{SyntheticModel, VocabularyKind};
-use metal_bridge::llama::{Model, Session, SessionOptions};
 use metal_bridge::ops::KvElement;
+use metal_bridge_llama::gguf::{Gguf, TensorType};
+use metal_bridge_llama::synthetic::{SyntheticModel, VocabularyKind};
+use metal_bridge_llama::{Model, Session, SessionOptions};
 use safetensors::SafeTensors;
 
 /// What logits may differ from the exact ones, relative to their length.
@@ -21,7 +21,7 @@ const SAME: f64 = 1e-4;
 
 /// Prompts with the exact logits after each of their tokens.
 fn recorded() -> Vec<(Vec<u32>, Vec<Vec<f64>>)> {
-    let bytes = include_bytes!("../models/tiny-stories/reference-q8_0.safetensors");
+    let bytes = include_bytes!("../../../models/tiny-stories/reference-q8_0.safetensors");
     let tensors = SafeTensors::deserialize(bytes).unwrap();
     let four = |b: &[u8]| [b[0], b[1], b[2], b[3]];
     (0..3)
@@ -143,7 +143,7 @@ fn greedy_decoding_follows_the_recorded_tokens() {
     let model = shipped();
     for (tokens, expected) in recorded() {
         let mut session = session(&model, 32);
-        let mut sampler = metal_bridge::llama::sampling::Sampler::new(Default::default()).unwrap();
+        let mut sampler = metal_bridge_llama::sampling::Sampler::new(Default::default()).unwrap();
         for (position, expected) in expected.iter().enumerate() {
             session.feed(&tokens[position..=position]).unwrap();
             let (best, margin) = best_and_margin(expected);

@@ -7,9 +7,9 @@ mod llama_support;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use llama_support::{assert_live, session, settled, shipped, small, tokens, write_model};
-use metal_bridge::llama::Model;
-use metal_bridge::llama::sampling::{Sampler, Sampling};
 use metal_bridge::{Device, ObjectKind};
+use metal_bridge_llama::Model;
+use metal_bridge_llama::sampling::{Sampler, Sampling};
 
 const PROMPT: &str = "Once upon a time";
 

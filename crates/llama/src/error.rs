@@ -124,5 +124,5 @@ pub enum Error {
     Sampling(#[from] SamplingError),
     /// A call of the bridge failed: no device, no memory, an error of the GPU.
     #[error(transparent)]
-    Metal(#[from] crate::Error),
+    Metal(#[from] metal_bridge::Error),
 }

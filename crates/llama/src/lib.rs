@@ -13,9 +13,9 @@
 //! use std::ops::ControlFlow;
 //!
 //! use metal_bridge::Device;
-//! use metal_bridge::llama::{GenerateOptions, Model, Session};
+//! use metal_bridge_llama::{GenerateOptions, Model, Session};
 //!
-//! # fn main() -> Result<(), metal_bridge::llama::Error> {
+//! # fn main() -> Result<(), metal_bridge_llama::Error> {
 //! let device = Device::system_default()?;
 //! let model = Model::load(&device, "models/tiny-stories/tiny-stories-q8_0.gguf")?;
 //! let mut session = Session::new(&model)?;

@@ -2,7 +2,7 @@
 
 use super::config::ModelConfig;
 use super::error::Result;
-use crate::{Buffer, Device, StorageMode};
+use metal_bridge::{Buffer, Device, StorageMode};
 
 /// Activations of one batch, each `[batch, ...]` of f32, and the ends of the pipe that the CPU sees.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, HashMap};
 use super::error::TokenizerError;
 use super::pretokenizer::PreTokenizer;
 use super::vocabulary::Vocabulary;
-use crate::llama::gguf::{Array, Gguf, Required};
+use crate::gguf::{Array, Gguf, Required};
 
 /// What byte-pair encoding needs besides the vocabulary.
 #[derive(Debug)]

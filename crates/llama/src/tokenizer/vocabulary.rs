@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::error::TokenizerError;
-use crate::llama::gguf::{Array, Gguf, Required};
+use crate::gguf::{Array, Gguf, Required};
 
 /// What a token is, as `tokenizer.ggml.token_type` numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
