@@ -9,7 +9,7 @@ OLDEST_CLANG = 19
 # Objective-C as GNUstep is built on Debian and Ubuntu: GCC's runtime, manual retain and release.
 OBJC_DIALECT = -fno-objc-arc -fobjc-runtime=gcc -fblocks -fexceptions -fobjc-exceptions -fconstant-string-class=NSConstantString -D_NATIVE_OBJC_EXCEPTIONS -DGNUSTEP -DGNUSTEP_BASE_LIBRARY=1 -DGNU_RUNTIME=1
 # In place of -fobjc-runtime=gcc for programs that use the library: subscripts, synthesised properties, exceptions of both
-# kinds in Objective-C++. framework/SMTLModules.m says how that runs on GCC's runtime.
+# kinds in Objective-C++. objc_runtime/SMTLModules.m says how that runs on GCC's runtime.
 PROGRAM_RUNTIME = -fobjc-runtime=gnustep-1.6
 
 C_STANDARD = -std=gnu17

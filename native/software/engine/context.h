@@ -3,7 +3,7 @@
 #ifndef SMTL_CONTEXT_H
 #define SMTL_CONTEXT_H
 
-#include "../msl/include/smtl/abi.h"
+#include "msl/include/smtl/abi.h"
 
 extern "C" {
 /* Continues `to` until some context leaves for native code, which returns here. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../sanitizer/sanitizer.h"
+#include "sanitizer/sanitizer.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,10 +8,10 @@
 #include <memory>
 #include <string>
 
-#include "../sanitizer/running.h"
+#include "sanitizer/running.h"
 #include "engine.h"
 
-#include "../msl/include/smtl/abi.h"
+#include "msl/include/smtl/abi.h"
 
 struct smtl_kernel {
     void *handle = nullptr;

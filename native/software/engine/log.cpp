@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../msl/include/smtl/abi.h"
+#include "msl/include/smtl/abi.h"
 
 namespace smtl {
 namespace {

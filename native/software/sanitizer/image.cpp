@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../msl/include/smtl/abi.h"
+#include "msl/include/smtl/abi.h"
 
 namespace smtl::sanitize {
 namespace {

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../msl/compile/diagnostics.h"
+#include "msl/compile/diagnostics.h"
 
 extern char **environ;
 

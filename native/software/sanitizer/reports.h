@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "../include/SoftwareMetal/SoftwareMetal.h"
+#include "include/SoftwareMetal/SoftwareMetal.h"
 #include "places.h"
 
 namespace smtl::sanitize {

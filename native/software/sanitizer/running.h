@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "../engine/engine.h"
-#include "../msl/include/smtl/abi.h"
+#include "engine/engine.h"
+#include "msl/include/smtl/abi.h"
 #include "image.h"
 #include "memory.h"
 #include "reports.h"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../include/SoftwareMetal/SoftwareMetal.h"
+#include "include/SoftwareMetal/SoftwareMetal.h"
 
 #ifdef __cplusplus
 extern "C" {

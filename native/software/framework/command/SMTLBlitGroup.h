@@ -1,0 +1,32 @@
+/* Blits that follow each other and have nothing to do with each other: executed together, they can be divided among
+ * threads where each alone is too small. */
+#ifndef SMTL_BLIT_GROUP_H
+#define SMTL_BLIT_GROUP_H
+
+#include "engine/blit.h"
+
+#define SMTL_BLIT_GROUP_CAPACITY 512
+
+/* Addresses from `begin` to `end`; empty where they are equal. */
+typedef struct {
+    uintptr_t begin;
+    uintptr_t end;
+} smtl_span;
+
+typedef struct {
+    size_t count;
+    size_t size; /* bytes of all of them */
+    /* Around all that they read, and all that they write. */
+    smtl_span read;
+    smtl_span written;
+    smtl_blit blits[SMTL_BLIT_GROUP_CAPACITY];
+} smtl_blit_group;
+
+/* Makes it empty. The blits need not be initialised. */
+void smtl_blit_group_clear(smtl_blit_group *group);
+/* Adds a blit (`before` is filled in), after executing the group where the blit might depend on it or it is full. */
+void smtl_blit_group_add(smtl_blit_group *group, smtl_blit blit);
+/* Executes the blits; the group is empty then. */
+void smtl_blit_group_run(smtl_blit_group *group);
+
+#endif

@@ -1,0 +1,60 @@
+#ifndef SMTL_COMMAND_QUEUE_H
+#define SMTL_COMMAND_QUEUE_H
+
+#include "SMTLCommandStream.h"
+#import "framework/device/SMTLDevice.h"
+#include "framework/sync/SMTLTurns.h"
+#include "framework/sync/SMTLWorker.h"
+#import <Metal/MTLCommandBuffer.h>
+#import <Metal/MTLCommandQueue.h>
+
+@class SMTLCommandBuffer;
+@class SMTLLogState;
+
+/* The queue's part that its threads use. It outlives the queue object where a thread drops the last reference to that.
+ */
+typedef struct {
+    uint64_t references;
+    pthread_mutex_t mutex;
+    pthread_cond_t slot_freed;
+    NSUInteger free_slots; /* how many more command buffers may exist uncompleted */
+    /* Enqueued command buffers that are not yet handed to the worker, in execution order; not retained. */
+    SMTLCommandBuffer *first;
+    SMTLCommandBuffer *last;
+    smtl_worker *worker;     /* executes command buffers */
+    smtl_worker *completion; /* runs handlers; made when the first is needed */
+    uint64_t completing;     /* executed command buffers that are not yet through their handlers */
+    uint64_t handed_over;    /* command buffers given to a worker so far */
+    uint64_t stepped_aside_at; /* `handed_over` at that time */
+    smtl_chunk_pool chunks;
+    smtl_turn turn;
+    smtl_order *order; /* for the sanitizer; NULL while it is off */
+} smtl_queue_core;
+
+void smtl_queue_core_retain(smtl_queue_core *core);
+void smtl_queue_core_release(smtl_queue_core *core);
+void smtl_queue_core_free_slot(smtl_queue_core *core);
+/* The thread for handlers; NULL where the system gives none. */
+smtl_worker *smtl_queue_core_completion_worker(smtl_queue_core *core);
+/* For the executing thread, while none of the queue's command buffers completes: where none waits for it either, it may
+ * run handlers itself, which saves a change of threads, and the other thread executes what is committed from now on.
+ * False where one waits. */
+bool smtl_queue_core_step_aside(smtl_queue_core *core);
+/* It executes again, unless something was committed meanwhile: then the threads have changed roles. */
+void smtl_queue_core_step_back(smtl_queue_core *core);
+
+@interface SMTLCommandQueue : SMTLObject <MTLCommandQueue> {
+@public
+    SMTLDevice *_device;
+    smtl_queue_core *_core;
+@protected
+    NSMutableSet *_residencySets;
+    SMTLLogState *_logState; /* of command buffers without one of their own; retained */
+}
+/* nil where the system gives no thread. `logState` may be nil. */
+- (instancetype)initWithDevice:(SMTLDevice *)device
+         maxCommandBufferCount:(NSUInteger)count
+                      logState:(SMTLLogState *)logState;
+@end
+
+#endif

@@ -1,0 +1,29 @@
+/* What a dispatch must satisfy, however it is encoded. What is required raises. */
+#ifndef SMTL_DISPATCH_CHECK_H
+#define SMTL_DISPATCH_CHECK_H
+
+#import "framework/memory/SMTLBuffer.h"
+#import "framework/library/SMTLComputePipeline.h"
+#import <Metal/MTLTypes.h>
+
+void SMTLRequireArgumentIndex(const char *where, NSUInteger index);
+/* The length of one dynamic threadgroup memory argument. */
+void SMTLRequireThreadgroupMemory(const char *where, NSUInteger length);
+bool SMTLIsEmpty(MTLSize size);
+bool SMTLThreadgroupFits(MTLSize group, NSUInteger limit);
+/* From 1 to `limit` threads. */
+void SMTLRequireThreadgroup(const char *where, MTLSize group, NSUInteger limit);
+/* The threadgroup suits the pipeline, every argument that the kernel uses is bound, and what is bound large enough for
+ * one value of its type. `lengths` and `threadgroup_lengths` are those of the bindings, 0 for none. */
+void SMTLRequireDispatch(const char *where, const SMTLComputePipeline *pipeline, MTLSize group, const size_t *lengths,
+                         const uint32_t *threadgroup_lengths);
+
+/* `size` bytes of indirect arguments lie in the buffer. */
+void SMTLRequireIndirectArguments(const char *where, const SMTLBuffer *buffer, NSUInteger offset, NSUInteger size);
+
+/* Stores count times scale, which must fit. */
+void SMTLStoreGrid(const char *where, MTLSize count, MTLSize scale, uint32_t stored[3]);
+/* What is larger than can be stored becomes the largest number. */
+void SMTLStoreSize(MTLSize size, uint32_t stored[3]);
+
+#endif

@@ -1,0 +1,317 @@
+#include "SMTLExecutor.h"
+
+#include "engine/engine.h"
+#include "SMTLBlitGroup.h"
+#import "framework/memory/SMTLBuffer.h"
+#import "framework/device/SMTLCounters.h"
+#include "support/SMTLConfig.h"
+#include "support/SMTLCounts.h"
+#include "support/SMTLDelay.h"
+#import "framework/sync/SMTLEvent.h"
+#import "SMTLIndirectCommandBuffer.h"
+#import <Metal/MTLCommandBuffer.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Dispatches of a concurrent encoder that wait for the next barrier, when their order is to be shuffled. */
+typedef struct {
+    smtl_dispatch *dispatches;
+    size_t count;
+    size_t capacity;
+    uint64_t random;
+} smtl_unordered;
+
+typedef struct {
+    smtl_dispatch bindings; /* last from one dispatch to the next and end with their encoder */
+    bool shuffled;          /* the present encoder's dispatches are */
+    smtl_unordered unordered;
+    smtl_blit_group *blits; /* that have not been executed */
+    smtl_execution *execution;
+} smtl_replay;
+
+static bool fail(smtl_execution *execution, NSUInteger code, char *message) {
+    execution->error_code = code;
+    execution->error_message = message;
+    return false;
+}
+
+static bool run_now(const smtl_dispatch *dispatch, smtl_execution *execution) {
+    static const NSUInteger codes[] = {
+        [SMTL_FAILURE_ARGUMENTS] = MTLCommandBufferErrorInvalidResource,
+        [SMTL_FAILURE_MEMORY] = MTLCommandBufferErrorOutOfMemory,
+        [SMTL_FAILURE_ACCESS] = MTLCommandBufferErrorPageFault,
+        [SMTL_FAILURE_STACK] = MTLCommandBufferErrorStackOverflow,
+        [SMTL_FAILURE_TIMEOUT] = MTLCommandBufferErrorTimeout,
+        [SMTL_FAILURE_TRAP] = MTLCommandBufferErrorInternal,
+    };
+    smtl_failure failure;
+    char *message = NULL;
+    if (!smtl_dispatch_run(dispatch, &failure, &message)) {
+        return fail(execution, codes[failure], message);
+    }
+    smtl_count_dispatches(1);
+    return true;
+}
+
+/* Below `bound`; xorshift, so that the order depends on the seed alone. */
+static size_t next_random(uint64_t *state, size_t bound) {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return (size_t)(*state % bound);
+}
+
+/* Runs what waits, in random order. */
+static bool flush(smtl_replay *replay) {
+    smtl_unordered *unordered = &replay->unordered;
+    bool finished = true;
+    for (size_t left = unordered->count; left > 0 && finished; left--) {
+        size_t chosen = next_random(&unordered->random, left);
+        finished = run_now(&unordered->dispatches[chosen], replay->execution);
+        unordered->dispatches[chosen] = unordered->dispatches[left - 1];
+    }
+    unordered->count = 0;
+    return finished;
+}
+
+static bool postpone(smtl_unordered *unordered, const smtl_dispatch *dispatch, smtl_execution *execution) {
+    if (unordered->count == unordered->capacity) {
+        size_t larger = unordered->capacity == 0 ? 64 : unordered->capacity * 2;
+        smtl_dispatch *grown = realloc(unordered->dispatches, larger * sizeof *grown);
+        if (grown == NULL) {
+            return fail(execution, MTLCommandBufferErrorOutOfMemory, NULL);
+        }
+        unordered->dispatches = grown;
+        unordered->capacity = larger;
+    }
+    unordered->dispatches[unordered->count++] = *dispatch;
+    return true;
+}
+
+static bool begin_encoder(smtl_replay *replay, bool concurrent) {
+    if (!flush(replay)) {
+        return false;
+    }
+    memset(&replay->bindings, 0, sizeof replay->bindings);
+    replay->shuffled = concurrent && smtl_config_get()->shuffle;
+    replay->execution->encoder++;
+    if (replay->execution->order != NULL) {
+        smtl_order_begin_encoder(replay->execution->order, concurrent);
+    }
+    return true;
+}
+
+static bool is_empty(const uint32_t size[3]) { return size[0] == 0 || size[1] == 0 || size[2] == 0; }
+
+static bool run_or_postpone(smtl_replay *replay, smtl_dispatch *dispatch) {
+    if (is_empty(dispatch->threads_per_grid)) {
+        return true;
+    }
+    dispatch->log = replay->execution->log;
+    if (replay->execution->order != NULL) {
+        dispatch->moment = smtl_order_dispatch(replay->execution->order);
+    }
+    return replay->shuffled ? postpone(&replay->unordered, dispatch, replay->execution)
+                            : run_now(dispatch, replay->execution);
+}
+
+static bool run_dispatch(smtl_replay *replay, const uint32_t grid[3], const uint32_t group[3]) {
+    smtl_dispatch *dispatch = &replay->bindings;
+    memcpy(dispatch->threads_per_grid, grid, sizeof dispatch->threads_per_grid);
+    memcpy(dispatch->threads_per_threadgroup, group, sizeof dispatch->threads_per_threadgroup);
+    return run_or_postpone(replay, dispatch);
+}
+
+static bool run_indirect(smtl_replay *replay, const smtl_record_dispatch_indirect *command) {
+    uint32_t grid[3];
+    if (is_empty(command->threadgroups_per_grid)) {
+        return true;
+    }
+    for (int i = 0; i < 3; i++) {
+        uint64_t threads = (uint64_t)command->threadgroups_per_grid[i] * command->threads_per_threadgroup[i];
+        if (threads > UINT32_MAX) {
+            return fail(replay->execution, MTLCommandBufferErrorPageFault,
+                        strdup("indirect dispatch: the grid is too large"));
+        }
+        grid[i] = (uint32_t)threads;
+    }
+    return run_dispatch(replay, grid, command->threads_per_threadgroup);
+}
+
+static bool run_command(smtl_replay *replay, const SMTLIndirectCommandBuffer *commands, NSUInteger index) {
+    const smtl_indirect_command *command = &commands->_commands[index];
+    smtl_dispatch dispatch;
+    if (command->barrier && !flush(replay)) {
+        return false;
+    }
+    if (!command->dispatches || is_empty(command->threads_per_grid) || is_empty(command->threads_per_threadgroup)) {
+        return true;
+    }
+    const char *problem = SMTLPrepareIndirectCommand(commands, command, &replay->bindings, &dispatch);
+    if (problem != NULL) {
+        return fail(replay->execution, MTLCommandBufferErrorInvalidResource, strdup(problem));
+    }
+    return run_or_postpone(replay, &dispatch);
+}
+
+/* The commands of one call may run in any order, whatever the encoder's own dispatches do. */
+static bool run_commands(smtl_replay *replay, const smtl_record_execute *record) {
+    const SMTLIndirectCommandBuffer *commands = record->commands;
+    const NSUInteger location = record->range == NULL ? record->location : record->range[0];
+    const NSUInteger length = record->range == NULL ? record->length : record->range[1];
+    if (location > commands->_count || length > commands->_count - location) {
+        return fail(replay->execution, MTLCommandBufferErrorPageFault,
+                    strdup("the indirect range exceeds the indirect command buffer"));
+    }
+    const bool shuffled = replay->shuffled;
+    replay->shuffled = smtl_config_get()->shuffle;
+    bool finished = true;
+    for (NSUInteger i = 0; i < length && finished; i++) {
+        finished = run_command(replay, commands, location + i);
+    }
+    replay->shuffled = shuffled;
+    return finished && (shuffled || flush(replay));
+}
+
+/* False ends the command buffer, with the reason in the execution. */
+static bool run_record(smtl_record *record, smtl_replay *replay) {
+    smtl_dispatch *bindings = &replay->bindings;
+    switch ((smtl_op)record->op) {
+    case SMTL_OP_BEGIN_ENCODER: return begin_encoder(replay, record->index != 0);
+    case SMTL_OP_BARRIER:
+        if (replay->execution->order != NULL) {
+            smtl_order_barrier(replay->execution->order);
+        }
+        return flush(replay);
+    case SMTL_OP_SET_KERNEL: bindings->kernel = ((const smtl_set_kernel *)record)->kernel; return true;
+    case SMTL_OP_SET_BUFFER: {
+        const smtl_set_buffer *command = (const smtl_set_buffer *)record;
+        bindings->buffers[record->index] = command->address;
+        bindings->buffer_lengths[record->index] = command->length;
+        bindings->inline_bytes &= ~(1u << record->index);
+        return true;
+    }
+    case SMTL_OP_SET_BYTES: {
+        smtl_set_bytes *command = (smtl_set_bytes *)record;
+        bindings->buffers[record->index] = command->bytes;
+        bindings->inline_bytes |= 1u << record->index;
+        bindings->buffer_lengths[record->index] = command->length;
+        return true;
+    }
+    case SMTL_OP_SET_THREADGROUP_MEMORY:
+        bindings->threadgroup_lengths[record->index] = ((const smtl_set_threadgroup_memory *)record)->length;
+        return true;
+    case SMTL_OP_DISPATCH: {
+        const smtl_record_dispatch *command = (const smtl_record_dispatch *)record;
+        return run_dispatch(replay, command->threads_per_grid, command->threads_per_threadgroup);
+    }
+    case SMTL_OP_DISPATCH_INDIRECT: return run_indirect(replay, (const smtl_record_dispatch_indirect *)record);
+    case SMTL_OP_EXECUTE: return run_commands(replay, (const smtl_record_execute *)record);
+    case SMTL_OP_RESET_COMMANDS: {
+        const smtl_record_execute *command = (const smtl_record_execute *)record;
+        [command->commands resetCommands:NSMakeRange(command->location, command->length)];
+        return true;
+    }
+    case SMTL_OP_COPY_COMMANDS: {
+        const smtl_record_copy_commands *command = (const smtl_record_copy_commands *)record;
+        [command->destination copyCommands:NSMakeRange(command->location, command->length) from:command->source
+                                        to:command->index];
+        return true;
+    }
+    case SMTL_OP_SAMPLE: {
+        const smtl_record_sample *command = (const smtl_record_sample *)record;
+        if (!flush(replay)) {
+            return false;
+        }
+        [command->samples sampleAtIndex:command->index];
+        return true;
+    }
+    case SMTL_OP_RESOLVE_SAMPLES: {
+        const smtl_record_resolve *command = (const smtl_record_resolve *)record;
+        [command->samples copySamples:NSMakeRange(command->location, command->length) to:command->destination];
+        return true;
+    }
+    case SMTL_OP_COPY: {
+        const smtl_record_copy *command = (const smtl_record_copy *)record;
+        smtl_blit blit = {.to = command->destination, .from = command->source, .size = command->size};
+        smtl_blit_group_add(replay->blits, blit);
+        return true;
+    }
+    case SMTL_OP_FILL: {
+        const smtl_record_fill *command = (const smtl_record_fill *)record;
+        smtl_blit blit = {.to = command->destination, .value = command->value, .size = command->size};
+        smtl_blit_group_add(replay->blits, blit);
+        return true;
+    }
+    case SMTL_OP_SYNCHRONIZE: [((const smtl_record_synchronize *)record)->buffer copyToCPU]; return true;
+    case SMTL_OP_UPDATE_FENCE:
+        [((const smtl_record_fence *)record)->fence noteSignalOf:replay->execution->order];
+        return true;
+    case SMTL_OP_WAIT_FENCE:
+        smtl_order_wait(replay->execution->order, [((const smtl_record_fence *)record)->fence signals]);
+        return true;
+    case SMTL_OP_SIGNAL_EVENT: {
+        const smtl_record_event *command = (const smtl_record_event *)record;
+        if (!flush(replay)) {
+            return false;
+        }
+        if (replay->execution->order != NULL) {
+            [command->event noteSignalOf:replay->execution->order];
+        }
+        smtl_delay();
+        [command->event signalValue:command->value];
+        return true;
+    }
+    case SMTL_OP_WAIT_EVENT: {
+        const smtl_record_event *command = (const smtl_record_event *)record;
+        if (!flush(replay)) {
+            return false;
+        }
+        smtl_turn_pause(replay->execution->turn);
+        [command->event waitForValue:command->value];
+        smtl_delay();
+        smtl_turn_resume(replay->execution->turn);
+        if (replay->execution->order != NULL) {
+            smtl_order_wait(replay->execution->order, [command->event signals]);
+        }
+        return true;
+    }
+    case SMTL_OP_FAIL: {
+        const smtl_record_fail *command = (const smtl_record_fail *)record;
+        if (command->threadgroups_per_grid != NULL && is_empty(command->threadgroups_per_grid)) {
+            return true;
+        }
+        return flush(replay) && fail(replay->execution, MTLCommandBufferErrorInvalidResource, strdup(command->reason));
+    }
+    }
+    return fail(replay->execution, MTLCommandBufferErrorInternal, strdup("the command stream is damaged"));
+}
+
+static bool run_records(const smtl_stream *stream, smtl_replay *replay) {
+    for (smtl_chunk *chunk = stream->first; chunk != NULL; chunk = chunk->next) {
+        for (size_t offset = 0; offset < chunk->used;) {
+            smtl_record *record = (smtl_record *)(chunk->bytes + offset);
+            if (record->op != SMTL_OP_COPY && record->op != SMTL_OP_FILL) {
+                smtl_blit_group_run(replay->blits);
+            }
+            if (!run_record(record, replay)) {
+                return false;
+            }
+            offset += record->size;
+        }
+    }
+    return true;
+}
+
+void smtl_execute(const smtl_stream *stream, smtl_execution *execution) {
+    smtl_blit_group blits;
+    smtl_blit_group_clear(&blits);
+    smtl_replay replay = {.blits = &blits, .execution = execution};
+    /* Never zero, where xorshift would stay. */
+    replay.unordered.random = smtl_config_get()->shuffle_seed * 2 + 1;
+    if (run_records(stream, &replay)) {
+        smtl_blit_group_run(&blits);
+        flush(&replay);
+    }
+    free(replay.unordered.dispatches);
+}

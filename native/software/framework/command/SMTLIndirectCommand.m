@@ -1,0 +1,106 @@
+#import "SMTLIndirectCommand.h"
+
+#import "framework/memory/SMTLBuffer.h"
+#include "support/SMTLConfig.h"
+#import "SMTLDispatchCheck.h"
+#import "support/SMTLError.h"
+
+@implementation SMTLIndirectCommand
+
++ (smtl_object_class)objectClass {
+    return SMTL_OBJECT_INDIRECT_COMMAND;
+}
+
+- (instancetype)initWithBuffer:(SMTLIndirectCommandBuffer *)buffer index:(NSUInteger)index {
+    self = [super init];
+    _buffer = [buffer retain];
+    _command = &buffer->_commands[index];
+    return self;
+}
+
+- (void)dealloc {
+    [_buffer release];
+    [super dealloc];
+}
+
+- (void)setComputePipelineState:(id<MTLComputePipelineState>)pipelineState {
+    const char *where = "-[MTLIndirectComputeCommand setComputePipelineState:]";
+    SMTL_REQUIRE(pipelineState != nil, where, @"the pipeline must not be nil");
+    SMTLComputePipeline *pipeline = (SMTLComputePipeline *)pipelineState;
+    SMTL_REQUIRE(!_buffer->_inheritsPipeline, where, @"the indirect command buffer inherits the pipeline");
+    SMTL_REQUIRE(pipeline->_device == _buffer->_device, where, @"the pipeline belongs to another device");
+    SMTL_REQUIRE([pipeline supportIndirectCommandBuffers], where,
+                 @"the pipeline was not made with supportIndirectCommandBuffers");
+    [pipeline retain];
+    [_command->pipeline release];
+    _command->pipeline = pipeline;
+}
+
+- (void)setKernelBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index {
+    const char *where = "-[MTLIndirectComputeCommand setKernelBuffer:offset:atIndex:]";
+    SMTL_REQUIRE(!_buffer->_inheritsBuffers, where, @"the indirect command buffer inherits the buffers");
+    SMTL_REQUIRE(index < _buffer->_maxBuffers, where, @"index %lu is not below maxKernelBufferBindCount %lu",
+                 (unsigned long)index, (unsigned long)_buffer->_maxBuffers);
+    SMTLBuffer *bound = SMTLCheckBuffer(where, buffer, _buffer->_device);
+    SMTL_REQUIRE(offset < bound->_length, where, @"offset(%lu) must be < [buffer length](%lu)", (unsigned long)offset,
+                 (unsigned long)bound->_length);
+    [bound retain];
+    [_command->buffers[index] release];
+    _command->buffers[index] = bound;
+    _command->offsets[index] = offset;
+}
+
+- (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index {
+    const char *where = "-[MTLIndirectComputeCommand setThreadgroupMemoryLength:atIndex:]";
+    SMTL_REQUIRE(index < _buffer->_maxThreadgroupMemories, where,
+                 @"index %lu is not below maxKernelThreadgroupMemoryBindCount %lu", (unsigned long)index,
+                 (unsigned long)_buffer->_maxThreadgroupMemories);
+    SMTLRequireThreadgroupMemory(where, length);
+    _command->threadgroup_lengths[index] = (uint32_t)length;
+}
+
+- (void)dispatch:(MTLSize)count
+           scale:(MTLSize)scale
+           group:(MTLSize)group
+            type:(MTLIndirectCommandType)type
+           where:(const char *)where {
+    SMTL_REQUIRE((_buffer->_types & type) != 0, where, @"the indirect command buffer is not for this type of command");
+    SMTLComputePipeline *pipeline = _command->pipeline;
+    /* Otherwise what the command lacks shows when it executes. */
+    if (smtl_config_get()->debug_layer) {
+        SMTL_REQUIRE(_buffer->_inheritsPipeline || pipeline != nil, where, @"no compute pipeline state is set");
+        SMTLRequireThreadgroup(where, group,
+                               pipeline == nil ? SMTL_MAX_THREADS_PER_THREADGROUP : pipeline->_maxThreads);
+    }
+    SMTLStoreGrid(where, count, scale, _command->threads_per_grid);
+    SMTLStoreSize(group, _command->threads_per_threadgroup);
+    _command->dispatches = YES;
+}
+
+- (void)concurrentDispatchThreadgroups:(MTLSize)threadgroupsPerGrid
+                 threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup {
+    [self dispatch:threadgroupsPerGrid scale:threadsPerThreadgroup group:threadsPerThreadgroup
+              type:MTLIndirectCommandTypeConcurrentDispatch
+             where:"-[MTLIndirectComputeCommand concurrentDispatchThreadgroups:threadsPerThreadgroup:]"];
+}
+
+- (void)concurrentDispatchThreads:(MTLSize)threadsPerGrid threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup {
+    [self dispatch:threadsPerGrid scale:MTLSizeMake(1, 1, 1) group:threadsPerThreadgroup
+              type:MTLIndirectCommandTypeConcurrentDispatchThreads
+             where:"-[MTLIndirectComputeCommand concurrentDispatchThreads:threadsPerThreadgroup:]"];
+}
+
+- (void)setBarrier {
+    _command->barrier = YES;
+}
+
+- (void)clearBarrier {
+    _command->barrier = NO;
+}
+
+- (void)reset {
+    const NSUInteger index = (NSUInteger)(_command - _buffer->_commands);
+    [_buffer resetCommands:NSMakeRange(index, 1)];
+}
+
+@end

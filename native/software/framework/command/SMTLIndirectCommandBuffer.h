@@ -1,0 +1,54 @@
+/* Indirect command buffers: dispatches that are encoded once, apart from any command buffer, and executed by many. */
+#ifndef SMTL_INDIRECT_COMMAND_BUFFER_H
+#define SMTL_INDIRECT_COMMAND_BUFFER_H
+
+#include "engine/engine.h"
+#import "framework/library/SMTLComputePipeline.h"
+#import "framework/memory/SMTLResource.h"
+#import <Metal/MTLIndirectCommandBuffer.h>
+
+@class SMTLBuffer;
+
+/* One command. What it names is retained, so that a forgotten useResource: cannot make the process crash. */
+typedef struct {
+    BOOL dispatches; /* NO: does nothing */
+    BOOL barrier;
+    SMTLComputePipeline *pipeline;
+    SMTLBuffer *buffers[SMTL_MAX_BUFFER_ARGUMENTS];
+    NSUInteger offsets[SMTL_MAX_BUFFER_ARGUMENTS];
+    uint32_t threadgroup_lengths[SMTL_MAX_BUFFER_ARGUMENTS];
+    uint32_t threads_per_grid[3];
+    uint32_t threads_per_threadgroup[3];
+} smtl_indirect_command;
+
+@interface SMTLIndirectCommandBuffer : SMTLResource <MTLIndirectCommandBuffer> {
+@public
+    NSUInteger _count;
+    smtl_indirect_command *_commands;
+    MTLIndirectCommandType _types;
+    BOOL _inheritsPipeline;
+    BOOL _inheritsBuffers;
+    NSUInteger _maxBuffers;
+    NSUInteger _maxThreadgroupMemories;
+    uint64_t _retained_by;
+}
+/* nil where memory runs out or a fault is injected. */
+- (instancetype)initWithDevice:(SMTLDevice *)device
+                    descriptor:(MTLIndirectCommandBufferDescriptor *)descriptor
+                         count:(NSUInteger)count
+                       options:(MTLResourceOptions)options;
+/* On the GPU's side. */
+- (void)resetCommands:(NSRange)range;
+- (void)copyCommands:(NSRange)range from:(SMTLIndirectCommandBuffer *)source to:(NSUInteger)index;
+@end
+
+/* Raises for nil, for another device's and for commands beyond the end. */
+SMTLIndirectCommandBuffer *SMTLCheckIndirectCommands(const char *where, id<MTLIndirectCommandBuffer> buffer,
+                                                     NSRange range, SMTLDevice *device);
+
+/* Makes a dispatch of the command: on top of `inherited`, the encoder's bindings, where the buffer inherits. NULL, or
+ * what the command lacks. */
+const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, const smtl_indirect_command *command,
+                                       const smtl_dispatch *inherited, smtl_dispatch *dispatch);
+
+#endif

@@ -1,0 +1,262 @@
+#import "SMTLDevice.h"
+
+#import "framework/library/SMTLArgumentEncoder.h"
+#import "framework/library/SMTLBinaryArchive.h"
+#import "framework/memory/SMTLBuffer.h"
+#import "framework/command/SMTLCommandQueue.h"
+#include "support/SMTLConfig.h"
+#import "SMTLCounters.h"
+#include "support/SMTLCounts.h"
+#import "support/SMTLError.h"
+#import "framework/sync/SMTLEvent.h"
+#import "framework/memory/SMTLHeap.h"
+#import "framework/command/SMTLIndirectCommandBuffer.h"
+#import "SMTLLogState.h"
+#import "framework/library/SMTLReflection.h"
+#import "framework/memory/SMTLResidencySet.h"
+#include "SMTLRuntime.h"
+#import <Metal/MTLDynamicLibrary.h>
+#include <pthread.h>
+
+NSErrorDomain const MTLDynamicLibraryDomain = @"MTLDynamicLibraryDomain";
+
+#define DEFAULT_COMMAND_BUFFERS 64
+
+bool SMTLDeviceTakeMemory(SMTLDevice *device, size_t size, bool owned) {
+    if (!smtl_count_allocate(size, owned ? smtl_config_get()->memory_limit : 0)) {
+        return false;
+    }
+    __atomic_fetch_add(&device->_allocatedSize, size, __ATOMIC_RELAXED);
+    return true;
+}
+
+void SMTLDeviceGiveMemory(SMTLDevice *device, size_t size) {
+    __atomic_fetch_sub(&device->_allocatedSize, size, __ATOMIC_RELAXED);
+    smtl_count_free(size);
+}
+
+/* +1, made at the first call and kept for good. */
+static NSArray *all_devices(void) {
+    static NSArray *devices;
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    if (devices == nil) {
+        SMTLInitialiseClasses();
+        NSMutableArray *made = [[NSMutableArray alloc] init];
+        for (uint32_t i = 0; i < smtl_config_get()->device_count; i++) {
+            SMTLDevice *device = [[SMTLDevice alloc] initWithIndex:i];
+            [made addObject:device];
+            [device release];
+        }
+        devices = made;
+    }
+    pthread_mutex_unlock(&mutex);
+    return devices;
+}
+
+NSArray *MTLCopyAllDevices(void) { return [[NSArray alloc] initWithArray:all_devices()]; }
+
+id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
+    NSArray *devices = all_devices();
+    if ([devices count] == 0 || !smtl_config_get()->default_device) {
+        return nil;
+    }
+    return [[devices objectAtIndex:0] retain];
+}
+
+@implementation SMTLDevice
+
++ (smtl_object_class)objectClass {
+    return SMTL_OBJECT_DEVICE;
+}
+
+/* --- Queues and memory -------------------------------------------------------------------------------------------- */
+
+- (id<MTLCommandQueue>)newCommandQueue {
+    return [self newCommandQueueWithMaxCommandBufferCount:DEFAULT_COMMAND_BUFFERS];
+}
+
+- (id<MTLCommandQueue>)newCommandQueueWithMaxCommandBufferCount:(NSUInteger)maxCommandBufferCount {
+    return [self newCommandQueueWithCount:maxCommandBufferCount logState:nil];
+}
+
+- (id<MTLCommandQueue>)newCommandQueueWithDescriptor:(MTLCommandQueueDescriptor *)descriptor {
+    SMTL_REQUIRE(descriptor != nil, "-[MTLDevice newCommandQueueWithDescriptor:]", @"descriptor must not be nil");
+    return [self newCommandQueueWithCount:[descriptor maxCommandBufferCount] logState:[descriptor logState]];
+}
+
+- (id<MTLCommandQueue>)newCommandQueueWithCount:(NSUInteger)count logState:(id<MTLLogState>)logState {
+    SMTL_REQUIRE(count > 0, "-[MTLDevice newCommandQueueWithMaxCommandBufferCount:]",
+                 @"maxCommandBufferCount must not be 0");
+    return [[SMTLCommandQueue alloc] initWithDevice:self maxCommandBufferCount:count logState:(SMTLLogState *)logState];
+}
+
+- (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
+    options = SMTLResolveOptions("-[MTLDevice newBufferWithLength:options:]", options, false);
+    if (length == 0 || length > smtl_config_get()->max_buffer_length) {
+        return nil;
+    }
+    return [[SMTLBuffer alloc] initWithDevice:self bytes:NULL length:length options:options];
+}
+
+- (id<MTLBuffer>)newBufferWithBytes:(const void *)pointer
+                             length:(NSUInteger)length
+                            options:(MTLResourceOptions)options {
+    const char *where = "-[MTLDevice newBufferWithBytes:length:options:]";
+    options = SMTLResolveOptions(where, options, false);
+    SMTL_REQUIRE(pointer != NULL, where, @"pointer must not be NULL");
+    SMTL_REQUIRE(SMTLStorageModeOf(options) != MTLStorageModePrivate, where,
+                 @"private storage has no bytes that the CPU could set");
+    if (length == 0 || length > smtl_config_get()->max_buffer_length) {
+        return nil;
+    }
+    return [[SMTLBuffer alloc] initWithDevice:self bytes:pointer length:length options:options];
+}
+
+- (id<MTLBuffer>)newBufferWithBytesNoCopy:(void *)pointer
+                                   length:(NSUInteger)length
+                                  options:(MTLResourceOptions)options
+                              deallocator:(void (^)(void *pointer, NSUInteger length))deallocator {
+    const char *where = "-[MTLDevice newBufferWithBytesNoCopy:length:options:deallocator:]";
+    const smtl_config *config = smtl_config_get();
+    options = SMTLResolveOptions(where, options, false);
+    SMTL_REQUIRE(pointer != NULL, where, @"pointer must not be NULL");
+    SMTL_REQUIRE(SMTLStorageModeOf(options) != MTLStorageModePrivate, where,
+                 @"private storage cannot be memory of the caller's");
+    if (length == 0 || length > config->max_buffer_length) {
+        return nil;
+    }
+    if (config->strict && ((uintptr_t)pointer % config->page_size != 0 || length % config->page_size != 0)) {
+        return nil;
+    }
+    return [[SMTLBuffer alloc] initWithDevice:self noCopyBytes:pointer length:length options:options
+                                  deallocator:deallocator];
+}
+
+- (MTLSizeAndAlign)heapBufferSizeAndAlignWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
+    SMTLResolveOptions("-[MTLDevice heapBufferSizeAndAlignWithLength:options:]", options, true);
+    NSUInteger rounded = (length + SMTL_MEMORY_ALIGNMENT - 1) / SMTL_MEMORY_ALIGNMENT * SMTL_MEMORY_ALIGNMENT;
+    MTLSizeAndAlign result = {rounded, SMTL_MEMORY_ALIGNMENT};
+    return result;
+}
+
+- (id<MTLHeap>)newHeapWithDescriptor:(MTLHeapDescriptor *)descriptor {
+    SMTL_REQUIRE(descriptor != nil, "-[MTLDevice newHeapWithDescriptor:]", @"descriptor must not be nil");
+    return [[SMTLHeap alloc] initWithDevice:self descriptor:descriptor];
+}
+
+- (id<MTLResidencySet>)newResidencySetWithDescriptor:(MTLResidencySetDescriptor *)descriptor error:(NSError **)error {
+    SMTLStoreError(error, nil);
+    return [[SMTLResidencySet alloc] initWithDevice:self descriptor:descriptor];
+}
+
+- (id<MTLLogState>)newLogStateWithDescriptor:(MTLLogStateDescriptor *)descriptor error:(NSError **)error {
+    SMTL_REQUIRE(descriptor != nil, "-[MTLDevice newLogStateWithDescriptor:error:]", @"descriptor must not be nil");
+    return [[SMTLLogState alloc] initWithLevel:[descriptor level] bufferSize:[descriptor bufferSize] error:error];
+}
+
+/* --- Arguments and commands that outlive an encoder --------------------------------------------------------------- */
+
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithArguments:(NSArray *)arguments {
+    SMTL_REQUIRE([arguments count] > 0, "-[MTLDevice newArgumentEncoderWithArguments:]", @"there must be arguments");
+    return [[SMTLArgumentEncoder alloc] initWithDevice:self descriptors:arguments];
+}
+
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferBinding:(id<MTLBufferBinding>)bufferBinding {
+    id<MTLArgumentEncoder> encoder = SMTLNewEncoderForBinding(self, bufferBinding);
+    SMTL_REQUIRE(encoder != nil, "-[MTLDevice newArgumentEncoderWithBufferBinding:]",
+                 @"the binding is not that of an argument buffer");
+    return encoder;
+}
+
+- (id<MTLIndirectCommandBuffer>)newIndirectCommandBufferWithDescriptor:(MTLIndirectCommandBufferDescriptor *)descriptor
+                                                       maxCommandCount:(NSUInteger)maxCount
+                                                               options:(MTLResourceOptions)options {
+    const char *where = "-[MTLDevice newIndirectCommandBufferWithDescriptor:maxCommandCount:options:]";
+    SMTL_REQUIRE(descriptor != nil, where, @"descriptor must not be nil");
+    options = SMTLResolveOptions(where, options, false);
+    return [[SMTLIndirectCommandBuffer alloc] initWithDevice:self descriptor:descriptor count:maxCount options:options];
+}
+
+- (id<MTLBinaryArchive>)newBinaryArchiveWithDescriptor:(MTLBinaryArchiveDescriptor *)descriptor
+                                                 error:(NSError **)error {
+    SMTL_REQUIRE(descriptor != nil, "-[MTLDevice newBinaryArchiveWithDescriptor:error:]",
+                 @"descriptor must not be nil");
+    return [[SMTLBinaryArchive alloc] initWithDevice:self descriptor:descriptor error:error];
+}
+
+/* --- Counters ----------------------------------------------------------------------------------------------------- */
+
+- (NSArray *)counterSets {
+    return SMTLCounterSets();
+}
+
+- (id<MTLCounterSampleBuffer>)newCounterSampleBufferWithDescriptor:(MTLCounterSampleBufferDescriptor *)descriptor
+                                                             error:(NSError **)error {
+    SMTL_REQUIRE(descriptor != nil, "-[MTLDevice newCounterSampleBufferWithDescriptor:error:]",
+                 @"descriptor must not be nil");
+    return [[SMTLCounterSampleBuffer alloc] initWithDevice:self descriptor:descriptor error:error];
+}
+
+/* Wherever a compute or blit encoder can be: the others have nothing to sample. */
+- (BOOL)supportsCounterSampling:(MTLCounterSamplingPoint)samplingPoint {
+    return samplingPoint == MTLCounterSamplingPointAtStageBoundary ||
+           samplingPoint == MTLCounterSamplingPointAtDispatchBoundary ||
+           samplingPoint == MTLCounterSamplingPointAtBlitBoundary;
+}
+
+/* The CPU is the GPU. */
+- (void)sampleTimestamps:(MTLTimestamp *)cpuTimestamp gpuTimestamp:(MTLTimestamp *)gpuTimestamp {
+    const MTLTimestamp now = SMTLTimestamp();
+    *cpuTimestamp = now;
+    *gpuTimestamp = now;
+}
+
+- (uint64_t)queryTimestampFrequency {
+    return SMTL_TIMESTAMP_FREQUENCY;
+}
+
+/* --- What the software Metal has not ------------------------------------------------------------------------------ */
+
+- (id<MTLDynamicLibrary>)refuseDynamicLibrary:(NSError **)error {
+    SMTLStoreError(error, SMTLMakeError(MTLDynamicLibraryDomain, MTLDynamicLibraryErrorUnsupported,
+                                        @"the device answers NO to supportsDynamicLibraries"));
+    return nil;
+}
+
+- (id<MTLDynamicLibrary>)newDynamicLibrary:(id<MTLLibrary>)library error:(NSError **)error {
+    (void)library;
+    return [self refuseDynamicLibrary:error];
+}
+
+- (id<MTLDynamicLibrary>)newDynamicLibraryWithURL:(NSURL *)url error:(NSError **)error {
+    (void)url;
+    return [self refuseDynamicLibrary:error];
+}
+
+- (id<MTLFunctionHandle>)functionHandleWithFunction:(id<MTLFunction>)function {
+    (void)function;
+    return nil;
+}
+
+/* --- Synchronization ---------------------------------------------------------------------------------------------- */
+
+- (id<MTLFence>)newFence {
+    return [[SMTLFence alloc] initWithDevice:self];
+}
+
+- (id<MTLEvent>)newEvent {
+    return [[SMTLEvent alloc] initWithDevice:self];
+}
+
+- (id<MTLSharedEvent>)newSharedEvent {
+    return [[SMTLSharedEvent alloc] initWithDevice:self];
+}
+
+/* A handle names the event itself: both ends are in this process. */
+- (id<MTLSharedEvent>)newSharedEventWithHandle:(MTLSharedEventHandle *)sharedEventHandle {
+    SMTL_REQUIRE(sharedEventHandle != nil, "-[MTLDevice newSharedEventWithHandle:]", @"handle must not be nil");
+    return [[sharedEventHandle sharedEvent] retain];
+}
+
+@end

@@ -1,0 +1,19 @@
+#ifndef SMTL_DEVICE_MODEL_H
+#define SMTL_DEVICE_MODEL_H
+
+#import "support/SMTLObject.h"
+#import <Metal/MTLDevice.h>
+
+/* The part of a device that answers questions about it; what makes objects of it is its subclasses'. */
+@interface SMTLDeviceModel : SMTLObject <MTLDevice> {
+@public
+    uint32_t _index;
+    uint64_t _allocatedSize;
+@private
+    MTLArchitecture *_architecture;
+    BOOL _maximizeConcurrentCompilation;
+}
+- (instancetype)initWithIndex:(uint32_t)index;
+@end
+
+#endif

@@ -1,0 +1,33 @@
+#ifndef SMTL_COMPUTE_PIPELINE_H
+#define SMTL_COMPUTE_PIPELINE_H
+
+#include "engine/engine.h"
+#include "msl/msl.h"
+#import "framework/device/SMTLDevice.h"
+
+@class SMTLFunction;
+
+@interface SMTLComputePipeline : SMTLObject <MTLComputePipelineState> {
+@public
+    SMTLDevice *_device;
+    smtl_kernel *_kernel;
+    smtl_argument *_arguments; /* those that the kernel takes; their strings are the library's */
+    size_t _argumentCount;
+    NSUInteger _maxThreads;
+    NSUInteger _staticMemory;
+    MTLSize _requiredThreads; /* of a threadgroup; all zero: any number up to `_maxThreads` */
+    uint64_t _retained_by;
+@protected
+    SMTLFunction *_function;
+    BOOL _supportsIndirect;
+    MTLShaderValidation _shaderValidation;
+}
+/* nil, and an autoreleased error, where the kernel cannot be compiled or loaded. */
+- (instancetype)initWithDevice:(SMTLDevice *)device
+                    descriptor:(MTLComputePipelineDescriptor *)descriptor
+                         error:(NSError **)error;
+/* Autoreleased. */
+- (MTLComputePipelineReflection *)reflection;
+@end
+
+#endif

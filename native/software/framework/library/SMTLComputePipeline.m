@@ -1,0 +1,205 @@
+#import "SMTLComputePipeline.h"
+
+#import "support/SMTLError.h"
+#include "support/SMTLFault.h"
+#import "SMTLFunction.h"
+#import "SMTLLibrary.h"
+#import "SMTLReflection.h"
+#include <stdlib.h>
+
+/* What the descriptor asks for beyond kernels; nil for nothing. */
+static NSString *what_is_unsupported(MTLComputePipelineDescriptor *descriptor) {
+    MTLLinkedFunctions *linked = [descriptor linkedFunctions];
+    if ([[linked functions] count] + [[linked binaryFunctions] count] + [[linked privateFunctions] count] > 0) {
+        return @"linked functions are not supported: the device answers NO to supportsFunctionPointers";
+    }
+    if ([[descriptor preloadedLibraries] count] > 0) {
+        return @"dynamic libraries are not supported: the device answers NO to supportsDynamicLibraries";
+    }
+    return nil;
+}
+
+@implementation SMTLComputePipeline
+
++ (smtl_object_class)objectClass {
+    return SMTL_OBJECT_COMPUTE_PIPELINE;
+}
+
+/* Machine code for the function with its constants fixed; NULL with the compiler's text in `*log`. */
+static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
+    if (smtl_fault_strikes_compile()) {
+        *log = strdup("injected fault");
+        return NULL;
+    }
+    SMTLLibrary *library = function->_library;
+    char *path = smtl_library_specialize(library->_library, [function->_name UTF8String], [function->_constants values],
+                                         [function->_constants count], log);
+    if (path == NULL) {
+        return NULL;
+    }
+    smtl_kernel *kernel = smtl_kernel_load(path, "smtl_entry", log);
+    free(path);
+    return kernel;
+}
+
+- (instancetype)initWithDevice:(SMTLDevice *)device
+                    descriptor:(MTLComputePipelineDescriptor *)descriptor
+                         error:(NSError **)error {
+    const char *where = "-[MTLDevice newComputePipelineState...]";
+    SMTLFunction *function = (SMTLFunction *)[descriptor computeFunction];
+    NSUInteger limit = [descriptor maxTotalThreadsPerThreadgroup];
+    self = [super init];
+    @try {
+        SMTL_REQUIRE(function != nil, where, @"computeFunction must not be nil");
+        SMTL_REQUIRE(function->_library->_device == device, where, @"the function belongs to another device");
+        SMTL_REQUIRE(limit <= SMTL_MAX_THREADS_PER_THREADGROUP, where,
+                     @"maxTotalThreadsPerThreadgroup %lu exceeds the device's %u", (unsigned long)limit,
+                     SMTL_MAX_THREADS_PER_THREADGROUP);
+    } @catch (NSException *exception) {
+        [self release];
+        @throw;
+    }
+    NSString *unsupported = what_is_unsupported(descriptor);
+    if (unsupported != nil) {
+        SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorUnsupported, unsupported));
+        [self release];
+        return nil;
+    }
+    _device = device;
+    _function = [function retain];
+    _supportsIndirect = [descriptor supportIndirectCommandBuffers];
+    _shaderValidation = [descriptor shaderValidation];
+    _requiredThreads = [descriptor requiredThreadsPerThreadgroup];
+    if (_requiredThreads.width == 0) {
+        _requiredThreads = function->_library->_requiredThreads;
+    }
+    [self setLabel:[descriptor label]];
+    char *log = NULL;
+    _kernel = load_kernel(function, &log);
+    if (_kernel == NULL) {
+        NSString *text = SMTLTakeString(log, @"the kernel could not be compiled");
+        NSString *description = [NSString stringWithFormat:@"%@: %@", function->_name, text];
+        SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorCompileFailure, description));
+        [self release];
+        return nil;
+    }
+    free(log);
+    _staticMemory = smtl_kernel_static_threadgroup_memory(_kernel);
+    _maxThreads = limit != 0 ? limit : function->_library->_maxThreads;
+    NSUInteger attribute = smtl_library_max_total_threads(function->_library->_library, [function->_name UTF8String]);
+    if (attribute != 0 && attribute < _maxThreads) {
+        _maxThreads = attribute;
+    }
+    if (![self copyArguments]) {
+        SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorInternal, @"out of memory"));
+        [self release];
+        return nil;
+    }
+    SMTLStoreError(error, nil);
+    return self;
+}
+
+/* The arguments that the function declares, less those that its constants removed. */
+- (BOOL)copyArguments {
+    const smtl_argument *declared = NULL;
+    size_t count = smtl_library_arguments(_function->_library->_library, [_function->_name UTF8String], &declared);
+    if (count == SIZE_MAX) {
+        return YES;
+    }
+    _arguments = calloc(count + 1, sizeof *_arguments);
+    for (size_t i = 0; _arguments != NULL && i < count; i++) {
+        const bool threadgroup = declared[i].kind == SMTL_ARGUMENT_THREADGROUP_MEMORY;
+        const uint32_t index = declared[i].index;
+        if (index < SMTL_MAX_BUFFER_ARGUMENTS && (smtl_kernel_argument_mask(_kernel, threadgroup) >> index & 1)) {
+            smtl_argument *taken = &_arguments[_argumentCount++];
+            *taken = declared[i];
+            const uint32_t elements = (uint32_t)((UINT64_C(1) << taken->array_length) - 1);
+            taken->used = (smtl_kernel_used_mask(_kernel, threadgroup) >> index & elements) != 0;
+            for (uint32_t k = 0; k < taken->array_length; k++) {
+                smtl_kernel_name_argument(_kernel, threadgroup, index + k, taken->name);
+            }
+        }
+    }
+    return _arguments != NULL;
+}
+
+- (void)dealloc {
+    free(_arguments);
+    if (_kernel != NULL) {
+        smtl_kernel_release(_kernel);
+    }
+    [_function release];
+    [super dealloc];
+}
+
+- (MTLComputePipelineReflection *)reflection {
+    return [[[MTLComputePipelineReflection alloc] initWithArguments:_arguments count:_argumentCount
+                                                            library:_function->_library] autorelease];
+}
+
+- (id<MTLDevice>)device {
+    return _device;
+}
+
+- (NSUInteger)maxTotalThreadsPerThreadgroup {
+    return _maxThreads;
+}
+
+- (NSUInteger)threadExecutionWidth {
+    return SMTL_SIMD_WIDTH;
+}
+
+- (NSUInteger)staticThreadgroupMemoryLength {
+    return _staticMemory;
+}
+
+- (BOOL)supportIndirectCommandBuffers {
+    return _supportsIndirect;
+}
+
+- (MTLShaderValidation)shaderValidation {
+    return _shaderValidation;
+}
+
+- (MTLSize)requiredThreadsPerThreadgroup {
+    return _requiredThreads;
+}
+
+/* Imageblocks belong to rendering. */
+- (NSUInteger)imageblockMemoryLengthForDimensions:(MTLSize)imageblockDimensions {
+    (void)imageblockDimensions;
+    return 0;
+}
+
+/* --- Functions that are linked: there are none -------------------------------------------------------------------- */
+
+- (id<MTLFunctionHandle>)functionHandleWithName:(NSString *)name {
+    (void)name;
+    return nil;
+}
+
+- (id<MTLFunctionHandle>)functionHandleWithFunction:(id<MTLFunction>)function {
+    (void)function;
+    return nil;
+}
+
+- (id<MTLVisibleFunctionTable>)newVisibleFunctionTableWithDescriptor:(MTLVisibleFunctionTableDescriptor *)descriptor {
+    (void)descriptor;
+    return nil;
+}
+
+- (id<MTLComputePipelineState>)newComputePipelineStateWithAdditionalBinaryFunctions:(NSArray *)functions
+                                                                              error:(NSError **)error {
+    (void)functions;
+    SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorUnsupported,
+                                        @"binary functions are not supported: the device answers NO to "
+                                        @"supportsFunctionPointers"));
+    return nil;
+}
+
+- (MTLResourceID)gpuResourceID {
+    MTLResourceID identifier = {(uint64_t)(uintptr_t)_kernel};
+    return identifier;
+}
+
+@end

@@ -1,0 +1,24 @@
+#ifndef SMTL_LIBRARY_H
+#define SMTL_LIBRARY_H
+
+#include "msl/msl.h"
+#import "framework/device/SMTLDevice.h"
+
+@interface SMTLLibrary : SMTLObject <MTLLibrary> {
+@public
+    SMTLDevice *_device;
+    smtl_library *_library;
+    NSUInteger _maxThreads;   /* of a threadgroup, as the compile options limit it */
+    MTLSize _requiredThreads; /* the same; zeros where they require nothing */
+@protected
+    MTLLibraryType _type;
+    NSString *_installName;
+}
+/* Compiles; nil and an autoreleased error with the compiler's log where that fails. `options` may be nil. */
+- (instancetype)initWithDevice:(SMTLDevice *)device
+                        source:(NSData *)source
+                       options:(MTLCompileOptions *)options
+                         error:(NSError **)error;
+@end
+
+#endif

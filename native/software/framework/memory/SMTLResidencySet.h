@@ -1,0 +1,21 @@
+#ifndef SMTL_RESIDENCY_SET_H
+#define SMTL_RESIDENCY_SET_H
+
+#import "framework/device/SMTLDevice.h"
+#import <Metal/MTLResidencySet.h>
+
+/* All memory is resident always: a set keeps the books that Metal keeps, changes taking effect at commit. */
+@interface SMTLResidencySet : SMTLObject <MTLResidencySet> {
+@public
+    SMTLDevice *_device;
+@protected
+    NSMutableSet *_committed;
+    NSMutableSet *_pending;
+}
+- (instancetype)initWithDevice:(SMTLDevice *)device descriptor:(MTLResidencySetDescriptor *)descriptor;
+@end
+
+/* Raises for nil and for another device's set. */
+void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevice *device);
+
+#endif

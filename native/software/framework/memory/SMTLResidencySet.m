@@ -1,0 +1,110 @@
+#import "SMTLResidencySet.h"
+
+#import "support/SMTLError.h"
+
+void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevice *device) {
+    SMTL_REQUIRE(set != nil, where, @"residency set must not be nil");
+    SMTL_REQUIRE(((SMTLResidencySet *)set)->_device == device, where, @"the residency set belongs to another device");
+}
+
+@implementation SMTLResidencySet
+
++ (smtl_object_class)objectClass {
+    return SMTL_OBJECT_RESIDENCY_SET;
+}
+
+- (instancetype)initWithDevice:(SMTLDevice *)device descriptor:(MTLResidencySetDescriptor *)descriptor {
+    self = [super init];
+    _device = device;
+    [self setLabel:[descriptor label]];
+    _committed = [[NSMutableSet alloc] init];
+    _pending = [[NSMutableSet alloc] initWithCapacity:[descriptor initialCapacity]];
+    return self;
+}
+
+- (void)dealloc {
+    [_committed release];
+    [_pending release];
+    [super dealloc];
+}
+
+- (id<MTLDevice>)device {
+    return _device;
+}
+
+- (void)addAllocation:(id<MTLAllocation>)allocation {
+    [self addAllocations:&allocation count:1];
+}
+
+- (void)addAllocations:(const id<MTLAllocation>[])allocations count:(NSUInteger)count {
+    @synchronized(self) {
+        for (NSUInteger i = 0; i < count; i++) {
+            SMTL_REQUIRE(allocations[i] != nil, "-[MTLResidencySet addAllocations:count:]",
+                         @"allocation %lu must not be nil", (unsigned long)i);
+            [_pending addObject:allocations[i]];
+        }
+    }
+}
+
+- (void)removeAllocation:(id<MTLAllocation>)allocation {
+    [self removeAllocations:&allocation count:1];
+}
+
+- (void)removeAllocations:(const id<MTLAllocation>[])allocations count:(NSUInteger)count {
+    @synchronized(self) {
+        for (NSUInteger i = 0; i < count; i++) {
+            if (allocations[i] != nil) {
+                [_pending removeObject:allocations[i]];
+            }
+        }
+    }
+}
+
+- (void)removeAllAllocations {
+    @synchronized(self) {
+        [_pending removeAllObjects];
+    }
+}
+
+- (void)commit {
+    @synchronized(self) {
+        [_committed setSet:_pending];
+    }
+}
+
+- (BOOL)containsAllocation:(id<MTLAllocation>)anAllocation {
+    @synchronized(self) {
+        return [_pending containsObject:anAllocation];
+    }
+}
+
+- (NSArray *)allAllocations {
+    @synchronized(self) {
+        return [_pending allObjects];
+    }
+}
+
+- (NSUInteger)allocationCount {
+    @synchronized(self) {
+        return [_pending count];
+    }
+}
+
+- (uint64_t)allocatedSize {
+    uint64_t size = 0;
+    @synchronized(self) {
+        for (id<MTLAllocation> allocation in _committed) {
+            size += [allocation allocatedSize];
+        }
+    }
+    return size;
+}
+
+/* Hints about paging, which is the host's own business here. */
+- (void)requestResidency {
+}
+
+- (void)endResidency {
+}
+
+@end

@@ -1,0 +1,63 @@
+#import "SMTLResource.h"
+
+#import "support/SMTLError.h"
+
+MTLStorageMode SMTLStorageModeOf(MTLResourceOptions options) {
+    return (MTLStorageMode)((options & MTLResourceStorageModeMask) >> MTLResourceStorageModeShift);
+}
+
+MTLCPUCacheMode SMTLCacheModeOf(MTLResourceOptions options) {
+    return (MTLCPUCacheMode)((options & MTLResourceCPUCacheModeMask) >> MTLResourceCPUCacheModeShift);
+}
+
+MTLHazardTrackingMode SMTLHazardTrackingModeOf(MTLResourceOptions options) {
+    return (MTLHazardTrackingMode)((options & MTLResourceHazardTrackingModeMask) >> MTLResourceHazardTrackingModeShift);
+}
+
+MTLResourceOptions SMTLResolveOptions(const char *where, MTLResourceOptions options, bool in_heap) {
+    const NSUInteger known =
+        MTLResourceCPUCacheModeMask | MTLResourceStorageModeMask | MTLResourceHazardTrackingModeMask;
+    SMTL_REQUIRE((options & ~known) == 0, where, @"unknown resource options 0x%lx", (unsigned long)options);
+    NSUInteger cache_mode = options & MTLResourceCPUCacheModeMask;
+    SMTL_REQUIRE(cache_mode <= MTLResourceCPUCacheModeWriteCombined, where, @"unknown CPU cache mode %lu",
+                 (unsigned long)cache_mode);
+    SMTL_REQUIRE(SMTLStorageModeOf(options) <= MTLStorageModePrivate, where,
+                 @"storage mode %lu is not one of a buffer's (shared, managed, private)",
+                 (unsigned long)SMTLStorageModeOf(options));
+    NSUInteger tracking = options & MTLResourceHazardTrackingModeMask;
+    SMTL_REQUIRE(tracking <= MTLResourceHazardTrackingModeTracked, where, @"unknown hazard tracking mode");
+    if (tracking == MTLResourceHazardTrackingModeDefault) {
+        options |= in_heap ? MTLResourceHazardTrackingModeUntracked : MTLResourceHazardTrackingModeTracked;
+    }
+    return options;
+}
+
+@implementation SMTLResource
+
+- (id<MTLDevice>)device {
+    return _device;
+}
+
+- (MTLResourceOptions)resourceOptions {
+    return _options;
+}
+
+- (MTLStorageMode)storageMode {
+    return SMTLStorageModeOf(_options);
+}
+
+- (MTLCPUCacheMode)cpuCacheMode {
+    return SMTLCacheModeOf(_options);
+}
+
+- (MTLHazardTrackingMode)hazardTrackingMode {
+    return SMTLHazardTrackingModeOf(_options);
+}
+
+/* Nothing is ever purged: the state stays as it is. */
+- (MTLPurgeableState)setPurgeableState:(MTLPurgeableState)state {
+    (void)state;
+    return MTLPurgeableStateNonVolatile;
+}
+
+@end

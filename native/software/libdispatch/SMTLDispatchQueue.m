@@ -1,0 +1,247 @@
+/* A turn begins when the queue has room for it: at once on a global queue, after all others on a serial one, and on a
+ * concurrent one after the barriers before it, or, for a barrier, after everything before it. */
+#import "SMTLDispatchQueue.h"
+
+#import "SMTLDispatchGroup.h"
+#import "SMTLDispatchSpecific.h"
+#include "SMTLDispatchTime.h"
+#import "support/SMTLError.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct smtl_turn {
+    smtl_pool_item item; /* first, so that a pointer to it is a pointer to the turn */
+    smtl_turn *next;
+    SMTLDispatchQueue *queue;
+    dispatch_function_t function;
+    void *context;
+    SMTLDispatchGroup *group;
+    bool barrier;
+    /* Of a thread that runs the function itself: it waits here. Guarded by the queue's mutex. */
+    bool in_person;
+    bool begun;
+    pthread_cond_t called;
+};
+
+@implementation SMTLDispatchQueue
+
+- (instancetype)initWithKind:(smtl_queue_kind)kind label:(const char *)label qos:(qos_class_t)qos {
+    self = [super init];
+    _kind = kind;
+    _qos = qos;
+    _name = strdup(label == NULL ? "" : label);
+    _last = &_first;
+    pthread_mutex_init(&_mutex, NULL);
+    return self;
+}
+
+- (void)dealloc {
+    smtl_specifics_free(_specifics);
+    pthread_mutex_destroy(&_mutex);
+    free(_name);
+    [super dealloc];
+}
+
+/* Takes the turns that may begin now off the list. The mutex is held; the caller calls `begin` without it. */
+- (smtl_turn *)turnsToBegin {
+    smtl_turn *begun = NULL;
+    smtl_turn **end = &begun;
+    while (_first != NULL && _suspensions == 0 && !_alone) {
+        smtl_turn *turn = _first;
+        const bool alone = turn->barrier || _kind == SMTL_QUEUE_SERIAL || _kind == SMTL_QUEUE_MAIN;
+        if (alone && _running > 0) {
+            break;
+        }
+        _first = turn->next;
+        if (_first == NULL) {
+            _last = &_first;
+        }
+        _running++;
+        _alone = alone;
+        turn->next = NULL;
+        if (turn->in_person) {
+            /* Not to be touched after this: the thread goes on as soon as it has the mutex. */
+            turn->begun = true;
+            pthread_cond_signal(&turn->called);
+        } else {
+            *end = turn;
+            end = &turn->next;
+        }
+    }
+    return begun;
+}
+
+/* Has the turns of this list run. */
+- (void)begin:(smtl_turn *)turns {
+    while (turns != NULL) {
+        smtl_turn *turn = turns;
+        turns = turn->next;
+        if (_kind == SMTL_QUEUE_MAIN) {
+            smtl_main_post(&turn->item);
+        } else {
+            smtl_pool_post(&turn->item);
+        }
+    }
+}
+
+- (void)add:(smtl_turn *)turn {
+    turn->next = NULL;
+    *_last = turn;
+    _last = &turn->next;
+}
+
+- (void)endTurn {
+    pthread_mutex_lock(&_mutex);
+    _running--;
+    _alone = false;
+    smtl_turn *next = [self turnsToBegin];
+    pthread_mutex_unlock(&_mutex);
+    [self begin:next];
+}
+
+static void run_turn(smtl_pool_item *item) {
+    smtl_turn *turn = (smtl_turn *)item;
+    SMTLDispatchQueue *queue = turn->queue;
+    {
+        SMTL_ON_QUEUE(queue);
+        turn->function(turn->context);
+    }
+    if (queue->_kind != SMTL_QUEUE_GLOBAL) {
+        [queue endTurn];
+    }
+    if (turn->group != nil) {
+        dispatch_group_leave(turn->group);
+    }
+    [queue release];
+    free(turn);
+}
+
+- (void)submit:(dispatch_function_t)function
+       context:(void *)context
+       barrier:(bool)barrier
+         group:(SMTLDispatchGroup *)group {
+    smtl_turn *turn = calloc(1, sizeof *turn);
+    if (turn == NULL) {
+        [NSException raise:NSMallocException format:@"dispatch_async: out of memory"];
+    }
+    turn->item.run = run_turn;
+    turn->queue = [self retain];
+    turn->function = function;
+    turn->context = context;
+    turn->group = group;
+    turn->barrier = barrier;
+    if (group != nil) {
+        dispatch_group_enter(group);
+    }
+    if (_kind == SMTL_QUEUE_GLOBAL) {
+        smtl_pool_post(&turn->item);
+        return;
+    }
+    pthread_mutex_lock(&_mutex);
+    [self add:turn];
+    smtl_turn *next = [self turnsToBegin];
+    pthread_mutex_unlock(&_mutex);
+    [self begin:next];
+}
+
+/* Waits for this thread's turn. */
+- (void)enter:(bool)barrier {
+    smtl_turn turn = {.queue = self, .barrier = barrier, .in_person = true};
+    pthread_cond_init(&turn.called, NULL);
+    pthread_mutex_lock(&_mutex);
+    [self add:&turn];
+    smtl_turn *next = [self turnsToBegin];
+    const bool waits = !turn.begun;
+    pthread_mutex_unlock(&_mutex);
+    [self begin:next];
+    if (waits) {
+        smtl_pool_begin_wait();
+        pthread_mutex_lock(&_mutex);
+        while (!turn.begun) {
+            pthread_cond_wait(&turn.called, &_mutex);
+        }
+        pthread_mutex_unlock(&_mutex);
+        smtl_pool_end_wait();
+    }
+    pthread_cond_destroy(&turn.called);
+}
+
+static void end_turn(SMTLDispatchQueue **queue) {
+    [*queue endTurn];
+    [*queue release];
+}
+
+typedef struct {
+    dispatch_function_t function;
+    void *context;
+    dispatch_semaphore_t done;
+} visit;
+
+static void run_visit(void *context) {
+    const visit *current = context;
+    current->function(current->context);
+    dispatch_semaphore_signal(current->done);
+}
+
+/* Runs the function on the main thread and waits for it. */
+- (void)performOnMainThread:(dispatch_function_t)function context:(void *)context {
+    visit current = {function, context, dispatch_semaphore_create(0)};
+    [self submit:run_visit context:&current barrier:false group:nil];
+    dispatch_semaphore_wait(current.done, DISPATCH_TIME_FOREVER);
+    dispatch_release(current.done);
+}
+
+- (void)perform:(dispatch_function_t)function context:(void *)context barrier:(bool)barrier where:(const char *)where {
+    if (_kind == SMTL_QUEUE_GLOBAL) {
+        SMTL_ON_QUEUE(self);
+        function(context);
+        return;
+    }
+    /* Of a concurrent queue a reader may come in twice: only a barrier in between would have both wait for ever. */
+    const bool refused = _kind == SMTL_QUEUE_MAIN ? smtl_is_main_thread() : smtl_runs_on_queue(self);
+    SMTL_REQUIRE(!refused || (_kind == SMTL_QUEUE_CONCURRENT && !barrier), where,
+                 @"the caller runs on the queue \"%s\" and would wait for itself", _name);
+    if (_kind == SMTL_QUEUE_MAIN) {
+        [self performOnMainThread:function context:context];
+        return;
+    }
+    [self enter:barrier];
+    SMTLDispatchQueue *entered __attribute__((cleanup(end_turn))) = [self retain];
+    SMTL_ON_QUEUE(entered);
+    function(context);
+}
+
+- (void)suspend {
+    SMTL_REQUIRE(_kind != SMTL_QUEUE_GLOBAL, "dispatch_suspend", @"a global queue is not suspended");
+    pthread_mutex_lock(&_mutex);
+    _suspensions++;
+    pthread_mutex_unlock(&_mutex);
+}
+
+- (void)resume {
+    pthread_mutex_lock(&_mutex);
+    const bool suspended = _suspensions > 0;
+    if (suspended) {
+        _suspensions--;
+    }
+    smtl_turn *next = [self turnsToBegin];
+    pthread_mutex_unlock(&_mutex);
+    SMTL_REQUIRE(suspended, "dispatch_resume", @"the queue \"%s\" is not suspended", _name);
+    [self begin:next];
+}
+
+- (void)setSpecific:(void *)context forKey:(const void *)key destructor:(dispatch_function_t)destructor {
+    pthread_mutex_lock(&_mutex);
+    smtl_specific *replaced = smtl_specifics_set(&_specifics, key, context, destructor);
+    pthread_mutex_unlock(&_mutex);
+    smtl_specifics_free(replaced);
+}
+
+- (void *)specificForKey:(const void *)key {
+    pthread_mutex_lock(&_mutex);
+    void *context = smtl_specifics_get(_specifics, key);
+    pthread_mutex_unlock(&_mutex);
+    return context;
+}
+
+@end
