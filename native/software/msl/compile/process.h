@@ -18,7 +18,7 @@ struct ProcessResult {
 struct ProcessBounds {
     std::uint64_t processor_seconds = 600;
     std::uint64_t seconds = 1800;  // of the clock: a named pipe that a source includes may never be written to
-    std::uint64_t address_space = std::uint64_t{16} << 30;
+    std::uint64_t address_space = std::uint64_t{8} << 30;
     std::uint64_t file_bytes = std::uint64_t{4} << 30;  // of each file that it writes
     std::size_t error_bytes = std::size_t{1} << 20;     // that are read of what it says
 };

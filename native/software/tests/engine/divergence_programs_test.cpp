@@ -88,11 +88,13 @@ private:
         made.parts = {{simple(what)}};
         return made;
     }
-    block make_block(uint32_t depth, bool in_loop, uint32_t most) {
+    /* Where nothing in it talks, lanes part and nobody knows. */
+    block make_block(uint32_t depth, bool in_loop, uint32_t most, bool silent = false) {
         block made;
         for (uint32_t n = below(most) + 2; n > 0; --n) {
             const uint32_t choice = below(depth < 3 ? 16 : 9);
-            if (choice < 3) {
+            const bool quiet = silent || (choice >= 9 && below(4) == 0);
+            if (choice < (silent ? 8 : 3)) {
                 made.push_back(simple(kind::assign));
             } else if (choice < 8) {
                 statement talking = simple(kind::talk);
@@ -108,17 +110,17 @@ private:
                 made.push_back(leave_if(in_loop ? ways[below(3)] : kind::finish));
             } else if (choice < 13) {
                 statement branch = simple(kind::branch);
-                branch.parts.push_back(make_block(depth + 1, in_loop, 3));
-                if (below(2)) branch.parts.push_back(make_block(depth + 1, in_loop, 3));
+                branch.parts.push_back(make_block(depth + 1, in_loop, 3, quiet));
+                if (below(2)) branch.parts.push_back(make_block(depth + 1, in_loop, 3, quiet));
                 made.push_back(branch);
             } else if (choice < 15) {
                 statement loop = simple(kind::loop);
-                loop.parts.push_back(make_block(depth + 1, true, 3));
+                loop.parts.push_back(make_block(depth + 1, true, 3, quiet));
                 made.push_back(loop);
             } else {
                 statement chosen = simple(kind::choose);
                 chosen.falls_through = below(2);
-                for (uint32_t i = 0; i < 3; ++i) chosen.parts.push_back(make_block(depth + 1, false, 2));
+                for (uint32_t i = 0; i < 3; ++i) chosen.parts.push_back(make_block(depth + 1, false, 2, quiet));
                 made.push_back(chosen);
             }
         }

@@ -61,13 +61,40 @@ kernel void in_branches(device const int *in [[buffer(0)]], device int *out [[bu
 }
 )";
 
+/* Lanes part in each, without a lane function in it: nobody waits there for others, and all meet in what comes next. */
+const std::vector<std::string> silent = {
+    "if (lane % 3 == 0) s += 1; else s += 2;",
+    "switch (lane % 4) { case 0: s += 1; break; case 1: s += 2; break; default: s += 3; }",
+    "switch (lane % 4) { case 0: s += 1; case 1: s += 2; default: s += 3; }",
+    "switch (lane % 4) { case 0: case 3: { s += 1; } }",
+    "switch (lane % 4) case 2: s += 1;",
+    "switch (lane % 4) { case 0: switch (lane % 8) { case 0: s += 1; break; default: s += 2; } break; case 1: s += 2; }",
+    "for (uint n = 0; n < lane % 4; ++n) { switch (lane % 3 + n) { case 1: s += 1; break; case 2: continue; } s += 5; }",
+    "for (uint n = 0; n < 6; ++n) { if (n == lane % 5) break; switch (lane % 3) { case 0: s += 1; default: break; } }",
+    "uint n = lane % 5; while (n > 0) { switch (n-- % 3) { case 0: s += 1; break; default: if (lane < 9) continue; s += 2; } }",
+    "uint n = lane % 5; do { switch (n % 3) { case 0: s += 1; break; case 1: s += 7; } } while (n-- > 0);",
+    "if (lane < 9) { switch (lane % 2) { case 0: s += 1; break; default: s += 2; } } else { for (uint n = 0; n < lane; ++n) s += int(n); }",
+    "s += lane < 7 ? 1 : 2; s += int(lane < 9 && s > 1);",
+    "s += silent(lane);",
+};
+const char *const silent_function = R"(
+static __attribute__((noinline)) int silent(uint lane) {
+    switch (lane % 4) {
+    case 0: return 1;
+    case 1: if (lane > 9) return 2; break;
+    default: for (uint n = 0; n < lane; ++n) { switch (n) { case 5: return 3; } }
+    }
+    return 4;
+}
+)";
+
 std::vector<int> run(metal_program &program, const char *name, std::vector<int> in) {
     std::vector<int> out(in.size());
     CHECK(dispatch(program.kernel(name)).buffer(0, in).buffer(1, out).run({uint32_t(in.size())}, {64}).empty());
     return out;
 }
 
-} // namespace
+}  // namespace
 
 int main() {
     metal_program program(source);
@@ -87,6 +114,21 @@ int main() {
         for (int n = 0; n < int(i % 4); ++n) s += 8 * (3 - n);
         CHECK(after[i] == s + 32000);
         CHECK(branches[i] == in[i ^ 1] + (i % 2 ? 100 : 0));
+    }
+    std::string kernels = silent_function;
+    for (std::size_t k = 0; k < silent.size(); ++k)
+        kernels += "kernel void silent" + std::to_string(k) +
+                   "(device const int *in [[buffer(0)]], device int *out [[buffer(1)]], "
+                   "uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {\n"
+                   "int s = 0, t = 0;\n{" +
+                   silent[k] + "}\nt = simd_sum(1) + 100 * quad_sum(1);\nif (lane % 8 < 4) {\n{" + silent[k] +
+                   "}\nt += 1000 * simd_sum(1);\n}\nt += 100000 * simd_sum(1);\nout[i] = s < 0 ? in[i] : t;\n}\n";
+    metal_program silently(kernels);
+    for (std::size_t k = 0; k < silent.size(); ++k) {
+        const std::vector<int> out = run(silently, ("silent" + std::to_string(k)).c_str(), in);
+        bool together = true;
+        for (uint32_t i = 0; i < 128; ++i) together = together && out[i] == 3200432 + (i % 8 < 4 ? 16000 : 0);
+        if (!CHECK(together)) std::printf("%s\n", silent[k].c_str());
     }
     return check::report("engine_divergence_test");
 }

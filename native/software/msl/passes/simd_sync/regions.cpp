@@ -42,7 +42,8 @@ struct Translator::Lockstep::Regions {
     bool returns = false;  // lanes apart
     bool editing = false;
     std::vector<Index> loops;  // and switches
-    std::vector<bool> switches;  // whether lanes part there
+    std::map<Index, Index> switch_ends;
+    std::vector<bool> switches;  // whether lanes part there, and talk
     std::vector<Names> scopes;
     std::vector<Region> regions;
     std::vector<Operand> operands;
@@ -282,7 +283,9 @@ struct Translator::Lockstep::Regions {
         if (editing) regions.push_back({});
         scopes.emplace_back();
         if (loop || word == "switch") loops.push_back(begin);
-        if (word == "switch") switches.push_back(parts);
+        // Where no region holds the lanes of its cases together, those that waited for a turn would miss what comes
+        // next.
+        if (word == "switch") switches.push_back(parts && talks({begin, switch_ends[begin]}));
         if (!head.empty()) simple(head, apart || parts, !constant);
         const Index body = i;
         const std::size_t iteration = regions.size();
@@ -303,7 +306,10 @@ struct Translator::Lockstep::Regions {
             if (i < end && tokens[i].is(";")) ++i;
         }
         if (loop || word == "switch") loops.pop_back();
-        if (word == "switch") switches.pop_back();
+        if (word == "switch") {
+            switches.pop_back();
+            switch_ends[begin] = i;
+        }
         scopes.pop_back();
         if (editing && parts && talks({begin, i})) {
             regions[number].range = {begin, i};
