@@ -1,5 +1,5 @@
 //! The `extern "C"` mirror of `native/include/metal_bridge.h`, one to one: with [`memory`] (`metal_bridge_memory.h`) the
-//! only place that declares the bridge's functions. `tests/abi.rs` compares the two, declaration by declaration. What each function does, and which
+//! only place that declares the bridge's functions. `tests/abi/` compares the two, declaration by declaration. What each function does, and which
 //! thread may call it, stands in the header.
 //!
 //! Without a Metal to link (no Apple host, and no feature `software`) the functions exist, so that the crate

@@ -1,10 +1,7 @@
 //! The index of the largest element: ties, NaN, infinities, all lengths.
-#![cfg(metal_backend)]
 
-mod ops_support;
-
+use crate::support::{Guarded, buffer, ops, refused, rng, run, uniform};
 use metal_bridge::Error;
-use ops_support::{Guarded, buffer, ops, refused, rng, run, uniform};
 
 /// The definition: the first of the largest, NaN below everything.
 fn reference(row: &[f32]) -> u32 {

@@ -1,11 +1,8 @@
 //! Embedding rows of every weight format.
-#![cfg(metal_backend)]
 
-mod ops_support;
-
+use crate::support::{EPSILON, Guarded, assert_close, buffer, matrix, ops, refused, rng, run};
 use metal_bridge::Error;
 use metal_bridge::ops::WeightType;
-use ops_support::{EPSILON, Guarded, assert_close, buffer, matrix, ops, refused, rng, run};
 
 #[test]
 fn rows_by_id() {

@@ -1,6 +1,5 @@
 //! The kernels under rules of Apple's compiler that are stricter than what the software Metal needs: every pointer
 //! names its address space, pointers of different spaces do not mix, and there is no double.
-#![cfg(software_metal)]
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;

@@ -1,14 +1,11 @@
 //! Attention over a KV cache against float64: grouped heads, every way a context is filled, adversarial scores.
-#![cfg(metal_backend)]
 
-mod ops_support;
-
+use crate::support::{
+    self, EPSILON, Guarded, assert_close, buffer, device, ops, refused, rng, run, uniform,
+};
 use half::f16;
 use metal_bridge::ops::{AttentionShape, KvCache, KvElement, KvShape, View};
 use metal_bridge::{Buffer, Error, StorageMode};
-use ops_support::{
-    EPSILON, Guarded, assert_close, buffer, device, ops, refused, rng, run, uniform,
-};
 
 const ELEMENTS: [KvElement; 2] = [KvElement::F32, KvElement::F16];
 
@@ -391,5 +388,5 @@ fn bad_shapes_are_refused() {
 /// GPUs older than Apple's seventh family have no simdgroup matrices.
 #[test]
 fn without_matrices() {
-    ops_support::again_without_matrices("head_sizes");
+    support::again_without_matrices("attention::head_sizes");
 }

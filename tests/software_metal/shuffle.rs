@@ -1,6 +1,5 @@
 //! `SOFTWARE_METAL_SHUFFLE` and `SOFTWARE_METAL_POISON`, under which continuous integration runs the whole suite: they do what
 //! a test of the suite would fail by, and nothing where Metal promises an order.
-#![cfg(software_metal)]
 
 use std::env;
 use std::process::Command;
@@ -93,7 +92,7 @@ const CHILD: &str = "METAL_BRIDGE_SHUFFLE_CHILD";
 /// Runs `test` of this program again with these variables and gives the line that it prints after `key`.
 fn in_child(test: &str, variables: &[(&str, &str)], key: &str) -> String {
     let output = Command::new(env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture"])
+        .args([&format!("shuffle::{test}"), "--exact", "--nocapture"])
         .env_remove("SOFTWARE_METAL_SHUFFLE")
         .env_remove("SOFTWARE_METAL_POISON")
         // One thread, so that the order is that of the device and not of the processors.

@@ -1,11 +1,8 @@
 //! Rotary embedding against float64: both pairings, factors, scaling, positions far out.
-#![cfg(metal_backend)]
 
-mod ops_support;
-
+use crate::support::{EPSILON, Guarded, assert_close, buffer, ops, refused, rng, run, uniform};
 use metal_bridge::Error;
 use metal_bridge::ops::{RopePairing, RopeShape, rope_frequencies};
-use ops_support::{EPSILON, Guarded, assert_close, buffer, ops, refused, rng, run, uniform};
 
 /// Rotates in float64, by the definition; with the tolerance of each element.
 fn reference(x: &[f32], shape: &RopeShape, frequencies: &[f64]) -> Vec<(f64, f64)> {

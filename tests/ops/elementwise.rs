@@ -1,13 +1,10 @@
 //! SiLU gate, addition, scaling and copy against float64.
-#![cfg(metal_backend)]
 
-mod ops_support;
-
-use metal_bridge::Error;
-use metal_bridge::ops::View;
-use ops_support::{
+use crate::support::{
     EPSILON, Guarded, assert_close, buffer, buffer_at, ops, refused, rng, run, uniform,
 };
+use metal_bridge::Error;
+use metal_bridge::ops::View;
 
 const COUNTS: [usize; 10] = [1, 2, 3, 4, 5, 255, 256, 1023, 1025, 5632];
 

@@ -1,12 +1,9 @@
 //! RMS norm against float64.
-#![cfg(metal_backend)]
 
-mod ops_support;
-
-use metal_bridge::Error;
-use ops_support::{
+use crate::support::{
     EPSILON, Guarded, assert_close, buffer, buffer_at, ops, refused, rng, run, uniform,
 };
+use metal_bridge::Error;
 
 /// The norm of one row, with what single precision may be off: the sum of squares has no cancellation, so a few roundings.
 fn reference<'a>(

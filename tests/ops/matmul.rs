@@ -1,16 +1,13 @@
 //! Matrix products against float64: every weight format, one row to many, sizes that fill no tile.
-#![cfg(metal_backend)]
-
-mod ops_support;
 
 use std::sync::OnceLock;
 
+use crate::support::{
+    self, EPSILON, Guarded, Matrix, assert_close, buffer, buffer_at, device, matrix, ops, refused,
+    rng, run, uniform,
+};
 use metal_bridge::Error;
 use metal_bridge::ops::{LaneExecution, Ops, View, Weight, WeightType};
-use ops_support::{
-    EPSILON, Guarded, Matrix, assert_close, buffer, buffer_at, device, matrix, ops, refused, rng,
-    run, uniform,
-};
 
 /// `x . W^T` and how far off single precision may be: errors of sums of k terms grow like the square root of k, in units of the
 /// terms' magnitudes.
@@ -268,5 +265,5 @@ fn weights_that_are_none_are_refused() {
 /// GPUs older than Apple's seventh family have no simdgroup matrices.
 #[test]
 fn without_matrices() {
-    ops_support::again_without_matrices("few_rows_and_many_agree");
+    support::again_without_matrices("matmul::few_rows_and_many_agree");
 }

@@ -1,8 +1,6 @@
 //! What the tests of the kernels share: one device, seeded numbers, weights in every format with their exact values, and
 //! buffers whose surroundings are watched.
 
-#![allow(dead_code, reason = "each test uses its part")]
-
 use std::sync::OnceLock;
 
 use half::f16;

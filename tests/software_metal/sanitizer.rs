@@ -1,6 +1,5 @@
 //! `metal_bridge::sanitizer`: each kind of bug in a kernel becomes a report with what a program can ask about it, and a
 //! correct kernel none. The checks are chosen once in a process, so each test runs in one of its own.
-#![cfg(software_metal)]
 
 use std::env;
 use std::process::{Command, Output};
@@ -15,7 +14,7 @@ const PER_THREADGROUP: usize = 32;
 /// Runs `test` of this program again with the sanitizer.
 fn in_child(test: &str, variables: &[(&str, &str)]) -> Output {
     Command::new(env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture"])
+        .args([&format!("sanitizer::{test}"), "--exact", "--nocapture"])
         .env_remove("SOFTWARE_METAL_SANITIZE_QUIET")
         .env_remove("SOFTWARE_METAL_SANITIZE_EXIT")
         .env("SOFTWARE_METAL_SANITIZE", "all")

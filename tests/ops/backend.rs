@@ -1,18 +1,15 @@
 //! The high-level calls on host slices.
-#![cfg(metal_backend)]
 
-mod ops_support;
-
+use crate::support::{self, EPSILON, assert_close, matrix, rng, uniform};
 use metal_bridge::ops::{Weight, WeightType};
 use metal_bridge::{Error, MetalBackend, MetalOps};
-use ops_support::{EPSILON, assert_close, matrix, rng, uniform};
 
 fn metal() -> MetalOps {
-    MetalOps::new(MetalBackend::with_device(ops_support::device()).expect("a backend"))
+    MetalOps::new(MetalBackend::with_device(support::device()).expect("a backend"))
 }
 
 /// Products in float64, with a tolerance that grows with the number of terms.
-fn products<'a>(w: &'a ops_support::Matrix, x: &'a [f32]) -> impl Iterator<Item = (f64, f64)> + 'a {
+fn products<'a>(w: &'a support::Matrix, x: &'a [f32]) -> impl Iterator<Item = (f64, f64)> + 'a {
     let columns = w.weight.columns();
     let allowed = (8.0 + 2.0 * (columns as f64).sqrt()) * EPSILON;
     x.chunks(columns).flat_map(move |x| {

@@ -1,0 +1,132 @@
+//! The headers in `native/include/` and `src/sys/` declare the same interface: every function with the names and types
+//! of its parameters, every structure field by field, every callback type, every constant.
+#![cfg(metal_backend)]
+
+mod files;
+mod header;
+mod interface;
+mod mirror;
+
+use files::{Files, changed};
+use header::read_header;
+use mirror::read_mirror;
+
+fn headers() -> Files {
+    files::read("native/include", "h")
+}
+
+fn mirror() -> Files {
+    files::read("src/sys", "rs")
+}
+
+#[test]
+fn header_and_mirror_agree() {
+    let (header, mirror) = (read_header(&headers()), read_mirror(&mirror()));
+    // Should a reader go blind, this test must not pass for want of anything to compare.
+    assert!(
+        header.functions.len() > 90,
+        "{} functions",
+        header.functions.len()
+    );
+    assert!(
+        header.constants.len() > 100,
+        "{} constants",
+        header.constants.len()
+    );
+    assert!(header.structures.len() >= 7 && header.opaque.len() == 16);
+    assert!(header.callbacks.len() == 5 && header.enumerations.len() >= 12);
+    let differences = header.differences(&mirror);
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn each_kind_of_disagreement_is_seen_in_the_header() {
+    let (headers, mirror) = (headers(), read_mirror(&mirror()));
+    for (from, to, culprit) in [
+        (
+            "mtb_buffer *buffer, size_t offset, size_t length,\n",
+            "mtb_buffer *buffer, uint32_t offset, size_t length,\n",
+            "mtb_blit_encoder_fill",
+        ),
+        (
+            "uint8_t value, mtb_error **error);",
+            "mtb_error **error);",
+            "mtb_blit_encoder_fill",
+        ),
+        ("size_t mtb_page_size(void);", "", "mtb_page_size"),
+        (
+            "size_t mtb_page_size(void);",
+            "uint32_t mtb_page_size(void);",
+            "mtb_page_size",
+        ),
+        ("MTB_TIMEOUT = 11", "MTB_TIMEOUT = 21", "MTB_TIMEOUT"),
+        (
+            "MTB_MAX_BINDINGS 31u",
+            "MTB_MAX_BINDINGS 32u",
+            "MTB_MAX_BINDINGS",
+        ),
+        ("    double gpu_start;\n", "", "mtb_times"),
+        (
+            "    double gpu_start;\n    double gpu_end;",
+            "    double gpu_end;\n    double gpu_start;",
+            "mtb_times",
+        ),
+        (
+            "(*mtb_event_callback)(uint64_t value",
+            "(*mtb_event_callback)(uint32_t value",
+            "mtb_event_callback",
+        ),
+        (
+            "mtb_buffer *const *buffers",
+            "const mtb_buffer *const *buffers",
+            "mtb_compute_encoder_memory_barrier_buffers",
+        ),
+    ] {
+        let lines = read_header(&changed(&headers, from, to)).differences(&mirror);
+        assert_eq!(lines.len(), 1, "{from} -> {to}: {lines:?}");
+        assert!(lines[0].contains(culprit), "{from} -> {to}: {lines:?}");
+    }
+}
+
+#[test]
+fn each_kind_of_disagreement_is_seen_in_the_mirror() {
+    let (header, mirror) = (read_header(&headers()), mirror());
+    for (from, to, culprit) in [
+        (
+            "pub fn mtb_device_count() -> usize;",
+            "",
+            "mtb_device_count",
+        ),
+        (
+            "pub fn mtb_device_count() -> usize;",
+            "pub fn mtb_device_count() -> u32;",
+            "mtb_device_count",
+        ),
+        (
+            "buffer: *const mtb_buffer) -> usize",
+            "buffer: *mut mtb_buffer) -> usize",
+            "mtb_buffer_length",
+        ),
+        ("MTB_OK: mtb_status = 0", "MTB_OK: mtb_status = 1", "MTB_OK"),
+        (
+            "MTB_FOREVER: u64 = u64::MAX",
+            "MTB_FOREVER: u64 = 0",
+            "MTB_FOREVER",
+        ),
+        (
+            "    pub registry_id: u64,\n",
+            "    pub registry_id: u32,\n",
+            "mtb_device_info",
+        ),
+        ("    mtb_event\n", "", "mtb_event"),
+        (
+            "fn(value: u64, context",
+            "fn(value: u32, context",
+            "mtb_event_callback",
+        ),
+    ] {
+        let lines = header.differences(&read_mirror(&changed(&mirror, from, to)));
+        assert_eq!(lines.len(), 1, "{from} -> {to}: {lines:?}");
+        assert!(lines[0].contains(culprit), "{from} -> {to}: {lines:?}");
+    }
+}

@@ -1,0 +1,14 @@
+//! The kernels behind `metal_bridge::ops`, each against float64.
+#![cfg(metal_backend)]
+
+#[cfg(software_metal)]
+mod address_spaces;
+mod argmax;
+mod attention;
+mod backend;
+mod elementwise;
+mod embed;
+mod matmul;
+mod norm;
+mod rope;
+mod support;
