@@ -4,14 +4,14 @@
 
 use bytemuck::Pod;
 
-use crate::buffer::{Buffer, StorageMode};
-use crate::command::CommandBuffer;
-use crate::compute::{ComputeEncoder, DispatchType};
-use crate::device::{Device, DeviceLimits};
 use crate::error::{Error, Failure, Result};
+use crate::metal::buffer::{Buffer, StorageMode};
+use crate::metal::command::CommandBuffer;
+use crate::metal::compute::{ComputeEncoder, DispatchType};
+use crate::metal::device::{Device, DeviceLimits};
+use crate::metal::queue::CommandQueue;
+use crate::metal::submission::Submission;
 use crate::ops::{Ops, Weight, WeightType};
-use crate::queue::CommandQueue;
-use crate::submission::Submission;
 
 /// A device with a queue and the kernels. Clones share all three.
 #[derive(Debug, Clone)]

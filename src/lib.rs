@@ -146,56 +146,41 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
-mod access;
 mod backend;
-mod blit;
-mod buffer;
-mod callback;
-mod command;
-mod compute;
-mod constants;
-mod contents;
 #[cfg(feature = "cuda-runtime")]
 pub mod cuda;
-mod device;
 mod error;
-mod event;
-mod guards;
-mod handle;
-mod lent_owner;
-mod library;
 pub mod memory;
-mod no_copy;
+mod metal;
 pub mod ops;
-mod pipeline;
-mod queue;
-mod recording;
-mod room;
 pub mod sanitizer;
 #[cfg(software_metal)]
 pub mod software;
-mod statistics;
 pub mod stress;
-mod submission;
 #[allow(missing_docs)]
-mod sys;
+pub mod sys;
 
 pub use backend::{MetalBackend, MetalOps, Qkv};
-pub use blit::BlitEncoder;
-pub use buffer::{Buffer, StorageMode};
-pub use command::CommandBuffer;
-pub use compute::{ComputeEncoder, DispatchType, MAX_BINDINGS, MAX_INLINE_BYTES};
-pub use constants::{ConstantValue, FunctionConstantValues};
-pub use device::{Device, DeviceLimits, GpuFamily, Size, is_available};
 pub use error::{Error, Failure, Result};
-pub use event::{SharedEvent, WeakSharedEvent};
-pub use guards::{ReadGuard, WriteGuard};
-pub use library::{CompileOptions, Function, LanguageVersion, Library, MathMode};
-pub use no_copy::page_size;
-pub use pipeline::{Argument, ArgumentAccess, ArgumentKind, ComputePipeline};
-pub use queue::CommandQueue;
-pub use statistics::{LiveObjects, ObjectKind};
-pub use submission::{CommandBufferStatus, Completed, Submission, Times};
+pub use metal::blit::BlitEncoder;
+pub use metal::buffer::{Buffer, StorageMode};
+pub use metal::command::CommandBuffer;
+pub use metal::compute::{ComputeEncoder, DispatchType, MAX_BINDINGS, MAX_INLINE_BYTES};
+pub use metal::constants::{ConstantValue, FunctionConstantValues};
+pub use metal::device::{Device, DeviceLimits, GpuFamily, Size, is_available};
+pub use metal::event::{SharedEvent, WeakSharedEvent};
+pub use metal::guards::{ReadGuard, WriteGuard};
+pub use metal::library::{CompileOptions, Function, LanguageVersion, Library, MathMode};
+pub use metal::no_copy::page_size;
+pub use metal::pipeline::{Argument, ArgumentAccess, ArgumentKind, ComputePipeline};
+pub use metal::queue::CommandQueue;
+pub use metal::statistics::{LiveObjects, ObjectKind};
+pub use metal::submission::{CommandBufferStatus, Completed, Submission, Times};
+
+#[cfg(feature = "cuda-runtime")]
+use metal::{callback, handle};
+// What the command line's and CUDA's folders still name so.
+use metal::{buffer, compute, device, queue, statistics, submission};
 
 /// The examples of the README.
 #[cfg(doctest)]

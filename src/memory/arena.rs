@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::Memory;
 use super::statistics::PoolStatistics;
-use crate::buffer::{Buffer, CpuAccess, StorageMode};
 use crate::error::Result;
-use crate::handle::{Handle, create};
+use crate::metal::buffer::{Buffer, CpuAccess, StorageMode};
+use crate::metal::handle::{Handle, create};
 use crate::sys;
 
 /// What an [`Arena`] is made of.

@@ -11,13 +11,13 @@ use bytemuck::Pod;
 use super::host_memory::HostMemories;
 use super::place::{Place, Rectangle};
 use super::queue::TransferQueue;
-use crate::access::Access;
-use crate::buffer::Buffer;
 use crate::error::{Error, Failure, Result};
-use crate::handle::{Handle, check, create, nanoseconds};
-use crate::queue::check_process;
-use crate::recording::Recording;
-use crate::submission::{Completion, Submission, completion_callback, release_completion};
+use crate::metal::access::Access;
+use crate::metal::buffer::Buffer;
+use crate::metal::handle::{Handle, check, create, nanoseconds};
+use crate::metal::queue::check_process;
+use crate::metal::recording::Recording;
+use crate::metal::submission::{Completion, Submission, completion_callback, release_completion};
 use crate::sys;
 
 /// Transfers on record for one command buffer, in the order in which they are added; copies whose ranges touch become

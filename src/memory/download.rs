@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use super::host_memory::{Destination, HostMemory};
 use crate::error::{Error, Failure, Result};
-use crate::queue::check_process;
-use crate::room::{LOOK_AFTER, STUCK, Turn, Watch};
+use crate::metal::queue::check_process;
+use crate::metal::room::{LOOK_AFTER, STUCK, Turn, Watch};
 
 /// Values on their way from a buffer, which come when the transfer has completed: a [`Future`] of them, for any
 /// executor.

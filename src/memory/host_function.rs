@@ -3,12 +3,12 @@
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::callback::contain_panic;
 use crate::error::{Error, Result};
-use crate::handle::create;
-use crate::queue::{CommandQueue, check_process};
-use crate::recording::RunningUses;
-use crate::submission::{Completion, Submission, completion_callback};
+use crate::metal::callback::contain_panic;
+use crate::metal::handle::create;
+use crate::metal::queue::{CommandQueue, check_process};
+use crate::metal::recording::RunningUses;
+use crate::metal::submission::{Completion, Submission, completion_callback};
 use crate::sys;
 
 impl CommandQueue {

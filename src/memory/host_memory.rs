@@ -4,11 +4,11 @@ use std::mem;
 
 use bytemuck::Pod;
 
-use crate::callback::contain_panic;
 use crate::error::{Error, Result};
-use crate::lent_owner::LentOwner;
-use crate::room::Turn;
-use crate::submission::Submission;
+use crate::metal::callback::contain_panic;
+use crate::metal::lent_owner::LentOwner;
+use crate::metal::room::Turn;
+use crate::metal::submission::Submission;
 
 /// Memory that a transfer reads or writes, at an address that stays the same. Dropping it gives it up: the transfer
 /// will never run.

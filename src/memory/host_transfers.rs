@@ -6,9 +6,9 @@ use super::batch::Batch;
 use super::download::{Download, Receiver};
 use super::host_memory::{Room, lent_values, lent_values_mut};
 use super::place::{Place, Rectangle};
-use crate::buffer::Buffer;
 use crate::error::{Error, Failure, Result};
-use crate::lent_owner::LentOwner;
+use crate::metal::buffer::Buffer;
+use crate::metal::lent_owner::LentOwner;
 use crate::sys;
 
 impl<'h> Batch<'h> {

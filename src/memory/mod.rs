@@ -69,11 +69,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::buffer::{Buffer, CpuAccess, StorageMode};
-use crate::device::Device;
 use crate::error::{Error, Failure, Result};
-use crate::handle::{Handle, create, nanoseconds};
-use crate::queue::CommandQueue;
+use crate::metal::buffer::{Buffer, CpuAccess, StorageMode};
+use crate::metal::device::Device;
+use crate::metal::handle::{Handle, create, nanoseconds};
+use crate::metal::queue::CommandQueue;
 use crate::sys;
 
 pub use arena::{Arena, ArenaOptions};

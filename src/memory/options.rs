@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::handle::nanoseconds;
+use crate::metal::handle::nanoseconds;
 use crate::sys;
 
 /// How much a [`Memory`](super::Memory) may hold, and for how long it keeps what nobody uses.

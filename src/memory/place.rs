@@ -2,8 +2,8 @@
 
 use std::ptr;
 
-use crate::buffer::Buffer;
 use crate::error::{Error, Failure, Result};
+use crate::metal::buffer::Buffer;
 use crate::sys;
 
 /// Rows of bytes in a buffer.

@@ -10,10 +10,10 @@ use super::Memory;
 use super::batch::Batch;
 use super::download::Download;
 use super::place::Rectangle;
-use crate::buffer::Buffer;
 use crate::error::Result;
-use crate::queue::CommandQueue;
-use crate::submission::Submission;
+use crate::metal::buffer::Buffer;
+use crate::metal::queue::CommandQueue;
+use crate::metal::submission::Submission;
 
 /// Transfers in the order of a [`CommandQueue`], by way of a [`Memory`]. Clones share both.
 ///

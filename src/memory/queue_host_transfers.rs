@@ -7,9 +7,9 @@ use bytemuck::Pod;
 use super::download::Download;
 use super::place::Rectangle;
 use super::queue::TransferQueue;
-use crate::buffer::Buffer;
 use crate::error::Result;
-use crate::submission::Submission;
+use crate::metal::buffer::Buffer;
+use crate::metal::submission::Submission;
 
 impl TransferQueue {
     /// Copies `values` to the byte at `offset` of `buffer`, and waits.

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::buffer::Buffer;
-use crate::device::Device;
 use crate::error::Result;
-use crate::handle::{Handle, check, create, nanoseconds};
-use crate::queue::CommandQueue;
+use crate::metal::buffer::Buffer;
+use crate::metal::device::Device;
+use crate::metal::handle::{Handle, check, create, nanoseconds};
+use crate::metal::queue::CommandQueue;
 use crate::sys;
 
 /// Buffers that stay where the GPU has them at hand (`MTLResidencySet`). Clones share it.

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Memory;
-use crate::statistics::LiveObjects;
-use crate::{device::Device, sys};
+use crate::metal::statistics::LiveObjects;
+use crate::{metal::device::Device, sys};
 
 /// Between what and what bytes move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,8 +2,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::compute::ComputeEncoder;
 use crate::error::{Error, Failure, Result};
+use crate::metal::compute::ComputeEncoder;
 use crate::ops::kernels::KernelName;
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
 use crate::ops::source::Shader;

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::constants::FunctionConstantValues;
-use crate::device::Device;
 use crate::error::{Error, Failure, Result};
-use crate::library::{CompileOptions, Library};
+use crate::metal::constants::FunctionConstantValues;
+use crate::metal::device::Device;
+use crate::metal::library::{CompileOptions, Library};
+use crate::metal::pipeline::ComputePipeline;
 use crate::ops::SIMD_WIDTH;
 use crate::ops::source::Shader;
-use crate::pipeline::ComputePipeline;
 
 /// The value of a function constant, by its index in the shader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

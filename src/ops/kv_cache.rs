@@ -2,10 +2,10 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::buffer::{Buffer, StorageMode};
-use crate::compute::ComputeEncoder;
-use crate::device::{Device, Size};
 use crate::error::{Error, Failure, Result};
+use crate::metal::buffer::{Buffer, StorageMode};
+use crate::metal::compute::ComputeEncoder;
+use crate::metal::device::{Device, Size};
 use crate::ops::kernels::{Constant, KernelName};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4, elements};
 use crate::ops::source::Shader;

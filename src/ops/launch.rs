@@ -2,11 +2,11 @@
 
 use bytemuck::NoUninit;
 
-use crate::compute::ComputeEncoder;
-use crate::device::Size;
 use crate::error::{Error, Failure, Result};
+use crate::metal::compute::ComputeEncoder;
+use crate::metal::device::Size;
+use crate::metal::pipeline::ComputePipeline;
 use crate::ops::View;
-use crate::pipeline::ComputePipeline;
 
 /// What a kernel does with a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

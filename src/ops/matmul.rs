@@ -2,9 +2,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::compute::ComputeEncoder;
-use crate::device::Size;
 use crate::error::Result;
+use crate::metal::compute::ComputeEncoder;
+use crate::metal::device::Size;
 use crate::ops::kernels::{Constant, KernelName};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
 use crate::ops::source::Shader;

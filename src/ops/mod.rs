@@ -32,8 +32,8 @@ mod weight;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::device::{Device, GpuFamily};
 use crate::error::Result;
+use crate::metal::device::{Device, GpuFamily};
 use kernels::Kernels;
 pub(crate) use launch::bytes4;
 

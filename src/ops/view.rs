@@ -1,7 +1,7 @@
 //! [`View`]: a place in a buffer, and the checks that every operation makes before it binds one.
 
-use crate::buffer::Buffer;
 use crate::error::{Error, Failure, Result};
+use crate::metal::buffer::Buffer;
 
 /// A place in a buffer where an operation reads or writes. How far it goes and of what type the elements are is the
 /// operation's to say; each checks that the buffer reaches that far.

@@ -1,7 +1,7 @@
 //! [`Weight`]: a matrix of weights in a buffer, in one of the element formats of GGUF.
 
-use crate::buffer::Buffer;
 use crate::error::{Error, Failure, Result};
+use crate::metal::buffer::Buffer;
 use crate::ops::View;
 
 /// How the elements of a weight matrix are stored. A row is contiguous and follows the one before it.

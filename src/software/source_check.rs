@@ -9,7 +9,7 @@ use std::ptr;
 use serde::{Deserialize, Serialize};
 
 use super::sys;
-use crate::library::{CompileOptions, MathMode};
+use crate::metal::library::{CompileOptions, MathMode};
 
 /// How a source is checked.
 #[derive(Debug, Clone, Default)]

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use crate::access::{Conflict, Tracker};
-use crate::device::Device;
+use super::access::{Conflict, Tracker};
+use super::device::Device;
+use super::handle::{Handle, c_string, check, create, take_string};
+use super::room::STUCK;
 use crate::error::{Error, Failure, Result};
-use crate::handle::{Handle, c_string, check, create, take_string};
-use crate::room::STUCK;
 use crate::sys;
 
 /// Where a buffer's bytes live and who sees them (`MTLStorageMode`).

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::queue::is_forked;
-use crate::room::{LOOK_AFTER, Turn, Watch};
+use super::queue::is_forked;
+use super::room::{LOOK_AFTER, Turn, Watch};
 
 /// What is done with the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -282,8 +282,8 @@ impl Tracker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::QueueId;
-    use crate::room::Room;
+    use crate::metal::queue::QueueId;
+    use crate::metal::room::Room;
     use std::time::Duration;
 
     fn expired() -> Option<Instant> {

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
 
-use crate::constants::FunctionConstantValues;
-use crate::device::Device;
+use super::constants::FunctionConstantValues;
+use super::device::Device;
+use super::handle::{Handle, c_string, create};
 use crate::error::{Error, Failure, Result, text};
-use crate::handle::{Handle, c_string, create};
 use crate::sys;
 
 /// What the compiler may do to floating-point arithmetic (`MTLMathMode`).

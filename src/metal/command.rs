@@ -3,20 +3,20 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::access::Access;
-use crate::blit::BlitEncoder;
-use crate::buffer::Buffer;
-use crate::compute::{ComputeEncoder, DispatchType};
-use crate::device::Device;
-use crate::error::{Error, Result};
-use crate::event::SharedEvent;
-use crate::handle::{Handle, c_string, check, create, take_string};
-use crate::queue::{CommandQueue, check_process};
-use crate::recording::Recording;
-use crate::room::Ticket;
-use crate::submission::{
+use super::access::Access;
+use super::blit::BlitEncoder;
+use super::buffer::Buffer;
+use super::compute::{ComputeEncoder, DispatchType};
+use super::device::Device;
+use super::event::SharedEvent;
+use super::handle::{Handle, c_string, check, create, take_string};
+use super::queue::{CommandQueue, check_process};
+use super::recording::Recording;
+use super::room::Ticket;
+use super::submission::{
     Completed, Completion, Handler, Submission, completion_callback, release_completion,
 };
+use crate::error::{Error, Result};
 use crate::sys;
 
 /// Work on record for the GPU (`MTLCommandBuffer`), until [`commit`](CommandBuffer::commit) hands it over.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::device::Device;
+use super::device::Device;
 use crate::sys;
 
 /// A kind of object that the bridge counts.

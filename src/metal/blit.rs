@@ -3,11 +3,11 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::access::Access;
-use crate::buffer::Buffer;
-use crate::command::CommandBuffer;
+use super::access::Access;
+use super::buffer::Buffer;
+use super::command::CommandBuffer;
+use super::handle::{Handle, c_string, check};
 use crate::error::{Error, Failure, Result};
-use crate::handle::{Handle, c_string, check};
 use crate::sys;
 
 /// Records copies and fills (`MTLBlitCommandEncoder`). Dropping it ends it.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::command::CommandBuffer;
-use crate::device::Device;
+use super::command::CommandBuffer;
+use super::device::Device;
+use super::handle::{Handle, c_string, check, create, nanoseconds, take_string};
+use super::room::Room;
 use crate::error::{Error, Failure, Result};
-use crate::handle::{Handle, c_string, check, create, nanoseconds, take_string};
-use crate::room::Room;
 use crate::sys;
 
 /// A queue of command buffers (`MTLCommandQueue`), which run in the order in which they were enqueued. Clones share it.

@@ -4,13 +4,13 @@ use std::fmt;
 
 use bytemuck::NoUninit;
 
-use crate::access::Access;
-use crate::buffer::Buffer;
-use crate::command::CommandBuffer;
-use crate::device::Size;
+use super::access::Access;
+use super::buffer::Buffer;
+use super::command::CommandBuffer;
+use super::device::Size;
+use super::handle::{Handle, c_string, check};
+use super::pipeline::ComputePipeline;
 use crate::error::Result;
-use crate::handle::{Handle, c_string, check};
-use crate::pipeline::ComputePipeline;
 use crate::sys;
 
 /// How the dispatches of an encoder follow each other (`MTLDispatchType`).

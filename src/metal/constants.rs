@@ -2,8 +2,8 @@
 
 use half::{bf16, f16};
 
+use super::handle::{Handle, c_string, check, create};
 use crate::error::Result;
-use crate::handle::{Handle, c_string, check, create};
 use crate::sys;
 
 /// Values for the function constants of a kernel (`MTLFunctionConstantValues`), by index or by name.

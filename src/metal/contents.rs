@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 
-use crate::access::{Access, Conflict};
-use crate::buffer::{Buffer, StorageMode};
+use super::access::{Access, Conflict};
+use super::buffer::{Buffer, StorageMode};
+use super::guards::{ReadGuard, Values, WriteGuard};
 use crate::error::{Error, Failure, Result};
-use crate::guards::{ReadGuard, Values, WriteGuard};
 
 /// How long an access waits for committed command buffers.
 #[derive(Debug, Clone, Copy)]

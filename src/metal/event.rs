@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::callback::contain_panic;
-use crate::device::Device;
+use super::callback::contain_panic;
+use super::device::Device;
+use super::handle::{Handle, c_string, check, create, nanoseconds, take_string};
 use crate::error::Result;
-use crate::handle::{Handle, c_string, check, create, nanoseconds, take_string};
 use crate::sys;
 
 /// A counter that only rises, which CPU and GPU signal and wait for (`MTLSharedEvent`). Clones share it.

@@ -8,8 +8,8 @@ use std::slice;
 
 use bytemuck::Pod;
 
-use crate::access::Access;
-use crate::buffer::{Buffer, StorageMode};
+use super::access::Access;
+use super::buffer::{Buffer, StorageMode};
 use crate::sys;
 
 /// Values inside a buffer, which the CPU sees and whose address fits their type.

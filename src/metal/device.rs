@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::handle::{Handle, create};
 use crate::error::{Error, Result, text};
-use crate::handle::{Handle, create};
 use crate::sys;
 
 /// Whether this system has a Metal device that [`Device::system_default`] would give.

@@ -4,11 +4,11 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::access::Access;
-use crate::buffer::{Buffer, BufferInner};
-use crate::callback::contain_panic;
+use super::access::Access;
+use super::buffer::{Buffer, BufferInner};
+use super::callback::contain_panic;
+use super::room::Turn;
 use crate::error::{Error, Result};
-use crate::room::Turn;
 
 /// The buffers that a command buffer on record uses; they are given free where it is dropped without a commit.
 pub(crate) struct Recording {

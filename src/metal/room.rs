@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::handle::nanoseconds;
+use super::queue::{QueueId, is_forked};
 use crate::error::{Error, Failure, Result};
-use crate::handle::nanoseconds;
-use crate::queue::{QueueId, is_forked};
 
 /// How long a wait without an end lasts until it looks whether it could end.
 pub(crate) const LOOK_AFTER: Duration = Duration::from_millis(200);

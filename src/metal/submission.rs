@@ -10,12 +10,12 @@ use std::task::{Context, Poll, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use crate::callback::contain_panic;
+use super::callback::contain_panic;
+use super::handle::{Handle, check, nanoseconds};
+use super::queue::{CommandQueue, check_process};
+use super::recording::RunningUses;
+use super::room::{Ticket, Turn};
 use crate::error::{Error, Result};
-use crate::handle::{Handle, check, nanoseconds};
-use crate::queue::{CommandQueue, check_process};
-use crate::recording::RunningUses;
-use crate::room::{Ticket, Turn};
 use crate::sys;
 
 /// Work that was handed to the GPU: a committed `MTLCommandBuffer`.

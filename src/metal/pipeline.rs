@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::device::Device;
+use super::device::Device;
+use super::handle::{Handle, create};
+use super::library::Function;
 use crate::error::{Error, Failure, Result, text};
-use crate::handle::{Handle, create};
-use crate::library::Function;
 use crate::sys;
 
 /// A kernel made ready to launch (`MTLComputePipelineState`). Clones share it.

@@ -1,0 +1,25 @@
+//! Metal's objects as handles with Metal's names, and the rules that keep safe code sound.
+//!
+//! Their public names stand at the crate's root.
+
+pub(crate) mod access;
+pub(crate) mod blit;
+pub(crate) mod buffer;
+pub(crate) mod callback;
+pub(crate) mod command;
+pub(crate) mod compute;
+pub(crate) mod constants;
+mod contents;
+pub(crate) mod device;
+pub(crate) mod event;
+pub(crate) mod guards;
+pub(crate) mod handle;
+pub(crate) mod lent_owner;
+pub(crate) mod library;
+pub(crate) mod no_copy;
+pub(crate) mod pipeline;
+pub(crate) mod queue;
+pub(crate) mod recording;
+pub(crate) mod room;
+pub(crate) mod statistics;
+pub(crate) mod submission;
