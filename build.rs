@@ -86,8 +86,9 @@ fn build_for_apple(root: &Path) -> Result<(), String> {
     let generated = products.join("generated");
     let kernels = embedded::bridge_kernels(&root.join("native"), &generated)?;
     let mut objects = Objects::new(None, &products);
-    for path in [&root.join("native/bridge"), &kernels] {
-        objects.add(path, &flags, std::slice::from_ref(&include))?;
+    let bridge = root.join("native/bridge");
+    for path in [&bridge, &kernels] {
+        objects.add(path, &flags, &[include.clone(), bridge.clone()])?;
     }
     if is_cuda_runtime_wanted() {
         objects.add(&root.join("native/cuda"), &flags, &[])?;
@@ -167,8 +168,10 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
     let generated = products.join("generated");
     let kernels = embedded::bridge_kernels(&native, &generated)?;
     let mut objects = Objects::new(Some(&toolchain.clang), &products);
-    for path in [&native.join("bridge"), &kernels] {
-        objects.add(path, &flags, &includes)?;
+    let bridge = native.join("bridge");
+    let bridge_includes = [includes.as_slice(), std::slice::from_ref(&bridge)].concat();
+    for path in [&bridge, &kernels] {
+        objects.add(path, &flags, &bridge_includes)?;
     }
     if let Some(library) = env::var_os(SOFTWARE_METAL_VARIABLE) {
         link_software_metal(Path::new(&library))?;

@@ -26,8 +26,10 @@ COMMON = $(OPTIMIZE) -Wall -Wextra -fPIC -pthread -MMD -MP $(SANITIZE_FLAGS)
 CFLAGS = $(COMMON) -std=gnu17
 OBJCFLAGS = $(OBJC_FLAGS) $(COMMON)
 INCLUDES = -I$(NATIVE)/include $(METAL_INCLUDES)
+# Its own headers are named with their folders.
+BRIDGE_INCLUDES = -I$(BRIDGE) $(INCLUDES)
 
-BRIDGE_SOURCES := $(wildcard $(BRIDGE)/*.c $(BRIDGE)/*.m $(BRIDGE)/memory/*.c $(BRIDGE)/memory/*.m)
+BRIDGE_SOURCES := $(wildcard $(BRIDGE)/*/*.c $(BRIDGE)/*/*.m)
 TRANSFER_SOURCE := $(BUILD)/generated/transfer_source.c
 BRIDGE_OBJECTS := $(BRIDGE_SOURCES:$(BRIDGE)/%=$(BUILD)/bridge/%.o) $(TRANSFER_SOURCE).o
 
@@ -40,11 +42,11 @@ $(TRANSFER_SOURCE).o: $(TRANSFER_SOURCE)
 
 $(BUILD)/bridge/%.c.o: $(BRIDGE)/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(INCLUDES) -c $< -o $@
+	$(CC) $(CFLAGS) $(BRIDGE_INCLUDES) -c $< -o $@
 
 $(BUILD)/bridge/%.m.o: $(BRIDGE)/%.m | $(OBJC_RUNTIME)
 	@mkdir -p $(@D)
-	$(CC) $(OBJCFLAGS) $(INCLUDES) -c $< -o $@
+	$(CC) $(OBJCFLAGS) $(BRIDGE_INCLUDES) -c $< -o $@
 
 -include $(BRIDGE_OBJECTS:.o=.d)
 

@@ -1,6 +1,6 @@
 #include "harness.h"
 
-#include "../../native/bridge/handles.h"
+#include "core/handles.h"
 
 static void default_device_describes_itself(void) {
     mtb_device_info info;

@@ -1,7 +1,7 @@
 /* Objective-C exceptions end at the boundary. Metal is made to raise them by putting objects in its place that
  * understand none of its messages: the runtime then raises NSInvalidArgumentException. The only test that looks inside
  * handles. */
-#import "compute_encoder.h"
+#import "compute/compute_encoder.h"
 
 #import <Foundation/Foundation.h>
 #include <stdio.h>

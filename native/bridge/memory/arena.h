@@ -2,7 +2,7 @@
 #ifndef MTBI_ARENA_H
 #define MTBI_ARENA_H
 
-#include "../handles.h"
+#include "core/handles.h"
 
 /* An MTLHeap. What is in it is counted by its buffers. */
 typedef struct mtbi_heap {

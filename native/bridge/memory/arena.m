@@ -1,10 +1,10 @@
 /* Arenas: scratch buffers from heaps. */
-#import "arena.h"
+#import "memory/arena.h"
 
-#import "../checks.h"
-#import "../clock.h"
-#import "../guard.h"
-#import "memory.h"
+#import "core/checks.h"
+#import "core/clock.h"
+#import "core/guard.h"
+#import "memory/memory.h"
 
 #include <stddef.h>
 #include <stdlib.h>

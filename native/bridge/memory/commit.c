@@ -1,10 +1,10 @@
 /* Transfers on their way: committed in the queue's order, and completed by the bridge before the caller hears of it. */
-#include "transfer.h"
+#include "memory/transfer.h"
 
-#include "../callback_scope.h"
-#include "../checks.h"
-#include "../clock.h"
-#include "../queue_order.h"
+#include "core/callback_scope.h"
+#include "core/checks.h"
+#include "core/clock.h"
+#include "queue/order.h"
 
 /* Divides the time of all kinds together by the bytes of each. */
 static void count(mtbi_record *record, const mtb_times *times) {

@@ -1,8 +1,8 @@
 /* The copies and fills that the CPU does itself. */
-#include "transfer.h"
+#include "memory/transfer.h"
 
-#include "../checks.h"
-#include "../clock.h"
+#include "core/checks.h"
+#include "core/clock.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* What copies between devices need is kept for the next ones, under the rules of staging memory. */
-#include "peer.h"
+#include "memory/peer.h"
 
-#include "../checks.h"
-#include "../clock.h"
-#include "memory.h"
+#include "core/checks.h"
+#include "core/clock.h"
+#include "memory/memory.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /* From a record to commands: blits, and kernels for what blits cannot do. */
-#include "transfer.h"
+#include "memory/transfer.h"
 
-#include "../blit.h"
-#include "../checks.h"
-#include "../command_buffer.h"
-#include "transfer_kernels.h"
+#include "command/blit.h"
+#include "command/command_buffer.h"
+#include "core/checks.h"
+#include "memory/transfer_kernels.h"
 
 /* Blits move words. */
 enum {

@@ -1,7 +1,7 @@
 /* Functions of the caller's in a queue's order: callbacks of an empty command buffer, for whose return the queue's
- * later command buffers wait (queue_order.m). */
-#include "../checks.h"
-#include "../queue_order.h"
+ * later command buffers wait (queue/order.m). */
+#include "core/checks.h"
+#include "queue/order.h"
 
 #include <stdlib.h>
 

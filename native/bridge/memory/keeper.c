@@ -1,7 +1,7 @@
 /* The keeper: one thread for all chores, which ends when there are none. */
-#include "keeper.h"
+#include "memory/keeper.h"
 
-#include "../clock.h"
+#include "core/clock.h"
 
 #include <pthread.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* Memories: what they are made with, their budget, and what they let go of. */
-#include "memory.h"
+#include "memory/memory.h"
 
-#include "../checks.h"
-#include "../clock.h"
+#include "core/checks.h"
+#include "core/clock.h"
 
 #include <stddef.h>
 

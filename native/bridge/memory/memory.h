@@ -2,11 +2,11 @@
 #ifndef MTBI_MEMORY_H
 #define MTBI_MEMORY_H
 
-#include "arena.h"
-#include "keeper.h"
-#include "pool.h"
-#include "peer.h"
-#include "queue_pool.h"
+#include "memory/arena.h"
+#include "memory/keeper.h"
+#include "memory/peer.h"
+#include "memory/pool.h"
+#include "memory/queue_pool.h"
 
 typedef enum mtbi_kernel {
     MTBI_KERNEL_COPY_ROWS,

@@ -1,11 +1,11 @@
 /* Copies between devices that need both. Where the other one is a peer it copies from a view, in this one's turn.
  * Otherwise the bytes go through pages that both devices see, a piece at a time: the device that has them copies a
  * piece there and signals, and the other copies it on and signals back. */
-#include "peer.h"
+#include "memory/peer.h"
 
-#include "../checks.h"
-#include "../command_buffer.h"
-#include "transfer.h"
+#include "command/command_buffer.h"
+#include "core/checks.h"
+#include "memory/transfer.h"
 
 #include <stdlib.h>
 #include <unistd.h>

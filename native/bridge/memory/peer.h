@@ -2,7 +2,7 @@
 #ifndef MTBI_PEER_H
 #define MTBI_PEER_H
 
-#include "../handles.h"
+#include "core/handles.h"
 
 typedef struct mtbi_peer mtbi_peer;
 

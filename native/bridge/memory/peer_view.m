@@ -1,8 +1,8 @@
 /* Private buffers of one device as a peer sees them: an Infinity Fabric link, not system memory, is between the two.
  * Metal has these views for blits to read from, not for blits to write to, nor for kernels. */
-#import "../checks.h"
-#import "../guard.h"
-#import "transfer.h"
+#import "core/checks.h"
+#import "core/guard.h"
+#import "memory/transfer.h"
 
 static bool are_peers(mtb_device *a, mtb_device *b) {
     return [a->metal peerGroupID] != 0 && [a->metal peerGroupID] == [b->metal peerGroupID];

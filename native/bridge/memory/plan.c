@@ -1,10 +1,10 @@
 /* What becomes of host memory before a record is encoded. Much of it in one place is wrapped in a buffer, so that the
  * GPU copies it where it is; the rest goes through staging, which the CPU fills before, or empties after, the GPU
  * has its turn. */
-#include "../checks.h"
-#include "../clock.h"
-#include "../queue_order.h"
-#include "transfer.h"
+#include "core/checks.h"
+#include "core/clock.h"
+#include "memory/transfer.h"
+#include "queue/order.h"
 
 /* Whether the CPU still is to write some of this memory. */
 static bool is_awaited(const mtbi_record *record, const uint8_t *begin, size_t length) {

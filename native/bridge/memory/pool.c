@@ -1,10 +1,10 @@
 /* Pools of buffers. What has been released is kept by its size for the next who needs as much; it goes back to Metal
  * when it has not been used for a while, when too much is kept, or when memory runs short. */
-#include "pool.h"
+#include "memory/pool.h"
 
-#include "../checks.h"
-#include "../clock.h"
-#include "memory.h"
+#include "core/checks.h"
+#include "core/clock.h"
+#include "memory/memory.h"
 
 /* Sizes are multiples of this up to eight times of it; from there on each power of two has eight. */
 enum {

@@ -2,7 +2,7 @@
 #ifndef MTBI_POOL_H
 #define MTBI_POOL_H
 
-#include "../handles.h"
+#include "core/handles.h"
 
 /* Sizes grow by an eighth of a power of two: see pool.c. */
 enum {

@@ -1,9 +1,9 @@
 /* The queue pool. A command buffer keeps its queue until it has completed, so a queue comes back without work. */
-#include "queue_pool.h"
+#include "memory/queue_pool.h"
 
-#include "../checks.h"
-#include "../clock.h"
-#include "memory.h"
+#include "core/checks.h"
+#include "core/clock.h"
+#include "memory/memory.h"
 
 /* Metal makes a limited number of queues for a process. */
 static const uint64_t most_kept = 16;

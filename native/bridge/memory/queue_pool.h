@@ -2,7 +2,7 @@
 #ifndef MTBI_QUEUE_POOL_H
 #define MTBI_QUEUE_POOL_H
 
-#include "../handles.h"
+#include "core/handles.h"
 
 typedef struct mtbi_queue_pool {
     /* First, so that a queue's home is its pool. */

@@ -1,7 +1,7 @@
 /* The record of a transfer: what it holds, and the staging that it has. */
-#include "transfer.h"
+#include "memory/transfer.h"
 
-#include "../checks.h"
+#include "core/checks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The statistics as text. */
-#include "memory.h"
+#include "memory/memory.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

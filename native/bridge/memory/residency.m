@@ -1,8 +1,8 @@
 /* Residency sets, and the requests that keep them resident. */
-#import "../checks.h"
-#import "../clock.h"
-#import "../guard.h"
-#import "keeper.h"
+#import "core/checks.h"
+#import "core/clock.h"
+#import "core/guard.h"
+#import "memory/keeper.h"
 
 #include <stddef.h>
 #include <stdlib.h>

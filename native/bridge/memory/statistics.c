@@ -1,5 +1,5 @@
 /* What transfers and pools have amounted to. */
-#include "memory.h"
+#include "memory/memory.h"
 
 static const char *const kind_names[MTB_TRANSFER_KIND_COUNT] = {
     [MTB_TRANSFER_HOST_TO_SHARED] = "host to shared",

@@ -1,8 +1,8 @@
 /* Putting copies and fills on record: what may be copied, and what the CPU reads at once. */
-#include "transfer.h"
+#include "memory/transfer.h"
 
-#include "../checks.h"
-#include "../clock.h"
+#include "core/checks.h"
+#include "core/clock.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef MTBI_TRANSFER_H
 #define MTBI_TRANSFER_H
 
-#include "memory.h"
+#include "memory/memory.h"
 
 typedef enum mtbi_action {
     MTBI_COPY,

@@ -1,7 +1,7 @@
 /* The kernels of transfers: compiled once for a memory and a device, at the first use. */
-#include "transfer_kernels.h"
+#include "memory/transfer_kernels.h"
 
-#include "memory.h"
+#include "memory/memory.h"
 
 static const char *const names[MTBI_KERNEL_COUNT] = {
     [MTBI_KERNEL_COPY_ROWS] = "copy_rows",

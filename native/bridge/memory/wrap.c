@@ -1,5 +1,5 @@
 /* Host memory as buffers of the pages that it is in, so that the GPU copies it where it is. */
-#include "transfer.h"
+#include "memory/transfer.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,220 @@
+/* Setting what a dispatch uses. Plain C: the setters check and remember, and send no message. What is set to what it
+ * was is not given to Metal again. */
+#include "compute/compute_encoder.h"
+#include "core/checks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Threadgroup memory comes in units of this many bytes. */
+static const size_t threadgroup_memory_unit = 16;
+
+mtb_status mtbi_fail_encoder(const mtbi_encoder *encoder, mtb_error **error, const char *function) {
+    if (!encoder) return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "`encoder` is NULL");
+    return mtbi_fail(error, function, MTB_INVALID_STATE, "the encoder has been ended");
+}
+
+static mtb_status check_index(const mtb_compute_encoder *encoder, size_t index, mtb_error **error,
+                              const char *function) {
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, function));
+    if (index >= MTB_MAX_BINDINGS)
+        return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "index %zu, where the last is %u", index,
+                         MTB_MAX_BINDINGS - 1);
+    return MTB_OK;
+}
+
+static uint32_t bit(size_t index) { return UINT32_C(1) << index; }
+
+/* Keeps a buffer or a pipeline alive until the encoder ends. A mark on the handle says that it is in the list already,
+ * so that a buffer that is set a thousand times is retained once. Encoders of two threads that use one buffer by turns
+ * overwrite each other's mark: then it is in a list twice, and as often released. */
+static mtb_status keep(mtb_compute_encoder *encoder, mtbi_handle *handle, _Atomic uint64_t *keeper, mtb_error **error,
+                       const char *function) {
+    if (atomic_load_explicit(keeper, memory_order_relaxed) == encoder->serial) return MTB_OK;
+    if (handle->kind == MTB_HANDLE_BUFFER)
+        REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, (mtb_buffer *)handle, error, function));
+    if (encoder->kept_count == encoder->kept_capacity) {
+        size_t capacity = encoder->kept_capacity ? 2 * encoder->kept_capacity : 32;
+        mtbi_handle **grown = realloc(encoder->kept, capacity * sizeof *grown);
+        if (!grown)
+            return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for %zu buffers in one encoder", capacity);
+        encoder->kept = grown;
+        encoder->kept_capacity = capacity;
+    }
+    if (handle->kind == MTB_HANDLE_BUFFER)
+        mtb_buffer_retain((mtb_buffer *)handle);
+    else
+        mtb_pipeline_retain((mtb_pipeline *)handle);
+    encoder->kept[encoder->kept_count++] = handle;
+    atomic_store_explicit(keeper, encoder->serial, memory_order_relaxed);
+    return MTB_OK;
+}
+
+mtb_status mtb_compute_encoder_set_pipeline(mtb_compute_encoder *encoder, mtb_pipeline *pipeline, mtb_error **error) {
+    mtbi_error_clear(error);
+    REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
+    REQUIRE(GIVEN(pipeline));
+    REQUIRE(
+        mtbi_check_device(encoder->base.command_buffer->queue->device, pipeline->device, "pipeline", error, __func__));
+    if (encoder->pipeline == pipeline) return MTB_OK;
+    REQUIRE(keep(encoder, &pipeline->handle, &pipeline->keeper, error, __func__));
+    encoder->pipeline = pipeline;
+    encoder->is_pipeline_changed = true;
+    return MTB_OK;
+}
+
+static void set_offset(mtb_compute_encoder *encoder, size_t index, size_t offset) {
+    if (encoder->bindings[index].offset == offset) return;
+    encoder->bindings[index].offset = offset;
+    encoder->moved |= bit(index) & ~encoder->changed;
+}
+
+static mtb_status check_offset(const mtb_buffer *buffer, size_t offset, mtb_error **error, const char *function) {
+    if (offset < buffer->length) return MTB_OK;
+    return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "offset %zu of a buffer of %zu bytes", offset, buffer->length);
+}
+
+mtb_status mtb_compute_encoder_set_buffer(mtb_compute_encoder *encoder, mtb_buffer *buffer, size_t offset, size_t index,
+                                          mtb_error **error) {
+    mtbi_error_clear(error);
+    REQUIRE(check_index(encoder, index, error, __func__));
+    REQUIRE(GIVEN(buffer));
+    REQUIRE(mtbi_check_device(encoder->base.command_buffer->queue->device, buffer->device, "buffer", error, __func__));
+    REQUIRE(check_offset(buffer, offset, error, __func__));
+    mtbi_binding *binding = &encoder->bindings[index];
+    if (binding->buffer == buffer) {
+        set_offset(encoder, index, offset);
+        return MTB_OK;
+    }
+    REQUIRE(keep(encoder, &buffer->handle, &buffer->keeper, error, __func__));
+    binding->buffer = buffer;
+    binding->offset = offset;
+    encoder->bound |= bit(index);
+    encoder->changed |= bit(index);
+    encoder->moved &= ~bit(index);
+    return MTB_OK;
+}
+
+mtb_status mtb_compute_encoder_set_buffer_offset(mtb_compute_encoder *encoder, size_t offset, size_t index,
+                                                 mtb_error **error) {
+    mtbi_error_clear(error);
+    REQUIRE(check_index(encoder, index, error, __func__));
+    if (!encoder->bindings[index].buffer) return FAIL(error, MTB_INVALID_STATE, "no buffer is set at index %zu", index);
+    REQUIRE(check_offset(encoder->bindings[index].buffer, offset, error, __func__));
+    set_offset(encoder, index, offset);
+    return MTB_OK;
+}
+
+mtb_status mtb_compute_encoder_set_bytes(mtb_compute_encoder *encoder, const void *bytes, size_t length, size_t index,
+                                         mtb_error **error) {
+    mtbi_error_clear(error);
+    REQUIRE(check_index(encoder, index, error, __func__));
+    REQUIRE(GIVEN(bytes));
+    if (length == 0 || length > MTB_MAX_INLINE_BYTES)
+        return FAIL(error, MTB_OUT_OF_RANGE, "%zu bytes, where 1 to %u can be set: use a buffer", length,
+                    MTB_MAX_INLINE_BYTES);
+    mtbi_binding *binding = &encoder->bindings[index];
+    bool has_bytes = !binding->buffer && (encoder->bound & bit(index));
+    if (has_bytes && binding->length == length && memcmp(binding->bytes, bytes, length) == 0) return MTB_OK;
+    if (length > binding->capacity) {
+        uint8_t *grown = realloc(binding->bytes, length);
+        if (!grown) return FAIL(error, MTB_OUT_OF_MEMORY, "no memory for %zu bytes", length);
+        binding->bytes = grown;
+        binding->capacity = length;
+    }
+    memcpy(binding->bytes, bytes, length);
+    binding->length = length;
+    binding->buffer = NULL;
+    encoder->bound |= bit(index);
+    encoder->changed |= bit(index);
+    encoder->moved &= ~bit(index);
+    return MTB_OK;
+}
+
+mtb_status mtb_compute_encoder_set_threadgroup_memory(mtb_compute_encoder *encoder, size_t length, size_t index,
+                                                      mtb_error **error) {
+    mtbi_error_clear(error);
+    REQUIRE(check_index(encoder, index, error, __func__));
+    size_t limit = encoder->base.command_buffer->queue->device->info.max_threadgroup_memory_length;
+    if (length > limit)
+        return FAIL(error, MTB_OUT_OF_RANGE, "%zu bytes of threadgroup memory, where the device has %zu", length,
+                    limit);
+    REQUIRE(mtbi_check_multiple(length, threadgroup_memory_unit, "length of the threadgroup memory", error, __func__));
+    if (encoder->threadgroup_memory[index] == length) return MTB_OK;
+    encoder->threadgroup_memory[index] = length;
+    encoder->changed_threadgroup_memory |= bit(index);
+    return MTB_OK;
+}
+
+static const char *argument_noun(const mtb_argument *argument) {
+    switch (argument->kind) {
+    case MTB_ARGUMENT_BUFFER: return "buffer";
+    case MTB_ARGUMENT_THREADGROUP_MEMORY: return "threadgroup memory";
+    case MTB_ARGUMENT_OTHER: break;
+    }
+    return "texture or sampler (which this bridge does not set)";
+}
+
+static bool is_bound(const mtb_compute_encoder *encoder, const mtb_argument *argument) {
+    if (argument->index >= MTB_MAX_BINDINGS || argument->kind == MTB_ARGUMENT_OTHER) return false;
+    if (argument->kind == MTB_ARGUMENT_BUFFER) return encoder->bound & bit(argument->index);
+    return encoder->threadgroup_memory[argument->index] > 0;
+}
+
+static mtb_status check_argument(const mtb_compute_encoder *encoder, const mtb_argument *argument, mtb_error **error,
+                                 const char *function) {
+    const char *kernel = encoder->pipeline->name;
+    if (!is_bound(encoder, argument))
+        return mtbi_fail(error, function, MTB_MISSING_ARGUMENT, "kernel `%s` needs `%s`: no %s is set at index %u",
+                         kernel, argument->name, argument_noun(argument), argument->index);
+    if (argument->kind != MTB_ARGUMENT_BUFFER) return MTB_OK;
+    const mtbi_binding *binding = &encoder->bindings[argument->index];
+    size_t available = binding->buffer ? binding->buffer->length - binding->offset : binding->length;
+    if (available < argument->data_size)
+        return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
+                         "`%s` of kernel `%s` has %zu bytes: index %u is set to the last %zu bytes", argument->name,
+                         kernel, argument->data_size, argument->index, available);
+    if (binding->buffer && argument->alignment > 1 && binding->offset % argument->alignment != 0)
+        return mtbi_fail(error, function, MTB_MISALIGNED,
+                         "`%s` of kernel `%s` (index %u) is at offset %zu, not a multiple of %zu", argument->name,
+                         kernel, argument->index, binding->offset, argument->alignment);
+    return MTB_OK;
+}
+
+static mtb_status check_threadgroup_memory(const mtb_compute_encoder *encoder, mtb_error **error,
+                                           const char *function) {
+    size_t total = encoder->pipeline->static_threadgroup_memory;
+    for (size_t index = 0; index < MTB_MAX_BINDINGS; index++) total += encoder->threadgroup_memory[index];
+    size_t limit = encoder->pipeline->device->info.max_threadgroup_memory_length;
+    if (total <= limit) return MTB_OK;
+    return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
+                     "kernel `%s` with %zu bytes of threadgroup memory, where the device has %zu",
+                     encoder->pipeline->name, total, limit);
+}
+
+mtb_status mtbi_compute_encoder_check_bindings(const mtb_compute_encoder *encoder, mtb_error **error,
+                                               const char *function) {
+    const mtb_pipeline *pipeline = encoder->pipeline;
+    uint32_t changed = encoder->changed | encoder->moved | encoder->changed_threadgroup_memory;
+    if (!changed && !encoder->is_pipeline_changed) return MTB_OK;
+    for (size_t i = 0; i < pipeline->argument_count; i++)
+        if (pipeline->arguments[i].is_used) REQUIRE(check_argument(encoder, &pipeline->arguments[i], error, function));
+    return check_threadgroup_memory(encoder, error, function);
+}
+
+void mtbi_compute_encoder_forget(mtb_compute_encoder *encoder) {
+    for (size_t index = 0; index < MTB_MAX_BINDINGS; index++) free(encoder->bindings[index].bytes);
+    memset(encoder->bindings, 0, sizeof encoder->bindings);
+    encoder->pipeline = NULL;
+    for (size_t i = 0; i < encoder->kept_count; i++)
+        if (encoder->kept[i]->kind == MTB_HANDLE_BUFFER)
+            mtb_buffer_release((mtb_buffer *)encoder->kept[i]);
+        else
+            mtb_pipeline_release((mtb_pipeline *)encoder->kept[i]);
+    free(encoder->kept);
+    encoder->kept = NULL;
+    encoder->kept_count = encoder->kept_capacity = 0;
+    if (encoder->batch) free(encoder->batch->bytes);
+    free(encoder->batch);
+    encoder->batch = NULL;
+}

@@ -1,0 +1,103 @@
+/* Devices: finding them, and what they can do. */
+#import "core/errors.h"
+#import "core/guard.h"
+#import "core/handles.h"
+#import "core/process.h"
+#import "core/text.h"
+
+#include <stdlib.h>
+
+/* Takes over the +1 reference to `metal`. */
+static mtb_device *make_handle(id<MTLDevice> metal, mtb_error **error, const char *function) {
+    mtb_device *device = mtbi_handle_create(MTB_HANDLE_DEVICE, sizeof *device, error, function);
+    if (!device) {
+        [metal release];
+        return NULL;
+    }
+    device->metal = metal;
+    MTLSize threads = [metal maxThreadsPerThreadgroup];
+    device->info = (mtb_device_info){
+        .name = mtbi_copy_string([metal name]),
+        .registry_id = [metal registryID],
+        .recommended_max_working_set_size = [metal recommendedMaxWorkingSetSize],
+        .max_buffer_length = [metal maxBufferLength],
+        .max_threadgroup_memory_length = [metal maxThreadgroupMemoryLength],
+        .max_threads_per_threadgroup = {threads.width, threads.height, threads.depth},
+        .has_unified_memory = [metal hasUnifiedMemory],
+        .is_low_power = [metal isLowPower],
+        .is_removable = [metal isRemovable],
+        .is_headless = [metal isHeadless],
+    };
+    device->has_nonuniform_threadgroups = [metal supportsFamily:MTLGPUFamilyApple4] ||
+                                          [metal supportsFamily:MTLGPUFamilyMac2] ||
+                                          [metal supportsFamily:MTLGPUFamilyCommon3];
+    if (!device->info.name) {
+        mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for the device's name");
+        mtb_device_release(device);
+        return NULL;
+    }
+    return device;
+}
+
+mtb_device *mtb_device_create_default(mtb_error **error) {
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    if (mtbi_process_begin(error, __func__)) return NULL;
+    id<MTLDevice> metal = MTLCreateSystemDefaultDevice();
+    if (!metal) {
+        /* There is no default device in some processes that do have devices, such as a daemon's. */
+        NSArray<id<MTLDevice>> *all = [MTLCopyAllDevices() autorelease];
+        if ([all count] == 0) {
+            FAIL(error, MTB_NO_DEVICE, "this machine has no Metal device");
+            return NULL;
+        }
+        metal = [[all objectAtIndex:0] retain];
+    }
+    return make_handle(metal, error, __func__);
+    MTBI_LEAVE((mtbi_fail_with_exception(error, __func__, exception), NULL))
+}
+
+size_t mtb_device_count(void) {
+    MTBI_ENTER
+    return mtbi_process_begin(NULL, __func__) ? 0 : [[MTLCopyAllDevices() autorelease] count];
+    MTBI_LEAVE(0)
+}
+
+mtb_device *mtb_device_create_at(size_t index, mtb_error **error) {
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    if (mtbi_process_begin(error, __func__)) return NULL;
+    NSArray<id<MTLDevice>> *all = [MTLCopyAllDevices() autorelease];
+    if (index >= [all count]) {
+        FAIL(error, MTB_NO_DEVICE, "there is no device %zu: this machine has %zu", index, (size_t)[all count]);
+        return NULL;
+    }
+    return make_handle([[all objectAtIndex:index] retain], error, __func__);
+    MTBI_LEAVE((mtbi_fail_with_exception(error, __func__, exception), NULL))
+}
+
+void mtbi_device_destroy(mtb_device *device) {
+    MTBI_ENTER
+    [device->metal release];
+    free((char *)device->info.name);
+    mtbi_handle_free(&device->handle);
+    MTBI_LEAVE()
+}
+
+bool mtb_device_supports_family(const mtb_device *device, int64_t family) {
+    MTBI_ENTER
+    return device && [device->metal supportsFamily:(MTLGPUFamily)family];
+    MTBI_LEAVE(false)
+}
+
+uint64_t mtb_device_current_allocated_size(const mtb_device *device) {
+    MTBI_ENTER
+    return device ? [device->metal currentAllocatedSize] : 0;
+    MTBI_LEAVE(0)
+}
+
+uint64_t mtb_device_peer_group_id(const mtb_device *device) {
+    MTBI_ENTER
+    return device ? [device->metal peerGroupID] : 0;
+    MTBI_LEAVE(0)
+}

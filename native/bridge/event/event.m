@@ -1,0 +1,176 @@
+/* Shared events: signalled and waited for by the CPU. (The GPU's side is in command_buffer.m.) */
+#import "core/checks.h"
+#import "core/clock.h"
+#import "core/guard.h"
+#import "core/text.h"
+#import "event/notifications.h"
+#import "event/steps.h"
+
+#include <unistd.h>
+
+enum {
+    NANOSECONDS_PER_MILLISECOND = 1000000,
+    MICROSECONDS_PER_MILLISECOND = 1000
+};
+
+/* Longer waits, to the end of time among them, are cut into pieces that no conversion of Metal's can overflow on. */
+static const uint64_t longest_wait_ns = 3600 * UINT64_C(1000000000);
+
+mtb_event *mtb_event_create(mtb_device *device, mtb_error **error) {
+    mtb_event *event = NULL;
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    if (GIVEN(device)) return NULL;
+    event = mtbi_handle_create(MTB_HANDLE_EVENT, sizeof *event, error, __func__);
+    if (!event) return NULL;
+    pthread_mutex_init(&event->mutex, NULL);
+    atomic_init(&event->keepers, 1);
+    event->metal = [device->metal newSharedEvent];
+    if (!event->metal) {
+        FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a shared event");
+        mtb_event_release(event);
+        return NULL;
+    }
+    return event;
+    MTBI_LEAVE((mtb_event_release(event), mtbi_fail_with_exception(error, __func__, exception), NULL))
+}
+
+/* The last reference is gone: nobody can signal any more. Who waits for the GPU's sake is let through, and told. */
+void mtbi_event_destroy(mtb_event *event) {
+    MTBI_ENTER
+    uint64_t signaled = [event->metal signaledValue];
+    uint64_t awaited = mtbi_steps_abandon(event, signaled);
+    /* First, since nobody has signalled what Metal would tell them of. Their ends may wait for who is let through. */
+    mtbi_notification *withdrawn = mtbi_notification_withdraw_all(event);
+    if (awaited > signaled) [event->metal setSignaledValue:awaited];
+    mtbi_notification_end(withdrawn, signaled);
+    [event->metal release];
+    [event->listener release];
+    mtbi_event_forget(event);
+    MTBI_LEAVE()
+}
+
+void mtbi_event_keep(mtb_event *event) { atomic_fetch_add_explicit(&event->keepers, 1, memory_order_relaxed); }
+
+void mtbi_event_forget(mtb_event *event) {
+    if (atomic_fetch_sub_explicit(&event->keepers, 1, memory_order_acq_rel) > 1) return;
+    pthread_mutex_destroy(&event->mutex);
+    mtbi_handle_free(&event->handle);
+}
+
+mtb_status mtb_event_set_label(mtb_event *event, const char *label, mtb_error **error) {
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(event));
+    return mtbi_set_label(event->metal, label, error, __func__);
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
+char *mtb_event_copy_label(const mtb_event *event) {
+    MTBI_ENTER
+    return event ? mtbi_copy_label(event->metal) : NULL;
+    MTBI_LEAVE(NULL)
+}
+
+uint64_t mtbi_event_raise(mtb_event *event, uint64_t value) {
+    MTBI_ENTER
+    pthread_mutex_lock(&event->mutex);
+    @try {
+        uint64_t present = [event->metal signaledValue];
+        if (event->reached < value) event->reached = value;
+        if (event->reached <= present)
+            event->reached = present;
+        else
+            [event->metal setSignaledValue:event->reached];
+        return event->reached;
+    } @finally {
+        pthread_mutex_unlock(&event->mutex);
+    }
+    MTBI_LEAVE(value)
+}
+
+mtb_status mtb_event_signal(mtb_event *event, uint64_t value, mtb_error **error) {
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(event));
+    uint64_t reached = mtbi_event_raise(event, value);
+    if (reached > value)
+        return FAIL(error, MTB_OUT_OF_RANGE, "value %llu, where the event has %llu already", (unsigned long long)value,
+                    (unsigned long long)reached);
+    return MTB_OK;
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
+/* For macOS 11, whose events cannot be waited for: looks once a millisecond. */
+static bool poll_until(id<MTLSharedEvent> metal, uint64_t value, uint64_t deadline) {
+    while ([metal signaledValue] < value) {
+        if (mtbi_time_left(deadline) == 0) return false;
+        usleep(MICROSECONDS_PER_MILLISECOND);
+    }
+    return true;
+}
+
+static bool wait_until(id<MTLSharedEvent> metal, uint64_t value, uint64_t timeout_ns) {
+    if ([metal signaledValue] >= value) return true;
+    uint64_t deadline = mtbi_deadline(timeout_ns);
+    if (@available(macOS 12.0, *)) {
+        uint64_t left;
+        do {
+            left = mtbi_time_left(deadline);
+            uint64_t slice = left < longest_wait_ns ? left : longest_wait_ns;
+            uint64_t milliseconds = (slice + NANOSECONDS_PER_MILLISECOND - 1) / NANOSECONDS_PER_MILLISECOND;
+            if ([metal waitUntilSignaledValue:value timeoutMS:milliseconds]) return true;
+        } while (left > longest_wait_ns);
+        return false;
+    }
+    return poll_until(metal, value, deadline);
+}
+
+mtb_status mtb_event_wait(mtb_event *event, uint64_t value, uint64_t timeout_ns, mtb_error **error) {
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(event));
+    if (mtbi_event_raise(event, 0) < value && !wait_until(event->metal, value, timeout_ns))
+        return FAIL(error, MTB_TIMEOUT, "the event has %llu, not %llu, after %.3f s",
+                    (unsigned long long)[event->metal signaledValue], (unsigned long long)value,
+                    (double)timeout_ns * 1e-9);
+    return MTB_OK;
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
+/* The event's listener, made at the first use; nil where Metal has none to give. */
+static MTLSharedEventListener *listener(mtb_event *event) {
+    pthread_mutex_lock(&event->mutex);
+    @try {
+        if (!event->listener) event->listener = [[MTLSharedEventListener alloc] init];
+    } @finally {
+        pthread_mutex_unlock(&event->mutex);
+    }
+    return event->listener;
+}
+
+static void fire(uint64_t number, uint64_t value) {
+    MTBI_ENTER
+    mtbi_notification_fire(number, value);
+    MTBI_LEAVE()
+}
+
+mtb_status mtb_event_notify(mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
+                            mtb_context_destructor destructor, mtb_error **error) {
+    uint64_t number = 0;
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(GIVEN(event));
+    REQUIRE(mtbi_check_given((const void *)callback, "callback", error, __func__));
+    MTLSharedEventListener *shared = listener(event);
+    if (!shared) return FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a listener");
+    number = mtbi_notification_add(event, value, callback, context, destructor);
+    if (number == 0) return FAIL(error, MTB_OUT_OF_MEMORY, "no memory for a notification");
+    uint64_t captured = number;
+    [event->metal notifyListener:shared atValue:value block:^(id<MTLSharedEvent> metal, uint64_t reached) {
+        (void)metal;
+        fire(captured, reached);
+    }];
+    return MTB_OK;
+    MTBI_LEAVE((mtbi_notification_withdraw(number), mtbi_fail_with_exception(error, __func__, exception)))
+}

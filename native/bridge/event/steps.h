@@ -1,0 +1,48 @@
+/* The signals and waits of a command buffer, and what becomes of them when it fails. */
+#ifndef MTBI_EVENT_STEPS_H
+#define MTBI_EVENT_STEPS_H
+
+#include "core/handles.h"
+
+typedef enum mtbi_step_kind {
+    MTBI_STEP_SIGNAL,
+    MTBI_STEP_WAIT
+} mtbi_step_kind;
+
+/* One of them. A signal holds a reference to the event; a wait keeps its handle alone, so that an event whose
+ * references are gone is one that nobody can signal any more. */
+typedef struct mtbi_step {
+    struct mtbi_step *next;
+    mtbi_step_kind kind;
+    mtb_event *event;
+    uint64_t value;
+    /* Of one that has been committed and is still to come: the event's next of the kind, and whose it is. */
+    struct mtbi_step *next_pending;
+    struct mtbi_steps *owner;
+} mtbi_step;
+
+/* In the order in which they were encoded. */
+typedef struct mtbi_steps {
+    mtbi_step *first;
+    mtbi_step *last;
+    /* One of the waits was ended because nobody could signal the event any more. */
+    atomic_bool is_abandoned;
+} mtbi_steps;
+
+mtb_status mtbi_steps_add(mtbi_steps *steps, mtbi_step_kind kind, mtb_event *event, uint64_t value, mtb_error **error,
+                          const char *function);
+/* The command buffer is about to be committed: its signals are to come. MTB_DEADLOCK where it waits for a value that
+ * nobody can signal any more. */
+mtb_status mtbi_steps_begin(mtbi_steps *steps, mtb_error **error, const char *function);
+/* No reference to the event is left, and it has `signaled`: marks who waits for more. Returns the largest value among
+ * theirs; zero for none. */
+uint64_t mtbi_steps_abandon(mtb_event *event, uint64_t signaled);
+/* It has completed: its signals have come. Drops the steps. */
+void mtbi_steps_complete(mtbi_steps *steps);
+/* It has failed, and Metal has not signalled. Each signal comes when it would have come had there been nothing to fail:
+ * after the waits before it, and after smaller values that other command buffers are still to signal. */
+void mtbi_steps_rescue(mtbi_steps *steps);
+/* Drops the steps of a command buffer that was not committed. */
+void mtbi_steps_drop(mtbi_steps *steps);
+
+#endif
