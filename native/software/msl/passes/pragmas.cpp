@@ -1,7 +1,9 @@
-// `#pragma METAL` speaks to Apple's compiler: what it says of arithmetic is said to clang, and it goes.
-#include <algorithm>
+#include "pragmas.h"
 
-#include "translator.h"
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace smtl::msl {
 namespace {
@@ -29,42 +31,43 @@ Setting read_setting(const std::vector<Token> &words) {
     return setting;
 }
 
+// What clang reads in its place: nothing, as a rule. It stands `offset` bytes into what leads to the token.
+std::string replace_pragma(Source &source, std::string_view text, Index token, std::size_t offset, bool &safe) {
+    const std::vector<Token> words = tokenize(text);
+    if (!words.front().is("fp")) return {};
+    const Setting setting = read_setting(words);
+    if (!setting.problem.empty()) {
+        source.problem(token, setting.problem, offset);
+    } else if (setting.name == "math_mode") {
+        safe = safe || setting.value != "fast";
+    } else if (setting.name == "contract") {
+        return "#pragma clang fp contract(" + std::string(setting.value) + ")";
+    }
+    return {};
+}
+
 }  // namespace
 
-void Translator::edit_pragmas() {
-    for (Index i = 0; i < tokens_.size(); ++i) {
-        Token &token = tokens_[i];
+bool edit_pragmas(Source &source) {
+    bool safe = false;
+    for (Index i = 0; i < source.size(); ++i) {
+        const Token &token = source[i];
         if (token.leading.find(opening) == std::string_view::npos) continue;
         std::string leading;
         for (std::size_t p = 0; p < token.leading.size();) {
             const std::size_t newline = std::min(token.leading.find('\n', p), token.leading.size());
             const std::string_view line = token.leading.substr(p, newline - p);
             if (line.starts_with(opening)) {
-                leading += replace_pragma(line.substr(opening.size()), i, p);
+                leading += replace_pragma(source, line.substr(opening.size()), i, p, safe);
             } else {
                 leading += line;
             }
             if (newline < token.leading.size()) leading += '\n';
             p = newline + 1;
         }
-        kept_text_.push_back(std::move(leading));
-        token.leading = kept_text_.back();
+        source.replace_leading(i, std::move(leading));
     }
-}
-
-// What clang reads in its place: nothing, as a rule. It stands `offset` bytes into what leads to the token.
-std::string Translator::replace_pragma(std::string_view text, Index token, std::size_t offset) {
-    const std::vector<Token> words = tokenize(text);
-    if (!words.front().is("fp")) return {};
-    const Setting setting = read_setting(words);
-    if (!setting.problem.empty()) {
-        problem(token, setting.problem, offset);
-    } else if (setting.name == "math_mode") {
-        result_.math_mode_safe = result_.math_mode_safe || setting.value != "fast";
-    } else if (setting.name == "contract") {
-        return "#pragma clang fp contract(" + std::string(setting.value) + ")";
-    }
-    return {};
+    return safe;
 }
 
 }  // namespace smtl::msl

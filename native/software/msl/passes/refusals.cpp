@@ -1,10 +1,10 @@
-// What clang would understand and Metal does not have: ways to machine code that a processor would run as a pipeline is
-// made, and to what lies outside of the source. Attributes and pragmas are let through by name, and so is nothing that
-// a later clang knows. The source is preprocessed: no macro spells a word otherwise any more.
+#include "refusals.h"
+
 #include <algorithm>
 #include <array>
-
-#include "translator.h"
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace smtl::msl {
 namespace {
@@ -88,59 +88,50 @@ bool joins_lines(std::string_view leading) {
     return false;
 }
 
-}  // namespace
-
-void Translator::refuse_what_metal_has_not() {
-    for (Index i = 0; i < tokens_.size(); ++i) {
-        refuse_directives(i);
-        const Token &token = tokens_[i];
-        // The preprocessor has joined what was to be joined. The compiler would make one word of two of what looks like
-        // more.
-        const bool joined = token.is("\\") && joins_lines("\\" + std::string(tokens_[i + 1].leading), 0);
-        if (joined || joins_lines(token.leading)) problem(i, "'\\' does not join lines here");
-        if (token.is("[") && i + 1 < tokens_.size() && tokens_[i + 1].is("[")) refuse_attribute_list(i);
-        if (!token.is_identifier()) continue;
-        const bool ours = std::any_of(prefixes.begin(), prefixes.end(),
-                                      [&](std::string_view prefix) { return token.text.starts_with(prefix); });
-        if (is_one_of(token.text, words) || ours)
-            problem(i, "'" + std::string(token.text) + "' is not supported in Metal");
-        if ((token.is("__attribute__") || token.is("__attribute")) && tokens_[i + 1].is("(") &&
-            tokens_[i + 2].is("(")) {
-            for (const Range &part : split_commas({i + 3, skip_group(i + 2, tokens_.size()) - 1}))
-                refuse_attribute(part.begin, part);
-        }
-    }
+void refuse_attribute(Source &source, Index name, Range part) {
+    if (part.empty() || is_one_of(without_underscores(source[name].text), attributes)) return;
+    source.problem(name, "attribute '" + std::string(source[name].text) + "' is not supported in Metal");
 }
 
 // `[[gnu::name]]`; what has no namespace is Metal's own, or standard.
-void Translator::refuse_attribute_list(Index open) {
-    const Index past = skip_group(open, tokens_.size());
-    if (!tokens_[open + 1].leading.empty() || skip_group(open + 1, past) + 1 != past ||
-        !tokens_[past - 1].leading.empty()) {
-        return problem(open, "a list of attributes begins with '[[' and ends with ']]'");
+void refuse_attribute_list(Source &source, Index open) {
+    const Index past = source.skip_group(open, source.size());
+    if (!source[open + 1].leading.empty() || source.skip_group(open + 1, past) + 1 != past ||
+        !source[past - 1].leading.empty()) {
+        return source.problem(open, "a list of attributes begins with '[[' and ends with ']]'");
     }
-    for (const Range &part : split_commas({open + 2, past - 2})) {
+    for (const Range &part : source.split_commas({open + 2, past - 2})) {
         if (part.empty()) continue;
-        if (tokens_[part.begin].is("using")) problem(part.begin, "'using' is not supported in attributes");
-        if (part.end - part.begin > 2 && tokens_[part.begin + 1].is("::")) refuse_attribute(part.begin + 2, part);
+        if (source[part.begin].is("using")) source.problem(part.begin, "'using' is not supported in attributes");
+        if (part.end - part.begin > 2 && source[part.begin + 1].is("::"))
+            refuse_attribute(source, part.begin + 2, part);
         // It becomes a comment, see erase_address_spaces_and_attributes.
-        if (!tokens_[part.begin].is("id")) continue;
+        if (!source[part.begin].is("id")) continue;
         for (Index i = part.begin; i < part.end; ++i) {
-            const bool quoted = tokens_[i].kind == TokenKind::string || tokens_[i].kind == TokenKind::character;
-            if (quoted || (tokens_[i].is("*") && tokens_[i + 1].is("/"))) problem(i, "[[id]] takes an index");
+            const bool quoted = source[i].kind == TokenKind::string || source[i].kind == TokenKind::character;
+            if (quoted || (source[i].is("*") && source[i + 1].is("/"))) source.problem(i, "[[id]] takes an index");
         }
     }
 }
 
-void Translator::refuse_attribute(Index name, Range part) {
-    if (part.empty() || is_one_of(without_underscores(tokens_[name].text), attributes)) return;
-    problem(name, "attribute '" + std::string(tokens_[name].text) + "' is not supported in Metal");
+// Whether it is to go.
+bool refuse_pragma(Source &source, const std::vector<Token> &found, Index token, std::size_t offset) {
+    const std::string_view first = found.size() > 1 ? found[1].text : std::string_view();
+    if (is_one_of(first, pragmas)) return false;
+    const bool compiler = first == "clang" || first == "GCC";
+    if (compiler && found.size() > 2 && is_one_of(found[2].text, compiler_pragmas)) return false;
+    if (compiler || is_one_of(first, refused_pragmas)) {
+        const std::string name =
+            std::string(first) + (compiler && found.size() > 2 ? " " + std::string(found[2].text) : "");
+        source.problem(token, "'#pragma " + name + "' is not supported in Metal", offset);
+    }
+    return true;
 }
 
 // Before a token, on lines of their own. The preprocessor has followed them all, but for pragmas; what looks like
 // another one now was made by macros.
-void Translator::refuse_directives(Index token) {
-    const std::string_view leading = tokens_[token].leading;
+void refuse_directives(Source &source, Index token) {
+    const std::string_view leading = source[token].leading;
     if (leading.find('#') == std::string_view::npos) return;
     std::string kept;
     bool changed = false;
@@ -154,9 +145,9 @@ void Translator::refuse_directives(Index token) {
         if (i < line.size() && line[i] == '#' && !read_line_marker(line.substr(i), location)) {
             const std::vector<Token> found = tokenize(line.substr(i + 1));
             if (!found.front().is("pragma")) {
-                problem(token, "'#' does not begin a directive here", p + i);
+                source.problem(token, "'#' does not begin a directive here", p + i);
             } else {
-                erased = refuse_pragma(found, token, p + i);
+                erased = refuse_pragma(source, found, token, p + i);
             }
         }
         changed = changed || erased;
@@ -165,23 +156,30 @@ void Translator::refuse_directives(Index token) {
         if (newline < leading.size()) kept += '\n';
         p = newline + 1;
     }
-    if (!changed) return;
-    kept_text_.push_back(std::move(kept));
-    tokens_[token].leading = kept_text_.back();
+    if (changed) source.replace_leading(token, std::move(kept));
 }
 
-// Whether it is to go.
-bool Translator::refuse_pragma(const std::vector<Token> &found, Index token, std::size_t offset) {
-    const std::string_view first = found.size() > 1 ? found[1].text : std::string_view();
-    if (is_one_of(first, pragmas)) return false;
-    const bool compiler = first == "clang" || first == "GCC";
-    if (compiler && found.size() > 2 && is_one_of(found[2].text, compiler_pragmas)) return false;
-    if (compiler || is_one_of(first, refused_pragmas)) {
-        const std::string name =
-            std::string(first) + (compiler && found.size() > 2 ? " " + std::string(found[2].text) : "");
-        problem(token, "'#pragma " + name + "' is not supported in Metal", offset);
+}  // namespace
+
+void refuse_what_metal_has_not(Source &source) {
+    for (Index i = 0; i < source.size(); ++i) {
+        refuse_directives(source, i);
+        const Token &token = source[i];
+        // The preprocessor has joined what was to be joined. The compiler would make one word of two of what looks like
+        // more.
+        const bool joined = token.is("\\") && joins_lines("\\" + std::string(source[i + 1].leading), 0);
+        if (joined || joins_lines(token.leading)) source.problem(i, "'\\' does not join lines here");
+        if (token.is("[") && i + 1 < source.size() && source[i + 1].is("[")) refuse_attribute_list(source, i);
+        if (!token.is_identifier()) continue;
+        const bool ours = std::any_of(prefixes.begin(), prefixes.end(),
+                                      [&](std::string_view prefix) { return token.text.starts_with(prefix); });
+        if (is_one_of(token.text, words) || ours)
+            source.problem(i, "'" + std::string(token.text) + "' is not supported in Metal");
+        if ((token.is("__attribute__") || token.is("__attribute")) && source[i + 1].is("(") && source[i + 2].is("(")) {
+            for (const Range &part : source.split_commas({i + 3, source.skip_group(i + 2, source.size()) - 1}))
+                refuse_attribute(source, part.begin, part);
+        }
     }
-    return true;
 }
 
 }  // namespace smtl::msl

@@ -1,9 +1,9 @@
-// Declarations, read as C++ reads them: specifiers in any order with attributes between them, and for each declarator
-// the address space that its variable lies in.
+#include "declarators.h"
+
 #include <algorithm>
 #include <array>
 
-#include "msl/passes/translator.h"
+#include "attributes.h"
 
 namespace smtl::msl {
 namespace {
@@ -24,43 +24,57 @@ constexpr std::array<std::string_view, 5> with_parentheses = {"__attribute__", "
 constexpr std::array<std::string_view, 4> type_operators = {"decltype", "typeof", "__typeof__", "__typeof"};
 constexpr std::array<std::string_view, 4> class_keys = {"struct", "class", "union", "enum"};
 
-}  // namespace
-
-// Past attributes of either form; `i` where there is none.
-Index Translator::past_attribute(Index i, Index end) const {
-    if (opens_attribute(i)) return skip_group(i, end);
-    if (is_one_of(tokens_[i], with_parentheses) && i + 1 < end && tokens_[i + 1].is("(")) return skip_group(i + 1, end);
-    return past_coherence(i, end);
-}
-
 // Past `a::b<c>::d`.
-Index Translator::past_type_name(Index i, Index end) const {
+Index past_type_name(const Source &source, Index i, Index end) {
     while (i < end) {
-        if (tokens_[i].is("::") || tokens_[i].is("template")) {
+        if (source[i].is("::") || source[i].is("template")) {
             ++i;
             continue;
         }
-        if (!tokens_[i].is_identifier()) return i;
+        if (!source[i].is_identifier()) return i;
         ++i;
-        if (i < end && tokens_[i].is("<")) i = skip_angles(i, end).value_or(i);
-        if (i >= end || !tokens_[i].is("::")) return i;
+        if (i < end && source[i].is("<")) i = source.skip_angles(i, end).value_or(i);
+        if (i >= end || !source[i].is("::")) return i;
     }
     return i;
 }
 
-Index Translator::read_specifiers(Index i, Index end, Specifiers &read) const {
+// Past `name : bases { members }`, of which all but the name may be absent.
+Index read_class(const Source &source, Index i, Index end, Specifiers &read) {
+    if (i < end && (source[i].is("class") || source[i].is("struct"))) ++i;  // of an enumeration
+    for (Index past = i; i < end && (past = past_attribute(source, i, end)) > i;) i = past;
+    i = past_type_name(source, i, end);
+    Index open = i;
+    if (open < end && (source[open].is(":") || source[open].is("final"))) {
+        while (open < end && !source[open].is("{") && !source[open].is(";")) ++open;
+    }
+    if (open >= end || !source[open].is("{")) return i;
+    read.body = open;
+    return source.skip_group(open, end);
+}
+
+}  // namespace
+
+Index past_attribute(const Source &source, Index i, Index end) {
+    if (source.opens_attribute(i)) return source.skip_group(i, end);
+    if (is_one_of(source[i], with_parentheses) && i + 1 < end && source[i + 1].is("("))
+        return source.skip_group(i + 1, end);
+    return past_coherence(source, i, end);
+}
+
+Index read_specifiers(const Source &source, Index i, Index end, Specifiers &read) {
     read.begin = end;
     while (i < end) {
-        const Token &token = tokens_[i];
+        const Token &token = source[i];
         // A list in brackets stays before all else.
-        if (read.begin == end && !opens_attribute(i)) read.begin = i;
-        if (const Index past = past_attribute(i, end); past > i) {
+        if (read.begin == end && !source.opens_attribute(i)) read.begin = i;
+        if (const Index past = past_attribute(source, i, end); past > i) {
             i = past;
             continue;
         }
         const bool type_follows =
             token.is("::") || (token.is_identifier() && !read.typed) || is_one_of(token, arithmetic_words);
-        const AddressSpace space = space_named(i);
+        const AddressSpace space = space_named(source, i);
         if (space != AddressSpace::none) {
             read.spaces.push_back(i++);
         } else if (token.is("typedef")) {
@@ -68,15 +82,15 @@ Index Translator::read_specifiers(Index i, Index end, Specifiers &read) const {
             ++i;
         } else if (is_one_of(token, specifiers)) {
             ++i;
-        } else if (is_one_of(token, type_operators) && i + 1 < end && tokens_[i + 1].is("(")) {
+        } else if (is_one_of(token, type_operators) && i + 1 < end && source[i + 1].is("(")) {
             read.typed = true;
-            i = skip_group(i + 1, end);
+            i = source.skip_group(i + 1, end);
         } else if (is_one_of(token, class_keys)) {
             read.typed = true;
-            i = read_class(i + 1, end, read);
+            i = read_class(source, i + 1, end, read);
         } else if (type_follows) {
             read.typed = true;
-            i = past_type_name(i, end);
+            i = past_type_name(source, i, end);
         } else {
             break;
         }
@@ -84,25 +98,11 @@ Index Translator::read_specifiers(Index i, Index end, Specifiers &read) const {
     return i;
 }
 
-// Past `name : bases { members }`, of which all but the name may be absent.
-Index Translator::read_class(Index i, Index end, Specifiers &read) const {
-    if (i < end && (tokens_[i].is("class") || tokens_[i].is("struct"))) ++i;  // of an enumeration
-    for (Index past = i; i < end && (past = past_attribute(i, end)) > i;) i = past;
-    i = past_type_name(i, end);
-    Index open = i;
-    if (open < end && (tokens_[open].is(":") || tokens_[open].is("final"))) {
-        while (open < end && !tokens_[open].is("{") && !tokens_[open].is(";")) ++open;
-    }
-    if (open >= end || !tokens_[open].is("{")) return i;
-    read.body = open;
-    return skip_group(open, end);
-}
-
 // Of all the pointers and references that a declarator makes, the one next to the name is what the variable is.
-Index Translator::read_declarator(Index i, Index end, Declarator &read) const {
+Index read_declarator(const Source &source, Index i, Index end, Declarator &read) {
     for (bool qualified = false; i < end;) {
-        const Token &token = tokens_[i];
-        if (const Index past = past_attribute(i, end); past > i) {
+        const Token &token = source[i];
+        if (const Index past = past_attribute(source, i, end); past > i) {
             i = past;
         } else if (token.is("*") || token.is("&") || token.is("&&")) {
             read.indirect = qualified = true;
@@ -110,47 +110,47 @@ Index Translator::read_declarator(Index i, Index end, Declarator &read) const {
             read.other_spaces.insert(read.other_spaces.end(), read.spaces.begin(), read.spaces.end());
             read.spaces.clear();
             ++i;
-        } else if (qualified && space_named(i) != AddressSpace::none) {
+        } else if (qualified && space_named(source, i) != AddressSpace::none) {
             read.spaces.push_back(i++);
         } else if (is_one_of(token, specifiers)) {
             ++i;
-        } else if (token.is("::") || (token.is_identifier() && i + 1 < end && tokens_[i + 1].is("::"))) {
+        } else if (token.is("::") || (token.is_identifier() && i + 1 < end && source[i + 1].is("::"))) {
             ++i;  // of a pointer to a member
         } else {
             break;
         }
     }
-    if (i < end && tokens_[i].is_identifier() && space_named(i) == AddressSpace::none) {
+    if (i < end && source[i].is_identifier() && space_named(source, i) == AddressSpace::none) {
         read.name = i++;
-    } else if (i + 1 < end && tokens_[i].is("(") && !tokens_[i + 1].is(")")) {
-        const Index past = skip_group(i, end);
-        (void)read_declarator(i + 1, past - 1, read);
+    } else if (i + 1 < end && source[i].is("(") && !source[i + 1].is(")")) {
+        const Index past = source.skip_group(i, end);
+        (void)read_declarator(source, i + 1, past - 1, read);
         i = past;
     }
     for (; i < end; ++i) {
-        const Token &token = tokens_[i];
-        if (const Index past = past_attribute(i, end); past > i) {
+        const Token &token = source[i];
+        if (const Index past = past_attribute(source, i, end); past > i) {
             i = past - 1;
         } else if (token.is("[")) {
             read.array = true;
-            i = skip_group(i, end) - 1;
+            i = source.skip_group(i, end) - 1;
         } else if (token.is("(")) {
             read.called = true;
-            i = skip_group(i, end) - 1;
+            i = source.skip_group(i, end) - 1;
         } else if (!read.called || token.is(",") || token.is("=") || token.is("{") || token.is(":")) {
             break;
-        } else if (space_named(i) != AddressSpace::none) {
+        } else if (space_named(source, i) != AddressSpace::none) {
             read.other_spaces.push_back(i);  // of a member's object
         } else if (token.is("<")) {
-            i = skip_angles(i, end).value_or(i + 1) - 1;
+            i = source.skip_angles(i, end).value_or(i + 1) - 1;
         }
     }
-    read.initialised = i < end && (tokens_[i].is("=") || tokens_[i].is("{"));
-    while (i < end && !tokens_[i].is(",")) {
-        if (tokens_[i].is("(") || tokens_[i].is("[") || tokens_[i].is("{")) {
-            i = skip_group(i, end);
-        } else if (tokens_[i].is("<")) {
-            i = skip_angles(i, end).value_or(i + 1);
+    read.initialised = i < end && (source[i].is("=") || source[i].is("{"));
+    while (i < end && !source[i].is(",")) {
+        if (source[i].is("(") || source[i].is("[") || source[i].is("{")) {
+            i = source.skip_group(i, end);
+        } else if (source[i].is("<")) {
+            i = source.skip_angles(i, end).value_or(i + 1);
         } else {
             ++i;
         }

@@ -1,9 +1,11 @@
-// What calls say of lanes, by the names of functions: which of them talk to other lanes, whose values differ from lane
-// to lane though their arguments do not, and which store through a parameter. Whatever a name may stand for counts.
+#include "lane_functions.h"
+
 #include <algorithm>
 #include <array>
+#include <map>
+#include <vector>
 
-#include "msl/passes/translator.h"
+#include "msl/source/attributes.h"
 
 namespace smtl::msl {
 namespace {
@@ -23,7 +25,65 @@ bool is_passed_on(const Token &before, const Token &behind) {
            std::find(closings.begin(), closings.end(), behind.text) != closings.end();
 }
 
+// A declaration with parameters.
+void note_parameters(const Source &source, const Declaration &declaration, LaneFunctions &lanes) {
+    for (const Range &part : source.split_commas(*declaration.parameters)) {
+        const AddressSpace space = address_space_of(source, part);
+        if (space != AddressSpace::none && space != AddressSpace::thread) continue;
+        bool constant = false, indirect = false;
+        for (Index i = part.begin; i < part.end && !source[i].is("="); ++i) {
+            if (source.opens_attribute(i)) {
+                i = source.skip_group(i, part.end) - 1;
+                continue;
+            }
+            constant = constant || source[i].is("const");
+            indirect = indirect || source[i].is("*") || source[i].is("&") || source[i].is("&&") || source[i].is("[");
+        }
+        if (!indirect || constant) continue;
+        lanes.writing.insert(own_name(source, declaration));
+        const Token &operation = source[declaration.name_end - 1];
+        const bool plain = own_name(source, declaration) != "operator" || operation.is(")") || operation.is("++") ||
+                           operation.is("--") || operation.text.ends_with('=');
+        lanes.anything_writes = lanes.anything_writes || !plain;
+    }
+}
+
+// A member that may be another name of a variable.
+void note_member(const Source &source, Range declaration, LaneFunctions &lanes) {
+    const AddressSpace space = address_space_of(source, declaration);
+    if (space != AddressSpace::none && space != AddressSpace::thread) return;
+    for (Index i = declaration.begin + 1; i < declaration.end && !source[i].is("="); ++i)
+        lanes.anything_writes = lanes.anything_writes || source[i].is("&") || source[i].is("*");
+}
+
+// Names that stand for one value: constants and template parameters.
+void find_constants(const Source &source, LaneFunctions &lanes) {
+    constexpr Index longest = 64;
+    for (Index i = 0; i + 1 < source.size(); ++i) {
+        if (source[i].is("template") && source[i + 1].is("<")) {
+            const Index end = std::min(source.skip_angles(i + 1, source.size() - 1).value_or(i), i + longest);
+            for (Index j = i; j < end; ++j) {
+                if (source[j].is_identifier()) lanes.constants.insert(source[j].text);
+            }
+        } else if (source[i].is("constexpr") || source[i].is("constant")) {
+            Index name = i;
+            Index j = i;
+            for (; j < std::min(i + longest, source.size() - 1) &&
+                   (source[j].is_identifier() || source[j].is("::") || source[j].is("<") || source[j].is(">"));
+                 ++j) {
+                if (source[j].is_identifier()) name = j;
+            }
+            if (source[j].is("=") || source[j].is("[") || source[j].is("{") || source[j].is(";"))
+                lanes.constants.insert(source[name].text);
+        }
+    }
+}
+
 }  // namespace
+
+bool is_function(const Declaration &declaration) {
+    return declaration.kind == DeclarationKind::function && !declaration.body.empty() && !declaration.erased;
+}
 
 bool is_lane_function(std::string_view name) {
     return name.starts_with("simd_") || name.starts_with("quad_") || name.starts_with("__metal_simd_") ||
@@ -36,86 +96,28 @@ bool is_varying_function(std::string_view name) {
            (name.starts_with("atomic_") && name != "atomic_thread_fence");
 }
 
-// The last part of the name, without template arguments; `operator` for all of these.
-std::string_view Translator::own_name(const Declaration &declaration) const {
-    Index name = declaration.name_begin;
-    for (Index i = name; i < declaration.name_end; ++i) {
-        if (tokens_[i].is("operator")) return tokens_[i].text;
-        if (tokens_[i].is_identifier()) name = i;
-        if (tokens_[i].is("<")) i = skip_angles(i, declaration.name_end).value_or(i + 1) - 1;
+LaneFunctions find_lane_functions(const Source &source, const Declarations &declarations) {
+    LaneFunctions lanes;
+    for (const Declaration &declaration : declarations) {
+        if (declaration.parameters && !declaration.deleted_for_space) note_parameters(source, declaration, lanes);
+        if (declaration.kind == DeclarationKind::variable && declaration.member)
+            note_member(source, {declaration.begin, declaration.end}, lanes);
     }
-    return tokens_[name].text;
-}
-
-// A declaration with parameters.
-void Translator::note_parameters(const Declaration &declaration) {
-    for (const Range &part : split_commas(*declaration.parameters)) {
-        const AddressSpace space = address_space_of(part);
-        if (space != AddressSpace::none && space != AddressSpace::thread) continue;
-        bool constant = false, indirect = false;
-        for (Index i = part.begin; i < part.end && !tokens_[i].is("="); ++i) {
-            if (opens_attribute(i)) {
-                i = skip_group(i, part.end) - 1;
-                continue;
-            }
-            constant = constant || tokens_[i].is("const");
-            indirect =
-                indirect || tokens_[i].is("*") || tokens_[i].is("&") || tokens_[i].is("&&") || tokens_[i].is("[");
-        }
-        if (!indirect || constant) continue;
-        lanes_.writing.insert(own_name(declaration));
-        const Token &operation = tokens_[declaration.name_end - 1];
-        const bool plain = own_name(declaration) != "operator" || operation.is(")") || operation.is("++") ||
-                           operation.is("--") || operation.text.ends_with('=');
-        lanes_.anything_writes = lanes_.anything_writes || !plain;
-    }
-}
-
-// A member that may be another name of a variable.
-void Translator::note_member(Range declaration) {
-    const AddressSpace space = address_space_of(declaration);
-    if (space != AddressSpace::none && space != AddressSpace::thread) return;
-    for (Index i = declaration.begin + 1; i < declaration.end && !tokens_[i].is("="); ++i)
-        lanes_.anything_writes = lanes_.anything_writes || tokens_[i].is("&") || tokens_[i].is("*");
-}
-
-// Names that stand for one value: constants and template parameters.
-void Translator::find_constants() {
-    constexpr Index longest = 64;
-    for (Index i = 0; i + 1 < tokens_.size(); ++i) {
-        if (tokens_[i].is("template") && tokens_[i + 1].is("<")) {
-            const Index end = std::min(skip_angles(i + 1, tokens_.size() - 1).value_or(i), i + longest);
-            for (Index j = i; j < end; ++j) {
-                if (tokens_[j].is_identifier()) lanes_.constants.insert(tokens_[j].text);
-            }
-        } else if (tokens_[i].is("constexpr") || tokens_[i].is("constant")) {
-            Index name = i;
-            Index j = i;
-            for (; j < std::min(i + longest, tokens_.size() - 1) &&
-                   (tokens_[j].is_identifier() || tokens_[j].is("::") || tokens_[j].is("<") || tokens_[j].is(">"));
-                 ++j) {
-                if (tokens_[j].is_identifier()) name = j;
-            }
-            if (tokens_[j].is("=") || tokens_[j].is("[") || tokens_[j].is("{") || tokens_[j].is(";"))
-                lanes_.constants.insert(tokens_[name].text);
-        }
-    }
-}
-
-void Translator::find_lane_functions() {
     std::map<std::string_view, std::vector<std::string_view>> callers;
     std::vector<std::string_view> talking, varying;
-    find_constants();
-    for (const auto &[declaration, body] : lanes_.bodies) {
-        const std::string_view function = own_name(declaration);
-        if (declaration.member) lanes_.members.insert(function);
+    find_constants(source, lanes);
+    for (const Declaration &declaration : declarations) {
+        if (!is_function(declaration)) continue;
+        const Range body = declaration.body;
+        const std::string_view function = own_name(source, declaration);
+        if (declaration.member) lanes.members.insert(function);
         for (Index i = body.begin; i + 1 < body.end; ++i) {
             const bool lambda =
-                tokens_[i].is("[") && !opens_attribute(i) && !ends_place(tokens_[i - 1]) && !tokens_[i - 1].is("[");
-            if (lambda) lanes_.lambdas.insert(i);
-            if (!tokens_[i].is_identifier()) continue;
-            const std::string_view name = tokens_[i].text;
-            if (!tokens_[i + 1].is("(") && !tokens_[i + 1].is("<")) continue;
+                source[i].is("[") && !source.opens_attribute(i) && !ends_place(source[i - 1]) && !source[i - 1].is("[");
+            if (lambda) lanes.lambdas.insert(i);
+            if (!source[i].is_identifier()) continue;
+            const std::string_view name = source[i].text;
+            if (!source[i + 1].is("(") && !source[i + 1].is("<")) continue;
             if (is_lane_function(name)) talking.push_back(function);
             if (is_varying_function(name)) varying.push_back(function);
             callers[name].push_back(function);
@@ -130,29 +132,33 @@ void Translator::find_lane_functions() {
                 found.insert(found.end(), calling->second.begin(), calling->second.end());
         }
     };
-    spread(std::move(talking), lane_functions_);
-    spread(std::move(varying), lanes_.varying);
-    lanes_.varying.insert(lane_functions_.begin(), lane_functions_.end());
-    for (const auto &[declaration, body] : lanes_.bodies) {
-        const bool hidden =
-            declaration.constructor || own_name(declaration) == "operator" || tokens_[declaration.name_begin].is("~");
-        lanes_.anything_talks = lanes_.anything_talks || (hidden && lane_functions_.contains(own_name(declaration)));
+    spread(std::move(talking), lanes.talking);
+    spread(std::move(varying), lanes.varying);
+    lanes.varying.insert(lanes.talking.begin(), lanes.talking.end());
+    for (const Declaration &declaration : declarations) {
+        if (!is_function(declaration)) continue;
+        const Range body = declaration.body;
+        const bool hidden = declaration.constructor || own_name(source, declaration) == "operator" ||
+                            source[declaration.name_begin].is("~");
+        lanes.anything_talks =
+            lanes.anything_talks || (hidden && lanes.talking.contains(own_name(source, declaration)));
         Index lambdas_end = body.begin;
         for (Index i = body.begin + 1; i + 1 < body.end; ++i) {
-            if (lanes_.lambdas.contains(i)) {
-                Index open = skip_group(i, body.end);
-                while (open < body.end && !tokens_[open].is("{") && !tokens_[open].is(";")) ++open;
-                lambdas_end = std::max(lambdas_end, skip_group(open, body.end));
+            if (lanes.lambdas.contains(i)) {
+                Index open = source.skip_group(i, body.end);
+                while (open < body.end && !source[open].is("{") && !source[open].is(";")) ++open;
+                lambdas_end = std::max(lambdas_end, source.skip_group(open, body.end));
             }
-            if (!tokens_[i].is_identifier()) continue;
-            const bool called = tokens_[i + 1].is("(") || tokens_[i + 1].is("<"),
-                       known = lane_functions_.contains(tokens_[i].text);
-            const bool in_lambda = i < lambdas_end && called && (known || is_lane_function(tokens_[i].text));
-            lanes_.anything_talks =
-                lanes_.anything_talks || in_lambda || (known && is_passed_on(tokens_[i - 1], tokens_[i + 1]));
+            if (!source[i].is_identifier()) continue;
+            const bool called = source[i + 1].is("(") || source[i + 1].is("<"),
+                       known = lanes.talking.contains(source[i].text);
+            const bool in_lambda = i < lambdas_end && called && (known || is_lane_function(source[i].text));
+            lanes.anything_talks =
+                lanes.anything_talks || in_lambda || (known && is_passed_on(source[i - 1], source[i + 1]));
         }
     }
-    for (const std::string_view name : writers) lanes_.writing.insert(name);
+    for (const std::string_view name : writers) lanes.writing.insert(name);
+    return lanes;
 }
 
 }  // namespace smtl::msl

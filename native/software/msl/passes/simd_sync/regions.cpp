@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <tuple>
 
-#include "simd_sync.h"
+#include "function_sync.h"
+#include "msl/source/attributes.h"
 #include "uniformity.h"
 
 namespace smtl::msl {
 
-struct Translator::Lockstep::Regions {
+struct FunctionSync::Regions {
     enum class Kind {
         statement,
         expression,
@@ -34,8 +35,8 @@ struct Translator::Lockstep::Regions {
     };
     using Names = std::map<std::string_view, Index, std::less<>>;  // where they are declared; 0: what cannot be shown
 
-    Lockstep &function;
-    std::vector<Token> &tokens = function.tokens_;
+    FunctionSync &function;
+    Source &source = function.source_;
     std::vector<Index> calls;  // of lane functions
     Uniformity uniformity;
     std::set<Index> diverging_loops, diverging_continues;
@@ -49,10 +50,10 @@ struct Translator::Lockstep::Regions {
     std::vector<Operand> operands;
     std::size_t depth = 0;
 
-    explicit Regions(Lockstep &lockstep) : function(lockstep), uniformity(lockstep) {}
+    explicit Regions(FunctionSync &sync) : function(sync), uniformity(sync) {}
 
     bool talks(Range range) const {
-        if (function.translator_.lanes_.anything_talks) return !range.empty();
+        if (function.lanes_.anything_talks) return !range.empty();
         const auto call = std::lower_bound(calls.begin(), calls.end(), range.begin);
         return call != calls.end() && *call < range.end;
     }
@@ -60,16 +61,16 @@ struct Translator::Lockstep::Regions {
     void find_calls() {
         for (Index i = function.body_.begin, open = 0; i < function.body_.end; ++i) {
             if (!function.is_call(i, function.body_.end, open)) continue;
-            const std::string_view name = tokens[i].text;
-            if (is_lane_function(name) || function.translator_.lane_functions_.contains(name)) calls.push_back(i);
+            const std::string_view name = source[i].text;
+            if (is_lane_function(name) || function.lanes_.talking.contains(name)) calls.push_back(i);
         }
     }
 
-    bool is_lambda(Index i) const { return function.translator_.lanes_.lambdas.contains(i); }
+    bool is_lambda(Index i) const { return function.lanes_.lambdas.contains(i); }
     // The brace of its body.
     Index lambda_body(Index i, Index end) const {
-        Index open = function.translator_.skip_group(i, end);
-        while (open < end && !tokens[open].is("{") && !tokens[open].is(";")) ++open;
+        Index open = source.skip_group(i, end);
+        while (open < end && !source[open].is("{") && !source[open].is(";")) ++open;
         return open;
     }
 
@@ -90,12 +91,12 @@ struct Translator::Lockstep::Regions {
             regions.push_back({{piece.begin, end}, Kind::expression});
         };
         for (Index i = range.begin; i < range.end; ++i) {
-            const Token &token = tokens[i];
+            const Token &token = source[i];
             if (is_lambda(i)) {
-                i = std::max(i + 1, function.translator_.skip_group(lambda_body(i, range.end), range.end)) - 1;
+                i = std::max(i + 1, source.skip_group(lambda_body(i, range.end), range.end)) - 1;
                 continue;
             }
-            if (token.is("<") && i > range.begin && tokens[i - 1].is_identifier()) i = past_arguments(i, range.end) - 1;
+            if (token.is("<") && i > range.begin && source[i - 1].is_identifier()) i = past_arguments(i, range.end) - 1;
             Piece &piece = pieces.back();
             const bool ends = (token.is(",") && piece.open == 0) || token.is(";") ||
                               (token.is(":") && !piece.conditional) || (is_assignment(token) && !piece.conditional);
@@ -126,12 +127,12 @@ struct Translator::Lockstep::Regions {
     // Of `f<a, b>(...)`; `open` + 1 where it compares.
     Index past_arguments(Index open, Index end) const {
         constexpr Index longest = 64;
-        const auto past = function.translator_.skip_angles(open, end);
+        const auto past = source.skip_angles(open, end);
         if (!past || *past >= end || *past - open > longest ||
-            (!tokens[*past].is("(") && !tokens[*past].is("{") && !tokens[*past].is("::")))
+            (!source[*past].is("(") && !source[*past].is("{") && !source[*past].is("::")))
             return open + 1;
         for (Index i = open; i < *past; ++i) {
-            if (tokens[i].is("&&") || tokens[i].is("||") || tokens[i].is("?")) return open + 1;
+            if (source[i].is("&&") || source[i].is("||") || source[i].is("?")) return open + 1;
         }
         return *past;
     }
@@ -141,46 +142,46 @@ struct Translator::Lockstep::Regions {
                                                          "throw",  "using", "typename", "struct", "sizeof"};
         bool declares = false;
         for (Index i = range.begin + 1; i < range.end; ++i) {
-            if (tokens[i].is("(") || tokens[i].is("[") || tokens[i].is("{")) {
-                i = function.translator_.skip_group(i, range.end) - 1;
+            if (source[i].is("(") || source[i].is("[") || source[i].is("{")) {
+                i = source.skip_group(i, range.end) - 1;
                 continue;
             }
-            if (!tokens[i].is_identifier()) continue;
-            const Token &before = tokens[i - 1];
+            if (!source[i].is_identifier()) continue;
+            const Token &before = source[i - 1];
             const bool indirect = before.is("*") || before.is("&");
             const bool typed = (before.is_identifier() && !words.contains(before.text)) || before.is(">") || indirect;
             if (!typed && !(declares && before.is(","))) continue;
-            const bool array = i + 1 < range.end && tokens[i + 1].is("[");
-            if (i + 1 < range.end && !array && !tokens[i + 1].is("=") && !tokens[i + 1].is(",") &&
-                !tokens[i + 1].is("(") && !tokens[i + 1].is("{") && !tokens[i + 1].is(":"))
+            const bool array = i + 1 < range.end && source[i + 1].is("[");
+            if (i + 1 < range.end && !array && !source[i + 1].is("=") && !source[i + 1].is(",") &&
+                !source[i + 1].is("(") && !source[i + 1].is("{") && !source[i + 1].is(":"))
                 continue;
             declares = true;
-            scopes.back()[tokens[i].text] = indirect || array || function.shared_.contains(tokens[i].text) ? 0 : i;
+            scopes.back()[source[i].text] = indirect || array || function.shared_.contains(source[i].text) ? 0 : i;
         }
     }
 
     void declare_parameters(Range parameters) {
-        for (const Range &part : function.translator_.split_commas(parameters)) {
+        for (const Range &part : source.split_commas(parameters)) {
             Index name = part.end;
-            bool value = function.translator_.address_space_of(part) == AddressSpace::none;
-            for (Index i = part.begin; i < part.end && !tokens[i].is("[") && !tokens[i].is("="); ++i) {
-                if (tokens[i].is_identifier()) name = i;
-                value = value && !tokens[i].is("*") && !tokens[i].is("&");
+            bool value = address_space_of(source, part) == AddressSpace::none;
+            for (Index i = part.begin; i < part.end && !source[i].is("[") && !source[i].is("="); ++i) {
+                if (source[i].is_identifier()) name = i;
+                value = value && !source[i].is("*") && !source[i].is("&");
             }
-            if (name < part.end) scopes.back()[tokens[name].text] = value ? name : 0;
+            if (name < part.end) scopes.back()[source[name].text] = value ? name : 0;
         }
     }
 
     void find_operands(Range range) {
         for (auto call = std::lower_bound(calls.begin(), calls.end(), range.begin);
              call != calls.end() && *call < range.end; ++call) {
-            const std::string_view name = tokens[*call].text;
+            const std::string_view name = source[*call].text;
             const bool reads = name.find("_shuffle") != std::string_view::npos || name.ends_with("_broadcast");
-            if (!reads || !tokens[*call + 1].is("(") || !tokens[*call + 2].is_identifier() ||
-                !tokens[*call + 3].is(","))
+            if (!reads || !source[*call + 1].is("(") || !source[*call + 2].is_identifier() ||
+                !source[*call + 3].is(","))
                 continue;
             for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
-                const auto found = scope->find(tokens[*call + 2].text);
+                const auto found = scope->find(source[*call + 2].text);
                 if (found == scope->end()) continue;
                 if (found->second != 0) operands.push_back({*call + 2, found->second});
                 break;
@@ -189,14 +190,14 @@ struct Translator::Lockstep::Regions {
     }
 
     void simple(Range range, bool apart, bool chooses = true) {
-        const Token &first = tokens[range.begin];
+        const Token &first = source[range.begin];
         if (apart && (first.is("break") || first.is("continue") || first.is("return"))) {
             if (first.is("return")) returns = true;
             for (Index loop : loops) {
                 if (first.is("return") || loop == loops.back()) diverging_loops.insert(loop);
             }
             const auto around =
-                std::find_if(loops.rbegin(), loops.rend(), [&](Index loop) { return !tokens[loop].is("switch"); });
+                std::find_if(loops.rbegin(), loops.rend(), [&](Index loop) { return !source[loop].is("switch"); });
             if (first.is("continue") && around != loops.rend()) {
                 diverging_loops.insert(*around);
                 diverging_continues.insert(*around);
@@ -204,16 +205,16 @@ struct Translator::Lockstep::Regions {
         }
         bool lambda = false;
         for (Index i = range.begin; i < range.end; ++i) {
-            chooses = chooses && !tokens[i].is("constexpr") && !tokens[i].is("static_assert");
+            chooses = chooses && !source[i].is("constexpr") && !source[i].is("static_assert");
             if (!is_lambda(i)) continue;
             lambda = true;
             const Index open = lambda_body(i, range.end);
-            if (open >= range.end || !tokens[open].is("{")) continue;
-            if (editing && talks(range)) regions.push_back({{open, function.translator_.skip_group(open, range.end)}});
-            const Index parameters = function.translator_.skip_group(i, range.end);
+            if (open >= range.end || !source[open].is("{")) continue;
+            if (editing && talks(range)) regions.push_back({{open, source.skip_group(open, range.end)}});
+            const Index parameters = source.skip_group(i, range.end);
             scopes.emplace_back();
-            if (editing && tokens[parameters].is("("))
-                declare_parameters({parameters + 1, function.translator_.skip_group(parameters, range.end) - 1});
+            if (editing && source[parameters].is("("))
+                declare_parameters({parameters + 1, source.skip_group(parameters, range.end) - 1});
             i = std::max(i + 1, block(open, range.end, true)) - 1;
             scopes.pop_back();
         }
@@ -224,7 +225,7 @@ struct Translator::Lockstep::Regions {
     }
 
     Index block(Index begin, Index end, bool apart) {
-        const Index past = function.translator_.skip_group(begin, end);
+        const Index past = source.skip_group(begin, end);
         scopes.emplace_back();
         for (Index i = begin + 1; i + 1 < past;) i = statement(i, past - 1, apart);
         scopes.pop_back();
@@ -235,47 +236,47 @@ struct Translator::Lockstep::Regions {
     Index statement(Index begin, Index end, bool apart) {
         if (depth > most_depth) {
             if (editing && talks({begin, end}))
-                function.translator_.problem(begin, "statements with functions of SIMD-groups are nested too deeply");
+                source.problem(begin, "statements with functions of SIMD-groups are nested too deeply");
             return end;
         }
         ++depth;
         Index past = begin + 1;
-        const Token &first = tokens[begin];
+        const Token &first = source[begin];
         if (first.is("{")) {
             past = block(begin, end, apart);
         } else if (first.is("if") || first.is("for") || first.is("while") || first.is("do") || first.is("switch")) {
             past = std::max(past, control(begin, end, apart));
         } else if (first.is("case") || first.is("default")) {
-            while (past < end && !tokens[past].is(":") && !tokens[past].is(";") && !tokens[past].is("}")) ++past;
-            if (editing && past < end && tokens[past].is(":") && !switches.empty() && switches.back())
+            while (past < end && !source[past].is(":") && !source[past].is(";") && !source[past].is("}")) ++past;
+            if (editing && past < end && source[past].is(":") && !switches.empty() && switches.back())
                 regions.push_back({{past, past + 1}, Kind::turn});
         } else if (!first.is(";") && !first.is("else") && !first.is(":")) {
-            past = std::max(past, function.translator_.skip_to_semicolon(begin, end));
-            simple({begin, tokens[past - 1].is(";") ? past - 1 : past}, apart);
+            past = std::max(past, source.skip_to_semicolon(begin, end));
+            simple({begin, source[past - 1].is(";") ? past - 1 : past}, apart);
         }
         --depth;
         return past;
     }
 
     Index control(Index begin, Index end, bool apart) {
-        const std::string_view word = tokens[begin].text;
+        const std::string_view word = source[begin].text;
         const bool loop = word == "for" || word == "while" || word == "do";
         const std::size_t number = regions.size();
         Index i = begin + 1;
         bool constant = false;
-        if (i < end && tokens[i].is("constexpr")) {
+        if (i < end && source[i].is("constexpr")) {
             constant = true;
             ++i;
         }
         Range head{i, i};
         const auto read_head = [&] {
-            if (i < end && tokens[i].is("(")) head = {i + 1, function.translator_.skip_group(i, end) - 1};
+            if (i < end && source[i].is("(")) head = {i + 1, source.skip_group(i, end) - 1};
             if (!head.empty()) i = head.end + 1;
         };
         if (word == "do") {
-            const Index body_end = i < end && tokens[i].is("{") ? function.translator_.skip_group(i, end) : i;
-            if (body_end + 1 < end && tokens[body_end].is("while"))
-                head = {body_end + 2, function.translator_.skip_group(body_end + 1, end) - 1};
+            const Index body_end = i < end && source[i].is("{") ? source.skip_group(i, end) : i;
+            if (body_end + 1 < end && source[body_end].is("while"))
+                head = {body_end + 2, source.skip_group(body_end + 1, end) - 1};
         } else {
             read_head();
         }
@@ -293,17 +294,17 @@ struct Translator::Lockstep::Regions {
         i = i < end ? statement(i, end, apart || parts) : end;
         const Range once{body, i};
         const bool turn = parts && talks(once);
-        if (word == "if" && i < end && tokens[i].is("else")) {
+        if (word == "if" && i < end && source[i].is("else")) {
             const std::size_t other = regions.size();
             if (editing && turn) regions.push_back({});
             const Index branch = i + 1;
             i = branch < end ? statement(branch, end, apart || parts) : end;
             if (editing && turn) regions[other] = {{branch, i}, Kind::turn};
         }
-        if (word == "do" && i < end && tokens[i].is("while")) {
+        if (word == "do" && i < end && source[i].is("while")) {
             ++i;
             read_head();
-            if (i < end && tokens[i].is(";")) ++i;
+            if (i < end && source[i].is(";")) ++i;
         }
         if (loop || word == "switch") loops.pop_back();
         if (word == "switch") {
@@ -349,7 +350,7 @@ struct Translator::Lockstep::Regions {
             if (shown.size() == most_shown) break;
             if (operand->declared >= statement.begin || !shown.insert(operand->declared).second) continue;
             named.insert(operand->declared);
-            text += ", ::smtl::show<" + number(operand->declared) + ">(" + std::string(tokens[operand->at].text) + ")";
+            text += ", ::smtl::show<" + number(operand->declared) + ">(" + std::string(source[operand->at].text) + ")";
         }
         return text + ");";
     }
@@ -361,23 +362,23 @@ struct Translator::Lockstep::Regions {
             if (region.range.empty()) continue;
             const Range range = region.range;
             if (region.kind == Kind::turn_in_expression) {
-                tokens[range.begin - 1].appended += " (::smtl::take_turn(),";
-                tokens[range.end - 1].appended += ")";
+                source[range.begin - 1].appended += " (::smtl::take_turn(),";
+                source[range.end - 1].appended += ")";
                 continue;
             }
             const std::string text = region.kind == Kind::turn ? " ::smtl::take_turn();" : declaration(range, named);
             const bool expression = region.kind == Kind::expression;
-            if (!expression && (tokens[range.begin].is("{") || tokens[range.begin].is(":"))) {
-                tokens[range.begin].appended += text;
+            if (!expression && (source[range.begin].is("{") || source[range.begin].is(":"))) {
+                source[range.begin].appended += text;
             } else {
-                tokens[range.begin - 1].appended += (expression ? " ({" : " {") + text;
-                tokens[range.end - 1].appended += expression ? "; })" : " }";
+                source[range.begin - 1].appended += (expression ? " ({" : " {") + text;
+                source[range.end - 1].appended += expression ? "; })" : " }";
             }
         }
         for (const Operand &operand : operands) {
             if (!named.contains(operand.declared)) continue;
-            tokens[operand.at - 1].appended += "::smtl::named<" + number(operand.declared) + ">(";
-            tokens[operand.at].appended += ")";
+            source[operand.at - 1].appended += "::smtl::named<" + number(operand.declared) + ">(";
+            source[operand.at].appended += ")";
         }
     }
 
@@ -385,13 +386,13 @@ struct Translator::Lockstep::Regions {
     static constexpr std::size_t most_shown = 64;  // they lie on the stack
 };
 
-void Translator::Lockstep::join_lanes() {
+void FunctionSync::join_lanes() {
     Regions regions(*this);
     regions.find_calls();
     bool evaluated = false;
     for (Index i = declaration_.begin; i < declaration_.head_end; ++i)
-        evaluated = evaluated || tokens_[i].is("constexpr");
-    if (regions.calls.empty() && (evaluated || !translator_.lanes_.anything_talks)) return;
+        evaluated = evaluated || source_[i].is("constexpr");
+    if (regions.calls.empty() && (evaluated || !lanes_.anything_talks)) return;
     regions.walk();
     regions.edit();
 }

@@ -1,115 +1,16 @@
-// Where the lanes of a SIMD-group have to be kept in step; see simd_sync.cpp.
+// The lanes of a SIMD-group run one after another here, each until it waits; on a GPU they run together, and code
+// counts on it.
+//
+// Before: variables in threadgroup memory are placed. After: lanes wait for each other where one may touch shared
+// memory that another one has just read or stored, and where they come together again behind branches, loops and
+// choices in which they call functions of SIMD-groups. What all lanes execute alike is as it was.
 #pragma once
 
-#include <map>
-#include <set>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "msl/passes/translator.h"
+#include "msl/passes/threadgroup_variables.h"
+#include "msl/source/declarations.h"
 
 namespace smtl::msl {
 
-// The analysis of one function. Found by name alone, as all that the translation knows: an object that goes by two
-// names is two objects to it.
-class Translator::Lockstep {
-public:
-    Lockstep(Translator &translator, const Declaration &declaration, Range body);
-    // Calls smtl::in_step and smtl::keep_step where lanes count on each other's pace.
-    void edit();
-
-private:
-    // A name of memory that lanes share.
-    struct Shared {
-        bool threadgroup = false;
-        bool object = false;  // the name alone is an access: a variable or a reference, neither pointer nor array
-    };
-    // A statement whose parts not all lanes execute, or not equally often.
-    struct Control {
-        Range statement;
-        bool diverges = false;
-        bool by_data = false;       // the lanes decide by what lies in shared memory
-        std::string_view only_lane; // what is compared, where it lets one lane through
-    };
-    struct Access {
-        std::string_view name;
-        std::string place;       // as written; empty: unknown
-        bool by_lane = false;    // the place differs from lane to lane
-        bool divergent = false;  // not by all lanes
-        Index only_lane = 0;     // the statement that lets one lane through; 0: none
-        Index store = 0;         // in `stores_`, of accesses that write
-    };
-    struct Store {
-        bool threadgroup = false;
-        bool by_data = false;         // see Control
-        Index assignment = 0;         // the operator; 0: an increment
-        Range place;
-        Range value;
-        Range statement;              // that consists of the store; empty where it is a part of an expression
-        std::vector<Range> controls;  // around it, in which lanes diverge
-        bool before = false, after = false;  // where lanes have to wait
-        bool at_once = false;                // after the store itself: lanes in the same branch read
-    };
-    // What this lane has done since the lanes last met.
-    struct Segment {
-        std::vector<Access> reads, writes;
-    };
-    // What happens where the walk over an expression comes to a token.
-    struct Pending {
-        Index at = 0;
-        bool meets = false;
-        Access write;
-    };
-
-    // names.cpp
-    void find_shared(Range range, bool parameters);
-    void find_lane_values(const Declaration &declaration);
-    void spread_lane_values();
-    static bool is_assignment(const Token &token);
-    bool mentions(Range range, const std::set<std::string_view, std::less<>> &names) const;
-    bool mentions_shared(Range range) const;
-    bool meets(Index call) const;
-    bool is_call(Index name, Index end, Index &open) const;
-
-    class Uniformity;
-
-    // regions.cpp
-    void join_lanes();
-    struct Regions;
-
-    // simd_sync.cpp
-    Index statement(Index begin, Index end);
-    Index control(Index begin, Index end);
-    void repeat(Range head, Index body, Index end);
-    void expression(Range range, Range whole);
-    Index place_at(Index i, Range range, Index &name) const;
-    Index past_postfix(Index i, Index end) const;
-    Index value_end(Index begin, Index end) const;
-    void access(Index name, Range place, Range range, Range whole, std::vector<Pending> &pending);
-    void read(const Access &access);
-    void write(const Access &access);
-    static bool conflict(const Access &earlier, const Access &later, bool stored);
-    Control condition(Range statement, Range head) const;
-    static void unite(std::vector<Access> &all, const std::vector<Access> &more);
-    void insert();
-    bool barrier_follows(Index i) const;
-
-    static constexpr Index longest_value = 1 << 11;  // more is no real expression
-
-    Translator &translator_;
-    std::vector<Token> &tokens_;
-    const Declaration &declaration_;
-    const Range body_;
-    const std::string_view function_;
-    std::map<std::string_view, Shared, std::less<>> shared_;
-    std::set<Index> declared_;  // where
-    std::set<std::string_view, std::less<>> lane_values_;
-    std::vector<Control> controls_;
-    std::size_t depth_ = 0;
-    bool repeating_ = false;
-    Segment segment_;
-    std::map<Index, Store> stores_;
-};
+void synchronize_lanes(Source &source, const Declarations &declarations, const ThreadgroupVariables &variables);
 
 }  // namespace smtl::msl

@@ -1,15 +1,15 @@
 // Which values of a function are the same in all lanes that compute them together.
 #pragma once
 
-#include "simd_sync.h"
+#include "function_sync.h"
 
 namespace smtl::msl {
 
 // By the names of variables: one differs if any assignment anywhere could make it differ. What is not understood
 // differs.
-class Translator::Lockstep::Uniformity {
+class FunctionSync::Uniformity {
 public:
-    explicit Uniformity(Lockstep &function);
+    explicit Uniformity(FunctionSync &function);
 
     bool diverges(Range range) const;
     // Follows what an expression or a declaration assigns; `apart`: not all lanes come to it.
@@ -29,9 +29,9 @@ private:
     void insert_argument_names(Index call);
     Index place_begin(Index end);
 
-    Lockstep &function_;
-    Translator &translator_;
-    std::vector<Token> &tokens_;
+    FunctionSync &function_;
+    Source &source_;
+    const LaneFunctions &lanes_;
     const Range body_;
     std::set<std::string_view, std::less<>> diverging_;
     std::set<std::string_view, std::less<>> declared_;

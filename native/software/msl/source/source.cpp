@@ -1,7 +1,6 @@
-// Navigation over tokens: matching brackets, template argument lists, attributes.
-#include <algorithm>
+#include "source.h"
 
-#include "msl/passes/translator.h"
+#include <algorithm>
 
 namespace smtl::msl {
 namespace {
@@ -11,8 +10,13 @@ bool closes_bracket(const Token &token) { return token.is(")") || token.is("]") 
 
 }  // namespace
 
+Source::Source(std::string_view text, bool checking, bool distinct)
+    : source_(text), checking_(checking), distinct_(distinct), tokens_(tokenize(text)) {
+    match_brackets();
+}
+
 // Clang's own complaint about what is open at the end speaks of a line that is not the user's.
-std::optional<Problem> Translator::find_open_bracket() const {
+std::optional<Problem> Source::find_open_bracket() const {
     const auto problem = [&](Index at, const std::string &what) {
         return Problem{locate(source_, tokens_, at), "'" + std::string(tokens_[at].text) + "' " + what};
     };
@@ -33,7 +37,7 @@ std::optional<Problem> Translator::find_open_bracket() const {
 
 // Where brackets and template argument lists close and statements end, once for all questions: asked of nested brackets
 // one by one, each would look through all that is inside.
-void Translator::match_brackets() {
+void Source::match_brackets() {
     const Index end = tokens_.size();
     closing_.assign(end, end);
     statement_end_.assign(end + 1, end);
@@ -69,27 +73,34 @@ void Translator::match_brackets() {
     }
 }
 
-Index Translator::skip_group(Index open, Index end) const {
-    return open < end ? std::min(closing_[open] + 1, end) : end;
-}
+Index Source::skip_group(Index open, Index end) const { return open < end ? std::min(closing_[open] + 1, end) : end; }
 
 // `<` opens a template argument list only where a `>` closes it before a statement could end.
-std::optional<Index> Translator::skip_angles(Index open, Index end) const {
+std::optional<Index> Source::skip_angles(Index open, Index end) const {
     if (closing_[open] >= end) return std::nullopt;
     return closing_[open] + 1;
 }
 
-Index Translator::skip_to_semicolon(Index begin, Index end) const {
+Index Source::skip_to_semicolon(Index begin, Index end) const {
     const Index stop = begin < end ? statement_end_[begin] : end;
     if (stop >= end) return end;
     return tokens_[stop].is(";") ? stop + 1 : stop;
 }
 
-bool Translator::opens_attribute(Index i) const {
+bool Source::opens_attribute(Index i) const {
     return i + 1 < tokens_.size() && tokens_[i].is("[") && tokens_[i + 1].is("[") && tokens_[i + 1].leading.empty();
 }
 
-std::vector<Range> Translator::split_commas(Range range) const {
+Index Source::skip_part(Index i, Index end) const {
+    const Token &token = tokens_[i];
+    if (token.is("<") && i > 0 && tokens_[i - 1].is_identifier()) {
+        const auto past = skip_angles(i, end);
+        return past && (tokens_[*past].is("(") || tokens_[*past].is("::") || tokens_[*past].is("{")) ? *past : i + 1;
+    }
+    return token.is("(") || token.is("[") || token.is("{") ? skip_group(i, end) : i + 1;
+}
+
+std::vector<Range> Source::split_commas(Range range) const {
     std::vector<Range> parts;
     Index start = range.begin;
     for (Index i = range.begin; i < range.end;) {
@@ -114,7 +125,7 @@ std::vector<Range> Translator::split_commas(Range range) const {
     return parts;
 }
 
-std::string Translator::spelling(Range range) const {
+std::string Source::spelling(Range range) const {
     std::string text;
     for (Index i = range.begin; i < range.end; ++i) {
         if (!text.empty() && !tokens_[i].leading.empty()) text += ' ';
@@ -123,24 +134,39 @@ std::string Translator::spelling(Range range) const {
     return text;
 }
 
-std::string Translator::qualified(std::string_view name) const {
+std::string Source::written(Range range) const {
     std::string text;
-    for (const std::string &scope : scope_) {
-        if (!scope.empty()) text += scope + "::";
+    for (Index i = range.begin; i < range.end; ++i) {
+        const Token &token = tokens_[i];
+        text += token.leading.empty() ? "" : " ";
+        text += token.replaced ? token.replacement : std::string(token.text);
     }
-    text += name;
     return text;
 }
 
-void Translator::problem(Index at, std::string message, std::size_t offset) {
-    // To locate one looks through all that stands before.
-    constexpr std::size_t most = 64;
-    if (result_.problems.size() < most)
-        result_.problems.push_back({locate(source_, tokens_, at, offset), std::move(message)});
+void Source::erase(Range range) {
+    for (Index i = range.begin; i < range.end; ++i) tokens_[i].erase();
 }
 
-void Translator::erase_range(Range range) {
-    for (Index i = range.begin; i < range.end; ++i) tokens_[i].erase();
+void Source::replace_leading(Index i, std::string text) {
+    kept_text_.push_back(std::move(text));
+    tokens_[i].leading = kept_text_.back();
+}
+
+void Source::problem(Index at, std::string message, std::size_t offset) {
+    // To locate one looks through all that stands before.
+    constexpr std::size_t most = 64;
+    if (findings_.size() == most) return;
+    const auto after = std::upper_bound(findings_.begin(), findings_.end(), at,
+                                        [](Index index, const Finding &finding) { return index < finding.at; });
+    findings_.insert(after, {at, {locate(source_, tokens_, at, offset), std::move(message)}});
+}
+
+std::vector<Problem> Source::problems() const {
+    std::vector<Problem> problems;
+    problems.reserve(findings_.size());
+    for (const Finding &finding : findings_) problems.push_back(finding.problem);
+    return problems;
 }
 
 }  // namespace smtl::msl

@@ -1,0 +1,14 @@
+// Takes address spaces and Metal's attributes out of what clang sees.
+//
+// Before: nothing is edited. After: no attribute is written that clang does not know. Executed, `constant` is written
+// as `const` and no other space is; in a source that keeps its spaces they are macros of spaces.h, checked, they stand
+// as they were.
+#pragma once
+
+#include "msl/source/source.h"
+
+namespace smtl::msl {
+
+void erase_address_spaces_and_attributes(Source &source);
+
+}  // namespace smtl::msl

@@ -1,0 +1,131 @@
+#include "casts.h"
+
+#include <set>
+#include <string_view>
+
+namespace smtl::msl {
+namespace {
+
+// `half(x)` with one value, in a place where an expression stands. It begins at its name or, qualified, before.
+bool is_functional_cast(const Source &source, Index begin, Index name, Index end) {
+    if (begin < 3) return false;
+    const Token &before = source[begin - 1];
+    bool expression = before.is("return") || before.is("case") || before.is("else");
+    if (before.is(")")) {  // `(float)half(x)`
+        const bool qualified = begin > 5 && source[begin - 3].is("::") && source[begin - 4].is("metal");
+        expression = source[begin - 2].is_identifier() && source[qualified ? begin - 5 : begin - 3].is("(");
+    } else if (before.kind == TokenKind::punctuator) {
+        expression = true;
+        for (const char *other : {".", "->", "::", "~", ";", "}", "]"}) expression = expression && !before.is(other);
+    }
+    const Index past = source.skip_group(name + 1, end);
+    if (!expression || past <= name + 3) return false;
+    const std::vector<Range> values = source.split_commas({name + 2, past - 1});
+    if (values.size() != 1 || source[name + 2].is("*") || source[name + 2].is("&") || source[name + 2].is("{"))
+        return false;
+    // A function in a template argument list, or one that is declared: types in the parentheses, or a body behind them.
+    for (Index i = name + 2; i + 1 < past;) {
+        if (source[i].is("...")) return false;
+        if (source[i].is_identifier() && source[i + 1].is_identifier()) return false;
+        i = source[i].is("(") || source[i].is("[") || source[i].is("{") ? source.skip_group(i, past) : i + 1;
+    }
+    return !source[past].is("{");
+}
+
+// Past an operand of a cast: signs before, calls, subscripts and members behind a name, a number or parentheses;
+// `begin` where none is understood.
+Index skip_operand(const Source &source, Index begin, Index end) {
+    Index i = begin;
+    for (bool prefix = true; prefix && i < end;) {
+        prefix = source[i].is("-") || source[i].is("+") || source[i].is("!") || source[i].is("~") ||
+                 source[i].is("*") || source[i].is("++") || source[i].is("--");
+        i += prefix;
+    }
+    if (i >= end) return begin;
+    if (source[i].is("(")) {
+        i = source.skip_group(i, end);
+    } else if (source[i].is_identifier() || source[i].is("::")) {
+        for (bool more = true; more && i < end;) {
+            i += source[i].is("::");
+            if (i >= end || !source[i].is_identifier()) return begin;
+            ++i;
+            if (i < end && source[i].is("<")) {
+                const auto past = source.skip_angles(i, end);
+                if (past && *past < end && (source[*past].is("(") || source[*past].is("::") || source[*past].is("{")))
+                    i = *past;
+            }
+            more = i < end && source[i].is("::");
+        }
+    } else if (source[i].kind == TokenKind::number) {
+        ++i;
+    } else {
+        return begin;
+    }
+    while (i < end) {
+        if (source[i].is("(") || source[i].is("[") ||
+            (source[i].is("{") && i > begin && source[i - 1].is_identifier())) {
+            i = source.skip_group(i, end);
+        } else if ((source[i].is(".") || source[i].is("->")) && i + 1 < end && source[i + 1].is_identifier()) {
+            i += 2;
+        } else if (source[i].is("++") || source[i].is("--")) {
+            ++i;
+        } else {
+            break;
+        }
+    }
+    return i;
+}
+
+}  // namespace
+
+void edit_casts(Source &source) {
+    bool bfloat = false;
+    std::set<std::string_view> names = {"half", "bfloat"};
+    for (Index i = 0; i + 2 < source.size(); ++i) {
+        bfloat = bfloat || source[i].text.starts_with("bfloat");
+        // Other names of the two, and whatever may stand for them in a template.
+        if ((source[i].is("typename") || source[i].is("class")) && source[i + 1].is_identifier())
+            names.insert(source[i + 1].text);
+        if (source[i].is("typedef") && names.contains(source[i + 1].text) && source[i + 2].is_identifier())
+            names.insert(source[i + 2].text);
+        const bool alias = source[i].is("using") && source[i + 2].is("=") && i + 3 < source.size() &&
+                           names.contains(source[i + 3].text);
+        if (alias && source[i + 4].is(";")) names.insert(source[i + 1].text);
+    }
+    if (!bfloat) return;
+    const Index end = source.size() - 1;
+    for (Index i = 0; i + 2 < source.size(); ++i) {
+        if (source[i].erased) continue;
+        if (source[i].is("static_cast") && source[i + 1].is("<")) {
+            const auto past = source.skip_angles(i + 1, end);
+            if (!past || !source[*past].is("(") || source[*past + 1].is("{")) continue;
+            bool value = true;
+            for (Index j = i + 2; j < *past; ++j)
+                value =
+                    value && !source[j].is("*") && !source[j].is("&") && !source[j].is("&&") && !source[j].is("void");
+            if (value) source[i].replace("::smtl::value_cast");
+        } else if (names.contains(source[i].text) && source[i + 1].is("(")) {
+            const Index begin = i >= 3 && source[i - 1].is("::") && source[i - 2].is("metal") ? i - 2 : i;
+            const bool type_only =
+                i + 3 < end && source[i + 3].is(")") && names.contains(source[i + 2].text);  // `half(half)`
+            if (type_only || !is_functional_cast(source, begin, i, end)) continue;
+            source[i].replace("::smtl::value_cast<" + std::string(source[i].text) + ">");
+            for (Index j = begin; j < i; ++j) source[j].erase();
+        } else if (const Index name = i + (source[i + 1].is("metal") && source[i + 2].is("::") ? 3 : 1);
+                   i > 0 && source[i].is("(") && name + 1 < end && names.contains(source[name].text) &&
+                   source[name + 1].is(")")) {
+            // What stands before tells `(half)x` from the parameters of a function.
+            const Token &before = source[i - 1];
+            const bool expression = before.kind == TokenKind::punctuator
+                                        ? !before.is(")") && !before.is("]") && !before.is(">")
+                                        : before.is("return");
+            const Index past = expression ? skip_operand(source, name + 2, end) : name + 2;
+            if (past == name + 2) continue;
+            source[i].replace("::smtl::value_cast<");
+            source[name + 1].replace(">(");
+            source[past - 1].appended.insert(0, ")");
+        }
+    }
+}
+
+}  // namespace smtl::msl

@@ -1,0 +1,11 @@
+// `c ? float4(0) : p[i]` in sources that keep their address spaces: clang finds no type for a value of a class and one
+// of the same class that lies in a space. After: both operands are values.
+#pragma once
+
+#include "msl/source/source.h"
+
+namespace smtl::msl {
+
+void edit_conditionals(Source &source);
+
+}  // namespace smtl::msl

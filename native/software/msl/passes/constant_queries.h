@@ -1,0 +1,18 @@
+// `is_function_constant_defined(ns::flag)` becomes ` (ns::smtl_defined_flag)`.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "msl/source/source.h"
+
+namespace smtl::msl {
+
+// Past the query that begins there, and what stands for it.
+std::pair<Index, std::string> constant_query(const Source &source, Index begin, Index end);
+
+// Before: `translation` lists all function constants. After: no query is written, and the list says which constants are
+// asked for and may be missing.
+void edit_constant_queries(Source &source, Translation &translation);
+
+}  // namespace smtl::msl

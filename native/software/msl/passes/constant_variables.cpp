@@ -1,0 +1,178 @@
+#include "constant_variables.h"
+
+#include <string>
+
+#include "msl/source/attributes.h"
+#include "msl/source/declarators.h"
+
+namespace smtl::msl {
+namespace {
+
+bool is_specifier(const Token &token) {
+    return token.is("const") || token.is("volatile") || token.is("static") || token.is("constexpr") ||
+           token.is("alignas");
+}
+
+// What lives as long as the program is constant: of a type's variables those that are static, of a namespace's all.
+void check_program_variable(Source &source, const Declaration &declaration) {
+    bool is_static = !declaration.member;
+    for (Index i = declaration.begin; i < declaration.head_end; ++i) {
+        // Members of classes are no variables where they stand alone; templates declare for others.
+        if (source[i].is("using") || source[i].is("friend") || source[i].is("sampler") || source[i].is("concept"))
+            return;
+        is_static = is_static || source[i].is("static");
+    }
+    const Token &stop = source[declaration.head_end];
+    if (is_static && (stop.is("=") || stop.is(";") || stop.is("{"))) {
+        source.problem(declaration.head_end - 1, "variables of the program belong to the constant address space: '" +
+                                                     std::string(source[declaration.head_end - 1].text) + "'");
+    }
+}
+
+class ConstantVariables {
+public:
+    ConstantVariables(Source &source, ProgramConstants &constants, Translation &translation)
+        : source_(source), constants_(constants), translation_(translation) {}
+    void edit(const Declaration &declaration);
+
+private:
+    void note(const Declaration &declaration);
+    void add_function_constant(const Declaration &declaration, const Attribute &attribute);
+
+    Source &source_;
+    ProgramConstants &constants_;
+    Translation &translation_;
+};
+
+// `constant bool both = first && second, neither = !both;`, as far as a function can give back the type.
+void ConstantVariables::note(const Declaration &declaration) {
+    const Index begin = declaration.begin, end = declaration.end;
+    Specifiers specifiers;
+    Index i = read_specifiers(source_, begin, end, specifiers);
+    if (!specifiers.typed || specifiers.body != 0) return;
+    std::string type;
+    for (Index j = begin; j < i; ++j) {
+        const bool specifier = space_named(source_, j) != AddressSpace::none || source_[j].is("static") ||
+                               source_[j].is("constexpr") || source_[j].is("extern") || source_[j].is("inline");
+        if (const Index past = past_attribute(source_, j, i); past > j) {
+            j = past - 1;
+        } else if (!specifier) {
+            type += (type.empty() ? "" : " ") + std::string(source_[j].text);
+        }
+    }
+    for (bool more = true; more; ++i) {
+        Declarator declarator;
+        i = read_declarator(source_, i, end - 1, declarator);
+        more = i < end - 1 && source_[i].is(",");
+        if (declarator.name == 0 || declarator.indirect || declarator.array || declarator.called ||
+            !declarator.initialised)
+            continue;
+        const Index value = declarator.name + 1 + source_[declarator.name + 1].is("=");
+        constants_.by_name.emplace(source_[declarator.name].text,
+                                   ProgramConstants::Constant{declaration.scope, type, {value, i}, end - 1});
+    }
+}
+
+// `constant bool flag [[function_constant(3)]];` becomes a declaration; code generation for one kernel defines it.
+void ConstantVariables::add_function_constant(const Declaration &declaration, const Attribute &attribute) {
+    const Index end = declaration.end;
+    Index name = declaration.begin;
+    Index constant = end;
+    for (Index i = declaration.begin; i < attribute.at; ++i) {
+        if (source_[i].is("constant")) constant = i;
+        if (source_[i].is_identifier()) name = i;
+    }
+    if (constant == end || name <= constant || !source_[declaration.head_end].is(";")) {
+        source_.problem(
+            attribute.at,
+            "[[function_constant]] belongs to a variable in the constant address space without an initialiser");
+        return;
+    }
+    FunctionConstant function_constant;
+    function_constant.scope = *declaration.scope;
+    function_constant.name = std::string(source_[name].text);
+    Index type_begin = declaration.begin;
+    for (Index i = declaration.begin; i < name; ++i) {
+        const bool specifier = is_specifier(source_[i]) || source_[i].is("constant") || source_[i].is("extern");
+        if (specifier) {
+            source_[i].erase();
+            if (i == type_begin) ++type_begin;
+        }
+    }
+    for (Index i = type_begin; i < name; ++i) {
+        if (source_[i].replaced) continue;
+        if (!function_constant.type.empty() && !source_[i].leading.empty()) function_constant.type += ' ';
+        function_constant.type += source_[i].text;
+    }
+    if (source_.checking()) {
+        source_[constant].replace("__constant");
+        source_[name].appended = " = {}";
+        source_[end - 1].appended += " __constant bool smtl_defined_" + function_constant.name + " = true;";
+        translation_.constants.push_back(std::move(function_constant));
+        return;
+    }
+    source_[constant].replace("extern const");
+    source_[name].appended = " __asm__(\"" + std::string(constant_symbol) +
+                             std::to_string(translation_.constants.size()) +
+                             "\") __attribute__((visibility(\"hidden\")))";
+    const std::string index = "smtl_constant_index_" + std::to_string(translation_.constants.size());
+    source_[end - 1].appended += " extern const bool smtl_defined_" + function_constant.name +
+                                 "; [[maybe_unused]] static constexpr unsigned " + index + " = (" +
+                                 source_.spelling(attribute.arguments) + ");";
+    function_constant.index = qualified(*declaration.scope, index);
+    constants_.by_name.emplace(function_constant.name,
+                               ProgramConstants::Constant{declaration.scope, function_constant.type, {}, end - 1});
+    translation_.constants.push_back(std::move(function_constant));
+}
+
+// `constant float table[4] = {...};` is a constant already; a type's static member needs `constexpr` to be initialised.
+void ConstantVariables::edit(const Declaration &declaration) {
+    const Index end = declaration.end;
+    const Range whole{declaration.begin, end};
+    for (const Attribute &attribute : attributes_in(source_, whole)) {
+        if (attribute.name == "function_constant") return add_function_constant(declaration, attribute);
+    }
+    bool constexpr_written = false;
+    Index constant = end;
+    for (Index i = declaration.begin; i < declaration.head_end;) {
+        constexpr_written = constexpr_written || source_[i].is("constexpr");
+        if (source_[i].is("constant") && constant == end) constant = i;
+        if (source_[i].is("*") || source_[i].is("&")) return;  // what it points to is constant, not the variable
+        if (source_[i].is("<")) {
+            if (const auto past = source_.skip_angles(i, declaration.head_end)) {
+                i = *past;
+                continue;
+            }
+        }
+        ++i;
+    }
+    const bool initialised = declaration.head_end < end && source_[declaration.head_end].is("=");
+    if (!declaration.member && constant != end && !source_.checking()) note(declaration);
+    if (source_.checking()) {
+        // `constant T c(1, 2);`: no function gives back a value in an address space.
+        const bool constructed =
+            declaration.parameters && constant < declaration.name_begin && source_[declaration.head_end].is(";");
+        const bool typed = declaration.head_end > declaration.begin + 1 &&
+                           (declaration.name_end == declaration.head_end || constructed);
+        if (constant != end && typed) source_[constant].replace("__constant");
+        if (constant == end && typed) check_program_variable(source_, declaration);
+        return;
+    }
+    if (declaration.member && constant != end && initialised && !constexpr_written)
+        source_[constant].replace(source_.distinct() ? "constexpr SMTL_CONSTANT" : "constexpr");
+}
+
+}  // namespace
+
+ProgramConstants edit_constant_variables(Source &source, const Declarations &declarations, Translation &translation) {
+    ProgramConstants constants;
+    ConstantVariables variables(source, constants, translation);
+    for (const Declaration &declaration : declarations) {
+        const bool prototype = declaration.kind == DeclarationKind::prototype && source.checking();
+        if (declaration.kind == DeclarationKind::variable || (prototype && !declaration.erased))
+            variables.edit(declaration);
+    }
+    return constants;
+}
+
+}  // namespace smtl::msl

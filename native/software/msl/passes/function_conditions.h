@@ -1,0 +1,38 @@
+// Whether a kernel's argument is there may hang on function constants, and on constants that are made of them. The
+// compiler decides: where the conditions and those constants stand become functions, which it evaluates once it knows
+// the values.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "msl/source/declarations.h"
+
+namespace smtl::msl {
+
+// The constants of a program, from which conditions are made.
+struct ProgramConstants {
+    struct Constant {
+        std::shared_ptr<const Scope> scope;
+        std::string type;
+        Range value;  // empty: a function constant
+        Index semicolon = 0;
+    };
+    std::multimap<std::string, Constant, std::less<>> by_name;  // unqualified
+    std::set<std::string_view> evaluated;                       // those that conditions depend on
+};
+
+// Of the parameters with a condition, which is then the name of one: their definitions. Templates, since clang asks of
+// other functions whether it could evaluate them at once.
+std::string define_conditions(Source &source, ProgramConstants &constants, std::vector<KernelParameter> &parameters,
+                              const std::string &suffix, Range template_parameters);
+
+// Before: `constants.evaluated` holds what the conditions of all kernels name. After: a function stands behind each of
+// these constants, and behind each that it is made of.
+void define_evaluated_constants(Source &source, ProgramConstants &constants);
+
+}  // namespace smtl::msl

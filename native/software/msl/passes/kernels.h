@@ -1,0 +1,15 @@
+// Kernel functions, kernel templates and their explicit instantiations.
+//
+// Before: their heads are those of functions of C++. After: `translation` lists the kernels, and for each the source
+// declares what the rest of the compiler finds it by.
+#pragma once
+
+#include "function_conditions.h"
+#include "msl/source/declarations.h"
+
+namespace smtl::msl {
+
+void define_kernels(Source &source, const Declarations &declarations, ProgramConstants &constants,
+                    Translation &translation);
+
+}  // namespace smtl::msl

@@ -1,0 +1,327 @@
+// The lanes of a SIMD-group keep pace on a GPU, and code counts on it: one lane stores what the others have just read,
+// or lanes read what their neighbours have just stored, with no simdgroup_barrier between. Here a lane runs until it
+// waits for others. So a function is searched for stores to shared memory that meet reads by other lanes before the
+// lanes meet, and there, and only there, lanes wait: before the store for what is read before, after it for what is
+// read later. Code with the barriers that Metal asks for has no such place, but where two names of places of one object
+// are never the same place.
+#include "function_sync.h"
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+
+namespace smtl::msl {
+namespace {
+
+// More is no real function.
+constexpr std::size_t deepest = 128;
+constexpr std::size_t most_accesses = 128;
+
+bool is_increment(const Token &token) { return token.is("++") || token.is("--"); }
+
+// `x.d` and `x.values[0]`: whatever object it is, these are different members of it.
+bool are_members(std::string_view one, std::string_view other) {
+    const auto in_name = [](std::string_view text, std::size_t i) {
+        return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
+    };
+    std::size_t i = 0;
+    while (i < one.size() && i < other.size() && one[i] == other[i]) ++i;
+    if (!in_name(one, i) && !in_name(other, i)) return false;
+    while (i > 0 && in_name(one, i - 1)) --i;
+    return i > 0 && (one[i - 1] == '.' || one[i - 1] == '>');
+}
+
+}  // namespace
+
+FunctionSync::FunctionSync(Source &source, const Declaration &declaration, const LaneFunctions &lanes,
+                           const ThreadgroupVariables &variables, LaneFunctions::Names &meeting)
+    : source_(source), declaration_(declaration), body_(declaration.body), lanes_(lanes), variables_(variables),
+      meeting_(meeting), function_(own_name(source, declaration)) {
+    find_shared(*declaration.parameters, true);
+    // What a caller has read of its threadgroup memory is not known.
+    for (const auto &[name, shared] : shared_) {
+        if (!declaration.kernel && shared.threadgroup) segment_.reads.push_back({.name = name, .place = {}});
+    }
+    find_shared(body_, false);
+    find_lane_values(declaration);
+}
+
+void FunctionSync::edit() {
+    join_lanes();
+    if (!shared_.empty()) {
+        for (Index i = body_.begin + 1; i + 1 < body_.end;) i = statement(i, body_.end - 1);
+        insert();
+    }
+    for (Index i = body_.begin, open = 0; i < body_.end; ++i) {
+        if (!is_call(i, body_.end, open) || !meets(i)) continue;
+        meeting_.insert(function_);
+        break;
+    }
+}
+
+// Past the statement that begins there.
+Index FunctionSync::statement(Index begin, Index end) {
+    if (depth_ > deepest) return end;
+    ++depth_;
+    Index past = begin + 1;
+    const Token &first = source_[begin];
+    if (first.is("{")) {
+        past = source_.skip_group(begin, end);
+        for (Index i = begin + 1; i + 1 < past;) i = statement(i, past - 1);
+    } else if (first.is("if") || first.is("for") || first.is("while") || first.is("do") || first.is("switch")) {
+        past = std::max(past, control(begin, end));
+    } else if (first.is("case") || first.is("default")) {
+        while (past < end && !source_[past].is(":") && !source_[past].is(";") && !source_[past].is("}")) ++past;
+    } else if (!first.is(";") && !first.is("else") && !first.is(":")) {
+        past = std::max(past, source_.skip_to_semicolon(begin, end));
+        const bool complete = source_[past - 1].is(";");
+        const Range whole{begin, complete ? past - 1 : past};
+        expression(whole, complete ? whole : Range{});
+    }
+    --depth_;
+    return past;
+}
+
+Index FunctionSync::control(Index begin, Index end) {
+    const std::string_view word = source_[begin].text;
+    Index i = begin + 1;
+    if (i < end && source_[i].is("constexpr")) ++i;
+    Range head{i, i};
+    const auto read_head = [&] {
+        if (i < end && source_[i].is("(")) head = {i + 1, source_.skip_group(i, end) - 1};
+        if (!head.empty()) i = head.end + 1;
+    };
+    if (word == "do") {
+        const Index body = i;
+        controls_.push_back(condition({begin, end}, {}));
+        i = statement(body, end);
+        if (i < end && source_[i].is("while")) {
+            ++i;
+            read_head();
+            controls_.back() = condition({begin, end}, head);
+        }
+        repeat(head, body, end);
+        if (i < end && source_[i].is(";")) ++i;
+    } else {
+        read_head();
+        expression(head, {});
+        controls_.push_back(condition({begin, end}, head));
+        const Segment before = segment_;
+        const Index body = i;
+        i = i < end ? statement(i, end) : end;
+        if (word == "for" || word == "while") {
+            repeat(head, body, end);
+        } else {
+            Segment other = before;
+            std::swap(segment_, other);
+            if (word == "if" && i < end && source_[i].is("else")) i = i + 1 < end ? statement(i + 1, end) : end;
+            unite(segment_.reads, other.reads);
+            unite(segment_.writes, other.writes);
+        }
+    }
+    controls_.pop_back();
+    for (auto store = stores_.lower_bound(begin); store != stores_.end() && store->first < i; ++store) {
+        for (Range &control : store->second.controls) {
+            if (control.begin == begin) control.end = i;
+        }
+    }
+    return i;
+}
+
+// Once more, after what the loop has done before. Loops inside have been repeated for themselves.
+void FunctionSync::repeat(Range head, Index body, Index end) {
+    expression(head, {});
+    if (repeating_ || body >= end) return;
+    repeating_ = true;
+    (void)statement(body, end);
+    repeating_ = false;
+}
+
+FunctionSync::Control FunctionSync::condition(Range statement, Range head) const {
+    Control control;
+    control.statement = statement;
+    control.by_data = mentions_shared(head);
+    control.diverges = control.by_data || mentions(head, lane_values_);
+    for (Index i = head.begin; i < head.end; ++i) {
+        if (source_[i].is("simd_is_first")) {
+            control.diverges = true;
+            control.only_lane = source_[i].text;
+        }
+        // `lane == 0`, `0 == lane`, `position.x == 0`, `!lane`
+        Index name = head.end;
+        if (source_[i].is("==") || source_[i].is("!")) {
+            if (i + 1 < head.end && mentions({i + 1, i + 2}, lane_values_)) name = i + 1;
+            for (Index j = i; source_[i].is("==") && j > head.begin && i - j < 3; --j) {
+                if (mentions({j - 1, j}, lane_values_)) name = j - 1;
+            }
+        }
+        if (name < head.end) control.only_lane = source_[name].text;
+    }
+    if (!control.diverges || !source_[statement.begin].is("if")) control.only_lane = {};
+    return control;
+}
+
+// Calls the accesses in the order in which they happen: what is stored is computed first.
+void FunctionSync::expression(Range range, Range whole) {
+    std::vector<Pending> pending;
+    std::vector<Index> calls;  // the ends of the argument lists around
+    const auto come_to = [&](Index i) {
+        while (!pending.empty() && pending.back().at <= i) {
+            if (pending.back().meets) {
+                segment_ = {};
+            } else {
+                write(pending.back().write);
+            }
+            pending.pop_back();
+        }
+        while (!calls.empty() && calls.back() <= i) calls.pop_back();
+    };
+    for (Index i = range.begin; i < range.end; ++i) {
+        come_to(i);
+        if (source_.opens_attribute(i)) {
+            i = source_.skip_group(i, range.end) - 1;
+            continue;
+        }
+        if (Index open = 0; is_call(i, range.end, open) && !shared_.contains(source_[i].text)) {
+            const Index past = source_.skip_group(open, std::min(range.end, open + longest_value));
+            if (meets(i)) {
+                pending.push_back({.at = past, .meets = true, .write = {}});
+            } else {
+                calls.push_back(past);
+            }
+            continue;
+        }
+        Index name = 0;
+        if (const Index past = place_at(i, range, name); past > i) {
+            const bool address =
+                i > range.begin && source_[i - 1].is("&") && (i - 1 == range.begin || !ends_operand(source_[i - 2]));
+            if (!address) access(name, {i, past}, range, whole, pending);
+        } else if (source_[i].is_identifier() && !calls.empty() && shared_.contains(source_[i].text)) {
+            read({.name = source_[i].text, .place = {}});
+        }
+    }
+    come_to(range.end);
+}
+
+void FunctionSync::access(Index name, Range place, Range range, Range whole, std::vector<Pending> &pending) {
+    // Subscripts in subscripts would be looked through from each of them.
+    const Range written = place.end - place.begin <= longest_place ? place : Range{};
+    Access access{.name = source_[name].text, .place = source_.spelling(written)};
+    access.by_lane = mentions(written, lane_values_);
+    bool by_data = false;
+    std::vector<Range> controls;
+    for (const Control &control : controls_) {
+        if (!control.diverges) continue;
+        access.divergent = true;
+        by_data = by_data || control.by_data;
+        controls.push_back({control.statement.begin, 0});
+        if (control.only_lane.empty()) continue;
+        access.only_lane = control.statement.begin;
+        access.by_lane = mentions(written, {control.only_lane});
+    }
+    const bool assigned = place.end < range.end && is_assignment(source_[place.end]);
+    const bool before = is_increment(source_[place.begin - 1]),
+               behind = place.end < range.end && is_increment(source_[place.end]);
+    if (!assigned || !source_[place.end].is("=")) read(access);
+    if (!assigned && !before && !behind) return;
+    Store &store = stores_[place.begin];
+    store.threadgroup = shared_[access.name].threadgroup;
+    store.by_data = by_data;
+    store.place = place;
+    store.assignment = assigned ? place.end : 0;
+    store.value = assigned ? Range{place.end + 1, value_end(place.end + 1, range.end)} : Range{};
+    const Index past = assigned ? store.value.end : place.end + behind;
+    if (whole.begin == place.begin - before && whole.end == past) store.statement = whole;
+    store.controls = std::move(controls);
+    access.store = place.begin;
+    pending.push_back({.at = past, .meets = false, .write = std::move(access)});
+}
+
+void FunctionSync::read(const Access &access) {
+    for (const Access &earlier : segment_.writes) {
+        if (!conflict(earlier, access, true)) continue;
+        Store &store = stores_[earlier.store];
+        store.after = true;
+        const auto around = [&](const Control &control) {
+            return control.diverges && !store.controls.empty() &&
+                   control.statement.begin == store.controls.back().begin;
+        };
+        store.at_once =
+            store.at_once || store.controls.empty() || std::any_of(controls_.begin(), controls_.end(), around);
+    }
+    unite(segment_.reads, {access});
+}
+
+void FunctionSync::write(const Access &access) {
+    Store &store = stores_[access.store];
+    for (const Access &earlier : segment_.reads)
+        store.before = store.before || (!store.by_data && conflict(earlier, access, false));
+    // One lane corrects what all have stored.
+    for (const Access &earlier : segment_.writes) {
+        store.before = store.before ||
+                       (!store.by_data && access.divergent && !earlier.divergent && conflict(earlier, access, true));
+    }
+    unite(segment_.writes, {access});
+}
+
+// Different lanes may touch the same place. Lanes that each store what they load again do not count on anything.
+bool FunctionSync::conflict(const Access &earlier, const Access &later, bool stored) {
+    if (earlier.name != later.name) return false;
+    const bool only = earlier.only_lane != 0 || later.only_lane != 0;
+    if (only && earlier.only_lane == later.only_lane) return false;
+    if (earlier.place.empty() || later.place.empty()) return only;
+    if (earlier.place != later.place) return !are_members(earlier.place, later.place);
+    if (earlier.by_lane && later.by_lane) return false;
+    return !stored || earlier.divergent || later.divergent;
+}
+
+void FunctionSync::unite(std::vector<Access> &all, const std::vector<Access> &more) {
+    for (const Access &access : more) {
+        const auto same = [&](const Access &other) {
+            return other.store == access.store && other.only_lane == access.only_lane && other.name == access.name &&
+                   other.place == access.place;
+        };
+        if (all.size() < most_accesses && std::none_of(all.begin(), all.end(), same)) all.push_back(access);
+    }
+}
+
+void FunctionSync::insert() {
+    std::map<Index, std::pair<Index, bool>, std::greater<>>
+        controls;  // ends, and whether threadgroup memory is concerned
+    for (auto &[begin, store] : stores_) {
+        const std::string where = store.threadgroup ? "(" : "_where_blocking(";
+        if (store.before) {
+            if (store.assignment != 0 && !store.value.empty() && !source_[store.value.begin].is("{")) {
+                source_[store.assignment].appended.insert(0, " ::smtl::in_step" + where);
+                source_[store.value.end - 1].appended += ")";
+            } else if (!store.statement.empty()) {
+                source_[store.statement.begin - 1].appended += " ::smtl::keep_step" + where + "),";
+            }
+        }
+        // While some lanes wait before a store, the others shall not run ahead of it.
+        if (!store.after && (!store.before || store.controls.empty())) continue;
+        for (const Range &control : store.controls) {
+            auto &[end, threadgroup] = controls[control.begin];
+            end = control.end;
+            threadgroup = threadgroup || store.threadgroup;
+        }
+        if (store.at_once && !store.statement.empty() && !barrier_follows(store.statement.end + 1)) {
+            source_[store.statement.end].replace(", ::smtl::keep_step" + where + ");");
+        }
+    }
+    // One statement may end where another begins; of those that end together the inner one comes first.
+    std::erase_if(controls, [&](const auto &control) {
+        return control.second.first <= control.first || barrier_follows(control.second.first);
+    });
+    for (const auto &[begin, control] : controls) {
+        source_[control.first - 1].appended +=
+            control.second ? " ::smtl::keep_step(); }" : " ::smtl::keep_step_where_blocking(); }";
+    }
+    for (const auto &[begin, control] : controls) source_[begin - 1].appended += " {";
+}
+
+bool FunctionSync::barrier_follows(Index i) const {
+    return source_[i].is("threadgroup_barrier") || source_[i].is("simdgroup_barrier");
+}
+
+}  // namespace smtl::msl

@@ -1,0 +1,33 @@
+// What calls say of lanes, by the names of functions: which of them talk to other lanes, whose values differ from lane
+// to lane though their arguments do not, and which store through a parameter. Whatever a name may stand for counts.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string_view>
+
+#include "msl/source/declarations.h"
+
+namespace smtl::msl {
+
+struct LaneFunctions {
+    using Names = std::set<std::string_view, std::less<>>;
+    Names talking;  // that call SIMD-group or quad-group functions, or such that do
+    Names varying;  // whose values differ where their arguments do not
+    Names writing;  // functions and constructors that may store through an argument
+    Names members;
+    Names constants;              // not functions, but names that stand for one value
+    std::set<Index> lambdas;      // where they begin
+    bool anything_writes = false; // names of functions do not tell
+    bool anything_talks = false;  // the same of those that talk to other lanes
+};
+LaneFunctions find_lane_functions(const Source &source, const Declarations &declarations);
+
+// A function that is defined and that is left.
+bool is_function(const Declaration &declaration);
+
+// A SIMD-group or quad-group function; a function of Metal's whose value differs from lane to lane.
+bool is_lane_function(std::string_view name);
+bool is_varying_function(std::string_view name);
+
+}  // namespace smtl::msl

@@ -1,0 +1,260 @@
+#include "threadgroup_variables.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "msl/source/attributes.h"
+#include "msl/source/declarators.h"
+
+namespace smtl::msl {
+namespace {
+
+bool opens_condition(const Token &token) {
+    return token.is("if") || token.is("for") || token.is("while") || token.is("switch") || token.is("constexpr");
+}
+
+// What a declaration stands in, or that it is one of a type's name.
+enum class Context {
+    program,
+    type,
+    block,
+    statement,
+    alias
+};
+
+class Placement {
+public:
+    explicit Placement(Source &source) : source_(source) {}
+    ThreadgroupVariables place(const Declarations &declarations);
+
+private:
+    void mark_placed(Range range);
+    void place_statements(Index begin, Index end, Context context);
+    void place_variables(Index begin, Index end, Context context);
+    bool lies_in_threadgroup(const Specifiers &specifiers, const Declarator &declarator, Context context);
+    void share_variables(const Specifiers &specifiers, const std::vector<Declarator> &declarators, Index end);
+
+    Source &source_;
+    ThreadgroupVariables variables_;
+};
+
+ThreadgroupVariables Placement::place(const Declarations &declarations) {
+    for (const Declaration &declaration : declarations) {
+        const auto &[begin, end] = Range{declaration.begin, declaration.end};
+        const bool function = declaration.kind == DeclarationKind::function,
+                   prototype = declaration.kind == DeclarationKind::prototype;
+        if (declaration.erased) {
+            mark_placed({begin, end});
+        } else if (declaration.kind == DeclarationKind::statement) {
+            place_statements(begin, end, Context::program);
+        } else if (declaration.kind == DeclarationKind::variable) {
+            place_variables(begin, end, declaration.member ? Context::type : Context::program);
+        } else if (function || prototype) {
+            if (prototype && !declaration.member) place_variables(begin, end, Context::program);
+            mark_placed({begin, declaration.head_end});
+            if (!declaration.body.empty())
+                place_statements(declaration.body.begin + 1, declaration.body.end - 1, Context::block);
+        }
+    }
+    return std::move(variables_);
+}
+
+void Placement::mark_placed(Range range) {
+    for (Index i = range.begin; i < range.end; ++i) {
+        if (space_named(source_, i) != AddressSpace::none) variables_.placed.insert(i);
+    }
+}
+
+// Statements are found by what may stand before them; whatever else is taken for one has no address space outside of
+// parentheses and angle brackets.
+void Placement::place_statements(Index begin, Index end, Context context) {
+    std::set<Index> behind_conditions, types;
+    std::vector<Context> contexts{context};
+    std::size_t inner_statements = 0;
+    for (Index i = begin; i < end; ++i) {
+        const Token &previous = source_[i == 0 ? 0 : i - 1];
+        const bool within = previous.is("(") && i > begin + 1 && opens_condition(source_[i - 2]);
+        // Each that begins within another one is read to the same end; nobody writes as many. What is then not found to
+        // be a declaration is an error, as everywhere.
+        constexpr std::size_t deepest = 64;
+        const bool first = i == begin || previous.is(";") || previous.is("{") || previous.is("}");
+        const bool inner =
+            previous.is(":") || previous.is("else") || previous.is("do") || behind_conditions.contains(i);
+        inner_statements = first ? 0 : inner_statements + inner;
+        const bool begins = first || (inner && inner_statements < deepest);
+        if (within) behind_conditions.insert(source_.skip_group(i - 1, end));
+        if (begins || within) {
+            Specifiers specifiers;
+            const Index declarators = read_specifiers(source_, i, end, specifiers);
+            if (specifiers.body != 0) types.insert(specifiers.body);
+            if (specifiers.typed && declarators < end)
+                place_variables(i, std::min(source_.skip_to_semicolon(i, end), end),
+                                within ? Context::statement : contexts.back());
+        }
+        if (source_[i].is("{")) contexts.push_back(types.contains(i) ? Context::type : Context::block);
+        if (source_[i].is("}") && contexts.size() > 1) contexts.pop_back();
+    }
+}
+
+// Of the declaration before the semicolon that ends at `end`; of one in a condition before its parenthesis.
+void Placement::place_variables(Index begin, Index end, Context context) {
+    if (source_[begin].is("using")) {
+        while (begin < end && !source_[begin].is("=")) ++begin;
+        return begin < end ? place_variables(begin + 1, end, Context::alias) : void();
+    }
+    if (source_[end - 1].is(";")) --end;
+    Specifiers specifiers;
+    Index i = read_specifiers(source_, begin, end, specifiers);
+    // What stands behind the body of a type belongs to the declaration that began before it.
+    for (Index space : specifiers.spaces) {
+        if (!variables_.placed.insert(space).second) return;
+    }
+    if (specifiers.alias) context = Context::alias;
+    std::vector<Declarator> declarators;
+    bool shared = false;
+    for (bool more = specifiers.typed; more; ++i) {
+        Declarator &declarator = declarators.emplace_back();
+        declarator.begin = i;
+        i = declarator.end = read_declarator(source_, i, end, declarator);
+        declarator.shared = lies_in_threadgroup(specifiers, declarator, context);
+        shared = shared || declarator.shared;
+        more = i < end && source_[i].is(",");
+    }
+    if (shared) share_variables(specifiers, declarators, end);
+}
+
+// Reports what cannot lie where it is said to.
+bool Placement::lies_in_threadgroup(const Specifiers &specifiers, const Declarator &declarator, Context context) {
+    variables_.placed.insert(declarator.spaces.begin(), declarator.spaces.end());
+    variables_.placed.insert(declarator.other_spaces.begin(), declarator.other_spaces.end());
+    std::vector<Index> spaces = declarator.spaces;
+    if (!declarator.indirect) spaces.insert(spaces.end(), specifiers.spaces.begin(), specifiers.spaces.end());
+    Index at = 0;
+    for (Index space : spaces) {
+        if (source_[space].is("threadgroup_imageblock")) source_.problem(space, "imageblocks are not supported");
+        if (space_named(source_, space) == AddressSpace::threadgroup ||
+            space_named(source_, space) == AddressSpace::device)
+            at = space;
+    }
+    if (at == 0) return false;
+    if (context == Context::alias) {
+        variables_.depend_on_spaces = true;  // clang finds what is declared with such a type
+        return false;
+    }
+    if (declarator.name == 0 || (declarator.called && context == Context::type)) return false;
+    const std::string name = "'" + std::string(source_[declarator.name].text) + "'",
+                      space = "the " + std::string(source_[at].text) + " address space";
+    if (declarator.reference) {
+        source_.problem(at, name + " is a reference: its address space stands before the '&'");
+    } else if (context == Context::type) {
+        source_.problem(at, name + " is a member, which lies where its object does: it cannot be in " + space);
+    } else if (space_named(source_, at) == AddressSpace::device) {
+        source_.problem(at, name + " cannot be in the device address space: buffers are arguments of kernels");
+    } else if (context == Context::program) {
+        source_.problem(at, name + " cannot be in the threadgroup address space outside of a function");
+    } else if (context == Context::statement) {
+        source_.problem(at, name + " is in the threadgroup address space: its declaration is a statement of its own");
+    } else if (declarator.called || declarator.initialised) {
+        source_.problem(at, name + " is in the threadgroup address space, which cannot be initialized");
+    } else {
+        variables_.shared[declarator.name] = declarator.array;
+        return true;
+    }
+    return false;
+}
+
+// Where some declarators are shared and others pointers, each kind gets a declaration of its own. Clang's C++ for
+// OpenCL, in which sources are checked, wants such variables in kernels only, and templates cannot be kernels there:
+// the names become types, and references to such types in threadgroup memory.
+void Placement::share_variables(const Specifiers &specifiers, const std::vector<Declarator> &declarators, Index end) {
+    const Range head{specifiers.begin, declarators.front().begin};
+    for (Index i = head.begin; i < head.end; ++i) {
+        if (source_[i].is("static")) source_[i].erase();
+        if (source_[i].is("alignas"))
+            source_[i].replace("_Alignas");  // which stands anywhere, as the other does in front
+    }
+    const std::string plain = source_.written(head);
+    const Index at = specifiers.spaces.empty() ? head.begin : specifiers.spaces.front();
+    Token &first = source_[at];
+    const Token unshared = first;
+    const std::string before = first.replaced ? first.replacement : std::string(first.text);
+    if (!source_.checking()) {
+        first.replace("static SMTL_THREADGROUP_STORAGE " + before);
+    } else {
+        first.replace(specifiers.spaces.empty() ? "typedef " + before : "typedef");
+    }
+    const std::string storing = source_.written(head);
+    if (!declarators.front().shared) first = unshared;
+    std::string references;
+    for (std::size_t i = 0; i < declarators.size(); ++i) {
+        const Declarator &declarator = declarators[i];
+        if (i > 0 && declarator.shared != declarators[i - 1].shared) {
+            if (specifiers.body != 0)
+                return source_.problem(
+                    declarator.begin,
+                    "a type is defined here: declare what is in the threadgroup address space apart from pointers");
+            source_[declarators[i - 1].end].replace("; " + std::exchange(references, {}) +
+                                                    (declarator.shared ? storing : plain) + " ");
+        }
+        if (!source_.checking() || !declarator.shared) continue;
+        const std::string variable(source_[declarator.name].text), type = "smtl_type_of_" + variable;
+        for (Index space : declarator.spaces) source_[space].replace("");
+        source_[declarator.name].replace(type);
+        references += " threadgroup " + type + " &" + variable + " = *smtl_threadgroup_memory<" + type + ">();";
+    }
+    source_[end].appended += references;
+}
+
+}  // namespace
+
+ThreadgroupVariables place_threadgroup_variables(Source &source, const Declarations &declarations) {
+    return Placement(source).place(declarations);
+}
+
+bool types_carry_spaces(const Source &source, const ThreadgroupVariables &variables) {
+    bool carry = false;
+    std::set<std::string_view> shared;
+    for (const auto &[name, array] : variables.shared) shared.insert(source[name].text);
+    for (Index i = 1; i + 1 < source.size(); ++i) {
+        const bool derived = source[i].is("decltype") || source[i].is("typeof") || source[i].is("__typeof__");
+        const Index operand_end = derived && !shared.empty() ? source.skip_group(i + 1, source.size() - 1) : i;
+        for (Index j = i + 1; j < operand_end; ++j) carry = carry || shared.contains(source[j].text);
+        if (space_named(source, i) != AddressSpace::threadgroup && space_named(source, i) != AddressSpace::device)
+            continue;
+        const auto qualifies = [&](Index j) { return source[j].is("const") || source[j].is("volatile"); };
+        Index before = i - 1;
+        while (before > 0 && qualifies(before)) --before;
+        if (!source[before].is("<") && !source[before].is(",")) continue;
+        const Index end = source.size() - 1;
+        Specifiers specifiers;
+        Index past = read_specifiers(source, i, end, specifiers);
+        while (past < end && source[past].is("[")) past = source.skip_group(past, end);
+        carry = carry || (specifiers.typed && (source[past].is(">") || source[past].is(",")));
+    }
+    return carry;
+}
+
+void reject_stray_spaces(Source &source, const ThreadgroupVariables &variables) {
+    std::vector<Index> open;
+    Index angles_end = 0;
+    for (Index i = 0; i + 1 < source.size(); ++i) {
+        const Token &token = source[i];
+        if (token.is("(") || token.is("[") || token.is("{")) open.push_back(i);
+        if ((token.is(")") || token.is("]") || token.is("}")) && !open.empty()) open.pop_back();
+        if (token.is("<")) angles_end = std::max(angles_end, source.skip_angles(i, source.size() - 1).value_or(0));
+        const AddressSpace space = space_named(source, i);
+        const bool matters = space == AddressSpace::threadgroup || space == AddressSpace::device;
+        if (!matters || i < angles_end || variables.placed.contains(i) ||
+            (!open.empty() && !source[open.back()].is("{")))
+            continue;
+        Index before = i == 0 ? 0 : i - 1;
+        while (before > 0 && (source[before].is("const") || source[before].is("volatile"))) --before;
+        if (source[before].is("->") || source[before].is("operator")) continue;
+        source.problem(i, "'" + std::string(token.text) + "' qualifies no variable here, and no pointer or reference");
+    }
+}
+
+}  // namespace smtl::msl

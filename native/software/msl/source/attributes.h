@@ -1,0 +1,32 @@
+// `[[...]]` and address spaces, as they stand in a source.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "source.h"
+
+namespace smtl::msl {
+
+struct Attribute {
+    std::string name;
+    Range arguments;
+    Index at = 0;
+};
+
+// One that stays for clang to honour.
+bool is_standard_attribute(std::string_view name);
+
+std::vector<Attribute> attributes_in(const Source &source, Range range);
+
+// The address space that the token names.
+AddressSpace space_named(const Source &source, Index i);
+// The first one in a declaration, which is that of what a pointer or reference points to.
+AddressSpace address_space_of(const Source &source, Range range);
+
+// `coherent device float *`, `device coherent(system) uint *`: who sees a write, which processors keep coherent for
+// everybody. Past the words; `at` where the name is something else.
+Index past_coherence(const Source &source, Index at, Index end);
+
+}  // namespace smtl::msl

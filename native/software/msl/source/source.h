@@ -1,0 +1,92 @@
+// A source while it is translated: its tokens, which passes edit in place, and what every pass asks of them.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "token.h"
+#include "translation.h"
+
+namespace smtl::msl {
+
+using Index = std::size_t;
+
+// Half-open run of tokens.
+struct Range {
+    Index begin = 0;
+    Index end = 0;
+    bool empty() const { return begin >= end; }
+};
+
+// Edits change what is written in place of a token or behind it, never its text: passes read the source as it was, and
+// see earlier edits only where they ask for them (`written`, `Token::replaced`).
+class Source {
+public:
+    // `checking`: for clang's C++ for OpenCL, which has all address spaces. `distinct`: functions differ in address
+    // spaces alone, so executed code keeps them, too. `text` outlives the object.
+    Source(std::string_view text, bool checking, bool distinct);
+    Source(const Source &) = delete;
+    Source &operator=(const Source &) = delete;
+
+    bool checking() const { return checking_; }
+    bool distinct() const { return distinct_; }
+    bool keeps_spaces() const { return checking_ || distinct_; }
+
+    // The last token has kind `end`.
+    Token &operator[](Index i) { return tokens_[i]; }
+    const Token &operator[](Index i) const { return tokens_[i]; }
+    Index size() const { return tokens_.size(); }
+
+    // Past the bracket that closes `open`.
+    Index skip_group(Index open, Index end) const;
+    // Past the `>` that closes `<`, if it opens a template argument list.
+    std::optional<Index> skip_angles(Index open, Index end) const;
+    // Past the semicolon, or to the bracket that closes around `begin`.
+    Index skip_to_semicolon(Index begin, Index end) const;
+    // Past a bracket's content, the arguments of a template that is named in an expression, or a token.
+    Index skip_part(Index i, Index end) const;
+    bool opens_attribute(Index i) const;
+    // The parts between commas that stand outside of brackets and template arguments.
+    std::vector<Range> split_commas(Range range) const;
+
+    // The original tokens, with single blanks between them.
+    std::string spelling(Range range) const;
+    // The same with the edits made so far.
+    std::string written(Range range) const;
+
+    void erase(Range range);
+    // In place of the white space, line markers and pragmas before a token.
+    void replace_leading(Index i, std::string text);
+
+    // Notes an error. With `offset`, of what stands that far into what leads to the token.
+    void problem(Index at, std::string message, std::size_t offset = std::string_view::npos);
+    // What is noted, in the order of the source.
+    std::vector<Problem> problems() const;
+    // A bracket that is never closed, or one that closes nothing.
+    std::optional<Problem> find_open_bracket() const;
+
+    // With all edits.
+    std::string text() const { return write(tokens_); }
+
+private:
+    struct Finding {
+        Index at;
+        Problem problem;
+    };
+
+    void match_brackets();
+
+    const std::string_view source_;
+    const bool checking_, distinct_;
+    std::vector<Token> tokens_;
+    std::vector<Index> closing_;  // of each bracket and `<` that opens; the number of tokens where nothing closes it
+    std::vector<Index> statement_end_;  // from each token on: the `;` or the bracket that closes around it
+    std::deque<std::string> kept_text_;  // what leads to tokens where it was replaced
+    std::vector<Finding> findings_;  // by where they are
+};
+
+}  // namespace smtl::msl
