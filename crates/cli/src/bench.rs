@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use metal_bridge_llama::synthetic::SyntheticModel;
 use metal_bridge_llama::{self as llama, GenerateOptions, Generation, Model, Session};
+use metal_bridge_workloads::synthetic::SyntheticModel;
 use serde::Serialize;
 
 use super::failure::Failure;

@@ -1,5 +1,7 @@
 //! The command line; `metal-bridge --help` tells what it does. One file a subcommand.
 
+#![warn(clippy::undocumented_unsafe_blocks)]
+
 mod bench;
 #[cfg(software_metal)]
 mod check;

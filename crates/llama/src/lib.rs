@@ -27,6 +27,9 @@
 //! # }
 //! ```
 
+#![warn(missing_docs)]
+#![warn(clippy::undocumented_unsafe_blocks)]
+
 mod config;
 mod error;
 mod forward;
@@ -36,7 +39,6 @@ mod model;
 pub mod sampling;
 mod scratch;
 mod session;
-pub mod synthetic;
 pub mod tokenizer;
 mod weights;
 

@@ -10,8 +10,8 @@ use llama_support::{
 };
 use metal_bridge::ops::KvElement;
 use metal_bridge_llama::gguf::{Gguf, TensorType};
-use metal_bridge_llama::synthetic::{SyntheticModel, VocabularyKind};
 use metal_bridge_llama::{Model, Session, SessionOptions};
+use metal_bridge_workloads::synthetic::{SyntheticModel, VocabularyKind};
 use safetensors::SafeTensors;
 
 /// What logits may differ from the exact ones, relative to their length.

@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 
 use llama_support::{session, shipped, small, tokens, write_model};
 use metal_bridge_llama::sampling::{Sampler, Sampling, SamplingError};
-use metal_bridge_llama::synthetic::SyntheticModel;
 use metal_bridge_llama::{
     Error, GenerateOptions, Generation, Model, Session, SessionOptions, StopReason,
 };
+use metal_bridge_workloads::synthetic::SyntheticModel;
 
 const PROMPT: &str = "Once upon a time";
 

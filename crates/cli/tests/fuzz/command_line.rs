@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use metal_bridge_llama::gguf::TensorType;
-use metal_bridge_llama::synthetic::SyntheticModel;
+use metal_bridge_workloads::synthetic::SyntheticModel;
 use proptest::prelude::*;
 use proptest::sample::select;
 

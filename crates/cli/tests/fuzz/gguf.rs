@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use metal_bridge_llama::gguf::{Array, Gguf, GgufWriter, TensorType, Value};
-use metal_bridge_llama::synthetic::{SyntheticModel, VocabularyKind};
+use metal_bridge_workloads::synthetic::{SyntheticModel, VocabularyKind};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 

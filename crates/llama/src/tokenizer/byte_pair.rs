@@ -150,8 +150,8 @@ fn is_printable(byte: u8) -> bool {
     matches!(byte, 33..=126 | 161..=172 | 174..=255)
 }
 
-/// The printable character that the vocabulary writes for a byte: its own, or one from U+0100 on in order.
-pub(crate) fn byte_to_char(byte: u8) -> char {
+/// The printable character that a vocabulary of byte-level byte pairs writes for a byte: its own, or one from U+0100 on in order.
+pub fn byte_to_char(byte: u8) -> char {
     if is_printable(byte) {
         return char::from(byte);
     }

@@ -13,7 +13,7 @@ mod vocabulary;
 use std::collections::BTreeSet;
 
 use byte_pair::BytePair;
-pub(crate) use byte_pair::byte_to_char;
+pub use byte_pair::byte_to_char;
 pub use error::TokenizerError;
 use sentencepiece::SentencePiece;
 pub use stream::TextStream;

@@ -7,9 +7,9 @@ pub mod reference;
 use std::path::{Path, PathBuf};
 
 use metal_bridge::{Device, LiveObjects, ObjectKind};
-use metal_bridge_llama::synthetic::SyntheticModel;
 use metal_bridge_llama::{Model, Session, SessionOptions};
 use metal_bridge_test_support::settled_handles;
+use metal_bridge_workloads::synthetic::SyntheticModel;
 use tempfile::TempDir;
 
 pub fn device() -> Device {

@@ -9,7 +9,7 @@ use half::f16;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 
-use super::gguf::{Array, GgufWriter, StringArray, TensorInfo, TensorType, Value};
+use metal_bridge_llama::gguf::{Array, GgufWriter, StringArray, TensorInfo, TensorType, Value};
 
 /// Shape of a model in the Llama architecture.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,7 +177,7 @@ fn sentencepiece(writer: &mut GgufWriter, vocabulary: u32) {
 fn byte_pair(writer: &mut GgufWriter, vocabulary: u32) {
     const CONTROL: [&str; 3] = ["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"];
     let characters: Vec<String> = (0..=255)
-        .map(|byte| super::tokenizer::byte_to_char(byte).to_string())
+        .map(|byte| metal_bridge_llama::tokenizer::byte_to_char(byte).to_string())
         .collect();
     let mut texts = characters.clone();
     let mut merges = StringArray::default();
