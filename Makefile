@@ -6,6 +6,9 @@ PROMPT ?= Once upon a time
 # Of `make shuffle`: the whole suite runs once for each.
 SEEDS ?= 1 2
 
+# What may be published, in this order.
+PUBLISHED = metal-bridge metal-bridge-llama metal-bridge-workloads metal-bridge-cli
+
 # Of `make fuzz`: the time of all fuzzers together, and where they begin.
 SECONDS = 60
 SEED = 1
@@ -23,7 +26,7 @@ BRIDGE = $(MAKE) -C native/bridge PREFIX="$(abspath $(PREFIX))" BUILD="$(PRODUCT
 # A Mac has a Metal.
 ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 
-.PHONY: help demo test check fmt lint doc native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
+.PHONY: help demo test check fmt lint doc package native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
         install-software-metal uninstall-software-metal shuffle fuzz soak foreign foreign-ggml foreign-mlx foreign-candle foreign-tinygrad foreign-naga bench stress \
         setup setup-check setup-software clean platforms \
         install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime
@@ -60,7 +63,10 @@ lint: setup-check
 doc: setup
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
 
-portable: ## the crate with no native toolchain: no device, no native code
+package: setup ## each package that may be published, built from its package alone
+	cargo package $(addprefix --package=,$(PUBLISHED))
+
+portable: ## the crates with no native toolchain: no device, no native code
 	scripts/portable
 
 native: setup-check ## the native code's own tests

@@ -47,3 +47,8 @@ pub use error::{Error, Result};
 pub use generate::{GenerateOptions, Generation, StopReason};
 pub use model::Model;
 pub use session::{Counters, Session, SessionOptions};
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
