@@ -107,13 +107,13 @@ uninstall-bridge: $(call ON_SOFTWARE_METAL,uninstall-software-metal) ## removes 
 	$(BRIDGE) uninstall
 
 cuda-programs: setup-check ## C and C++ programs against an installed CUDA runtime, under sanitizers too
-	cudart/tests/run
+	crates/cudart/tests/programs/run
 
 install-cuda-runtime: setup setup-software ## CUDA's runtime API as a library for C and C++: headers, libraries, pkg-config below PREFIX
-	$(MAKE) -C cudart install PREFIX="$(abspath $(PREFIX))"
+	$(MAKE) -C crates/cudart install PREFIX="$(abspath $(PREFIX))"
 
 uninstall-cuda-runtime: ## removes what install-cuda-runtime put below PREFIX
-	$(MAKE) -C cudart uninstall PREFIX="$(abspath $(PREFIX))"
+	$(MAKE) -C crates/cudart uninstall PREFIX="$(abspath $(PREFIX))"
 
 foreign: setup ## compiles, runs and checks the Metal kernels of a package that nobody here wrote
 	cargo run --quiet --bin metal-bridge-foreign
@@ -141,7 +141,7 @@ bench: setup ## the benchmark tables of docs/performance.md
 stress: setup ## a minute of the scenario that this crate exists for, one of transfers and one of CUDA's calls from 64 threads
 	cargo run --release --quiet --bin metal-bridge -- stress --seconds 60
 	cargo run --release --quiet --bin metal-bridge -- stress --seconds 60 --transfers 64
-	cargo run --release --quiet --package metal-bridge-cli --features cuda-runtime -- stress --seconds 60 --cuda 64
+	METAL_CUDART_STRESS_SECONDS=60 cargo test --release --quiet --package metal-cudart --test cuda_runtime stress
 
 platforms: ## the demo, the tests, every clang in bare folders of Debian 12 and 13 (not in CI: needs root and debootstrap, hours)
 	scripts/platforms

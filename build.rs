@@ -90,10 +90,6 @@ fn build_for_apple(root: &Path) -> Result<(), String> {
     for path in [&bridge, &kernels] {
         objects.add(path, &flags, &[include.clone(), bridge.clone()])?;
     }
-    if is_cuda_runtime_wanted() {
-        objects.add(&root.join("native/cuda"), &flags, &[])?;
-        println!("cargo::rustc-link-lib=c++");
-    }
     objects.archive("metal_bridge_native")?;
     // CoreGraphics: without it MTLCreateSystemDefaultDevice() finds no device in a command-line program.
     for framework in ["Metal", "Foundation", "CoreGraphics"] {
@@ -181,9 +177,6 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
             objects.add(path, &flags, &includes)?;
         }
     }
-    if is_cuda_runtime_wanted() {
-        objects.add(&native.join("cuda"), &flags, &includes)?;
-    }
     objects.archive("metal_bridge_native")?;
 
     for folder in &toolchain.library_folders {
@@ -228,10 +221,6 @@ fn products() -> PathBuf {
             env::var_os(SHARE_VARIABLE).is_some() && fs::create_dir_all(folder).is_ok()
         })
         .unwrap_or(out)
-}
-
-fn is_cuda_runtime_wanted() -> bool {
-    env::var_os("CARGO_FEATURE_CUDA_RUNTIME").is_some()
 }
 
 /// What a crate that depends on this one needs to compile Objective-C beside it: `DEP_METAL_BRIDGE_CLANG`, `_FLAGS` and

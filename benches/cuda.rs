@@ -7,8 +7,8 @@ use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::time::Duration;
 
-use metal_bridge::cuda::*;
 use metal_bridge_benches::calls::{Calls, Percentiles, time_calls};
+use metal_cudart::*;
 
 /// For each case.
 const BUDGET: Duration = Duration::from_millis(600);

@@ -147,8 +147,6 @@
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod backend;
-#[cfg(feature = "cuda-runtime")]
-pub mod cuda;
 mod error;
 pub mod memory;
 mod metal;
@@ -157,7 +155,6 @@ pub mod sanitizer;
 #[cfg(software_metal)]
 pub mod software;
 pub mod stress;
-#[allow(missing_docs)]
 pub mod sys;
 
 pub use backend::{MetalBackend, MetalOps, Qkv};
@@ -177,8 +174,6 @@ pub use metal::queue::CommandQueue;
 pub use metal::statistics::{LiveObjects, ObjectKind};
 pub use metal::submission::{CommandBufferStatus, Completed, Submission, Times};
 
-#[cfg(feature = "cuda-runtime")]
-use metal::{callback, handle};
 // What the command line's and CUDA's folders still name so.
 use metal::{buffer, compute, device, queue, statistics, submission};
 

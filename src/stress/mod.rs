@@ -2,10 +2,8 @@
 //! threads that have no autorelease pool, with handles dropped everywhere and at any time.
 //!
 //! `tests/qkv_regression.rs` runs the parts of it one by one; `metal-bridge stress` runs [`run`]. And [`transfers`] from many
-//! threads, which `metal-bridge stress --transfers` runs; with the feature `cuda-runtime` CUDA's calls too, for `--cuda`.
+//! threads, which `metal-bridge stress --transfers` runs.
 
-#[cfg(feature = "cuda-runtime")]
-mod cuda;
 mod heap;
 mod projection;
 mod random;
@@ -21,8 +19,6 @@ use crate::device::Device;
 use crate::error::{Error, Failure, Result};
 use crate::statistics::{LiveObjects, ObjectKind};
 
-#[cfg(feature = "cuda-runtime")]
-pub use cuda::{CudaReport, cuda};
 pub use scenario::{Drops, Runner, Scenario};
 pub use transfers::{TransferReport, transfers};
 

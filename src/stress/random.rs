@@ -16,12 +16,6 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32
     }
 
-    /// From 0 up to `limit`, which is left out.
-    #[cfg(feature = "cuda-runtime")]
-    pub(super) fn below(&mut self, limit: usize) -> usize {
-        self.next() as usize % limit
-    }
-
     /// From -1 to 1.
     pub(super) fn unit(&mut self) -> f32 {
         self.next() as f32 / (1u64 << 31) as f32 - 1.0

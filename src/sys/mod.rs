@@ -1,11 +1,16 @@
-//! The `extern "C"` mirror of `native/include/metal_bridge.h`, one to one: with [`memory`] (`metal_bridge_memory.h`) the
-//! only place that declares the bridge's functions. `tests/abi/` compares the two, declaration by declaration. What each function does, and which
-//! thread may call it, stands in the header.
+//! The unsafe floor: every foreign declaration of the package, for who builds another safe layer on the bridge.
+//!
+//! It is the `extern "C"` mirror of `native/include/metal_bridge.h` and, in [`memory`], of `metal_bridge_memory.h`, one to
+//! one; `tests/abi/` compares them, declaration by declaration. The headers say what each function does, what it asks of its
+//! caller, and which thread may call it.
 //!
 //! Without a Metal to link (no Apple host, and no feature `software`) the functions exist, so that the crate
 //! builds anywhere, but the safe layer never calls one: no device exists, so no handle does.
 
 #![allow(non_camel_case_types)]
+// The headers have the documentation.
+#![allow(missing_docs)]
+#![allow(clippy::missing_safety_doc)]
 // The mirror is complete, whatever the safe layer uses of it.
 #![allow(dead_code)]
 

@@ -19,10 +19,6 @@ pub struct Arguments {
     /// Transfers from this many threads with one memory, in place of projections
     #[arg(short, long, value_name = "THREADS", value_parser = clap::value_parser!(u16).range(THREADS))]
     transfers: Option<u16>,
-    /// CUDA's calls from this many threads on the first device, in place of projections
-    #[cfg(feature = "cuda-runtime")]
-    #[arg(short, long, value_name = "THREADS", conflicts_with = "transfers", value_parser = clap::value_parser!(u16).range(THREADS))]
-    cuda: Option<u16>,
 }
 
 /// More threads than these are a mistake, and a burden to whatever else the machine does.
@@ -39,12 +35,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         writeln!(out, "transfers of {threads} threads on {}", device.name())?;
         let report = stress::transfers(&device, threads.into(), duration)?;
         writeln!(out, "{}", report.statistics)?;
-        return conclude(&mut out, report.rounds, &report.faults);
-    }
-    #[cfg(feature = "cuda-runtime")]
-    if let Some(threads) = arguments.cuda {
-        writeln!(out, "CUDA's calls from {threads} threads")?;
-        let report = stress::cuda(threads.into(), duration)?;
         return conclude(&mut out, report.rounds, &report.faults);
     }
     writeln!(out, "Q, K and V projections on {}", device.name())?;

@@ -1,0 +1,197 @@
+//! Calls: devices.
+
+use std::ffi::c_int;
+use std::sync::{Arc, PoisonError};
+
+use metal_bridge::sys;
+
+use crate::api::calls::calls;
+use crate::api::events::EVENTS;
+use crate::api::out::out;
+use crate::codes::*;
+use crate::memory::allocation::{ALLOCATIONS, Kind};
+use crate::runtime::devices::{self, Context, Device, lock};
+use crate::runtime::failure::{Outcome, require};
+use crate::runtime::handles::STREAMS;
+use crate::runtime::properties;
+use crate::types::*;
+
+/// CUDA 12.4: the version whose documentation this follows.
+const VERSION: c_int = 12040;
+
+calls! {
+    /// The number of devices.
+    cudaGetDeviceCount = get_count(count: *mut c_int);
+    /// Makes a device the calling thread's.
+    cudaSetDevice = set(device: c_int);
+    /// The calling thread's device.
+    cudaGetDevice = get(device: *mut c_int);
+    /// What a device is and how far it goes.
+    cudaGetDeviceProperties = get_properties(properties: *mut cudaDeviceProp, device: c_int);
+    /// One of the properties.
+    cudaDeviceGetAttribute = get_attribute(value: *mut c_int, attribute: c_int, device: c_int);
+    /// Waits for all work of the current device.
+    cudaDeviceSynchronize = synchronize();
+    /// Waits for the current device's work and gives back all that it has: memory, streams, events, its failure.
+    cudaDeviceReset = reset();
+    /// Whether the two devices are of one peer group.
+    cudaDeviceCanAccessPeer = can_access_peer(can: *mut c_int, device: c_int, peer: c_int);
+    /// Lets the current device use the peer's memory.
+    cudaDeviceEnablePeerAccess = enable_peer_access(peer: c_int, flags: u32);
+    /// Ends that.
+    cudaDeviceDisablePeerAccess = disable_peer_access(peer: c_int);
+    /// Bytes of the current device's memory: free of its recommended working set, and all of that.
+    cudaMemGetInfo = mem_get_info(free: *mut usize, total: *mut usize);
+    /// The version of CUDA whose driver would be there.
+    cudaDriverGetVersion = get_version(version: *mut c_int);
+    /// The version of CUDA that the runtime follows.
+    cudaRuntimeGetVersion = get_version(version: *mut c_int);
+    /// 0 and 0: Metal's queues have no priorities.
+    cudaDeviceGetStreamPriorityRange = get_priority_range(least: *mut c_int, greatest: *mut c_int);
+}
+
+unsafe fn get_count(count: *mut c_int) -> Outcome {
+    // SAFETY: the caller's promise.
+    let place = unsafe { out(count, "count") }?;
+    let devices = devices::all().len();
+    place.set(c_int::try_from(devices).unwrap_or(c_int::MAX));
+    require(devices > 0, cudaErrorNoDevice, || {
+        "there is none".to_owned()
+    })
+}
+
+unsafe fn set(device: c_int) -> Outcome {
+    Device::at(device)?.make_current();
+    Ok(())
+}
+
+unsafe fn get(device: *mut c_int) -> Outcome {
+    // SAFETY: the caller's promise.
+    let place = unsafe { out(device, "device") }?;
+    place.set(Device::current()?.index);
+    Ok(())
+}
+
+unsafe fn get_properties(properties: *mut cudaDeviceProp, device: c_int) -> Outcome {
+    // SAFETY: the caller's promise.
+    let place = unsafe { out(properties, "properties") }?;
+    place.set(properties::of(Device::at(device)?));
+    Ok(())
+}
+
+unsafe fn get_attribute(value: *mut c_int, attribute: c_int, device: c_int) -> Outcome {
+    // SAFETY: the caller's promise.
+    let place = unsafe { out(value, "value") }?;
+    place.set(properties::attribute(Device::at(device)?, attribute)?);
+    Ok(())
+}
+
+unsafe fn synchronize() -> Outcome {
+    Device::current()?.context_in_any_state()?.synchronize()
+}
+
+unsafe fn reset() -> Outcome {
+    let device = Device::current()?;
+    lock(&device.peers).clear();
+    for other in devices::all() {
+        lock(&other.peers).remove(&device.index);
+    }
+    let Some(context) = device.take_context() else {
+        return Ok(());
+    };
+    // Until their work is done: the context has no other hold on streams.
+    let streams = STREAMS.remove_where(|stream| Arc::ptr_eq(&stream.context, &context));
+    let events = EVENTS.remove_where(|event| Arc::ptr_eq(&event.context, &context));
+    context.destroy()?;
+    drop((streams, events));
+    let mut allocations = ALLOCATIONS.write().unwrap_or_else(PoisonError::into_inner);
+    let freed = allocations.remove_where(|a| Arc::ptr_eq(&a.context, &context));
+    drop(allocations);
+    let gives_back = freed.iter().any(|a| a.kind == Kind::Registered);
+    for other in devices::all().iter().filter_map(Device::context_in_use) {
+        for stream in other.streams() {
+            stream.carriers.forget(&context);
+        }
+        // The program may unmap its memory now: no device may use it any more.
+        if gives_back {
+            other.wait()?;
+        }
+    }
+    drop(freed);
+    Ok(())
+}
+
+/// Whether the two are different devices that use each other's memory without a copy.
+fn are_peers(device: &Device, peer: &Device) -> bool {
+    // SAFETY: both devices are live.
+    let group = |d: &Device| unsafe { sys::mtb_device_peer_group_id(d.handle.as_ptr()) };
+    device.index != peer.index && group(device) != 0 && group(device) == group(peer)
+}
+
+unsafe fn can_access_peer(can: *mut c_int, device: c_int, peer: c_int) -> Outcome {
+    // SAFETY: the caller's promise.
+    let place = unsafe { out(can, "the place for the answer") }?;
+    place.set(are_peers(Device::at(device)?, Device::at(peer)?).into());
+    Ok(())
+}
+
+unsafe fn enable_peer_access(peer: c_int, flags: u32) -> Outcome {
+    let (device, peer) = (Device::current()?, Device::at(peer)?);
+    require(flags == 0, cudaErrorInvalidValue, || {
+        format!("there are no flags {flags:#x} for peers")
+    })?;
+    require(device.index != peer.index, cudaErrorInvalidDevice, || {
+        "a device is no peer of itself".to_owned()
+    })?;
+    require(
+        are_peers(device, peer),
+        cudaErrorPeerAccessUnsupported,
+        || {
+            format!(
+                "devices {} and {} are in no common group",
+                device.index, peer.index
+            )
+        },
+    )?;
+    let is_new = lock(&device.peers).insert(peer.index);
+    require(is_new, cudaErrorPeerAccessAlreadyEnabled, || {
+        format!("to device {}", peer.index)
+    })
+}
+
+unsafe fn disable_peer_access(peer: c_int) -> Outcome {
+    let (device, peer) = (Device::current()?, Device::at(peer)?);
+    let was_enabled = lock(&device.peers).remove(&peer.index);
+    require(was_enabled, cudaErrorPeerAccessNotEnabled, || {
+        format!("to device {}", peer.index)
+    })
+}
+
+unsafe fn mem_get_info(free: *mut usize, total: *mut usize) -> Outcome {
+    // SAFETY: the caller's promise.
+    let (free, total) = unsafe { (out(free, "free")?, out(total, "total")?) };
+    let context = Context::current()?;
+    let all = context.device.limits.recommended_max_working_set_size;
+    let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    free.set(bytes(all.saturating_sub(context.device.allocated())));
+    total.set(bytes(all));
+    Ok(())
+}
+
+unsafe fn get_version(version: *mut c_int) -> Outcome {
+    // SAFETY: the caller's promise.
+    unsafe { out(version, "version") }?.set(VERSION);
+    Ok(())
+}
+
+unsafe fn get_priority_range(least: *mut c_int, greatest: *mut c_int) -> Outcome {
+    Device::current()?;
+    // As CUDA has it, NULL is for what is not wanted.
+    for place in [least, greatest] {
+        // SAFETY: the caller's promise.
+        if let Ok(place) = unsafe { out(place, "priority") } {
+            place.set(0);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! Calls: events.
+
+use std::ffi::c_uint;
+use std::sync::{Arc, Mutex};
+
+use crate::api::calls::calls;
+use crate::api::out::out;
+use crate::codes::*;
+use crate::runtime::devices::{Context, lock};
+use crate::runtime::failure::{Failed, Outcome, require};
+use crate::runtime::handles::{DefaultStream, stream};
+use crate::runtime::registry::Registry;
+use crate::runtime::stream::Marker;
+use crate::types::*;
+
+pub(crate) static EVENTS: Registry<Event> = Registry::new("event");
+
+/// An event: the point of a stream that it has last recorded.
+pub(crate) struct Event {
+    pub(crate) context: Arc<Context>,
+    flags: c_uint,
+    recorded: Mutex<Option<Marker>>,
+}
+
+impl Event {
+    pub(crate) fn recorded(&self) -> Option<Marker> {
+        lock(&self.recorded).clone()
+    }
+
+    fn keeps_time(&self) -> bool {
+        self.flags & cudaEventDisableTiming == 0
+    }
+
+    /// When the event happened, in seconds.
+    fn time(&self) -> Outcome<f64> {
+        let marker = self.recorded().filter(|_| self.keeps_time());
+        let marker = marker.ok_or_else(|| {
+            let message = "the event was not recorded, or was made to keep no time";
+            Failed::new(cudaErrorInvalidResourceHandle, message)
+        })?;
+        if !marker.commands.has_ended() {
+            return Err(cudaErrorNotReady.into());
+        }
+        Ok(marker.commands.end_time())
+    }
+}
+
+calls! {
+    /// An event of the current device.
+    cudaEventCreate = create(event: *mut cudaEvent_t);
+    /// The same, with `cudaEventBlockingSync` (a hint) or `cudaEventDisableTiming`.
+    cudaEventCreateWithFlags = create_with_flags(event: *mut cudaEvent_t, flags: c_uint);
+    /// Gives the event back; work that waits for what it has recorded is not touched.
+    cudaEventDestroy = destroy(event: cudaEvent_t);
+    /// Records the stream's present point. No thread waits.
+    cudaEventRecord, cudaEventRecord_ptsz = record(event: cudaEvent_t, stream: cudaStream_t);
+    /// The same; the only flags are `cudaEventRecordDefault`.
+    cudaEventRecordWithFlags, cudaEventRecordWithFlags_ptsz = record_with_flags(
+        event: cudaEvent_t,
+        stream: cudaStream_t,
+        flags: c_uint,
+    );
+    /// `cudaSuccess` or `cudaErrorNotReady`.
+    cudaEventQuery = query(event: cudaEvent_t);
+    /// Waits until the recorded point is reached.
+    cudaEventSynchronize = synchronize(event: cudaEvent_t);
+    /// Milliseconds between the times at which two recorded points were reached.
+    cudaEventElapsedTime = elapsed_time(ms: *mut f32, start: cudaEvent_t, end: cudaEvent_t);
+}
+
+unsafe fn create(event: *mut cudaEvent_t) -> Outcome {
+    // SAFETY: the caller's promise.
+    unsafe { create_with_flags(event, cudaEventDefault) }
+}
+
+unsafe fn create_with_flags(event: *mut cudaEvent_t, flags: c_uint) -> Outcome {
+    // SAFETY: the caller's promise.
+    let place = unsafe { out(event, "event") }?;
+    require(
+        flags & !(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess) == 0,
+        cudaErrorInvalidValue,
+        || format!("there are no event flags {flags:#x}"),
+    )?;
+    require(
+        flags & cudaEventInterprocess == 0,
+        cudaErrorNotSupported,
+        || "Metal's events are those of one process".to_owned(),
+    )?;
+    let created = Event {
+        context: Context::current()?,
+        flags,
+        recorded: Mutex::default(),
+    };
+    place.set(EVENTS.add(Arc::new(created)));
+    Ok(())
+}
+
+unsafe fn destroy(event: cudaEvent_t) -> Outcome {
+    EVENTS.remove(event).map(drop)
+}
+
+unsafe fn record(default: DefaultStream, event: cudaEvent_t, handle: cudaStream_t) -> Outcome {
+    let event = EVENTS.get(event)?;
+    let stream = stream(default, handle)?;
+    require(
+        Arc::ptr_eq(&event.context, &stream.context),
+        cudaErrorInvalidResourceHandle,
+        || "the event and the stream are of two devices".to_owned(),
+    )?;
+    let marker = stream.record(event.keeps_time())?;
+    *lock(&event.recorded) = Some(marker);
+    Ok(())
+}
+
+unsafe fn record_with_flags(
+    default: DefaultStream,
+    event: cudaEvent_t,
+    handle: cudaStream_t,
+    flags: c_uint,
+) -> Outcome {
+    // The other flag, cudaEventRecordExternal, is for captures, which there are none of here.
+    require(flags == 0, cudaErrorInvalidValue, || {
+        format!("there are no flags {flags:#x} for records")
+    })?;
+    // SAFETY: the caller's promise.
+    unsafe { record(default, event, handle) }
+}
+
+unsafe fn query(event: cudaEvent_t) -> Outcome {
+    let event = EVENTS.get(event)?;
+    event.context.sticky.check()?;
+    match event.recorded() {
+        Some(marker) if !marker.commands.has_ended() => Err(cudaErrorNotReady.into()),
+        Some(marker) => {
+            // At once: this takes note of what has failed.
+            marker.wait()?;
+            event.context.sticky.check()
+        }
+        None => Ok(()),
+    }
+}
+
+unsafe fn synchronize(event: cudaEvent_t) -> Outcome {
+    let event = EVENTS.get(event)?;
+    if let Some(marker) = event.recorded() {
+        marker.wait()?;
+    }
+    event.context.sticky.check()
+}
+
+unsafe fn elapsed_time(ms: *mut f32, start: cudaEvent_t, end: cudaEvent_t) -> Outcome {
+    // SAFETY: the caller's promise.
+    let place = unsafe { out(ms, "ms") }?;
+    let (start, end) = (EVENTS.get(start)?, EVENTS.get(end)?);
+    require(
+        Arc::ptr_eq(&start.context, &end.context),
+        cudaErrorInvalidResourceHandle,
+        || "the events are of two devices".to_owned(),
+    )?;
+    start.context.sticky.check()?;
+    let milliseconds = (end.time()? - start.time()?) * 1e3;
+    place.set(milliseconds as f32);
+    Ok(())
+}

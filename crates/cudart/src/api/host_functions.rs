@@ -1,0 +1,150 @@
+//! Calls: host functions and callbacks of streams.
+
+use std::ffi::{c_uint, c_void};
+use std::sync::Arc;
+
+use metal_bridge::sys;
+
+use crate::api::calls::calls;
+use crate::codes::*;
+use crate::runtime::bridge::create;
+use crate::runtime::commands::{Committed, Fate};
+use crate::runtime::contained::contain;
+use crate::runtime::failure::{Failed, Outcome, as_host_function, require};
+use crate::runtime::handles::{DefaultStream, stream};
+use crate::runtime::stream::{Ends, Stream};
+use crate::types::*;
+
+calls! {
+    /// Has the stream call a function after its earlier work and before its later work. Where the device's work has failed
+    /// it is not called.
+    cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz = launch(
+        stream: cudaStream_t,
+        function: cudaHostFn_t,
+        user_data: *mut c_void,
+    );
+    /// Has the stream call a function with the state of the device's work, failed or not.
+    cudaStreamAddCallback, cudaStreamAddCallback_ptsz = add_callback(
+        stream: cudaStream_t,
+        callback: cudaStreamCallback_t,
+        user_data: *mut c_void,
+        flags: c_uint,
+    );
+}
+
+/// What a stream is to call.
+enum Function {
+    Host(unsafe extern "C-unwind" fn(*mut c_void)),
+    Callback(
+        unsafe extern "C-unwind" fn(cudaStream_t, cudaError_t, *mut c_void),
+        cudaStream_t,
+    ),
+}
+
+struct HostCall {
+    function: Function,
+    user_data: *mut c_void,
+    /// The work before.
+    earlier: Ends,
+    fate: Arc<Fate>,
+}
+
+impl HostCall {
+    fn call(&self) {
+        // Done by now; this waits for the notes of failures. Where the wait fails there is none to be had.
+        _ = self.earlier.wait();
+        let state = self.fate.device_failure();
+        match self.function {
+            Function::Host(_) if state != cudaSuccess => {}
+            // SAFETY: the program's own function, with the data that it gave for it.
+            Function::Host(function) => unsafe { function(self.user_data) },
+            // SAFETY: as above.
+            Function::Callback(function, stream) => unsafe {
+                function(stream, state, self.user_data);
+            },
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn call_function(context: *mut c_void) {
+    // SAFETY: the context is a host call, which lives until the destructor.
+    unsafe { &*context.cast::<HostCall>() }.call();
+}
+
+unsafe extern "C" fn run(context: *mut c_void) {
+    as_host_function(|| {
+        // SAFETY: the context is what `call_function` takes.
+        unsafe { contain(call_function, context) };
+    });
+}
+
+unsafe extern "C" fn end(completion: *const sys::mtb_completion, context: *mut c_void) {
+    // SAFETY: the bridge lends both for the call; the context is a host call.
+    unsafe { (*context.cast::<HostCall>()).fate.end(completion) };
+}
+
+unsafe extern "C" fn release(context: *mut c_void) {
+    // SAFETY: the context is a boxed host call, given back once.
+    drop(unsafe { Box::from_raw(context.cast::<HostCall>()) });
+}
+
+fn enqueue(stream: &Stream, function: Function, user_data: *mut c_void) -> Outcome {
+    stream.enqueue_after(|state| {
+        let fate = Fate::new(&stream.context.sticky);
+        let call = HostCall {
+            function,
+            user_data,
+            earlier: state.ends(),
+            fate: fate.clone(),
+        };
+        let context: *mut c_void = Box::into_raw(Box::new(call)).cast();
+        // SAFETY: the queue is live, and the context is one that all three functions take; the call returns an owned
+        // command buffer, or NULL and an owned error.
+        let committed = unsafe {
+            create(|error| {
+                sys::mtb_queue_call_host_function(
+                    stream.queue().as_ptr(),
+                    Some(run),
+                    Some(end),
+                    context,
+                    Some(release),
+                    error,
+                )
+            })
+        };
+        // After an exception nobody knows whether the call comes: its context stays then.
+        if matches!(&committed, Err(error) if !error.is_exception()) {
+            // SAFETY: the call failed, so the context is still ours.
+            unsafe { release(context) };
+        }
+        Ok(Committed::new(committed?, fate))
+    })
+}
+
+unsafe fn launch(
+    default: DefaultStream,
+    handle: cudaStream_t,
+    function: cudaHostFn_t,
+    user_data: *mut c_void,
+) -> Outcome {
+    let stream = stream(default, handle)?;
+    let function =
+        function.ok_or_else(|| Failed::new(cudaErrorInvalidValue, "the function is NULL"))?;
+    enqueue(&stream, Function::Host(function), user_data)
+}
+
+unsafe fn add_callback(
+    default: DefaultStream,
+    handle: cudaStream_t,
+    callback: cudaStreamCallback_t,
+    user_data: *mut c_void,
+    flags: c_uint,
+) -> Outcome {
+    require(flags == 0, cudaErrorInvalidValue, || {
+        format!("there are no flags {flags:#x} for callbacks")
+    })?;
+    let stream = stream(default, handle)?;
+    let callback =
+        callback.ok_or_else(|| Failed::new(cudaErrorInvalidValue, "the callback is NULL"))?;
+    enqueue(&stream, Function::Callback(callback, handle), user_data)
+}

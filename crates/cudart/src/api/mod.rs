@@ -1,0 +1,32 @@
+//! The functions that C programs call, by subject, as in CUDA's documentation.
+
+mod calls;
+mod copies;
+mod devices;
+mod errors;
+mod events;
+mod fills;
+mod host_functions;
+mod kernels;
+mod memory;
+mod out;
+mod pointers;
+pub(crate) mod route;
+mod settings;
+mod streams;
+
+pub use copies::{
+    cudaMemcpy, cudaMemcpy_ptds, cudaMemcpy2D, cudaMemcpy2D_ptds, cudaMemcpy2DAsync,
+    cudaMemcpy2DAsync_ptsz, cudaMemcpyAsync, cudaMemcpyAsync_ptsz, cudaMemcpyPeer,
+    cudaMemcpyPeer_ptds, cudaMemcpyPeerAsync, cudaMemcpyPeerAsync_ptsz,
+};
+pub use devices::*;
+pub use errors::*;
+pub use events::*;
+pub use fills::*;
+pub use host_functions::*;
+pub use kernels::*;
+pub use memory::*;
+pub use pointers::*;
+pub use settings::*;
+pub use streams::*;

@@ -1,0 +1,24 @@
+//! CUDA's runtime API on Metal: what `libmetal_cudart` exports, for C and C++ programs.
+//!
+//! The header is `include/cuda_runtime.h`, and `docs/cuda-runtime.md` says what each call does and where it differs from
+//! CUDA. The functions are here for Rust too, as they are: `unsafe` where the header asks something of the caller, which is
+//! that host memory and places for results are valid. All else is checked.
+//!
+//! A stream is a Metal queue; what orders streams are shared events that queues wait for, never the calling thread.
+
+#![allow(non_camel_case_types, non_snake_case, non_upper_case_globals)]
+// What is asked of the callers of all of them stands above.
+#![allow(clippy::missing_safety_doc)]
+#![warn(missing_docs)]
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(clippy::undocumented_unsafe_blocks)]
+
+mod api;
+mod codes;
+mod memory;
+mod runtime;
+mod types;
+
+pub use api::*;
+pub use codes::*;
+pub use types::*;

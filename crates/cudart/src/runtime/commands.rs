@@ -1,0 +1,178 @@
+//! Command buffers that have been committed, and the note that is taken of those that fail.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use metal_bridge::sys;
+
+use crate::codes::{cudaError_t, cudaSuccess};
+use crate::runtime::bridge::{Error, Handle, Result, check, create};
+use crate::runtime::failure::{Failed, Outcome};
+
+/// A command buffer that has been committed.
+pub(crate) struct Committed {
+    handle: Handle<sys::mtb_command_buffer>,
+    fate: Arc<Fate>,
+}
+
+// SAFETY: metal_bridge.h, "Threads": after the commit a command buffer may be waited for and asked from any thread.
+unsafe impl Send for Committed {}
+// SAFETY: as above.
+unsafe impl Sync for Committed {}
+
+impl Committed {
+    /// `handle` has been committed, with [`end`] among its callbacks for this fate, and last.
+    pub(crate) fn new(handle: Handle<sys::mtb_command_buffer>, fate: Arc<Fate>) -> Arc<Committed> {
+        Arc::new(Committed { handle, fate })
+    }
+
+    /// Whether it has completed, what the CPU does for it included, and the note of a failure has been taken.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.fate.has_ended.load(Ordering::Acquire)
+    }
+
+    /// Waits until it has completed, and the note of a failure has been taken.
+    pub(crate) fn wait(&self) -> Outcome {
+        // SAFETY: the command buffer is live.
+        match unsafe { check(|error| sys::mtb_command_buffer_wait(self.handle.as_ptr(), error)) } {
+            // Taken note of by its callback.
+            Err(error) if error.status == sys::MTB_COMMAND_BUFFER_FAILED => Ok(()),
+            result => Ok(result?),
+        }
+    }
+
+    /// When it ended, in seconds.
+    pub(crate) fn end_time(&self) -> f64 {
+        // SAFETY: the command buffer is live.
+        let times = unsafe { sys::mtb_command_buffer_get_times(self.handle.as_ptr()) };
+        // Without work for the GPU Metal may leave out its times.
+        if times.gpu_end > 0.0 {
+            times.gpu_end
+        } else {
+            times.kernel_end
+        }
+    }
+}
+
+/// The first failure of a device since it was reset: nothing is done any more until then, and every call returns it.
+#[derive(Clone, Default)]
+pub(crate) struct Sticky(Arc<AtomicU32>);
+
+impl Sticky {
+    pub(crate) fn get(&self) -> cudaError_t {
+        self.0.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn check(&self) -> Outcome {
+        match self.get() {
+            cudaSuccess => Ok(()),
+            code => Err(Failed::new(
+                code,
+                "earlier work of the device failed: nothing more is done until cudaDeviceReset",
+            )),
+        }
+    }
+
+    pub(crate) fn set(&self, code: cudaError_t) {
+        // Only the first failure is kept: the later ones follow from it.
+        _ = self
+            .0
+            .compare_exchange(cudaSuccess, code, Ordering::AcqRel, Ordering::Acquire);
+    }
+}
+
+/// How a command buffer ends: shared with the callback that is told.
+pub(crate) struct Fate {
+    has_ended: AtomicBool,
+    sticky: Sticky,
+}
+
+impl Fate {
+    pub(crate) fn new(sticky: &Sticky) -> Arc<Fate> {
+        Arc::new(Fate {
+            has_ended: AtomicBool::new(false),
+            sticky: sticky.clone(),
+        })
+    }
+
+    /// The context of [`end`] and [`release_fate`].
+    pub(crate) fn to_context(self: &Arc<Fate>) -> *mut c_void {
+        Arc::into_raw(self.clone()).cast_mut().cast()
+    }
+
+    /// The failure of the device's work so far.
+    pub(crate) fn device_failure(&self) -> cudaError_t {
+        self.sticky.get()
+    }
+
+    /// Takes note of the end.
+    ///
+    /// # Safety
+    ///
+    /// `completion` is what the bridge lends to a completion callback.
+    pub(crate) unsafe fn end(&self, completion: *const sys::mtb_completion) {
+        // SAFETY: the caller's promise.
+        let error = unsafe { (*completion).error };
+        if !error.is_null() {
+            // SAFETY: an error that lives during the call.
+            let error = unsafe { Error::from_borrowed(error) };
+            self.sticky.set(Failed::from(error).code);
+        }
+        self.has_ended.store(true, Ordering::Release);
+    }
+}
+
+/// A completion callback for every command buffer.
+pub(crate) unsafe extern "C" fn end(completion: *const sys::mtb_completion, context: *mut c_void) {
+    // SAFETY: the bridge lends both for the call; the context is `to_context`'s, which holds a reference.
+    unsafe { (*context.cast::<Fate>()).end(completion) };
+}
+
+/// The destructor of its context.
+pub(crate) unsafe extern "C" fn release_fate(context: *mut c_void) {
+    // SAFETY: the context is `to_context`'s, given back once.
+    drop(unsafe { Arc::from_raw(context.cast::<Fate>().cast_const()) });
+}
+
+/// Commits a command buffer with what `encode` puts into it. Its failure becomes the device's.
+pub(crate) fn commit(
+    queue: &Handle<sys::mtb_queue>,
+    sticky: &Sticky,
+    encode: impl FnOnce(*mut sys::mtb_command_buffer) -> Result<()>,
+) -> Outcome<Arc<Committed>> {
+    // SAFETY: the queue is live; the call returns an owned command buffer, or NULL and an owned error.
+    let commands = unsafe {
+        create(|error| {
+            sys::mtb_command_buffer_create(
+                queue.as_ptr(),
+                sys::MTB_REFERENCES_RETAINED,
+                sys::MTB_FOREVER,
+                error,
+            )
+        })
+    }?;
+    encode(commands.as_ptr())?;
+    let fate = Fate::new(sticky);
+    let context = fate.to_context();
+    // SAFETY: the command buffer is live, and the context is one that both functions take.
+    let added = unsafe {
+        check(|error| {
+            sys::mtb_command_buffer_add_completed_callback(
+                commands.as_ptr(),
+                Some(end),
+                context,
+                Some(release_fate),
+                error,
+            )
+        })
+    };
+    if let Err(error) = added {
+        // SAFETY: the call failed, so the context is still ours.
+        unsafe { release_fate(context) };
+        return Err(error.into());
+    }
+    // SAFETY: the command buffer is live, and has no open encoder.
+    unsafe { check(|error| sys::mtb_command_buffer_commit(commands.as_ptr(), error)) }?;
+    Ok(Committed::new(commands, fate))
+}

@@ -1,0 +1,82 @@
+//! From the handles of a call to the streams behind them.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::codes::cudaErrorCudartUnloading;
+use crate::runtime::devices::{Context, Device};
+use crate::runtime::failure::{Failed, Outcome};
+use crate::runtime::registry::Registry;
+use crate::runtime::stream::{Role, Stream};
+use crate::types::*;
+
+pub(crate) static STREAMS: Registry<Stream> = Registry::new("stream");
+
+/// What the stream 0 is in a call: by its name, and so by what the caller was compiled with.
+#[derive(Clone, Copy)]
+pub(crate) enum DefaultStream {
+    Legacy,
+    PerThread,
+}
+
+/// A thread's own streams, by device.
+#[derive(Default)]
+struct ThreadStreams(RefCell<HashMap<i32, Arc<Stream>>>);
+
+thread_local! {
+    static OWN: ThreadStreams = ThreadStreams::default();
+}
+
+impl Drop for ThreadStreams {
+    fn drop(&mut self) {
+        for stream in self.0.take().into_values() {
+            stream.context.clone().retire(stream);
+        }
+    }
+}
+
+/// The calling thread's default stream on its device.
+fn per_thread(context: &Arc<Context>) -> Outcome<Arc<Stream>> {
+    let found = OWN.try_with(|own| {
+        let mut streams = own.0.borrow_mut();
+        match streams.get(&context.device.index) {
+            Some(stream) if Arc::ptr_eq(&stream.context, context) => Ok(stream.clone()),
+            // None yet, or one from before the device was reset.
+            _ => {
+                let stream = Stream::new(context, Role::Blocking(context.legacy()?), 0)?;
+                streams.insert(context.device.index, stream.clone());
+                Ok(stream)
+            }
+        }
+    });
+    found.unwrap_or_else(|_| {
+        let message = "the thread is at its end: its default stream is gone";
+        Err(Failed::new(cudaErrorCudartUnloading, message))
+    })
+}
+
+/// The stream that a call means. Fails with what its device's work has failed with.
+pub(crate) fn stream(default: DefaultStream, handle: cudaStream_t) -> Outcome<Arc<Stream>> {
+    let stream = stream_in_any_state(default, handle)?;
+    stream.context.sticky.check()?;
+    Ok(stream)
+}
+
+/// The same for calls that wait: the work may use the program's memory, failed or not.
+pub(crate) fn stream_in_any_state(
+    default: DefaultStream,
+    handle: cudaStream_t,
+) -> Outcome<Arc<Stream>> {
+    let default = match (handle.addr(), default) {
+        (0, default) => default,
+        (cudaStreamLegacy, _) => DefaultStream::Legacy,
+        (cudaStreamPerThread, _) => DefaultStream::PerThread,
+        _ => return STREAMS.get(handle),
+    };
+    let context = Device::current()?.context_in_any_state()?;
+    match default {
+        DefaultStream::Legacy => context.legacy(),
+        DefaultStream::PerThread => per_thread(&context),
+    }
+}

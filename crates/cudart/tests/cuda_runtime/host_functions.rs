@@ -1,0 +1,184 @@
+//! Host functions and callbacks: their place in the order, what they may do, and what they do wrong.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Mutex;
+
+use metal_cudart::*;
+
+use crate::support::*;
+
+const LENGTH: usize = 4096;
+
+/// What functions of a stream have written down, in their order.
+#[derive(Default)]
+struct Diary(Mutex<Vec<cudaError_t>>);
+
+impl Diary {
+    fn context(&self) -> *mut c_void {
+        ptr::from_ref(self).cast_mut().cast()
+    }
+
+    fn take(&self) -> Vec<cudaError_t> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+/// # Safety
+///
+/// `context` is a diary that lives.
+unsafe fn write_down(context: *mut c_void, entry: cudaError_t) {
+    // SAFETY: the caller's promise.
+    unsafe { &*context.cast::<Diary>() }
+        .0
+        .lock()
+        .unwrap()
+        .push(entry);
+}
+
+unsafe extern "C-unwind" fn callback(_: cudaStream_t, status: cudaError_t, context: *mut c_void) {
+    // SAFETY: the diary outlives the stream's work.
+    unsafe { write_down(context, status) };
+}
+
+unsafe extern "C-unwind" fn call_back_in(context: *mut c_void) {
+    // SAFETY: the diary outlives the stream's work; the calls are refused.
+    unsafe {
+        let mut pointer = ptr::null_mut();
+        write_down(context, cudaMalloc(&mut pointer, 16));
+        write_down(context, cudaStreamSynchronize(ptr::null_mut()));
+        write_down(context, cudaDeviceSynchronize());
+        write_down(
+            context,
+            cudaLaunchHostFunc(ptr::null_mut(), Some(call_back_in), context),
+        );
+        assert!(pointer.is_null());
+    }
+}
+
+unsafe extern "C-unwind" fn fail(_: *mut c_void) {
+    panic!("expected: a host function of the test panics");
+}
+
+/// Adds 1 to every byte of pinned memory.
+unsafe extern "C-unwind" fn increment(context: *mut c_void) {
+    // SAFETY: pinned memory of that length, which the stream's other work uses before and after.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(context.cast::<u8>(), LENGTH) };
+    bytes.iter_mut().for_each(|byte| *byte += 1);
+}
+
+#[test]
+fn host_functions_are_called_between_the_work_before_and_after() {
+    let (device, host) = (Memory::device(LENGTH), Memory::pinned(LENGTH));
+    let stream = stream(cudaStreamNonBlocking);
+    // SAFETY: memory of that length, and functions that take it.
+    unsafe {
+        ok(cudaMemsetAsync(device.pointer, 10, LENGTH, stream));
+        for _ in 0..20 {
+            let (device, host) = (device.pointer, host.pointer);
+            ok(cudaMemcpyAsync(
+                host,
+                device,
+                LENGTH,
+                cudaMemcpyDeviceToHost,
+                stream,
+            ));
+            ok(cudaLaunchHostFunc(stream, Some(increment), host));
+            ok(cudaMemcpyAsync(
+                device,
+                host,
+                LENGTH,
+                cudaMemcpyHostToDevice,
+                stream,
+            ));
+        }
+        synchronize(stream);
+        ok(cudaStreamDestroy(stream));
+    }
+    assert_eq!(device.read(0, LENGTH), [30; LENGTH]);
+}
+
+#[test]
+fn callbacks_are_told_the_state_and_calls_inside_are_refused() {
+    let diary = Diary::default();
+    // SAFETY: functions that take the diary.
+    unsafe {
+        let stream = stream(cudaStreamDefault);
+        ok(cudaStreamAddCallback(
+            stream,
+            Some(callback),
+            diary.context(),
+            0,
+        ));
+        ok(cudaLaunchHostFunc(
+            stream,
+            Some(call_back_in),
+            diary.context(),
+        ));
+        synchronize(stream);
+        assert_eq!(
+            diary.take(),
+            [
+                cudaSuccess,
+                cudaErrorNotPermitted,
+                cudaErrorNotPermitted,
+                cudaErrorNotPermitted,
+                cudaErrorNotPermitted
+            ]
+        );
+        ok(cudaGetLastError());
+        let bad = cudaErrorInvalidValue;
+        expect(bad, cudaStreamAddCallback(stream, None, ptr::null_mut(), 0));
+        expect(
+            bad,
+            cudaStreamAddCallback(stream, Some(callback), diary.context(), 1),
+        );
+        expect(bad, cudaLaunchHostFunc(stream, None, ptr::null_mut()));
+        ok(cudaStreamDestroy(stream));
+        let gone = cudaErrorInvalidResourceHandle;
+        expect(
+            gone,
+            cudaLaunchHostFunc(stream, Some(call_back_in), diary.context()),
+        );
+    }
+    assert!(diary.take().is_empty());
+}
+
+#[test]
+fn a_host_function_that_panics_holds_nothing_up() {
+    let diary = Diary::default();
+    let stream = stream(cudaStreamDefault);
+    // SAFETY: functions that take the diary, or nothing.
+    unsafe {
+        ok(cudaLaunchHostFunc(stream, Some(fail), ptr::null_mut()));
+        ok(cudaStreamAddCallback(
+            stream,
+            Some(callback),
+            diary.context(),
+            0,
+        ));
+        synchronize(stream);
+        ok(cudaStreamDestroy(stream));
+    }
+    assert_eq!(diary.take(), [cudaSuccess]);
+}
+
+#[test]
+fn a_stream_held_up_by_a_host_function_holds_up_no_other() {
+    let (first, second) = (Gate::default(), Gate::default());
+    let (one, two) = (stream(cudaStreamNonBlocking), stream(cudaStreamNonBlocking));
+    first.close(one);
+    first.wait_for_arrival();
+    second.close(two);
+    second.wait_for_arrival();
+    second.open();
+    synchronize(two);
+    // SAFETY: handles, checked by the calls.
+    unsafe {
+        expect(cudaErrorNotReady, cudaStreamQuery(one));
+        first.open();
+        synchronize(one);
+        ok(cudaStreamDestroy(one));
+        ok(cudaStreamDestroy(two));
+    }
+}
