@@ -168,6 +168,8 @@ impl Ops {
 
 #[cfg(test)]
 mod tests {
+    use approx::assert_abs_diff_eq;
+
     use super::*;
 
     #[test]
@@ -175,10 +177,10 @@ mod tests {
         let plain = rope_frequencies(10_000.0, 64, 0.5, None).unwrap();
         assert_eq!(plain.len(), 32);
         assert_eq!(plain[0], 0.5);
-        assert!((f64::from(plain[16]) - 0.5 / 100.0).abs() < 1e-9);
+        assert_abs_diff_eq!(f64::from(plain[16]), 0.5 / 100.0, epsilon = 1e-9);
         let factors: Vec<f32> = (1..=32).map(|factor| factor as f32).collect();
         let divided = rope_frequencies(10_000.0, 64, 0.5, Some(&factors)).unwrap();
-        assert!((divided[3] * 4.0 - plain[3]).abs() < 1e-7);
+        assert_abs_diff_eq!(divided[3] * 4.0, plain[3], epsilon = 1e-7);
     }
 
     #[test]

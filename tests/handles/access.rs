@@ -13,7 +13,7 @@ fn timeout(error: &Error) -> bool {
 }
 
 #[test]
-fn a_buffer_on_record_is_refused_to_the_cpu() {
+fn a_recorded_buffer_is_refused_to_the_cpu() {
     let (queue, buffer) = (queue(), shared(&[1.0; 32]));
     let mut commands = queue.command_buffer().unwrap();
     let mut encoder = commands
@@ -41,31 +41,31 @@ fn accesses_wait_as_their_names_say() {
     let why = "a committed command buffer";
     assert_error(buffer.try_read::<f32>(), in_use, why);
     assert_error(buffer.try_write::<f32>(), in_use, why);
-    let (one, mut room) = ([5.0f32], [0.0f32]);
+    let (one, mut output) = ([5.0f32], [0.0f32]);
     assert_error(buffer.read_range_timeout::<f32>(0..1, SHORT), timeout, why);
     assert_error(buffer.write_range_timeout::<f32>(0..1, SHORT), timeout, why);
     assert_error(
-        buffer.copy_to_slice_timeout(0, &mut room, SHORT),
+        buffer.copy_to_slice_timeout(0, &mut output, SHORT),
         timeout,
         why,
     );
     assert_error(buffer.copy_from_slice_timeout(0, &one, SHORT), timeout, why);
-    assert_eq!(room, [0.0]);
+    assert_eq!(output, [0.0]);
     gate.set_signaled_value(1).unwrap();
     running.wait().unwrap();
     assert_eq!(*buffer.try_read::<f32>().unwrap(), [2.0; 8]);
     buffer.copy_from_slice_timeout(4, &one, LONG).unwrap();
-    buffer.copy_to_slice_timeout(4, &mut room, LONG).unwrap();
+    buffer.copy_to_slice_timeout(4, &mut output, LONG).unwrap();
     buffer.write_range_timeout::<f32>(2..3, LONG).unwrap()[0] = 6.0;
     let some = buffer.read_range_timeout::<f32>(1..4, LONG).unwrap();
-    assert_eq!((room, &some[..]), (one, &[5.0, 6.0, 2.0][..]));
+    assert_eq!((output, &some[..]), (one, &[5.0, 6.0, 2.0][..]));
     assert_error(buffer.try_write::<f32>(), in_use, "being read");
     drop(some);
     buffer.try_write::<f32>().unwrap();
 }
 
 #[test]
-fn a_buffer_on_record_for_reading_is_read_by_both() {
+fn a_buffer_recorded_for_reading_is_read_by_both() {
     let (queue, buffer) = (queue(), shared(&[1.0; 32]));
     let mut commands = queue.command_buffer().unwrap();
     let mut encoder = commands
@@ -112,7 +112,7 @@ fn cpu_access_waits_for_committed_work() {
 }
 
 #[test]
-fn access_waits_for_every_command_buffer_that_conflicts() {
+fn access_waits_for_all_work_that_conflicts() {
     let (queue, buffer) = (queue(), shared(&[0.0; 8]));
     for _ in 0..20 {
         drop(increment(&queue, &buffer, None));

@@ -2,12 +2,6 @@ use metal_bridge::{Error, StorageMode};
 
 use crate::*;
 
-const MODES: [StorageMode; 3] = [
-    StorageMode::Shared,
-    StorageMode::Managed,
-    StorageMode::Private,
-];
-
 #[test]
 fn buffers_of_every_mode_have_their_length() {
     for mode in MODES {
@@ -124,7 +118,7 @@ fn ranges_that_reach_out_are_refused() {
 }
 
 #[test]
-fn lengths_that_are_no_whole_number_of_values_are_refused() {
+fn partial_values_are_refused() {
     let buffer = device().new_buffer(7, StorageMode::Shared).unwrap();
     assert_error(
         buffer.wait_read::<f32>(),

@@ -52,13 +52,7 @@ fn a_wait_ends_in_time_and_the_work_goes_on() {
 
 #[test]
 fn an_empty_command_buffer_completes() {
-    queue()
-        .command_buffer()
-        .unwrap()
-        .commit()
-        .unwrap()
-        .wait()
-        .unwrap();
+    complete_nothing(&queue());
 }
 
 #[test]

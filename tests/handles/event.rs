@@ -119,15 +119,15 @@ fn work_that_nobody_can_let_on_is_an_error() {
     let (queue, values) = (queue(), shared(&[1.0; 32]));
     let event = device().new_shared_event().unwrap();
     let waiting = increment(&queue, &values, Some(&event));
-    let mut on_record = queue.command_buffer().unwrap();
-    on_record.encode_wait_for_event(&event, 1).unwrap();
+    let mut recording = queue.command_buffer().unwrap();
+    recording.encode_wait_for_event(&event, 1).unwrap();
     let (sender, receiver) = mpsc::channel();
     waiting.on_completed(move |completed| sender.send(completed.result()).unwrap());
     drop(event);
     let deadlock = |error: &Error| matches!(error, Error::Deadlock(_));
     assert_error(waiting.wait(), deadlock, "nobody could signal");
     assert_error(receiver.recv().unwrap(), deadlock, "nobody could signal");
-    assert_error(on_record.commit(), deadlock, "nobody can signal");
+    assert_error(recording.commit(), deadlock, "nobody can signal");
     // The buffers are free, and the queue goes on.
     values.wait_write::<f32>().unwrap()[0] = 5.0;
     increment(&queue, &values, None).wait().unwrap();

@@ -10,7 +10,7 @@ fn invalid_state(error: &Error) -> bool {
 }
 
 #[test]
-fn a_child_of_fork_is_refused_what_it_would_wait_for() {
+fn a_child_of_fork_is_refused_waits() {
     let (queue, buffer) = (queue(), shared(&[1.0; 32]));
     let idle = shared(&[1.0; 32]);
     let memory = Memory::new(device()).unwrap();
@@ -18,14 +18,14 @@ fn a_child_of_fork_is_refused_what_it_would_wait_for() {
     let gate = device().new_shared_event().unwrap();
     let running = increment(&queue, &buffer, Some(&gate));
     let mut download = transfers.download_async::<f32>(&buffer, 0, 1).unwrap();
-    let mut on_record = queue.command_buffer().unwrap();
+    let mut recording = queue.command_buffer().unwrap();
     let mut used = queue.command_buffer().unwrap();
     let mut blit = used.blit_command_encoder().unwrap();
     blit.fill(&idle, 0..4, 0).unwrap();
     drop(blit);
     in_fork(move || {
-        assert_error(on_record.enqueue(), invalid_state, "child of fork");
-        assert_error(on_record.commit(), invalid_state, "child of fork");
+        assert_error(recording.enqueue(), invalid_state, "child of fork");
+        assert_error(recording.commit(), invalid_state, "child of fork");
         drop(used);
     });
     in_fork(|| {

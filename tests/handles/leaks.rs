@@ -44,7 +44,7 @@ fn a_leaked_encoder_takes_no_room_in_the_queue() {
 }
 
 #[test]
-fn a_leaked_guard_or_encoder_costs_its_buffer_and_no_more() {
+fn a_leaked_guard_or_encoder_costs_its_buffer_only() {
     let (queue, buffer) = (queue(), shared(&[1.0; 4]));
     std::mem::forget(buffer.wait_read::<f32>().unwrap());
     assert_error(buffer.wait_write::<f32>(), in_use, "being read");
@@ -154,7 +154,7 @@ fn a_place_that_another_thread_has_is_waited_for() {
 }
 
 #[test]
-fn an_access_behind_a_place_that_is_not_committed_is_no_wait_for_ever() {
+fn access_behind_an_enqueued_buffer_is_refused() {
     let why = "enqueued and never committed";
     let is_refused = |buffer: &Buffer| {
         let mut value = [0.0f32];
@@ -200,7 +200,7 @@ fn an_access_behind_a_place_that_is_not_committed_is_no_wait_for_ever() {
 }
 
 #[test]
-fn an_access_before_a_place_that_is_not_committed_is_waited_for() {
+fn access_before_an_enqueued_buffer_waits() {
     in_time(|| {
         let (queue, buffer) = (queue(), shared(&[1.0]));
         let gate = device().new_shared_event().unwrap();

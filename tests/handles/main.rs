@@ -22,12 +22,9 @@ use metal_bridge::{
     Buffer, CommandQueue, CompileOptions, ComputePipeline, Device, DispatchType, Error, Library,
     SharedEvent, StorageMode, Submission,
 };
-use metal_bridge_test_support::{device, other_device};
-
-/// Long enough for anything that happens at all, on a machine that is busy.
-const LONG: Duration = Duration::from_secs(60);
-/// Long enough to see that something does not happen.
-const SHORT: Duration = Duration::from_millis(30);
+use metal_bridge_test_support::{
+    LONG, MODES, SHORT, assert_error, complete_nothing, device, other_device, queue, wait_for,
+};
 
 const KERNELS: &str = r#"
 #include <metal_stdlib>
@@ -74,10 +71,6 @@ fn pipeline(name: &str) -> ComputePipeline {
     device().new_compute_pipeline_state(&function).unwrap()
 }
 
-fn queue() -> CommandQueue {
-    device().new_command_queue().unwrap()
-}
-
 fn shared(values: &[f32]) -> Buffer {
     device()
         .new_buffer_with_data(values, StorageMode::Shared)
@@ -101,29 +94,4 @@ fn increment(queue: &CommandQueue, values: &Buffer, gate: Option<&SharedEvent>) 
     unsafe { encoder.dispatch_threads(values.len() / 4, 32).unwrap() };
     encoder.end_encoding().unwrap();
     commands.commit().unwrap()
-}
-
-/// Asserts the variant of an error and that its text says what was wrong.
-#[track_caller]
-fn assert_error<T>(result: Result<T, Error>, is: fn(&Error) -> bool, says: &str) {
-    match result {
-        Ok(_) => panic!("no error where {says:?} was wrong"),
-        Err(error) => {
-            assert!(is(&error), "another error than expected: {error:?}");
-            assert!(
-                error.to_string().contains(says),
-                "{error} does not say {says:?}"
-            );
-        }
-    }
-}
-
-/// Waits for what another thread is to do.
-#[track_caller]
-fn wait_for(what: &str, done: impl Fn() -> bool) {
-    let start = std::time::Instant::now();
-    while !done() {
-        assert!(start.elapsed() < LONG, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }

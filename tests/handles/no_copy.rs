@@ -75,7 +75,7 @@ fn the_owner_lives_until_the_gpu_is_done() {
 }
 
 #[test]
-fn memory_that_is_no_whole_pages_is_refused_and_dropped() {
+fn memory_of_partial_pages_is_refused_and_dropped() {
     struct Half(Pages);
     impl AsMut<[u8]> for Half {
         fn as_mut(&mut self) -> &mut [u8] {

@@ -102,7 +102,7 @@ fn with_callback(attach: impl FnOnce(&TransferQueue, Box<dyn FnOnce() + Send>)) 
 }
 
 #[test]
-fn a_host_function_does_not_wait_for_what_waits_for_it() {
+fn a_host_function_that_waits_for_itself_is_refused() {
     with_callback(|transfers, function| {
         let queue = transfers.command_queue();
         queue.call_host_function(function).unwrap();
@@ -110,7 +110,7 @@ fn a_host_function_does_not_wait_for_what_waits_for_it() {
 }
 
 #[test]
-fn a_completion_handler_does_not_wait_for_what_waits_for_it() {
+fn a_handler_that_waits_for_itself_is_refused() {
     with_callback(|transfers, function| {
         let mut commands = transfers.command_queue().command_buffer().unwrap();
         commands.add_completed_handler(move |_: &Completed| function());
@@ -119,7 +119,7 @@ fn a_completion_handler_does_not_wait_for_what_waits_for_it() {
 }
 
 #[test]
-fn the_handler_of_a_download_does_not_wait_for_what_waits_for_it() {
+fn a_download_handler_that_waits_for_itself_is_refused() {
     with_callback(|transfers, function| {
         let source = buffer(16, StorageMode::Private);
         let gate = hold(transfers.command_queue());
@@ -159,7 +159,7 @@ impl Drop for Owner {
 }
 
 #[test]
-fn an_owner_that_metal_drops_does_not_wait_for_what_waits_for_it() {
+fn an_owner_whose_drop_waits_for_itself_is_refused() {
     with_callback(|transfers, function| {
         let buffer = Owner::buffer(function);
         let mut commands = transfers.command_queue().command_buffer().unwrap();

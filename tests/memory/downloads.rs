@@ -45,7 +45,7 @@ fn a_download_is_a_future() {
 }
 
 #[test]
-fn a_download_whose_values_were_waited_for_leaves_nobody_waiting() {
+fn a_taken_download_is_ready_with_an_error() {
     let (transfers, source, bytes) = filled();
     let taken = || {
         let mut download = transfers.download_async::<u8>(&source, 0, LENGTH).unwrap();
@@ -152,8 +152,8 @@ fn a_leaked_or_dropped_download_harms_nobody() {
     let gate = hold(transfers.command_queue());
     std::mem::forget(transfers.download_async::<u8>(&source, 0, LENGTH).unwrap());
     drop(transfers.download_async::<u8>(&source, 0, LENGTH).unwrap());
-    let room = vec![0u8; LENGTH];
-    std::mem::forget(transfers.download_into(&source, 0, room).unwrap());
+    let output = vec![0u8; LENGTH];
+    std::mem::forget(transfers.download_into(&source, 0, output).unwrap());
     let last = transfers.download_async::<u8>(&source, 0, LENGTH).unwrap();
     gate.set_signaled_value(1).unwrap();
     assert!(last.wait().unwrap() == bytes);
@@ -253,9 +253,9 @@ fn rows_move_without_a_wait() {
         ..rows(24, 11)
     };
     transfers.fill_2d_async(&b, below, 7u8).unwrap();
-    let room = vec![1u8; 16];
+    let output = vec![1u8; 16];
     let download = transfers
-        .download_2d_into(&b, rows(2, 11), room, 4)
+        .download_2d_into(&b, rows(2, 11), output, 4)
         .unwrap();
     assert!(!download.is_completed());
     gate.set_signaled_value(1).unwrap();
@@ -293,7 +293,7 @@ fn transfers_with_a_timeout_go_on_after_it() {
     );
     let timeout = |error: &Error| matches!(error, Error::Timeout(_));
     let gate = hold(transfers.command_queue());
-    let mut room = [9u8; 8];
+    let mut output = [9u8; 8];
     let late = "has not completed";
     assert_error(
         transfers.upload_timeout(&[1u8; 8], &source, 0, SHORT),
@@ -308,22 +308,22 @@ fn transfers_with_a_timeout_go_on_after_it() {
     let copied = transfers.copy_timeout(&source, 2, &target, 0, 4, SHORT);
     assert_error(copied, timeout, late);
     assert_error(
-        transfers.download_timeout(&target, 0, &mut room, SHORT),
+        transfers.download_timeout(&target, 0, &mut output, SHORT),
         timeout,
         late,
     );
-    assert_eq!(room, [9; 8]);
+    assert_eq!(output, [9; 8]);
     gate.set_signaled_value(1).unwrap();
     // All of it has happened, in its order.
     transfers
-        .download_timeout(&target, 0, &mut room[..4], LONG)
+        .download_timeout(&target, 0, &mut output[..4], LONG)
         .unwrap();
-    assert_eq!(room, [2, 2, 1, 1, 9, 9, 9, 9]);
+    assert_eq!(output, [2, 2, 1, 1, 9, 9, 9, 9]);
 }
 
-/// A timeout counts from the call on, also while there is no room for the transfer: here, there never is.
+/// A timeout counts from the call on, also while the queue has no free slot for the transfer: here, there never is one.
 #[test]
-fn transfers_with_a_timeout_do_not_wait_longer_for_room() {
+fn a_timeout_covers_the_wait_for_a_slot() {
     const PLENTY: Duration = Duration::from_millis(300);
     let transfers = transfers();
     let (source, target) = (
@@ -345,13 +345,13 @@ fn transfers_with_a_timeout_do_not_wait_longer_for_room() {
         }
     }
     assert!(pending.len() >= 1024);
-    // None of these waits for the ten minutes that a call without a timeout waits for room.
+    // None of these waits for the ten minutes that a call without a timeout waits for a slot.
     let start = Instant::now();
-    let mut room = [9u8; 8];
+    let mut output = [9u8; 8];
     no_room(transfers.upload_timeout(&[2u8; 8], &source, 0, SHORT));
     no_room(transfers.fill_timeout(&source, 0..4, 2u8, Duration::ZERO));
     no_room(transfers.copy_timeout(&source, 0, &target, 0, 4, SHORT));
-    no_room(transfers.download_timeout(&source, 0, &mut room, SHORT));
+    no_room(transfers.download_timeout(&source, 0, &mut output, SHORT));
     assert!(start.elapsed() < LONG);
     // Room that comes late leaves the rest of the time for the transfer.
     thread::scope(|scope| {
@@ -363,7 +363,7 @@ fn transfers_with_a_timeout_do_not_wait_longer_for_room() {
     });
     // Nothing that was refused has happened.
     transfers
-        .download_timeout(&source, 0, &mut room, LONG)
+        .download_timeout(&source, 0, &mut output, LONG)
         .unwrap();
-    assert_eq!(room, [3, 1, 1, 1, 1, 1, 1, 1]);
+    assert_eq!(output, [3, 1, 1, 1, 1, 1, 1, 1]);
 }

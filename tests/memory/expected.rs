@@ -35,11 +35,11 @@ impl Expected {
     pub fn rectangle(&self, b: usize, offset: u16, [pitch, width, height]: [u16; 3]) -> Rectangle {
         let length = self.bytes[b].len();
         let offset = fraction(length, offset);
-        let room = length - offset;
+        let left = length - offset;
         // Seldom more than a few hundred rows.
-        let pitch = 1 + fraction(room.min(700), pitch);
-        let width = fraction(pitch.min(room), width);
-        let most = (room - width) / pitch + 1;
+        let pitch = 1 + fraction(left.min(700), pitch);
+        let width = fraction(pitch.min(left), width);
+        let most = (left - width) / pitch + 1;
         Rectangle {
             offset,
             pitch,
@@ -66,13 +66,13 @@ impl Expected {
     pub fn copy_rows(&self, a: usize, at: u16, rectangle: Rectangle) -> Option<(usize, usize)> {
         let pitch = rectangle.pitch + 3;
         let rows = rectangle.height.saturating_sub(1);
-        let room = self.bytes[a]
+        let left = self.bytes[a]
             .len()
             .checked_sub(rows * pitch + rectangle.width)?;
-        Some((fraction(room, at), pitch))
+        Some((fraction(left, at), pitch))
     }
 
-    /// The step on the model. What it downloads: room, filled with what was there before, and what should be in it.
+    /// The step on the model. What it downloads: host memory that holds what was there before, and what should be in it.
     pub fn run(&mut self, step: Step, upload: &[u8]) -> (Vec<u8>, Vec<u8>) {
         match step {
             Step::Upload(b, span, _) => {
@@ -109,14 +109,14 @@ impl Expected {
             Step::Download2d(b, offset, rows) => {
                 let rectangle = self.rectangle(b, offset, rows);
                 let pitch = host_pitch(rectangle);
-                let room = self.fresh(rectangle.height * pitch);
-                let mut expected = room.clone();
+                let output = self.fresh(rectangle.height * pitch);
+                let mut expected = output.clone();
                 for row in 0..rectangle.height {
                     let from = rectangle.offset + row * rectangle.pitch;
                     expected[row * pitch..][..rectangle.width]
                         .copy_from_slice(&self.bytes[b][from..from + rectangle.width]);
                 }
-                return (room, expected);
+                return (output, expected);
             }
             Step::Copy2d(a, at, b, offset, rows) => {
                 let rectangle = self.rectangle(b, offset, rows);

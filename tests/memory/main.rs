@@ -20,27 +20,14 @@ use std::time::{Duration, Instant};
 
 use metal_bridge::memory::{Memory, TransferQueue};
 use metal_bridge::{Buffer, CommandQueue, Device, Error, SharedEvent, StorageMode};
-use metal_bridge_test_support::{device, other_device};
-
-/// Long enough for anything that happens at all, on a machine that is busy.
-const LONG: Duration = Duration::from_secs(60);
-/// Long enough to see that something does not happen.
-const SHORT: Duration = Duration::from_millis(30);
-
-const MODES: [StorageMode; 3] = [
-    StorageMode::Shared,
-    StorageMode::Managed,
-    StorageMode::Private,
-];
+use metal_bridge_test_support::{
+    LONG, MODES, SHORT, assert_error, complete_nothing, device, other_device, queue, wait_for,
+};
 
 /// So many random programs, or as many as `PROPTEST_CASES` says.
 fn cases(usual: u32) -> u32 {
     let asked = std::env::var("PROPTEST_CASES").ok();
     asked.and_then(|cases| cases.parse().ok()).unwrap_or(usual)
-}
-
-fn queue() -> CommandQueue {
-    device().new_command_queue().unwrap()
 }
 
 fn memory() -> Memory {
@@ -82,17 +69,26 @@ fn pattern(length: usize, seed: u32) -> Vec<u8> {
     std::iter::repeat_with(next).take(length).collect()
 }
 
-/// Asserts the variant of an error and that its text says what was wrong.
+/// What `allocate` gives is not what a fill that is still to come writes to, although the buffer of the fill is dropped.
+/// Gives the second of the two, and the transfers, which are done.
 #[track_caller]
-fn assert_error<T>(result: Result<T, Error>, is: fn(&Error) -> bool, says: &str) {
-    match result {
-        Ok(_) => panic!("no error where {says:?} was wrong"),
-        Err(error) => {
-            assert!(is(&error), "another error than expected: {error:?}");
-            assert!(
-                error.to_string().contains(says),
-                "{error} does not say {says:?}"
-            );
-        }
-    }
+fn no_reuse_before_the_gpu_is_done(
+    memory: &Memory,
+    allocate: impl Fn() -> Buffer,
+    misses: impl Fn() -> u64,
+) -> (TransferQueue, Buffer) {
+    let transfers = memory.transfer_queue(&queue()).unwrap();
+    let gate = hold(transfers.command_queue());
+    let first = allocate();
+    transfers.fill_async(&first, 0..first.len(), 1u8).unwrap();
+    drop(first);
+    let second = allocate();
+    assert_eq!(misses(), 2);
+    second.wait_write::<u8>().unwrap().fill(2);
+    gate.set_signaled_value(1).unwrap();
+    transfers.batch().unwrap().commit_and_wait().unwrap();
+    let bytes = second.wait_read::<u8>().unwrap();
+    assert!(bytes.iter().all(|byte| *byte == 2));
+    drop(bytes);
+    (transfers, second)
 }

@@ -63,18 +63,18 @@ impl Rig {
             .map(|step| self.model.upload_of(*step))
             .collect();
         let mut downloads: Borrowed = Vec::new();
-        // The model runs first: each download's room and what is to come into it.
+        // The model runs first: each download's output and what is to come into it.
         for (step, upload) in steps.iter().zip(&uploads) {
             downloads.push(self.model.run(*step, upload));
         }
         let transfers = self.transfers.clone();
         let mut batch = transfers.batch().unwrap();
-        for ((step, upload), (room, _)) in steps.iter().zip(&uploads).zip(&mut downloads) {
-            self.add_borrowed(&mut batch, *step, upload, room);
+        for ((step, upload), (output, _)) in steps.iter().zip(&uploads).zip(&mut downloads) {
+            self.add_borrowed(&mut batch, *step, upload, output);
         }
         batch.commit_and_wait().unwrap();
-        for ((room, expected), step) in downloads.iter().zip(steps) {
-            assert_eq!(room, expected, "{step:?}");
+        for ((output, expected), step) in downloads.iter().zip(steps) {
+            assert_eq!(output, expected, "{step:?}");
         }
     }
 
@@ -104,8 +104,8 @@ impl Rig {
                         batch.download_owned(&self.buffers[b], start, length)
                     }
                     Host::Shared | Host::Staged => {
-                        let room = self.model.fresh(length);
-                        batch.download_into(&self.buffers[b], start, room)
+                        let output = self.model.fresh(length);
+                        batch.download_into(&self.buffers[b], start, output)
                     }
                 };
                 self.downloads.push((download.unwrap(), expected));
@@ -119,9 +119,9 @@ impl Rig {
             }
             Step::Download2d(b, offset, rows) => {
                 let rectangle = self.model.rectangle(b, offset, rows);
-                let (room, expected) = self.model.run(step, &upload);
+                let (output, expected) = self.model.run(step, &upload);
                 let pitch = host_pitch(rectangle);
-                let download = batch.download_2d_into(&self.buffers[b], rectangle, room, pitch);
+                let download = batch.download_2d_into(&self.buffers[b], rectangle, output, pitch);
                 self.downloads.push((download.unwrap(), expected));
             }
             _ => self.add_between_buffers(batch, step),
@@ -135,7 +135,7 @@ impl Rig {
         batch: &mut Batch<'h>,
         step: Step,
         upload: &'h [u8],
-        room: &'h mut [u8],
+        output: &'h mut [u8],
     ) {
         match step {
             Step::Upload(b, span, host) => {
@@ -149,7 +149,7 @@ impl Rig {
             }
             Step::Download(b, span, _) => {
                 let (start, _) = span.in_bytes(self.buffers[b].len());
-                batch.download(&self.buffers[b], start, room).unwrap();
+                batch.download(&self.buffers[b], start, output).unwrap();
             }
             Step::Upload2d(b, offset, rows) => {
                 let rectangle = self.model.rectangle(b, offset, rows);
@@ -160,7 +160,7 @@ impl Rig {
             Step::Download2d(b, offset, rows) => {
                 let rectangle = self.model.rectangle(b, offset, rows);
                 batch
-                    .download_2d(&self.buffers[b], rectangle, room, host_pitch(rectangle))
+                    .download_2d(&self.buffers[b], rectangle, output, host_pitch(rectangle))
                     .unwrap();
             }
             _ => self.add_between_buffers(batch, step),

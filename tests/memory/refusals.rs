@@ -17,7 +17,7 @@ fn what_reaches_out_is_refused_and_nothing_is_touched() {
         transfers.upload_and_wait(&bytes, &target, 0).unwrap();
         let out_of_range = |e: &Error| matches!(e, Error::OutOfRange(_));
         let one_more = vec![0u8; LENGTH + 1];
-        let mut room = one_more.clone();
+        let mut output = one_more.clone();
         for (offset, length) in [(0, LENGTH + 1), (1, LENGTH), (LENGTH, 1), (usize::MAX, 2)] {
             let values = &one_more[..length];
             let says = "reach out of a buffer";
@@ -37,7 +37,7 @@ fn what_reaches_out_is_refused_and_nothing_is_touched() {
                 says,
             );
             assert_error(
-                transfers.download_and_wait(&target, offset, &mut room[..length]),
+                transfers.download_and_wait(&target, offset, &mut output[..length]),
                 out_of_range,
                 says,
             );
@@ -81,7 +81,7 @@ fn what_reaches_out_is_refused_and_nothing_is_touched() {
             out_of_range,
             "more than there is memory",
         );
-        assert_eq!(room, one_more);
+        assert_eq!(output, one_more);
         assert_eq!(contents(&transfers, &target), bytes);
     }
 }
@@ -251,10 +251,9 @@ fn a_guard_waits_for_a_transfer_of_another_thread() {
     std::thread::scope(|scope| {
         let uploaded = scope.spawn(|| transfers.upload_and_wait(&[9u8; LENGTH], &target, 0));
         // The upload waits for the queue, so its buffer is in use.
-        let start = std::time::Instant::now();
-        while target.wait_until_idle(Some(Duration::ZERO)).is_ok() {
-            assert!(start.elapsed() < LONG, "the upload has not begun");
-        }
+        wait_for("the upload to begin", || {
+            target.wait_until_idle(Some(Duration::ZERO)).is_err()
+        });
         gate.set_signaled_value(1).unwrap();
         assert_eq!(*target.wait_read::<u8>().unwrap(), [9; LENGTH]);
         uploaded.join().unwrap().unwrap();

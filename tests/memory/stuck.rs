@@ -29,12 +29,12 @@ fn is_refused(transfers: &TransferQueue, target: &Buffer) {
         height: 1,
     };
     let other = buffer(8, StorageMode::Shared);
-    let mut room = [9u8; 8];
+    let mut output = [9u8; 8];
     for refused in [
         transfers.upload_and_wait(&[2u8; 8], target, 0),
         transfers.upload_2d_and_wait(&[2u8; 4], 4, target, rows),
-        transfers.download_and_wait(target, 0, &mut room),
-        transfers.download_2d_and_wait(target, rows, &mut room, 4),
+        transfers.download_and_wait(target, 0, &mut output),
+        transfers.download_2d_and_wait(target, rows, &mut output, 4),
         transfers.copy_and_wait(&other, 0, target, 0, 4),
         transfers.copy_2d_and_wait(&other, 0, 4, target, rows),
         transfers.fill_and_wait(target, 0..4, 2u8),
@@ -43,7 +43,7 @@ fn is_refused(transfers: &TransferQueue, target: &Buffer) {
     ] {
         assert_error(refused, deadlock, WHY);
     }
-    assert_eq!(room, [9; 8]);
+    assert_eq!(output, [9; 8]);
     let download = transfers.download_async::<u8>(target, 0, 8).unwrap();
     assert_error(download.wait(), deadlock, WHY);
     let queue = transfers.command_queue();
@@ -52,7 +52,7 @@ fn is_refused(transfers: &TransferQueue, target: &Buffer) {
 }
 
 #[test]
-fn a_transfer_behind_what_is_not_committed_is_no_wait_for_ever() {
+fn a_transfer_behind_an_enqueued_buffer_is_refused() {
     for mode in MODES {
         in_time(move || {
             let (transfers, target) = (transfers(), buffer(8, mode));
@@ -77,7 +77,7 @@ fn a_transfer_behind_what_is_not_committed_is_no_wait_for_ever() {
 }
 
 #[test]
-fn a_transfer_behind_what_an_ended_thread_has_leaked_is_no_wait_for_ever() {
+fn a_transfer_behind_a_leaked_buffer_is_refused() {
     in_time(|| {
         let (transfers, target) = (transfers(), buffer(8, StorageMode::Shared));
         let leaking = transfers.command_queue().clone();

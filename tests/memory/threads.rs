@@ -26,7 +26,7 @@ fn sixty_four_threads_share_a_memory() {
 
 /// What a thread copies itself has a place in the queue's order, and is nothing that others see a half of.
 #[test]
-fn a_copy_of_the_calling_thread_is_whole_for_other_threads() {
+fn a_host_copy_is_seen_whole_by_other_threads() {
     let transfers = memory().transfer_queue(&queue()).unwrap();
     let shared = buffer(LENGTH, StorageMode::Shared);
     transfers.fill_and_wait(&shared, 0..LENGTH, 0u8).unwrap();
@@ -47,7 +47,7 @@ fn a_copy_of_the_calling_thread_is_whole_for_other_threads() {
 }
 
 #[test]
-fn a_copy_of_the_calling_thread_comes_before_what_is_committed_while_it_waits() {
+fn a_waiting_host_copy_precedes_later_commits() {
     let queue = queue();
     let transfers = memory().transfer_queue(&queue).unwrap();
     let shared = buffer(LENGTH, StorageMode::Shared);

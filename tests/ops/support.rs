@@ -3,6 +3,7 @@
 
 use std::sync::OnceLock;
 
+use approx::abs_diff_eq;
 use half::f16;
 use metal_bridge::ops::{Ops, View, Weight, WeightType};
 use metal_bridge::{
@@ -205,11 +206,11 @@ fn block(
 pub fn assert_close(what: &str, got: &[f32], exact: impl IntoIterator<Item = (f64, f64)>) {
     let mut count = 0;
     for (index, (exact, tolerance)) in exact.into_iter().enumerate() {
-        let error = (f64::from(got[index]) - exact).abs();
+        let found = f64::from(got[index]);
         assert!(
-            error <= tolerance,
-            "{what}: element {index} is {} where {exact} is right: off by {error:e}, allowed {tolerance:e}",
-            got[index]
+            abs_diff_eq!(found, exact, epsilon = tolerance),
+            "{what}: element {index} is {found} where {exact} is right: off by {:e}, allowed {tolerance:e}",
+            (found - exact).abs()
         );
         count += 1;
     }

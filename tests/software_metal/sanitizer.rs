@@ -111,30 +111,27 @@ fn a_correct_kernel_has_no_report() {
 }
 
 #[test]
-fn an_access_out_of_bounds_is_a_report_and_a_page_fault() {
-    let errors = sanitized(
-        "an_access_out_of_bounds_is_a_report_and_a_page_fault",
-        || {
-            let error = launch("if (i == 63)\nout[i + 1] = 1;").unwrap_err();
-            assert!(matches!(error, Error::CommandBuffer(_)), "{error}");
-            let report = only_report();
-            assert_eq!(report.kind, ReportKind::Bounds);
-            assert_eq!(report.access.line, 3);
-            assert_eq!((report.access.is_write, report.access.size), (true, 4));
-            assert_eq!(
-                (report.object.as_str(), report.argument_index),
-                ("results", Some(0))
-            );
-            assert_eq!((report.offset, report.length), (256, 256));
-            assert_eq!(report.access.thread_position_in_grid, [63, 0, 0]);
-            assert_eq!(report.access.threadgroup_position_in_grid, [1, 0, 0]);
-            assert_eq!(report.access.thread_position_in_threadgroup, [31, 0, 0]);
-            assert_eq!(
-                report.summary,
-                "write of 4 bytes right behind buffer 'results' (argument 0) of 256 bytes"
-            );
-        },
-    );
+fn an_overrun_is_a_report_and_a_page_fault() {
+    let errors = sanitized("an_overrun_is_a_report_and_a_page_fault", || {
+        let error = launch("if (i == 63)\nout[i + 1] = 1;").unwrap_err();
+        assert!(matches!(error, Error::CommandBuffer(_)), "{error}");
+        let report = only_report();
+        assert_eq!(report.kind, ReportKind::Bounds);
+        assert_eq!(report.access.line, 3);
+        assert_eq!((report.access.is_write, report.access.size), (true, 4));
+        assert_eq!(
+            (report.object.as_str(), report.argument_index),
+            ("results", Some(0))
+        );
+        assert_eq!((report.offset, report.length), (256, 256));
+        assert_eq!(report.access.thread_position_in_grid, [63, 0, 0]);
+        assert_eq!(report.access.threadgroup_position_in_grid, [1, 0, 0]);
+        assert_eq!(report.access.thread_position_in_threadgroup, [31, 0, 0]);
+        assert_eq!(
+            report.summary,
+            "write of 4 bytes right behind buffer 'results' (argument 0) of 256 bytes"
+        );
+    });
     if let Some(text) = errors {
         assert!(
             text.starts_with("software Metal: out of bounds in kernel 'planted'"),

@@ -178,6 +178,8 @@ fn better_first(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
 
 #[cfg(test)]
 mod tests {
+    use approx::abs_diff_eq;
+
     use super::*;
 
     const LOGITS: [f32; 5] = [1.0, 3.0, 2.0, f32::NAN, 3.0];
@@ -221,7 +223,7 @@ mod tests {
         for (token, weight) in weights.iter().enumerate() {
             let seen = tokens.iter().filter(|&&t| t as usize == token).count() as f64 / 40_000.0;
             assert!(
-                (seen - weight / total).abs() < 0.01,
+                abs_diff_eq!(seen, weight / total, epsilon = 0.01),
                 "token {token}: {seen} for {}",
                 weight / total
             );

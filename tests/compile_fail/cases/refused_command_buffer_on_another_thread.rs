@@ -1,4 +1,4 @@
-//! A command buffer on record stays on its thread.
+//! A command buffer that is recording stays on its thread.
 
 use metal_bridge::CommandBuffer;
 

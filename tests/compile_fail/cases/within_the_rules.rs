@@ -21,17 +21,17 @@ fn encode(queue: &CommandQueue, pipeline: &ComputePipeline, buffer: &Buffer) -> 
 }
 
 fn transfer(transfers: &TransferQueue, buffer: &Buffer, values: Arc<[f32]>) -> Result<Vec<f32>> {
-    let mut room = vec![0.0f32; 4];
+    let mut output = vec![0.0f32; 4];
     let mut batch = transfers.batch()?;
     batch.upload(&[1.0f32; 4], buffer, 0)?;
-    batch.download(buffer, 0, &mut room)?;
+    batch.download(buffer, 0, &mut output)?;
     batch.commit_and_wait()?;
-    room[0] = 2.0;
+    output[0] = 2.0;
     let mut batch = transfers.batch()?;
     // Borrowed for ever.
     batch.upload(&[1u8, 2, 3, 4], buffer, 0)?;
     batch.upload_owned(values, buffer, 0)?;
-    let download = batch.download_into(buffer, 0, room)?;
+    let download = batch.download_into(buffer, 0, output)?;
     batch.commit()?;
     transfers.command_queue().call_host_function(|| {})?;
     download.wait()

@@ -1,8 +1,14 @@
-//! The devices of tests that need two.
+//! The devices of tests that need two, and what tests of any of their objects start with.
 
 use std::sync::LazyLock;
 
-use metal_bridge::Device;
+use metal_bridge::{CommandQueue, Device, StorageMode};
+
+pub const MODES: [StorageMode; 3] = [
+    StorageMode::Shared,
+    StorageMode::Managed,
+    StorageMode::Private,
+];
 
 /// Two where the software Metal is asked in time.
 static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
@@ -20,4 +26,16 @@ pub fn device() -> &'static Device {
 /// A second device, where there is one: handles of the two must not be mixed.
 pub fn other_device() -> Option<&'static Device> {
     DEVICES.get(1)
+}
+
+/// A queue of the first device.
+pub fn queue() -> CommandQueue {
+    device().new_command_queue().unwrap()
+}
+
+/// Commits a command buffer without commands and waits for it: the queue works.
+#[track_caller]
+pub fn complete_nothing(queue: &CommandQueue) {
+    let commands = queue.command_buffer().unwrap();
+    commands.commit().unwrap().wait().unwrap();
 }

@@ -6,24 +6,25 @@ mod child;
 mod clang;
 #[cfg(metal_backend)]
 mod devices;
+mod errors;
 mod executor;
 #[cfg(software_metal)]
 pub mod faults;
 mod fork;
-mod in_time;
 mod leak;
 #[cfg(metal_backend)]
 mod objects;
 mod printed;
+mod waits;
 
 pub use child::{Case, ChildOutput, in_child, in_child_with, main};
 #[cfg(metal_backend)]
 pub use clang::{objective_c_arguments, run_clang};
 #[cfg(metal_backend)]
-pub use devices::{device, other_device};
+pub use devices::{MODES, complete_nothing, device, other_device, queue};
+pub use errors::assert_error;
 pub use executor::block_on;
 pub use fork::in_fork;
-pub use in_time::in_time;
 pub use leak::leak;
 #[cfg(metal_backend)]
 pub use objects::{
@@ -31,6 +32,7 @@ pub use objects::{
     settled_handles, settled_objects,
 };
 pub use printed::Printed;
+pub use waits::{LONG, SHORT, in_time, wait_for};
 
 // Links the library whose classes the Objective-C beside this file calls.
 use metal_bridge as _;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 pub use metal_bridge::stress::settled_handles;
 
-/// Far longer than Metal's threads take to let go of what has completed, on the busiest of machines.
+/// Far longer than Metal's threads take to release what has completed, on the busiest of machines.
 const LONG: Duration = Duration::from_secs(120);
 
 unsafe extern "C" {
@@ -38,7 +38,7 @@ pub fn live_objects() -> i64 {
     unsafe { mbts_live_objects() }
 }
 
-/// [`live_objects`], once Metal's threads have let go of what has completed: when the count is down to `expected`, or a long time
+/// [`live_objects`], once Metal's threads have released what has completed: when the count is down to `expected`, or a long time
 /// later.
 pub fn settled_objects(expected: i64) -> i64 {
     let start = Instant::now();

@@ -1,5 +1,7 @@
 //! Compares what a kernel wrote with what it should have written, and refuses comparisons that prove nothing.
 
+use approx::abs_diff_eq;
+
 use crate::types::Type;
 
 /// A number that is known up to an error: that of computing it in the kernel's arithmetic, not that of storing it.
@@ -29,7 +31,11 @@ fn agrees(kind: Type, got: f64, expected: Approx) -> bool {
     if value.is_nan() || value.is_infinite() {
         return got.is_nan() == value.is_nan() && (value.is_nan() || got == value);
     }
-    (got - value).abs() <= error + kind.rounding(value.abs() + error)
+    abs_diff_eq!(
+        got,
+        value,
+        epsilon = error + kind.rounding(value.abs() + error)
+    )
 }
 
 /// The first difference, in words.

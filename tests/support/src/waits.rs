@@ -2,10 +2,12 @@
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longer than any wait that ends takes, on a machine that is busy.
-const LONG: Duration = Duration::from_secs(60);
+pub const LONG: Duration = Duration::from_secs(60);
+/// Long enough to see that something does not happen.
+pub const SHORT: Duration = Duration::from_millis(30);
 
 /// Calls `f` on a thread of its own, so that a wait that does not end is a failure.
 ///
@@ -25,4 +27,18 @@ pub fn in_time(f: impl FnOnce() + Send + 'static) {
         "a wait has not ended"
     );
     called.join().unwrap();
+}
+
+/// Waits for what another thread is to do.
+///
+/// # Panics
+///
+/// If it is not done after a minute.
+#[track_caller]
+pub fn wait_for(what: &str, done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < LONG, "waited in vain for {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
 }
