@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "pool.h"
-#include "settings.h"
+#include "support/settings.h"
 
 namespace smtl {
 namespace {
@@ -60,7 +60,7 @@ private:
 };
 
 bool is_worth_sharing(size_t size) {
-    return size >= worth_sharing && current_settings().threads > 1 && !current_settings().shuffle;
+    return size >= worth_sharing && smtl_settings_get()->threads > 1 && !smtl_settings_get()->shuffle.on;
 }
 
 }  // namespace

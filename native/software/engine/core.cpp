@@ -7,7 +7,8 @@
 
 #include "context.h"
 #include "faults.h"
-#include "sanitizer.h"
+#include "address_sanitizer.h"
+#include "support/random.h"
 #include "watchdog.h"
 
 namespace smtl {
@@ -40,26 +41,26 @@ void core::bind_launch(smtl::launch &launch) {
     run = launch.kernel->image->run;
     scheduler_stack = stacks.scheduler_top();
     blocks = launch.kernel->blocks;
-    shuffle = launch.shuffle && blocks;
+    shuffle = launch.shuffle.on && blocks;
     keeps_step = !shuffle;
     takes_turns = !shuffle && launch.checks == nullptr;
     chunk_next = chunk_end = threadgroups_run = 0;
     fault_signal = 0;
-    buffers = launch.dispatch->buffers;
-    log = launch.dispatch->log;
+    buffers = launch.given->buffers;
+    log = launch.given->log;
     copy_extent(dispatch_threadgroup_size, launch.threadgroup);
     copy_extent(threadgroups, launch.threadgroups);
     copy_extent(grid_size, launch.grid);
     dynamic_memory = 0;
     for (uint32_t i = 0; i < SMTL_BUFFER_SLOTS; ++i) {
-        const uint32_t length = launch.dispatch->threadgroup_lengths[i];
+        const uint32_t length = launch.given->threadgroup_lengths[i];
         threadgroup_memory[i] = length == 0 ? nullptr : memory + dynamic_memory;
         dynamic_memory += aligned(length);
     }
     static_memory = launch.kernel->static_memory_of_thread();
     stacks.reset();
     if (launch.checks == nullptr) return;
-    sanitizer = sanitize::running_dispatch::hooks;
+    sanitizer = launch.checks->calls();
     for (uint32_t i = 0; i < SMTL_BUFFER_SLOTS; ++i) threadgroup_memory[i] = launch.checks->threadgroup_memory(i);
 }
 
@@ -82,7 +83,7 @@ uint64_t core::run_launch(smtl::launch &launch, progress_watch *watching) {
     {
         const fault_scope faults(*this);
         const watchdog_scope watchdog;
-        const sanitizer::arena_scope stacks_in_use(this, SMTL_ARENA_SIZE);
+        const address_sanitizer::arena_scope stacks_in_use(this, SMTL_ARENA_SIZE);
         smtl_enter_native(this, start_context(), &native_stack);
     }
     if (fault_signal == 0)
@@ -125,7 +126,7 @@ void core::place_threadgroups(uint64_t linear) {
     threadgroup_run = 1;
     if (blocks) {
         thread_count = uint32_t(size.volume());
-        random_state = mix(launch.shuffle_seed ^ mix(linear));
+        random_state = smtl_mix(launch.shuffle.value ^ smtl_mix(linear));
         reset_threads();
     } else if (launch.runs_in_rows() && size.x == launch.threadgroup.x) {
         const uint32_t whole_in_row = launch.grid.x / launch.threadgroup.x - position.x;

@@ -6,7 +6,7 @@
 #include "context.h"
 #include "core.h"
 #include "faults.h"
-#include "settings.h"
+#include "support/settings.h"
 #include "watchdog.h"
 
 namespace smtl {
@@ -40,11 +40,11 @@ std::string core::describe_fault() const {
         if (stacks.in_guard(fault_address))
             text += "used more stack than the " + std::to_string(stacks.size()) + " bytes that a thread has";
         else
-            text += "accessed invalid memory at " + describe_address(*current->dispatch, fault_address);
+            text += "accessed invalid memory at " + describe_address(*current->given, fault_address);
         break;
     case watchdog_signal: {
         char seconds[32];
-        std::snprintf(seconds, sizeof seconds, "%g", current_settings().timeout);
+        std::snprintf(seconds, sizeof seconds, "%g", smtl_settings_get()->timeout);
         text += std::string("ran longer than the ") + seconds + " s of SOFTWARE_METAL_TIMEOUT";
         break;
     }

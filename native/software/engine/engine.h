@@ -1,12 +1,10 @@
-/* Executes dispatches of compiled kernels on the CPU. Called by framework/, implemented in C++. */
+/* Executes launches of compiled kernels on the CPU. Called by framework/, implemented in C++. */
 #ifndef SMTL_ENGINE_H
 #define SMTL_ENGINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "sanitizer/sanitizer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,8 +29,17 @@ uint32_t smtl_kernel_argument_mask(const smtl_kernel *kernel, bool threadgroup);
 /* Of these, the ones that its machine code uses: a launch needs no others. */
 uint32_t smtl_kernel_used_mask(const smtl_kernel *kernel, bool threadgroup);
 
-/* What reports call an argument. Before the kernel is first dispatched. */
+/* What reports call an argument. Before the kernel is first launched. */
 void smtl_kernel_name_argument(smtl_kernel *kernel, bool threadgroup, uint32_t index, const char *name);
+
+/* What orders a launch among others, for its checks (sanitizer/). All zero: it comes after every other one. */
+typedef struct {
+    uint32_t queue; /* from 1 */
+    uint32_t phase; /* launches of one queue are ordered by it; those of one phase are not */
+    uint32_t encoder_phase; /* the first of its encoder */
+    uint32_t untracked_phase; /* what came up to here in the queue is done, hazards tracked or not */
+    const struct smtl_clock *seen; /* how far other queues have come for certain; NULL: unknown */
+} smtl_moment;
 
 typedef struct {
     const smtl_kernel *kernel;
@@ -47,11 +54,11 @@ typedef struct {
     uint32_t threads_per_threadgroup[3];
     /* Where what the kernel logs goes; NULL: it is dropped. */
     struct smtl_log_buffer *log;
-    /* For the sanitizer. A bit for each index where the buffer is bytes that the command buffer holds itself: */
+    /* For the checks of an instrumented kernel. A bit for each index whose buffer is bytes that the command buffer
+     * holds itself. */
     uint32_t inline_bytes;
-    /* and what the dispatch is ordered by. */
     smtl_moment moment;
-} smtl_dispatch;
+} smtl_launch;
 
 /* Why a kernel could not finish. */
 typedef enum {
@@ -64,9 +71,9 @@ typedef enum {
     SMTL_FAILURE_TRAP,
 } smtl_failure;
 
-/* Runs the dispatch to its end on the shared thread pool (the calling thread takes part).
+/* Runs the launch to its end on the shared thread pool (the calling thread takes part).
  * False, the reason and a malloc'd message when the kernel could not finish. Callable from many threads at once. */
-bool smtl_dispatch_run(const smtl_dispatch *dispatch, smtl_failure *failure, char **error);
+bool smtl_launch_run(const smtl_launch *launch, smtl_failure *failure, char **error);
 
 #ifdef __cplusplus
 }

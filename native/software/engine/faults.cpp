@@ -10,7 +10,7 @@
 
 #include "context.h"
 #include "core.h"
-#include "settings.h"
+#include "support/settings.h"
 #include "watchdog.h"
 
 namespace smtl {
@@ -130,7 +130,7 @@ void install_fault_handlers() {
         action.sa_flags = SA_SIGINFO | SA_ONSTACK;
         sigemptyset(&action.sa_mask);
         for (int number : fault_signals) sigaction(number, &action, &previous[number]);
-        if (current_settings().timeout > 0) {
+        if (smtl_settings_get()->timeout > 0) {
             action.sa_sigaction = handle_timeout;
             action.sa_flags |= SA_RESTART;
             sigaction(watchdog_signal, &action, &previous[watchdog_signal]);

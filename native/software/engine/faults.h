@@ -1,4 +1,4 @@
-/* Turns traps and memory faults of kernel code into failed dispatches. */
+/* Turns traps and memory faults of kernel code into failed launches. */
 #ifndef SMTL_FAULTS_H
 #define SMTL_FAULTS_H
 

@@ -102,10 +102,10 @@ smtl_kernel *load(const char *path, const char *entry, std::string &problem) {
             problem = std::string(path) + " has initialisers, which would run as it is loaded";
             return nullptr;
         }
-        kernel->checked = smtl::sanitize::image::read(path, query.base, query.end,
-                                                      *static_cast<const smtl_sanitized_globals *>(globals), problem);
-        if (kernel->checked == nullptr) return nullptr;
-        kernel->static_threadgroup_memory = kernel->checked->threadgroup_memory();
+        kernel->checks = smtl::kernel_checks::load(path, query.base, query.end,
+                                                   *static_cast<const smtl_sanitized_globals *>(globals), problem);
+        if (kernel->checks == nullptr) return nullptr;
+        kernel->static_threadgroup_memory = kernel->checks->threadgroup_memory();
     }
     kernel->blocks = set_blocking_flags(*kernel->image);
     find_used_arguments(*kernel);
@@ -151,8 +151,8 @@ void smtl_kernel_release(smtl_kernel *kernel) {
 }
 
 void smtl_kernel_name_argument(smtl_kernel *kernel, bool threadgroup, uint32_t index, const char *name) {
-    if (index < SMTL_MAX_BUFFER_ARGUMENTS)
-        (threadgroup ? kernel->names.threadgroup : kernel->names.buffers)[index] = name;
+    if (kernel->checks != nullptr && index < SMTL_MAX_BUFFER_ARGUMENTS)
+        kernel->checks->name_argument(threadgroup, index, name);
 }
 
 size_t smtl_kernel_static_threadgroup_memory(const smtl_kernel *kernel) { return kernel->static_threadgroup_memory; }

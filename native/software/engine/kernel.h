@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "sanitizer/running.h"
 #include "engine.h"
+#include "hooks.h"
 
 #include "msl/include/smtl/abi.h"
 
@@ -22,12 +22,11 @@ struct smtl_kernel {
     /* Where its machine code is. */
     uintptr_t code_begin = 0, code_end = 0;
     bool blocks = false;
-    /* Of an instrumented kernel: what the sanitizer knows of its shared object; NULL of others. */
-    std::unique_ptr<smtl::sanitize::image> checked;
-    smtl::sanitize::argument_names names;
+    /* Of an instrumented kernel; NULL of others. */
+    std::unique_ptr<smtl::kernel_checks> checks;
     /* Arguments that the machine code uses, a bit an index. */
     uint32_t used_buffers = 0, used_threadgroup_memory = 0;
-    /* What one threadgroup took lately, in nanoseconds: decides whether a dispatch is worth waking other threads. */
+    /* What one threadgroup took lately, in nanoseconds: decides whether a launch is worth waking other threads. */
     mutable std::atomic<uint32_t> threadgroup_cost{UINT32_MAX};
     void learn_cost(uint64_t threadgroups, uint64_t nanoseconds) const;
 

@@ -5,16 +5,14 @@
 #include <cstdio>
 #include <utility>
 
+#include "support/random.h"
+
 namespace smtl {
 
-uint64_t mix(uint64_t value) {
-    value += 0x9e3779b97f4a7c15u;
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-    return value ^ (value >> 31);
-}
+namespace {
 
-/* A Feistel network permutes the next even power of two; walking its cycles stays below `count`. */
+/* A permutation of [0, count) that depends on the seed alone: a Feistel network permutes the next even power of two;
+ * walking its cycles stays below `count`. */
 uint64_t permute(uint64_t index, uint64_t count, uint64_t seed) {
     constexpr unsigned rounds = 4;
     const unsigned half = (unsigned(std::bit_width(count - 1)) + 1) / 2;
@@ -22,14 +20,16 @@ uint64_t permute(uint64_t index, uint64_t count, uint64_t seed) {
     do {
         uint64_t left = index >> half, right = index & mask;
         for (unsigned round = 0; round < rounds; ++round)
-            left = std::exchange(right, left ^ (mix(right ^ mix(seed + round)) & mask));
+            left = std::exchange(right, left ^ (smtl_mix(right ^ smtl_mix(seed + round)) & mask));
         index = (left << half) | right;
     } while (index >= count);
     return index;
 }
 
+}  // namespace
+
 uint64_t launch::in_order(uint64_t step) const {
-    return shuffle && threadgroup_count > 1 ? permute(step, threadgroup_count, shuffle_seed) : step;
+    return shuffle.on && threadgroup_count > 1 ? permute(step, threadgroup_count, shuffle.value) : step;
 }
 
 extent launch::position_of(uint64_t number) const {
@@ -55,15 +55,15 @@ void launch::fail(smtl_failure kind, std::string message) {
     failure = std::move(message);
 }
 
-std::string describe_address(const smtl_dispatch &dispatch, const void *address) {
+std::string describe_address(const smtl_launch &given, const void *address) {
     constexpr uintptr_t close_by = uintptr_t(1) << 20;
     const auto at = reinterpret_cast<uintptr_t>(address);
     char number[32];
     std::snprintf(number, sizeof number, "%p", address);
     std::string text = number;
     for (uint32_t i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; ++i) {
-        const auto start = reinterpret_cast<uintptr_t>(dispatch.buffers[i]);
-        const uintptr_t end = start + dispatch.buffer_lengths[i];
+        const auto start = reinterpret_cast<uintptr_t>(given.buffers[i]);
+        const uintptr_t end = start + given.buffer_lengths[i];
         if (start == 0) continue;
         if (at >= end && at - end < close_by)
             return text + " (" + std::to_string(at - end) + " bytes after the end of buffer argument " +

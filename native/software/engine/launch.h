@@ -1,4 +1,4 @@
-/* One dispatch while it runs: what all cores that take part in it share. */
+/* One launch while it runs: what all cores that take part in it share. */
 #ifndef SMTL_LAUNCH_H
 #define SMTL_LAUNCH_H
 
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernel.h"
+#include "support/settings.h"
 
 namespace smtl {
 
@@ -16,20 +17,19 @@ struct extent {
 };
 
 struct launch {
-    launch(const smtl_kernel &launched, const smtl_dispatch &with) : kernel(&launched), dispatch(&with) {}
+    launch(const smtl_kernel &launched, const smtl_launch &with) : kernel(&launched), given(&with) {}
 
     const smtl_kernel *kernel;
-    const smtl_dispatch *dispatch;
+    const smtl_launch *given;
     extent grid;
     extent threadgroup;
     extent threadgroups;
     uint64_t threadgroup_count;
     uint64_t chunk; /* threadgroups that a core takes at a time */
-    bool shuffle;
-    uint64_t shuffle_seed;
+    smtl_seed shuffle;
     bool poison;
     /* NULL: nothing is checked. */
-    sanitize::running_dispatch *checks = nullptr;
+    launch_checks *checks = nullptr;
 
     alignas(64) std::atomic<uint64_t> next{0};
     /* On a line of its own: read before every threadgroup. The first core that fails sets it and then writes the
@@ -44,7 +44,7 @@ struct launch {
      * threadgroups of a matrix product have in common is found in the cache from both sides. */
     extent position_of(uint64_t number) const;
     /* Threadgroups whose numbers follow each other are neighbours in x, and nothing happens between them. */
-    bool runs_in_rows() const { return threadgroups.y == 1 && !shuffle && !poison && checks == nullptr; }
+    bool runs_in_rows() const { return threadgroups.y == 1 && !shuffle.on && !poison && checks == nullptr; }
     void fail(smtl_failure kind, std::string message);
     /* Stacks that a core must have before it takes part. */
     uint32_t stacks_needed() const;
@@ -60,12 +60,7 @@ protected:
 };
 
 /* An address in words, with the buffer argument that it lies close to. */
-std::string describe_address(const smtl_dispatch &dispatch, const void *address);
-
-/* A permutation of [0, count) that depends on the seed alone. */
-uint64_t permute(uint64_t index, uint64_t count, uint64_t seed);
-/* A well-mixed function of its argument (splitmix64). */
-uint64_t mix(uint64_t value);
+std::string describe_address(const smtl_launch &given, const void *address);
 
 } // namespace smtl
 

@@ -13,7 +13,7 @@
 
 #include "core.h"
 #include "futex.h"
-#include "settings.h"
+#include "support/settings.h"
 #include "watchdog.h"
 
 namespace smtl {
@@ -30,7 +30,7 @@ struct alignas(64) job_slot {
 namespace {
 
 constexpr unsigned slot_count = 64;
-/* How long an idle thread looks for work before it sleeps: longer than the gaps between the dispatches of a command
+/* How long an idle thread looks for work before it sleeps: longer than the gaps between the launches of a command
  * buffer, so that these need no system call. */
 constexpr auto idle_spin = std::chrono::microseconds(50);
 constexpr unsigned completion_spins = 2000;
@@ -96,7 +96,7 @@ void start_threads() {
     for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, watchdog_signal}) sigdelset(&blocked, number);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     try {
-        for (unsigned i = 1; i < current_settings().threads; ++i) std::thread(work_forever).detach();
+        for (unsigned i = 1; i < smtl_settings_get()->threads; ++i) std::thread(work_forever).detach();
     } catch (const std::system_error &) {
         /* Fewer threads than asked for: the callers do the work. */
     }

@@ -1,4 +1,4 @@
-/* The threads that execute dispatches and large blits. Any number of them run at once: each caller works on its own,
+/* The threads that execute launches and large blits. Any number of them run at once: each caller works on its own,
  * and idle threads of the pool join whatever has work left. */
 #ifndef SMTL_POOL_H
 #define SMTL_POOL_H

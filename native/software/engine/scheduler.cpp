@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "context.h"
+#include "support/random.h"
 
 #define SMTL_ALWAYS_INLINE inline __attribute__((always_inline))
 
@@ -77,8 +78,7 @@ uint32_t core::pick_farther() const {
 uint32_t core::pick_shuffled() {
     uint32_t ready = 0;
     for (uint32_t s = 0; s < simdgroup_count; ++s) ready += uint32_t(std::popcount(simdgroups[s].ready));
-    random_state = mix(random_state);
-    uint32_t choice = uint32_t(random_state % ready);
+    uint32_t choice = uint32_t(smtl_random_below(&random_state, ready));
     for (uint32_t s = 0;; ++s) {
         const uint32_t here = uint32_t(std::popcount(simdgroups[s].ready));
         if (choice < here) return s * simd_width + nth_bit(simdgroups[s].ready, choice);

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "settings.h"
+#include "support/settings.h"
 
 namespace smtl {
 namespace {
@@ -21,7 +21,7 @@ constexpr milliseconds shortest_tick{5}, longest_tick{1000}, repeat_tick{10};
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
-/* A thread that runs kernels. To begin and to end is one store: no system call for a dispatch. */
+/* A thread that runs kernels. To begin and to end is one store: no system call for a launch. */
 struct watched {
     pid_t thread;
     std::atomic<int64_t> deadline{0}; /* 0: it runs none */
@@ -62,7 +62,7 @@ private:
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, nullptr);
         constexpr int ticks_per_timeout = 16;
-        const milliseconds part(int64_t(current_settings().timeout * 1000 / ticks_per_timeout));
+        const milliseconds part(int64_t(smtl_settings_get()->timeout * 1000 / ticks_per_timeout));
         const milliseconds tick = std::clamp(part, shortest_tick, longest_tick);
         for (;;) std::this_thread::sleep_for(signal_late() ? repeat_tick : tick);
     }
@@ -110,7 +110,7 @@ watched &entry_of_thread() {
 } // namespace
 
 watchdog_scope::watchdog_scope() {
-    if (const double timeout = current_settings().timeout; timeout > 0)
+    if (const double timeout = smtl_settings_get()->timeout; timeout > 0)
         entry_of_thread().deadline.store(now_ns() + int64_t(timeout * 1e9), std::memory_order_relaxed);
 }
 

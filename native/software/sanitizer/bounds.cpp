@@ -1,5 +1,5 @@
 /* Whether an access stays within the object that its address was made from. */
-#include "running.h"
+#include "checked_launch.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace smtl::sanitize {
 namespace {
 
 constexpr size_t page = 4096;
-/* A kernel that runs wild must not take all memory: what goes beyond ends the dispatch. */
+/* A kernel that runs wild must not take all memory: what goes beyond ends the launch. */
 constexpr size_t most_scratch_pages = 4096;
 
 std::string bytes(uint64_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
@@ -29,7 +29,7 @@ std::string distance_in_words(int64_t offset, size_t size, uint64_t length) {
 
 } // namespace
 
-smtl_watched *running_dispatch::find(uintptr_t address) {
+smtl_watched *checked_launch::find(uintptr_t address) {
     if (last_found_ != nullptr && last_found_->room.contains(address)) return last_found_;
     smtl_watched *found = image_.contains(address) ? nullptr : find_watched(address);
     if (found == nullptr) found = image_.variable_near(address);
@@ -38,24 +38,24 @@ smtl_watched *running_dispatch::find(uintptr_t address) {
     return found;
 }
 
-void running_dispatch::name_object(const smtl_watched &watched, finding &found) const {
+void checked_launch::name_object(const smtl_watched &watched, finding &found) const {
     found.length = watched.length;
     found.object = watched.label;
     if (watched.kind == memory_kind::threadgroup_variable) return;
     const bool threadgroup = watched.kind == memory_kind::threadgroup_argument;
     const auto &names = threadgroup ? names_.threadgroup : names_.buffers;
     for (uint32_t i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS && found.argument < 0; ++i) {
-        const auto bound = reinterpret_cast<uintptr_t>(dispatch_.buffers[i]);
+        const auto bound = reinterpret_cast<uintptr_t>(launch_.buffers[i]);
         const bool matches = threadgroup ? i == watched.index
                              : watched.kind == memory_kind::inline_bytes
-                                 ? (dispatch_.inline_bytes >> i & 1) && bound == watched.base
+                                 ? (launch_.inline_bytes >> i & 1) && bound == watched.base
                                  : bound != 0 && watched.holds(bound, 0);
         if (matches) found.argument = int32_t(i);
     }
     if (found.object.empty() && found.argument >= 0) found.object = names[found.argument];
 }
 
-std::string running_dispatch::describe_object(const finding &found, const smtl_watched &watched) const {
+std::string checked_launch::describe_object(const finding &found, const smtl_watched &watched) const {
     static constexpr const char *nouns[] = {"buffer", "bytes", "threadgroup memory", "threadgroup variable"};
     std::string text = nouns[size_t(watched.kind)];
     if (watched.freed) text = "freed " + text;
@@ -64,15 +64,15 @@ std::string running_dispatch::describe_object(const finding &found, const smtl_w
     return text + " of " + bytes(watched.length);
 }
 
-void running_dispatch::report_bounds(finding found) {
+void checked_launch::report_bounds(finding found) {
     if (error_.empty())
         error_ = "kernel '" + kernel_ + "': out of bounds: " + found.headline + ", at " + found.actor.where.text();
     if (!count_again(found.kind, found.actor.where, {}, kernel_)) report(std::move(found));
 }
 
 /* True where the access may be performed, and looked at further. */
-bool running_dispatch::check_memory(smtl_watched &watched, uintptr_t address, size_t size, uint32_t how,
-                                    const void *place) {
+bool checked_launch::check_memory(smtl_watched &watched, uintptr_t address, size_t size, uint32_t how,
+                                  const void *place) {
     if (watched.holds(address, size) && !watched.freed) return true;
     if (!(checks_ & SMTL_SANITIZE_BOUNDS)) return false;
     report_outside(watched, address, size, how, place);
@@ -80,8 +80,8 @@ bool running_dispatch::check_memory(smtl_watched &watched, uintptr_t address, si
     return false;
 }
 
-void running_dispatch::report_outside(const smtl_watched &watched, uintptr_t address, size_t size, uint32_t how,
-                                      const void *place) {
+void checked_launch::report_outside(const smtl_watched &watched, uintptr_t address, size_t size, uint32_t how,
+                                    const void *place) {
     finding found;
     found.kind = SMTL_REPORT_BOUNDS;
     found.actor = describe_running(how, size, place);
@@ -94,7 +94,7 @@ void running_dispatch::report_outside(const smtl_watched &watched, uintptr_t add
 
 /* The access takes place in memory that is nobody's, and the kernel goes on. False where there can be none: the hole
  * belongs to somebody else. */
-bool running_dispatch::give_scratch_memory(const smtl_watched &watched, uintptr_t address, size_t size) {
+bool checked_launch::give_scratch_memory(const smtl_watched &watched, uintptr_t address, size_t size) {
     if (watched.kind == memory_kind::threadgroup_variable && image_.contains(address) &&
         image_.contains(address + size - 1))
         return true;
@@ -113,7 +113,7 @@ bool running_dispatch::give_scratch_memory(const smtl_watched &watched, uintptr_
     return true;
 }
 
-bool running_dispatch::give_free_pages(uintptr_t address, size_t size) {
+bool checked_launch::give_free_pages(uintptr_t address, size_t size) {
     for (uintptr_t at = address & ~(page - 1); at < address + size; at += page) {
         if (image_.contains(at) || pages_behind_image_.contains(at)) continue;
         if (pages_behind_image_.size() >= most_scratch_pages || !windows::map_free(at, page)) return false;
@@ -122,7 +122,7 @@ bool running_dispatch::give_free_pages(uintptr_t address, size_t size) {
     return true;
 }
 
-void running_dispatch::check_stack(uintptr_t address, size_t size, uint32_t how, const void *place) {
+void checked_launch::check_stack(uintptr_t address, size_t size, uint32_t how, const void *place) {
     const unsigned char *const bad = first_bad_byte(reinterpret_cast<const void *>(address), size);
     if (bad == nullptr) return;
     const stack_object object = describe_stack_object(bad, reinterpret_cast<const void *>(facts_.stacks));
@@ -139,7 +139,7 @@ void running_dispatch::check_stack(uintptr_t address, size_t size, uint32_t how,
 }
 
 /* An address that belongs to no memory of the program's: a constant table, or a pointer gone wild. */
-void running_dispatch::check_elsewhere(uintptr_t address, size_t size, uint32_t how, const void *place) {
+void checked_launch::check_elsewhere(uintptr_t address, size_t size, uint32_t how, const void *place) {
     const bool in_image = image_.contains(address);
     const constant_table *const table = in_image ? image_.constant_before(address, size) : nullptr;
     if ((in_image && table == nullptr) || !(checks_ & SMTL_SANITIZE_BOUNDS)) return;
@@ -147,8 +147,8 @@ void running_dispatch::check_elsewhere(uintptr_t address, size_t size, uint32_t 
     if (table == nullptr) facts_.abandon(facts_.core);
 }
 
-void running_dispatch::report_elsewhere(const constant_table *table, uintptr_t address, size_t size, uint32_t how,
-                                        const void *place) {
+void checked_launch::report_elsewhere(const constant_table *table, uintptr_t address, size_t size, uint32_t how,
+                                      const void *place) {
     finding found;
     found.kind = SMTL_REPORT_BOUNDS;
     found.actor = describe_running(how, size, place);

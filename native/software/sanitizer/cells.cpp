@@ -4,15 +4,10 @@
 
 #include <sys/mman.h>
 
+#include "support/random.h"
+
 namespace smtl::sanitize {
 namespace {
-
-uint64_t mix(uint64_t value) {
-    value += 0x9e3779b97f4a7c15u;
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-    return value ^ (value >> 31);
-}
 
 constexpr size_t word_bits = 64;
 
@@ -60,7 +55,7 @@ uint64_t written_bytes::unmarked(size_t offset, size_t size) const {
 
 unsigned char written_bytes::pattern(size_t offset) const {
     const size_t place = first_ + offset;
-    return (unsigned char)(mix(key_ + place / 8) >> place % 8 * 8);
+    return (unsigned char)(smtl_mix(key_ + place / 8) >> place % 8 * 8);
 }
 
 void written_bytes::forget(unsigned char *memory, size_t offset, size_t size) {
@@ -69,7 +64,7 @@ void written_bytes::forget(unsigned char *memory, size_t offset, size_t size) {
     size_t i = offset;
     for (; i < offset + size && (first_ + i) % 8 != 0; ++i) memory[i] = pattern(i);
     for (; i + 8 <= offset + size; i += 8) {
-        const uint64_t eight = mix(key_ + (first_ + i) / 8);
+        const uint64_t eight = smtl_mix(key_ + (first_ + i) / 8);
         for (unsigned byte = 0; byte < 8; ++byte) memory[i + byte] = (unsigned char)(eight >> byte * 8);
     }
     for (; i < offset + size; ++i) memory[i] = pattern(i);

@@ -31,8 +31,8 @@ private:
 
 /* One access, as the next one to the same place sees it. */
 struct access {
-    uint32_t run = 0;    /* the threadgroup, counted over all dispatches from 1; 0: no access */
-    uint32_t place = 0;  /* in the code of that dispatch's kernel */
+    uint32_t run = 0;    /* the threadgroup, counted over all launches from 1; 0: no access */
+    uint32_t place = 0;  /* in the code of that launch's kernel */
     uint32_t clock = 0;  /* of the threadgroup: how many barriers it has passed */
     uint16_t thread =
         0; /* in its threadgroup; `whole_simdgroup` and the simdgroup's number for all its lanes together */

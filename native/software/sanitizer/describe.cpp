@@ -1,5 +1,5 @@
 /* What is found, in terms of the program. */
-#include "running.h"
+#include "checked_launch.h"
 
 #include <algorithm>
 #include <cstring>
@@ -24,11 +24,11 @@ constexpr uint64_t most_reads = 1 << 21;
 
 } // namespace
 
-uint32_t running_dispatch::place_in_image(const void *place) const {
+uint32_t checked_launch::place_in_image(const void *place) const {
     return uint32_t(reinterpret_cast<uintptr_t>(place) - image_.base());
 }
 
-access running_dispatch::running_access(uint32_t how, const void *place) const {
+access checked_launch::running_access(uint32_t how, const void *place) const {
     const uint32_t thread = facts_.core->thread;
     access now;
     now.run = run_;
@@ -39,36 +39,35 @@ access running_dispatch::running_access(uint32_t how, const void *place) const {
     return now;
 }
 
-party running_dispatch::describe(const access &what, size_t size) const {
-    const past_dispatch &dispatch = history::shared().at(history::shared().index_of(what.run));
+party checked_launch::describe(const access &what, size_t size) const {
+    const past_launch &launch = history::shared().at(history::shared().index_of(what.run));
     party who;
-    who.kernel = dispatch.kernel;
+    who.kernel = launch.kernel;
     /* Places are those that calls return to. */
-    who.where = locate(dispatch.path, what.place - 1);
+    who.where = locate(launch.path, what.place - 1);
     who.write = (what.touch & SMTL_TOUCH_WRITE) != 0;
     who.atomic = (what.touch & SMTL_TOUCH_ATOMIC) != 0;
     who.whole_simdgroup = (what.thread & whole_simdgroup) != 0;
     who.size = size;
     const uint32_t thread =
         who.whole_simdgroup ? (what.thread & ~uint32_t(whole_simdgroup)) * SMTL_SIMD_WIDTH : what.thread;
-    who.threadgroup = split_index(what.run - dispatch.first_run, dispatch.threadgroups);
-    const extent &group = dispatch.threadgroup;
+    who.threadgroup = split_index(what.run - launch.first_run, launch.threadgroups);
+    const extent &group = launch.threadgroup;
     const extent origin = {who.threadgroup.x * group.x, who.threadgroup.y * group.y, who.threadgroup.z * group.z};
     /* At the edge of the grid threadgroups are smaller. */
-    const extent size_here = {std::min(group.x, dispatch.grid.x - origin.x),
-                              std::min(group.y, dispatch.grid.y - origin.y),
-                              std::min(group.z, dispatch.grid.z - origin.z)};
+    const extent size_here = {std::min(group.x, launch.grid.x - origin.x), std::min(group.y, launch.grid.y - origin.y),
+                              std::min(group.z, launch.grid.z - origin.z)};
     who.in_threadgroup = split_index(thread, size_here);
     who.in_grid = {origin.x + who.in_threadgroup.x, origin.y + who.in_threadgroup.y, origin.z + who.in_threadgroup.z};
     return who;
 }
 
-party running_dispatch::describe_running(uint32_t how, size_t size, const void *place) const {
+party checked_launch::describe_running(uint32_t how, size_t size, const void *place) const {
     return describe(running_access(how, place), size);
 }
 
-void running_dispatch::report_race(const smtl_watched &watched, size_t offset, size_t size, const access &earlier,
-                                   const access &now) {
+void checked_launch::report_race(const smtl_watched &watched, size_t offset, size_t size, const access &earlier,
+                                 const access &now) {
     finding found;
     found.kind = SMTL_REPORT_RACE;
     found.actor = describe(now, size);
@@ -88,7 +87,7 @@ void running_dispatch::report_race(const smtl_watched &watched, size_t offset, s
     report(std::move(found));
 }
 
-void running_dispatch::report_divergence(const std::string &headline, const access &now, const access *first) {
+void checked_launch::report_divergence(const std::string &headline, const access &now, const access *first) {
     finding found;
     found.kind = SMTL_REPORT_BARRIER;
     found.headline = headline;
@@ -102,7 +101,7 @@ void running_dispatch::report_divergence(const std::string &headline, const acce
 
 /* Threads of a threadgroup take turns only where they block: one that spins until another changes memory spins for
  * ever. */
-void running_dispatch::check_spinning(uintptr_t address, size_t size, uint32_t how, const void *place) {
+void checked_launch::check_spinning(uintptr_t address, size_t size, uint32_t how, const void *place) {
     uint32_t value = 0;
     std::memcpy(&value, reinterpret_cast<const void *>(address), std::min(size, sizeof value));
     const uint32_t thread = facts_.core->thread;
@@ -113,7 +112,7 @@ void running_dispatch::check_spinning(uintptr_t address, size_t size, uint32_t h
     facts_.abandon(facts_.core);
 }
 
-void running_dispatch::report_spinning(uintptr_t address, size_t size, uint32_t how, const void *place) {
+void checked_launch::report_spinning(uintptr_t address, size_t size, uint32_t how, const void *place) {
     finding found;
     found.kind = SMTL_REPORT_DEADLOCK;
     found.actor = describe_running(how, size, place);

@@ -28,7 +28,7 @@ constexpr bool is_threadgroup(memory_kind kind) {
 struct smtl_watched {
     uintptr_t base = 0;
     size_t length = 0;
-    size_t capacity = 0; /* what `length` can be, of memory that is handed out anew to each dispatch */
+    size_t capacity = 0; /* what `length` can be, of memory that is handed out anew to each launch */
     /* Addresses that belong to it or to nobody. Of memory of somebody else's: its own alone. */
     smtl::sanitize::window room;
     bool in_window = false; /* what of the room is not memory can be mapped */
@@ -55,14 +55,14 @@ struct smtl_watched {
 namespace smtl::sanitize {
 
 /* What lies at the address, or off what it runs; NULL for addresses far from all that is known. Valid while the caller
- * is the running dispatch. */
+ * is the running launch. */
 smtl_watched *find_watched(uintptr_t address);
 
-/* Memory that the sanitizer itself hands to a dispatch, at the same place every time. */
+/* Memory that the sanitizer itself hands to a launch, at the same place every time. */
 smtl_watched *slot_for_bytes(uint32_t index);
 smtl_watched *slot_for_threadgroup_memory(uint32_t index);
 
-/* Lets go of what was freed while a dispatch might have looked at it. */
+/* Lets go of what was freed while a launch might have looked at it. */
 void forget_freed();
 /* No access before this one counts any more. */
 void forget_accesses();

@@ -1,4 +1,4 @@
-/* Which dispatches Metal executes after which: by queue and phase, and between queues by what has been waited for. */
+/* Which launches Metal executes after which: by queue and phase, and between queues by what has been waited for. */
 #include "sanitizer.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct order_state {
     std::mutex mutex;
     uint32_t queues = 0;
     std::vector<uint32_t> known; /* by the CPU: phases by queue */
-    /* Never freed one by one: dispatches long done refer to them, and a new one is made only where queues meet. */
+    /* Never freed one by one: launches long done refer to them, and a new one is made only where queues meet. */
     std::vector<std::unique_ptr<const smtl_clock>> clocks;
 };
 
@@ -110,7 +110,7 @@ void smtl_order_begin_encoder(smtl_order *order, bool concurrent) {
 
 void smtl_order_barrier(smtl_order *order) { ++order->moment.phase; }
 
-smtl_moment smtl_order_dispatch(smtl_order *order) {
+smtl_moment smtl_order_launch(smtl_order *order) {
     if (!order->concurrent) ++order->moment.phase;
     return order->moment;
 }

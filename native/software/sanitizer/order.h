@@ -13,7 +13,7 @@ struct smtl_clock {
 
 namespace smtl::sanitize {
 
-/* Whether Metal starts one dispatch only after the other has ended. `tracked`: on account of a resource that it tracks.
+/* Whether Metal starts one launch only after the other has ended. `tracked`: on account of a resource that it tracks.
  */
 bool comes_after(const smtl_moment &later, const smtl_moment &earlier, bool tracked);
 

@@ -1,5 +1,5 @@
 /* Whether accesses of different threads to the same place are in an order that Metal promises. */
-#include "running.h"
+#include "checked_launch.h"
 
 #include <algorithm>
 #include <cstring>
@@ -23,7 +23,7 @@ uint32_t simdgroup_of(uint16_t thread) {
 
 } // namespace
 
-void running_dispatch::check_race(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *place) {
+void checked_launch::check_race(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *place) {
     const access now = running_access(how, place);
     const space where = is_threadgroup(watched.kind) ? threadgroup_space : device_space;
     if ((how & SMTL_TOUCH_ATOMIC) && where == device_space) exchange_through(watched.base + offset, how, now);
@@ -41,14 +41,14 @@ void running_dispatch::check_race(smtl_watched &watched, size_t offset, size_t s
 }
 
 /* Two threads that write the same value do no harm, whoever comes first. What this one writes shows when it has. */
-void running_dispatch::hold_back(const smtl_watched &watched, size_t offset, size_t size, const access &earlier,
-                                 const access &now) {
+void checked_launch::hold_back(const smtl_watched &watched, size_t offset, size_t size, const access &earlier,
+                               const access &now) {
     pending_write held{&watched, offset, size, earlier, now, {}};
     std::memcpy(held.before, reinterpret_cast<const void *>(watched.base + offset), size);
     pending_.push_back(held);
 }
 
-void running_dispatch::settle_writes() {
+void checked_launch::settle_writes() {
     if (pending_.empty()) return;
     const std::vector<pending_write> held = std::move(pending_);
     pending_.clear();
@@ -58,7 +58,7 @@ void running_dispatch::settle_writes() {
             report_race(*write.watched, write.offset, write.size, write.earlier, write.now);
 }
 
-const access *running_dispatch::conflict(const cell &state, const access &now, space where, bool tracked) {
+const access *checked_launch::conflict(const cell &state, const access &now, space where, bool tracked) {
     const auto conflicts = [&](const access &earlier) {
         return earlier.run != 0 && !(is_atomic(earlier) && is_atomic(now)) && !in_order(earlier, now, where, tracked);
     };
@@ -71,7 +71,7 @@ const access *running_dispatch::conflict(const cell &state, const access &now, s
 
 /* Of reads that are in no order two are kept, of different threadgroups where there are such, and rather plain ones
  * than atomic ones: a later write that is in conflict with any is then in conflict with one of them. */
-void running_dispatch::record(cell &state, const access &now, space where, bool tracked) {
+void checked_launch::record(cell &state, const access &now, space where, bool tracked) {
     if (is_write(now)) {
         state.write = now;
         state.reads[0] = state.reads[1] = {};
@@ -88,7 +88,7 @@ void running_dispatch::record(cell &state, const access &now, space where, bool 
     if (!is_atomic(now) && (is_atomic(state.reads[1]) || !diverse)) state.reads[1] = now;
 }
 
-bool running_dispatch::in_order(const access &earlier, const access &now, space where, bool tracked) {
+bool checked_launch::in_order(const access &earlier, const access &now, space where, bool tracked) {
     if (earlier.run == now.run) {
         if (earlier.thread == now.thread || earlier.clock < group_.at[where]) return true;
         const uint32_t simdgroup = simdgroup_of(now.thread);
@@ -97,24 +97,24 @@ bool running_dispatch::in_order(const access &earlier, const access &now, space 
     /* What another threadgroup left in threadgroup memory is gone. */
     if (where == threadgroup_space) return true;
     if (earlier.run >= first_run_) return is_published(earlier);
-    return comes_after_dispatch_of(earlier.run, tracked);
+    return comes_after_launch_of(earlier.run, tracked);
 }
 
-/* Most memory was last touched by few threadgroups of earlier dispatches: what was found for one is kept. */
-bool running_dispatch::comes_after_dispatch_of(uint32_t run, bool tracked) {
+/* Most memory was last touched by few threadgroups of earlier launches: what was found for one is kept. */
+bool checked_launch::comes_after_launch_of(uint32_t run, bool tracked) {
     known_order &known = known_orders_[run % known_orders_.size()];
     if (known.run != run) {
         const smtl_moment &then = history::shared().at(history::shared().index_of(run)).moment;
         known.run = run;
         for (const bool with_tracking : {false, true})
-            known.after[with_tracking] = comes_after(dispatch_.moment, then, with_tracking);
+            known.after[with_tracking] = comes_after(launch_.moment, then, with_tracking);
     }
     return known.after[tracked];
 }
 
-/* Another threadgroup of the dispatch has made the access visible, and this one has seen so: it has read an atomic that
+/* Another threadgroup of the launch has made the access visible, and this one has seen so: it has read an atomic that
  * the other has written after a fence. */
-bool running_dispatch::is_published(const access &earlier) const {
+bool checked_launch::is_published(const access &earlier) const {
     if (acquired_.size() > most_acquired) return true;
     for (const auto &[location, publications] : published_) {
         if (std::find(acquired_.begin(), acquired_.end(), location) == acquired_.end()) continue;
@@ -127,7 +127,7 @@ bool running_dispatch::is_published(const access &earlier) const {
 }
 
 /* An atomic is where threadgroups meet: with a fence before it, what came before the fence is published. */
-void running_dispatch::exchange_through(uintptr_t location, uint32_t how, const access &now) {
+void checked_launch::exchange_through(uintptr_t location, uint32_t how, const access &now) {
     if (!(how & SMTL_TOUCH_STORE) && acquired_.size() <= most_acquired &&
         std::find(acquired_.begin(), acquired_.end(), location) == acquired_.end())
         acquired_.push_back(location);
@@ -145,11 +145,11 @@ void running_dispatch::exchange_through(uintptr_t location, uint32_t how, const 
         all.push_back(made);
 }
 
-void running_dispatch::fence(uint32_t memory) {
+void checked_launch::fence(uint32_t memory) {
     if (memory & device_flag) fences_[facts_.core->thread] = clock_ + 1;
 }
 
-void running_dispatch::simdgroup_barrier(uint32_t memory) {
+void checked_launch::simdgroup_barrier(uint32_t memory) {
     settle_writes();
     ++clock_;
     barrier_clocks &own = simdgroups_[facts_.core->thread / SMTL_SIMD_WIDTH];
@@ -157,7 +157,7 @@ void running_dispatch::simdgroup_barrier(uint32_t memory) {
     if (memory & threadgroup_flag) own.at[threadgroup_space] = clock_;
 }
 
-void running_dispatch::arrive(uint32_t site, uint32_t memory, const void *instruction) {
+void checked_launch::arrive(uint32_t site, uint32_t memory, const void *instruction) {
     settle_writes();
     /* The instruction is the one to go on with. */
     const access now = running_access(0, instruction);
@@ -171,7 +171,7 @@ void running_dispatch::arrive(uint32_t site, uint32_t memory, const void *instru
     }
 }
 
-void running_dispatch::release(uint32_t arrived) {
+void checked_launch::release(uint32_t arrived) {
     const smtl_core &core = *facts_.core;
     const uint32_t threads = core.threadgroup_size[0] * core.threadgroup_size[1] * core.threadgroup_size[2];
     if (arrived < threads && !diverged_ && (checks_ & SMTL_SANITIZE_RACE)) {

@@ -8,6 +8,8 @@
 
 #include <unistd.h>
 
+#include "support/settings.h"
+
 namespace smtl::sanitize {
 namespace {
 
@@ -61,17 +63,10 @@ std::string in_words(const finding &found) {
     return text;
 }
 
-bool is_quiet() {
-    const char *const text = std::getenv("SOFTWARE_METAL_SANITIZE_QUIET");
-    return text != nullptr && *text == '1';
-}
-
-/* SOFTWARE_METAL_SANITIZE_EXIT: how a process ends that has had reports, so that a test program needs no check of its
- * own; 0: as it would anyway. */
+/* How a process ends that has had reports, so that a test program needs no check of its own; 0: as it would anyway. */
 int exit_status() {
-    const char *const text = std::getenv("SOFTWARE_METAL_SANITIZE_EXIT");
-    const long status = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
-    return status > 0 && status <= 255 ? int(status) : 0;
+    const uint64_t status = smtl_settings_get()->sanitize_exit;
+    return status <= 255 ? int(status) : 0;
 }
 
 /* Once for each process that has a report, cleared or not. */
@@ -145,7 +140,7 @@ bool count_again(smtl_report_kind kind, const location &where, const location &o
 }
 
 std::string report(finding found) {
-    static const bool quiet = is_quiet();
+    const bool quiet = smtl_settings_get()->sanitize_quiet;
     const std::string headline = found.headline;
     kept entry{std::move(found), {}};
     entry.text = in_words(entry.found);
@@ -159,6 +154,8 @@ std::string report(finding found) {
 } // namespace smtl::sanitize
 
 using namespace smtl::sanitize;
+
+uint32_t smtl_sanitizer_checks(void) { return smtl_settings_get()->sanitize; }
 
 size_t smtl_report_count(void) {
     const std::lock_guard guard(list().mutex);

@@ -1,5 +1,5 @@
 /* The sanitizer of Metal kernels, as the framework, the compiler and the engine see it: what is switched on, the memory
- * that it watches, and the order of dispatches. Everything here does nothing, or is not called, while it is off. */
+ * that it watches, and the order of launches. Everything here does nothing, or is not called, while it is off. */
 #ifndef SMTL_SANITIZER_INTERFACE_H
 #define SMTL_SANITIZER_INTERFACE_H
 
@@ -7,16 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/engine.h"
 #include "include/SoftwareMetal/SoftwareMetal.h"
+#include "support/settings.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-static inline bool smtl_sanitizer_enabled(void) { return smtl_sanitizer_checks() != 0; }
-
-/* Where the state of a kernel's stack is kept: at this plus an eighth of the address. Compiled into the kernels. */
-extern const uint64_t smtl_sanitizer_stack_shadow_offset;
+static inline bool smtl_sanitizer_enabled(void) { return smtl_settings_get()->sanitize != 0; }
 
 /* --- Memory ------------------------------------------------------------------------------------------------------- */
 
@@ -45,17 +44,8 @@ void smtl_sanitizer_copied(void *to, const void *from, size_t size);
 
 /* --- Order -------------------------------------------------------------------------------------------------------- */
 
-/* The dispatches of one queue in the order in which Metal executes them. */
+/* The launches of one queue in the order in which Metal executes them. */
 typedef struct smtl_order smtl_order;
-
-/* What a dispatch is ordered by. All zero: after every other one. */
-typedef struct {
-    uint32_t queue; /* from 1 */
-    uint32_t phase; /* dispatches of one queue are ordered by it; those of one phase are not */
-    uint32_t encoder_phase; /* the first of its encoder */
-    uint32_t untracked_phase; /* what came up to here in the queue is done, hazards tracked or not */
-    const struct smtl_clock *seen; /* how far other queues have come for certain; NULL: unknown */
-} smtl_moment;
 
 smtl_order *smtl_order_create(void);
 void smtl_order_release(smtl_order *order);
@@ -65,7 +55,7 @@ const struct smtl_clock *smtl_order_known(void);
 void smtl_order_begin_command_buffer(smtl_order *order, const struct smtl_clock *known);
 void smtl_order_begin_encoder(smtl_order *order, bool concurrent);
 void smtl_order_barrier(smtl_order *order);
-smtl_moment smtl_order_dispatch(smtl_order *order);
+smtl_moment smtl_order_launch(smtl_order *order);
 /* Fences and events: who waits for one comes after all that came before its signals. NULL: none yet. */
 const struct smtl_clock *smtl_order_signal(const smtl_order *order, const struct smtl_clock *earlier_signals);
 /* The same for a signal by the CPU. */

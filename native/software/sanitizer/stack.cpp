@@ -6,7 +6,7 @@
 
 #include <sys/mman.h>
 
-#include "sanitizer.h"
+#include "msl/include/smtl/abi.h"
 
 namespace smtl::sanitize {
 namespace {
@@ -16,8 +16,7 @@ constexpr unsigned char before_all_objects = 0xf1;
 constexpr uint64_t frame_magic = 0x41b58ab3;
 
 signed char *state_of(const void *address) {
-    return reinterpret_cast<signed char *>(reinterpret_cast<uintptr_t>(address) / granule +
-                                           smtl_sanitizer_stack_shadow_offset);
+    return reinterpret_cast<signed char *>(reinterpret_cast<uintptr_t>(address) / granule + SMTL_STACK_SHADOW_OFFSET);
 }
 
 /* What clang leaves at the start of a frame: a magic number and a text, "count (offset size length name[:line])...". */

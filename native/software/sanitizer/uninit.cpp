@@ -1,5 +1,5 @@
 /* Whether what is read has ever been written. */
-#include "running.h"
+#include "checked_launch.h"
 
 #include <algorithm>
 #include <bit>
@@ -40,8 +40,7 @@ static uint64_t unwritten_bytes(const smtl_watched &watched, size_t offset, size
     return longest_run >= std::min(least_fresh, watched.length) ? unwritten : 0;
 }
 
-void running_dispatch::check_written(smtl_watched &watched, size_t offset, size_t size, uint32_t how,
-                                     const void *place) {
+void checked_launch::check_written(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *place) {
     const bool reads = !(how & SMTL_TOUCH_WRITE) || ((how & SMTL_TOUCH_ATOMIC) && !(how & SMTL_TOUCH_STORE));
     size_t unwritten = 0;
     for (size_t done = 0; reads && done < size; done += longest) {
@@ -64,7 +63,7 @@ void running_dispatch::check_written(smtl_watched &watched, size_t offset, size_
     if ((how & SMTL_TOUCH_WRITE) || unwritten > 0) watched.written->mark(offset, size);
 }
 
-void running_dispatch::inactive_lane(uint32_t lane) {
+void checked_launch::inactive_lane(uint32_t lane) {
     if (!(checks_ & SMTL_SANITIZE_UNINIT)) return;
     finding found;
     found.kind = SMTL_REPORT_UNINITIALIZED;

@@ -82,13 +82,13 @@ public:
         std::memcpy(raw.threads_per_grid, g, sizeof g);
         std::memcpy(raw.threads_per_threadgroup, t, sizeof t);
         char *error = nullptr;
-        const bool finished = smtl_dispatch_run(&raw, &failure, &error);
+        const bool finished = smtl_launch_run(&raw, &failure, &error);
         const std::string message = error != nullptr ? error : "";
         std::free(error);
         return finished ? "" : message.empty() ? "failed without a message" : message;
     }
 
-    smtl_dispatch raw{};
+    smtl_launch raw{};
     smtl_failure failure = SMTL_FAILURE_NONE; /* of the last run */
 };
 

@@ -6,7 +6,7 @@
 #import "SMTLComputeEncoder.h"
 #import "support/SMTLError.h"
 #import "framework/sync/SMTLEvent.h"
-#include "support/SMTLFault.h"
+#include "support/SMTLInjection.h"
 #import "framework/device/SMTLLogState.h"
 #import "SMTLPassDescriptors.h"
 #import "framework/memory/SMTLResidencySet.h"
@@ -92,7 +92,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
     SMTL_REQUIRE([self status] < MTLCommandBufferStatusCommitted, where, @"the command buffer is already committed");
     SMTL_REQUIRE(_encoder == nil, where, @"a command encoder is still encoding: endEncoding is missing");
     SMTL_REQUIRE(!_encoderLost, where, @"a command encoder was released without endEncoding");
-    _fault = smtl_fault_strikes_command_buffer();
+    _fault = smtl_command_buffer_must_fail();
     _work.work.run = SMTLExecuteCommandBuffer;
     _work.buffer = self;
     [self retain];

@@ -1,7 +1,7 @@
 #import "SMTLCommandBufferExecution.h"
 
 #include "support/SMTLCounts.h"
-#include "support/SMTLDelay.h"
+#include "support/delay.h"
 #import "support/SMTLError.h"
 #include "SMTLExecutor.h"
 #import "framework/device/SMTLLogState.h"

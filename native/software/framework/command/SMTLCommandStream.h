@@ -1,5 +1,5 @@
 /* What encoders record and the queue's thread replays: a sequence of small records in chunks of memory that are
- * recycled. Recording a dispatch makes no object and, as a rule, allocates nothing. */
+ * recycled. Recording a launch makes no object and, as a rule, allocates nothing. */
 #ifndef SMTL_COMMAND_STREAM_H
 #define SMTL_COMMAND_STREAM_H
 
@@ -21,14 +21,14 @@ struct smtl_kernel;
 #define SMTL_RECORD_ALIGNMENT 32u
 
 typedef enum {
-    SMTL_OP_BEGIN_ENCODER, /* index: 1 for one whose dispatches are concurrent */
-    SMTL_OP_BARRIER,       /* between the dispatches of such an encoder */
+    SMTL_OP_BEGIN_ENCODER, /* index: 1 for one whose launches are concurrent */
+    SMTL_OP_BARRIER,       /* between the launches of such an encoder */
     SMTL_OP_SET_KERNEL,
     SMTL_OP_SET_BUFFER,
     SMTL_OP_SET_BYTES,
     SMTL_OP_SET_THREADGROUP_MEMORY,
-    SMTL_OP_DISPATCH,
-    SMTL_OP_DISPATCH_INDIRECT,
+    SMTL_OP_LAUNCH,
+    SMTL_OP_LAUNCH_INDIRECT,
     SMTL_OP_EXECUTE,
     SMTL_OP_COPY,
     SMTL_OP_FILL,
@@ -76,7 +76,7 @@ typedef struct {
     smtl_record record;
     uint32_t threads_per_grid[3];
     uint32_t threads_per_threadgroup[3];
-} smtl_record_dispatch;
+} smtl_record_launch;
 
 typedef struct {
     smtl_record record;
@@ -86,9 +86,9 @@ typedef struct {
 
 typedef struct {
     smtl_record record;
-    const uint32_t *threadgroups_per_grid; /* read when the dispatch executes */
+    const uint32_t *threadgroups_per_grid; /* read when the launch executes */
     uint32_t threads_per_threadgroup[3];
-} smtl_record_dispatch_indirect;
+} smtl_record_launch_indirect;
 
 /* Executes commands of an indirect command buffer, or resets or replaces them. */
 typedef struct {

@@ -2,8 +2,8 @@
 
 #import "framework/memory/SMTLBuffer.h"
 #import "framework/library/SMTLComputePipeline.h"
-#include "support/SMTLConfig.h"
-#import "SMTLDispatchCheck.h"
+#include "support/settings.h"
+#import "SMTLLaunchCheck.h"
 #import "support/SMTLError.h"
 #import "SMTLIndirectCommandBuffer.h"
 #include <string.h>
@@ -105,13 +105,13 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
     _threadgroupLengths[index] = (uint32_t)length;
 }
 
-/* --- Dispatches --------------------------------------------------------------------------------------------------- */
+/* --- Launches --------------------------------------------------------------------------------------------------- */
 
-/* What cannot be dispatched ends the command buffer when its turn comes, as it does where Metal checks nothing
- * beforehand; other exceptions, and with Metal's own checks this one too, go on to the caller. Of an indirect dispatch
+/* What cannot be launched ends the command buffer when its turn comes, as it does where Metal checks nothing
+ * beforehand; other exceptions, and with Metal's own checks this one too, go on to the caller. Of an indirect launch
  * `groups` are the threadgroups that there will be. */
 static void record_failure(SMTLComputeEncoder *encoder, NSException *problem, const uint32_t *groups) {
-    if (![[problem name] isEqual:SMTLValidationException] || smtl_config_get()->debug_layer) {
+    if (![[problem name] isEqual:SMTLValidationException] || smtl_settings_get()->debug_layer) {
         @throw problem;
     }
     const char *reason = [[problem reason] UTF8String];
@@ -123,16 +123,16 @@ static void record_failure(SMTLComputeEncoder *encoder, NSException *problem, co
     command->reason[length] = '\0';
 }
 
-/* Checks a dispatch and stores its threadgroup size; false where its failure is recorded, and where it has no threads:
+/* Checks a launch and stores its threadgroup size; false where its failure is recorded, and where it has no threads:
  * it does nothing then, whatever it lacks. */
 static bool prepare(SMTLComputeEncoder *encoder, const char *where, MTLSize count, MTLSize group,
                     const uint32_t *groups, uint32_t stored[3]) {
     SMTL_REQUIRE_ENCODING(encoder, where);
-    if ((SMTLIsEmpty(count) || SMTLIsEmpty(group)) && !smtl_config_get()->debug_layer) {
+    if ((SMTLIsEmpty(count) || SMTLIsEmpty(group)) && !smtl_settings_get()->debug_layer) {
         return false;
     }
     @try {
-        SMTLRequireDispatch(where, encoder->_pipeline, group, encoder->_lengths, encoder->_threadgroupLengths);
+        SMTLRequireLaunch(where, encoder->_pipeline, group, encoder->_lengths, encoder->_threadgroupLengths);
     } @catch (NSException *problem) {
         record_failure(encoder, problem, groups);
         return false;
@@ -141,9 +141,8 @@ static bool prepare(SMTLComputeEncoder *encoder, const char *where, MTLSize coun
     return true;
 }
 
-/* Records a dispatch of groups.x * scale.x by ... threads. */
-static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLSize count, MTLSize scale,
-                            MTLSize group) {
+/* Records a launch of groups.x * scale.x by ... threads. */
+static void record_launch(SMTLComputeEncoder *encoder, const char *where, MTLSize count, MTLSize scale, MTLSize group) {
     uint32_t threads_per_threadgroup[3];
     uint32_t threads_per_grid[3];
     if (!prepare(encoder, where, count, group, NULL, threads_per_threadgroup)) {
@@ -155,20 +154,19 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
         record_failure(encoder, problem, NULL);
         return;
     }
-    smtl_record_dispatch *command =
-        smtl_stream_append(&encoder->_buffer->_stream, SMTL_OP_DISPATCH, 0, sizeof *command);
+    smtl_record_launch *command = smtl_stream_append(&encoder->_buffer->_stream, SMTL_OP_LAUNCH, 0, sizeof *command);
     memcpy(command->threads_per_grid, threads_per_grid, sizeof threads_per_grid);
     memcpy(command->threads_per_threadgroup, threads_per_threadgroup, sizeof threads_per_threadgroup);
 }
 
 - (void)dispatchThreadgroups:(MTLSize)threadgroupsPerGrid threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup {
-    record_dispatch(self, "-[MTLComputeCommandEncoder dispatchThreadgroups:threadsPerThreadgroup:]",
-                    threadgroupsPerGrid, threadsPerThreadgroup, threadsPerThreadgroup);
+    record_launch(self, "-[MTLComputeCommandEncoder dispatchThreadgroups:threadsPerThreadgroup:]", threadgroupsPerGrid,
+                  threadsPerThreadgroup, threadsPerThreadgroup);
 }
 
 - (void)dispatchThreads:(MTLSize)threadsPerGrid threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup {
-    record_dispatch(self, "-[MTLComputeCommandEncoder dispatchThreads:threadsPerThreadgroup:]", threadsPerGrid,
-                    MTLSizeMake(1, 1, 1), threadsPerThreadgroup);
+    record_launch(self, "-[MTLComputeCommandEncoder dispatchThreads:threadsPerThreadgroup:]", threadsPerGrid,
+                  MTLSizeMake(1, 1, 1), threadsPerThreadgroup);
 }
 
 - (void)dispatchThreadgroupsWithIndirectBuffer:(id<MTLBuffer>)indirectBuffer
@@ -185,8 +183,8 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
     if (!prepare(self, where, unknown, threadsPerThreadgroup, groups, threads_per_threadgroup)) {
         return;
     }
-    smtl_record_dispatch_indirect *command =
-        smtl_stream_append(&_buffer->_stream, SMTL_OP_DISPATCH_INDIRECT, 0, sizeof *command);
+    smtl_record_launch_indirect *command =
+        smtl_stream_append(&_buffer->_stream, SMTL_OP_LAUNCH_INDIRECT, 0, sizeof *command);
     command->threadgroups_per_grid = groups;
     memcpy(command->threads_per_threadgroup, threads_per_threadgroup, sizeof threads_per_threadgroup);
 }
@@ -260,7 +258,7 @@ static void record_dispatch(SMTLComputeEncoder *encoder, const char *where, MTLS
     [self recordBarrier];
 }
 
-/* For all resources: which ones a dispatch touches is not known. */
+/* For all resources: which ones a launch touches is not known. */
 - (void)recordBarrier {
     if (_dispatchType == MTLDispatchTypeConcurrent) {
         smtl_stream_append(&_buffer->_stream, SMTL_OP_BARRIER, 0, sizeof(smtl_record));

@@ -4,26 +4,27 @@
 #include "SMTLBlitGroup.h"
 #import "framework/memory/SMTLBuffer.h"
 #import "framework/device/SMTLCounters.h"
-#include "support/SMTLConfig.h"
+#include "support/random.h"
+#include "support/settings.h"
 #include "support/SMTLCounts.h"
-#include "support/SMTLDelay.h"
+#include "support/delay.h"
 #import "framework/sync/SMTLEvent.h"
 #import "SMTLIndirectCommandBuffer.h"
 #import <Metal/MTLCommandBuffer.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Dispatches of a concurrent encoder that wait for the next barrier, when their order is to be shuffled. */
+/* Launches of a concurrent encoder that wait for the next barrier, when their order is to be shuffled. */
 typedef struct {
-    smtl_dispatch *dispatches;
+    smtl_launch *launches;
     size_t count;
     size_t capacity;
     uint64_t random;
 } smtl_unordered;
 
 typedef struct {
-    smtl_dispatch bindings; /* last from one dispatch to the next and end with their encoder */
-    bool shuffled;          /* the present encoder's dispatches are */
+    smtl_launch bindings; /* last from one launch to the next and end with their encoder */
+    bool shuffled;          /* the present encoder's launches are */
     smtl_unordered unordered;
     smtl_blit_group *blits; /* that have not been executed */
     smtl_execution *execution;
@@ -35,7 +36,7 @@ static bool fail(smtl_execution *execution, NSUInteger code, char *message) {
     return false;
 }
 
-static bool run_now(const smtl_dispatch *dispatch, smtl_execution *execution) {
+static bool run_now(const smtl_launch *launch, smtl_execution *execution) {
     static const NSUInteger codes[] = {
         [SMTL_FAILURE_ARGUMENTS] = MTLCommandBufferErrorInvalidResource,
         [SMTL_FAILURE_MEMORY] = MTLCommandBufferErrorOutOfMemory,
@@ -46,45 +47,37 @@ static bool run_now(const smtl_dispatch *dispatch, smtl_execution *execution) {
     };
     smtl_failure failure;
     char *message = NULL;
-    if (!smtl_dispatch_run(dispatch, &failure, &message)) {
+    if (!smtl_launch_run(launch, &failure, &message)) {
         return fail(execution, codes[failure], message);
     }
-    smtl_count_dispatches(1);
+    smtl_count_launches(1);
     return true;
 }
 
-/* Below `bound`; xorshift, so that the order depends on the seed alone. */
-static size_t next_random(uint64_t *state, size_t bound) {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return (size_t)(*state % bound);
-}
-
-/* Runs what waits, in random order. */
+/* Runs what waits, in an order that the seed decides. */
 static bool flush(smtl_replay *replay) {
     smtl_unordered *unordered = &replay->unordered;
     bool finished = true;
     for (size_t left = unordered->count; left > 0 && finished; left--) {
-        size_t chosen = next_random(&unordered->random, left);
-        finished = run_now(&unordered->dispatches[chosen], replay->execution);
-        unordered->dispatches[chosen] = unordered->dispatches[left - 1];
+        size_t chosen = (size_t)smtl_random_below(&unordered->random, left);
+        finished = run_now(&unordered->launches[chosen], replay->execution);
+        unordered->launches[chosen] = unordered->launches[left - 1];
     }
     unordered->count = 0;
     return finished;
 }
 
-static bool postpone(smtl_unordered *unordered, const smtl_dispatch *dispatch, smtl_execution *execution) {
+static bool postpone(smtl_unordered *unordered, const smtl_launch *launch, smtl_execution *execution) {
     if (unordered->count == unordered->capacity) {
         size_t larger = unordered->capacity == 0 ? 64 : unordered->capacity * 2;
-        smtl_dispatch *grown = realloc(unordered->dispatches, larger * sizeof *grown);
+        smtl_launch *grown = realloc(unordered->launches, larger * sizeof *grown);
         if (grown == NULL) {
             return fail(execution, MTLCommandBufferErrorOutOfMemory, NULL);
         }
-        unordered->dispatches = grown;
+        unordered->launches = grown;
         unordered->capacity = larger;
     }
-    unordered->dispatches[unordered->count++] = *dispatch;
+    unordered->launches[unordered->count++] = *launch;
     return true;
 }
 
@@ -93,7 +86,7 @@ static bool begin_encoder(smtl_replay *replay, bool concurrent) {
         return false;
     }
     memset(&replay->bindings, 0, sizeof replay->bindings);
-    replay->shuffled = concurrent && smtl_config_get()->shuffle;
+    replay->shuffled = concurrent && smtl_settings_get()->shuffle.on;
     replay->execution->encoder++;
     if (replay->execution->order != NULL) {
         smtl_order_begin_encoder(replay->execution->order, concurrent);
@@ -103,26 +96,26 @@ static bool begin_encoder(smtl_replay *replay, bool concurrent) {
 
 static bool is_empty(const uint32_t size[3]) { return size[0] == 0 || size[1] == 0 || size[2] == 0; }
 
-static bool run_or_postpone(smtl_replay *replay, smtl_dispatch *dispatch) {
-    if (is_empty(dispatch->threads_per_grid)) {
+static bool run_or_postpone(smtl_replay *replay, smtl_launch *launch) {
+    if (is_empty(launch->threads_per_grid)) {
         return true;
     }
-    dispatch->log = replay->execution->log;
+    launch->log = replay->execution->log;
     if (replay->execution->order != NULL) {
-        dispatch->moment = smtl_order_dispatch(replay->execution->order);
+        launch->moment = smtl_order_launch(replay->execution->order);
     }
-    return replay->shuffled ? postpone(&replay->unordered, dispatch, replay->execution)
-                            : run_now(dispatch, replay->execution);
+    return replay->shuffled ? postpone(&replay->unordered, launch, replay->execution)
+                            : run_now(launch, replay->execution);
 }
 
-static bool run_dispatch(smtl_replay *replay, const uint32_t grid[3], const uint32_t group[3]) {
-    smtl_dispatch *dispatch = &replay->bindings;
-    memcpy(dispatch->threads_per_grid, grid, sizeof dispatch->threads_per_grid);
-    memcpy(dispatch->threads_per_threadgroup, group, sizeof dispatch->threads_per_threadgroup);
-    return run_or_postpone(replay, dispatch);
+static bool run_launch(smtl_replay *replay, const uint32_t grid[3], const uint32_t group[3]) {
+    smtl_launch *launch = &replay->bindings;
+    memcpy(launch->threads_per_grid, grid, sizeof launch->threads_per_grid);
+    memcpy(launch->threads_per_threadgroup, group, sizeof launch->threads_per_threadgroup);
+    return run_or_postpone(replay, launch);
 }
 
-static bool run_indirect(smtl_replay *replay, const smtl_record_dispatch_indirect *command) {
+static bool run_indirect(smtl_replay *replay, const smtl_record_launch_indirect *command) {
     uint32_t grid[3];
     if (is_empty(command->threadgroups_per_grid)) {
         return true;
@@ -135,26 +128,26 @@ static bool run_indirect(smtl_replay *replay, const smtl_record_dispatch_indirec
         }
         grid[i] = (uint32_t)threads;
     }
-    return run_dispatch(replay, grid, command->threads_per_threadgroup);
+    return run_launch(replay, grid, command->threads_per_threadgroup);
 }
 
 static bool run_command(smtl_replay *replay, const SMTLIndirectCommandBuffer *commands, NSUInteger index) {
     const smtl_indirect_command *command = &commands->_commands[index];
-    smtl_dispatch dispatch;
+    smtl_launch launch;
     if (command->barrier && !flush(replay)) {
         return false;
     }
-    if (!command->dispatches || is_empty(command->threads_per_grid) || is_empty(command->threads_per_threadgroup)) {
+    if (!command->launches || is_empty(command->threads_per_grid) || is_empty(command->threads_per_threadgroup)) {
         return true;
     }
-    const char *problem = SMTLPrepareIndirectCommand(commands, command, &replay->bindings, &dispatch);
+    const char *problem = SMTLPrepareIndirectCommand(commands, command, &replay->bindings, &launch);
     if (problem != NULL) {
         return fail(replay->execution, MTLCommandBufferErrorInvalidResource, strdup(problem));
     }
-    return run_or_postpone(replay, &dispatch);
+    return run_or_postpone(replay, &launch);
 }
 
-/* The commands of one call may run in any order, whatever the encoder's own dispatches do. */
+/* The commands of one call may run in any order, whatever the encoder's own launches do. */
 static bool run_commands(smtl_replay *replay, const smtl_record_execute *record) {
     const SMTLIndirectCommandBuffer *commands = record->commands;
     const NSUInteger location = record->range == NULL ? record->location : record->range[0];
@@ -164,7 +157,7 @@ static bool run_commands(smtl_replay *replay, const smtl_record_execute *record)
                     strdup("the indirect range exceeds the indirect command buffer"));
     }
     const bool shuffled = replay->shuffled;
-    replay->shuffled = smtl_config_get()->shuffle;
+    replay->shuffled = smtl_settings_get()->shuffle.on;
     bool finished = true;
     for (NSUInteger i = 0; i < length && finished; i++) {
         finished = run_command(replay, commands, location + i);
@@ -175,7 +168,7 @@ static bool run_commands(smtl_replay *replay, const smtl_record_execute *record)
 
 /* False ends the command buffer, with the reason in the execution. */
 static bool run_record(smtl_record *record, smtl_replay *replay) {
-    smtl_dispatch *bindings = &replay->bindings;
+    smtl_launch *bindings = &replay->bindings;
     switch ((smtl_op)record->op) {
     case SMTL_OP_BEGIN_ENCODER: return begin_encoder(replay, record->index != 0);
     case SMTL_OP_BARRIER:
@@ -201,11 +194,11 @@ static bool run_record(smtl_record *record, smtl_replay *replay) {
     case SMTL_OP_SET_THREADGROUP_MEMORY:
         bindings->threadgroup_lengths[record->index] = ((const smtl_set_threadgroup_memory *)record)->length;
         return true;
-    case SMTL_OP_DISPATCH: {
-        const smtl_record_dispatch *command = (const smtl_record_dispatch *)record;
-        return run_dispatch(replay, command->threads_per_grid, command->threads_per_threadgroup);
+    case SMTL_OP_LAUNCH: {
+        const smtl_record_launch *command = (const smtl_record_launch *)record;
+        return run_launch(replay, command->threads_per_grid, command->threads_per_threadgroup);
     }
-    case SMTL_OP_DISPATCH_INDIRECT: return run_indirect(replay, (const smtl_record_dispatch_indirect *)record);
+    case SMTL_OP_LAUNCH_INDIRECT: return run_indirect(replay, (const smtl_record_launch_indirect *)record);
     case SMTL_OP_EXECUTE: return run_commands(replay, (const smtl_record_execute *)record);
     case SMTL_OP_RESET_COMMANDS: {
         const smtl_record_execute *command = (const smtl_record_execute *)record;
@@ -307,11 +300,10 @@ void smtl_execute(const smtl_stream *stream, smtl_execution *execution) {
     smtl_blit_group blits;
     smtl_blit_group_clear(&blits);
     smtl_replay replay = {.blits = &blits, .execution = execution};
-    /* Never zero, where xorshift would stay. */
-    replay.unordered.random = smtl_config_get()->shuffle_seed * 2 + 1;
+    replay.unordered.random = smtl_settings_get()->shuffle.value;
     if (run_records(stream, &replay)) {
         smtl_blit_group_run(&blits);
         flush(&replay);
     }
-    free(replay.unordered.dispatches);
+    free(replay.unordered.launches);
 }

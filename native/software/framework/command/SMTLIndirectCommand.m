@@ -1,8 +1,8 @@
 #import "SMTLIndirectCommand.h"
 
 #import "framework/memory/SMTLBuffer.h"
-#include "support/SMTLConfig.h"
-#import "SMTLDispatchCheck.h"
+#include "support/settings.h"
+#import "SMTLLaunchCheck.h"
 #import "support/SMTLError.h"
 
 @implementation SMTLIndirectCommand
@@ -59,35 +59,35 @@
     _command->threadgroup_lengths[index] = (uint32_t)length;
 }
 
-- (void)dispatch:(MTLSize)count
-           scale:(MTLSize)scale
-           group:(MTLSize)group
-            type:(MTLIndirectCommandType)type
-           where:(const char *)where {
+- (void)launch:(MTLSize)count
+         scale:(MTLSize)scale
+         group:(MTLSize)group
+          type:(MTLIndirectCommandType)type
+         where:(const char *)where {
     SMTL_REQUIRE((_buffer->_types & type) != 0, where, @"the indirect command buffer is not for this type of command");
     SMTLComputePipeline *pipeline = _command->pipeline;
     /* Otherwise what the command lacks shows when it executes. */
-    if (smtl_config_get()->debug_layer) {
+    if (smtl_settings_get()->debug_layer) {
         SMTL_REQUIRE(_buffer->_inheritsPipeline || pipeline != nil, where, @"no compute pipeline state is set");
         SMTLRequireThreadgroup(where, group,
                                pipeline == nil ? SMTL_MAX_THREADS_PER_THREADGROUP : pipeline->_maxThreads);
     }
     SMTLStoreGrid(where, count, scale, _command->threads_per_grid);
     SMTLStoreSize(group, _command->threads_per_threadgroup);
-    _command->dispatches = YES;
+    _command->launches = YES;
 }
 
 - (void)concurrentDispatchThreadgroups:(MTLSize)threadgroupsPerGrid
                  threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup {
-    [self dispatch:threadgroupsPerGrid scale:threadsPerThreadgroup group:threadsPerThreadgroup
-              type:MTLIndirectCommandTypeConcurrentDispatch
-             where:"-[MTLIndirectComputeCommand concurrentDispatchThreadgroups:threadsPerThreadgroup:]"];
+    [self launch:threadgroupsPerGrid scale:threadsPerThreadgroup group:threadsPerThreadgroup
+            type:MTLIndirectCommandTypeConcurrentDispatch
+           where:"-[MTLIndirectComputeCommand concurrentDispatchThreadgroups:threadsPerThreadgroup:]"];
 }
 
 - (void)concurrentDispatchThreads:(MTLSize)threadsPerGrid threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup {
-    [self dispatch:threadsPerGrid scale:MTLSizeMake(1, 1, 1) group:threadsPerThreadgroup
-              type:MTLIndirectCommandTypeConcurrentDispatchThreads
-             where:"-[MTLIndirectComputeCommand concurrentDispatchThreads:threadsPerThreadgroup:]"];
+    [self launch:threadsPerGrid scale:MTLSizeMake(1, 1, 1) group:threadsPerThreadgroup
+            type:MTLIndirectCommandTypeConcurrentDispatchThreads
+           where:"-[MTLIndirectComputeCommand concurrentDispatchThreads:threadsPerThreadgroup:]"];
 }
 
 - (void)setBarrier {

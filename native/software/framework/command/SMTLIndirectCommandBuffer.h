@@ -1,4 +1,4 @@
-/* Indirect command buffers: dispatches that are encoded once, apart from any command buffer, and executed by many. */
+/* Indirect command buffers: launches that are encoded once, apart from any command buffer, and executed by many. */
 #ifndef SMTL_INDIRECT_COMMAND_BUFFER_H
 #define SMTL_INDIRECT_COMMAND_BUFFER_H
 
@@ -11,7 +11,7 @@
 
 /* One command. What it names is retained, so that a forgotten useResource: cannot make the process crash. */
 typedef struct {
-    BOOL dispatches; /* NO: does nothing */
+    BOOL launches; /* NO: does nothing */
     BOOL barrier;
     SMTLComputePipeline *pipeline;
     SMTLBuffer *buffers[SMTL_MAX_BUFFER_ARGUMENTS];
@@ -46,9 +46,9 @@ typedef struct {
 SMTLIndirectCommandBuffer *SMTLCheckIndirectCommands(const char *where, id<MTLIndirectCommandBuffer> buffer,
                                                      NSRange range, SMTLDevice *device);
 
-/* Makes a dispatch of the command: on top of `inherited`, the encoder's bindings, where the buffer inherits. NULL, or
+/* Makes a launch of the command: on top of `inherited`, the encoder's bindings, where the buffer inherits. NULL, or
  * what the command lacks. */
 const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, const smtl_indirect_command *command,
-                                       const smtl_dispatch *inherited, smtl_dispatch *dispatch);
+                                       const smtl_launch *inherited, smtl_launch *launch);
 
 #endif

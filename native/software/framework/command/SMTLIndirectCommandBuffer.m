@@ -1,9 +1,9 @@
 #import "SMTLIndirectCommandBuffer.h"
 
 #import "framework/memory/SMTLBuffer.h"
-#import "SMTLDispatchCheck.h"
+#import "SMTLLaunchCheck.h"
 #import "support/SMTLError.h"
-#include "support/SMTLFault.h"
+#include "support/SMTLInjection.h"
 #import "SMTLIndirectCommand.h"
 #include <stdlib.h>
 #include <string.h>
@@ -20,27 +20,26 @@ SMTLIndirectCommandBuffer *SMTLCheckIndirectCommands(const char *where, id<MTLIn
 }
 
 const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, const smtl_indirect_command *command,
-                                       const smtl_dispatch *inherited, smtl_dispatch *dispatch) {
+                                       const smtl_launch *inherited, smtl_launch *launch) {
     if (buffer->_inheritsBuffers) {
-        *dispatch = *inherited;
+        *launch = *inherited;
     } else {
-        memset(dispatch, 0, sizeof *dispatch);
+        memset(launch, 0, sizeof *launch);
         for (NSUInteger i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; i++) {
             const SMTLBuffer *bound = command->buffers[i];
             if (bound != nil) {
-                dispatch->buffers[i] = bound->_device_bytes + command->offsets[i];
-                dispatch->buffer_lengths[i] = bound->_length - command->offsets[i];
+                launch->buffers[i] = bound->_device_bytes + command->offsets[i];
+                launch->buffer_lengths[i] = bound->_length - command->offsets[i];
             }
         }
-        memcpy(dispatch->threadgroup_lengths, command->threadgroup_lengths, sizeof dispatch->threadgroup_lengths);
+        memcpy(launch->threadgroup_lengths, command->threadgroup_lengths, sizeof launch->threadgroup_lengths);
     }
-    dispatch->kernel = buffer->_inheritsPipeline  ? inherited->kernel
-                       : command->pipeline == nil ? NULL
-                                                  : command->pipeline->_kernel;
-    memcpy(dispatch->threads_per_grid, command->threads_per_grid, sizeof dispatch->threads_per_grid);
-    memcpy(dispatch->threads_per_threadgroup, command->threads_per_threadgroup,
-           sizeof dispatch->threads_per_threadgroup);
-    if (dispatch->kernel == NULL) {
+    launch->kernel = buffer->_inheritsPipeline  ? inherited->kernel
+                     : command->pipeline == nil ? NULL
+                                                : command->pipeline->_kernel;
+    memcpy(launch->threads_per_grid, command->threads_per_grid, sizeof launch->threads_per_grid);
+    memcpy(launch->threads_per_threadgroup, command->threads_per_threadgroup, sizeof launch->threads_per_threadgroup);
+    if (launch->kernel == NULL) {
         return "no compute pipeline state is set";
     }
     const uint32_t *threads = command->threads_per_threadgroup;
@@ -74,14 +73,14 @@ static void retain_command(const smtl_indirect_command *command) {
 
 - (void)takeDescriptor:(MTLIndirectCommandBufferDescriptor *)descriptor {
     const char *where = "-[MTLDevice newIndirectCommandBufferWithDescriptor:maxCommandCount:options:]";
-    const NSUInteger dispatches =
+    const NSUInteger launches =
         MTLIndirectCommandTypeConcurrentDispatch | MTLIndirectCommandTypeConcurrentDispatchThreads;
     _types = [descriptor commandTypes];
     _inheritsPipeline = [descriptor inheritPipelineState];
     _inheritsBuffers = [descriptor inheritBuffers];
     _maxBuffers = [descriptor maxKernelBufferBindCount];
     _maxThreadgroupMemories = [descriptor maxKernelThreadgroupMemoryBindCount];
-    SMTL_REQUIRE(_types != 0 && (_types & ~dispatches) == 0, where,
+    SMTL_REQUIRE(_types != 0 && (_types & ~launches) == 0, where,
                  @"command types 0x%lx are not those of a compute encoder", (unsigned long)_types);
     SMTL_REQUIRE(_maxBuffers <= SMTL_MAX_BUFFER_ARGUMENTS && _maxThreadgroupMemories <= SMTL_MAX_BUFFER_ARGUMENTS,
                  where, @"a kernel has at most %u buffers and threadgroup memories", SMTL_MAX_BUFFER_ARGUMENTS);
@@ -102,7 +101,7 @@ static void retain_command(const smtl_indirect_command *command) {
         [self release];
         @throw;
     }
-    if (!smtl_fault_strikes_allocation()) {
+    if (!smtl_allocation_must_fail()) {
         _commands = calloc(count, sizeof *_commands);
     }
     if (_commands == NULL || !SMTLDeviceTakeMemory(device, [self allocatedSize], true)) {

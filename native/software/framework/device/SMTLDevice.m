@@ -4,7 +4,7 @@
 #import "framework/library/SMTLBinaryArchive.h"
 #import "framework/memory/SMTLBuffer.h"
 #import "framework/command/SMTLCommandQueue.h"
-#include "support/SMTLConfig.h"
+#include "support/settings.h"
 #import "SMTLCounters.h"
 #include "support/SMTLCounts.h"
 #import "support/SMTLError.h"
@@ -23,7 +23,7 @@ NSErrorDomain const MTLDynamicLibraryDomain = @"MTLDynamicLibraryDomain";
 #define DEFAULT_COMMAND_BUFFERS 64
 
 bool SMTLDeviceTakeMemory(SMTLDevice *device, size_t size, bool owned) {
-    if (!smtl_count_allocate(size, owned ? smtl_config_get()->memory_limit : 0)) {
+    if (!smtl_count_allocate(size, owned ? smtl_settings_get()->memory_limit : 0)) {
         return false;
     }
     __atomic_fetch_add(&device->_allocatedSize, size, __ATOMIC_RELAXED);
@@ -43,7 +43,7 @@ static NSArray *all_devices(void) {
     if (devices == nil) {
         SMTLInitialiseClasses();
         NSMutableArray *made = [[NSMutableArray alloc] init];
-        for (uint32_t i = 0; i < smtl_config_get()->device_count; i++) {
+        for (uint32_t i = 0; i < smtl_settings_get()->device_count; i++) {
             SMTLDevice *device = [[SMTLDevice alloc] initWithIndex:i];
             [made addObject:device];
             [device release];
@@ -58,7 +58,7 @@ NSArray *MTLCopyAllDevices(void) { return [[NSArray alloc] initWithArray:all_dev
 
 id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
     NSArray *devices = all_devices();
-    if ([devices count] == 0 || !smtl_config_get()->default_device) {
+    if ([devices count] == 0 || !smtl_settings_get()->default_device) {
         return nil;
     }
     return [[devices objectAtIndex:0] retain];
@@ -93,7 +93,7 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
 
 - (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
     options = SMTLResolveOptions("-[MTLDevice newBufferWithLength:options:]", options, false);
-    if (length == 0 || length > smtl_config_get()->max_buffer_length) {
+    if (length == 0 || length > smtl_settings_get()->max_buffer_length) {
         return nil;
     }
     return [[SMTLBuffer alloc] initWithDevice:self bytes:NULL length:length options:options];
@@ -107,7 +107,7 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
     SMTL_REQUIRE(pointer != NULL, where, @"pointer must not be NULL");
     SMTL_REQUIRE(SMTLStorageModeOf(options) != MTLStorageModePrivate, where,
                  @"private storage has no bytes that the CPU could set");
-    if (length == 0 || length > smtl_config_get()->max_buffer_length) {
+    if (length == 0 || length > smtl_settings_get()->max_buffer_length) {
         return nil;
     }
     return [[SMTLBuffer alloc] initWithDevice:self bytes:pointer length:length options:options];
@@ -118,15 +118,15 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
                                   options:(MTLResourceOptions)options
                               deallocator:(void (^)(void *pointer, NSUInteger length))deallocator {
     const char *where = "-[MTLDevice newBufferWithBytesNoCopy:length:options:deallocator:]";
-    const smtl_config *config = smtl_config_get();
+    const smtl_settings *settings = smtl_settings_get();
     options = SMTLResolveOptions(where, options, false);
     SMTL_REQUIRE(pointer != NULL, where, @"pointer must not be NULL");
     SMTL_REQUIRE(SMTLStorageModeOf(options) != MTLStorageModePrivate, where,
                  @"private storage cannot be memory of the caller's");
-    if (length == 0 || length > config->max_buffer_length) {
+    if (length == 0 || length > settings->max_buffer_length) {
         return nil;
     }
-    if (config->strict && ((uintptr_t)pointer % config->page_size != 0 || length % config->page_size != 0)) {
+    if (settings->strict && ((uintptr_t)pointer % settings->page_size != 0 || length % settings->page_size != 0)) {
         return nil;
     }
     return [[SMTLBuffer alloc] initWithDevice:self noCopyBytes:pointer length:length options:options

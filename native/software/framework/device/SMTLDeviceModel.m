@@ -1,7 +1,7 @@
 #import "SMTLDeviceModel.h"
 
 #include "engine/engine.h"
-#include "support/SMTLConfig.h"
+#include "support/settings.h"
 #include <unistd.h>
 
 #define REGISTRY_BASE 0x534d544c00000000ull /* "SMTL", then the device's number */
@@ -42,13 +42,13 @@
 /* The names of Apple's architectures carry the generation of the GPU, which engines read: an A14 or M1 for family 7. */
 static NSString *architecture_name(void) {
     static NSString *const names[] = {@"applegpu_g13g", @"applegpu_g14g", @"applegpu_g15g", @"applegpu_g17g"};
-    const smtl_config *config = smtl_config_get();
+    const smtl_settings *settings = smtl_settings_get();
     const uint32_t first = 7;
-    if (!config->unified_memory || config->apple_family < first) {
+    if (!settings->unified_memory || settings->apple_family < first) {
         return @"software";
     }
     const uint32_t last = sizeof names / sizeof names[0] - 1;
-    const uint32_t generation = config->apple_family - first;
+    const uint32_t generation = settings->apple_family - first;
     return names[generation > last ? last : generation];
 }
 
@@ -92,11 +92,11 @@ static NSString *architecture_name(void) {
 }
 
 - (NSUInteger)maxBufferLength {
-    return smtl_config_get()->max_buffer_length;
+    return smtl_settings_get()->max_buffer_length;
 }
 
 - (uint64_t)recommendedMaxWorkingSetSize {
-    return smtl_config_get()->working_set;
+    return smtl_settings_get()->working_set;
 }
 
 - (NSUInteger)currentAllocatedSize {
@@ -104,7 +104,7 @@ static NSString *architecture_name(void) {
 }
 
 - (BOOL)hasUnifiedMemory {
-    return smtl_config_get()->unified_memory;
+    return smtl_settings_get()->unified_memory;
 }
 
 - (BOOL)isLowPower {
@@ -138,21 +138,21 @@ static NSString *architecture_name(void) {
 
 /* Devices of one group see each other's memory. 0: no group. */
 - (uint64_t)peerGroupID {
-    return smtl_config_get()->peer_group ? REGISTRY_BASE : 0;
+    return smtl_settings_get()->peer_group ? REGISTRY_BASE : 0;
 }
 
 - (uint32_t)peerIndex {
-    return smtl_config_get()->peer_group ? _index : 0;
+    return smtl_settings_get()->peer_group ? _index : 0;
 }
 
 - (uint32_t)peerCount {
-    return smtl_config_get()->peer_group ? smtl_config_get()->device_count : 0;
+    return smtl_settings_get()->peer_group ? smtl_settings_get()->device_count : 0;
 }
 
 - (BOOL)supportsAppleFamily:(NSUInteger)number {
-    const smtl_config *config = smtl_config_get();
+    const smtl_settings *settings = smtl_settings_get();
     /* A discrete GPU is not Apple's. */
-    return config->unified_memory && number <= config->apple_family;
+    return settings->unified_memory && number <= settings->apple_family;
 }
 
 - (BOOL)supportsFamily:(MTLGPUFamily)gpuFamily {

@@ -1,7 +1,7 @@
 #import "SMTLLogState.h"
 
 #include "objc_runtime/SMTLBlocks.h"
-#include "support/SMTLConfig.h"
+#include "support/settings.h"
 #import "support/SMTLError.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -121,10 +121,10 @@ static void receive(void *state, const smtl_log_message *message) {
 static SMTLLogState *environment_state;
 
 static void load_environment_state(void) {
-    const char *wanted = getenv("MTL_LOG_LEVEL");
-    const NSInteger size = (NSInteger)smtl_environment_number("MTL_LOG_BUFFER_SIZE", 0);
-    for (MTLLogLevel level = MTLLogLevelUndefined; wanted != NULL && level <= MTLLogLevelFault; level++) {
-        if (strcmp(wanted, level_names[level]) == 0) {
+    const smtl_settings *settings = smtl_settings_get();
+    const NSInteger size = (NSInteger)settings->log_buffer_size;
+    for (MTLLogLevel level = MTLLogLevelUndefined; level <= MTLLogLevelFault; level++) {
+        if (strcmp(settings->log_level, level_names[level]) == 0) {
             environment_state = [[SMTLLogState alloc] initWithLevel:level bufferSize:size error:NULL];
         }
     }

@@ -1,7 +1,7 @@
 #import "SMTLComputePipeline.h"
 
 #import "support/SMTLError.h"
-#include "support/SMTLFault.h"
+#include "support/SMTLInjection.h"
 #import "SMTLFunction.h"
 #import "SMTLLibrary.h"
 #import "SMTLReflection.h"
@@ -27,7 +27,7 @@ static NSString *what_is_unsupported(MTLComputePipelineDescriptor *descriptor) {
 
 /* Machine code for the function with its constants fixed; NULL with the compiler's text in `*log`. */
 static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
-    if (smtl_fault_strikes_compile()) {
+    if (smtl_compile_must_fail()) {
         *log = strdup("injected fault");
         return NULL;
     }

@@ -3,7 +3,7 @@
 #include "engine/engine.h"
 #include "objc_runtime/SMTLBlocks.h"
 #import "support/SMTLError.h"
-#include "support/SMTLFault.h"
+#include "support/SMTLInjection.h"
 #import "SMTLFunction.h"
 #import "SMTLReflection.h"
 #import "framework/sync/SMTLTask.h"
@@ -58,7 +58,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
     SMTL_REQUIRE([options mathMode] >= MTLMathModeSafe && [options mathMode] <= MTLMathModeFast,
                  "-[MTLDevice newLibraryWithSource:options:error:]", @"unknown math mode %ld",
                  (long)[options mathMode]);
-    if (smtl_fault_strikes_compile()) {
+    if (smtl_compile_must_fail()) {
         *log = strdup("injected fault");
         return NULL;
     }

@@ -2,9 +2,9 @@
 
 #include "engine/blit.h"
 #include "objc_runtime/SMTLBlocks.h"
-#include "support/SMTLConfig.h"
+#include "support/settings.h"
 #import "support/SMTLError.h"
-#include "support/SMTLFault.h"
+#include "support/SMTLInjection.h"
 #import "SMTLHeap.h"
 #include <string.h>
 
@@ -84,7 +84,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
     [self setDevice:device length:length options:options];
     bool filled = bytes != NULL;
     MTLStorageMode mode = SMTLStorageModeOf(options);
-    if (smtl_fault_strikes_allocation() || !take_memory(device, &_memory, length, filled)) {
+    if (smtl_allocation_must_fail() || !take_memory(device, &_memory, length, filled)) {
         [self release];
         return nil;
     }
@@ -111,7 +111,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
                    deallocator:(void (^)(void *pointer, NSUInteger length))deallocator {
     self = [super init];
     [self setDevice:device length:length options:options];
-    if (smtl_fault_strikes_allocation()) {
+    if (smtl_allocation_must_fail()) {
         [self release];
         return nil;
     }

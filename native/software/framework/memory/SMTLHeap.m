@@ -2,7 +2,7 @@
 
 #import "SMTLBuffer.h"
 #import "support/SMTLError.h"
-#include "support/SMTLFault.h"
+#include "support/SMTLInjection.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@
         [self release];
         @throw;
     }
-    if (smtl_fault_strikes_allocation() || !SMTLDeviceTakeMemory(device, smtl_memory_reserved(_size), true)) {
+    if (smtl_allocation_must_fail() || !SMTLDeviceTakeMemory(device, smtl_memory_reserved(_size), true)) {
         [self release];
         return nil;
     }
@@ -119,7 +119,7 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
     const char *where = "-[MTLHeap newBufferWithLength:options:]";
     SMTL_REQUIRE(_type == MTLHeapTypeAutomatic, where, @"a placement heap needs an offset");
     options = [self checkOptions:options where:where];
-    if (length == 0 || length > _size || smtl_fault_strikes_allocation()) {
+    if (length == 0 || length > _size || smtl_allocation_must_fail()) {
         return nil;
     }
     NSUInteger offset = 0;
@@ -144,7 +144,7 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
                  (unsigned long)offset, SMTL_MEMORY_ALIGNMENT);
     SMTL_REQUIRE(offset <= _size && length <= _size - offset, where, @"%lu bytes at offset %lu exceed the heap's %lu",
                  (unsigned long)length, (unsigned long)offset, (unsigned long)_size);
-    if (length == 0 || smtl_fault_strikes_allocation()) {
+    if (length == 0 || smtl_allocation_must_fail()) {
         return nil;
     }
     return [self newBufferAtOffset:offset length:length options:options];

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "support/SMTLConfig.h"
+#include "support/settings.h"
 
 #define MAP_THRESHOLD ((size_t)64 << 10)
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -23,7 +23,7 @@
 static size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 size_t smtl_memory_reserved(size_t length) {
-    return round_up(length, length < MAP_THRESHOLD ? SMTL_MEMORY_ALIGNMENT : smtl_config_get()->page_size);
+    return round_up(length, length < MAP_THRESHOLD ? SMTL_MEMORY_ALIGNMENT : smtl_settings_get()->page_size);
 }
 
 /* Weights are read once per token: with huge pages that costs a fraction of the TLB misses. */
@@ -55,7 +55,7 @@ static void *map_pages(size_t size) {
 
 /* The bytes end, but for what alignment costs, at a page that cannot be touched. */
 static bool allocate_guarded(smtl_memory *memory, size_t length) {
-    size_t page = smtl_config_get()->page_size;
+    size_t page = smtl_settings_get()->page_size;
     size_t usable = round_up(length, page);
     memory->mapped = usable + page;
     memory->mapping = map_pages(memory->mapped);
@@ -91,7 +91,7 @@ static bool allocate_watched(smtl_memory *memory, size_t length, bool filled, bo
         return false;
     }
     memory->base = smtl_sanitizer_bytes(memory->watched);
-    if (smtl_config_get()->poison && !(smtl_sanitizer_checks() & SMTL_SANITIZE_UNINIT)) {
+    if (smtl_settings_get()->poison && !(smtl_sanitizer_checks() & SMTL_SANITIZE_UNINIT)) {
         memset(memory->base, POISON, length);
     }
     return true;
@@ -106,16 +106,16 @@ bool smtl_memory_allocate(smtl_memory *memory, size_t length, bool filled) {
     if (smtl_sanitizer_enabled()) {
         return allocate_watched(memory, length, filled, false);
     }
-    const smtl_config *config = smtl_config_get();
+    const smtl_settings *settings = smtl_settings_get();
     memory->size = smtl_memory_reserved(length);
-    bool allocated = config->guard             ? allocate_guarded(memory, length)
+    bool allocated = settings->guard           ? allocate_guarded(memory, length)
                      : length >= MAP_THRESHOLD ? allocate_mapped(memory)
                                                : allocate_small(memory);
     if (!allocated) {
         memory->base = NULL;
         return false;
     }
-    if (config->poison) {
+    if (settings->poison) {
         memset(memory->base, POISON, length);
     } else if (!filled && memory->mapping == NULL) {
         memset(memory->base, 0, length);

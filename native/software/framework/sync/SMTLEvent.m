@@ -1,7 +1,7 @@
 #import "SMTLEvent.h"
 
 #include "objc_runtime/SMTLBlocks.h"
-#include "support/SMTLDelay.h"
+#include "support/delay.h"
 #import "support/SMTLError.h"
 #include "SMTLTurns.h"
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 #include "SMTLTurns.h"
 
-#include "support/SMTLConfig.h"
+#include "support/random.h"
+#include "support/settings.h"
 #include <pthread.h>
 #include <stddef.h>
 #include <time.h>
@@ -23,13 +24,12 @@ static void initialise(void) {
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    /* Never zero, where xorshift would stay. */
-    random_state = smtl_config_get()->shuffle_seed * 2 + 1;
+    random_state = smtl_settings_get()->shuffle.value;
 }
 
 /* False where nothing is to be done. */
 static bool lock(void) {
-    if (!smtl_config_get()->shuffle) {
+    if (!smtl_settings_get()->shuffle.on) {
         return false;
     }
     pthread_once(&once, initialise);
@@ -59,10 +59,7 @@ static smtl_turn *pick(void) {
     if (ready == 0) {
         return NULL;
     }
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    uint64_t left = random_state % ready;
+    uint64_t left = smtl_random_below(&random_state, ready);
     smtl_turn *turn = first;
     while (!is_ready(turn) || left-- > 0) {
         turn = turn->next;

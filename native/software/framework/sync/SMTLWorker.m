@@ -1,7 +1,7 @@
 #define _GNU_SOURCE /* pthread_setname_np */
 #include "SMTLWorker.h"
 
-#include "support/SMTLConfig.h"
+#include "support/settings.h"
 
 #import <Foundation/Foundation.h>
 #include <objc/thr.h>
@@ -124,7 +124,7 @@ smtl_worker *smtl_worker_create(const char *name) {
     strncpy(worker->name, name, NAME_CAPACITY - 1);
     worker->last = &worker->first;
     /* Not where it keeps the program from its only core, and not where orders are to be other than the usual ones. */
-    worker->looks_out = sysconf(_SC_NPROCESSORS_ONLN) > 1 && !smtl_config_get()->shuffle;
+    worker->looks_out = sysconf(_SC_NPROCESSORS_ONLN) > 1 && !smtl_settings_get()->shuffle.on;
     pthread_mutex_init(&worker->mutex, NULL);
     pthread_cond_init(&worker->wake, NULL);
     pthread_attr_t attributes;

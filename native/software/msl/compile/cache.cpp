@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "file.h"
+#include "support/settings.h"
 
 namespace smtl::msl {
 namespace {
@@ -146,21 +147,11 @@ std::string preferred_root() {
         const char *value = std::getenv(name);
         return value ? value : "";
     };
-    if (const std::string own = variable("SOFTWARE_METAL_CACHE"); !own.empty())
+    if (const std::string own = smtl_settings_get()->cache; !own.empty())
         return std::filesystem::absolute(own).string();
-    if (const std::string cache = variable("XDG_CACHE_HOME"); cache.starts_with("/")) return cache + "/metal-bridge";
-    if (const std::string home = variable("HOME"); home.starts_with("/")) return home + "/.cache/metal-bridge";
+    if (const std::string cache = variable("XDG_CACHE_HOME"); cache.starts_with("/")) return cache + "/software-metal";
+    if (const std::string home = variable("HOME"); home.starts_with("/")) return home + "/.cache/software-metal";
     return {};
-}
-
-// SOFTWARE_METAL_CACHE_SIZE, in bytes.
-std::uint64_t size_limit() {
-    constexpr std::uint64_t usual = std::uint64_t{4} << 30;
-    const char *text = std::getenv("SOFTWARE_METAL_CACHE_SIZE");
-    if (!text || *text < '0' || *text > '9') return usual;
-    char *end = nullptr;
-    const std::uint64_t bytes = std::strtoull(text, &end, 0);
-    return *end == '\0' ? bytes : usual;
 }
 
 // What takes little room and is in use as long as a process runs.
@@ -184,7 +175,7 @@ std::uint64_t size_of_entry(const std::string &folder) {
 }  // namespace
 
 Cache &Cache::shared() {
-    static Cache cache(preferred_root(), size_limit());
+    static Cache cache(preferred_root(), smtl_settings_get()->cache_size);
     return cache;
 }
 
@@ -200,7 +191,7 @@ Cache::Cache(std::string preferred, std::uint64_t most_bytes) : root_(std::move(
         std::fprintf(stderr, "software Metal: %s\n", problem_.c_str());
     }
     const char *temporary = std::getenv("TMPDIR");
-    std::string name = std::string(temporary && *temporary == '/' ? temporary : "/tmp") + "/metal-bridge-XXXXXX";
+    std::string name = std::string(temporary && *temporary == '/' ? temporary : "/tmp") + "/software-metal-XXXXXX";
     root_ = mkdtemp(name.data()) ? name : "";
     private_ = true;
 }

@@ -14,7 +14,7 @@ namespace smtl::msl {
 
 class Cache {
 public:
-    // $SOFTWARE_METAL_CACHE, $XDG_CACHE_HOME/metal-bridge or ~/.cache/metal-bridge; a folder of this process alone,
+    // $SOFTWARE_METAL_CACHE, $XDG_CACHE_HOME/software-metal or ~/.cache/software-metal; a folder of this process alone,
     // gone when it ends, where that cannot be written to or belongs to somebody else.
     static Cache &shared();
 

@@ -15,7 +15,8 @@
 #include "hash.h"
 #include "process.h"
 
-#include "sanitizer/sanitizer.h"
+#include "msl/include/smtl/abi.h"
+#include "support/settings.h"
 
 namespace smtl::msl {
 namespace {
@@ -41,8 +42,7 @@ std::vector<std::string> candidates() {
     const auto add = [&](const std::string &path) {
         if (!path.empty()) found.push_back(path);
     };
-    if (const char *chosen = std::getenv("SOFTWARE_METAL_CLANG"); chosen && *chosen) {
-        const std::string name = chosen;
+    if (const std::string name = smtl_settings_get()->clang; !name.empty()) {
         add(name.find('/') == std::string::npos ? search_path(name) : name);
         if (found.empty()) add(name);
         return found;
@@ -164,12 +164,9 @@ CompilerFacts facts_of(const std::string &clang, std::string &errors) {
     return entry.empty() ? CompilerFacts{} : read(entry);
 }
 
-// SOFTWARE_METAL_OPTIMIZE: 3 unless it says otherwise. Without an optimiser nobody computes constants that are made of
-// function constants.
+// At least 1: without an optimiser nobody computes constants that are made of function constants.
 std::string optimization_level() {
-    const char *level = std::getenv("SOFTWARE_METAL_OPTIMIZE");
-    const bool valid = level && level[0] >= '0' && level[0] <= '3' && level[1] == '\0';
-    return std::string("-O") + (!valid ? "3" : level[0] == '0' ? "1" : level);
+    return "-O" + std::to_string(std::max<std::uint64_t>(1, smtl_settings_get()->optimize));
 }
 
 int major_version(const std::string &macros) {
@@ -257,7 +254,7 @@ void instrument(std::vector<std::string> &arguments, const std::string &headers)
     }
     // What has a relative name has it in this folder, whichever the process works in.
     arguments.push_back("-working-directory=" + headers);
-    const std::string shadow = "-asan-mapping-offset=" + std::to_string(smtl_sanitizer_stack_shadow_offset);
+    const std::string shadow = "-asan-mapping-offset=" + std::to_string(SMTL_STACK_SHADOW_OFFSET);
     for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=1", "-asan-globals=1",
                                "-asan-destructor-kind=none", "-asan-instrument-atomics=0",
                                "-asan-kernel-mem-intrinsic-prefix=1", shadow.c_str(),

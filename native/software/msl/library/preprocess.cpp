@@ -11,6 +11,7 @@
 #include "msl/compile/toolchain.h"
 #include "msl/compile/visible_files.h"
 #include "msl/source/token.h"
+#include "support/settings.h"
 
 namespace smtl::msl {
 namespace {
@@ -36,8 +37,7 @@ std::string string_literal(std::string_view text) {
 // SOFTWARE_METAL_INCLUDE: folders, with colons between them, where every source's #include "..." looks after all
 // others.
 void add_include_paths_of_environment(std::vector<std::string> &paths) {
-    const char *text = std::getenv("SOFTWARE_METAL_INCLUDE");
-    std::istringstream all(text ? text : "");
+    std::istringstream all(smtl_settings_get()->include);
     for (std::string path; std::getline(all, path, ':');) {
         if (!path.empty()) paths.push_back(path);
     }

@@ -313,7 +313,7 @@ void test_damaged_library() {
 }  // namespace
 
 int main() {
-    std::string folder = "/tmp/metal-bridge-cache-test-XXXXXX";
+    std::string folder = "/tmp/software-metal-cache-test-XXXXXX";
     if (!mkdtemp(folder.data())) return 1;
     setenv("SOFTWARE_METAL_CACHE", (folder + "/cache").c_str(), 1);
     std::signal(SIGXFSZ, SIG_IGN);

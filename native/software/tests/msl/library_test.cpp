@@ -230,7 +230,7 @@ void test_known_sources() {
     const compiled renamed(source, &named);
     CHECK(renamed.library && renamed.says("other.metal:6:5: warning:"));
     // What a source includes is looked at each time.
-    std::string folder = "/tmp/metal-bridge-library-test-XXXXXX";
+    std::string folder = "/tmp/software-metal-library-test-XXXXXX";
     if (!CHECK(mkdtemp(folder.data()) != nullptr)) return;
     const char *folders[] = {folder.c_str()};
     smtl_compile_options options{};

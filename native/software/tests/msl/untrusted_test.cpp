@@ -168,7 +168,7 @@ void test_words() {
 
 // Neither what is in a file nor whether there is one.
 void test_files() {
-    std::string folder = "/tmp/metal-bridge-files-XXXXXX";
+    std::string folder = "/tmp/software-metal-files-XXXXXX";
     if (!CHECK(mkdtemp(folder.data()) != nullptr)) return;
     fs::create_directories(folder + "/named/sub");
     fs::create_directories(folder + "/outside");
@@ -260,7 +260,7 @@ void test_files() {
 
 // A shared object that others could have put in place of a kernel.
 void test_objects() {
-    std::string folder = "/tmp/metal-bridge-objects-XXXXXX";
+    std::string folder = "/tmp/software-metal-objects-XXXXXX";
     if (!CHECK(mkdtemp(folder.data()) != nullptr)) return;
     const auto load = [&](const std::string &path) {
         char *error = nullptr;
@@ -348,7 +348,7 @@ void test_objects() {
 
 // The compiler ends where it goes beyond its bounds, and says which.
 void test_bounds() {
-    std::string folder = "/tmp/metal-bridge-bounds-XXXXXX";
+    std::string folder = "/tmp/software-metal-bounds-XXXXXX";
     if (!CHECK(mkdtemp(folder.data()) != nullptr)) return;
     smtl::msl::ProcessBounds bounds;
     bounds.processor_seconds = 1;

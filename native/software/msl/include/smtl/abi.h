@@ -17,6 +17,9 @@
 /* Of the threadgroup variables of instrumented kernels, and of nothing else there. */
 #define SMTL_SANITIZED_VARIABLE_ALIGNMENT 0x100000
 
+/* The state of an instrumented kernel's stack lies at this plus an eighth of the stack's address. */
+#define SMTL_STACK_SHADOW_OFFSET (uint64_t(1) << 44)
+
 #define SMTL_SIMDGROUP_WIDTH 32u
 #define SMTL_BUFFER_SLOTS 31u
 #define SMTL_THREADS_PER_THREADGROUP 1024u

@@ -1,13 +1,12 @@
-#include "SMTLFault.h"
+#include "SMTLInjection.h"
 
 #import <Metal/MTLCommandBuffer.h>
 #include <SoftwareMetal/SoftwareMetal.h>
 #include <pthread.h>
-#include <stdlib.h>
 
-#include "SMTLConfig.h"
+#include "settings.h"
 
-/* Events left until each fault strikes; 0 is off. */
+/* Events left until each failure; 0 is off. */
 static uint64_t allocation_countdown;
 static uint64_t compile_countdown;
 static uint64_t command_buffer_countdown;
@@ -17,28 +16,18 @@ static bool device_lost;
 
 static pthread_once_t environment_once = PTHREAD_ONCE_INIT;
 
-/* Of the form n or n:code; anything else arms nothing. */
-static void load_command_buffer_fault(const char *text) {
-    uint64_t nth = 0, code = MTLCommandBufferErrorInternal;
-    const char *rest = text == NULL ? NULL : smtl_read_number(text, &nth);
-    if (rest != NULL && *rest == ':') {
-        rest = smtl_read_number(rest + 1, &code);
-    }
-    if (rest != NULL && *rest == '\0' && code != 0) {
-        command_buffer_countdown = nth;
-        command_buffer_code = code;
-    }
-}
-
 static void load_environment(void) {
-    allocation_countdown = smtl_environment_number("SOFTWARE_METAL_FAIL_ALLOCATION", 0);
-    compile_countdown = smtl_environment_number("SOFTWARE_METAL_FAIL_COMPILE", 0);
-    device_countdown = smtl_environment_number("SOFTWARE_METAL_LOSE_DEVICE", 0);
-    load_command_buffer_fault(getenv("SOFTWARE_METAL_FAIL_COMMAND_BUFFER"));
+    const smtl_settings *settings = smtl_settings_get();
+    const smtl_nth_with_code command_buffer = settings->fail_command_buffer;
+    allocation_countdown = settings->fail_allocation;
+    compile_countdown = settings->fail_compile;
+    device_countdown = settings->lose_device;
+    command_buffer_countdown = command_buffer.nth;
+    command_buffer_code = command_buffer.code != 0 ? command_buffer.code : MTLCommandBufferErrorInternal;
 }
 
 /* Counts one event; true exactly once, for the event that brings the countdown to zero. */
-static bool strikes(uint64_t *countdown) {
+static bool counts_down_to_failure(uint64_t *countdown) {
     uint64_t left = __atomic_load_n(countdown, __ATOMIC_RELAXED);
     while (left != 0) {
         if (__atomic_compare_exchange_n(countdown, &left, left - 1, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
@@ -53,25 +42,26 @@ static void arm(uint64_t *countdown, uint64_t nth) {
     __atomic_store_n(countdown, nth, __ATOMIC_RELEASE);
 }
 
-bool smtl_fault_strikes_allocation(void) {
+bool smtl_allocation_must_fail(void) {
     pthread_once(&environment_once, load_environment);
-    return __atomic_load_n(&device_lost, __ATOMIC_ACQUIRE) || strikes(&allocation_countdown);
+    return __atomic_load_n(&device_lost, __ATOMIC_ACQUIRE) || counts_down_to_failure(&allocation_countdown);
 }
 
-bool smtl_fault_strikes_compile(void) {
+bool smtl_compile_must_fail(void) {
     pthread_once(&environment_once, load_environment);
-    return strikes(&compile_countdown);
+    return counts_down_to_failure(&compile_countdown);
 }
 
-uint64_t smtl_fault_strikes_command_buffer(void) {
+uint64_t smtl_command_buffer_must_fail(void) {
     pthread_once(&environment_once, load_environment);
-    if (strikes(&device_countdown)) {
+    if (counts_down_to_failure(&device_countdown)) {
         __atomic_store_n(&device_lost, true, __ATOMIC_RELEASE);
     }
     if (__atomic_load_n(&device_lost, __ATOMIC_ACQUIRE)) {
         return MTLCommandBufferErrorDeviceRemoved;
     }
-    return strikes(&command_buffer_countdown) ? __atomic_load_n(&command_buffer_code, __ATOMIC_RELAXED) : 0;
+    return counts_down_to_failure(&command_buffer_countdown) ? __atomic_load_n(&command_buffer_code, __ATOMIC_RELAXED)
+                                                             : 0;
 }
 
 void smtl_fault_fail_allocation(uint64_t nth) { arm(&allocation_countdown, nth); }

@@ -1,6 +1,6 @@
 /* Tells AddressSanitizer which stack is in use; nothing in other builds. */
-#ifndef SMTL_SANITIZER_H
-#define SMTL_SANITIZER_H
+#ifndef SMTL_ADDRESS_SANITIZER_H
+#define SMTL_ADDRESS_SANITIZER_H
 
 #include <cstddef>
 
@@ -16,7 +16,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-namespace smtl::sanitizer {
+namespace smtl::address_sanitizer {
 
 /* While it lives the thread runs in the arena given. One stack to the sanitizer: switches between fibers, whose code it
  * has not instrumented, need not concern it. */
@@ -45,6 +45,6 @@ private:
 #endif
 };
 
-}  // namespace smtl::sanitizer
+}  // namespace smtl::address_sanitizer
 
 #endif

@@ -1,6 +1,6 @@
-/* What a dispatch must satisfy, however it is encoded. What is required raises. */
-#ifndef SMTL_DISPATCH_CHECK_H
-#define SMTL_DISPATCH_CHECK_H
+/* What a launch must satisfy, however it is encoded. What is required raises. */
+#ifndef SMTL_LAUNCH_CHECK_H
+#define SMTL_LAUNCH_CHECK_H
 
 #import "framework/memory/SMTLBuffer.h"
 #import "framework/library/SMTLComputePipeline.h"
@@ -15,8 +15,8 @@ bool SMTLThreadgroupFits(MTLSize group, NSUInteger limit);
 void SMTLRequireThreadgroup(const char *where, MTLSize group, NSUInteger limit);
 /* The threadgroup suits the pipeline, every argument that the kernel uses is bound, and what is bound large enough for
  * one value of its type. `lengths` and `threadgroup_lengths` are those of the bindings, 0 for none. */
-void SMTLRequireDispatch(const char *where, const SMTLComputePipeline *pipeline, MTLSize group, const size_t *lengths,
-                         const uint32_t *threadgroup_lengths);
+void SMTLRequireLaunch(const char *where, const SMTLComputePipeline *pipeline, MTLSize group, const size_t *lengths,
+                       const uint32_t *threadgroup_lengths);
 
 /* `size` bytes of indirect arguments lie in the buffer. */
 void SMTLRequireIndirectArguments(const char *where, const SMTLBuffer *buffer, NSUInteger offset, NSUInteger size);

@@ -1,4 +1,4 @@
-#import "SMTLDispatchCheck.h"
+#import "SMTLLaunchCheck.h"
 
 #import "support/SMTLError.h"
 
@@ -65,8 +65,8 @@ static void require_arguments(const char *where, const SMTLComputePipeline *pipe
                  SMTL_MAX_THREADGROUP_MEMORY);
 }
 
-void SMTLRequireDispatch(const char *where, const SMTLComputePipeline *pipeline, MTLSize group, const size_t *lengths,
-                         const uint32_t *threadgroup_lengths) {
+void SMTLRequireLaunch(const char *where, const SMTLComputePipeline *pipeline, MTLSize group, const size_t *lengths,
+                       const uint32_t *threadgroup_lengths) {
     SMTL_REQUIRE(pipeline != nil, where, @"no compute pipeline state is set");
     SMTLRequireThreadgroup(where, group, pipeline->_maxThreads);
     const MTLSize required = pipeline->_requiredThreads;

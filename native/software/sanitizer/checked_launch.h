@@ -1,7 +1,7 @@
-/* A dispatch of an instrumented kernel while it runs: the checks of all that its threads do. One runs at a time, on one
+/* A launch of an instrumented kernel while it runs: the checks of all that its threads do. One runs at a time, on one
  * thread of the host, so that reports can be repeated and the state of memory needs no locks. */
-#ifndef SMTL_SANITIZER_RUNNING_H
-#define SMTL_SANITIZER_RUNNING_H
+#ifndef SMTL_SANITIZER_CHECKED_LAUNCH_H
+#define SMTL_SANITIZER_CHECKED_LAUNCH_H
 
 #include <array>
 #include <cstdint>
@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.h"
-#include "msl/include/smtl/abi.h"
+#include "engine/hooks.h"
 #include "image.h"
 #include "memory.h"
 #include "reports.h"
@@ -23,38 +22,25 @@ struct argument_names {
     std::string buffers[SMTL_MAX_BUFFER_ARGUMENTS], threadgroup[SMTL_MAX_BUFFER_ARGUMENTS];
 };
 
-/* What the engine tells of the core that runs the dispatch. */
-struct core_facts {
-    smtl_core *core;
-    uintptr_t stacks; /* from here to the end of the arena */
-    /* Ends the dispatch, from the kernel's stack. Does not return: nothing may be left to destroy. */
-    void (*abandon)(smtl_core *core);
-};
-
-class running_dispatch {
+class checked_launch : public launch_checks {
 public:
     /* Waits for the one before to end. */
-    running_dispatch(const smtl_dispatch &dispatch, const char *kernel, image &code, const argument_names &names);
-    ~running_dispatch();
-    running_dispatch(const running_dispatch &) = delete;
-    running_dispatch &operator=(const running_dispatch &) = delete;
+    checked_launch(const smtl_launch &launch, const char *kernel, image &code, const argument_names &names);
+    ~checked_launch() override;
+    checked_launch(const checked_launch &) = delete;
+    checked_launch &operator=(const checked_launch &) = delete;
 
-    /* With the bytes that the command buffer holds itself moved to where they can be watched. */
-    const smtl_dispatch &dispatch() const { return dispatch_; }
-    /* False, with the reason, where the checks cannot be made. */
-    bool prepare(const core_facts &facts, std::string &problem);
-    void *threadgroup_memory(uint32_t index) const;
-    static const smtl_sanitizer hooks;
+    const smtl_launch &given() const override { return launch_; }
+    bool prepare(const core_facts &facts, std::string &problem) override;
+    void *threadgroup_memory(uint32_t index) const override;
+    const smtl_sanitizer &calls() const override;
 
-    void begin_threadgroup();
-    void begin_thread(const void *stack_bottom, size_t stack_size);
-    /* The running thread has come to a threadgroup_barrier. */
-    void arrive(uint32_t site, uint32_t memory, const void *instruction);
-    /* All threads that have not returned have. */
-    void release(uint32_t arrived);
+    void begin_threadgroup() override;
+    void begin_thread(const void *stack_bottom, size_t stack_size) override;
+    void arrive(uint32_t site, uint32_t memory, const void *instruction) override;
+    void release(uint32_t arrived) override;
 
-    /* What the command buffer's error says; empty where nothing went out of bounds. */
-    const std::string &error() const { return error_; }
+    const std::string &error() const override { return error_; }
 
     void touch(uintptr_t address, size_t size, uint32_t how, const void *place);
     void fence(uint32_t memory);
@@ -94,7 +80,7 @@ private:
     const access *conflict(const cell &state, const access &now, space where, bool tracked);
     void record(cell &state, const access &now, space where, bool tracked);
     bool in_order(const access &earlier, const access &now, space where, bool tracked);
-    bool comes_after_dispatch_of(uint32_t run, bool tracked);
+    bool comes_after_launch_of(uint32_t run, bool tracked);
     bool is_published(const access &earlier) const;
     void exchange_through(uintptr_t location, uint32_t how, const access &now);
     /* A write in conflict with another one that may yet turn out to write what is there already. */
@@ -126,7 +112,7 @@ private:
     static std::mutex one_at_a_time_;
     std::lock_guard<std::mutex> lock_{one_at_a_time_};
 
-    smtl_dispatch dispatch_{};
+    smtl_launch launch_{};
     const std::string kernel_;
     image &image_;
     const argument_names &names_;
@@ -135,7 +121,7 @@ private:
     std::string error_;
     smtl_watched *last_found_ = nullptr;
     std::set<uintptr_t> scratch_pages_, pages_behind_image_;
-    std::vector<smtl_watched *> borrowed_; /* buffers that only this dispatch says anything of */
+    std::vector<smtl_watched *> borrowed_; /* buffers that only this launch says anything of */
 
     uint32_t first_run_ = 0, run_ = 0;
     uint32_t clock_ = 0;
@@ -145,7 +131,7 @@ private:
     uint32_t group_fence_ = 0; /* the same of barriers, for all threads */
     std::vector<std::pair<uintptr_t, std::vector<publication>>> published_;
     std::vector<uintptr_t> acquired_; /* atomics that this threadgroup has read */
-    /* Whether this dispatch comes after that of an earlier threadgroup: by whether the memory is tracked. */
+    /* Whether this launch comes after that of an earlier threadgroup: by whether the memory is tracked. */
     struct known_order {
         uint32_t run = 0;
         bool after[2] = {};

@@ -1,4 +1,4 @@
-#include "running.h"
+#include "checked_launch.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,7 +11,7 @@
 namespace smtl::sanitize {
 namespace {
 
-running_dispatch *running = nullptr; /* by whoever holds `one_at_a_time_` */
+checked_launch *running = nullptr; /* by whoever holds `one_at_a_time_` */
 
 void touch_hook(smtl_core *, const volatile void *address, size_t size, uint32_t how, const void *place) {
     running->touch(reinterpret_cast<uintptr_t>(address), size, how,
@@ -25,25 +25,23 @@ uint32_t divide_up(uint32_t n, uint32_t d) { return n / d + (n % d != 0); }
 
 } // namespace
 
-std::mutex running_dispatch::one_at_a_time_;
-const smtl_sanitizer running_dispatch::hooks = {touch_hook, fence_hook, simdgroup_barrier_hook, inactive_lane_hook};
+std::mutex checked_launch::one_at_a_time_;
 
-running_dispatch::running_dispatch(const smtl_dispatch &dispatch, const char *kernel, image &code,
-                                   const argument_names &names)
-    : dispatch_(dispatch), kernel_(kernel), image_(code), names_(names), checks_(smtl_sanitizer_checks()) {
+checked_launch::checked_launch(const smtl_launch &launch, const char *kernel, image &code, const argument_names &names)
+    : launch_(launch), kernel_(kernel), image_(code), names_(names), checks_(smtl_sanitizer_checks()) {
     running = this;
     forget_freed();
-    const auto &g = dispatch.threads_per_grid;
-    const auto &t = dispatch.threads_per_threadgroup;
+    const auto &g = launch.threads_per_grid;
+    const auto &t = launch.threads_per_threadgroup;
     const extent groups = {divide_up(g[0], t[0]), divide_up(g[1], t[1]), divide_up(g[2], t[2])};
     first_run_ = history::shared().begin(
-        {0, kernel, code.path(), {g[0], g[1], g[2]}, {t[0], t[1], t[2]}, groups, dispatch.moment});
+        {0, kernel, code.path(), {g[0], g[1], g[2]}, {t[0], t[1], t[2]}, groups, launch.moment});
     const uint32_t threads = std::min(t[0] * t[1] * t[2], SMTL_MAX_THREADS_PER_THREADGROUP);
     simdgroups_.resize(divide_up(threads, SMTL_SIMD_WIDTH));
     fences_.resize(threads);
 }
 
-running_dispatch::~running_dispatch() {
+checked_launch::~checked_launch() {
     constexpr size_t page = 4096;
     settle_writes();
     for (const uintptr_t behind : pages_behind_image_) munmap(reinterpret_cast<void *>(behind), page);
@@ -53,25 +51,25 @@ running_dispatch::~running_dispatch() {
 }
 
 /* Memory for one argument, or what is known about it; false where memory has run out. */
-bool running_dispatch::bind_argument(uint32_t index) {
-    void *&bound = dispatch_.buffers[index];
-    if (dispatch_.inline_bytes >> index & 1) {
+bool checked_launch::bind_argument(uint32_t index) {
+    void *&bound = launch_.buffers[index];
+    if (launch_.inline_bytes >> index & 1) {
         smtl_watched *const slot = slot_for_bytes(index);
         if (slot == nullptr) return false;
-        slot->length = dispatch_.buffer_lengths[index];
+        slot->length = launch_.buffer_lengths[index];
         slot->cells.release();
         std::memcpy(smtl_sanitizer_bytes(slot), bound, slot->length);
         bound = smtl_sanitizer_bytes(slot);
     } else if (bound != nullptr && find_watched(reinterpret_cast<uintptr_t>(bound)) == nullptr) {
-        borrowed_.push_back(smtl_sanitizer_watch(bound, dispatch_.buffer_lengths[index]));
+        borrowed_.push_back(smtl_sanitizer_watch(bound, launch_.buffer_lengths[index]));
     }
-    if (dispatch_.threadgroup_lengths[index] == 0) return true;
+    if (launch_.threadgroup_lengths[index] == 0) return true;
     smtl_watched *const slot = slot_for_threadgroup_memory(index);
-    if (slot != nullptr) slot->length = dispatch_.threadgroup_lengths[index];
+    if (slot != nullptr) slot->length = launch_.threadgroup_lengths[index];
     return slot != nullptr;
 }
 
-bool running_dispatch::prepare(const core_facts &facts, std::string &problem) {
+bool checked_launch::prepare(const core_facts &facts, std::string &problem) {
     facts_ = facts;
     problem = "no memory for the sanitizer's checks of it";
     for (uint32_t i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; ++i)
@@ -80,12 +78,16 @@ bool running_dispatch::prepare(const core_facts &facts, std::string &problem) {
     return prepare_stacks(facts.core, SMTL_ARENA_SIZE);
 }
 
-void *running_dispatch::threadgroup_memory(uint32_t index) const {
-    return dispatch_.threadgroup_lengths[index] > 0 ? smtl_sanitizer_bytes(slot_for_threadgroup_memory(index))
-                                                    : nullptr;
+void *checked_launch::threadgroup_memory(uint32_t index) const {
+    return launch_.threadgroup_lengths[index] > 0 ? smtl_sanitizer_bytes(slot_for_threadgroup_memory(index)) : nullptr;
 }
 
-void running_dispatch::begin_threadgroup() {
+const smtl_sanitizer &checked_launch::calls() const {
+    static const smtl_sanitizer calls = {touch_hook, fence_hook, simdgroup_barrier_hook, inactive_lane_hook};
+    return calls;
+}
+
+void checked_launch::begin_threadgroup() {
     const smtl_core &core = *facts_.core;
     const uint64_t number =
         core.threadgroup_position[0] +
@@ -104,16 +106,16 @@ void running_dispatch::begin_threadgroup() {
     for (const auto &variable : image_.variables())
         if (variable->written) variable->written->forget(nullptr, 0, variable->length);
     for (uint32_t i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; ++i)
-        if (dispatch_.threadgroup_lengths[i] > 0)
-            slot_for_threadgroup_memory(i)->written->forget(nullptr, 0, dispatch_.threadgroup_lengths[i]);
+        if (launch_.threadgroup_lengths[i] > 0)
+            slot_for_threadgroup_memory(i)->written->forget(nullptr, 0, launch_.threadgroup_lengths[i]);
 }
 
-void running_dispatch::begin_thread(const void *stack_bottom, size_t stack_size) {
+void checked_launch::begin_thread(const void *stack_bottom, size_t stack_size) {
     settle_writes();
     clean_stack(stack_bottom, stack_size);
 }
 
-void running_dispatch::touch(uintptr_t address, size_t size, uint32_t how, const void *place) {
+void checked_launch::touch(uintptr_t address, size_t size, uint32_t how, const void *place) {
     if (address - reinterpret_cast<uintptr_t>(facts_.core) < SMTL_ARENA_SIZE) {
         if (address >= facts_.stacks && (checks_ & SMTL_SANITIZE_BOUNDS)) check_stack(address, size, how, place);
         return;

@@ -1,7 +1,8 @@
-/* Checks a dispatch and runs it. */
+/* Checks a launch and runs it. */
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -9,7 +10,7 @@
 #include "engine.h"
 #include "launch.h"
 #include "pool.h"
-#include "settings.h"
+#include "support/settings.h"
 
 namespace smtl {
 namespace {
@@ -23,40 +24,40 @@ std::string in_words(extent e) {
     return std::to_string(e.x) + " x " + std::to_string(e.y) + " x " + std::to_string(e.z);
 }
 
-std::optional<std::string> missing_argument(const smtl_dispatch &dispatch) {
-    const smtl_kernel_image &image = *dispatch.kernel->image;
+std::optional<std::string> missing_argument(const smtl_launch &given) {
+    const smtl_kernel_image &image = *given.kernel->image;
     for (uint32_t i = 0; i < image.parameter_count; ++i) {
         const smtl_parameter &parameter = image.parameters[i];
         const std::string index = std::to_string(parameter.index);
         const bool buffer = parameter.kind == SMTL_PARAMETER_BUFFER;
-        const uint32_t used = buffer ? dispatch.kernel->used_buffers : dispatch.kernel->used_threadgroup_memory;
+        const uint32_t used = buffer ? given.kernel->used_buffers : given.kernel->used_threadgroup_memory;
         if ((used >> parameter.index & 1) == 0) continue;
         if (!buffer) {
-            const uint32_t length = dispatch.threadgroup_lengths[parameter.index];
+            const uint32_t length = given.threadgroup_lengths[parameter.index];
             if (length != 0 && length < parameter.size)
                 return "threadgroup memory argument " + index + " needs " + std::to_string(parameter.size) +
                        " bytes and has " + std::to_string(length);
-        } else if (dispatch.buffers[parameter.index] == nullptr) {
+        } else if (given.buffers[parameter.index] == nullptr) {
             return "nothing is bound to buffer argument " + index;
-        } else if (dispatch.buffer_lengths[parameter.index] < parameter.size) {
+        } else if (given.buffer_lengths[parameter.index] < parameter.size) {
             return "buffer argument " + index + " needs " + std::to_string(parameter.size) + " bytes and has " +
-                   std::to_string(dispatch.buffer_lengths[parameter.index]);
+                   std::to_string(given.buffer_lengths[parameter.index]);
         }
     }
     return std::nullopt;
 }
 
-std::optional<std::string> problem_with(const smtl_dispatch &dispatch, extent threadgroup) {
+std::optional<std::string> problem_with(const smtl_launch &given, extent threadgroup) {
     if (threadgroup.volume() > SMTL_MAX_THREADS_PER_THREADGROUP ||
         std::max({threadgroup.x, threadgroup.y, threadgroup.z}) > SMTL_MAX_THREADS_PER_THREADGROUP)
         return "a threadgroup of " + in_words(threadgroup) + " threads exceeds the limit of " +
                std::to_string(SMTL_MAX_THREADS_PER_THREADGROUP);
-    uint64_t memory = dispatch.kernel->static_threadgroup_memory;
-    for (uint32_t length : dispatch.threadgroup_lengths) memory += length;
+    uint64_t memory = given.kernel->static_threadgroup_memory;
+    for (uint32_t length : given.threadgroup_lengths) memory += length;
     if (memory > SMTL_MAX_THREADGROUP_MEMORY)
         return std::to_string(memory) + " bytes of threadgroup memory exceed the limit of " +
                std::to_string(SMTL_MAX_THREADGROUP_MEMORY);
-    return missing_argument(dispatch);
+    return missing_argument(given);
 }
 
 uint64_t now_ns() {
@@ -95,7 +96,7 @@ private:
     launch &work_;
 };
 
-void run(launch &work, core &own, unsigned threads) {
+void run(launch &work, core &own, uint64_t threads) {
     if (threads == 1 || work.threadgroup_count == 1) {
         own.run_launch(work, nullptr);
         return;
@@ -115,19 +116,19 @@ struct outcome {
     std::string problem;
 };
 
-outcome run_dispatch(const smtl_dispatch &dispatch) {
-    const auto &g = dispatch.threads_per_grid;
-    const auto &t = dispatch.threads_per_threadgroup;
+outcome run_launch(const smtl_launch &given) {
+    const auto &g = given.threads_per_grid;
+    const auto &t = given.threads_per_threadgroup;
     const extent grid = {g[0], g[1], g[2]}, threadgroup = {t[0], t[1], t[2]};
     if (!grid.x || !grid.y || !grid.z || !threadgroup.x || !threadgroup.y || !threadgroup.z) return {};
     const auto refuse = [&](const std::string &why, smtl_failure failure = SMTL_FAILURE_ARGUMENTS) {
-        return outcome{failure, std::string("kernel '") + dispatch.kernel->image->name + "': " + why};
+        return outcome{failure, std::string("kernel '") + given.kernel->image->name + "': " + why};
     };
-    if (const auto found = problem_with(dispatch, threadgroup)) return refuse(*found);
-    const settings &wanted = current_settings();
+    if (const auto found = problem_with(given, threadgroup)) return refuse(*found);
+    const smtl_settings &wanted = *smtl_settings_get();
     const auto groups = [](uint32_t threads, uint32_t size) { return threads / size + (threads % size != 0); };
 
-    launch work(*dispatch.kernel, dispatch);
+    launch work(*given.kernel, given);
     work.grid = grid;
     work.threadgroup = threadgroup;
     work.threadgroups = {groups(grid.x, threadgroup.x), groups(grid.y, threadgroup.y), groups(grid.z, threadgroup.z)};
@@ -135,14 +136,13 @@ outcome run_dispatch(const smtl_dispatch &dispatch) {
                                &work.threadgroup_count))
         return refuse("a grid of " + in_words(grid) + " threads is too large");
     work.shuffle = wanted.shuffle;
-    work.shuffle_seed = wanted.shuffle_seed;
     work.poison = wanted.poison;
-    unsigned threads = wanted.shuffle ? 1 : wanted.threads;
-    std::optional<sanitize::running_dispatch> checks;
-    if (dispatch.kernel->checked != nullptr) {
-        checks.emplace(dispatch, dispatch.kernel->image->name, *dispatch.kernel->checked, dispatch.kernel->names);
-        work.checks = &*checks;
-        work.dispatch = &checks->dispatch();
+    uint64_t threads = wanted.shuffle.on ? 1 : wanted.threads;
+    std::unique_ptr<launch_checks> checks;
+    if (given.kernel->checks != nullptr) {
+        checks = given.kernel->checks->begin(given, given.kernel->image->name);
+        work.checks = checks.get();
+        work.given = &checks->given();
         threads = 1;
     }
     work.chunk = std::max<uint64_t>(1, work.threadgroup_count / (threads * chunks_per_thread));
@@ -158,11 +158,11 @@ outcome run_dispatch(const smtl_dispatch &dispatch) {
 } // namespace
 } // namespace smtl
 
-bool smtl_dispatch_run(const smtl_dispatch *dispatch, smtl_failure *failure, char **error) {
+bool smtl_launch_run(const smtl_launch *given, smtl_failure *failure, char **error) {
     *error = nullptr;
     smtl::outcome outcome;
     try {
-        outcome = smtl::run_dispatch(*dispatch);
+        outcome = smtl::run_launch(*given);
     } catch (const std::exception &exception) {
         outcome = {SMTL_FAILURE_MEMORY, exception.what()};
     }

@@ -1,0 +1,67 @@
+/* What checks instrumented kernels while they run. The engine declares it here and calls it; the sanitizer implements it, and the
+ * engine knows nothing else of the sanitizer. */
+#ifndef SMTL_HOOKS_H
+#define SMTL_HOOKS_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine.h"
+#include "msl/include/smtl/abi.h"
+
+namespace smtl {
+
+/* The core that runs a checked launch. */
+struct core_facts {
+    smtl_core *core;
+    uintptr_t stacks; /* from here to the end of the arena */
+    /* Ends the launch, from the kernel's stack. Does not return: nothing may be left to destroy. */
+    void (*abandon)(smtl_core *core);
+};
+
+/* The checks of one launch, on one thread of the host from its beginning to its end. */
+class launch_checks {
+public:
+    virtual ~launch_checks() = default;
+
+    /* The launch, with the bytes that the command buffer holds itself moved to where they can be watched. */
+    virtual const smtl_launch &given() const = 0;
+    /* False, with the reason, if the checks cannot be made. */
+    virtual bool prepare(const core_facts &facts, std::string &problem) = 0;
+    virtual void *threadgroup_memory(uint32_t index) const = 0;
+    /* What the kernel's code calls. */
+    virtual const smtl_sanitizer &calls() const = 0;
+
+    virtual void begin_threadgroup() = 0;
+    virtual void begin_thread(const void *stack_bottom, size_t stack_size) = 0;
+    /* The running thread has come to a threadgroup_barrier. */
+    virtual void arrive(uint32_t site, uint32_t memory, const void *instruction) = 0;
+    /* All threads that have not returned have come to it. */
+    virtual void release(uint32_t arrived) = 0;
+
+    /* What the command buffer's error says; empty if nothing went out of bounds. */
+    virtual const std::string &error() const = 0;
+};
+
+/* What the checks know of one loaded kernel. */
+class kernel_checks {
+public:
+    virtual ~kernel_checks() = default;
+
+    /* Bytes of all threadgroup variables that the kernel declares. */
+    virtual size_t threadgroup_memory() const = 0;
+    /* What reports call an argument. */
+    virtual void name_argument(bool threadgroup, uint32_t index, const char *name) = 0;
+    /* Waits until no other launch is checked. */
+    virtual std::unique_ptr<launch_checks> begin(const smtl_launch &launch, const char *kernel) = 0;
+
+    /* Of the kernel whose shared object is loaded from `base` to `end`; NULL, with the reason, if the file cannot be read. */
+    static std::unique_ptr<kernel_checks> load(const std::string &path, uintptr_t base, uintptr_t end,
+                                               const smtl_sanitized_globals &globals, std::string &problem);
+};
+
+}  // namespace smtl
+
+#endif

@@ -1,0 +1,19 @@
+#include "delay.h"
+
+#include "random.h"
+#include "settings.h"
+#include <stdint.h>
+#include <time.h>
+
+void smtl_delay(void) {
+    static uint64_t calls;
+    const smtl_settings *settings = smtl_settings_get();
+    if (settings->delay == 0) return;
+    const uint64_t call = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+    const uint64_t random = smtl_mix(settings->shuffle.value ^ smtl_mix(call));
+    if ((random & 1) != 0) {
+        const uint64_t ns = (random >> 1) % (settings->delay * 1000 + 1);
+        const struct timespec time = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+        nanosleep(&time, NULL);
+    }
+}
