@@ -24,7 +24,7 @@ static void run_test(const test *one) {
     MAKE(shared.device, mtb_device_create_default(&error));
     MAKE(shared.queue, mtb_queue_create(shared.device, 0, &error));
     one->run();
-    smtl_fault_reset();
+    smtl_clear_injections();
     mtb_queue_release(shared.queue);
     mtb_device_release(shared.device);
     /* The last reference may be a completion handler's, which is let end. */

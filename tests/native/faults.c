@@ -6,7 +6,7 @@
 
 static void a_failed_allocation_is_an_error(void) {
     mtb_error *error = NULL;
-    smtl_fault_fail_allocation(2);
+    smtl_inject_allocation_failure(2);
     mtb_buffer *first = mtb_buffer_create(shared.device, 64, MTB_STORAGE_SHARED, &error);
     mtb_buffer *second = mtb_buffer_create(shared.device, 64, MTB_STORAGE_SHARED, &error);
     CHECK(first && !second);
@@ -27,7 +27,7 @@ static void a_failed_no_copy_leaves_the_memory(void) {
     mtb_error *error = NULL;
     int calls = 0;
     void *page = aligned_alloc(mtb_page_size(), mtb_page_size());
-    smtl_fault_fail_allocation(1);
+    smtl_inject_allocation_failure(1);
     CHECK(!mtb_buffer_create_no_copy(shared.device, page, mtb_page_size(), MTB_STORAGE_SHARED, count_call, &calls,
                                      &error));
     CHECK_STATUS(error, MTB_OUT_OF_MEMORY, 0);
@@ -43,7 +43,7 @@ static void a_failed_command_buffer_says_so(void) {
     mtb_command_buffer *failing = mtb_command_buffer_create(shared.queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
     mtb_command_buffer_encode_signal(failing, event, 7, NULL);
     mtb_command_buffer_add_completed_callback(failing, note_completion, &seen, NULL, NULL);
-    smtl_fault_fail_command_buffer(1, 3);
+    smtl_inject_command_buffer_error(1, 3);
     CHECK(mtb_command_buffer_commit(failing, NULL) == MTB_OK);
     CHECK(mtb_event_wait(event, 7, LONG, NULL) == MTB_OK);
     CHECK(mtb_command_buffer_wait(failing, &error) == MTB_COMMAND_BUFFER_FAILED);
@@ -68,14 +68,14 @@ static void a_failed_compilation_is_an_error(void) {
     static const char source[] =
         "#include <metal_stdlib>\nkernel void f(device int *out [[buffer(0)]]) { *out = 1; }\n";
     mtb_error *error = NULL;
-    smtl_fault_fail_compile(1);
+    smtl_inject_compile_failure(1);
     CHECK(!mtb_library_create_from_source(shared.device, source, strlen(source), NULL, &error));
     CHECK(mtb_error_status(error) == MTB_COMPILE_FAILED);
     mtb_error_release(error);
     mtb_library *library = mtb_library_create_from_source(shared.device, source, strlen(source), NULL, &error);
     CHECK(library && !error);
     mtb_function *function = mtb_function_create(library, "f", NULL, &error);
-    smtl_fault_fail_compile(1);
+    smtl_inject_compile_failure(1);
     CHECK(!mtb_pipeline_create(function, &error));
     CHECK(mtb_error_status(error) == MTB_COMPILE_FAILED);
     mtb_error_release(error);
@@ -108,7 +108,7 @@ static void a_container_is_a_library(void) {
 
 static void a_lost_device_fails_everything(void) {
     mtb_error *error = NULL;
-    smtl_fault_lose_device(1);
+    smtl_inject_device_loss(1);
     mtb_command_buffer *command_buffer =
         mtb_command_buffer_create(shared.queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
     CHECK(mtb_command_buffer_commit(command_buffer, NULL) == MTB_OK);
@@ -117,7 +117,7 @@ static void a_lost_device_fails_everything(void) {
     mtb_command_buffer_release(command_buffer);
     CHECK(!mtb_buffer_create(shared.device, 64, MTB_STORAGE_SHARED, &error));
     CHECK_STATUS(error, MTB_OUT_OF_MEMORY, 0);
-    smtl_fault_reset();
+    smtl_clear_injections();
     mtb_buffer *buffer = mtb_buffer_create(shared.device, 64, MTB_STORAGE_SHARED, &error);
     CHECK(buffer && !error);
     mtb_buffer_release(buffer);

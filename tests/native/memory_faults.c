@@ -23,7 +23,7 @@ static void a_failed_transfer_says_so(void) {
     mtb_place host_in = {.bytes = in}, host_out = {.bytes = out}, there = {.buffer = hidden};
     mtb_transfer_copy(transfer, host_in, there, SIZE, 1, MTB_HOST_COPIED, NULL);
     mtb_transfer_copy(transfer, there, host_out, SIZE, 1, MTB_HOST_COPIED, NULL);
-    smtl_fault_fail_command_buffer(1, 3);
+    smtl_inject_command_buffer_error(1, 3);
     mtb_command_buffer *failing = mtb_transfer_commit(transfer, note_completion, &seen, NULL, &error);
     CHECK(mtb_command_buffer_wait(failing, &error) == MTB_COMMAND_BUFFER_FAILED);
     CHECK_STATUS(error, MTB_COMMAND_BUFFER_FAILED, 3);
@@ -55,7 +55,7 @@ static void a_failed_copy_between_devices_says_so(void) {
         for (uint64_t nth = 1; nth <= 2; nth++) {
             mtb_error *error = NULL;
             mtb_transfer_copy(transfer, way ? near : there, way ? there : near, SIZE, 1, MTB_HOST_COPIED, NULL);
-            smtl_fault_fail_command_buffer(nth, 3);
+            smtl_inject_command_buffer_error(nth, 3);
             mtb_command_buffer *failing = mtb_transfer_commit(transfer, NULL, NULL, NULL, NULL);
             CHECK(mtb_command_buffer_wait(failing, &error) == MTB_COMMAND_BUFFER_FAILED);
             CHECK(mtb_command_buffer_get_status(failing) == MTB_COMMAND_BUFFER_ERROR);
@@ -86,7 +86,7 @@ static void a_failed_copy_has_ended_on_both_devices(void) {
     unsigned char *bytes = mtb_buffer_contents(there.buffer), *seen = malloc(SIZE);
     memset(bytes, 0x77, SIZE);
     /* The other side's command buffer is committed first. */
-    smtl_fault_fail_command_buffer(2, 3);
+    smtl_inject_command_buffer_error(2, 3);
     mtb_transfer_copy(transfer, near, there, SIZE, 1, MTB_HOST_COPIED, NULL);
     mtb_command_buffer *failing = mtb_transfer_commit(transfer, NULL, NULL, NULL, NULL);
     CHECK(mtb_command_buffer_wait(failing, NULL) == MTB_COMMAND_BUFFER_FAILED);
@@ -114,7 +114,7 @@ static void failed_allocations_of_pools_are_errors(void) {
         mtb_error *error = NULL;
         mtb_memory *memory = mtb_memory_create(shared.device, NULL, NULL);
         mtb_transfer *transfer = mtb_transfer_create(memory, shared.queue, NULL);
-        smtl_fault_fail_allocation(nth);
+        smtl_inject_allocation_failure(nth);
         mtb_buffer *hidden = mtb_memory_allocate(memory, SIZE, MTB_STORAGE_PRIVATE, &error);
         /* The first fails for good: nothing is kept that could make room. */
         CHECK((hidden == NULL) == (nth == 1));
@@ -129,7 +129,7 @@ static void failed_allocations_of_pools_are_errors(void) {
         mtb_transfer_copy(transfer, there, host_out, SIZE, 1, MTB_HOST_BORROWED, NULL);
         CHECK(mtb_transfer_run(transfer, NULL) == MTB_OK);
         CHECK(memcmp(in, out, SIZE) == 0);
-        smtl_fault_reset();
+        smtl_clear_injections();
         mtb_buffer_release(hidden);
         mtb_transfer_release(transfer);
         mtb_memory_release(memory);
@@ -142,7 +142,7 @@ static void failed_allocations_of_pools_are_errors(void) {
 static void kept_buffers_make_room(void) {
     mtb_memory *memory = mtb_memory_create(shared.device, NULL, NULL);
     mtb_buffer_release(mtb_memory_allocate(memory, 4096, MTB_STORAGE_PRIVATE, NULL));
-    smtl_fault_fail_allocation(1);
+    smtl_inject_allocation_failure(1);
     mtb_buffer *buffer = mtb_memory_allocate(memory, 100000, MTB_STORAGE_PRIVATE, NULL);
     mtb_memory_statistics statistics;
     mtb_memory_get_statistics(memory, &statistics);
@@ -151,14 +151,14 @@ static void kept_buffers_make_room(void) {
     mtb_arena *arena = mtb_arena_create(memory, MTB_STORAGE_SHARED, 0, 0, NULL);
     mtb_error *error = NULL;
     /* What was released above is kept. */
-    smtl_fault_fail_allocation(1);
+    smtl_inject_allocation_failure(1);
     mtb_buffer *scratch = mtb_arena_allocate(arena, 100, NULL);
     mtb_memory_get_statistics(memory, &statistics);
     CHECK(scratch && statistics.buffers.trimmed == 2 && statistics.buffers.bytes_kept == 0);
     mtb_buffer_release(scratch);
     mtb_arena_trim(arena);
     /* Nothing is kept. */
-    smtl_fault_fail_allocation(1);
+    smtl_inject_allocation_failure(1);
     CHECK(!mtb_arena_allocate(arena, 100, &error));
     CHECK_STATUS(error, MTB_OUT_OF_MEMORY, 0);
     buffer = mtb_arena_allocate(arena, 100, NULL);

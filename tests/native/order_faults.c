@@ -78,7 +78,7 @@ static void later_work_waits_for_a_host_function_whatever_fails(void) {
             mtb_command_buffer *called, *work[WORK];
             set_up(&function);
             for (int i = 0; i < made_before; i++) work[i] = make_on(shared.queue);
-            smtl_fault_fail_command_buffer(failing, 3);
+            smtl_inject_command_buffer_error(failing, 3);
             MAKE(called, mtb_queue_call_host_function(shared.queue, be_slow, NULL, &function, NULL, &error));
             for (int i = 0; i < WORK; i++) {
                 if (i >= made_before) work[i] = make_on(shared.queue);
@@ -100,7 +100,7 @@ static void later_work_waits_for_a_host_function_whatever_fails(void) {
             CHECK_OK(mtb_command_buffer_wait(called, &error));
             mtb_command_buffer_release(called);
             tear_down(&function);
-            smtl_fault_reset();
+            smtl_clear_injections();
         }
 }
 
@@ -108,7 +108,7 @@ static void a_failed_host_function_is_not_called(void) {
     slow function;
     set_up(&function);
     mtb_command_buffer *called, *early = make_on(shared.queue);
-    smtl_fault_fail_command_buffer(1, 3);
+    smtl_inject_command_buffer_error(1, 3);
     MAKE(called, mtb_queue_call_host_function(shared.queue, be_slow, NULL, &function, NULL, &error));
     mtb_command_buffer *late = make_on(shared.queue);
     commit(early);
@@ -133,7 +133,7 @@ static void a_failed_signal_does_not_overtake_the_work_before_it(bool waits) {
     /* Ordered by what it waits for, or only by its value. */
     if (waits) encode_wait(second, event, 5);
     encode_signal(second, event, 6);
-    smtl_fault_fail_command_buffer(waits ? 1 : 2, 3);
+    smtl_inject_command_buffer_error(waits ? 1 : 2, 3);
     if (waits) commit(second);
     commit(first);
     if (!waits) commit(second);
@@ -167,7 +167,7 @@ static void a_late_signal_does_not_lower_an_event(void) {
     encode_signal(first, event, 5);
     encode_signal(second, event, 6);
     encode_wait(waiting, event, 6);
-    smtl_fault_fail_command_buffer(1, 3);
+    smtl_inject_command_buffer_error(1, 3);
     commit(second);
     CHECK_OK(mtb_event_wait(event, 6, LONG, &error));
     commit(first);
@@ -192,7 +192,7 @@ static void a_chain_of_signals_ends_whatever_fails(void) {
         mtb_queue *queues[] = {make_queue(), make_queue()};
         mtb_event *event = make_event();
         mtb_command_buffer *links[LINKS];
-        smtl_fault_fail_command_buffer(failing, 3);
+        smtl_inject_command_buffer_error(failing, 3);
         for (uint64_t i = 0; i < LINKS; i++) {
             links[i] = make_on(queues[i % 2]);
             encode_wait(links[i], event, i);
@@ -218,7 +218,7 @@ static void a_rescue_that_waits_for_nobody_ends(void) {
     mtb_command_buffer *failing = make_on(shared.queue);
     encode_wait(failing, gone, 1);
     encode_signal(failing, event, 1);
-    smtl_fault_fail_command_buffer(1, 3);
+    smtl_inject_command_buffer_error(1, 3);
     commit(failing);
     CHECK(mtb_command_buffer_wait_timeout(failing, LONG, NULL) == MTB_COMMAND_BUFFER_FAILED);
     mtb_command_buffer_release(failing);

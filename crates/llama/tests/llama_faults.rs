@@ -15,9 +15,9 @@ use metal_bridge_llama::{Error, GenerateOptions, Model, Session};
 
 // From native/software/include/SoftwareMetal/SoftwareMetal.h.
 unsafe extern "C" {
-    fn smtl_fault_fail_allocation(nth: u64);
-    fn smtl_fault_fail_command_buffer(nth: u64, code: u64);
-    fn smtl_fault_reset();
+    fn smtl_inject_allocation_failure(nth: u64);
+    fn smtl_inject_command_buffer_error(nth: u64, code: u64);
+    fn smtl_clear_injections();
 }
 
 /// `MTLCommandBufferErrorPageFault`.
@@ -38,19 +38,19 @@ impl Faults {
 
     fn fail_allocation(&self, nth: u64) {
         // SAFETY: takes a number, from any thread.
-        unsafe { smtl_fault_fail_allocation(nth) }
+        unsafe { smtl_inject_allocation_failure(nth) }
     }
 
     fn fail_command_buffer(&self, nth: u64) {
         // SAFETY: takes numbers, from any thread.
-        unsafe { smtl_fault_fail_command_buffer(nth, PAGE_FAULT) }
+        unsafe { smtl_inject_command_buffer_error(nth, PAGE_FAULT) }
     }
 }
 
 impl Drop for Faults {
     fn drop(&mut self) {
         // SAFETY: takes nothing, from any thread.
-        unsafe { smtl_fault_reset() }
+        unsafe { smtl_clear_injections() }
     }
 }
 

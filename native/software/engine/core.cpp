@@ -5,11 +5,11 @@
 #include <csignal>
 #include <cstring>
 
+#include "address_sanitizer.h"
 #include "context.h"
 #include "faults.h"
-#include "address_sanitizer.h"
-#include "support/random.h"
 #include "watchdog.h"
+#include "support/random.h"
 
 namespace smtl {
 namespace {

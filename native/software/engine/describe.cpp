@@ -6,8 +6,8 @@
 #include "context.h"
 #include "core.h"
 #include "faults.h"
-#include "support/settings.h"
 #include "watchdog.h"
+#include "support/settings.h"
 
 namespace smtl {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "context.h"
 #include "core.h"
-#include "support/settings.h"
 #include "watchdog.h"
+#include "support/settings.h"
 
 namespace smtl {
 namespace {

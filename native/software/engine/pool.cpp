@@ -13,8 +13,8 @@
 
 #include "core.h"
 #include "futex.h"
-#include "support/settings.h"
 #include "watchdog.h"
+#include "support/settings.h"
 
 namespace smtl {
 

@@ -1,7 +1,7 @@
 #import "SMTLDispatchObject.h"
 
 #import "SMTLDispatchQueue.h"
-#import "support/SMTLCounts.h"
+#import "support/statistics.h"
 #import "support/SMTLError.h"
 #include <limits.h>
 
@@ -12,7 +12,7 @@
 }
 
 - (void)makeImmortal {
-    _references = LONG_MAX / 2; /* more than anybody lets go of */
+    _references = LONG_MAX / 2; /* more than anybody releases */
     smtl_count_destroyed(SMTL_OBJECT_DISPATCH);
 }
 

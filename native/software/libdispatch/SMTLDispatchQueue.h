@@ -1,4 +1,4 @@
-/* Dispatch queues: what waits its turn, and which queues a thread runs on. */
+/* Dispatch queues: what they hold, and which queues a thread runs on. */
 #ifndef SMTL_DISPATCH_QUEUE_INTERNAL_H
 #define SMTL_DISPATCH_QUEUE_INTERNAL_H
 
@@ -9,8 +9,8 @@
 
 @class SMTLDispatchGroup;
 
-/* Something that waits its turn on a queue, or has it. */
-typedef struct smtl_turn smtl_turn;
+/* What a queue runs: it waits for its place in the order, or runs. */
+typedef struct smtl_queue_entry smtl_queue_entry;
 
 typedef enum {
     SMTL_QUEUE_SERIAL,
@@ -30,7 +30,7 @@ typedef struct smtl_specific smtl_specific;
 @private
     pthread_mutex_t _mutex;
     /* Guarded by the mutex: */
-    smtl_turn *_first, **_last; /* in order of arrival, not begun */
+    smtl_queue_entry *_first, **_last; /* in order of arrival, not begun */
     unsigned _running;          /* begun and not ended */
     bool _alone;                /* what runs lets nothing run beside it */
     uint64_t _suspensions;

@@ -1,4 +1,4 @@
-/* A turn begins when the queue has room for it: at once on a global queue, after all others on a serial one, and on a
+/* An entry begins when its queue lets it: at once on a global queue, after all others on a serial one, and on a
  * concurrent one after the barriers before it, or, for a barrier, after everything before it. */
 #import "SMTLDispatchQueue.h"
 
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct smtl_turn {
-    smtl_pool_item item; /* first, so that a pointer to it is a pointer to the turn */
-    smtl_turn *next;
+struct smtl_queue_entry {
+    smtl_pool_item item; /* first, so that a pointer to it is a pointer to the entry */
+    smtl_queue_entry *next;
     SMTLDispatchQueue *queue;
     dispatch_function_t function;
     void *context;
@@ -42,132 +42,132 @@ struct smtl_turn {
     [super dealloc];
 }
 
-/* Takes the turns that may begin now off the list. The mutex is held; the caller calls `begin` without it. */
-- (smtl_turn *)turnsToBegin {
-    smtl_turn *begun = NULL;
-    smtl_turn **end = &begun;
+/* Takes the entries that may begin now off the list. The mutex is held; the caller calls `begin` without it. */
+- (smtl_queue_entry *)entriesToBegin {
+    smtl_queue_entry *begun = NULL;
+    smtl_queue_entry **end = &begun;
     while (_first != NULL && _suspensions == 0 && !_alone) {
-        smtl_turn *turn = _first;
-        const bool alone = turn->barrier || _kind == SMTL_QUEUE_SERIAL || _kind == SMTL_QUEUE_MAIN;
+        smtl_queue_entry *entry = _first;
+        const bool alone = entry->barrier || _kind == SMTL_QUEUE_SERIAL || _kind == SMTL_QUEUE_MAIN;
         if (alone && _running > 0) {
             break;
         }
-        _first = turn->next;
+        _first = entry->next;
         if (_first == NULL) {
             _last = &_first;
         }
         _running++;
         _alone = alone;
-        turn->next = NULL;
-        if (turn->in_person) {
+        entry->next = NULL;
+        if (entry->in_person) {
             /* Not to be touched after this: the thread goes on as soon as it has the mutex. */
-            turn->begun = true;
-            pthread_cond_signal(&turn->called);
+            entry->begun = true;
+            pthread_cond_signal(&entry->called);
         } else {
-            *end = turn;
-            end = &turn->next;
+            *end = entry;
+            end = &entry->next;
         }
     }
     return begun;
 }
 
-/* Has the turns of this list run. */
-- (void)begin:(smtl_turn *)turns {
-    while (turns != NULL) {
-        smtl_turn *turn = turns;
-        turns = turn->next;
+/* Has the entries of this list run. */
+- (void)begin:(smtl_queue_entry *)entries {
+    while (entries != NULL) {
+        smtl_queue_entry *entry = entries;
+        entries = entry->next;
         if (_kind == SMTL_QUEUE_MAIN) {
-            smtl_main_post(&turn->item);
+            smtl_main_post(&entry->item);
         } else {
-            smtl_pool_post(&turn->item);
+            smtl_pool_post(&entry->item);
         }
     }
 }
 
-- (void)add:(smtl_turn *)turn {
-    turn->next = NULL;
-    *_last = turn;
-    _last = &turn->next;
+- (void)add:(smtl_queue_entry *)entry {
+    entry->next = NULL;
+    *_last = entry;
+    _last = &entry->next;
 }
 
-- (void)endTurn {
+- (void)endEntry {
     pthread_mutex_lock(&_mutex);
     _running--;
     _alone = false;
-    smtl_turn *next = [self turnsToBegin];
+    smtl_queue_entry *next = [self entriesToBegin];
     pthread_mutex_unlock(&_mutex);
     [self begin:next];
 }
 
-static void run_turn(smtl_pool_item *item) {
-    smtl_turn *turn = (smtl_turn *)item;
-    SMTLDispatchQueue *queue = turn->queue;
+static void run_entry(smtl_pool_item *item) {
+    smtl_queue_entry *entry = (smtl_queue_entry *)item;
+    SMTLDispatchQueue *queue = entry->queue;
     {
         SMTL_ON_QUEUE(queue);
-        turn->function(turn->context);
+        entry->function(entry->context);
     }
     if (queue->_kind != SMTL_QUEUE_GLOBAL) {
-        [queue endTurn];
+        [queue endEntry];
     }
-    if (turn->group != nil) {
-        dispatch_group_leave(turn->group);
+    if (entry->group != nil) {
+        dispatch_group_leave(entry->group);
     }
     [queue release];
-    free(turn);
+    free(entry);
 }
 
 - (void)submit:(dispatch_function_t)function
        context:(void *)context
        barrier:(bool)barrier
          group:(SMTLDispatchGroup *)group {
-    smtl_turn *turn = calloc(1, sizeof *turn);
-    if (turn == NULL) {
+    smtl_queue_entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL) {
         [NSException raise:NSMallocException format:@"dispatch_async: out of memory"];
     }
-    turn->item.run = run_turn;
-    turn->queue = [self retain];
-    turn->function = function;
-    turn->context = context;
-    turn->group = group;
-    turn->barrier = barrier;
+    entry->item.run = run_entry;
+    entry->queue = [self retain];
+    entry->function = function;
+    entry->context = context;
+    entry->group = group;
+    entry->barrier = barrier;
     if (group != nil) {
         dispatch_group_enter(group);
     }
     if (_kind == SMTL_QUEUE_GLOBAL) {
-        smtl_pool_post(&turn->item);
+        smtl_pool_post(&entry->item);
         return;
     }
     pthread_mutex_lock(&_mutex);
-    [self add:turn];
-    smtl_turn *next = [self turnsToBegin];
+    [self add:entry];
+    smtl_queue_entry *next = [self entriesToBegin];
     pthread_mutex_unlock(&_mutex);
     [self begin:next];
 }
 
-/* Waits for this thread's turn. */
+/* Waits until this thread's entry begins. */
 - (void)enter:(bool)barrier {
-    smtl_turn turn = {.queue = self, .barrier = barrier, .in_person = true};
-    pthread_cond_init(&turn.called, NULL);
+    smtl_queue_entry entry = {.queue = self, .barrier = barrier, .in_person = true};
+    pthread_cond_init(&entry.called, NULL);
     pthread_mutex_lock(&_mutex);
-    [self add:&turn];
-    smtl_turn *next = [self turnsToBegin];
-    const bool waits = !turn.begun;
+    [self add:&entry];
+    smtl_queue_entry *next = [self entriesToBegin];
+    const bool waits = !entry.begun;
     pthread_mutex_unlock(&_mutex);
     [self begin:next];
     if (waits) {
         smtl_pool_begin_wait();
         pthread_mutex_lock(&_mutex);
-        while (!turn.begun) {
-            pthread_cond_wait(&turn.called, &_mutex);
+        while (!entry.begun) {
+            pthread_cond_wait(&entry.called, &_mutex);
         }
         pthread_mutex_unlock(&_mutex);
         smtl_pool_end_wait();
     }
-    pthread_cond_destroy(&turn.called);
+    pthread_cond_destroy(&entry.called);
 }
 
-static void end_turn(SMTLDispatchQueue **queue) {
-    [*queue endTurn];
+static void end_entry(SMTLDispatchQueue **queue) {
+    [*queue endEntry];
     [*queue release];
 }
 
@@ -206,7 +206,7 @@ static void run_visit(void *context) {
         return;
     }
     [self enter:barrier];
-    SMTLDispatchQueue *entered __attribute__((cleanup(end_turn))) = [self retain];
+    SMTLDispatchQueue *entered __attribute__((cleanup(end_entry))) = [self retain];
     SMTL_ON_QUEUE(entered);
     function(context);
 }
@@ -224,7 +224,7 @@ static void run_visit(void *context) {
     if (suspended) {
         _suspensions--;
     }
-    smtl_turn *next = [self turnsToBegin];
+    smtl_queue_entry *next = [self entriesToBegin];
     pthread_mutex_unlock(&_mutex);
     SMTL_REQUIRE(suspended, "dispatch_resume", @"the queue \"%s\" is not suspended", _name);
     [self begin:next];

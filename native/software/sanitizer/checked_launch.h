@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/hooks.h"
 #include "image.h"
 #include "memory.h"
 #include "reports.h"
+#include "engine/hooks.h"
 
 namespace smtl::sanitize {
 

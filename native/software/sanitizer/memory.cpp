@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "msl/include/smtl/abi.h"
 #include "engine/engine.h"
+#include "msl/include/smtl/abi.h"
 
 namespace smtl::sanitize {
 namespace {

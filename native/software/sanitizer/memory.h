@@ -62,7 +62,7 @@ smtl_watched *find_watched(uintptr_t address);
 smtl_watched *slot_for_bytes(uint32_t index);
 smtl_watched *slot_for_threadgroup_memory(uint32_t index);
 
-/* Lets go of what was freed while a launch might have looked at it. */
+/* Releases what was freed while a launch might have looked at it. */
 void forget_freed();
 /* No access before this one counts any more. */
 void forget_accesses();

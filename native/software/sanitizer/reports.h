@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "include/SoftwareMetal/SoftwareMetal.h"
 #include "places.h"
+#include "include/SoftwareMetal/SoftwareMetal.h"
 
 namespace smtl::sanitize {
 

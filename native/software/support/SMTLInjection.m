@@ -64,19 +64,19 @@ uint64_t smtl_command_buffer_must_fail(void) {
                                                              : 0;
 }
 
-void smtl_fault_fail_allocation(uint64_t nth) { arm(&allocation_countdown, nth); }
+void smtl_inject_allocation_failure(uint64_t nth) { arm(&allocation_countdown, nth); }
 
-void smtl_fault_fail_compile(uint64_t nth) { arm(&compile_countdown, nth); }
+void smtl_inject_compile_failure(uint64_t nth) { arm(&compile_countdown, nth); }
 
-void smtl_fault_fail_command_buffer(uint64_t nth, uint64_t code) {
+void smtl_inject_command_buffer_error(uint64_t nth, uint64_t code) {
     pthread_once(&environment_once, load_environment);
     __atomic_store_n(&command_buffer_code, code, __ATOMIC_RELAXED);
     arm(&command_buffer_countdown, nth);
 }
 
-void smtl_fault_lose_device(uint64_t nth) { arm(&device_countdown, nth); }
+void smtl_inject_device_loss(uint64_t nth) { arm(&device_countdown, nth); }
 
-void smtl_fault_reset(void) {
+void smtl_clear_injections(void) {
     arm(&allocation_countdown, 0);
     arm(&compile_countdown, 0);
     arm(&command_buffer_countdown, 0);

@@ -7,8 +7,8 @@
 #include <SoftwareMetal/SoftwareMetal.h>
 
 @interface SMTLObject : NSObject {
-    /* Beside the first. Foundation counts in a place that ThreadSanitizer does not see: what one thread had read before
-     * it let go of an object, and another freed because it was the last to let go, looked like a race. */
+    /* A second count of references. ThreadSanitizer does not see Foundation's own: one thread's read before its
+     * release, and the dealloc by the thread that released last, looked like a race. */
     long _references;
     NSString *_label;
 }

@@ -1,6 +1,6 @@
 #import "SMTLObject.h"
 
-#include "SMTLCounts.h"
+#include "statistics.h"
 
 @implementation SMTLObject
 

@@ -1,9 +1,9 @@
 #import "SMTLBlitEncoder.h"
 
-#import "framework/memory/SMTLBuffer.h"
-#import "framework/device/SMTLCounters.h"
-#import "support/SMTLError.h"
 #import "SMTLIndirectCommandBuffer.h"
+#import "framework/device/SMTLCounterSampleBuffer.h"
+#import "framework/memory/SMTLBuffer.h"
+#import "support/SMTLError.h"
 
 /* GPUs of the Mac2 family copy and fill in units of four bytes; Apple's own do not care. */
 static void require_alignment(const char *where, SMTLDevice *device, NSUInteger value, NSString *what) {

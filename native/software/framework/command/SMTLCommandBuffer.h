@@ -3,8 +3,8 @@
 
 #import "SMTLCommandBufferLists.h"
 #import "SMTLCommandQueue.h"
-#include "framework/sync/SMTLCompletion.h"
 #import "SMTLEncoderInfo.h"
+#include "framework/sync/SMTLCompletion.h"
 
 @class SMTLCommandEncoder;
 @class SMTLLogState;
@@ -38,7 +38,7 @@ typedef struct {
     smtl_completion *_completion;
     SMTLLogState *_logState; /* retained; nil where nobody wants what kernels log */
     struct smtl_log_buffer *_log;
-    uint64_t _fault; /* an injected MTLCommandBufferError */
+    uint64_t _injectedError; /* an MTLCommandBufferError, 0 for none */
     NSError *_error;
     /* For the sanitizer: what is done for certain when it is committed, and where in the queue it ended. */
     const struct smtl_clock *_known;
@@ -57,7 +57,7 @@ typedef struct {
 - (void)keep:(id)object;
 /* For the sanitizer: the CPU has seen that it is done. */
 - (void)observeEnd;
-/* Lets go of what only an executing command buffer needs: commands, the objects that they use, handlers. */
+/* Releases what only an executing command buffer needs: commands, the objects that they use, handlers. */
 - (void)releaseWork;
 @end
 

@@ -4,12 +4,12 @@
 #import "SMTLCommandBufferExecution.h"
 #import "SMTLCommandBufferOrder.h"
 #import "SMTLComputeEncoder.h"
-#import "support/SMTLError.h"
-#import "framework/sync/SMTLEvent.h"
-#include "support/SMTLInjection.h"
-#import "framework/device/SMTLLogState.h"
 #import "SMTLPassDescriptors.h"
+#import "framework/device/SMTLLogState.h"
 #import "framework/memory/SMTLResidencySet.h"
+#import "framework/sync/SMTLEvent.h"
+#import "support/SMTLError.h"
+#include "support/SMTLInjection.h"
 
 static uint64_t last_serial;
 
@@ -92,7 +92,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
     SMTL_REQUIRE([self status] < MTLCommandBufferStatusCommitted, where, @"the command buffer is already committed");
     SMTL_REQUIRE(_encoder == nil, where, @"a command encoder is still encoding: endEncoding is missing");
     SMTL_REQUIRE(!_encoderLost, where, @"a command encoder was released without endEncoding");
-    _fault = smtl_command_buffer_must_fail();
+    _injectedError = smtl_command_buffer_must_fail();
     _work.work.run = SMTLExecuteCommandBuffer;
     _work.buffer = self;
     [self retain];

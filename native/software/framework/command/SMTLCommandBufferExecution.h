@@ -4,7 +4,7 @@
 
 #import "SMTLCommandBuffer.h"
 
-/* Executes the command buffer that `work` is embedded in and lets it go. */
+/* Executes the command buffer that `work` is embedded in, and releases it. */
 void SMTLExecuteCommandBuffer(smtl_work *work);
 
 @interface SMTLCommandBuffer (Execution)

@@ -1,10 +1,10 @@
 #import "SMTLCommandBufferExecution.h"
 
-#include "support/SMTLCounts.h"
-#include "support/delay.h"
-#import "support/SMTLError.h"
 #include "SMTLExecutor.h"
 #import "framework/device/SMTLLogState.h"
+#include "support/statistics.h"
+#import "support/SMTLError.h"
+#include "support/delay.h"
 #include <time.h>
 
 static CFTimeInterval now(void) {
@@ -77,8 +77,8 @@ static NSString *describe(NSUInteger code, NSString *detail) {
         smtl_order_begin_command_buffer(execution.order, _known);
     }
     store_time(&_GPUStartTime, now());
-    if (_fault != 0) {
-        execution.error_code = _fault;
+    if (_injectedError != 0) {
+        execution.error_code = _injectedError;
     } else {
         smtl_execute(&_stream, &execution);
     }
@@ -88,7 +88,7 @@ static NSString *describe(NSUInteger code, NSString *detail) {
         _end = smtl_order_now(execution.order);
     }
     if (execution.error_code != 0) {
-        NSString *fallback = _fault != 0 ? @"injected fault" : @"no details";
+        NSString *fallback = _injectedError != 0 ? @"injected failure" : @"no details";
         [self storeErrorOf:&execution detail:SMTLTakeString(execution.error_message, fallback)];
     }
     smtl_count_command_buffer();

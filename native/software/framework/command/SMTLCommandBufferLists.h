@@ -22,7 +22,7 @@ void SMTLRetainedAdd(smtl_retained *retained, id object);
 void SMTLHandlersAdd(smtl_handlers *handlers, MTLCommandBufferHandler block);
 /* An exception of one does not keep the others from being called. */
 void SMTLHandlersCall(const smtl_handlers *handlers, id<MTLCommandBuffer> buffer);
-/* Let go of what is in the list, which can be filled again. */
+/* Release what is in the list, which can be filled again. */
 void SMTLRetainedClear(smtl_retained *retained);
 void SMTLHandlersClear(smtl_handlers *handlers);
 

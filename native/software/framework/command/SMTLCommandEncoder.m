@@ -1,8 +1,8 @@
 #import "SMTLCommandEncoder.h"
 
-#import "framework/device/SMTLCounters.h"
-#import "support/SMTLError.h"
+#import "framework/device/SMTLCounterSampleBuffer.h"
 #import "framework/sync/SMTLEvent.h"
+#import "support/SMTLError.h"
 
 void SMTLEncodeFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *encoder, smtl_op op) {
     SMTL_REQUIRE_ENCODING(encoder, where);
@@ -11,7 +11,7 @@ void SMTLEncodeFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *
     if (smtl_sanitizer_enabled()) {
         smtl_record_fence *command = smtl_stream_append(&encoder->_buffer->_stream, op, 0, sizeof *command);
         command->fence = (SMTLFence *)fence;
-        /* Whether or not the command buffer retains its resources: the program may let go of it now. */
+        /* Whether or not the command buffer retains its resources: the program may release it now. */
         [encoder->_buffer keep:fence];
     }
 }

@@ -1,9 +1,9 @@
 #import "SMTLCommandQueue.h"
 
 #import "SMTLCommandBuffer.h"
-#import "support/SMTLError.h"
 #import "framework/device/SMTLLogState.h"
 #import "framework/memory/SMTLResidencySet.h"
+#import "support/SMTLError.h"
 #include <stdlib.h>
 
 void smtl_queue_core_retain(smtl_queue_core *core) { __atomic_fetch_add(&core->references, 1, __ATOMIC_RELAXED); }

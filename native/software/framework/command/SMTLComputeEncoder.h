@@ -1,8 +1,8 @@
 #ifndef SMTL_COMPUTE_ENCODER_H
 #define SMTL_COMPUTE_ENCODER_H
 
-#include "engine/engine.h"
 #import "SMTLCommandEncoder.h"
+#include "engine/engine.h"
 #import <Metal/MTLComputeCommandEncoder.h>
 
 @class SMTLBuffer;

@@ -1,11 +1,11 @@
 #import "SMTLComputeEncoder.h"
 
-#import "framework/memory/SMTLBuffer.h"
-#import "framework/library/SMTLComputePipeline.h"
-#include "support/settings.h"
-#import "SMTLLaunchCheck.h"
-#import "support/SMTLError.h"
 #import "SMTLIndirectCommandBuffer.h"
+#import "SMTLLaunchCheck.h"
+#import "framework/library/SMTLComputePipeline.h"
+#import "framework/memory/SMTLBuffer.h"
+#import "support/SMTLError.h"
+#include "support/settings.h"
 #include <string.h>
 
 #define MAX_INLINE_BYTES 4096u

@@ -1,15 +1,15 @@
 #include "SMTLExecutor.h"
 
-#include "engine/engine.h"
 #include "SMTLBlitGroup.h"
+#import "SMTLIndirectCommandBuffer.h"
+#include "engine/engine.h"
+#import "framework/device/SMTLCounterSampleBuffer.h"
 #import "framework/memory/SMTLBuffer.h"
-#import "framework/device/SMTLCounters.h"
+#import "framework/sync/SMTLEvent.h"
+#include "support/statistics.h"
+#include "support/delay.h"
 #include "support/random.h"
 #include "support/settings.h"
-#include "support/SMTLCounts.h"
-#include "support/delay.h"
-#import "framework/sync/SMTLEvent.h"
-#import "SMTLIndirectCommandBuffer.h"
 #import <Metal/MTLCommandBuffer.h>
 #include <stdlib.h>
 #include <string.h>

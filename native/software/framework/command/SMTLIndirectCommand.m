@@ -1,9 +1,9 @@
 #import "SMTLIndirectCommand.h"
 
-#import "framework/memory/SMTLBuffer.h"
-#include "support/settings.h"
 #import "SMTLLaunchCheck.h"
+#import "framework/memory/SMTLBuffer.h"
 #import "support/SMTLError.h"
+#include "support/settings.h"
 
 @implementation SMTLIndirectCommand
 

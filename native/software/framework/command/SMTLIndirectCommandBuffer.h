@@ -32,7 +32,7 @@ typedef struct {
     NSUInteger _maxThreadgroupMemories;
     uint64_t _retained_by;
 }
-/* nil where memory runs out or a fault is injected. */
+/* nil if memory runs out or a failure is injected. */
 - (instancetype)initWithDevice:(SMTLDevice *)device
                     descriptor:(MTLIndirectCommandBufferDescriptor *)descriptor
                          count:(NSUInteger)count

@@ -1,10 +1,10 @@
 #import "SMTLIndirectCommandBuffer.h"
 
-#import "framework/memory/SMTLBuffer.h"
+#import "SMTLIndirectCommand.h"
 #import "SMTLLaunchCheck.h"
+#import "framework/memory/SMTLBuffer.h"
 #import "support/SMTLError.h"
 #include "support/SMTLInjection.h"
-#import "SMTLIndirectCommand.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #ifndef SMTL_LAUNCH_CHECK_H
 #define SMTL_LAUNCH_CHECK_H
 
-#import "framework/memory/SMTLBuffer.h"
 #import "framework/library/SMTLComputePipeline.h"
+#import "framework/memory/SMTLBuffer.h"
 #import <Metal/MTLTypes.h>
 
 void SMTLRequireArgumentIndex(const char *where, NSUInteger index);

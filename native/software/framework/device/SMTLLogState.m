@@ -1,8 +1,8 @@
 #import "SMTLLogState.h"
 
 #include "objc_runtime/SMTLBlocks.h"
-#include "support/settings.h"
 #import "support/SMTLError.h"
+#include "support/settings.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

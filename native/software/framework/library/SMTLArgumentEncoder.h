@@ -1,8 +1,8 @@
 #ifndef SMTL_ARGUMENT_ENCODER_H
 #define SMTL_ARGUMENT_ENCODER_H
 
-#include "msl/msl.h"
 #import "framework/device/SMTLDevice.h"
+#include "msl/msl.h"
 #import <Metal/MTLArgumentEncoder.h>
 
 @class SMTLBuffer;

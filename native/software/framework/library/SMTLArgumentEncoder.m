@@ -1,10 +1,10 @@
 #import "SMTLArgumentEncoder.h"
 
-#import "framework/memory/SMTLBuffer.h"
 #import "SMTLComputePipeline.h"
 #import "SMTLDataType.h"
+#import "framework/memory/SMTLBuffer.h"
 #import "support/SMTLError.h"
-#import "framework/command/SMTLIndirectCommandBuffer.h"
+#import <Metal/MTLIndirectCommandBuffer.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,14 +241,14 @@ static NSUInteger indices_of(const smtl_type *type) {
 - (void *)constantDataAtIndex:(NSUInteger)index {
     const char *where = "-[MTLArgumentEncoder constantDataAtIndex:]";
     const smtl_argument_slot *slot = [self slotAt:index where:where];
-    SMTL_REQUIRE(!is_handle(slot->type), where, @"the argument with index %lu is no constant", (unsigned long)index);
+    SMTL_REQUIRE(!is_handle(slot->type), where, @"the argument with index %lu is not a constant", (unsigned long)index);
     return [self addressOf:slot index:index where:where];
 }
 
 - (id<MTLArgumentEncoder>)newArgumentEncoderForBufferAtIndex:(NSUInteger)index {
     const char *where = "-[MTLArgumentEncoder newArgumentEncoderForBufferAtIndex:]";
     const smtl_argument_slot *slot = [self slotAt:index where:where];
-    SMTL_REQUIRE(slot->type == MTLDataTypePointer, where, @"the argument with index %lu is no buffer",
+    SMTL_REQUIRE(slot->type == MTLDataTypePointer, where, @"the argument with index %lu is not a buffer",
                  (unsigned long)index);
     if (slot->element == NULL || slot->element->data_type != MTLDataTypeStruct) {
         return nil;

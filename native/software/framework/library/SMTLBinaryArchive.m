@@ -5,10 +5,10 @@
  *   for each: u32 bytes of the name, u64 bytes of the code, u64 checksum of the code, name, code */
 #import "SMTLBinaryArchive.h"
 
-#include "msl/msl.h"
-#import "support/SMTLError.h"
 #import "SMTLFunction.h"
 #import "SMTLLibrary.h"
+#include "msl/msl.h"
+#import "support/SMTLError.h"
 #include <stdlib.h>
 
 NSErrorDomain const MTLBinaryArchiveDomain = @"MTLBinaryArchiveDomain";

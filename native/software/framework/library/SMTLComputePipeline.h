@@ -2,8 +2,8 @@
 #define SMTL_COMPUTE_PIPELINE_H
 
 #include "engine/engine.h"
-#include "msl/msl.h"
 #import "framework/device/SMTLDevice.h"
+#include "msl/msl.h"
 
 @class SMTLFunction;
 

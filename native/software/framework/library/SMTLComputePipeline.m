@@ -1,10 +1,10 @@
 #import "SMTLComputePipeline.h"
 
-#import "support/SMTLError.h"
-#include "support/SMTLInjection.h"
 #import "SMTLFunction.h"
 #import "SMTLLibrary.h"
 #import "SMTLReflection.h"
+#import "support/SMTLError.h"
+#include "support/SMTLInjection.h"
 #include <stdlib.h>
 
 /* What the descriptor asks for beyond kernels; nil for nothing. */
@@ -28,7 +28,7 @@ static NSString *what_is_unsupported(MTLComputePipelineDescriptor *descriptor) {
 /* Machine code for the function with its constants fixed; NULL with the compiler's text in `*log`. */
 static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
     if (smtl_compile_must_fail()) {
-        *log = strdup("injected fault");
+        *log = strdup("injected failure");
         return NULL;
     }
     SMTLLibrary *library = function->_library;

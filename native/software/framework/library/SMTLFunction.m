@@ -2,9 +2,9 @@
 
 #import "SMTLArgumentEncoder.h"
 #import "SMTLDataType.h"
-#import "support/SMTLError.h"
 #import "SMTLLibrary.h"
 #import "SMTLReflection.h"
+#import "support/SMTLError.h"
 #include <string.h>
 
 /* Bytes of one value of a type that a function constant may have (scalars and vectors up to 16 bytes); 0 for any other.
@@ -187,8 +187,8 @@ static size_t constant_size(MTLDataType type) {
                  (unsigned long)bufferIndex);
     const smtl_type *pointee = smtl_library_pointee(_library->_library, argument);
     SMTL_REQUIRE(pointee != NULL && pointee->data_type == MTLDataTypeStruct, where,
-                 @"buffer %lu of function %@ is no structure, and so no argument buffer", (unsigned long)bufferIndex,
-                 _name);
+                 @"buffer %lu of function %@ is not an argument buffer: it is not a structure",
+                 (unsigned long)bufferIndex, _name);
     if (reflection != NULL) {
         *reflection = SMTLReflectArgument(argument, _library);
     }

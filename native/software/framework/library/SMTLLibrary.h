@@ -1,8 +1,8 @@
 #ifndef SMTL_LIBRARY_H
 #define SMTL_LIBRARY_H
 
-#include "msl/msl.h"
 #import "framework/device/SMTLDevice.h"
+#include "msl/msl.h"
 
 @interface SMTLLibrary : SMTLObject <MTLLibrary> {
 @public

@@ -1,12 +1,12 @@
 #import "SMTLLibrary.h"
 
+#import "SMTLFunction.h"
+#import "SMTLReflection.h"
 #include "engine/engine.h"
+#import "framework/sync/SMTLTask.h"
 #include "objc_runtime/SMTLBlocks.h"
 #import "support/SMTLError.h"
 #include "support/SMTLInjection.h"
-#import "SMTLFunction.h"
-#import "SMTLReflection.h"
-#import "framework/sync/SMTLTask.h"
 #include <stdlib.h>
 
 NSErrorDomain const MTLLibraryErrorDomain = @"MTLLibraryErrorDomain";
@@ -59,7 +59,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
                  "-[MTLDevice newLibraryWithSource:options:error:]", @"unknown math mode %ld",
                  (long)[options mathMode]);
     if (smtl_compile_must_fail()) {
-        *log = strdup("injected fault");
+        *log = strdup("injected failure");
         return NULL;
     }
     size_t macro_count = 0;

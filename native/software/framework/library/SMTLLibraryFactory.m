@@ -1,12 +1,12 @@
 #import "framework/device/SMTLDevice.h"
 
 #import "SMTLBinaryArchive.h"
-#include "objc_runtime/SMTLBlocks.h"
 #import "SMTLComputePipeline.h"
 #import "SMTLContainer.h"
-#import "support/SMTLError.h"
 #import "SMTLLibrary.h"
 #import "framework/sync/SMTLTask.h"
+#include "objc_runtime/SMTLBlocks.h"
+#import "support/SMTLError.h"
 
 static NSError *library_error(MTLLibraryError code, NSString *description) {
     return SMTLMakeError(MTLLibraryErrorDomain, (NSInteger)code, description);

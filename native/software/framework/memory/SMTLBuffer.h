@@ -23,7 +23,7 @@
     SMTLBuffer *_remote; /* retained: the buffer whose memory this one shows to another device */
     smtl_watched *_watched; /* what the sanitizer knows of the device's bytes; owned where they are not in `_memory` */
 }
-/* Each returns nil where memory runs out or a fault is injected. `bytes` may be NULL. */
+/* Each returns nil if memory runs out or a failure is injected. `bytes` may be NULL. */
 - (instancetype)initWithDevice:(SMTLDevice *)device
                          bytes:(const void *)bytes
                         length:(NSUInteger)length

@@ -1,11 +1,11 @@
 #import "SMTLBuffer.h"
 
+#import "SMTLHeap.h"
 #include "engine/blit.h"
 #include "objc_runtime/SMTLBlocks.h"
-#include "support/settings.h"
 #import "support/SMTLError.h"
 #include "support/SMTLInjection.h"
-#import "SMTLHeap.h"
+#include "support/settings.h"
 #include <string.h>
 
 /* Releasing a buffer autoreleases on Apple's systems too: whoever lets one go without a pool sees it here. */
@@ -171,7 +171,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
     SMTL_REQUIRE([device peerGroupID] != 0 && [device peerGroupID] == [_device peerGroupID], where,
                  @"device \"%@\" is in no peer group with \"%@\"", [device name], [_device name]);
     SMTL_REQUIRE(SMTLStorageModeOf(_options) == MTLStorageModePrivate && _remote == nil, where,
-                 @"only a private buffer that is no view itself can be seen by a peer");
+                 @"a peer can see only a private buffer that is not itself a view");
     return [[SMTLBuffer alloc] initWithRemote:self device:(SMTLDevice *)device];
 }
 

@@ -1,5 +1,5 @@
-/* Where threads wait for a command buffer. Apart from the command buffer, so that the queue's thread can let that go
- * first and wake the waiters then: who has waited finds the queue's reference gone. */
+/* Where threads wait for a command buffer. It outlives the command buffer: the queue's thread releases the command
+ * buffer before it wakes the waiters, who therefore find the queue's reference gone. */
 #ifndef SMTL_COMPLETION_H
 #define SMTL_COMPLETION_H
 

@@ -1,9 +1,9 @@
 #import "SMTLEvent.h"
 
-#include "objc_runtime/SMTLBlocks.h"
-#include "support/delay.h"
-#import "support/SMTLError.h"
 #include "SMTLTurns.h"
+#include "objc_runtime/SMTLBlocks.h"
+#import "support/SMTLError.h"
+#include "support/delay.h"
 #include <stdlib.h>
 #include <time.h>
 

@@ -1,7 +1,7 @@
 #include "SMTLTask.h"
 
-#include "objc_runtime/SMTLBlocks.h"
 #include "SMTLWorker.h"
+#include "objc_runtime/SMTLBlocks.h"
 #include <Block.h>
 #include <stdlib.h>
 

@@ -15,19 +15,19 @@ extern "C" {
 /* Counts start at 1 and from the call on; 0 turns the fault off. Each fault strikes once, then is off again. */
 
 /* The `nth` buffer allocation from now returns nil. Environment: SOFTWARE_METAL_FAIL_ALLOCATION=nth. */
-void smtl_fault_fail_allocation(uint64_t nth);
+void smtl_inject_allocation_failure(uint64_t nth);
 /* The `nth` committed command buffer from now ends, before its first command, with the MTLCommandBufferError `code`.
  * Environment: SOFTWARE_METAL_FAIL_COMMAND_BUFFER=nth:code. */
-void smtl_fault_fail_command_buffer(uint64_t nth, uint64_t code);
+void smtl_inject_command_buffer_error(uint64_t nth, uint64_t code);
 /* The `nth` compilation from now (of a library or of a pipeline) fails. Environment: SOFTWARE_METAL_FAIL_COMPILE=nth.
  */
-void smtl_fault_fail_compile(uint64_t nth);
+void smtl_inject_compile_failure(uint64_t nth);
 /* From the `nth` committed command buffer from now on every device is lost: that command buffer and all later ones end
- * with MTLCommandBufferErrorDeviceRemoved and allocations return nil, until smtl_fault_reset.
+ * with MTLCommandBufferErrorDeviceRemoved and allocations return nil, until smtl_clear_injections.
  * Environment: SOFTWARE_METAL_LOSE_DEVICE=nth. */
-void smtl_fault_lose_device(uint64_t nth);
+void smtl_inject_device_loss(uint64_t nth);
 /* Turns every fault off, those of the environment included, and brings lost devices back. */
-void smtl_fault_reset(void);
+void smtl_clear_injections(void);
 
 /* The classes whose instances are counted. */
 typedef enum {

@@ -83,7 +83,7 @@ static void test_no_copy(void) {
     CHECK([buffer contents] == memory + 3);
     [buffer release];
     /* A buffer that was not made leaves the memory to the caller. */
-    smtl_fault_fail_allocation(1);
+    smtl_inject_allocation_failure(1);
     CHECK([device newBufferWithBytesNoCopy:memory length:100 options:0 deallocator:^(void *pointer, NSUInteger length) {
               (void)pointer;
               (void)length;

@@ -124,7 +124,7 @@ static void test_notifications(void) {
 static void test_no_signal_after_error(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLSharedEvent> event = [device newSharedEvent];
-    smtl_fault_fail_command_buffer(1, MTLCommandBufferErrorPageFault);
+    smtl_inject_command_buffer_error(1, MTLCommandBufferErrorPageFault);
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
     [buffer encodeSignalEvent:event value:1];
     [buffer commit];

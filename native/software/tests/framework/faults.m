@@ -65,7 +65,7 @@ static void environment_compile(void) {
     NSError *error = nil;
     CHECK([device newComputePipelineStateWithFunction:function error:&error] == nil);
     CHECK([[error domain] isEqual:MTLLibraryErrorDomain] && [error code] == MTLLibraryErrorCompileFailure);
-    CHECK([[error localizedDescription] isEqual:@"add: injected fault"]);
+    CHECK([[error localizedDescription] isEqual:@"add: injected failure"]);
     id<MTLComputePipelineState> pipeline = [device newComputePipelineStateWithFunction:function error:&error];
     CHECK(pipeline != nil && error == nil);
     [pipeline release];
@@ -79,7 +79,7 @@ static void environment_device(void) {
         CHECK([[run_empty(queue) error] code] == MTLCommandBufferErrorDeviceRemoved);
         CHECK([device newBufferWithLength:16 options:0] == nil);
     }
-    smtl_fault_reset();
+    smtl_clear_injections();
 }
 
 static void environment_nonsense(void) {
@@ -134,7 +134,7 @@ static BOOL passes_in(int number) {
 
 static void test_allocation(void) {
     NSUInteger before = [device currentAllocatedSize];
-    smtl_fault_fail_allocation(3);
+    smtl_inject_allocation_failure(3);
     NSUInteger made = 0;
     for (int i = 0; i < 5; i++) {
         id<MTLBuffer> buffer = [device newBufferWithLength:100000 options:MTLResourceStorageModePrivate];
@@ -147,7 +147,7 @@ static void test_allocation(void) {
 
 static void test_command_buffer(void) {
     id<MTLBuffer> target = [device newBufferWithLength:4 options:0];
-    smtl_fault_fail_command_buffer(2, MTLCommandBufferErrorTimeout);
+    smtl_inject_command_buffer_error(2, MTLCommandBufferErrorTimeout);
     CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
     __block NSInteger seen = 0;
     MTLCommandBufferDescriptor *descriptor = [[[MTLCommandBufferDescriptor alloc] init] autorelease];
@@ -177,12 +177,12 @@ static void test_command_buffer(void) {
 }
 
 static void test_device_lost(void) {
-    smtl_fault_lose_device(2);
+    smtl_inject_device_loss(2);
     CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
     CHECK([[run_empty(queue) error] code] == MTLCommandBufferErrorDeviceRemoved);
     CHECK([[run_empty(queue) error] code] == MTLCommandBufferErrorDeviceRemoved);
     CHECK([device newBufferWithLength:16 options:0] == nil);
-    smtl_fault_reset();
+    smtl_clear_injections();
     CHECK([run_empty(queue) status] == MTLCommandBufferStatusCompleted);
     id<MTLBuffer> buffer = [device newBufferWithLength:16 options:0];
     CHECK(buffer != nil);
@@ -193,21 +193,21 @@ static void test_device_lost(void) {
 static void test_other_allocations(void) {
     MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
     [descriptor setSize:1 << 16];
-    smtl_fault_fail_allocation(1);
+    smtl_inject_allocation_failure(1);
     CHECK([device newHeapWithDescriptor:descriptor] == nil && [device currentAllocatedSize] == 0);
     id<MTLHeap> heap = [device newHeapWithDescriptor:descriptor];
-    smtl_fault_fail_allocation(1);
+    smtl_inject_allocation_failure(1);
     CHECK([heap newBufferWithLength:1 << 16 options:MTLResourceStorageModePrivate] == nil && [heap usedSize] == 0);
     id<MTLBuffer> buffer = [heap newBufferWithLength:1 << 16 options:MTLResourceStorageModePrivate];
     CHECK(buffer != nil && [heap usedSize] == 1 << 16);
     MTLIndirectCommandBufferDescriptor *commands = [[[MTLIndirectCommandBufferDescriptor alloc] init] autorelease];
     [commands setCommandTypes:MTLIndirectCommandTypeConcurrentDispatch];
-    smtl_fault_fail_allocation(1);
+    smtl_inject_allocation_failure(1);
     CHECK([device newIndirectCommandBufferWithDescriptor:commands maxCommandCount:4 options:0] == nil);
     /* A deallocator is for memory that a buffer has taken over. */
     __block int calls = 0;
     static int memory[4];
-    smtl_fault_fail_allocation(1);
+    smtl_inject_allocation_failure(1);
     CHECK([device newBufferWithBytesNoCopy:memory length:sizeof memory options:0
                                deallocator:^(void *pointer, NSUInteger length) {
                                    calls += pointer == memory && length > 0;
@@ -219,14 +219,14 @@ static void test_other_allocations(void) {
 
 static void test_compile(void) {
     NSError *error = nil;
-    smtl_fault_fail_compile(1);
+    smtl_inject_compile_failure(1);
     CHECK([device newLibraryWithSource:@"" options:nil error:&error] == nil);
     CHECK([[error domain] isEqual:MTLLibraryErrorDomain] && [error code] == MTLLibraryErrorCompileFailure);
-    CHECK([[error localizedDescription] isEqual:@"injected fault"]);
-    smtl_fault_fail_compile(1);
+    CHECK([[error localizedDescription] isEqual:@"injected failure"]);
+    smtl_inject_compile_failure(1);
     CHECK([device newLibraryWithSource:@"" options:nil error:NULL] == nil);
     dispatch_semaphore_t done = dispatch_semaphore_create(0);
-    smtl_fault_fail_compile(1);
+    smtl_inject_compile_failure(1);
     [device newLibraryWithSource:@"" options:nil completionHandler:^(id<MTLLibrary> library, NSError *problem) {
         CHECK(library == nil && [problem code] == MTLLibraryErrorCompileFailure);
         dispatch_semaphore_signal(done);

@@ -184,7 +184,7 @@ static void test_misuse(void) {
     [drawing setCommandTypes:MTLIndirectCommandTypeDraw];
     CHECK_RAISES("not those of a compute encoder", make_commands(drawing, 1));
     CHECK_RAISES("must not be 0", make_commands(describe(), 0));
-    smtl_fault_fail_allocation(1);
+    smtl_inject_allocation_failure(1);
     CHECK(make_commands(describe(), 1) == nil);
     [values release];
     [commands release];

@@ -99,12 +99,12 @@ static void one_of_each(void) {
         [exception reason];
     }
     [encoder endEncoding];
-    smtl_fault_fail_command_buffer(1, MTLCommandBufferErrorInternal);
+    smtl_inject_command_buffer_error(1, MTLCommandBufferErrorInternal);
     [command_buffer commit];
     [command_buffer waitUntilCompleted];
     [[command_buffer error] localizedDescription];
     [device newLibraryWithFile:@"/nonexistent" error:&error];
-    smtl_fault_fail_compile(1);
+    smtl_inject_compile_failure(1);
     [device newLibraryWithSource:@"" options:nil error:&error];
     NSArray *devices = MTLCopyAllDevices();
     [devices release];

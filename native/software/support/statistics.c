@@ -1,4 +1,4 @@
-#include "SMTLCounts.h"
+#include "statistics.h"
 
 static int64_t live[SMTL_OBJECT_CLASS_COUNT];
 static uint64_t created;

@@ -1,5 +1,5 @@
-#ifndef SMTL_RUNTIME_H
-#define SMTL_RUNTIME_H
+#ifndef SMTL_CLASSES_H
+#define SMTL_CLASSES_H
 
 /* Makes the Objective-C runtime ready for several threads; called before the first device exists. */
 void SMTLInitialiseClasses(void);

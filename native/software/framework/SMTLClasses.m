@@ -1,16 +1,16 @@
 /* All of the software Metal's classes are initialised by one thread, before there are others: SMTLFoundation.m says
  * why. */
-#include "SMTLRuntime.h"
+#include "SMTLClasses.h"
 
-#import "framework/library/SMTLArgumentEncoder.h"
 #import "framework/command/SMTLBlitEncoder.h"
-#import "framework/memory/SMTLBuffer.h"
 #import "framework/command/SMTLComputeEncoder.h"
+#import "framework/library/SMTLArgumentEncoder.h"
 #import "framework/library/SMTLComputePipeline.h"
-#import "objc_runtime/SMTLFoundation.h"
 #import "framework/library/SMTLFunction.h"
-#import "framework/memory/SMTLHeap.h"
 #import "framework/library/SMTLLibrary.h"
+#import "framework/memory/SMTLBuffer.h"
+#import "framework/memory/SMTLHeap.h"
+#import "objc_runtime/SMTLFoundation.h"
 #import <Metal/Metal.h>
 
 void SMTLInitialiseClasses(void) {

@@ -1,39 +1,27 @@
-#import "SMTLDevice.h"
+/* The devices, and the objects that they make: of every folder of the framework, which know the device by its interface
+ * alone. */
+#import "framework/device/SMTLDevice.h"
 
+#include "SMTLClasses.h"
+#import "framework/command/SMTLCommandQueue.h"
+#import "framework/command/SMTLIndirectCommandBuffer.h"
+#import "framework/device/SMTLCounterSampleBuffer.h"
+#import "framework/device/SMTLLogState.h"
 #import "framework/library/SMTLArgumentEncoder.h"
 #import "framework/library/SMTLBinaryArchive.h"
-#import "framework/memory/SMTLBuffer.h"
-#import "framework/command/SMTLCommandQueue.h"
-#include "support/settings.h"
-#import "SMTLCounters.h"
-#include "support/SMTLCounts.h"
-#import "support/SMTLError.h"
-#import "framework/sync/SMTLEvent.h"
-#import "framework/memory/SMTLHeap.h"
-#import "framework/command/SMTLIndirectCommandBuffer.h"
-#import "SMTLLogState.h"
 #import "framework/library/SMTLReflection.h"
+#import "framework/memory/SMTLBuffer.h"
+#import "framework/memory/SMTLHeap.h"
 #import "framework/memory/SMTLResidencySet.h"
-#include "SMTLRuntime.h"
+#import "framework/sync/SMTLEvent.h"
+#import "support/SMTLError.h"
+#include "support/settings.h"
 #import <Metal/MTLDynamicLibrary.h>
 #include <pthread.h>
 
 NSErrorDomain const MTLDynamicLibraryDomain = @"MTLDynamicLibraryDomain";
 
 #define DEFAULT_COMMAND_BUFFERS 64
-
-bool SMTLDeviceTakeMemory(SMTLDevice *device, size_t size, bool owned) {
-    if (!smtl_count_allocate(size, owned ? smtl_settings_get()->memory_limit : 0)) {
-        return false;
-    }
-    __atomic_fetch_add(&device->_allocatedSize, size, __ATOMIC_RELAXED);
-    return true;
-}
-
-void SMTLDeviceGiveMemory(SMTLDevice *device, size_t size) {
-    __atomic_fetch_sub(&device->_allocatedSize, size, __ATOMIC_RELAXED);
-    smtl_count_free(size);
-}
 
 /* +1, made at the first call and kept for good. */
 static NSArray *all_devices(void) {

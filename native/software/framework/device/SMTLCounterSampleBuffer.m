@@ -1,4 +1,4 @@
-#import "SMTLCounters.h"
+#import "SMTLCounterSampleBuffer.h"
 
 #import "support/SMTLError.h"
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Counter sample buffers: timestamps, on the clock of command buffers' GPU times. */
-#ifndef SMTL_COUNTERS_H
-#define SMTL_COUNTERS_H
+#ifndef SMTL_COUNTER_SAMPLE_BUFFER_H
+#define SMTL_COUNTER_SAMPLE_BUFFER_H
 
 #import "SMTLDevice.h"
 #import <Metal/MTLCounters.h>

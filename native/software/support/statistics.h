@@ -1,6 +1,6 @@
-/* Counters behind the public smtl_live_objects and its relatives. */
-#ifndef SMTL_COUNTS_H
-#define SMTL_COUNTS_H
+/* What the public smtl_live_objects and its relatives report: objects, bytes, command buffers and launches so far. */
+#ifndef SMTL_STATISTICS_H
+#define SMTL_STATISTICS_H
 
 #include <SoftwareMetal/SoftwareMetal.h>
 
