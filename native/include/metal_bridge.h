@@ -202,6 +202,8 @@ typedef struct mtb_device_info {
     bool is_low_power;
     bool is_removable;
     bool is_headless;
+    /* The lanes of a SIMD-group run one after another, as on a CPU, and not at the same time, as on a GPU. */
+    bool runs_lanes_in_turn;
 } mtb_device_info;
 
 /* MTLGPUFamily, for mtb_device_supports_family. */

@@ -50,6 +50,8 @@ pub struct DeviceLimits {
     pub is_removable: bool,
     /// The device drives no display (`isHeadless`).
     pub is_headless: bool,
+    /// The lanes of a simdgroup run one after another, as on a CPU, and not at the same time, as on a GPU.
+    pub runs_lanes_in_turn: bool,
 }
 
 /// Three extents, in threads or in threadgroups (`MTLSize`).
@@ -220,6 +222,7 @@ impl Device {
             is_low_power: false,
             is_removable: false,
             is_headless: false,
+            runs_lanes_in_turn: false,
         };
         // SAFETY: both are live; the name lives as long as the device and is copied here.
         let name = unsafe {
@@ -236,6 +239,7 @@ impl Device {
             is_low_power: info.is_low_power,
             is_removable: info.is_removable,
             is_headless: info.is_headless,
+            runs_lanes_in_turn: info.runs_lanes_in_turn,
         };
         Device {
             inner: Arc::new(DeviceInner {

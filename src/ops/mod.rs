@@ -67,9 +67,8 @@ pub enum LaneExecution {
 }
 
 impl LaneExecution {
-    /// What Metal says of a device does not tell this, but for the name that the software Metal gives its devices.
     fn of(device: &Device) -> LaneExecution {
-        if device.name().starts_with("Software Metal") {
+        if device.limits().runs_lanes_in_turn {
             LaneExecution::InTurn
         } else {
             LaneExecution::Lockstep

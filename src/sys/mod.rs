@@ -112,6 +112,7 @@ pub struct mtb_device_info {
     pub is_low_power: bool,
     pub is_removable: bool,
     pub is_headless: bool,
+    pub runs_lanes_in_turn: bool,
 }
 
 pub type mtb_gpu_family = u32;

@@ -11,6 +11,7 @@ fn devices_say_what_they_are() {
     assert!(limits.max_threadgroup_memory_length >= 16 << 10);
     assert!(limits.max_threads_per_threadgroup.width >= 256);
     assert!(limits.recommended_max_working_set_size > 0);
+    assert_eq!(limits.runs_lanes_in_turn, cfg!(software_metal));
     let families = GpuFamily::ALL
         .into_iter()
         .filter(|&family| device.supports_family(family));

@@ -7,6 +7,15 @@
 
 #include <stdlib.h>
 
+/* What a device that runs on a CPU may answer beside Metal's own questions. */
+@protocol MTBILaneExecution
+- (BOOL)runsLanesInTurn;
+@end
+
+static bool runs_lanes_in_turn(id<MTLDevice> metal) {
+    return [metal respondsToSelector:@selector(runsLanesInTurn)] && [(id<MTBILaneExecution>)metal runsLanesInTurn];
+}
+
 /* Takes over the +1 reference to `metal`. */
 static mtb_device *make_handle(id<MTLDevice> metal, mtb_error **error, const char *function) {
     mtb_device *device = mtbi_handle_create(MTB_HANDLE_DEVICE, sizeof *device, error, function);
@@ -27,6 +36,7 @@ static mtb_device *make_handle(id<MTLDevice> metal, mtb_error **error, const cha
         .is_low_power = [metal isLowPower],
         .is_removable = [metal isRemovable],
         .is_headless = [metal isHeadless],
+        .runs_lanes_in_turn = runs_lanes_in_turn(metal),
     };
     device->has_nonuniform_threadgroups = [metal supportsFamily:MTLGPUFamilyApple4] ||
                                           [metal supportsFamily:MTLGPUFamilyMac2] ||

@@ -14,6 +14,9 @@
     BOOL _maximizeConcurrentCompilation;
 }
 - (instancetype)initWithIndex:(uint32_t)index;
+/* Beyond Metal's interface, for programs that deal out work by it: the lanes of a SIMD-group run one after another and
+ * not at the same time. */
+- (BOOL)runsLanesInTurn;
 @end
 
 #endif

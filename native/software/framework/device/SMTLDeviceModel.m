@@ -121,6 +121,10 @@ static NSString *architecture_name(void) {
     return smtl_settings_get()->unified_memory;
 }
 
+- (BOOL)runsLanesInTurn {
+    return YES;
+}
+
 - (BOOL)isLowPower {
     return NO;
 }
