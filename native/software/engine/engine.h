@@ -43,7 +43,7 @@ typedef struct {
 
 typedef struct {
     const smtl_kernel *kernel;
-    /* Addresses by buffer index (offsets applied; setBytes copies included); NULL where nothing is bound. */
+    /* Addresses by buffer index (offsets applied; setBytes copies included); NULL if nothing is bound. */
     void *buffers[SMTL_MAX_BUFFER_ARGUMENTS];
     /* Bytes from the address above to the end of its buffer. */
     size_t buffer_lengths[SMTL_MAX_BUFFER_ARGUMENTS];

@@ -13,7 +13,7 @@ namespace smtl {
 
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
-/* Returns at once where the word does not hold `expected`; may return early. */
+/* Returns at once if the word does not hold `expected`; may return early. */
 inline void futex_wait(std::atomic<uint32_t> &word, uint32_t expected) {
     syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word), FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
 }

@@ -1,5 +1,5 @@
-/* What checks instrumented kernels while they run. The engine declares it here and calls it; the sanitizer implements it, and the
- * engine knows nothing else of the sanitizer. */
+/* What checks instrumented kernels while they run. The engine declares it here and calls it; the sanitizer implements
+ * it, and the engine knows nothing else of the sanitizer. */
 #ifndef SMTL_HOOKS_H
 #define SMTL_HOOKS_H
 
@@ -57,7 +57,8 @@ public:
     /* Waits until no other launch is checked. */
     virtual std::unique_ptr<launch_checks> begin(const smtl_launch &launch, const char *kernel) = 0;
 
-    /* Of the kernel whose shared object is loaded from `base` to `end`; NULL, with the reason, if the file cannot be read. */
+    /* Of the kernel whose shared object is loaded from `base` to `end`; NULL, with the reason, if the file cannot be
+     * read. */
     static std::unique_ptr<kernel_checks> load(const std::string &path, uintptr_t base, uintptr_t end,
                                                const smtl_sanitized_globals &globals, std::string &problem);
 };

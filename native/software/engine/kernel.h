@@ -39,7 +39,7 @@ struct smtl_kernel {
 };
 
 namespace smtl {
-/* A copy that the caller frees; NULL where memory has run out. */
+/* A copy that the caller frees; NULL if memory has run out. */
 char *copy_message(const std::string &text);
 }  // namespace smtl
 

@@ -11,7 +11,7 @@ extern "C" {
 
 struct smtl_log_buffer;
 
-/* Room for messages; NULL where memory has run out. */
+/* Room for messages; NULL if memory has run out. */
 struct smtl_log_buffer *smtl_log_create(size_t capacity);
 void smtl_log_free(struct smtl_log_buffer *buffer);
 

@@ -45,7 +45,7 @@ public:
         if (bytes_ != nullptr) munmap(const_cast<char *>(bytes_), size_);
     }
 
-    /* Why it must not be loaded; empty where nothing speaks against it. */
+    /* Why it must not be loaded; empty if nothing speaks against it. */
     std::string objection() {
         const auto *const header = at<ElfW(Ehdr)>(0, 1);
         if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_type != ET_DYN ||

@@ -10,7 +10,7 @@ namespace smtl {
 struct core;
 struct job_slot;
 
-/* The calling thread's core: one that an ended thread has left, or a new one. NULL where there is no memory for it. */
+/* The calling thread's core: one that an ended thread has left, or a new one. NULL if there is no memory for it. */
 core *core_of_thread();
 
 /* Work that comes in parts, which any thread may take. */
@@ -18,7 +18,7 @@ class divisible_work {
 public:
     /* Whether a thread that joins now finds a part. */
     virtual bool has_parts() const = 0;
-    /* Takes parts until there are none. False where the thread cannot. */
+    /* Takes parts until there are none. False if the thread cannot. */
     virtual bool join(core &own) = 0;
     /* How many there were at first. */
     virtual uint64_t part_count() const = 0;

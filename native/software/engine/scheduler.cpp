@@ -123,7 +123,7 @@ SMTL_ALWAYS_INLINE const smtl_context *core::pass_on(simdgroup &group) {
     return &contexts[++thread];
 }
 
-/* Takes the running thread from those that can run. Where it was the last of its simdgroup, lanes that wait for each
+/* Takes the running thread from those that can run. If it was the last of its simdgroup, lanes that wait for each
  * other are complete. */
 SMTL_ALWAYS_INLINE void core::block(simdgroup &group) {
     group.ready &= ~lane_bit(thread);
@@ -215,7 +215,7 @@ __attribute__((noinline)) bool core::goes_before(const simdgroup &group, const o
     return at < other_at;
 }
 
-/* No lane of the simdgroup can run: the lanes that wait at one site go on. Where they diverged those inside of a branch
+/* No lane of the simdgroup can run: the lanes that wait at one site go on. If they diverged those inside of a branch
  * go first, and the others wait for them where the branches join. */
 void core::complete_exchange(simdgroup &group) {
     open_exchange *const all = exchanges[&group - simdgroups];

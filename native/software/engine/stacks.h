@@ -11,7 +11,7 @@ namespace smtl {
 
 struct core;
 
-/* Reserves an arena and constructs its core; NULL where there is no address space or memory for it. */
+/* Reserves an arena and constructs its core; NULL if there is no address space or memory for it. */
 core *create_core();
 
 class stack_set {
@@ -21,9 +21,9 @@ public:
     static constexpr uint32_t strides = capacity + 1; /* one for the scheduler */
 
     /* `base` is page aligned and has `strides` times `stride` bytes of reserved, inaccessible memory behind it. False
-     * where the system gives no memory. */
+     * if the system gives no memory. */
     bool initialise(unsigned char *base, size_t stride, size_t page);
-    /* Makes sure that `count` stacks can be taken. False where the system gives no more memory. */
+    /* Makes sure that `count` stacks can be taken. False if the system gives no more memory. */
     bool commit(uint32_t count);
     /* No stack is in use any more. */
     void reset();

@@ -70,7 +70,7 @@ void checked_launch::report_bounds(finding found) {
     if (!count_again(found.kind, found.actor.where, {}, kernel_)) report(std::move(found));
 }
 
-/* True where the access may be performed, and looked at further. */
+/* True if the access may be performed, and looked at further. */
 bool checked_launch::check_memory(smtl_watched &watched, uintptr_t address, size_t size, uint32_t how,
                                   const void *place) {
     if (watched.holds(address, size) && !watched.freed) return true;
@@ -92,7 +92,7 @@ void checked_launch::report_outside(const smtl_watched &watched, uintptr_t addre
     report_bounds(std::move(found));
 }
 
-/* The access takes place in memory that is nobody's, and the kernel goes on. False where there can be none: the hole
+/* The access takes place in memory that is nobody's, and the kernel goes on. False if there can be none: the hole
  * belongs to somebody else. */
 bool checked_launch::give_scratch_memory(const smtl_watched &watched, uintptr_t address, size_t size) {
     if (watched.kind == memory_kind::threadgroup_variable && image_.contains(address) &&

@@ -17,7 +17,7 @@ public:
     lazy_pages(const lazy_pages &) = delete;
     lazy_pages &operator=(const lazy_pages &) = delete;
 
-    /* False where there is no address space. */
+    /* False if there is no address space. */
     bool reserve(size_t bytes);
     void release();
     /* All zero again. */

@@ -50,7 +50,7 @@ checked_launch::~checked_launch() {
     running = nullptr;
 }
 
-/* Memory for one argument, or what is known about it; false where memory has run out. */
+/* Memory for one argument, or what is known about it; false if memory has run out. */
 bool checked_launch::bind_argument(uint32_t index) {
     void *&bound = launch_.buffers[index];
     if (launch_.inline_bytes >> index & 1) {

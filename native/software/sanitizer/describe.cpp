@@ -99,7 +99,7 @@ void checked_launch::report_divergence(const std::string &headline, const access
     if (!count_again(found.kind, found.actor.where, found.other.where, kernel_)) report(std::move(found));
 }
 
-/* Threads of a threadgroup take turns only where they block: one that spins until another changes memory spins for
+/* Threads of a threadgroup take turns only if they block: one that spins until another changes memory spins for
  * ever. */
 void checked_launch::check_spinning(uintptr_t address, size_t size, uint32_t how, const void *place) {
     uint32_t value = 0;

@@ -38,7 +38,7 @@ public:
     mapped_file(const mapped_file &) = delete;
     mapped_file &operator=(const mapped_file &) = delete;
 
-    /* `count` objects at `offset`; NULL where the file ends before. */
+    /* `count` objects at `offset`; NULL if the file ends before. */
     template <class T> const T *at(uint64_t offset, uint64_t count = 1) const {
         return offset <= size_ && count <= (size_ - offset) / sizeof(T) ? reinterpret_cast<const T *>(bytes_ + offset)
                                                                         : nullptr;

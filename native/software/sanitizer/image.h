@@ -31,9 +31,9 @@ public:
     /* Bytes of all threadgroup variables. */
     size_t threadgroup_memory() const;
     const std::vector<std::unique_ptr<smtl_watched>> &variables() const { return variables_; }
-    /* The threadgroup variable at or around the address; NULL where there is none near, or something else. */
+    /* The threadgroup variable at or around the address; NULL if there is none near, or something else. */
     smtl_watched *variable_near(uintptr_t address) const;
-    /* The constant that ends right before the address; NULL where the address is in none's guard. */
+    /* The constant that ends right before the address; NULL if the address is in none's guard. */
     const constant_table *constant_before(uintptr_t address, size_t size) const;
 
 private:

@@ -41,7 +41,7 @@ const std::vector<uint32_t> &phases_of(const smtl_clock *clock) {
     return clock != nullptr ? clock->phases : none;
 }
 
-/* The greater of each. True where that is more than there was. */
+/* The greater of each. True if that is more than there was. */
 bool join(std::vector<uint32_t> &phases, const std::vector<uint32_t> &others) {
     bool more = false;
     phases.resize(std::max(phases.size(), others.size()));

@@ -18,7 +18,7 @@ extern char **environ;
 namespace smtl::sanitize {
 namespace {
 
-/* What a program prints; empty where it cannot be run. */
+/* What a program prints; empty if it cannot be run. */
 std::string output_of(const char *const *arguments) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return {};

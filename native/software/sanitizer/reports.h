@@ -37,7 +37,7 @@ struct finding {
     uint64_t length = 0;
 };
 
-/* One more of those on these lines; false where there is none yet. */
+/* One more of those on these lines; false if there is none yet. */
 bool count_again(smtl_report_kind kind, const location &where, const location &other, const std::string &kernel);
 /* Keeps the finding and prints it. The headline. */
 std::string report(finding found);

@@ -8,12 +8,12 @@
 
 namespace smtl::sanitize {
 
-/* Makes the state of all stacks in the arena writable; by one thread at a time. False where that part of the address
+/* Makes the state of all stacks in the arena writable; by one thread at a time. False if that part of the address
  * space is taken. */
 bool prepare_stacks(const void *arena, size_t size);
 /* All of the stack can be used again, whatever was left on it. */
 void clean_stack(const void *bottom, size_t size);
-/* The first byte of the access that belongs to no object; NULL where all do. */
+/* The first byte of the access that belongs to no object; NULL if all do. */
 const unsigned char *first_bad_byte(const void *address, size_t size);
 
 struct stack_object {

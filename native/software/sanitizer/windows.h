@@ -22,7 +22,7 @@ public:
     windows(const windows &) = delete;
     windows &operator=(const windows &) = delete;
 
-    /* A window with room for `length` bytes in its middle; none where they are used up. The one that has been free the
+    /* A window with room for `length` bytes in its middle; none if they are used up. The one that has been free the
      * longest, so that what still refers to memory long gone is found out. */
     window take(size_t length);
     void give_back(window taken);

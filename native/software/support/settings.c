@@ -27,8 +27,7 @@ struct entry {
     size_t field;
     uint64_t fallback, most;
 };
-#define SETTING(name, kind, field, fallback, most) \
-    { name, kind, offsetof(smtl_settings, field), fallback, most }
+#define SETTING(name, kind, field, fallback, most) {name, kind, offsetof(smtl_settings, field), fallback, most}
 #define ANY UINT64_MAX
 
 static smtl_settings settings;
@@ -41,7 +40,7 @@ static uint64_t usable_cores(void) {
     return online > 0 ? (uint64_t)online : 1;
 }
 
-/* Reads a number at the start of `text`; what follows it, or NULL where there is none. */
+/* Reads a number at the start of `text`; what follows it, or NULL if there is none. */
 static const char *read_number(const char *text, uint64_t *number) {
     if (*text < '0' || *text > '9') return NULL;
     const bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
@@ -100,8 +99,8 @@ static uint32_t read_checks(const char *text, const char *variable) {
         const uint32_t check = check_named(text, length);
         /* A misspelt check that passes for a clean run would be worse than a line too many. */
         if (check == 0 && length > 0 && strncmp(text, "0", length) != 0)
-            fprintf(stderr, "software Metal: %s knows bounds, race, uninit and all, not '%.*s'\n", variable, (int)length,
-                    text);
+            fprintf(stderr, "software Metal: %s knows bounds, race, uninit and all, not '%.*s'\n", variable,
+                    (int)length, text);
         checks |= check;
         if (text[length] == '\0') return checks;
         text += length + 1;

@@ -1,5 +1,5 @@
-/* What the environment asks of the software Metal, read once at the first use of any setting. The table in settings.c gives each
- * setting's name, kind and default; docs/software-metal.md describes them for users. */
+/* What the environment asks of the software Metal, read once at the first use of any setting. The table in settings.c
+ * gives each setting's name, kind and default; docs/software-metal.md describes them for users. */
 #ifndef SMTL_SETTINGS_H
 #define SMTL_SETTINGS_H
 
@@ -16,7 +16,8 @@ typedef struct {
     uint64_t value;
 } smtl_seed;
 
-/* The `nth` event from the start of the process, 0 for none, and the error code that it ends with, 0 for the usual one. */
+/* The `nth` event from the start of the process, 0 for none, and the error code that it ends with, 0 for the usual one.
+ */
 typedef struct {
     uint64_t nth;
     uint64_t code;
@@ -25,33 +26,33 @@ typedef struct {
 typedef struct {
     /* Devices. */
     uint64_t device_count;
-    bool peer_group;       /* the devices are in one peer group */
-    bool default_device;   /* false: MTLCreateSystemDefaultDevice returns nil */
-    bool unified_memory;   /* false: a discrete GPU of the Mac2 family */
+    bool peer_group; /* the devices are in one peer group */
+    bool default_device; /* false: MTLCreateSystemDefaultDevice returns nil */
+    bool unified_memory; /* false: a discrete GPU of the Mac2 family */
     uint64_t apple_family; /* the highest Apple family that devices support */
     uint64_t max_buffer_length;
     uint64_t working_set;
     /* Checks. */
-    bool poison;      /* fresh memory and threadgroup memory are filled with 0xff */
-    bool guard;       /* buffers end where no memory is, so that overruns fault */
-    bool strict;      /* no-copy buffers must be page-aligned as on Apple's systems */
+    bool poison; /* fresh memory and threadgroup memory are filled with 0xff */
+    bool guard; /* buffers end where no memory is, so that overruns fault */
+    bool strict; /* no-copy buffers must be page-aligned as on Apple's systems */
     bool debug_layer; /* a dispatch that cannot run raises, instead of ending its command buffer */
     /* Order and time. */
     smtl_seed shuffle; /* what Metal leaves unordered runs in an order that depends on the seed alone */
-    uint64_t delay;    /* the most microseconds that anything happens late */
-    uint64_t threads;  /* that take part in a launch, the calling one included */
-    double timeout;    /* seconds after which a launch fails; 0: never */
+    uint64_t delay; /* the most microseconds that anything happens late */
+    uint64_t threads; /* that take part in a launch, the calling one included */
+    double timeout; /* seconds after which a launch fails; 0: never */
     /* Injected failures. */
     uint64_t fail_allocation;
     uint64_t fail_compile;
     uint64_t lose_device;
     smtl_nth_with_code fail_command_buffer;
     /* The sanitizer of kernels. */
-    uint32_t sanitize;      /* SMTL_SANITIZE_* */
-    bool sanitize_quiet;    /* reports are kept and not printed */
+    uint32_t sanitize; /* SMTL_SANITIZE_* */
+    bool sanitize_quiet; /* reports are kept and not printed */
     uint64_t sanitize_exit; /* the status of a process that has had reports; 0: its own */
     /* The compiler of kernels. */
-    const char *cache;   /* a folder */
+    const char *cache; /* a folder */
     uint64_t cache_size; /* bytes; 0: no bound */
     const char *include; /* folders, with colons between them */
     const char *clang;

@@ -7,7 +7,7 @@
 
 #define SMTL_BLIT_GROUP_CAPACITY 512
 
-/* Addresses from `begin` to `end`; empty where they are equal. */
+/* Addresses from `begin` to `end`; empty if they are equal. */
 typedef struct {
     uintptr_t begin;
     uintptr_t end;

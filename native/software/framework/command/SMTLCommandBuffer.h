@@ -36,7 +36,7 @@ typedef struct {
     smtl_handlers _completedHandlers;
     NSMutableArray *_encoderInfos; /* with MTLCommandBufferErrorOptionEncoderExecutionStatus */
     smtl_completion *_completion;
-    SMTLLogState *_logState; /* retained; nil where nobody wants what kernels log */
+    SMTLLogState *_logState; /* retained; nil if nobody wants what kernels log */
     struct smtl_log_buffer *_log;
     uint64_t _injectedError; /* an MTLCommandBufferError, 0 for none */
     NSError *_error;

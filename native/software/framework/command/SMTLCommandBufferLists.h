@@ -17,7 +17,7 @@ typedef struct {
     NSUInteger capacity;
 } smtl_handlers;
 
-/* Raise where memory runs out. */
+/* Raise if memory runs out. */
 void SMTLRetainedAdd(smtl_retained *retained, id object);
 void SMTLHandlersAdd(smtl_handlers *handlers, MTLCommandBufferHandler block);
 /* An exception of one does not keep the others from being called. */

@@ -26,7 +26,7 @@
 - (void)takeAttachments:(NSArray *)attachments where:(const char *)where;
 @end
 
-/* Raises where the encoder has ended. */
+/* Raises if the encoder has ended. */
 #define SMTL_REQUIRE_ENCODING(encoder, where) \
     SMTL_REQUIRE(!(encoder)->_ended, where, @"the encoder has ended: no command may follow endEncoding")
 

@@ -34,11 +34,11 @@ typedef struct {
 void smtl_queue_core_retain(smtl_queue_core *core);
 void smtl_queue_core_release(smtl_queue_core *core);
 void smtl_queue_core_free_slot(smtl_queue_core *core);
-/* The thread for handlers; NULL where the system gives none. */
+/* The thread for handlers; NULL if the system gives none. */
 smtl_worker *smtl_queue_core_completion_worker(smtl_queue_core *core);
 /* For the executing thread, while none of the queue's command buffers completes: where none waits for it either, it may
  * run handlers itself, which saves a change of threads, and the other thread executes what is committed from now on.
- * False where one waits. */
+ * False if one waits. */
 bool smtl_queue_core_step_aside(smtl_queue_core *core);
 /* It executes again, unless something was committed meanwhile: then the threads have changed roles. */
 void smtl_queue_core_step_back(smtl_queue_core *core);
@@ -51,7 +51,7 @@ void smtl_queue_core_step_back(smtl_queue_core *core);
     NSMutableSet *_residencySets;
     SMTLLogState *_logState; /* of command buffers without one of their own; retained */
 }
-/* nil where the system gives no thread. `logState` may be nil. */
+/* nil if the system gives no thread. `logState` may be nil. */
 - (instancetype)initWithDevice:(SMTLDevice *)device
          maxCommandBufferCount:(NSUInteger)count
                       logState:(SMTLLogState *)logState;

@@ -123,7 +123,7 @@ static void record_failure(SMTLComputeEncoder *encoder, NSException *problem, co
     command->reason[length] = '\0';
 }
 
-/* Checks a launch and stores its threadgroup size; false where its failure is recorded, and where it has no threads:
+/* Checks a launch and stores its threadgroup size; false if its failure is recorded, and if it has no threads:
  * it does nothing then, whatever it lacks. */
 static bool prepare(SMTLComputeEncoder *encoder, const char *where, MTLSize count, MTLSize group,
                     const uint32_t *groups, uint32_t stored[3]) {

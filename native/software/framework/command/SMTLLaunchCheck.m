@@ -33,7 +33,7 @@ void SMTLRequireThreadgroup(const char *where, MTLSize group, NSUInteger limit) 
 }
 
 /* Of the buffers that an argument takes. An array takes several, of which hosts may leave out what the kernel does not
- * touch: zero where none is there. */
+ * touch: zero if none is there. */
 static size_t shortest(const size_t *lengths, const smtl_argument *argument) {
     size_t length = 0;
     for (uint32_t i = argument->index; i < argument->index + argument->array_length; i++) {

@@ -20,7 +20,7 @@
 - (void)deliver:(const struct smtl_log_buffer *)buffer;
 @end
 
-/* What the environment asks for (MTL_LOG_LEVEL, MTL_LOG_BUFFER_SIZE) for queues that have none; nil where it does not.
+/* What the environment asks for (MTL_LOG_LEVEL, MTL_LOG_BUFFER_SIZE) for queues that have none; nil if it does not.
  */
 SMTLLogState *SMTLEnvironmentLogState(void);
 

@@ -71,7 +71,7 @@ static uint64_t take(reader *from, size_t count) {
     return SMTL_OBJECT_BINARY_ARCHIVE;
 }
 
-/* What is wrong with the data; nil where nothing is. */
+/* What is wrong with the data; nil if nothing is. */
 - (NSString *)readData:(NSData *)data {
     reader from = {data, 0, false};
     NSData *start = take_data(&from, sizeof magic);

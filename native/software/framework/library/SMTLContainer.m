@@ -90,7 +90,7 @@ static uint64_t take(reader *from, size_t count) {
     return value;
 }
 
-/* nil where the bytes are missing or not UTF-8. */
+/* nil if the bytes are missing or not UTF-8. */
 static NSString *take_string(reader *from, size_t count) {
     const uint8_t *bytes = take_bytes(from, count);
     if (bytes == NULL) {

@@ -21,7 +21,7 @@ MTLArgument *SMTLReflectArgument(const smtl_argument *argument, SMTLLibrary *lib
 - (instancetype)initWithBindings:(NSArray *)bindings;
 @end
 
-/* The argument encoder for a binding that came from here; nil where it is no structure. +1. */
+/* The argument encoder for a binding that came from here; nil if it is not a structure. +1. */
 @class SMTLDevice;
 id<MTLArgumentEncoder> SMTLNewEncoderForBinding(SMTLDevice *device, id<MTLBufferBinding> binding);
 

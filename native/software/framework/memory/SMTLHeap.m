@@ -65,7 +65,7 @@
     [super dealloc];
 }
 
-/* Takes the first free block that fits; false where none does. The caller holds the lock. */
+/* Takes the first free block that fits; false if none does. The caller holds the lock. */
 static bool take_block(smtl_heap_block *blocks, NSUInteger size, NSUInteger *offset) {
     for (smtl_heap_block *block = blocks; block != NULL; block = block->next) {
         if (block->used || block->size < size) {

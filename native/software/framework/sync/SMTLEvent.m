@@ -183,7 +183,7 @@ static void free_notification(smtl_notification *notification) {
     }
 }
 
-/* The time `milliseconds` from now; false where that is beyond what the clock can say: wait for ever. */
+/* The time `milliseconds` from now; false if that is beyond what the clock can say: wait for ever. */
 static bool deadline_after(uint64_t milliseconds, struct timespec *deadline) {
     const uint64_t century = 100ull * 365 * 24 * 3600 * 1000;
     if (milliseconds > century) {

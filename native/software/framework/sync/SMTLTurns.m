@@ -27,7 +27,7 @@ static void initialise(void) {
     random_state = smtl_settings_get()->shuffle.value;
 }
 
-/* False where nothing is to be done. */
+/* False if nothing is to be done. */
 static bool lock(void) {
     if (!smtl_settings_get()->shuffle.on) {
         return false;
@@ -50,7 +50,7 @@ static int64_t now_ns(void) {
 
 static bool is_ready(const smtl_turn *turn) { return turn->pending > 0 && !turn->blocked; }
 
-/* One of the queues that have something to execute; NULL where there is none. */
+/* One of the queues that have something to execute; NULL if there is none. */
 static smtl_turn *pick(void) {
     uint64_t ready = 0;
     for (const smtl_turn *turn = first; turn != NULL; turn = turn->next) {

@@ -12,7 +12,7 @@ typedef struct smtl_work {
     void (*run)(struct smtl_work *work);
 } smtl_work;
 
-/* NULL where the system gives no thread. */
+/* NULL if the system gives no thread. */
 smtl_worker *smtl_worker_create(const char *name);
 void smtl_worker_post(smtl_worker *worker, smtl_work *work);
 /* Whether anything is posted that has not begun. */

@@ -1,6 +1,6 @@
-/* What the software Metal offers beyond Metal's interface, for tests and tools: injected faults, counts of live
- * objects, and the writer of its library container. C, so that a caller needs no Objective-C. All functions are
- * thread-safe. */
+/* What the software Metal offers beyond Metal's interface, for tests and tools: injected failures, counts of live
+ * objects, the sanitizer's reports, and the writer of its library container. It is C, so that a caller needs no
+ * Objective-C. All functions are thread-safe. */
 #ifndef SMTL_SOFTWAREMETAL_H
 #define SMTL_SOFTWAREMETAL_H
 
@@ -12,22 +12,25 @@
 extern "C" {
 #endif
 
-/* Counts start at 1 and from the call on; 0 turns the fault off. Each fault strikes once, then is off again. */
+/* --- Injected failures -------------------------------------------------------------------------------------------- */
 
-/* The `nth` buffer allocation from now returns nil. Environment: SOFTWARE_METAL_FAIL_ALLOCATION=nth. */
+/* `nth` counts from 1, beginning with the call; 0 turns the failure off. A failure happens once and is off again. */
+
+/* The `nth` allocation of a buffer, a heap or an indirect command buffer returns nil. Environment:
+ * SOFTWARE_METAL_FAIL_ALLOCATION=nth. */
 void smtl_inject_allocation_failure(uint64_t nth);
-/* The `nth` committed command buffer from now ends, before its first command, with the MTLCommandBufferError `code`.
+/* The `nth` committed command buffer ends, before its first command, with the MTLCommandBufferError `code`.
  * Environment: SOFTWARE_METAL_FAIL_COMMAND_BUFFER=nth:code. */
 void smtl_inject_command_buffer_error(uint64_t nth, uint64_t code);
-/* The `nth` compilation from now (of a library or of a pipeline) fails. Environment: SOFTWARE_METAL_FAIL_COMPILE=nth.
- */
+/* The `nth` compilation of a library or of a pipeline fails. Environment: SOFTWARE_METAL_FAIL_COMPILE=nth. */
 void smtl_inject_compile_failure(uint64_t nth);
-/* From the `nth` committed command buffer from now on every device is lost: that command buffer and all later ones end
- * with MTLCommandBufferErrorDeviceRemoved and allocations return nil, until smtl_clear_injections.
- * Environment: SOFTWARE_METAL_LOSE_DEVICE=nth. */
+/* The `nth` committed command buffer and all later ones end with MTLCommandBufferErrorDeviceRemoved, and allocations
+ * return nil, until smtl_clear_injections: every device is lost. Environment: SOFTWARE_METAL_LOSE_DEVICE=nth. */
 void smtl_inject_device_loss(uint64_t nth);
-/* Turns every fault off, those of the environment included, and brings lost devices back. */
+/* Turns every failure off, those of the environment too, and brings lost devices back. */
 void smtl_clear_injections(void);
+
+/* --- Statistics --------------------------------------------------------------------------------------------------- */
 
 /* The classes whose instances are counted. */
 typedef enum {
@@ -59,7 +62,7 @@ typedef enum {
     SMTL_OBJECT_CLASS_COUNT,
 } smtl_object_class;
 
-/* Instances alive now: allocated and not yet deallocated. */
+/* Instances that are alive: allocated and not yet deallocated. */
 int64_t smtl_live_objects(smtl_object_class object_class);
 /* The sum over all classes. */
 int64_t smtl_live_objects_total(void);
@@ -74,6 +77,8 @@ uint64_t smtl_allocated_bytes(void);
 uint64_t smtl_command_buffers_completed(void);
 uint64_t smtl_dispatches_executed(void);
 
+/* --- Library containers ------------------------------------------------------------------------------------------- */
+
 typedef struct {
     const char *name;
     const char *value; /* NULL: defined as empty */
@@ -85,10 +90,10 @@ typedef struct {
 void *smtl_container_create(const char *source, size_t source_length, const smtl_container_macro *macros,
                             size_t macro_count, uint32_t language_version, uint32_t math_mode, size_t *size);
 
-/* --- Reports of the sanitizer (SOFTWARE_METAL_SANITIZE)
- * ----------------------------------------------------------------- */
+/* --- Reports of the sanitizer (SOFTWARE_METAL_SANITIZE) --------------------------------------------------------------
+ */
 
-/* SOFTWARE_METAL_SANITIZE: a list of bounds, race, uninit and all, with commas. Read once, at the first use. */
+/* SOFTWARE_METAL_SANITIZE is a list, with commas, of bounds, race, uninit and all. */
 enum {
     SMTL_SANITIZE_BOUNDS = 1,
     SMTL_SANITIZE_RACE = 2,
@@ -111,12 +116,12 @@ typedef enum {
 typedef struct {
     const char *kernel;
     const char *function; /* that contains the line; "" where it is not known */
-    const char *file;     /* as the source's name or its #line says; "" where it is not known */
-    uint32_t line;        /* 0: not known */
+    const char *file; /* as the source's name or its #line says; "" where it is not known */
+    uint32_t line; /* 0: not known */
     bool write;
     bool atomic;
     bool whole_simdgroup; /* all lanes together: a simdgroup_matrix is loaded or stored */
-    uint64_t size;        /* bytes */
+    uint64_t size; /* bytes */
     uint32_t thread_position_in_grid[3]; /* of the simdgroup's first thread where it is the whole */
     uint32_t threadgroup_position_in_grid[3];
     uint32_t thread_position_in_threadgroup[3];
@@ -125,21 +130,21 @@ typedef struct {
 /* Strings are never NULL. */
 typedef struct {
     smtl_report_kind kind;
-    const char *text;    /* all of it, for people: several lines */
+    const char *text; /* all of it, for people: several lines */
     const char *summary; /* what was done to what, in one line */
     smtl_report_access access;
     bool has_other;
     smtl_report_access other; /* the earlier one that it is in conflict with */
-    const char *object;       /* the buffer's label, or the name of the argument or variable; "" for no object */
-    int32_t argument;         /* its index in this dispatch; -1: none */
-    int64_t offset;           /* of the access from the object's start */
-    uint64_t length;          /* of the object */
-    uint64_t occurrences;     /* times that it was found on these lines */
+    const char *object; /* the buffer's label, or the name of the argument or variable; "" for no object */
+    int32_t argument; /* its index in this dispatch; -1: none */
+    int64_t offset; /* of the access from the object's start */
+    uint64_t length; /* of the object */
+    uint64_t occurrences; /* times that it was found on these lines */
 } smtl_report;
 
 /* Reports so far: one for each kind and line, however often. */
 size_t smtl_report_count(void);
-/* A copy of the `index`th, for smtl_report_free; NULL where there is none. */
+/* A copy of the `index`th, for smtl_report_free; NULL if there is none. */
 smtl_report *smtl_report_copy(size_t index);
 void smtl_report_free(smtl_report *report);
 void smtl_reports_clear(void);

@@ -15,7 +15,7 @@ void dispatch_group_leave(dispatch_group_t group) SMTL_DISPATCH_SYMBOL(dispatch_
 intptr_t dispatch_group_wait(dispatch_group_t group, dispatch_time_t timeout) SMTL_DISPATCH_SYMBOL(dispatch_group_wait);
 void dispatch_group_async_f(dispatch_group_t group, dispatch_queue_t queue, void *_Nullable context,
                             dispatch_function_t work) SMTL_DISPATCH_SYMBOL(dispatch_group_async_f);
-/* Submits `work` when the group is empty: at once where it is. */
+/* Submits `work` when the group is empty: at once if it is. */
 void dispatch_group_notify_f(dispatch_group_t group, dispatch_queue_t queue, void *_Nullable context,
                              dispatch_function_t work) SMTL_DISPATCH_SYMBOL(dispatch_group_notify_f);
 

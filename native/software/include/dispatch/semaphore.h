@@ -14,7 +14,7 @@ dispatch_semaphore_t _Nullable dispatch_semaphore_create(intptr_t value)
 /* 0 when it was signalled, something else when the time is over. */
 intptr_t dispatch_semaphore_wait(dispatch_semaphore_t semaphore, dispatch_time_t timeout)
     SMTL_DISPATCH_SYMBOL(dispatch_semaphore_wait);
-/* Other than 0 where that wakes a thread. */
+/* Other than 0 if that wakes a thread. */
 intptr_t dispatch_semaphore_signal(dispatch_semaphore_t semaphore) SMTL_DISPATCH_SYMBOL(dispatch_semaphore_signal);
 
 DISPATCH_END
