@@ -79,5 +79,5 @@ int main() {
     std::vector<uint32_t> counts(100), expected(100, 256);
     CHECK(dispatch(program.kernel("count_in_group")).buffer(0, counts).run({25600}, {256}).empty());
     CHECK(counts == expected);
-    return check::report("engine_atomics_test");
+    return check::report("engine/atomics_test");
 }

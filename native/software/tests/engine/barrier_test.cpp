@@ -145,5 +145,5 @@ int main() {
     CHECK(dispatch(program.kernel("two_places")).buffer(0, x).run({256}, {256}).empty());
     CHECK(x == expected);
     private_memory(program);
-    return check::report("engine_barrier_test");
+    return check::report("engine/barrier_test");
 }

@@ -109,5 +109,5 @@ int main() {
     test_sizes();
     test_lists();
     test_many_at_once();
-    return check::report("engine_blit_test");
+    return check::report("engine/blit_test");
 }

@@ -61,5 +61,5 @@ int main() {
     for (uint32_t i = 0; i < 20000; ++i)
         wrong += !dispatch(plain).buffer(0, x).constant(1, value).run({32}, {32}).empty();
     CHECK(wrong == 0 && x[31] == 60003 && x[32] == 3);
-    return check::report("engine_concurrency_test");
+    return check::report("engine/concurrency_test");
 }

@@ -417,5 +417,5 @@ int main() {
                 std::printf("program %u:\n%s\n", first + i, text_of(made[i], 0).c_str());
         }
     }
-    return check::report("engine_divergence_programs_test");
+    return check::report("engine/divergence_programs_test");
 }

@@ -130,5 +130,5 @@ int main() {
         for (uint32_t i = 0; i < 128; ++i) together = together && out[i] == 3200432 + (i % 8 < 4 ? 16000 : 0);
         if (!CHECK(together)) std::printf("%s\n", silent[k].c_str());
     }
-    return check::report("engine_divergence_test");
+    return check::report("engine/divergence_test");
 }

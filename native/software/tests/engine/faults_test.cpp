@@ -214,5 +214,5 @@ int main() {
     waiting_apart(program);
     from_many_threads(program);
     host_faults();
-    return check::report("engine_faults_test");
+    return check::report("engine/faults_test");
 }

@@ -208,5 +208,5 @@ int main() {
     limits(program);
     threadgroup_memory(program);
     loading();
-    return check::report("engine_launch_test");
+    return check::report("engine/launch_test");
 }

@@ -211,5 +211,5 @@ int main() {
         product<bfloat>(products, "product_bfloat", n);
     }
     elements(by_elements);
-    return check::report("engine_matrix_test");
+    return check::report("engine/matrix_test");
 }

@@ -123,5 +123,5 @@ int main() {
     }
     CHECK(group_steps > 2 && thread_steps > 800);
     poison();
-    return check::report("engine_order_test");
+    return check::report("engine/order_test");
 }

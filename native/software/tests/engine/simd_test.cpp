@@ -363,5 +363,5 @@ int main() {
     types(program);
     divergence(program);
     pace(program);
-    return check::report("engine_simd_test");
+    return check::report("engine/simd_test");
 }

@@ -189,5 +189,5 @@ int main() {
         for (uint32_t i = 0; i < threads; ++i) same = same && out[i] == (i % 32 < 8 ? 8 : 24);
         if (!CHECK(same)) std::printf("meet%d\n", k);
     }
-    return check::report("engine_uniformity_test");
+    return check::report("engine/uniformity_test");
 }

@@ -165,5 +165,5 @@ int main() {
     test_argument_buffers();
     test_arrays_of_buffers();
     test_indices();
-    return check::report("msl_arguments_test");
+    return check::report("msl/arguments_test");
 }

@@ -329,5 +329,5 @@ int main() {
     test_damaged_library();
     CHECK(count_temporary(Cache::shared().root()) == 0);
     fs::remove_all(folder);
-    return check::report("msl_cache_test");
+    return check::report("msl/cache_test");
 }

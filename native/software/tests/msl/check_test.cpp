@@ -153,5 +153,5 @@ int main() {
     test_diagnostics();
     test_strict();
     test_odd_bytes();
-    return check::report("msl_check_test");
+    return check::report("msl/check_test");
 }

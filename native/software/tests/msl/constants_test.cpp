@@ -355,5 +355,5 @@ int main(int count, char **arguments) {
     test_conditions();
     test_undecided_conditions();
     for (std::uint64_t seed = 0; seed < programs; ++seed) test_chains(seed);
-    return check::report("msl_constants_test");
+    return check::report("msl/constants_test");
 }

@@ -301,5 +301,5 @@ int main() {
     test_unsupported();
     test_atomics();
     test_mixed_halves();
-    return check::report("msl_errors_test");
+    return check::report("msl/errors_test");
 }

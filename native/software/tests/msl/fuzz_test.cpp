@@ -76,5 +76,5 @@ int main(int count, char **arguments) {
         if (!CHECK(quick && good)) std::fprintf(stderr, "seed %llu\n", static_cast<unsigned long long>(seed));
         for (const smtl::msl::Kernel &kernel : first.kernels) CHECK(!kernel.identifier.empty());
     }
-    return check::report("msl_fuzz_test");
+    return check::report("msl/fuzz_test");
 }

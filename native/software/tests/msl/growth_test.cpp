@@ -268,5 +268,5 @@ int main(int count, char **arguments) {
         });
     }
     test_diagnostics(times);
-    return check::report("msl_growth_test");
+    return check::report("msl/growth_test");
 }

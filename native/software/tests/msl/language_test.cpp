@@ -656,5 +656,5 @@ int main() {
     test_own_overloads();
     test_shifts();
     test_constants_of_vectors();
-    return check::report("msl_language_test");
+    return check::report("msl/language_test");
 }

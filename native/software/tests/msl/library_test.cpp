@@ -297,5 +297,5 @@ int main() {
     test_thread_limits();
     test_known_sources();
     test_options();
-    return check::report("msl_library_test");
+    return check::report("msl/library_test");
 }

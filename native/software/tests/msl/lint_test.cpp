@@ -172,5 +172,5 @@ int main() {
     test_constructed_constants();
     test_bfloat_casts();
     test_rejected();
-    return check::report("msl_lint_test");
+    return check::report("msl/lint_test");
 }

@@ -324,5 +324,5 @@ int main() {
     test_special(program);
     test_split(program);
     test_three(program);
-    return check::report("msl_math_test");
+    return check::report("msl/math_test");
 }

@@ -298,5 +298,5 @@ int main() {
     test_places();
     test_refused();
     test_generated();
-    return check::report("msl_storage_test");
+    return check::report("msl/storage_test");
 }

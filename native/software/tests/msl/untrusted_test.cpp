@@ -386,5 +386,5 @@ int main() {
     test_files();
     test_objects();
     test_bounds();
-    return check::report("msl_untrusted_test");
+    return check::report("msl/untrusted_test");
 }

@@ -401,5 +401,5 @@ int main() {
     test_matrices(program);
     test_integers(program);
     test_packing(program);
-    return check::report("msl_vector_test");
+    return check::report("msl/vector_test");
 }

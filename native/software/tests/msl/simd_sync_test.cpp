@@ -89,5 +89,5 @@ int main() {
             .text;
     if (!CHECK(stored.find("in_step( s[lane + 1] * vec<float, 4>(in[i]).y)") != std::string::npos))
         std::fprintf(stderr, "%s\n", stored.c_str());
-    return check::report("msl_lockstep_test");
+    return check::report("msl/simd_sync_test");
 }

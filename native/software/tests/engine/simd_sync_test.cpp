@@ -269,5 +269,5 @@ int main() {
         for (size_t lane = 21; lane < 32; ++lane) results[lane] = -1;
         return results;
     });
-    return check::report("engine_lockstep_test");
+    return check::report("engine/simd_sync_test");
 }
