@@ -18,8 +18,8 @@
 
 namespace smtl::address_sanitizer {
 
-/* While it lives the thread runs in the arena given. One stack to the sanitizer: switches between fibers, whose code it
- * has not instrumented, need not concern it. */
+/* While it lives, the thread runs in the given arena, which is one stack to AddressSanitizer: it has not instrumented
+ * the code of fibers, so switches between them need not concern it. */
 class arena_scope {
 public:
     arena_scope([[maybe_unused]] const void *arena, [[maybe_unused]] size_t size) {

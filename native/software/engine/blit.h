@@ -1,4 +1,4 @@
-/* Copies and fills by the GPU. The calling thread works, and those of the pool join where there is much to move. */
+/* Copies and fills by the GPU. The calling thread works, and those of the pool join if there is much to move. */
 #ifndef SMTL_BLIT_H
 #define SMTL_BLIT_H
 
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* A copy, or a fill where `from` is NULL. */
+/* A copy; a fill if `from` is NULL. */
 typedef struct {
     uint8_t *to;
     const uint8_t *from;

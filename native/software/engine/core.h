@@ -26,8 +26,8 @@ constexpr size_t threadgroup_memory_alignment = 128;
  * results of the one before have been read. */
 constexpr uint32_t exchanges_per_simdgroup = simd_width + 1;
 
-/* Lanes that talk while others of their simdgroup wait for them in a threadgroup barrier come to it themselves, or
- * never: no kernel says so much before. */
+/* While lanes wait in a threadgroup barrier, other lanes of their simdgroup may meet so often before they come to the
+ * barrier. No correct kernel needs as many meetings: lanes that go on beyond never come. */
 constexpr uint32_t most_meetings = 1 << 22;
 
 struct open_exchange : smtl_exchange {
@@ -54,7 +54,7 @@ struct core : smtl_core {
     /* Called by the fault handler, and so without a lock or an allocation: the context to continue instead of the
      * kernel's. The launch fails. */
     const smtl_context *abandon_kernel(int signal_number, const void *address);
-    /* The same from kernel code, where something is wrong that no signal tells. Does not return. */
+    /* The same from kernel code, for an error that no signal reports. Does not return. */
     [[noreturn]] void abandon_kernel();
     /* The address lies in the core's arena. */
     bool owns(const void *address) const;
@@ -112,7 +112,7 @@ private:
     bool blocks, shuffle;
     bool takes_turns; /* lanes run in order, and nobody wants to know of each switch */
     uint64_t random_state;
-    smtl_context other_context; /* that of no thread: a new fiber's, or native code's */
+    smtl_context other_context; /* not a thread's: that of a new fiber, or of native code */
 
     smtl::launch *current;
     progress_watch *watch;

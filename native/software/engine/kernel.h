@@ -34,7 +34,7 @@ struct smtl_kernel {
         const auto address = reinterpret_cast<uintptr_t>(instruction);
         return address >= code_begin && address < code_end;
     }
-    /* The calling thread's copy of the kernel's `threadgroup` variables; null where it has none. */
+    /* The calling thread's copy of the kernel's `threadgroup` variables; NULL if it has none. */
     void *static_memory_of_thread() const;
 };
 

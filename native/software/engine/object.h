@@ -6,9 +6,9 @@
 
 namespace smtl {
 
-/* Opens the file and loads what was opened, as dlopen does; NULL with the reason where the file is not the user's own,
- * where others may write to it, or where loading or unloading it would run code: initialisers and finalisers of any
- * kind, functions that choose functions, other libraries than those of the compiler. */
+/* Opens the file and loads what was opened, as dlopen does; NULL, with the reason, if the file is not the user's own,
+ * if others may write to it, or if loading or unloading it would run code: initialisers and finalisers of any kind,
+ * functions that choose functions, other libraries than those of the compiler. */
 void *load_object(const std::string &path, std::string &problem);
 
 } // namespace smtl

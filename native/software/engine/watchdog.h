@@ -6,8 +6,7 @@
 
 namespace smtl {
 
-/* What the thread gets, and again every few milliseconds: where it is in no kernel's code at the moment, it may be
- * later. */
+/* What the thread gets, again and again every few milliseconds: it may not be in a kernel's code at the first. */
 constexpr int watchdog_signal = SIGVTALRM;
 
 /* While it lives, time runs. */

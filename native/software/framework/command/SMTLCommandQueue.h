@@ -11,8 +11,7 @@
 @class SMTLCommandBuffer;
 @class SMTLLogState;
 
-/* The queue's part that its threads use. It outlives the queue object where a thread drops the last reference to that.
- */
+/* The part of a queue that its threads use. It outlives the queue object if one of these threads releases that last. */
 typedef struct {
     uint64_t references;
     pthread_mutex_t mutex;
@@ -21,10 +20,10 @@ typedef struct {
     /* Enqueued command buffers that are not yet handed to the worker, in execution order; not retained. */
     SMTLCommandBuffer *first;
     SMTLCommandBuffer *last;
-    smtl_worker *worker;     /* executes command buffers */
+    smtl_worker *worker; /* executes command buffers */
     smtl_worker *completion; /* runs handlers; made when the first is needed */
-    uint64_t completing;     /* executed command buffers that are not yet through their handlers */
-    uint64_t handed_over;    /* command buffers given to a worker so far */
+    uint64_t completing; /* executed command buffers that are not yet through their handlers */
+    uint64_t handed_over; /* command buffers given to a worker so far */
     uint64_t stepped_aside_at; /* `handed_over` at that time */
     smtl_chunk_pool chunks;
     smtl_turn turn;
@@ -36,9 +35,9 @@ void smtl_queue_core_release(smtl_queue_core *core);
 void smtl_queue_core_free_slot(smtl_queue_core *core);
 /* The thread for handlers; NULL if the system gives none. */
 smtl_worker *smtl_queue_core_completion_worker(smtl_queue_core *core);
-/* For the executing thread, while none of the queue's command buffers completes: where none waits for it either, it may
- * run handlers itself, which saves a change of threads, and the other thread executes what is committed from now on.
- * False if one waits. */
+/* For the executing thread. If no command buffer of the queue is completing and none waits for the thread, the thread
+ * may run handlers itself, which saves a change of threads; the other thread then executes what is committed from now
+ * on. False if a command buffer waits. */
 bool smtl_queue_core_step_aside(smtl_queue_core *core);
 /* It executes again, unless something was committed meanwhile: then the threads have changed roles. */
 void smtl_queue_core_step_back(smtl_queue_core *core);

@@ -80,7 +80,7 @@ typedef struct {
 
 typedef struct {
     smtl_record record;
-    const uint32_t *threadgroups_per_grid; /* not NULL: no failure if there are none, read when its turn comes */
+    const uint32_t *threadgroups_per_grid; /* not NULL: read when it executes, and without threadgroups nothing fails */
     char reason[]; /* with a zero at its end */
 } smtl_record_fail;
 
@@ -174,8 +174,8 @@ typedef struct {
     smtl_chunk *last;
 } smtl_stream;
 
-/* A record of at least `size` bytes at the end of the stream, its header filled in. Raises NSMallocException when
- * memory runs out, the stream then being as before. */
+/* A record of at least `size` bytes at the end of the stream, with its header filled in. Raises NSMallocException if
+ * memory runs out; the stream is then as it was. */
 void *smtl_stream_append(smtl_stream *stream, smtl_op op, uint32_t index, size_t size);
 /* Gives the chunks back to the pool. */
 void smtl_stream_clear(smtl_stream *stream);

@@ -7,7 +7,7 @@
 
 typedef struct {
     smtl_turn *turn;        /* the queue's: given up while an event is waited for */
-    NSUInteger encoder; /* how many encoders had begun when the execution ended: the last one is the faulting one */
+    NSUInteger encoder; /* how many encoders had begun when the execution ended; the last of them failed */
     NSUInteger error_code; /* an MTLCommandBufferError; 0 for success */
     char *error_message; /* malloc'd, or NULL */
     smtl_order *order; /* for the sanitizer; NULL while it is off */

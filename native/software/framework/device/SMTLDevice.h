@@ -12,7 +12,7 @@
 @interface SMTLDevice : SMTLLibraryFactory
 @end
 
-/* Accounts `size` bytes to the device and to the process; false if `owned` memory would exceed what the machine has.
+/* Counts `size` bytes for the device and for the process; false if `owned` memory would exceed what the machine has.
  */
 bool SMTLDeviceTakeMemory(SMTLDevice *device, size_t size, bool owned);
 void SMTLDeviceGiveMemory(SMTLDevice *device, size_t size);

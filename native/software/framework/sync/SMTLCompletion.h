@@ -26,7 +26,7 @@ void smtl_completion_set_scheduled(smtl_completion *completion);
 /* Finished: executed, handlers run, resources released. */
 void smtl_completion_set_finished(smtl_completion *completion);
 void smtl_completion_wait_scheduled(smtl_completion *completion);
-/* Returns at once on the thread that runs the command buffer's own handlers: it would wait for itself. */
+/* Returns at once on the thread that runs the command buffer's own handlers, which would wait for itself. */
 void smtl_completion_wait_finished(smtl_completion *completion);
 /* Marks the calling thread as the one that runs the handlers. */
 void smtl_completion_enter_handlers(smtl_completion *completion);

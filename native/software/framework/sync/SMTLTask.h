@@ -2,7 +2,7 @@
 #ifndef SMTL_TASK_H
 #define SMTL_TASK_H
 
-/* Runs `block` once, in a pool, on a new thread; on the calling one where the system gives none. */
+/* Runs `block` once, in a pool, on a new thread; on the calling thread if the system gives none. */
 void SMTLRunDetached(const char *name, void (^block)(void));
 
 #endif

@@ -1,10 +1,10 @@
-/* Turns of queues, where execution is shuffled: Metal leaves the order of command buffers of different queues open, and
- * the threads that execute them would decide it by chance. Instead one command buffer executes at a time, of a queue
- * that the seed picks among those that have one.
+/* Shuffled queues take turns. Metal leaves the order of command buffers of different queues open, and the threads that
+ * execute them would decide it by chance. If execution is shuffled, one command buffer executes at a time: that of a
+ * queue that the seed picks among the queues that have one.
  *
- * What has been committed when a choice is made depends on the caller's pace. So no choice is made before a thread
- * waits for the GPU, or for as long as commits follow each other quickly: a program that commits and then waits always
- * runs in the same order. */
+ * What the caller has committed by the time of a choice depends on its pace. A choice therefore waits until a thread
+ * waits for the GPU, or until no commit has come for a while: a program that commits and then waits always runs in the
+ * same order. */
 #ifndef SMTL_TURNS_H
 #define SMTL_TURNS_H
 
@@ -26,7 +26,7 @@ void smtl_turn_announce(smtl_turn *turn);
 /* Around the execution of a command buffer. */
 void smtl_turn_begin(smtl_turn *turn);
 void smtl_turn_end(smtl_turn *turn);
-/* Around waiting for an event: others run in the meantime. */
+/* Around a wait for an event: other queues run in the meantime. */
 void smtl_turn_pause(smtl_turn *turn);
 void smtl_turn_resume(smtl_turn *turn);
 /* Around a thread's wait for what the GPU does. */

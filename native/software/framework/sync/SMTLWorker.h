@@ -17,7 +17,7 @@ smtl_worker *smtl_worker_create(const char *name);
 void smtl_worker_post(smtl_worker *worker, smtl_work *work);
 /* Whether anything is posted that has not begun. */
 bool smtl_worker_has_work(smtl_worker *worker);
-/* Gives the worker up: what was posted still runs, then the thread ends. Callable from the worker's own thread. */
+/* The worker's thread ends when it has run what was posted. Callable from that thread too. */
 void smtl_worker_release(smtl_worker *worker);
 
 #endif
