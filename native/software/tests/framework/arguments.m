@@ -116,11 +116,11 @@ static void test_descriptors(void) {
 
     CHECK_RAISES("no argument with index 9", [outer setBuffer:targets[0] offset:0 atIndex:9]);
     CHECK_RAISES("of another type", [outer setBuffer:targets[0] offset:0 atIndex:2]);
-    CHECK_RAISES("no constant", [outer constantDataAtIndex:0]);
+    CHECK_RAISES("not a constant", [outer constantDataAtIndex:0]);
     CHECK_RAISES("must be < [buffer length]", [outer setBuffer:targets[0] offset:32 atIndex:0]);
     CHECK_RAISES("multiple of the alignment", [outer setArgumentBuffer:outer_buffer offset:4]);
     CHECK_RAISES("exceed the buffer's length", [outer setArgumentBuffer:outer_buffer offset:8]);
-    CHECK_RAISES("no buffer", [outer newArgumentEncoderForBufferAtIndex:2]);
+    CHECK_RAISES("not a buffer", [outer newArgumentEncoderForBufferAtIndex:2]);
     [outer setArgumentBuffer:nil offset:0];
     CHECK_RAISES("no argument buffer is set", [outer setBuffer:targets[0] offset:0 atIndex:0]);
     id<MTLBuffer> private = [device newBufferWithLength:64 options:MTLResourceStorageModePrivate];

@@ -48,7 +48,7 @@ static void test_remote_views(void) {
     [read waitUntilCompleted];
     CHECK(are_ints(copy, 5, 1));
     CHECK_RAISES("only a private buffer", [values newRemoteBufferViewForDevice:other]);
-    CHECK_RAISES("no view itself", [view newRemoteBufferViewForDevice:device]);
+    CHECK_RAISES("not itself a view", [view newRemoteBufferViewForDevice:device]);
     CHECK_RAISES("device itself", [values newRemoteBufferViewForDevice:device]);
     [other_queue release];
     [copy release];
