@@ -322,9 +322,11 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         // In the address spaces of a GPU null is an address like any other: code that reads through a null pointer and
         // does not use what it read has to stay as it is, where clang would take it for unreachable.
         "-fno-delete-null-pointer-checks",
-        // Each operation on halves rounds, whether or not the processor computes with them.
+        // Each operation on halves and bfloats rounds, whether or not the processor computes with them.
         "-Xclang",
         "-ffloat16-excess-precision=none",
+        "-Xclang",
+        "-fbfloat16-excess-precision=none",
         // Kernels meet our standard library only.
         "-nostdlibinc",
         "-nostdinc++",

@@ -7,6 +7,7 @@
 #include "initialiser_order.h"
 #include "initialisers.h"
 #include "msl/compile/file.h"
+#include "padding.h"
 #include "saturation.h"
 #include "shifts.h"
 
@@ -28,7 +29,7 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
         text = order_initialisers(*text);
         if (!text) result.errors = not_computed;
     }
-    if (text) text = bound_shifts(*text);
+    if (text) text = define_padding(bound_shifts(*text));
     if (text && expands_saturation && !dialect.sanitize) text = expand_saturation(*text);
     if (!text || !write_file(edited, *text)) {
         result.succeeded = false;

@@ -116,8 +116,11 @@ void edit_casts(Source &source) {
                    source[name + 1].is(")")) {
             // What stands before tells `(half)x` from the parameters of a function.
             const Token &before = source[i - 1];
+            const Token &behind = source[name + 2];
+            const bool compared =
+                before.is(">") && !behind.is("const") && (behind.is_identifier() || behind.kind == TokenKind::number);
             const bool expression = before.kind == TokenKind::punctuator
-                                        ? !before.is(")") && !before.is("]") && !before.is(">")
+                                        ? (!before.is(")") && !before.is("]") && !before.is(">")) || compared
                                         : before.is("return");
             const Index past = expression ? skip_operand(source, name + 2, end) : name + 2;
             if (past == name + 2) continue;

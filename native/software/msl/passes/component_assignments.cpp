@@ -63,6 +63,18 @@ Index assigned_end(const Source &source, Index begin, Index end) {
     return begin;
 }
 
+// Past the body of what is declared from `begin` on, or the semicolon.
+Index declared_end(const Source &source, Index begin, Index end) {
+    for (Index i = begin; i < end;) {
+        if (source[i].is(";") || source[i].is("}")) return i;
+        const bool brace = source[i].is("{");
+        i = source.skip_part(i, end);
+        // Members are initialised before the body.
+        if (brace && i < end && !source[i].is("{") && !source[i].is(",")) return i;
+    }
+    return end;
+}
+
 }  // namespace
 
 void edit_component_assignments(Source &source) {
@@ -71,9 +83,13 @@ void edit_component_assignments(Source &source) {
         if (source[i].is("operator") && is_compound_assignment(source[i + 1])) overloaded.insert(source[i + 1].text);
     }
     const Index end = source.size() - 1;
+    Index template_end = 0;
     for (Index i = 2; i < end; ++i) {
+        if (i >= template_end && source[i].is("template") && source[i + 1].is("<") && !source[i + 2].is(">"))
+            template_end = declared_end(source, i + 1, end);
         const Token &assignment = source[i];
-        if (assignment.erased || !overloaded.contains(assignment.text) || !is_compound_assignment(assignment)) continue;
+        if (assignment.erased || !is_compound_assignment(assignment)) continue;
+        if (i >= template_end && !overloaded.contains(assignment.text)) continue;
         if (!is_swizzle(source[i - 1])) continue;
         const Index begin = component_begin(source, i);
         const Index past = assigned_end(source, i + 1, end);

@@ -132,10 +132,13 @@ void ConstantVariables::edit(const Declaration &declaration) {
     for (const Attribute &attribute : attributes_in(source_, whole)) {
         if (attribute.name == "function_constant") return add_function_constant(declaration, attribute);
     }
-    bool constexpr_written = false;
+    bool constexpr_written = false, unchanging = false;
     Index constant = end;
     for (Index i = declaration.begin; i < declaration.head_end;) {
         constexpr_written = constexpr_written || source_[i].is("constexpr");
+        unchanging = unchanging || constexpr_written || source_[i].is("const") ||
+                     space_named(source_, i) == AddressSpace::device ||
+                     space_named(source_, i) == AddressSpace::threadgroup;  // which are refused elsewhere
         if (source_[i].is("constant") && constant == end) constant = i;
         if (source_[i].is("*") || source_[i].is("&")) return;  // what it points to is constant, not the variable
         if (source_[i].is("<")) {
@@ -148,14 +151,15 @@ void ConstantVariables::edit(const Declaration &declaration) {
     }
     const bool initialised = declaration.head_end < end && source_[declaration.head_end].is("=");
     if (!declaration.member && constant != end && !source_.checking()) note(declaration);
+    // `constant T c(1, 2);`: no function gives back a value in an address space.
+    const bool constructed =
+        declaration.parameters && constant < declaration.name_begin && source_[declaration.head_end].is(";");
+    const bool typed =
+        declaration.head_end > declaration.begin + 1 && (declaration.name_end == declaration.head_end || constructed);
+    // One that changes would be all threads' own, of all dispatches.
+    if (constant == end && typed && (source_.checking() || !unchanging)) check_program_variable(source_, declaration);
     if (source_.checking()) {
-        // `constant T c(1, 2);`: no function gives back a value in an address space.
-        const bool constructed =
-            declaration.parameters && constant < declaration.name_begin && source_[declaration.head_end].is(";");
-        const bool typed = declaration.head_end > declaration.begin + 1 &&
-                           (declaration.name_end == declaration.head_end || constructed);
         if (constant != end && typed) source_[constant].replace("__constant");
-        if (constant == end && typed) check_program_variable(source_, declaration);
         return;
     }
     if (declaration.member && constant != end && initialised && !constexpr_written)

@@ -93,6 +93,24 @@ void refuse_attribute(Source &source, Index name, Range part) {
     source.problem(name, "attribute '" + std::string(source[name].text) + "' is not supported in Metal");
 }
 
+// `threadgroup atomic_float`: no function takes it.
+void refuse_atomic_type(Source &source, Index name) {
+    Index past = name + 1;
+    std::string type(source[name].text);
+    if (type == "atomic" && source[past].is("<") && past + 2 < source.size() && source[past + 2].is(">")) {
+        type += "_" + std::string(source[past + 1].text);
+        past += 3;
+    }
+    if (type != "atomic_float" && type != "atomic_ulong") return;
+    const auto qualifies = [&](Index i) { return source[i].is("const") || source[i].is("volatile"); };
+    Index before = name;
+    if (name >= 2 && source[name - 1].is("::") && source[name - 2].is("metal")) before -= 2;
+    while (before > 0 && qualifies(before - 1)) --before;
+    while (past + 1 < source.size() && qualifies(past)) ++past;
+    if ((before > 0 && source[before - 1].is("threadgroup")) || source[past].is("threadgroup"))
+        source.problem(name, "'" + type + "' lies in the device address space alone");
+}
+
 // `[[gnu::name]]`; what has no namespace is Metal's own, or standard.
 void refuse_attribute_list(Source &source, Index open) {
     const Index past = source.skip_group(open, source.size());
@@ -171,6 +189,7 @@ void refuse_what_metal_has_not(Source &source) {
         if (joined || joins_lines(token.leading)) source.problem(i, "'\\' does not join lines here");
         if (token.is("[") && i + 1 < source.size() && source[i + 1].is("[")) refuse_attribute_list(source, i);
         if (!token.is_identifier()) continue;
+        if (token.text.starts_with("atomic")) refuse_atomic_type(source, i);
         const bool ours = std::any_of(prefixes.begin(), prefixes.end(),
                                       [&](std::string_view prefix) { return token.text.starts_with(prefix); });
         if (is_one_of(token.text, words) || ours)

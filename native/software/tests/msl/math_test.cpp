@@ -1,4 +1,5 @@
 // The mathematical functions of the standard library against the host's in double precision.
+#include <cctype>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -311,9 +312,24 @@ void test_three(metal_program &program) {
     }
 }
 
+// Of scalars as of vectors: 17 - 1/32 is 17, and 17 * 69 is 1176.
+void test_rounding() {
+    for (const char *type : {"bfloat", "bfloat2", "half", "half3"}) {
+        const std::string name = type;
+        metal_program program("kernel void run(device float *x [[buffer(0)]]) {\n    const " + name + " a = " + name +
+                              "(x[0]), b = " + name + "(x[1]), c = " + name + "(x[2]), d = a * (b - c);\n    x[3] = " +
+                              (isdigit(name.back()) ? "d.y" : "d") + ";\n}\n");
+        const bool bfloat = name[0] == 'b';
+        std::vector<float> x = {bfloat ? 69.0f : 1025.0f, 17, bfloat ? 0.03125f : 0.005f, 0};
+        CHECK(dispatch(program.kernel("run")).buffer(0, x).run({1}, {1}).empty());
+        CHECK(x[3] == (bfloat ? 1176.0f : 17424.0f));
+    }
+}
+
 }  // namespace
 
 int main() {
+    test_rounding();
     metal_program program(source());
     test_unary(program);
     test_unary_half(program);

@@ -57,6 +57,15 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     M(float, name)                \
     M(float2, name) M(float3, name) M(float4, name) M(half, name) M(half2, name) M(half3, name) M(half4, name)
 
+#define SMTL_EACH_SIZE(M, T, name) M(T, name) M(T##2, name) M(T##3, name) M(T##4, name)
+#define SMTL_INTEGER_TYPES(M, name)                                                          \
+    SMTL_EACH_SIZE(M, char, name)                                                            \
+    SMTL_EACH_SIZE(M, uchar, name)                                                           \
+    SMTL_EACH_SIZE(M, short, name)                                                           \
+    SMTL_EACH_SIZE(M, ushort, name)                                                          \
+    SMTL_EACH_SIZE(M, int, name) SMTL_EACH_SIZE(M, uint, name) SMTL_EACH_SIZE(M, long, name) \
+        SMTL_EACH_SIZE(M, ulong, name)
+
 #define SMTL_UNARY(T, name) \
     SMTL_FUNCTION T name(T a) { return detail::apply<detail::name##_op>(a); }
 #define SMTL_BINARY(T, name) \
@@ -116,8 +125,10 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     }
 
 // Functions that floating-point values and integers have: scalars of mixed types, integers included, meet in one type.
+// Those of one type are no templates, so that they are preferred to a template of the source.
 #define SMTL_NUMBER_FUNCTION2(name)                                                                                  \
     SMTL_FLOAT_TYPES(SMTL_BINARY, name)                                                                              \
+    SMTL_INTEGER_TYPES(SMTL_BINARY, name)                                                                            \
     template <class T,                                                                                               \
               class = enable_if_t<detail::is_bfloat_v<T> || (detail::is_integer_v<T> && !is_same_v<T, bool>)>>       \
     SMTL_FUNCTION T name(T a, T b) {                                                                                 \
@@ -139,6 +150,7 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
 
 #define SMTL_NUMBER_FUNCTION3(name)                                                                            \
     SMTL_FLOAT_TYPES(SMTL_TERNARY, name)                                                                       \
+    SMTL_INTEGER_TYPES(SMTL_TERNARY, name)                                                                     \
     template <class T,                                                                                         \
               class = enable_if_t<detail::is_bfloat_v<T> || (detail::is_integer_v<T> && !is_same_v<T, bool>)>> \
     SMTL_FUNCTION T name(T a, T b, T c) {                                                                      \

@@ -32,42 +32,36 @@ template <class T, int Columns, int Rows = Columns> struct matrix {
         for (int i = 0; i < Columns; ++i) columns[i] = gather(list + i * Rows);
     }
     template <class U, class = enable_if_t<!is_same_v<T, U>>>
-    SMTL_FUNCTION explicit matrix(const matrix<U, Columns, Rows> &other) {
-        for (int i = 0; i < Columns; ++i) columns[i] = column(other.columns[i]);
-    }
+    SMTL_FUNCTION explicit matrix(const matrix<U, Columns, Rows> &other)
+        : matrix(of_columns([&](int i) { return column(other.columns[i]); })) {}
 
     SMTL_FUNCTION column &operator[](int i) { return columns[i]; }
     SMTL_FUNCTION const column &operator[](int i) const { return columns[i]; }
 
     friend SMTL_FUNCTION matrix operator+(const matrix &a, const matrix &b) {
-        return a.zip(b, [](column x, column y) { return x + y; });
+        return of_columns([&](int i) { return a.columns[i] + b.columns[i]; });
     }
     friend SMTL_FUNCTION matrix operator-(const matrix &a, const matrix &b) {
-        return a.zip(b, [](column x, column y) { return x - y; });
+        return of_columns([&](int i) { return a.columns[i] - b.columns[i]; });
     }
     friend SMTL_FUNCTION matrix operator-(const matrix &a) { return a * T(-1); }
     friend SMTL_FUNCTION matrix operator*(const matrix &a, T factor) {
-        matrix result;
-        for (int i = 0; i < Columns; ++i) result.columns[i] = a.columns[i] * factor;
-        return result;
+        return of_columns([&](int i) { return a.columns[i] * factor; });
     }
     friend SMTL_FUNCTION matrix operator*(T factor, const matrix &a) { return a * factor; }
     friend SMTL_FUNCTION column operator*(const matrix &a, vec<T, Columns> v) {
-        column sum = a.columns[0] * T(v.native[0]);
-        for (int i = 1; i < Columns; ++i) sum = fma(a.columns[i], column(T(v.native[i])), sum);
+        column sum = fma(a.columns[1], column(v.y), a.columns[0] * v.x);
+        if constexpr (Columns > 2) sum = fma(a.columns[2], column(v.z), sum);
+        if constexpr (Columns > 3) sum = fma(a.columns[3], column(v.w), sum);
         return sum;
     }
     friend SMTL_FUNCTION vec<T, Columns> operator*(column v, const matrix &a) {
-        vec<T, Columns> result;
-        for (int i = 0; i < Columns; ++i) result[i] = dot(v, a.columns[i]);
-        return result;
+        return matrix<T, Rows, Columns>::of_elements([&](int i) { return dot(v, a.columns[i]); });
     }
     template <int OtherColumns>
     friend SMTL_FUNCTION matrix<T, OtherColumns, Rows> operator*(const matrix &a,
                                                                  const matrix<T, OtherColumns, Columns> &b) {
-        matrix<T, OtherColumns, Rows> result;
-        for (int i = 0; i < OtherColumns; ++i) result.columns[i] = a * b.columns[i];
-        return result;
+        return matrix<T, OtherColumns, Rows>::of_columns([&](int i) { return a * b.columns[i]; });
     }
     SMTL_FUNCTION matrix &operator+=(const matrix &other) { return *this = *this + other; }
     SMTL_FUNCTION matrix &operator-=(const matrix &other) { return *this = *this - other; }
@@ -81,6 +75,25 @@ template <class T, int Columns, int Rows = Columns> struct matrix {
     }
     friend SMTL_FUNCTION bool operator!=(const matrix &a, const matrix &b) { return !(a == b); }
 
+    // A matrix of what `f` says of each column, and a column of what it says of each row. Without loops: the optimiser
+    // evaluates no loop that initialises a variable of the program.
+    template <class F> static SMTL_FUNCTION matrix of_columns(F f) {
+        if constexpr (Columns == 2)
+            return matrix(f(0), f(1));
+        else if constexpr (Columns == 3)
+            return matrix(f(0), f(1), f(2));
+        else
+            return matrix(f(0), f(1), f(2), f(3));
+    }
+    template <class F> static SMTL_FUNCTION column of_elements(F f) {
+        if constexpr (Rows == 2)
+            return column(f(0), f(1));
+        else if constexpr (Rows == 3)
+            return column(f(0), f(1), f(2));
+        else
+            return column(f(0), f(1), f(2), f(3));
+    }
+
 private:
     // A constant expression where the elements are: vectors cannot be indexed in these.
     static SMTL_FUNCTION constexpr column gather(const T *list) {
@@ -91,20 +104,12 @@ private:
         else
             return column(list[0], list[1], list[2], list[3]);
     }
-    template <class F> SMTL_FUNCTION matrix zip(const matrix &other, F f) const {
-        matrix result;
-        for (int i = 0; i < Columns; ++i) result.columns[i] = f(columns[i], other.columns[i]);
-        return result;
-    }
 };
 
 template <class T, int Columns, int Rows>
 SMTL_FUNCTION matrix<T, Rows, Columns> transpose(const matrix<T, Columns, Rows> &a) {
-    matrix<T, Rows, Columns> result;
-    for (int i = 0; i < Columns; ++i) {
-        for (int j = 0; j < Rows; ++j) result.columns[j][i] = a.columns[i][j];
-    }
-    return result;
+    using result = matrix<T, Rows, Columns>;
+    return result::of_columns([&](int j) { return result::of_elements([&](int i) { return T(a.columns[i][j]); }); });
 }
 
 namespace detail {

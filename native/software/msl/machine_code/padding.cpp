@@ -1,0 +1,25 @@
+#include "padding.h"
+
+#include <algorithm>
+
+namespace smtl::msl {
+
+std::string define_padding(std::string_view code) {
+    constexpr std::string_view operation = " = shufflevector <3 x ", poisoned = "<i32 0, i32 1, i32 2, i32 poison>";
+    std::string text;
+    text.reserve(code.size());
+    while (!code.empty()) {
+        const std::size_t end = std::min(code.find('\n'), code.size() - 1) + 1;
+        std::string_view line = code.substr(0, end);
+        code.remove_prefix(end);
+        const std::size_t mask = line.find(operation) == line.npos ? line.npos : line.find(poisoned);
+        if (mask != line.npos) {
+            (text += line.substr(0, mask)) += "<i32 0, i32 1, i32 2, i32 2>";
+            line.remove_prefix(mask + poisoned.size());
+        }
+        text += line;
+    }
+    return text;
+}
+
+}  // namespace smtl::msl

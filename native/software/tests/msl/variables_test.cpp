@@ -1,0 +1,109 @@
+// What variables of programs and functions may be: constants with initialisers that can be computed, in the address
+// spaces that Metal has for them.
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "compiled_source.h"
+
+namespace {
+
+void test_matrices() {
+    const compiled library(head + R"(
+constant float2x2 m = float2x2(1, 2, 3, 4);
+constant float2x2 scaled = m * 2.0f, sum = m + scaled - m;
+constant float2 column = m * float2(1, 2), row = float2(1, 2) * m;
+constant float3x3 whole = float3x3(1) - 2 * float3x3(1, 2, 3, 4, 5, 6, 7, 8, 9);
+constant float3x3 product = whole * transpose(whole);
+constant float2x2 negated[2] = {float2x2(1) * 2, -float2x2(2)};
+constant float element = whole[1][2];
+kernel void run(device float *out [[buffer(0)]]) {
+    const float all[] = {sum[1][0], column.x, column.y, row.x, row.y, product[0][1], product[2][2], negated[1][1][1], element};
+    for (int i = 0; i < 9; ++i) out[i] = all[i];
+}
+)");
+    if (!CHECK(library.library != nullptr)) return (void)std::fprintf(stderr, "%s\n", library.log.c_str());
+    std::vector<float> out(9);
+    CHECK(run(library.specialize("run", {}), {&out}, 1).empty());
+    // 1 - 2 * {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}} by columns, times its transpose.
+    const int a[3][3] = {{-1, -4, -6}, {-8, -9, -12}, {-14, -16, -17}};
+    int first = 0, last = 0;
+    for (const auto &column : a) {
+        first += column[1] * column[0];
+        last += column[2] * column[2];
+    }
+    CHECK((out == std::vector<float>{6, 7, 10, 5, 11, float(first), float(last), -2, -12}));
+}
+
+// A function of the library that takes exactly these types is preferred to a template of the source.
+void test_templates_of_library_names() {
+    const compiled library(head + R"(
+template <typename T> T min(T a, T b) { return a * 0; }
+template <typename T> T max(T a, T b) { return a * 0; }
+template <typename T> T clamp(T x, T low, T high) { return x * 0; }
+kernel void run(device float *out [[buffer(0)]]) {
+    const int n = int(out[0]);
+    const uchar3 v = uchar3(uchar(n)) * uchar3(1, 2, 3);
+    out[0] = min(n, 9) + max(ushort(n), ushort(3)) + clamp(long(n), 1l, 4l) + max(v, uchar3(12)).z + min(1u, 2);
+}
+)");
+    if (!CHECK(library.library != nullptr)) return (void)std::fprintf(stderr, "%s\n", library.log.c_str());
+    std::vector<float> out{5};
+    CHECK(run(library.specialize("run", {}), {&out}, 1).empty());
+    CHECK(out[0] == 5 + 5 + 4 + 15 + 1);
+}
+
+void test_operands_of_other_types() {
+    const compiled library(head + R"(
+kernel void run(device float *out [[buffer(0)]]) {
+    int2 i = int2(int(out[0]));
+    i = i * 2.5f + 1.9f;
+    const bool2 less = i < 11.5f;
+    out[0] = i.x + 100 * less.y;
+}
+)");
+    if (!CHECK(library.library != nullptr)) return (void)std::fprintf(stderr, "%s\n", library.log.c_str());
+    std::vector<float> out{5};
+    CHECK(run(library.specialize("run", {}), {&out}, 1).empty());
+    CHECK(out[0] == 11);  // the scalar becomes a number of the vector's type first
+}
+
+void test_refusals() {
+    const std::string program = "belong to the constant address space: 'v'",
+                      local = "static variables of functions belong", atomic = "lies in the device address space alone";
+    for (const auto &[code, message] : std::vector<std::pair<std::string, std::string>>{
+             {"int v = 0;", program},
+             {"static float4 v;", program},
+             {"namespace n { thread uint v = 1; }", program},
+             {"struct s { static int v; };", program},
+             {"static int f() { static int n = 0; return n++; }", local},
+             {"template <typename T> T f(T x) { if (x) { static T n[2]; return n[0]; } return x; }", local},
+             {"void f(threadgroup atomic_float *t);", "'atomic_float' " + atomic},
+             {"void f(volatile threadgroup metal::atomic_float &t);", "'atomic_float' " + atomic},
+             {"void f(atomic<float> threadgroup *t);", "'atomic_float' " + atomic},
+             {"kernel void k() { threadgroup atomic_ulong t[4]; }", "'atomic_ulong' " + atomic}}) {
+        const compiled library(head + code);
+        CHECK(library.library == nullptr && library.says(message));
+    }
+    const compiled valid(head + R"(
+constant int a = 1;
+static constant constexpr int b = 2;
+struct s { static constant constexpr int c = 3; };
+static int f() { static constant int t[2] = {1, 2}; const int n = 0; return t[n]; }
+kernel void run(device atomic_float *x, device atomic_ulong *y, threadgroup atomic_uint *z, threadgroup int *w) {
+    threadgroup atomic_int q;
+    atomic_store_explicit(&q, a + b + s::c + f(), memory_order_relaxed);
+}
+)");
+    if (!CHECK(valid.library != nullptr)) std::fprintf(stderr, "%s\n", valid.log.c_str());
+}
+
+}  // namespace
+
+int main() {
+    test_matrices();
+    test_templates_of_library_names();
+    test_operands_of_other_types();
+    test_refusals();
+    return check::report("msl_variables_test");
+}
