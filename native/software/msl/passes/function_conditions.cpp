@@ -14,7 +14,9 @@ bool has_function(const Source &source, const ProgramConstants &constants, Index
         before.is("::") && name > 1 && source[name - 2].is_identifier() ? source[name - 2].text : std::string_view();
     bool computed = false, named = !before.is("::");
     for (auto constant = first; constant != last; ++constant) {
-        if (constant->second.semicolon > name) continue;
+        // One declaration may have several, each made of those before.
+        const Range value = constant->second.value;
+        if ((value.empty() ? constant->second.semicolon : value.end) > name) continue;
         const Scope &scope = *constant->second.scope;
         computed = computed || !constant->second.value.empty();
         named = named || (scope.empty() ? qualifier.empty() : scope.back() == qualifier);
