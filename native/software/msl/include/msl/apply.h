@@ -58,13 +58,13 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     M(float2, name) M(float3, name) M(float4, name) M(half, name) M(half2, name) M(half3, name) M(half4, name)
 
 #define SMTL_EACH_SIZE(M, T, name) M(T, name) M(T##2, name) M(T##3, name) M(T##4, name)
-#define SMTL_INTEGER_TYPES(M, name)                                                          \
-    SMTL_EACH_SIZE(M, char, name)                                                            \
-    SMTL_EACH_SIZE(M, uchar, name)                                                           \
-    SMTL_EACH_SIZE(M, short, name)                                                           \
-    SMTL_EACH_SIZE(M, ushort, name)                                                          \
-    SMTL_EACH_SIZE(M, int, name) SMTL_EACH_SIZE(M, uint, name) SMTL_EACH_SIZE(M, long, name) \
-        SMTL_EACH_SIZE(M, ulong, name)
+#define SMTL_INTEGER_TYPES(M, name) \
+    SMTL_EACH_SIZE(M, char, name)   \
+    SMTL_EACH_SIZE(M, uchar, name)  \
+    SMTL_EACH_SIZE(M, short, name)  \
+    SMTL_EACH_SIZE(M, ushort, name) \
+    SMTL_EACH_SIZE(M, int, name)    \
+    SMTL_EACH_SIZE(M, uint, name) SMTL_EACH_SIZE(M, long, name) SMTL_EACH_SIZE(M, ulong, name)
 
 #define SMTL_UNARY(T, name) \
     SMTL_FUNCTION T name(T a) { return detail::apply<detail::name##_op>(a); }
