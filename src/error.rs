@@ -53,7 +53,8 @@ pub enum Error {
     /// The dispatched kernel has an argument that nothing is bound to; the message names it.
     #[error("missing argument: {0}")]
     MissingArgument(Box<Failure>),
-    /// The GPU ended a command buffer with an error: [`Failure::code`] is Metal's `MTLCommandBufferError`.
+    /// The GPU ended a command buffer with an error: [`Failure::code`] is one of
+    /// [`command_buffer_error`](crate::command_buffer_error).
     #[error("the GPU failed: {0}")]
     CommandBuffer(Box<Failure>),
     /// The time given to a wait went by. What was waited for goes on.

@@ -147,6 +147,7 @@
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod backend;
+pub mod command_buffer_error;
 mod error;
 pub mod memory;
 mod metal;
@@ -162,6 +163,7 @@ pub use error::{Error, Failure, Result};
 pub use metal::blit::BlitEncoder;
 pub use metal::buffer::{Buffer, StorageMode};
 pub use metal::command::CommandBuffer;
+pub use metal::completion::{Completed, Times};
 pub use metal::compute::{ComputeEncoder, DispatchType, MAX_BINDINGS, MAX_INLINE_BYTES};
 pub use metal::constants::{ConstantValue, FunctionConstantValues};
 pub use metal::device::{Device, DeviceLimits, GpuFamily, Size, is_available};
@@ -172,9 +174,9 @@ pub use metal::no_copy::page_size;
 pub use metal::pipeline::{Argument, ArgumentAccess, ArgumentKind, ComputePipeline};
 pub use metal::queue::CommandQueue;
 pub use metal::statistics::{LiveObjects, ObjectKind};
-pub use metal::submission::{CommandBufferStatus, Completed, Submission, Times};
+pub use metal::submission::{CommandBufferStatus, Submission};
 
-// What the command line's and CUDA's folders still name so.
+// What the stress rigs still name so.
 use metal::{buffer, compute, device, queue, statistics, submission};
 
 /// The examples of the README.

@@ -1,4 +1,4 @@
-//! [`Batch`]: transfers on record for one command buffer.
+//! [`Batch`]: transfers that are recorded for one command buffer.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,19 +8,21 @@ use std::time::Duration;
 
 use bytemuck::Pod;
 
+use super::device_memory::Memory;
 use super::host_memory::HostMemories;
 use super::place::{Place, Rectangle};
-use super::queue::TransferQueue;
 use crate::error::{Error, Failure, Result};
 use crate::metal::access::Access;
 use crate::metal::buffer::Buffer;
+use crate::metal::completion::Completion;
 use crate::metal::handle::{Handle, check, create, nanoseconds};
-use crate::metal::queue::check_process;
+use crate::metal::process::check_process;
+use crate::metal::queue::CommandQueue;
 use crate::metal::recording::Recording;
-use crate::metal::submission::{Completion, Submission, completion_callback, release_completion};
+use crate::metal::submission::Submission;
 use crate::sys;
 
-/// Transfers on record for one command buffer, in the order in which they are added; copies whose ranges touch become
+/// Transfers that are recorded for one command buffer, in the order in which they are added; copies whose ranges touch become
 /// one.
 ///
 /// [`commit_and_wait`](Batch::commit_and_wait) commits and waits; [`commit`](Batch::commit) does not wait, so it is for batches that borrow no
@@ -51,7 +53,7 @@ pub struct Batch<'h> {
     handle: Handle<sys::mtb_transfer>,
     recording: Recording,
     pub(super) host_memories: HostMemories,
-    queue: TransferQueue,
+    queue: CommandQueue,
     host_memory_is: PhantomData<&'h mut [u8]>,
 }
 
@@ -59,8 +61,8 @@ pub struct Batch<'h> {
 const USUAL_USES: usize = 2;
 
 impl<'h> Batch<'h> {
-    pub(super) fn new(queue: &TransferQueue) -> Result<Batch<'h>> {
-        let (memory, commands) = (queue.memory().as_ptr(), queue.command_queue().as_ptr());
+    pub(super) fn new(memory: &Memory, queue: &CommandQueue) -> Result<Batch<'h>> {
+        let (memory, commands) = (memory.as_ptr(), queue.as_ptr());
         // SAFETY: returns an owned transfer, or NULL and an owned error.
         let handle = unsafe { create(|error| sys::mtb_transfer_create(memory, commands, error)) }?;
         Ok(Batch {
@@ -240,7 +242,7 @@ impl<'h> Batch<'h> {
     pub fn commit_and_wait(self) -> Result<()> {
         const FUNCTION: &str = "Batch::commit_and_wait";
         check_process(FUNCTION)?;
-        self.queue.command_queue().room().check_runs(FUNCTION)?;
+        self.queue.slots().check_runs(FUNCTION)?;
         let Batch {
             handle,
             recording,
@@ -248,7 +250,7 @@ impl<'h> Batch<'h> {
             queue,
             ..
         } = self;
-        let turn = queue.command_queue().room().draw_turn();
+        let turn = queue.slots().draw_turn();
         let uses = recording.start(&turn);
         host_memories.start(&turn);
         // SAFETY: the transfer is live. When the call returns, well or not, nothing touches the buffers and the host
@@ -266,13 +268,13 @@ impl Batch<'static> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`], [`Error::Internal`], and where the queue has no room [`Error::Timeout`] after ten minutes, or
+    /// [`Error::OutOfMemory`], [`Error::Internal`], and where the queue has no free slot [`Error::Timeout`] after ten minutes, or
     /// [`Error::Deadlock`] in a completion handler or a host function of the queue. The transfers are discarded then.
     pub fn commit(self) -> Result<Submission> {
         self.commit_at_most("Batch::commit", sys::MTB_ROOM_TIMEOUT)
     }
 
-    /// [`commit`](Batch::commit) that waits for room in the queue no longer than `timeout`.
+    /// [`commit`](Batch::commit) that waits for a slot in the queue no longer than `timeout`.
     ///
     /// # Errors
     ///
@@ -290,30 +292,21 @@ impl Batch<'static> {
             queue,
             ..
         } = self;
-        let turn = queue.command_queue().room().draw_turn();
+        let turn = queue.slots().draw_turn();
         let uses = recording.start(&turn);
         let completion = Arc::new(Completion::new(uses, Vec::new(), None));
-        let context = completion.clone().into_context();
-        // SAFETY: the transfer is live, and the context is a reference that `release_completion` gives back. It keeps
-        // buffers and host memory until the callback, which comes when nothing touches them for the transfer any more.
+        // SAFETY: the transfer is live and this thread's. The completion keeps buffers and host memory until the callback,
+        // which comes when nothing touches them for the transfer any more.
         let committed = unsafe {
             create(|error| {
-                sys::mtb_transfer_commit_timeout(
-                    handle.as_ptr(),
-                    timeout,
-                    Some(completion_callback as _),
-                    context,
-                    Some(release_completion as _),
-                    error,
-                )
+                sys::transfer_commit_with_handler(handle.as_ptr(), timeout, &completion, error)
             })
         };
         drop(handle);
         match committed {
             Ok(handle) => {
-                let commands = queue.command_queue().clone();
                 host_memories.start(&turn);
-                let submission = Submission::new(handle, completion, commands, turn);
+                let submission = Submission::new(handle, completion, queue, turn);
                 host_memories.finish_with(&submission);
                 Ok(submission)
             }
@@ -323,11 +316,7 @@ impl Batch<'static> {
                 host_memories.leak(&error);
                 Err(error)
             }
-            Err(error) => {
-                // SAFETY: the call failed, so the reference is still ours and the destructor is not called.
-                unsafe { release_completion(context) };
-                Err(error)
-            }
+            Err(error) => Err(error),
         }
     }
 }

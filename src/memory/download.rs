@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use super::host_memory::{Destination, HostMemory};
 use crate::error::{Error, Failure, Result};
-use crate::metal::queue::check_process;
-use crate::metal::room::{LOOK_AFTER, STUCK, Turn, Watch};
+use crate::metal::process::check_process;
+use crate::metal::slots::Turn;
+use crate::metal::wait::Wait;
 
 /// Values on their way from a buffer, which come when the transfer has completed: a [`Future`] of them, for any
 /// executor.
@@ -109,37 +110,23 @@ impl<V> Download<V> {
 
     fn wait_until(&self, deadline: Option<Instant>) -> Result<V> {
         const FUNCTION: &str = "Download::wait";
-        let invalid = |why| Err(Error::InvalidState(Failure::new(FUNCTION, why)));
         check_process(FUNCTION)?;
-        let deadlock = |why| Err(Error::Deadlock(Failure::new(FUNCTION, why)));
-        let mut watch = Watch::new();
+        let mut wait = Wait::until(deadline);
         let mut state = self.slot.lock();
         loop {
             if let Some(result) = state.take(FUNCTION) {
                 return result;
             }
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if let Stage::Recorded = state.stage {
-                return invalid("the batch is not committed");
-            }
-            if left.is_some_and(|left| left.is_zero()) {
-                let why = "the download has not completed";
-                return Err(Error::Timeout(Failure::new(FUNCTION, why)));
-            }
-            if let Stage::Running(turn) = &state.stage {
-                if turn.is_after_callback() {
-                    return deadlock(
-                        "the download comes after the completion handler or host function that this thread is in",
-                    );
+            let turn = match &state.stage {
+                Stage::Running(turn) => turn,
+                _ => {
+                    let why = "the batch is not committed";
+                    return Err(Error::InvalidState(Failure::new(FUNCTION, why)));
                 }
-                if left.is_none() && watch.is_hopeless(|| turn.is_stuck()) {
-                    return deadlock(STUCK);
-                }
-            }
-            let waited = self
-                .slot
-                .changed
-                .wait_timeout(state, left.unwrap_or(LOOK_AFTER));
+            };
+            let step = wait.step(|| turn.is_after_callback(), || turn.is_stuck());
+            let step = step.map_err(|end| end.of(FUNCTION, "the download"))?;
+            let waited = self.slot.changed.wait_timeout(state, step);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }

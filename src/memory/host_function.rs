@@ -4,12 +4,13 @@ use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::metal::callback::contain_panic;
+use crate::metal::completion::Completion;
 use crate::metal::handle::create;
-use crate::metal::queue::{CommandQueue, check_process};
+use crate::metal::process::check_process;
+use crate::metal::queue::CommandQueue;
 use crate::metal::recording::RunningUses;
-use crate::metal::submission::{Completion, Submission, completion_callback};
-use crate::sys;
+use crate::metal::submission::Submission;
+use crate::sys::{self, contain_panic};
 
 impl CommandQueue {
     /// Calls `function`, on a thread of the bridge's, after all that was committed to the queue before, and has what is
@@ -32,7 +33,7 @@ impl CommandQueue {
         function: impl FnOnce() + Send + 'static,
     ) -> Result<Submission> {
         check_process("CommandQueue::call_host_function")?;
-        let turn = self.room().draw_turn();
+        let turn = self.slots().draw_turn();
         let uses = RunningUses::default();
         let completion = Arc::new(Completion::new(uses, Vec::new(), None));
         let call = Box::new(HostCall {
@@ -90,7 +91,7 @@ unsafe extern "C" fn complete_call(completion: *const sys::mtb_completion, conte
     // SAFETY: the context is a host call, which holds a reference to its completion; the bridge lends the other.
     unsafe {
         let call = &*context.cast::<HostCall>();
-        completion_callback(completion, Arc::as_ptr(&call.completion).cast_mut().cast());
+        sys::complete::<Completion>(completion, Arc::as_ptr(&call.completion).cast_mut().cast());
     }
 }
 

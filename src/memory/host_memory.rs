@@ -5,15 +5,15 @@ use std::mem;
 use bytemuck::Pod;
 
 use crate::error::{Error, Result};
-use crate::metal::callback::contain_panic;
 use crate::metal::lent_owner::LentOwner;
-use crate::metal::room::Turn;
+use crate::metal::slots::Turn;
 use crate::metal::submission::Submission;
+use crate::sys::contain_panic;
 
 /// Memory that a transfer reads or writes, at an address that stays the same. Dropping it gives it up: the transfer
 /// will never run.
 pub(super) trait HostMemory: Send {
-    /// The transfer is about to be handed over for its turn.
+    /// The transfer is about to be committed for its turn.
     fn start(&self, _turn: &Turn) {}
 
     /// The transfer has ended, and nothing of it touches the memory any more.
@@ -106,19 +106,19 @@ impl<O: Send> Destination for LentOwner<O> {
     }
 }
 
-/// Room for values that are still to be written.
-pub(super) struct Room<T> {
+/// Memory for values that are still to be written.
+pub(super) struct Unwritten<T> {
     /// Empty, with the capacity.
     values: Vec<T>,
     count: usize,
 }
 
-impl<T: Pod> Room<T> {
-    /// Room for `count` values, or `None` where the host has no memory for them.
-    pub(super) fn new(count: usize) -> Option<Room<T>> {
+impl<T: Pod> Unwritten<T> {
+    /// Memory for `count` values, or `None` where the host has no memory for them.
+    pub(super) fn new(count: usize) -> Option<Unwritten<T>> {
         let mut values = Vec::new();
         values.try_reserve_exact(count).ok()?;
-        Some(Room { values, count })
+        Some(Unwritten { values, count })
     }
 
     pub(super) fn as_mut_ptr(&mut self) -> *mut T {
@@ -126,7 +126,7 @@ impl<T: Pod> Room<T> {
     }
 }
 
-impl<T: Pod + Send> Destination for Room<T> {
+impl<T: Pod + Send> Destination for Unwritten<T> {
     type Values = Vec<T>;
 
     unsafe fn into_values(mut self) -> Vec<T> {

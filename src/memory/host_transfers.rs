@@ -4,7 +4,7 @@ use bytemuck::Pod;
 
 use super::batch::Batch;
 use super::download::{Download, Receiver};
-use super::host_memory::{Room, lent_values, lent_values_mut};
+use super::host_memory::{Unwritten, lent_values, lent_values_mut};
 use super::place::{Place, Rectangle};
 use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::Buffer;
@@ -216,14 +216,14 @@ impl<'h> Batch<'h> {
         let source = Place::Buffer(buffer, Rectangle::row(offset, length));
         // Before there is memory for it: nobody asks the host for more than a buffer can have.
         source.check(FUNCTION)?;
-        let Some(mut room) = Room::new(count) else {
+        let Some(mut values) = Unwritten::new(count) else {
             let message = format!("the host has no memory for {length} bytes");
             return Err(Error::OutOfMemory(Failure::new(FUNCTION, message)));
         };
-        let destination = Place::host(room.as_mut_ptr(), count, length, length, 1);
-        // SAFETY: the room stays where it is until the batch has completed or is dropped.
+        let destination = Place::host(values.as_mut_ptr(), count, length, length, 1);
+        // SAFETY: the memory stays where it is until the batch has completed or is dropped.
         unsafe { self.add_copy(FUNCTION, source, destination, sys::MTB_HOST_BORROWED) }?;
-        let (receiver, download) = Receiver::new(room);
+        let (receiver, download) = Receiver::new(values);
         self.host_memories.push(receiver);
         Ok(download)
     }
@@ -269,7 +269,7 @@ impl<'h> Batch<'h> {
         })
     }
 
-    /// The pitch and the rows in the buffer are what `place` makes of the bytes that there is room for.
+    /// The pitch and the rows in the buffer are what `place` makes of the bytes that fit.
     fn download_rows_into<T: Pod, O>(
         &mut self,
         function: &'static str,

@@ -54,6 +54,7 @@
 
 mod arena;
 mod batch;
+mod device_memory;
 mod download;
 mod host_function;
 mod host_memory;
@@ -65,174 +66,12 @@ mod queue_host_transfers;
 mod residency;
 mod statistics;
 
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
-
-use crate::error::{Error, Failure, Result};
-use crate::metal::buffer::{Buffer, CpuAccess, StorageMode};
-use crate::metal::device::Device;
-use crate::metal::handle::{Handle, create, nanoseconds};
-use crate::metal::queue::CommandQueue;
-use crate::sys;
-
 pub use arena::{Arena, ArenaOptions};
 pub use batch::Batch;
+pub use device_memory::Memory;
 pub use download::Download;
 pub use options::MemoryOptions;
 pub use place::Rectangle;
 pub use queue::TransferQueue;
 pub use residency::ResidencySet;
 pub use statistics::{PoolStatistics, Statistics, TransferKind, TransferStatistics};
-
-/// What the transfers of a device have in common: staging memory, a cache of buffers, queues to use again, a budget,
-/// statistics. Clones share it.
-///
-/// What came from it, buffers and queues, may outlive it.
-#[derive(Clone)]
-pub struct Memory {
-    inner: Arc<MemoryInner>,
-}
-
-struct MemoryInner {
-    handle: Handle<sys::mtb_memory>,
-    device: Device,
-}
-
-impl Memory {
-    /// A memory with the default options.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfMemory`].
-    pub fn new(device: &Device) -> Result<Memory> {
-        Memory::with_options(device, &MemoryOptions::new())
-    }
-
-    /// A memory with options.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfMemory`].
-    pub fn with_options(device: &Device, options: &MemoryOptions) -> Result<Memory> {
-        let options = options.to_sys();
-        // SAFETY: the options live during the call, which returns an owned memory, or NULL and an owned error.
-        let handle =
-            unsafe { create(|error| sys::mtb_memory_create(device.as_ptr(), &options, error)) }?;
-        Ok(Memory {
-            inner: Arc::new(MemoryInner {
-                handle,
-                device: device.clone(),
-            }),
-        })
-    }
-
-    pub(crate) fn as_ptr(&self) -> *mut sys::mtb_memory {
-        self.inner.handle.as_ptr()
-    }
-
-    /// The device that the memory belongs to.
-    pub fn device(&self) -> &Device {
-        &self.inner.device
-    }
-
-    /// Bytes that Metal may have allocated for the memory, in use and kept.
-    pub fn budget(&self) -> u64 {
-        self.statistics().budget
-    }
-
-    /// A buffer of `length` bytes, whose contents are whatever was there before: from the cache where one of up to
-    /// twice the length is kept.
-    ///
-    /// Once its last handle is gone, and every command buffer that it was bound in has completed, the cache has it
-    /// back.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OverBudget`] where it does not fit beside what is in use, even with nothing kept; the others as for
-    /// [`Device::new_buffer`].
-    pub fn allocate(&self, length: usize, storage_mode: StorageMode) -> Result<Buffer> {
-        // SAFETY: returns an owned buffer, or NULL and an owned error.
-        let handle = unsafe {
-            create(|error| {
-                sys::mtb_memory_allocate(self.as_ptr(), length, storage_mode.to_sys(), error)
-            })
-        }?;
-        Ok(Buffer::new(
-            self.device(),
-            handle,
-            length,
-            storage_mode,
-            CpuAccess::ReadWrite,
-        ))
-    }
-
-    /// Gives back to Metal what is kept and was not used for `idle`: zero is all of it.
-    /// Returns the bytes.
-    pub fn trim(&self, idle: Duration) -> u64 {
-        // SAFETY: the memory is live.
-        unsafe { sys::mtb_memory_trim(self.as_ptr(), nanoseconds(idle)) }
-    }
-
-    /// A queue for the caller alone, from the memory's pool; the drop of its last handle gives it back once its work
-    /// has completed.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfMemory`].
-    pub fn acquire_queue(&self) -> Result<CommandQueue> {
-        // SAFETY: returns an owned queue, or NULL and an owned error.
-        let handle =
-            unsafe { create(|error| sys::mtb_memory_acquire_queue(self.as_ptr(), error)) }?;
-        Ok(CommandQueue::new(handle, self.device()))
-    }
-
-    /// Transfers in the order of `queue`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::WrongDevice`] for a queue of another device.
-    pub fn transfer_queue(&self, queue: &CommandQueue) -> Result<TransferQueue> {
-        if queue.device() != self.device() {
-            let message = format!(
-                "the queue belongs to {}, the memory to {}",
-                queue.device().name(),
-                self.device().name()
-            );
-            let function = "Memory::transfer_queue";
-            return Err(Error::WrongDevice(Failure::new(function, message)));
-        }
-        Ok(TransferQueue::new(self.clone(), queue.clone()))
-    }
-
-    /// Transfers on a queue of their own, from the pool.
-    ///
-    /// # Errors
-    ///
-    /// As [`acquire_queue`](Memory::acquire_queue).
-    pub fn new_transfer_queue(&self) -> Result<TransferQueue> {
-        let queue = self.acquire_queue()?;
-        Ok(TransferQueue::new(self.clone(), queue))
-    }
-
-    /// What was transferred and what the pools hold.
-    pub fn statistics(&self) -> Statistics {
-        Statistics::of(self)
-    }
-
-    /// Lets counts and times begin again at zero. What is in use and kept is not changed.
-    pub fn reset_statistics(&self) {
-        // SAFETY: the memory is live.
-        unsafe { sys::mtb_memory_reset_statistics(self.as_ptr()) }
-    }
-}
-
-impl fmt::Debug for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let statistics = self.statistics();
-        f.debug_struct("Memory")
-            .field("device", self.device())
-            .field("staging", &statistics.staging)
-            .finish()
-    }
-}

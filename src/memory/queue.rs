@@ -10,7 +10,7 @@ use super::Memory;
 use super::batch::Batch;
 use super::download::Download;
 use super::place::Rectangle;
-use crate::error::Result;
+use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::Buffer;
 use crate::metal::queue::CommandQueue;
 use crate::metal::submission::Submission;
@@ -31,12 +31,43 @@ pub struct TransferQueue {
     queue: CommandQueue,
 }
 
-impl TransferQueue {
-    /// Both belong to one device.
-    pub(super) fn new(memory: Memory, queue: CommandQueue) -> TransferQueue {
-        TransferQueue { memory, queue }
+impl Memory {
+    /// Transfers in the order of `queue`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongDevice`] for a queue of another device.
+    pub fn transfer_queue(&self, queue: &CommandQueue) -> Result<TransferQueue> {
+        if queue.device() != self.device() {
+            let message = format!(
+                "the queue belongs to {}, the memory to {}",
+                queue.device().name(),
+                self.device().name()
+            );
+            let function = "Memory::transfer_queue";
+            return Err(Error::WrongDevice(Failure::new(function, message)));
+        }
+        Ok(TransferQueue {
+            memory: self.clone(),
+            queue: queue.clone(),
+        })
     }
 
+    /// Transfers on a queue of their own, from the pool.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire_queue`](Memory::acquire_queue).
+    pub fn new_transfer_queue(&self) -> Result<TransferQueue> {
+        let queue = self.acquire_queue()?;
+        Ok(TransferQueue {
+            memory: self.clone(),
+            queue,
+        })
+    }
+}
+
+impl TransferQueue {
     /// What the transfers go by way of.
     pub fn memory(&self) -> &Memory {
         &self.memory
@@ -53,7 +84,7 @@ impl TransferQueue {
     ///
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn batch<'h>(&self) -> Result<Batch<'h>> {
-        Batch::new(self)
+        Batch::new(&self.memory, &self.queue)
     }
 
     /// Hands over what `add` adds, and waits.

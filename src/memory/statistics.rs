@@ -4,8 +4,37 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Memory;
+use crate::metal::device::Device;
 use crate::metal::statistics::LiveObjects;
-use crate::{metal::device::Device, sys};
+use crate::sys;
+
+impl Memory {
+    /// Bytes that Metal may have allocated for the memory, in use and kept.
+    pub fn budget(&self) -> u64 {
+        self.statistics().budget
+    }
+
+    /// What was transferred and what the pools hold.
+    pub fn statistics(&self) -> Statistics {
+        Statistics::of(self)
+    }
+
+    /// Lets counts and times begin again at zero. What is in use and kept is not changed.
+    pub fn reset_statistics(&self) {
+        // SAFETY: the memory is live.
+        unsafe { sys::mtb_memory_reset_statistics(self.as_ptr()) }
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let statistics = self.statistics();
+        f.debug_struct("Memory")
+            .field("device", self.device())
+            .field("staging", &statistics.staging)
+            .finish()
+    }
+}
 
 /// Between what and what bytes move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

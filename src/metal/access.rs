@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::queue::is_forked;
-use super::room::{LOOK_AFTER, Turn, Watch};
+use super::process::is_forked;
+use super::slots::Turn;
+use super::wait::{Wait, WaitError};
 
 /// What is done with the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,12 +34,8 @@ pub(crate) enum Conflict {
     Recorded,
     /// A committed command buffer uses the buffer, for which the caller does not wait.
     Running,
-    /// The deadline passed while a committed command buffer used the buffer.
-    Timeout,
-    /// A committed command buffer uses the buffer that comes after the callback that this thread is in.
-    Later,
-    /// A committed command buffer uses the buffer that comes after what does not run while this thread waits.
-    Stuck,
+    /// The wait for a committed command buffer that uses the buffer has ended without its completion.
+    Waited(WaitError),
     /// The buffer is that of the process that this one was forked from, whose other threads may hold the lock.
     Forked,
     /// There are as many guards or uses as can be counted.
@@ -151,7 +148,7 @@ impl Tracker {
         access: Access,
         deadline: Option<Instant>,
     ) -> Result<(), Conflict> {
-        let mut watch = Watch::new();
+        let mut wait = Wait::until(deadline);
         let mut state = self.lock_unless_forked()?;
         loop {
             if state.writer {
@@ -166,7 +163,7 @@ impl Tracker {
             if !state.running.conflict_with(access) {
                 break;
             }
-            state = self.wait(state, access, deadline, &mut watch)?;
+            state = self.wait(state, access, &mut wait)?;
         }
         match access {
             Access::Read => state.readers.increase()?,
@@ -187,10 +184,10 @@ impl Tracker {
 
     /// Waits until no committed command buffer uses the buffer.
     pub(crate) fn wait_idle(&self, deadline: Option<Instant>) -> Result<(), Conflict> {
-        let mut watch = Watch::new();
+        let mut wait = Wait::until(deadline);
         let mut state = self.lock_unless_forked()?;
         while state.running.conflict_with(Access::Write) {
-            state = self.wait(state, Access::Write, deadline, &mut watch)?;
+            state = self.wait(state, Access::Write, &mut wait)?;
         }
         Ok(())
     }
@@ -200,22 +197,16 @@ impl Tracker {
         &self,
         mut state: MutexGuard<'a, State>,
         access: Access,
-        deadline: Option<Instant>,
-        watch: &mut Watch,
+        wait: &mut Wait,
     ) -> Result<MutexGuard<'a, State>, Conflict> {
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        if left.is_some_and(|left| left.is_zero()) {
-            return Err(Conflict::Timeout);
-        }
-        if state.running.conflicts(access).any(Turn::is_after_callback) {
-            return Err(Conflict::Later);
-        }
-        let is_stuck = || state.running.conflicts(access).any(Turn::is_stuck);
-        if left.is_none() && watch.is_hopeless(is_stuck) {
-            return Err(Conflict::Stuck);
-        }
+        let is_any = |is: fn(&Turn) -> bool| state.running.conflicts(access).any(is);
+        let step = wait.step(
+            || is_any(Turn::is_after_callback),
+            || is_any(Turn::is_stuck),
+        );
+        let step = step.map_err(Conflict::Waited)?;
         state.waiting += 1;
-        let waited = self.changed.wait_timeout(state, left.unwrap_or(LOOK_AFTER));
+        let waited = self.changed.wait_timeout(state, step);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
         state.waiting -= 1;
         Ok(state)
@@ -282,8 +273,8 @@ impl Tracker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metal::queue::QueueId;
-    use crate::metal::room::Room;
+    use crate::metal::queue_id::QueueId;
+    use crate::metal::slots::Slots;
     use std::time::Duration;
 
     fn expired() -> Option<Instant> {
@@ -291,7 +282,7 @@ mod tests {
     }
 
     fn turn() -> Turn {
-        Room::new(QueueId::default(), 1).draw_turn()
+        Slots::new(QueueId::default(), 1).draw_turn()
     }
 
     #[test]
@@ -351,7 +342,7 @@ mod tests {
         tracker.start(&work, Access::Write);
         assert_eq!(
             tracker.begin_cpu(Access::Read, expired()),
-            Err(Conflict::Timeout)
+            Err(Conflict::Waited(WaitError::Timeout))
         );
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -377,7 +368,7 @@ mod tests {
         tracker.end_cpu(Access::Read);
         assert_eq!(
             tracker.begin_cpu(Access::Write, expired()),
-            Err(Conflict::Timeout)
+            Err(Conflict::Waited(WaitError::Timeout))
         );
         tracker.finish(&work, Access::Read);
         tracker.begin_cpu(Access::Write, expired()).unwrap();

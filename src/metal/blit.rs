@@ -5,26 +5,23 @@ use std::ops::Range;
 
 use super::access::Access;
 use super::buffer::Buffer;
-use super::command::CommandBuffer;
 use super::handle::{Handle, c_string, check};
+use super::recording::Recording;
 use crate::error::{Error, Failure, Result};
 use crate::sys;
 
 /// Records copies and fills (`MTLBlitCommandEncoder`). Dropping it ends it.
 pub struct BlitEncoder<'a> {
     handle: Handle<sys::mtb_blit_encoder>,
-    command_buffer: &'a mut CommandBuffer,
+    recording: &'a mut Recording,
 }
 
 impl<'a> BlitEncoder<'a> {
     pub(crate) fn new(
         handle: Handle<sys::mtb_blit_encoder>,
-        command_buffer: &'a mut CommandBuffer,
+        recording: &'a mut Recording,
     ) -> BlitEncoder<'a> {
-        BlitEncoder {
-            handle,
-            command_buffer,
-        }
+        BlitEncoder { handle, recording }
     }
 
     fn as_ptr(&self) -> *mut sys::mtb_blit_encoder {
@@ -79,7 +76,7 @@ impl<'a> BlitEncoder<'a> {
                 )
             })
         };
-        self.command_buffer.encode(FUNCTION, uses, copy)
+        self.recording.encode(FUNCTION, uses, copy)
     }
 
     /// Sets every byte of `range` to `value` (`fillBuffer:range:value:`). Its ends are multiples of 4.
@@ -99,7 +96,7 @@ impl<'a> BlitEncoder<'a> {
                 sys::mtb_blit_encoder_fill(encoder, filled, range.start, length, value, error)
             })
         };
-        self.command_buffer
+        self.recording
             .encode(FUNCTION, [(buffer, Access::Write)], fill)
     }
 
@@ -118,7 +115,7 @@ impl<'a> BlitEncoder<'a> {
         let synchronize = || unsafe {
             check(|error| sys::mtb_blit_encoder_synchronize(encoder, synchronized, error))
         };
-        self.command_buffer
+        self.recording
             .encode("BlitEncoder::synchronize", uses, synchronize)
     }
 
@@ -174,15 +171,15 @@ fn check_range(function: &'static str, buffer: &Buffer, offset: usize, size: usi
 }
 
 impl Drop for BlitEncoder<'_> {
-    /// The handle ends the encoder. That this is here makes the borrow of the command buffer last until then: without it,
-    /// a commit would compile before the encoder has ended.
+    /// The handle ends the encoder. This empty drop makes the borrow of the command buffer last until then: without
+    /// it, a commit would compile before the encoder has ended.
     fn drop(&mut self) {}
 }
 
 impl fmt::Debug for BlitEncoder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BlitEncoder")
-            .field("command_buffer", &self.command_buffer)
+            .field("uses", &self.recording.len())
             .finish()
     }
 }

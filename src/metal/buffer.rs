@@ -9,7 +9,6 @@ use bytemuck::Pod;
 use super::access::{Conflict, Tracker};
 use super::device::Device;
 use super::handle::{Handle, c_string, check, create, take_string};
-use super::room::STUCK;
 use crate::error::{Error, Failure, Result};
 use crate::sys;
 
@@ -267,26 +266,14 @@ impl Buffer {
             Conflict::Running => {
                 in_use("used by a committed command buffer that has not completed")
             }
-            Conflict::Later => Error::Deadlock(Failure::new(
-                function,
-                format!(
-                    "{buffer} is used by work that comes after the completion handler or host function that this \
-                     thread is in"
-                ),
-            )),
-            Conflict::Stuck => Error::Deadlock(Failure::new(
-                function,
-                format!("{buffer} is used by work that does not run: {STUCK}"),
-            )),
+            Conflict::Waited(end) => {
+                end.of(function, &format!("committed work that uses {buffer}"))
+            }
             Conflict::Forked => Error::InvalidState(Failure::new(
                 function,
                 format!(
                     "this process is a child of fork, and {buffer} is that of the process it was forked from"
                 ),
-            )),
-            Conflict::Timeout => Error::Timeout(Failure::new(
-                function,
-                format!("{buffer} is still used by a committed command buffer"),
             )),
         }
     }

@@ -1,52 +1,82 @@
-//! [`CommandBuffer`]: work on record, before it is committed.
+//! [`CommandBuffer`]: work that is being recorded, before it is committed.
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::access::Access;
 use super::blit::BlitEncoder;
-use super::buffer::Buffer;
+use super::completion::{Completed, Completion, Handler};
 use super::compute::{ComputeEncoder, DispatchType};
 use super::device::Device;
 use super::event::SharedEvent;
-use super::handle::{Handle, c_string, check, create, take_string};
-use super::queue::{CommandQueue, check_process};
+use super::handle::{Handle, c_string, check, create, nanoseconds, take_string};
+use super::process::check_process;
+use super::queue::CommandQueue;
 use super::recording::Recording;
-use super::room::Ticket;
-use super::submission::{
-    Completed, Completion, Handler, Submission, completion_callback, release_completion,
-};
+use super::slots::Slot;
+use super::submission::Submission;
 use crate::error::{Error, Result};
 use crate::sys;
 
-/// Work on record for the GPU (`MTLCommandBuffer`), until [`commit`](CommandBuffer::commit) hands it over.
+/// Work that is being recorded for the GPU (`MTLCommandBuffer`), until [`commit`](CommandBuffer::commit) hands it over.
 ///
 /// One encoder at a time records into it. It stays on the thread that made it, as Metal wants; record on several
 /// threads by giving each a command buffer of its own, and order them with [`enqueue`](CommandBuffer::enqueue).
-/// Dropping it before the commit discards what it recorded.
+/// Dropping it before the commit discards the work.
 pub struct CommandBuffer {
-    // Released before `recording` gives the buffers free.
+    // Released before `recording` releases the buffers.
     handle: Handle<sys::mtb_command_buffer>,
     recording: Recording,
     handlers: Vec<Handler>,
-    ticket: Ticket,
+    slot: Slot,
     queue: CommandQueue,
 }
 
-impl CommandBuffer {
-    pub(crate) fn new(
-        handle: Handle<sys::mtb_command_buffer>,
-        queue: &CommandQueue,
-    ) -> CommandBuffer {
-        CommandBuffer {
-            handle,
-            recording: Recording::new(queue.usual_uses()),
-            handlers: Vec::new(),
-            ticket: queue.room().take(),
-            queue: queue.clone(),
+impl CommandQueue {
+    /// Makes a command buffer (`commandBuffer`).
+    ///
+    /// A queue has a fixed number of slots. A command buffer takes one until it has completed or is dropped; if none is
+    /// free, this waits for one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`], and [`Error::Deadlock`] instead of a wait that could never end: in a completion handler of the
+    /// queue, and if no slot can become free, since this thread, or threads that have ended, made the command buffers and
+    /// neither committed nor dropped them.
+    pub fn command_buffer(&self) -> Result<CommandBuffer> {
+        if self.slots().queue().is_in_callback() {
+            return self.make_command_buffer(sys::MTB_FOREVER);
         }
+        self.slots()
+            .wait_for_slot(|timeout| self.make_command_buffer(timeout))
     }
 
+    /// [`command_buffer`](CommandQueue::command_buffer) that waits for a slot no longer than `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`], [`Error::OutOfMemory`].
+    pub fn command_buffer_timeout(&self, timeout: Duration) -> Result<CommandBuffer> {
+        self.make_command_buffer(nanoseconds(timeout))
+    }
+
+    fn make_command_buffer(&self, timeout: u64) -> Result<CommandBuffer> {
+        let (queue, references) = (self.as_ptr(), sys::MTB_REFERENCES_RETAINED);
+        // SAFETY: returns an owned command buffer, or NULL and an owned error.
+        let handle = unsafe {
+            create(|error| sys::mtb_command_buffer_create(queue, references, timeout, error))
+        }?;
+        Ok(CommandBuffer {
+            handle,
+            recording: Recording::new(self.usual_uses()),
+            handlers: Vec::new(),
+            slot: self.slots().take(),
+            queue: self.clone(),
+        })
+    }
+}
+
+impl CommandBuffer {
     pub(crate) fn as_ptr(&self) -> *mut sys::mtb_command_buffer {
         self.handle.as_ptr()
     }
@@ -59,17 +89,6 @@ impl CommandBuffer {
     /// The device that the command buffer will run on.
     pub fn device(&self) -> &Device {
         self.queue.device()
-    }
-
-    /// [`Recording::encode`].
-    #[inline]
-    pub(crate) fn encode<'b>(
-        &mut self,
-        function: &'static str,
-        uses: impl IntoIterator<Item = (&'b Buffer, Access)>,
-        encode: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        self.recording.encode(function, uses, encode)
     }
 
     /// Begins to record dispatches (`computeCommandEncoderWithDispatchType:`).
@@ -86,7 +105,7 @@ impl CommandBuffer {
         // SAFETY: returns an owned encoder, or NULL and an owned error.
         let handle =
             unsafe { create(|error| sys::mtb_compute_encoder_create(raw, dispatch_type, error)) }?;
-        Ok(ComputeEncoder::new(handle, self))
+        Ok(ComputeEncoder::new(handle, &mut self.recording))
     }
 
     /// Begins to record copies and fills (`blitCommandEncoder`).
@@ -97,7 +116,7 @@ impl CommandBuffer {
     pub fn blit_command_encoder(&mut self) -> Result<BlitEncoder<'_>> {
         // SAFETY: returns an owned encoder, or NULL and an owned error.
         let handle = unsafe { create(|error| sys::mtb_blit_encoder_create(self.as_ptr(), error)) }?;
-        Ok(BlitEncoder::new(handle, self))
+        Ok(BlitEncoder::new(handle, &mut self.recording))
     }
 
     /// Lets the GPU raise `event` to `value` once the work recorded so far is done (`encodeSignalEvent:value:`).
@@ -146,7 +165,7 @@ impl CommandBuffer {
     pub fn enqueue(&mut self) -> Result<()> {
         check_process("CommandBuffer::enqueue")?;
         // SAFETY: the command buffer is live.
-        self.ticket.enqueue(|| unsafe {
+        self.slot.enqueue(|| unsafe {
             check(|error| sys::mtb_command_buffer_enqueue(self.as_ptr(), error))
         })
     }
@@ -192,50 +211,26 @@ impl CommandBuffer {
             handle,
             recording,
             handlers,
-            ticket,
+            slot,
             queue,
         } = self;
         queue.remember_uses(recording.len());
-        let turn = ticket.commit();
+        let turn = slot.commit();
         let uses = recording.start(&turn);
-        let completion = Arc::new(Completion::new(uses, handlers, Some(ticket)));
-        if let Err(error) = commit(&handle, &completion) {
-            // After an exception nobody knows whether the work runs: its completion gives the buffers free then, or the
-            // end of the command buffer. Otherwise nothing was handed over.
+        let completion = Arc::new(Completion::new(uses, handlers, Some(slot)));
+        // SAFETY: the command buffer is live and this thread's.
+        let committed =
+            unsafe { check(|error| sys::commit_with_handler(handle.as_ptr(), &completion, error)) };
+        if let Err(error) = committed {
+            // After an exception nobody knows whether the work runs: its completion, or the end of the command buffer,
+            // releases the buffers then. Otherwise nothing was committed.
             if !matches!(error, Error::Internal(_)) {
-                completion.give_back();
+                completion.release();
             }
             return Err(error);
         }
         Ok(Submission::new(handle, completion, queue, turn))
     }
-}
-
-fn commit(handle: &Handle<sys::mtb_command_buffer>, completion: &Arc<Completion>) -> Result<()> {
-    let context = completion.clone().into_context();
-    // SAFETY: the command buffer is live, and the context is a reference that `release_completion` gives back.
-    let added = unsafe {
-        check(|error| {
-            let (callback, destructor) = (
-                Some(completion_callback as _),
-                Some(release_completion as _),
-            );
-            sys::mtb_command_buffer_add_completed_callback(
-                handle.as_ptr(),
-                callback,
-                context,
-                destructor,
-                error,
-            )
-        })
-    };
-    if let Err(error) = added {
-        // SAFETY: the call failed, so the reference is still ours and the destructor is not called.
-        unsafe { release_completion(context) };
-        return Err(error);
-    }
-    // SAFETY: the command buffer is live.
-    unsafe { check(|error| sys::mtb_command_buffer_commit(handle.as_ptr(), error)) }
 }
 
 impl fmt::Debug for CommandBuffer {

@@ -6,10 +6,10 @@ use bytemuck::NoUninit;
 
 use super::access::Access;
 use super::buffer::Buffer;
-use super::command::CommandBuffer;
 use super::device::Size;
 use super::handle::{Handle, c_string, check};
 use super::pipeline::ComputePipeline;
+use super::recording::Recording;
 use crate::error::Result;
 use crate::sys;
 
@@ -43,18 +43,15 @@ pub const MAX_INLINE_BYTES: usize = sys::MTB_MAX_INLINE_BYTES as usize;
 /// What is set (pipeline, buffers, bytes, threadgroup memory) stays set until it is replaced.
 pub struct ComputeEncoder<'a> {
     handle: Handle<sys::mtb_compute_encoder>,
-    command_buffer: &'a mut CommandBuffer,
+    recording: &'a mut Recording,
 }
 
 impl<'a> ComputeEncoder<'a> {
     pub(crate) fn new(
         handle: Handle<sys::mtb_compute_encoder>,
-        command_buffer: &'a mut CommandBuffer,
+        recording: &'a mut Recording,
     ) -> ComputeEncoder<'a> {
-        ComputeEncoder {
-            handle,
-            command_buffer,
-        }
+        ComputeEncoder { handle, recording }
     }
 
     fn as_ptr(&self) -> *mut sys::mtb_compute_encoder {
@@ -138,8 +135,7 @@ impl<'a> ComputeEncoder<'a> {
         let bind = || unsafe {
             check(|error| sys::mtb_compute_encoder_set_buffer(encoder, raw, offset, index, error))
         };
-        self.command_buffer
-            .encode(function, [(buffer, access)], bind)
+        self.recording.encode(function, [(buffer, access)], bind)
     }
 
     /// Moves the binding at `index`, which has to have a buffer, to another offset in bytes
@@ -332,7 +328,7 @@ impl<'a> ComputeEncoder<'a> {
         let make_resident = || unsafe {
             check(|error| sys::mtb_compute_encoder_use_buffer(encoder, raw, usage, error))
         };
-        self.command_buffer
+        self.recording
             .encode(function, [(buffer, access)], make_resident)
     }
 
@@ -373,15 +369,15 @@ impl<'a> ComputeEncoder<'a> {
 }
 
 impl Drop for ComputeEncoder<'_> {
-    /// The handle ends the encoder. That this is here makes the borrow of the command buffer last until then: without it,
-    /// a commit would compile before the encoder has ended.
+    /// The handle ends the encoder. This empty drop makes the borrow of the command buffer last until then: without
+    /// it, a commit would compile before the encoder has ended.
     fn drop(&mut self) {}
 }
 
 impl fmt::Debug for ComputeEncoder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ComputeEncoder")
-            .field("command_buffer", &self.command_buffer)
+            .field("uses", &self.recording.len())
             .finish()
     }
 }

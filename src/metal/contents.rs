@@ -9,6 +9,7 @@ use bytemuck::Pod;
 use super::access::{Access, Conflict};
 use super::buffer::{Buffer, StorageMode};
 use super::guards::{ReadGuard, Values, WriteGuard};
+use super::wait::WaitError;
 use crate::error::{Error, Failure, Result};
 
 /// How long an access waits for committed command buffers.
@@ -33,7 +34,7 @@ impl Patience {
     /// Without a wait there is nothing that could have timed out.
     fn conflict(self, conflict: Conflict) -> Conflict {
         match (self, conflict) {
-            (Patience::None, Conflict::Timeout) => Conflict::Running,
+            (Patience::None, Conflict::Waited(WaitError::Timeout)) => Conflict::Running,
             (_, conflict) => conflict,
         }
     }

@@ -5,11 +5,10 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::callback::contain_panic;
 use super::device::Device;
 use super::handle::{Handle, c_string, check, create, nanoseconds, take_string};
 use crate::error::Result;
-use crate::sys;
+use crate::sys::{self, contain_panic};
 
 /// A counter that only rises, which CPU and GPU signal and wait for (`MTLSharedEvent`). Clones share it.
 ///

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use memmap2::MmapRaw;
 
 use super::buffer::{Buffer, CpuAccess, StorageMode};
-use super::callback::contain_panic;
 use super::device::Device;
 use super::handle::create;
 use super::lent_owner::LentOwner;
 use crate::error::{Error, Failure, Result};
-use crate::sys;
+use crate::sys::{self, contain_panic};
 
 /// Bytes of a page of virtual memory, the unit of no-copy buffers: 16384 on Apple silicon, 4096 on most others.
 ///

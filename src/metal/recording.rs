@@ -1,4 +1,4 @@
-//! [`Recording`]: the buffers that work on record uses, as their trackers know them.
+//! [`Recording`]: the buffers that work uses while it is recorded, as their trackers know them.
 
 use std::mem;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::access::Access;
 use super::buffer::{Buffer, BufferInner};
-use super::callback::contain_panic;
-use super::room::Turn;
+use super::slots::Turn;
 use crate::error::{Error, Result};
+use crate::sys::contain_panic;
 
-/// The buffers that a command buffer on record uses; they are given free where it is dropped without a commit.
+/// The buffers that a command buffer uses while it is recorded. A drop without a commit releases them.
 pub(crate) struct Recording {
     number: u64,
     uses: Vec<Use>,
@@ -26,7 +26,7 @@ struct Use {
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
 impl Recording {
-    /// A recording with room for `capacity` uses.
+    /// A recording with memory for `capacity` uses.
     pub(crate) fn new(capacity: usize) -> Recording {
         Recording {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
@@ -77,7 +77,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Gives free the buffers of all uses but the first `kept`. After an exception nobody knows what was encoded: they stay.
+    /// Releases the buffers of all uses but the first `kept`. After an exception nobody knows what was encoded: they stay.
     #[cold]
     fn refused(&mut self, kept: usize, error: &Error) {
         if !matches!(error, Error::Internal(_)) {
@@ -91,7 +91,7 @@ impl Recording {
         }
     }
 
-    /// The work is about to be handed over for its turn: from here on its buffers are in use until [`RunningUses::finish`].
+    /// The work is about to be committed for its turn: from here on its buffers are in use until [`RunningUses::finish`].
     pub(crate) fn start(mut self, turn: &Turn) -> RunningUses {
         let uses = mem::take(&mut self.uses);
         for used in &uses {
@@ -110,7 +110,7 @@ impl Drop for Recording {
     }
 }
 
-/// The buffers that work in the hands of the GPU uses.
+/// The buffers that committed work uses.
 #[derive(Default)]
 #[must_use = "dropping it leaves the buffers in use for ever"]
 pub(crate) struct RunningUses {
@@ -120,7 +120,7 @@ pub(crate) struct RunningUses {
 }
 
 impl RunningUses {
-    /// The work has ended, or will never run: gives its buffers free.
+    /// The work has ended, or will never run: releases its buffers.
     pub(crate) fn finish(self) {
         let Some(turn) = self.turn else { return };
         for used in self.uses {

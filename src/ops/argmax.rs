@@ -4,10 +4,10 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
-use crate::ops::kernels::KernelName;
+use crate::ops::kernels::{KernelName, SIMD_WIDTH};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
 use crate::ops::source::Shader;
-use crate::ops::{Ops, SIMD_WIDTH, View};
+use crate::ops::{Ops, View};
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -5,10 +5,10 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::kernels::{Constant, KernelName};
+use crate::ops::kernels::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
 use crate::ops::source::Shader;
-use crate::ops::{KvCache, KvElement, KvShape, Ops, SIMD_WIDTH, View};
+use crate::ops::{KvCache, KvElement, KvShape, Ops, View};
 
 /// Rows that a simdgroup matrix takes: with fewer there is nothing to fill it.
 const TILE_MIN_ROWS: usize = 8;

@@ -5,10 +5,10 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::Result;
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::kernels::KernelName;
+use crate::ops::kernels::{KernelName, SIMD_WIDTH};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
 use crate::ops::source::Shader;
-use crate::ops::{Ops, SIMD_WIDTH, View, Weight, WeightType};
+use crate::ops::{Ops, View, Weight, WeightType};
 
 /// Elements that a thread unpacks.
 const CHUNK_ELEMENTS: usize = 16;

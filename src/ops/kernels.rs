@@ -1,16 +1,20 @@
 //! The libraries under `shaders/` and the pipelines made of them: each compiled once a device, when first used.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use once_cell::sync::OnceCell;
 
 use crate::error::{Error, Failure, Result};
 use crate::metal::constants::FunctionConstantValues;
 use crate::metal::device::Device;
 use crate::metal::library::{CompileOptions, Library};
 use crate::metal::pipeline::ComputePipeline;
-use crate::ops::SIMD_WIDTH;
 use crate::ops::source::Shader;
+
+/// Threads of a simdgroup. The kernels are written for this width, which all Apple GPUs have; others are refused.
+pub(crate) const SIMD_WIDTH: usize = 32;
 
 /// The value of a function constant, by its index in the shader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,16 +55,16 @@ impl KernelName {
 /// The kernels of one device.
 pub(crate) struct Kernels {
     device: Device,
-    libraries: Mutex<HashMap<Shader, Library>>,
-    pipelines: Mutex<HashMap<KernelName, ComputePipeline>>,
+    libraries: Made<Shader, Library>,
+    pipelines: Made<KernelName, ComputePipeline>,
 }
 
 impl Kernels {
     pub(crate) fn new(device: &Device) -> Kernels {
         Kernels {
             device: device.clone(),
-            libraries: Mutex::default(),
-            pipelines: Mutex::default(),
+            libraries: Made::default(),
+            pipelines: Made::default(),
         }
     }
 
@@ -68,13 +72,18 @@ impl Kernels {
         &self.device
     }
 
-    /// The pipeline of a kernel, compiled at its first use. Two threads that ask at once may both compile: the second
-    /// result is dropped, and neither waits for a compilation that it does not need.
+    /// The pipeline of a kernel, compiled at its first use. A thread waits only for a compilation that it needs itself.
     pub(crate) fn pipeline(&self, name: KernelName) -> Result<ComputePipeline> {
-        if let Some(pipeline) = lock(&self.pipelines).get(&name) {
-            return Ok(pipeline.clone());
-        }
-        let library = self.library(name.shader)?;
+        self.pipelines
+            .get_or_make(name, || self.make_pipeline(name))
+    }
+
+    fn make_pipeline(&self, name: KernelName) -> Result<ComputePipeline> {
+        let library = self.libraries.get_or_make(name.shader, || {
+            let source = name.shader.source();
+            self.device
+                .new_library_with_source(&source, &CompileOptions::new())
+        })?;
         let mut constants = FunctionConstantValues::new();
         for constant in name.constants.into_iter().flatten() {
             match constant {
@@ -88,33 +97,32 @@ impl Kernels {
         let width = pipeline.thread_execution_width();
         if width != SIMD_WIDTH {
             let message = format!(
-                "{} has simdgroups of {width} for the kernel {}, which is written for {SIMD_WIDTH}",
+                "{} has simdgroups of {width} threads, and the kernel {} is written for {SIMD_WIDTH}",
                 self.device.name(),
                 name.function
             );
             return Err(Error::Unsupported(Failure::new("Ops", message)));
         }
-        Ok(lock(&self.pipelines)
-            .entry(name)
-            .or_insert(pipeline)
-            .clone())
-    }
-
-    fn library(&self, shader: Shader) -> Result<Library> {
-        if let Some(library) = lock(&self.libraries).get(&shader) {
-            return Ok(library.clone());
-        }
-        let library = self
-            .device
-            .new_library_with_source(&shader.source(), &CompileOptions::new())?;
-        Ok(match lock(&self.libraries).entry(shader) {
-            Entry::Occupied(entry) => entry.get().clone(),
-            Entry::Vacant(entry) => entry.insert(library).clone(),
-        })
+        Ok(pipeline)
     }
 }
 
-/// The maps are whole whatever panicked while they were locked.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Values that are made once each, when they are first asked for.
+struct Made<K, V>(Mutex<HashMap<K, Arc<OnceCell<V>>>>);
+
+impl<K: Eq + Hash, V: Clone> Made<K, V> {
+    /// The value of `key`. Where making it fails, the next call tries again.
+    fn get_or_make(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<V> {
+        // The map is whole whatever panicked while it was locked.
+        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let cell = cells.entry(key).or_default().clone();
+        drop(cells);
+        cell.get_or_try_init(make).cloned()
+    }
+}
+
+impl<K, V> Default for Made<K, V> {
+    fn default() -> Made<K, V> {
+        Made(Mutex::default())
+    }
 }

@@ -6,10 +6,10 @@ use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::{Buffer, StorageMode};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::{Device, Size};
-use crate::ops::kernels::{Constant, KernelName};
+use crate::ops::kernels::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4, elements};
 use crate::ops::source::Shader;
-use crate::ops::{Ops, SIMD_WIDTH, View};
+use crate::ops::{Ops, View};
 
 /// The largest head that the kernels have registers for.
 const MAX_HEAD_SIZE: usize = 256;

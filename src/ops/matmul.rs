@@ -5,10 +5,10 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::Result;
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::kernels::{Constant, KernelName};
+use crate::ops::kernels::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
 use crate::ops::source::Shader;
-use crate::ops::{LaneExecution, Ops, SIMD_WIDTH, View, Weight, WeightType};
+use crate::ops::{LaneExecution, Ops, View, Weight, WeightType};
 
 /// Up to this many rows of x the matrix-vector kernels are used: they read the weights once for four rows.
 const MATVEC_MAX_ROWS: usize = 8;

@@ -5,10 +5,10 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::kernels::{Constant, KernelName};
+use crate::ops::kernels::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
 use crate::ops::source::Shader;
-use crate::ops::{Ops, SIMD_WIDTH, View};
+use crate::ops::{Ops, View};
 
 /// Which elements of a head are rotated together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,7 +2,6 @@
 //! What its sanitizer finds is in [`sanitizer`](crate::sanitizer), which every build has.
 
 mod source_check;
-mod sys;
 
 pub use source_check::{
     Access, Argument, ArgumentKind, CheckOptions, Diagnostic, FunctionConstant, Kernel, Member,

@@ -8,8 +8,8 @@ use std::ptr;
 
 use serde::{Deserialize, Serialize};
 
-use super::sys;
 use crate::metal::library::{CompileOptions, MathMode};
+use crate::sys::software as sys;
 
 /// How a source is checked.
 #[derive(Debug, Clone, Default)]

@@ -718,7 +718,15 @@ abi! {
     pub fn mtb_reports_clear();
 }
 
+mod callback;
+mod completion;
 mod memory;
+#[cfg(software_metal)]
+pub(crate) mod software;
 // The mirror is complete, whatever the safe layer uses of it.
 #[allow(unused_imports)]
+pub use callback::contain_panic;
+pub use completion::{
+    CompletionHandler, commit_with_handler, complete, transfer_commit_with_handler,
+};
 pub use memory::*;

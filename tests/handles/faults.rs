@@ -2,6 +2,7 @@
 //! since a fault strikes whoever comes next.
 #![cfg(software_metal)]
 
+use metal_bridge::command_buffer_error::OUT_OF_MEMORY;
 use metal_bridge::{CommandBufferStatus, Error};
 use metal_bridge_test_support::{faults, in_child};
 
@@ -28,7 +29,6 @@ fn a_failed_allocation_is_an_error() {
 #[test]
 fn a_failure_is_told_to_everyone_who_asks() {
     in_child("faults::a_failure_is_told_to_everyone_who_asks", || {
-        const OUT_OF_MEMORY: i64 = 8;
         let failed = |e: &Error| matches!(e, Error::CommandBuffer(f) if f.code() == OUT_OF_MEMORY);
         let (queue, buffer) = (queue(), shared(&[1.0; 4]));
         let (gate, done) = (

@@ -2,6 +2,7 @@
 //! its own, since a fault strikes whoever comes next.
 #![cfg(software_metal)]
 
+use metal_bridge::command_buffer_error::OUT_OF_MEMORY;
 use std::sync::mpsc;
 
 use metal_bridge::ObjectKind;
@@ -10,7 +11,6 @@ use metal_bridge_test_support::{faults, in_child};
 use crate::*;
 
 const LENGTH: usize = 100_000;
-const OUT_OF_MEMORY: u64 = 8;
 
 fn failed(error: &Error) -> bool {
     matches!(error, Error::CommandBuffer(_))
@@ -72,7 +72,7 @@ fn a_failed_transfer_is_an_error_wherever_one_asks() {
             let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
             let values = pattern(LENGTH, 1);
             transfers.upload_and_wait(&values, &target, 0).unwrap();
-            let fail = || faults::fail_command_buffer(1, OUT_OF_MEMORY);
+            let fail = || faults::fail_command_buffer(1, OUT_OF_MEMORY as u64);
             let mut output = vec![0u8; LENGTH];
 
             fail();
@@ -123,7 +123,7 @@ fn a_failure_before_a_host_function_hangs_nobody() {
         || {
             let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Shared));
             transfers.fill_and_wait(&target, 0..LENGTH, 1u8).unwrap();
-            faults::fail_command_buffer(1, OUT_OF_MEMORY);
+            faults::fail_command_buffer(1, OUT_OF_MEMORY as u64);
             let (sender, receiver) = mpsc::channel();
             let called = transfers
                 .command_queue()

@@ -11,6 +11,7 @@ use llama_support::{
     assert_live, device, session, settled, shipped, shipped_path, small, tokens, write_model,
 };
 use metal_bridge::Error as MetalError;
+use metal_bridge::command_buffer_error::PAGE_FAULT;
 use metal_bridge_llama::{Error, GenerateOptions, Model, Session};
 
 // From native/software/include/SoftwareMetal/SoftwareMetal.h.
@@ -19,9 +20,6 @@ unsafe extern "C" {
     fn smtl_inject_command_buffer_error(nth: u64, code: u64);
     fn smtl_clear_injections();
 }
-
-/// `MTLCommandBufferErrorPageFault`.
-const PAGE_FAULT: u64 = 3;
 
 /// Holds other tests off; turns every fault off in the end.
 struct Faults {
@@ -43,7 +41,7 @@ impl Faults {
 
     fn fail_command_buffer(&self, nth: u64) {
         // SAFETY: takes numbers, from any thread.
-        unsafe { smtl_inject_command_buffer_error(nth, PAGE_FAULT) }
+        unsafe { smtl_inject_command_buffer_error(nth, PAGE_FAULT as u64) }
     }
 }
 
@@ -81,7 +79,7 @@ fn a_gpu_error_in_mid_generation_is_an_error_and_the_session_goes_on() {
         let Error::Metal(MetalError::CommandBuffer(failure)) = &error else {
             panic!("{error}")
         };
-        assert_eq!(failure.code(), PAGE_FAULT as i64);
+        assert_eq!(failure.code(), PAGE_FAULT);
         // What was generated before the fault was streamed.
         assert_eq!(pieces, whole[..nth as usize - 1]);
         assert_live(&live);

@@ -4,7 +4,7 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Calls `f` and keeps its panic, which the panic hook has reported, from unwinding into C.
-pub(crate) fn contain_panic(f: impl FnOnce()) {
+pub fn contain_panic(f: impl FnOnce()) {
     let Err(payload) = catch_unwind(AssertUnwindSafe(f)) else {
         return;
     };

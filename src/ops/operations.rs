@@ -1,0 +1,75 @@
+//! [`Ops`]: the kernels of one device, behind which each operation stands as a method.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::metal::device::{Device, GpuFamily};
+use crate::ops::kernels::Kernels;
+
+/// The operations on one device. Clones share the compiled kernels; each kernel is compiled when it is first used.
+#[derive(Clone)]
+pub struct Ops {
+    pub(super) kernels: Arc<Kernels>,
+    pub(super) lanes: LaneExecution,
+    /// The device has simdgroup matrices: GPUs of Intel Macs have none, and do with the kernels for few rows.
+    pub(super) has_matrices: bool,
+}
+
+/// How a device runs the 32 lanes of a simdgroup: it decides how the matrix-vector kernels deal out their work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LaneExecution {
+    /// In lockstep, as GPUs do: neighbouring lanes should read neighbouring bytes, so that their loads become one.
+    Lockstep,
+    /// One after another, as the software Metal does: each lane should read a long row of its own from end to end, and
+    /// ask nothing of the others.
+    InTurn,
+}
+
+impl LaneExecution {
+    fn of(device: &Device) -> LaneExecution {
+        if device.limits().runs_lanes_in_turn {
+            LaneExecution::InTurn
+        } else {
+            LaneExecution::Lockstep
+        }
+    }
+}
+
+impl Ops {
+    /// The operations on `device`. Compiles nothing yet: that the kernels cannot run on a device, since its simdgroups have
+    /// not 32 threads, is [`Error::Unsupported`](crate::Error::Unsupported) at the first use of one.
+    ///
+    /// # Errors
+    ///
+    /// None today.
+    pub fn new(device: &Device) -> Result<Ops> {
+        Ops::with_lane_execution(device, LaneExecution::of(device))
+    }
+
+    /// The operations on `device`, spread as for lanes that run in this way. The results are equal up to rounding.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Ops::new`].
+    pub fn with_lane_execution(device: &Device, lanes: LaneExecution) -> Result<Ops> {
+        Ok(Ops {
+            kernels: Arc::new(Kernels::new(device)),
+            lanes,
+            has_matrices: device.supports_family(GpuFamily::Apple7),
+        })
+    }
+
+    /// The device that the kernels are compiled for.
+    pub fn device(&self) -> &Device {
+        self.kernels.device()
+    }
+}
+
+impl fmt::Debug for Ops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ops")
+            .field("device", self.device())
+            .finish_non_exhaustive()
+    }
+}
