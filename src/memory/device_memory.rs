@@ -30,7 +30,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`].
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn new(device: &Device) -> Result<Memory> {
         Memory::with_options(device, &MemoryOptions::new())
     }
@@ -39,7 +39,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`].
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn with_options(device: &Device, options: &MemoryOptions) -> Result<Memory> {
         let options = options.to_sys();
         // SAFETY: the options live during the call, which returns an owned memory, or NULL and an owned error.
@@ -70,7 +70,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`Error::OverBudget`] where it does not fit beside what is in use, even with nothing kept; the others as for
+    /// [`Error::OverBudget`](crate::Error::OverBudget) where it does not fit beside what is in use, even with nothing kept; the others as for
     /// [`Device::new_buffer`].
     pub fn allocate(&self, length: usize, storage_mode: StorageMode) -> Result<Buffer> {
         // SAFETY: returns an owned buffer, or NULL and an owned error.
@@ -100,7 +100,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`].
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn acquire_queue(&self) -> Result<CommandQueue> {
         // SAFETY: returns an owned queue, or NULL and an owned error.
         let handle =

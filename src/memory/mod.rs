@@ -2,7 +2,8 @@
 //! budget, residency.
 //!
 //! A [`Memory`] is what a device's transfers have in common: staging memory, a cache of buffers, queues to use again, a
-//! budget, and [`Statistics`]. A [`TransferQueue`] moves bytes with it, in the order of a [`CommandQueue`].
+//! budget, and [`Statistics`]. A [`TransferQueue`] moves bytes with it, in the order of a
+//! [`CommandQueue`](crate::CommandQueue).
 //!
 //! ```
 //! use metal_bridge::memory::Memory;
@@ -42,15 +43,17 @@
 //! # Who uses a buffer
 //!
 //! A transfer uses its buffers as a command buffer does: from the recording until its end, a guard for CPU access
-//! ([`Buffer::wait_read`], [`Buffer::wait_write`]) that conflicts with it waits or is
-//! refused, and a transfer is refused ([`Error::InUse`]) while a guard conflicts with it.
+//! ([`Buffer::wait_read`](crate::Buffer::wait_read), [`Buffer::wait_write`](crate::Buffer::wait_write)) that conflicts
+//! with it waits or is refused, and a transfer is refused ([`Error::InUse`](crate::Error::InUse)) while a guard
+//! conflicts with it.
 //!
 //! # Weights and activations
 //!
-//! An engine that wants its weights in private buffers maps the file ([`Device::new_buffer_with_mmap`]) and copies from
-//! there with a [`Batch`] ([`Batch::copy`]): the GPU reads the pages itself, nothing is staged. A [`ResidencySet`]
-//! keeps them at hand through pauses. Activations come from an [`Arena`], or from [`Memory::allocate`], which both give
-//! back what was used a token ago.
+//! An engine that wants its weights in private buffers maps the file
+//! ([`Device::new_buffer_with_mmap`](crate::Device::new_buffer_with_mmap)) and copies from there with a [`Batch`]
+//! ([`Batch::copy`]): the GPU reads the pages itself, nothing is staged. A [`ResidencySet`] keeps them at hand through
+//! pauses. Activations come from an [`Arena`], or from [`Memory::allocate`], which both give back what was used a token
+//! ago.
 
 mod arena;
 mod batch;

@@ -68,7 +68,7 @@ impl Submission {
     ///
     /// # Errors
     ///
-    /// [`Error::CommandBuffer`] if the GPU failed, [`Error::Deadlock`] in a handler or a host function of the same queue
+    /// [`Error::CommandBuffer`](crate::Error::CommandBuffer) if the GPU failed, [`Error::Deadlock`](crate::Error::Deadlock) in a handler or a host function of the same queue
     /// that the work comes after, and where it comes after a command buffer that this thread, or one that has ended, has
     /// [enqueued](crate::CommandBuffer::enqueue) and never committed.
     pub fn wait(&self) -> Result<()> {
@@ -80,7 +80,7 @@ impl Submission {
     ///
     /// # Errors
     ///
-    /// As [`wait`](Submission::wait), and [`Error::Timeout`]: the work goes on then.
+    /// As [`wait`](Submission::wait), and [`Error::Timeout`](crate::Error::Timeout): the work goes on then.
     pub fn wait_timeout(&self, timeout: Duration) -> Result<()> {
         self.wait_at_most(nanoseconds(timeout))
     }
@@ -128,7 +128,7 @@ impl Submission {
     ///
     /// Metal calls the handlers of a queue one after another. So one that waits for later work of the queue, be it for a
     /// submission, for a buffer that the work uses or for a [slot](CommandQueue::command_buffer) in the queue, could wait
-    /// for ever: such waits are [`Error::Deadlock`]. (Those of a thread that the handler starts are not, and a handler that joins
+    /// for ever: such waits are [`Error::Deadlock`](crate::Error::Deadlock). (Those of a thread that the handler starts are not, and a handler that joins
     /// such a thread waits for ever.) Other queues may be waited for where their work does not wait for
     /// this queue's in its turn: of that nothing is known here.
     ///

@@ -1,6 +1,6 @@
 //! The unsafe floor: every foreign declaration of the package, for who builds another safe layer on the bridge.
 //!
-//! It is the `extern "C"` mirror of `native/include/metal_bridge.h` and, in [`memory`], of `metal_bridge_memory.h`, one to
+//! It is the `extern "C"` mirror of `native/include/metal_bridge.h` and, in `memory.rs`, of `metal_bridge_memory.h`, one to
 //! one; `tests/abi/` compares them, declaration by declaration. The headers say what each function does, what it asks of its
 //! caller, and which thread may call it.
 //!
