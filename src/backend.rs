@@ -26,7 +26,7 @@ impl MetalBackend {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDevice`] where there is none; those of [`MetalBackend::with_device`].
+    /// [`Error::NoDevice`] if there is none; those of [`MetalBackend::with_device`].
     pub fn new() -> Result<MetalBackend> {
         let rank = |device: &Device| {
             let limits = device.limits();
@@ -102,7 +102,7 @@ impl MetalBackend {
     ///
     /// # Errors
     ///
-    /// Those of [`Weight::new`]; [`Error::InvalidArgument`] where the bytes are not as many as the shape takes.
+    /// Those of [`Weight::new`]; [`Error::InvalidArgument`] if the bytes are not as many as the shape takes.
     pub fn weight(
         &self,
         bytes: &[u8],
@@ -110,12 +110,12 @@ impl MetalBackend {
         columns: usize,
         kind: WeightType,
     ) -> Result<Weight> {
-        if kind
+        if let Some(needed) = kind
             .bytes(rows, columns)
-            .is_some_and(|needed| needed != bytes.len())
+            .filter(|needed| *needed != bytes.len())
         {
             let message = format!(
-                "{} bytes for {rows} by {columns} elements of {kind:?}",
+                "{rows} by {columns} elements of {kind:?} take {needed} bytes, not {}",
                 bytes.len()
             );
             return Err(Error::InvalidArgument(Failure::new(
@@ -239,7 +239,11 @@ impl MetalOps {
     /// See [`MetalOps`].
     pub fn silu_multiply(&self, a: &[f32], b: &[f32]) -> Result<Vec<f32>> {
         if a.len() != b.len() {
-            let message = format!("{} elements beside {}", a.len(), b.len());
+            let message = format!(
+                "both operands need as many elements, not {} and {}",
+                a.len(),
+                b.len()
+            );
             return Err(Error::InvalidArgument(Failure::new(
                 "MetalOps::silu_multiply",
                 message,
@@ -269,7 +273,7 @@ impl MetalOps {
             .find(|weight| weight.columns() != weights[0].columns())
         {
             let message = format!(
-                "matrices of {} and {} columns",
+                "all matrices need as many columns, not {} and {}",
                 weights[0].columns(),
                 other.columns()
             );
@@ -314,10 +318,13 @@ impl MetalOps {
     }
 }
 
-/// The number of rows of `columns` elements in `x`; none where it is empty.
+/// The number of rows of `columns` elements in `x`; none if it is empty.
 fn rows_of(function: &'static str, x: &[f32], columns: usize) -> Result<Option<usize>> {
     if columns == 0 || x.len() % columns != 0 {
-        let message = format!("{} elements do not make rows of {columns}", x.len());
+        let message = format!(
+            "{} elements are not a whole number of rows of {columns}",
+            x.len()
+        );
         return Err(Error::InvalidArgument(Failure::new(function, message)));
     }
     Ok((!x.is_empty()).then_some(x.len() / columns))

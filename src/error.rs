@@ -66,7 +66,7 @@ pub enum Error {
     #[error("deadlock: {0}")]
     Deadlock(Box<Failure>),
     /// The buffer is in use in a way that this access conflicts with, and that only the caller can end: a command
-    /// buffer on record uses it, or a guard for CPU access lives. Of an access that does not wait: also a command buffer
+    /// buffer that is not committed uses it, or a guard for CPU access lives. Of an access that does not wait: also a command buffer
     /// that has not completed.
     #[error("in use: {0}")]
     InUse(Box<Failure>),
@@ -193,7 +193,7 @@ impl Error {
             // The bridge's contract: a failure without an error had no memory for one.
             return Error::OutOfMemory(Failure::new(
                 "metal_bridge",
-                "no memory for the error itself",
+                "there was no memory for the error itself",
             ));
         }
         // SAFETY: `raw` is live; its strings live as long as it does and are copied here.

@@ -102,7 +102,7 @@
 //! let mut blit = commands.blit_command_encoder()?;
 //! blit.fill(&buffer, 0..64, 7)?;
 //! blit.end_encoding()?;
-//! // On record and not committed: nobody but this program could end the wait.
+//! // Recorded and not committed: nobody but this program could end the wait.
 //! assert!(matches!(buffer.wait_read::<u8>(), Err(Error::InUse(_))));
 //! commands.commit()?;
 //! assert_eq!(*buffer.wait_read::<u8>()?, [7; 64]);

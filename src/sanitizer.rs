@@ -88,11 +88,11 @@ pub type Position = [usize; 3];
 pub struct Access {
     /// The kernel's name.
     pub kernel: String,
-    /// The function that contains the line; empty where it is not known.
+    /// The function that contains the line; empty if it is not known.
     pub function: String,
-    /// As the source or its `#line` names it, `program_source` by default; empty where it is not known.
+    /// As the source or its `#line` names it, `program_source` by default; empty if it is not known.
     pub file: String,
-    /// From 1; 0 where it is not known.
+    /// From 1; 0 if it is not known.
     pub line: u32,
     /// Whether it writes.
     pub is_write: bool,

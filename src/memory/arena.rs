@@ -152,7 +152,7 @@ impl Arena {
         unsafe { sys::mtb_arena_trim(self.as_ptr()) }
     }
 
-    /// What the arena holds: misses are buffers that needed a new heap; what is kept is the heaps' free room, and as
+    /// What the arena holds: misses are buffers that needed a new heap; what is kept is the heaps' free space, and as
     /// objects the heaps with nothing in them.
     pub fn statistics(&self) -> PoolStatistics {
         PoolStatistics::of_arena(self.as_ptr())

@@ -57,7 +57,7 @@ pub struct Batch<'h> {
     host_memory_is: PhantomData<&'h mut [u8]>,
 }
 
-/// Uses that a batch begins with room for: source and destination.
+/// Uses that a batch begins with memory for: source and destination.
 const USUAL_USES: usize = 2;
 
 impl<'h> Batch<'h> {
@@ -238,7 +238,7 @@ impl<'h> Batch<'h> {
     ///
     /// [`Error::CommandBuffer`] if the GPU failed, [`Error::OutOfMemory`], [`Error::Deadlock`] in a completion handler or
     /// a host function of the queue, and where this thread, or one that has ended, has
-    /// [enqueued](crate::CommandBuffer::enqueue) a command buffer there and never committed it: nothing is handed over then.
+    /// [enqueued](crate::CommandBuffer::enqueue) a command buffer there and never committed it: nothing is committed then.
     pub fn commit_and_wait(self) -> Result<()> {
         const FUNCTION: &str = "Batch::commit_and_wait";
         check_process(FUNCTION)?;

@@ -70,7 +70,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`Error::OverBudget`](crate::Error::OverBudget) where it does not fit beside what is in use, even with nothing kept; the others as for
+    /// [`Error::OverBudget`](crate::Error::OverBudget) if it does not fit beside what is in use, even with nothing kept; the others as for
     /// [`Device::new_buffer`].
     pub fn allocate(&self, length: usize, storage_mode: StorageMode) -> Result<Buffer> {
         // SAFETY: returns an owned buffer, or NULL and an owned error.

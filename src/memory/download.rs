@@ -74,7 +74,7 @@ impl<V> State<V> {
         match mem::replace(&mut self.stage, Stage::Taken) {
             Stage::Ended(result) => Some(result),
             Stage::Taken => {
-                let why = "the values have been taken";
+                let why = "the values of the download have been taken";
                 Some(Err(Error::InvalidState(Failure::new(function, why))))
             }
             other => {
@@ -90,8 +90,8 @@ impl<V> Download<V> {
     ///
     /// # Errors
     ///
-    /// [`Error::CommandBuffer`] if the GPU failed, [`Error::InvalidState`] where the batch that the download belongs to
-    /// is not committed, or was dropped. [`Error::Deadlock`] where the values are not there, in a completion handler or a host
+    /// [`Error::CommandBuffer`] if the GPU failed, [`Error::InvalidState`] if the batch that the download belongs to
+    /// is not committed, or was dropped. [`Error::Deadlock`] if the values are not there, in a completion handler or a host
     /// function of the same queue, and where they come after a command buffer that this thread, or one that has ended, has
     /// [enqueued](crate::CommandBuffer::enqueue) and never committed: they are dropped when they come.
     pub fn wait(self) -> Result<V> {

@@ -114,7 +114,7 @@ pub(super) struct Unwritten<T> {
 }
 
 impl<T: Pod> Unwritten<T> {
-    /// Memory for `count` values, or `None` where the host has no memory for them.
+    /// Memory for `count` values, or `None` if the host has no memory for them.
     pub(super) fn new(count: usize) -> Option<Unwritten<T>> {
         let mut values = Vec::new();
         values.try_reserve_exact(count).ok()?;

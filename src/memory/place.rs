@@ -34,7 +34,7 @@ impl Rectangle {
         self.width == 0 || self.height == 0
     }
 
-    /// The end of the last row; `None` where no address reaches that far. The rectangle is not empty.
+    /// The end of the last row; `None` if no address reaches that far. The rectangle is not empty.
     fn end(&self) -> Option<usize> {
         let rows = self.pitch.checked_mul(self.height - 1)?;
         self.offset.checked_add(rows)?.checked_add(self.width)
@@ -187,7 +187,7 @@ mod tests {
         check(10, 0, 90, 1).unwrap();
         check(0, 10, 10, 10).unwrap();
         check(5, 45, 5, 3).unwrap();
-        // The last row need not have the room of a pitch.
+        // The last row need not be as long as a pitch.
         check(0, 33, 1, 4).unwrap();
         for (offset, pitch, width, height) in [
             (1, 100, 100, 1),

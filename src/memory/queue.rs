@@ -20,8 +20,8 @@ use crate::metal::submission::Submission;
 /// Each call is a [`Batch`] of one. Those that end with `and_wait` wait as long as it takes, for the queue's earlier work and
 /// then for their own, since they borrow host memory until the end. Those that end with `timeout` return after that time at the
 /// latest with [`Error::Timeout`](crate::Error::Timeout), whatever they wait for: the transfer owns its host memory and goes
-/// on, or the queue had no room for it and nothing was handed over, which the message says. The others do not wait for the
-/// transfer. Where the queue has a thousand transfers that have not completed, a call first waits for room: without a timeout
+/// on, or the queue had no free slot and nothing was committed, which the message says. The others do not wait for the
+/// transfer. Where the queue has a thousand transfers that have not completed, a call first waits for a slot: without a timeout
 /// of its own ten minutes at most, and then it fails with [`Error::Timeout`](crate::Error::Timeout). In a completion handler or a
 /// host function of the same queue, which the queue's later work waits for, all that wait are
 /// [`Error::Deadlock`](crate::Error::Deadlock).
@@ -87,14 +87,14 @@ impl TransferQueue {
         Batch::new(&self.memory, &self.queue)
     }
 
-    /// Hands over what `add` adds, and waits.
+    /// Commits what `add` adds, and waits.
     pub(super) fn run<'h>(&self, add: impl FnOnce(&mut Batch<'h>) -> Result<()>) -> Result<()> {
         let mut batch = self.batch()?;
         add(&mut batch)?;
         batch.commit_and_wait()
     }
 
-    /// Hands over what `add` adds, without a wait for it.
+    /// Commits what `add` adds, without a wait for it.
     pub(super) fn submit(
         &self,
         add: impl FnOnce(&mut Batch<'static>) -> Result<()>,
@@ -115,7 +115,7 @@ impl TransferQueue {
         Ok(download)
     }
 
-    /// Hands over what `add` adds, and waits: for room and for the end together no longer than `timeout`.
+    /// Commits what `add` adds, and waits: for a slot and for the end together no longer than `timeout`.
     pub(super) fn run_within<V>(
         &self,
         timeout: Duration,

@@ -52,7 +52,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`](crate::Error::Unsupported) where the system has none,
+    /// [`Error::Unsupported`](crate::Error::Unsupported) if the system has none,
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn new_residency_set(&self) -> Result<ResidencySet> {
         // SAFETY: returns an owned set, or NULL and an owned error.
@@ -92,7 +92,7 @@ impl ResidencySet {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`](crate::Error::NotFound) where it is not in the set.
+    /// [`Error::NotFound`](crate::Error::NotFound) if it is not in the set.
     pub fn remove(&self, buffer: &Buffer) -> Result<()> {
         let (set, buffer) = (self.as_ptr(), buffer.as_ptr());
         // SAFETY: both are live.

@@ -120,7 +120,7 @@ pub struct TransferStatistics {
 }
 
 impl TransferStatistics {
-    /// Gigabytes (10^9) a second; zero where no time has passed.
+    /// Gigabytes (10^9) a second; zero if no time has passed.
     pub fn gigabytes_per_second(&self) -> f64 {
         let nanoseconds = self.time.as_nanos();
         if nanoseconds == 0 {

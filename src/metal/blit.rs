@@ -138,7 +138,7 @@ impl<'a> BlitEncoder<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidState`] where there is none.
+    /// [`Error::InvalidState`] if there is none.
     pub fn pop_debug_group(&mut self) -> Result<()> {
         // SAFETY: the encoder is live.
         unsafe { check(|error| sys::mtb_blit_encoder_pop_debug_group(self.as_ptr(), error)) }

@@ -41,7 +41,7 @@ impl StorageMode {
 /// The bytes are seen through guards ([`wait_read`](Buffer::wait_read), [`wait_write`](Buffer::wait_write)) and copies
 /// ([`wait_copy_to_slice`](Buffer::wait_copy_to_slice), [`wait_copy_from_slice`](Buffer::wait_copy_from_slice)), as any
 /// plain type (`bytemuck::Pod`). Each waits for the committed command buffers that it conflicts with, and is refused with
-/// [`Error::InUse`] while a command buffer on record, or a guard elsewhere, conflicts with it: reading goes with
+/// [`Error::InUse`] while a command buffer that is not committed, or another guard, conflicts with it: reading goes with
 /// reading, writing with nothing. An encoder in turn refuses a buffer whose guard it conflicts with. Each access has a
 /// form that waits no longer than a timeout, and [`try_read`](Buffer::try_read) and [`try_write`](Buffer::try_write) do not
 /// wait at all.
@@ -217,7 +217,7 @@ impl Buffer {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// The address that kernels see (`gpuAddress`); `None` where the system does not tell.
+    /// The address that kernels see (`gpuAddress`); `None` if the system does not tell.
     pub fn gpu_address(&self) -> Option<u64> {
         // SAFETY: the buffer is live.
         match unsafe { sys::mtb_buffer_gpu_address(self.as_ptr()) } {
@@ -259,7 +259,9 @@ impl Buffer {
         match conflict {
             Conflict::Reader => in_use("being read by the CPU: drop the guard first"),
             Conflict::Writer => in_use("being written by the CPU: drop the guard first"),
-            Conflict::TooMany => in_use("in use more often than can be counted"),
+            Conflict::TooMany => {
+                in_use("in use by more guards or command buffers than can be counted")
+            }
             Conflict::Recorded => {
                 in_use("used by a command buffer that is not committed: commit or drop it first")
             }
@@ -271,9 +273,7 @@ impl Buffer {
             }
             Conflict::Forked => Error::InvalidState(Failure::new(
                 function,
-                format!(
-                    "this process is a child of fork, and {buffer} is that of the process it was forked from"
-                ),
+                format!("this process is a child of fork, and {buffer} belongs to its parent"),
             )),
         }
     }

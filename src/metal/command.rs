@@ -203,7 +203,7 @@ impl CommandBuffer {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidState`] after an encoder was leaked, [`Error::Deadlock`] where the work would wait for an event that nobody
+    /// [`Error::InvalidState`] after an encoder was leaked, [`Error::Deadlock`] if the work would wait for an event that nobody
     /// can signal any more. The work is discarded then.
     pub fn commit(self) -> Result<Submission> {
         check_process("CommandBuffer::commit")?;

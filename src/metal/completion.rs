@@ -60,7 +60,7 @@ pub(crate) struct Completion {
 struct State {
     stage: Stage,
     uses: RunningUses,
-    /// The command buffer's slot in its queue; `None` where the bridge itself has made the command buffer.
+    /// The command buffer's slot in its queue; `None` if the bridge itself has made the command buffer.
     slot: Option<Slot>,
     handlers: Vec<Handler>,
     waker: Option<Waker>,

@@ -143,7 +143,7 @@ impl<'a> ComputeEncoder<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::InvalidState`](crate::Error::InvalidState) where no
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::InvalidState`](crate::Error::InvalidState) if no
     /// buffer is bound.
     #[inline]
     pub fn set_buffer_offset(&mut self, offset: usize, index: usize) -> Result<()> {
@@ -204,7 +204,7 @@ impl<'a> ComputeEncoder<'a> {
     /// # Errors
     ///
     /// [`Error::InvalidState`](crate::Error::InvalidState) without a pipeline,
-    /// [`Error::MissingArgument`](crate::Error::MissingArgument) where the kernel has an argument that nothing is bound
+    /// [`Error::MissingArgument`](crate::Error::MissingArgument) if the kernel has an argument that nothing is bound
     /// to, [`Error::OutOfRange`](crate::Error::OutOfRange) for more threads or threadgroup memory than the pipeline or the
     /// device has.
     ///
@@ -351,7 +351,7 @@ impl<'a> ComputeEncoder<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidState`](crate::Error::InvalidState) where there is none.
+    /// [`Error::InvalidState`](crate::Error::InvalidState) if there is none.
     pub fn pop_debug_group(&mut self) -> Result<()> {
         // SAFETY: the encoder is live.
         unsafe { check(|error| sys::mtb_compute_encoder_pop_debug_group(self.as_ptr(), error)) }

@@ -32,7 +32,7 @@ enum Key {
     Name(String),
 }
 
-/// Room for the largest: four floats.
+/// Bytes of the largest: four floats.
 const VALUE_SIZE: usize = 16;
 
 impl FunctionConstantValues {

@@ -47,8 +47,8 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// [`Error::InUse`] while a command buffer, on record or committed, or a guard may write it, [`Error::NotVisible`] for a
-    /// private buffer, [`Error::Misaligned`] where the length is no multiple of the size of `T`.
+    /// [`Error::InUse`] while a command buffer, committed or not, or a guard may write it, [`Error::NotVisible`] for a
+    /// private buffer, [`Error::Misaligned`] if the length is not a multiple of the size of `T`.
     pub fn try_read<T: Pod>(&self) -> Result<ReadGuard<'_, T>> {
         self.read_guard("Buffer::try_read", None, Patience::None)
     }
@@ -103,8 +103,8 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// [`Error::InUse`] while a command buffer, on record or committed, or a guard uses it, [`Error::ReadOnly`],
-    /// [`Error::NotVisible`] for a private buffer, [`Error::Misaligned`] where the length is no multiple of the size
+    /// [`Error::InUse`] while a command buffer, committed or not, or a guard uses it, [`Error::ReadOnly`],
+    /// [`Error::NotVisible`] for a private buffer, [`Error::Misaligned`] if the length is not a multiple of the size
     /// of `T`.
     pub fn try_write<T: Pod>(&self) -> Result<WriteGuard<'_, T>> {
         self.write_guard("Buffer::try_write", None, Patience::None)
@@ -265,7 +265,7 @@ impl Buffer {
         let size = size_of::<T>();
         if size == 0 || self.len() % size != 0 {
             let message = format!(
-                "{} bytes are no whole number of values of {size} bytes",
+                "{} bytes are not a whole number of values of {size} bytes",
                 self.len()
             );
             return Err(Error::Misaligned(Failure::new(function, message)));
@@ -325,7 +325,7 @@ impl Buffer {
         let Some(contents) = self.inner().contents() else {
             let why = match self.storage_mode() {
                 StorageMode::Private => "is private: copy it to a shared buffer with a blit",
-                _ => "lies over a mapped file, which only the GPU reads",
+                _ => "is a mapped file, which only the GPU may read",
             };
             let message = format!("{} {why}", self.describe());
             return Err(Error::NotVisible(Failure::new(function, message)));

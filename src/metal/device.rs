@@ -153,7 +153,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDevice`] where there is none.
+    /// [`Error::NoDevice`] if there is none.
     pub fn system_default() -> Result<Device> {
         if !cfg!(metal_backend) {
             return Err(Error::NoDevice);
@@ -167,7 +167,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDevice`] where there is no device at all, [`Error::NoSuchDevice`] past the last one.
+    /// [`Error::NoDevice`] if there is no device at all, [`Error::NoSuchDevice`] past the last one.
     pub fn at(index: usize) -> Result<Device> {
         if !cfg!(metal_backend) {
             return Err(Error::NoDevice);
@@ -188,7 +188,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDevice`] where there is none.
+    /// [`Error::NoDevice`] if there is none.
     pub fn all() -> Result<Vec<Device>> {
         match Device::count() {
             0 => Err(Error::NoDevice),

@@ -144,7 +144,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] where there is no such file, [`Error::Compile`] or [`Error::Unsupported`] where it is no
+    /// [`Error::NotFound`] if there is no such file, [`Error::Compile`] or [`Error::Unsupported`] if it is no
     /// library for this Metal, [`Error::InvalidArgument`] for a path that is not UTF-8.
     pub fn new_library_with_file(&self, path: impl AsRef<Path>) -> Result<Library> {
         const FUNCTION: &str = "Device::new_library_with_file";
@@ -219,7 +219,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`]; [`Error::Compile`] where the function has constants that need values.
+    /// [`Error::NotFound`]; [`Error::Compile`] if the function has constants that need values.
     pub fn new_function(&self, name: &str) -> Result<Function> {
         self.function("Library::new_function", name, ptr::null())
     }
@@ -228,7 +228,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`]; [`Error::Compile`] where a value is missing or of another type;
+    /// [`Error::NotFound`]; [`Error::Compile`] if a value is missing or of another type;
     /// [`Error::InvalidArgument`] and [`Error::OutOfRange`] for values that can belong to no constant.
     pub fn new_function_with_constants(
         &self,

@@ -115,7 +115,7 @@ impl Drop for Recording {
 #[must_use = "dropping it leaves the buffers in use for ever"]
 pub(crate) struct RunningUses {
     uses: Vec<Use>,
-    /// `None` where nothing is used.
+    /// `None` if nothing is used.
     turn: Option<Turn>,
 }
 

@@ -34,7 +34,7 @@ impl Ops {
         if columns == 0 {
             return Err(Error::InvalidArgument(Failure::new(
                 FUNCTION,
-                "rows of no columns have no largest element",
+                "a row without columns does not have a largest element",
             )));
         }
         let operands = [

@@ -48,8 +48,8 @@ impl Ops {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where the heads do not fit the cache's or the scale is not finite; [`Error::OutOfRange`] where the
-    /// rows lie past the cache, or `q` or `y` past its buffer; [`Error::Misaligned`] where `y` is not on a multiple of 16 bytes.
+    /// [`Error::InvalidArgument`] if the heads do not fit the cache's or the scale is not finite; [`Error::OutOfRange`] if the
+    /// rows lie past the cache, or `q` or `y` past its buffer; [`Error::Misaligned`] if `y` is not on a multiple of 16 bytes.
     pub fn attention<'a>(
         &self,
         encoder: &mut ComputeEncoder<'_>,
@@ -72,8 +72,10 @@ impl Ops {
             head_size,
         } = *cache.shape();
         if heads == 0 || heads % kv_heads != 0 || !scale.is_finite() {
-            let message =
-                format!("{heads} heads over {kv_heads} heads of keys, and a scale of {scale}");
+            let message = format!(
+                "{heads} heads and a scale of {scale}: the heads have to be a multiple of the {kv_heads} heads of the \
+                 cache, and the scale finite"
+            );
             return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
         }
         cache.check_rows(FUNCTION, past, rows)?;

@@ -51,7 +51,7 @@ impl KvShape {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where a dimension is zero or the head size is not possible, [`Error::OutOfRange`] where
+    /// [`Error::InvalidArgument`] if a dimension is zero or the head size is not possible, [`Error::OutOfRange`] where
     /// the cache would not fit the address space.
     pub fn bytes(&self) -> Result<usize> {
         const FUNCTION: &str = "KvShape::bytes";
@@ -75,7 +75,10 @@ impl KvShape {
         }
         let count = elements(FUNCTION, "a cache", &[kv_heads, capacity, head_size])?;
         count.checked_mul(element.bytes()).ok_or_else(|| {
-            let message = format!("a cache of {count} elements of {} bytes", element.bytes());
+            let message = format!(
+                "a cache of {count} elements of {} bytes each is larger than an address space",
+                element.bytes()
+            );
             Error::OutOfRange(Failure::new(FUNCTION, message))
         })
     }
@@ -137,7 +140,9 @@ impl KvCache {
     ) -> Result<()> {
         let capacity = self.shape.capacity;
         if past.checked_add(rows).is_none_or(|end| end > capacity) {
-            let message = format!("{rows} positions from {past} in a cache of {capacity}");
+            let message = format!(
+                "{rows} positions from {past} on do not fit in a cache of {capacity} positions"
+            );
             return Err(Error::OutOfRange(Failure::new(function, message)));
         }
         Ok(())
@@ -159,8 +164,8 @@ impl Ops {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] where the cache is too small, or `k` or `v` does not fit in its buffer;
-    /// [`Error::Misaligned`] where one is not on a multiple of 16 bytes; [`Error::InvalidArgument`] where one is the cache.
+    /// [`Error::OutOfRange`] if the cache is too small, or `k` or `v` does not fit in its buffer;
+    /// [`Error::Misaligned`] if one is not on a multiple of 16 bytes; [`Error::InvalidArgument`] if one is the cache.
     pub fn kv_append<'a>(
         &self,
         encoder: &mut ComputeEncoder<'_>,

@@ -163,7 +163,8 @@ pub(crate) fn elements(function: &'static str, what: &str, factors: &[usize]) ->
     match product {
         Some(product) if factors.iter().all(|&factor| factor <= MAX_DIMENSION) => Ok(product),
         _ => {
-            let message = format!("{what} of {factors:?} elements is more than a kernel can count");
+            let message =
+                format!("{what} of {factors:?} has more elements than a kernel can count");
             Err(Error::OutOfRange(Failure::new(function, message)))
         }
     }
@@ -175,7 +176,7 @@ pub(crate) fn bytes4(function: &'static str, what: &str, factors: &[usize]) -> R
         Some(bytes) => Ok(bytes),
         None => {
             let message =
-                format!("{what} of {factors:?} elements is more than an address space holds");
+                format!("{what} of {factors:?} has more elements than an address space holds");
             Err(Error::OutOfRange(Failure::new(function, message)))
         }
     }

@@ -60,7 +60,7 @@ impl Ops {
     /// # Errors
     ///
     /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::Misaligned`](crate::Error::Misaligned) and
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) where `x` or `y` does not fit in its buffer, is not on a
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if `x` or `y` does not fit in its buffer, is not on a
     /// multiple of 4 bytes, or `y` overlaps what is read; and those of the encoder.
     pub fn matmul<'a>(
         &self,

@@ -44,7 +44,7 @@ pub struct RopeShape {
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] where `dimensions` is odd or zero, `base` or `scale` is not positive and finite, the factors are
+/// [`Error::InvalidArgument`] if `dimensions` is odd or zero, `base` or `scale` is not positive and finite, the factors are
 /// not one a pair, or one of them is zero or not finite.
 pub fn rope_frequencies(
     base: f64,
@@ -60,22 +60,29 @@ pub fn rope_frequencies(
     };
     let pairs = dimensions / 2;
     if dimensions % 2 != 0 || pairs == 0 {
-        return invalid(format!("{dimensions} dimensions do not make pairs"));
+        return invalid(format!(
+            "the dimensions have to be even and at least 2, not {dimensions}"
+        ));
     }
     for (name, value) in [("base", base), ("scale", scale)] {
         if !(value > 0.0 && value.is_finite()) {
-            return invalid(format!("a {name} of {value}"));
+            return invalid(format!(
+                "the {name} has to be finite and greater than 0, not {value}"
+            ));
         }
     }
     if let Some(factors) = factors {
         if factors.len() != pairs {
-            return invalid(format!("{} factors for {pairs} pairs", factors.len()));
+            return invalid(format!(
+                "{pairs} pairs of dimensions need as many factors, not {}",
+                factors.len()
+            ));
         }
         if let Some(factor) = factors
             .iter()
             .find(|factor| **factor == 0.0 || !factor.is_finite())
         {
-            return invalid(format!("a factor of {factor}"));
+            return invalid(format!("a factor has to be finite and not 0, not {factor}"));
         }
     }
     let frequency = |pair: usize| {
@@ -100,7 +107,7 @@ impl Ops {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where the pairs exceed half a head, [`Error::OutOfRange`] where a position exceeds 2^32 - 1;
+    /// [`Error::InvalidArgument`] if the pairs exceed half a head, [`Error::OutOfRange`] if a position exceeds 2^32 - 1;
     /// otherwise as for [`Ops::matmul`].
     pub fn rope<'a>(
         &self,
@@ -119,7 +126,8 @@ impl Ops {
             pairing,
         } = *shape;
         if pairs > head_size / 2 {
-            let message = format!("{pairs} pairs in a head of {head_size}");
+            let message =
+                format!("{pairs} pairs of dimensions do not fit in a head of {head_size}");
             return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
         }
         let bytes = bytes4(FUNCTION, "x", &[rows, heads, head_size])?;
@@ -127,7 +135,7 @@ impl Ops {
             .checked_add(rows)
             .is_none_or(|end| u32::try_from(end).is_err())
         {
-            let message = format!("{rows} positions from {first_position}");
+            let message = format!("{rows} positions from {first_position} on go beyond 2^32 - 1");
             return Err(Error::OutOfRange(Failure::new(FUNCTION, message)));
         }
         let operands = [

@@ -53,7 +53,7 @@ impl WeightType {
         }
     }
 
-    /// Bytes of a row of `columns` elements; `None` where they fill no whole number of blocks, or too many to count.
+    /// Bytes of a row of `columns` elements; `None` if they fill no whole number of blocks, or too many to count.
     pub const fn row_bytes(self, columns: usize) -> Option<usize> {
         if columns % self.block_elements() != 0 {
             return None;
@@ -85,8 +85,8 @@ impl Weight {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where a dimension is zero, over 2^32 - 1, or leaves a block unfilled;
-    /// [`Error::Misaligned`] where `offset` is not a multiple of [`WeightType::alignment`]; [`Error::OutOfRange`] where the
+    /// [`Error::InvalidArgument`] if a dimension is zero, over 2^32 - 1, or leaves a block unfilled;
+    /// [`Error::Misaligned`] if `offset` is not a multiple of [`WeightType::alignment`]; [`Error::OutOfRange`] if the
     /// buffer ends before the matrix.
     pub fn new(
         buffer: Buffer,
@@ -103,13 +103,13 @@ impl Weight {
             || u32::try_from(columns).is_err()
         {
             return Err(invalid(format!(
-                "a matrix of {rows} by {columns}: each has to be from 1 to 2^32 - 1"
+                "a matrix of {rows} by {columns}: both have to be from 1 to 2^32 - 1"
             )));
         }
         if columns % kind.block_elements() != 0 {
             let block = kind.block_elements();
             return Err(invalid(format!(
-                "{columns} columns: {kind:?} has blocks of {block} elements"
+                "{columns} columns of {kind:?}: they have to be a multiple of {block}, the elements of a block"
             )));
         }
         // Too many bytes to count are more than any buffer has.

@@ -29,7 +29,7 @@ pub struct CheckOptions {
 pub struct SourceCheck {
     /// Whether there is no error.
     pub succeeded: bool,
-    /// In the order of the source; none where it does not compile.
+    /// In the order of the source; none if it does not compile.
     pub kernels: Vec<Kernel>,
     /// Of the whole source.
     pub function_constants: Vec<FunctionConstant>,
@@ -42,7 +42,7 @@ pub struct SourceCheck {
 pub struct Kernel {
     /// The name by which a library has it.
     pub name: String,
-    /// As its attribute says; 0 where it has none.
+    /// As its attribute says; 0 if it has none.
     pub max_total_threads_per_threadgroup: u32,
     /// Bytes of threadgroup memory that it declares. Only machine code tells, of which [`check_source`] makes none:
     /// [`ComputePipeline::static_threadgroup_memory_length`](crate::ComputePipeline::static_threadgroup_memory_length).
@@ -127,7 +127,7 @@ pub struct FunctionConstant {
 /// Something that the compiler says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// The source's name, or that of a file which it includes; empty where it has no place in a source.
+    /// The source's name, or that of a file which it includes; empty if it has no place in a source.
     pub file: String,
     /// From 1; 0: no place.
     pub line: u64,
@@ -137,7 +137,7 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// The compiler's words.
     pub message: String,
-    /// The line of the source; empty where it is not known.
+    /// The line of the source; empty if it is not known.
     pub source: String,
     /// Where in `source` it is, in bytes from 1; 0: not known.
     pub caret: u64,
