@@ -3,18 +3,17 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use metal_bridge::sys;
-
 use crate::api::calls::calls;
+use crate::api::ends::{Ends, Rows};
 use crate::api::route::{alone_on, devices_of, in_turn, owners};
 use crate::codes::*;
-use crate::memory::pages::Access;
 use crate::memory::pointers::Memory;
-use crate::runtime::devices::{Context, Device};
-use crate::runtime::failure::{Failed, Outcome, require};
+use crate::runtime::context::Context;
+use crate::runtime::device_state::DeviceState;
+use crate::runtime::devices::Device;
+use crate::runtime::failure::{Outcome, require};
 use crate::runtime::handles::{DefaultStream, stream};
 use crate::runtime::stream::Stream;
-use crate::runtime::transfer::Transfer;
 use crate::types::*;
 
 calls! {
@@ -73,139 +72,6 @@ calls! {
     );
 }
 
-/// Rows of bytes, and the pitches of both sides.
-struct Rows {
-    width: usize,
-    height: usize,
-    source_pitch: usize,
-    destination_pitch: usize,
-}
-
-impl Rows {
-    fn flat(count: usize) -> Rows {
-        Rows {
-            width: count,
-            height: 1,
-            source_pitch: count,
-            destination_pitch: count,
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.width == 0 || self.height == 0
-    }
-}
-
-/// Bytes from the first of the first row to the last of the last one.
-pub(crate) fn extent(pitch: usize, width: usize, height: usize) -> Outcome<usize> {
-    let extent = pitch
-        .checked_mul(height - 1)
-        .and_then(|bytes| bytes.checked_add(width));
-    extent.ok_or_else(|| {
-        let message =
-            format!("{height} rows {pitch} bytes apart are more than there are addresses");
-        Failed::new(cudaErrorInvalidValue, message)
-    })
-}
-
-/// Whether the two sides fit the direction.
-fn check_direction(source: &Memory, destination: &Memory, kind: cudaMemcpyKind) -> Outcome {
-    // Pinned memory is mapped for the devices, at the same address. Managed memory is both.
-    let fits = |memory: &Memory, on_host: bool| {
-        if on_host {
-            !memory.is_device()
-        } else {
-            !memory.is_pageable()
-        }
-    };
-    let (from_host, to_host) = match kind {
-        cudaMemcpyHostToHost => (true, true),
-        cudaMemcpyHostToDevice => (true, false),
-        cudaMemcpyDeviceToHost => (false, true),
-        cudaMemcpyDeviceToDevice => (false, false),
-        _ => return Ok(()),
-    };
-    require(
-        fits(source, from_host) && fits(destination, to_host),
-        cudaErrorInvalidValue,
-        || "the pointers do not fit the direction of the copy".to_owned(),
-    )
-}
-
-/// The two ends of a copy.
-struct Ends {
-    source: Memory,
-    destination: Memory,
-}
-
-impl Ends {
-    /// `None` where there is nothing to copy.
-    fn of(
-        (source, destination): (*const c_void, *mut c_void),
-        rows: &Rows,
-    ) -> Outcome<Option<Ends>> {
-        if rows.is_empty() {
-            return Ok(None);
-        }
-        let pitches = rows.source_pitch.min(rows.destination_pitch);
-        require(pitches >= rows.width, cudaErrorInvalidPitchValue, || {
-            format!("a pitch of {pitches} bytes for rows of {}", rows.width)
-        })?;
-        let end = |pointer, pitch, access| {
-            Memory::at(pointer, extent(pitch, rows.width, rows.height)?, access)
-        };
-        Ok(Some(Ends {
-            source: end(source, rows.source_pitch, Access::Read)?,
-            destination: end(destination, rows.destination_pitch, Access::Write)?,
-        }))
-    }
-
-    fn both(&self) -> [&Memory; 2] {
-        [&self.source, &self.destination]
-    }
-
-    /// Copies in a queue that takes both; `waits` says whether the call is one of the synchronous ones.
-    ///
-    /// # Safety
-    ///
-    /// Host memory is valid: until the call returns where that waits for the copy, or the copy is done.
-    unsafe fn copy(&self, queue: &Stream, rows: &Rows, waits: bool) -> Outcome {
-        let (source, destination) = (&self.source, &self.destination);
-        let places = (
-            source.place(&queue.context, rows.source_pitch)?,
-            destination.place(&queue.context, rows.destination_pitch)?,
-        );
-        let runs = if waits {
-            !(source.is_device() && destination.is_device())
-        } else {
-            // CUDA's documentation: to pageable memory, and between host memories.
-            destination.is_pageable() || (source.is_host() && destination.is_host())
-        };
-        // The source may be gone when the call has returned.
-        let host = if runs {
-            sys::MTB_HOST_BORROWED
-        } else {
-            sys::MTB_HOST_COPIED
-        };
-        let transfer = Transfer::new(queue)?;
-        let size = (rows.width, rows.height);
-        // SAFETY: the caller's promise. Pageable memory that is written to is waited for.
-        let copied = unsafe { transfer.copy(places.0, places.1, size, host) };
-        match copied {
-            // No room to stage a pageable source: it is read in its turn then, while the caller waits.
-            Err(failed) if failed.code == cudaErrorMemoryAllocation && source.is_pageable() => {
-                let host = sys::MTB_HOST_BORROWED;
-                // SAFETY: the caller's promise, until the call returns.
-                unsafe { transfer.copy(places.0, places.1, size, host) }?;
-                transfer.run()
-            }
-            Err(failed) => Err(failed),
-            Ok(()) if runs => transfer.run(),
-            Ok(()) => transfer.commit(),
-        }
-    }
-}
-
 /// Copies in the turn of `stream`; `waits` says whether the call is one of the synchronous ones.
 ///
 /// # Safety
@@ -226,7 +92,7 @@ unsafe fn copy(
     let Some(ends) = Ends::of(pointers, rows)? else {
         return Ok(());
     };
-    check_direction(&ends.source, &ends.destination, kind)?;
+    ends.check_direction(kind)?;
     // SAFETY: the caller's promise.
     unsafe { perform(stream, &ends, rows, waits, owners(&ends.both())) }
 }
@@ -241,7 +107,7 @@ unsafe fn perform<'a>(
     ends: &Ends,
     rows: &Rows,
     waits: bool,
-    devices: impl Iterator<Item = &'a Arc<Context>>,
+    devices: impl Iterator<Item = &'a Arc<DeviceState>>,
 ) -> Outcome {
     let work = || {
         in_turn(stream, &ends.both(), |queue| {
@@ -329,13 +195,13 @@ unsafe fn memcpy_2d_async(
 }
 
 /// Checks that this is memory of the device. Memory of the host is every device's.
-fn check_owner(memory: &Memory, context: &Arc<Context>) -> Outcome {
+fn check_owner(memory: &Memory, state: &Arc<DeviceState>) -> Outcome {
     let is_owner = match memory.owner() {
-        Some(owner) => Arc::ptr_eq(owner, context),
+        Some(owner) => Arc::ptr_eq(owner, state),
         None => !memory.is_pageable(),
     };
     require(is_owner, cudaErrorInvalidValue, || {
-        let index = context.device.index;
+        let index = state.device.index;
         format!("one of the pointers is to no memory of device {index}, of which it is said to be")
     })
 }
@@ -353,8 +219,8 @@ unsafe fn copy_peer(
     waits: bool,
 ) -> Outcome {
     let devices = [
-        Device::at(source_device)?.context()?,
-        Device::at(destination_device)?.context()?,
+        Context::of(Device::at(source_device)?)?.state.clone(),
+        Context::of(Device::at(destination_device)?)?.state.clone(),
     ];
     let rows = Rows::flat(count);
     let Some(ends) = Ends::of((source, destination), &rows)? else {

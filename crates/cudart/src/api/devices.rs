@@ -6,13 +6,16 @@ use std::sync::{Arc, PoisonError};
 use metal_bridge::sys;
 
 use crate::api::calls::calls;
-use crate::api::events::EVENTS;
 use crate::api::out::out;
+use crate::api::route::forget_proxies;
 use crate::codes::*;
 use crate::memory::allocation::{ALLOCATIONS, Kind};
-use crate::runtime::devices::{self, Context, Device, lock};
+use crate::runtime::context::Context;
+use crate::runtime::devices::{self, Device};
+use crate::runtime::events::EVENTS;
 use crate::runtime::failure::{Outcome, require};
 use crate::runtime::handles::STREAMS;
+use crate::runtime::lock::lock;
 use crate::runtime::properties;
 use crate::types::*;
 
@@ -87,7 +90,7 @@ unsafe fn get_attribute(value: *mut c_int, attribute: c_int, device: c_int) -> O
 }
 
 unsafe fn synchronize() -> Outcome {
-    Device::current()?.context_in_any_state()?.synchronize()
+    Context::of_in_any_state(Device::current()?)?.synchronize()
 }
 
 unsafe fn reset() -> Outcome {
@@ -96,26 +99,22 @@ unsafe fn reset() -> Outcome {
     for other in devices::all() {
         lock(&other.peers).remove(&device.index);
     }
-    let Some(context) = device.take_context() else {
+    let Some(context) = Context::take(device) else {
         return Ok(());
     };
+    let state = &context.state;
     // Until their work is done: the context has no other hold on streams.
-    let streams = STREAMS.remove_where(|stream| Arc::ptr_eq(&stream.context, &context));
-    let events = EVENTS.remove_where(|event| Arc::ptr_eq(&event.context, &context));
+    let streams = STREAMS.remove_where(|stream| Arc::ptr_eq(stream.state(), state));
+    let events = EVENTS.remove_where(|event| Arc::ptr_eq(&event.state, state));
     context.destroy()?;
     drop((streams, events));
     let mut allocations = ALLOCATIONS.write().unwrap_or_else(PoisonError::into_inner);
-    let freed = allocations.remove_where(|a| Arc::ptr_eq(&a.context, &context));
+    let freed = allocations.remove_where(|a| Arc::ptr_eq(&a.state, state));
     drop(allocations);
-    let gives_back = freed.iter().any(|a| a.kind == Kind::Registered);
-    for other in devices::all().iter().filter_map(Device::context_in_use) {
-        for stream in other.streams() {
-            stream.carriers.forget(&context);
-        }
-        // The program may unmap its memory now: no device may use it any more.
-        if gives_back {
-            other.wait()?;
-        }
+    forget_proxies(state);
+    // The program may unmap what it has registered now: no device may use it any more.
+    if freed.iter().any(|a| a.kind == Kind::Registered) {
+        Context::all_in_use().try_for_each(|other| other.wait())?;
     }
     drop(freed);
     Ok(())
@@ -170,10 +169,10 @@ unsafe fn disable_peer_access(peer: c_int) -> Outcome {
 unsafe fn mem_get_info(free: *mut usize, total: *mut usize) -> Outcome {
     // SAFETY: the caller's promise.
     let (free, total) = unsafe { (out(free, "free")?, out(total, "total")?) };
-    let context = Context::current()?;
-    let all = context.device.limits.recommended_max_working_set_size;
+    let device = Context::current()?.state.device;
+    let all = device.limits.recommended_max_working_set_size;
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    free.set(bytes(all.saturating_sub(context.device.allocated())));
+    free.set(bytes(all.saturating_sub(device.allocated())));
     total.set(bytes(all));
     Ok(())
 }

@@ -3,12 +3,13 @@
 use std::ffi::c_char;
 
 use crate::codes::{self, cudaError_t, cudaSuccess};
+use crate::runtime::context::Context;
 use crate::runtime::devices::Device;
 use crate::runtime::failure::{forget_last, last, last_message};
 
 /// The failure of the current device's work, which stays, or the thread's last error.
 fn peek() -> cudaError_t {
-    match Device::current().map_or(cudaSuccess, Device::failure) {
+    match Device::current().map_or(cudaSuccess, Context::failure) {
         cudaSuccess => last(),
         code => code,
     }

@@ -1,49 +1,16 @@
 //! Calls: events.
 
 use std::ffi::c_uint;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crate::api::calls::calls;
 use crate::api::out::out;
 use crate::codes::*;
-use crate::runtime::devices::{Context, lock};
-use crate::runtime::failure::{Failed, Outcome, require};
+use crate::runtime::context::Context;
+use crate::runtime::events::{EVENTS, Event};
+use crate::runtime::failure::{Outcome, require};
 use crate::runtime::handles::{DefaultStream, stream};
-use crate::runtime::registry::Registry;
-use crate::runtime::stream::Marker;
 use crate::types::*;
-
-pub(crate) static EVENTS: Registry<Event> = Registry::new("event");
-
-/// An event: the point of a stream that it has last recorded.
-pub(crate) struct Event {
-    pub(crate) context: Arc<Context>,
-    flags: c_uint,
-    recorded: Mutex<Option<Marker>>,
-}
-
-impl Event {
-    pub(crate) fn recorded(&self) -> Option<Marker> {
-        lock(&self.recorded).clone()
-    }
-
-    fn keeps_time(&self) -> bool {
-        self.flags & cudaEventDisableTiming == 0
-    }
-
-    /// When the event happened, in seconds.
-    fn time(&self) -> Outcome<f64> {
-        let marker = self.recorded().filter(|_| self.keeps_time());
-        let marker = marker.ok_or_else(|| {
-            let message = "the event was not recorded, or was made to keep no time";
-            Failed::new(cudaErrorInvalidResourceHandle, message)
-        })?;
-        if !marker.commands.has_ended() {
-            return Err(cudaErrorNotReady.into());
-        }
-        Ok(marker.commands.end_time())
-    }
-}
 
 calls! {
     /// An event of the current device.
@@ -86,11 +53,7 @@ unsafe fn create_with_flags(event: *mut cudaEvent_t, flags: c_uint) -> Outcome {
         cudaErrorNotSupported,
         || "Metal's events are those of one process".to_owned(),
     )?;
-    let created = Event {
-        context: Context::current()?,
-        flags,
-        recorded: Mutex::default(),
-    };
+    let created = Event::new(Context::current()?.state.clone(), flags);
     place.set(EVENTS.add(Arc::new(created)));
     Ok(())
 }
@@ -103,12 +66,12 @@ unsafe fn record(default: DefaultStream, event: cudaEvent_t, handle: cudaStream_
     let event = EVENTS.get(event)?;
     let stream = stream(default, handle)?;
     require(
-        Arc::ptr_eq(&event.context, &stream.context),
+        Arc::ptr_eq(&event.state, stream.state()),
         cudaErrorInvalidResourceHandle,
         || "the event and the stream are of two devices".to_owned(),
     )?;
     let marker = stream.record(event.keeps_time())?;
-    *lock(&event.recorded) = Some(marker);
+    event.record(marker);
     Ok(())
 }
 
@@ -128,13 +91,13 @@ unsafe fn record_with_flags(
 
 unsafe fn query(event: cudaEvent_t) -> Outcome {
     let event = EVENTS.get(event)?;
-    event.context.sticky.check()?;
+    event.state.sticky.check()?;
     match event.recorded() {
         Some(marker) if !marker.commands.has_ended() => Err(cudaErrorNotReady.into()),
         Some(marker) => {
             // At once: this takes note of what has failed.
             marker.wait()?;
-            event.context.sticky.check()
+            event.state.sticky.check()
         }
         None => Ok(()),
     }
@@ -145,7 +108,7 @@ unsafe fn synchronize(event: cudaEvent_t) -> Outcome {
     if let Some(marker) = event.recorded() {
         marker.wait()?;
     }
-    event.context.sticky.check()
+    event.state.sticky.check()
 }
 
 unsafe fn elapsed_time(ms: *mut f32, start: cudaEvent_t, end: cudaEvent_t) -> Outcome {
@@ -153,11 +116,11 @@ unsafe fn elapsed_time(ms: *mut f32, start: cudaEvent_t, end: cudaEvent_t) -> Ou
     let place = unsafe { out(ms, "ms") }?;
     let (start, end) = (EVENTS.get(start)?, EVENTS.get(end)?);
     require(
-        Arc::ptr_eq(&start.context, &end.context),
+        Arc::ptr_eq(&start.state, &end.state),
         cudaErrorInvalidResourceHandle,
         || "the events are of two devices".to_owned(),
     )?;
-    start.context.sticky.check()?;
+    start.state.sticky.check()?;
     let milliseconds = (end.time()? - start.time()?) * 1e3;
     place.set(milliseconds as f32);
     Ok(())

@@ -4,10 +4,10 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use crate::api::calls::calls;
-use crate::api::copies::extent;
 use crate::api::route::{alone_on, devices_of, in_turn, owners};
 use crate::codes::*;
-use crate::memory::pages::Access;
+use crate::memory::access::Access;
+use crate::memory::extent::extent;
 use crate::memory::pointers::Memory;
 use crate::runtime::failure::{Outcome, require};
 use crate::runtime::handles::{DefaultStream, stream};
@@ -89,7 +89,7 @@ impl Fill {
     /// Fills in a queue that takes the memory.
     fn run(&self, queue: &Stream, memory: &Memory, waits: bool) -> Outcome {
         let transfer = Transfer::new(queue)?;
-        let place = memory.place(&queue.context, self.pitch)?;
+        let place = memory.place(queue.state(), self.pitch)?;
         // As memset takes it.
         let value = self.value as u8;
         transfer.fill(place, (self.width, self.height), value)?;

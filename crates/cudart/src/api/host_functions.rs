@@ -8,11 +8,12 @@ use metal_bridge::sys;
 use crate::api::calls::calls;
 use crate::codes::*;
 use crate::runtime::bridge::create;
-use crate::runtime::commands::{Committed, Fate};
+use crate::runtime::commands::{Committed, Completion};
 use crate::runtime::contained::contain;
 use crate::runtime::failure::{Failed, Outcome, as_host_function, require};
 use crate::runtime::handles::{DefaultStream, stream};
-use crate::runtime::stream::{Ends, Stream};
+use crate::runtime::stream::Stream;
+use crate::runtime::timeline::Ends;
 use crate::types::*;
 
 calls! {
@@ -46,14 +47,14 @@ struct HostCall {
     user_data: *mut c_void,
     /// The work before.
     earlier: Ends,
-    fate: Arc<Fate>,
+    completion: Arc<Completion>,
 }
 
 impl HostCall {
     fn call(&self) {
         // Done by now; this waits for the notes of failures. Where the wait fails there is none to be had.
         _ = self.earlier.wait();
-        let state = self.fate.device_failure();
+        let state = self.completion.device_failure();
         match self.function {
             Function::Host(_) if state != cudaSuccess => {}
             // SAFETY: the program's own function, with the data that it gave for it.
@@ -78,9 +79,9 @@ unsafe extern "C" fn run(context: *mut c_void) {
     });
 }
 
-unsafe extern "C" fn end(completion: *const sys::mtb_completion, context: *mut c_void) {
+unsafe extern "C" fn end(told: *const sys::mtb_completion, context: *mut c_void) {
     // SAFETY: the bridge lends both for the call; the context is a host call.
-    unsafe { (*context.cast::<HostCall>()).fate.end(completion) };
+    unsafe { (*context.cast::<HostCall>()).completion.end(told) };
 }
 
 unsafe extern "C" fn release(context: *mut c_void) {
@@ -89,13 +90,13 @@ unsafe extern "C" fn release(context: *mut c_void) {
 }
 
 fn enqueue(stream: &Stream, function: Function, user_data: *mut c_void) -> Outcome {
-    stream.enqueue_after(|state| {
-        let fate = Fate::new(&stream.context.sticky);
+    stream.enqueue_after(|progress| {
+        let completion = Completion::new(&stream.state().sticky);
         let call = HostCall {
             function,
             user_data,
-            earlier: state.ends(),
-            fate: fate.clone(),
+            earlier: progress.ends(),
+            completion: completion.clone(),
         };
         let context: *mut c_void = Box::into_raw(Box::new(call)).cast();
         // SAFETY: the queue is live, and the context is one that all three functions take; the call returns an owned
@@ -117,7 +118,7 @@ fn enqueue(stream: &Stream, function: Function, user_data: *mut c_void) -> Outco
             // SAFETY: the call failed, so the context is still ours.
             unsafe { release(context) };
         }
-        Ok(Committed::new(committed?, fate))
+        Ok(Committed::new(committed?, completion))
     })
 }
 

@@ -14,11 +14,13 @@ use crate::memory::allocation::{ALLOCATIONS, Buffer, Kind};
 use crate::memory::pointers::allocation_at;
 use crate::runtime::bridge::{Result, check, create};
 use crate::runtime::commands::commit;
-use crate::runtime::devices::{Context, Device};
+use crate::runtime::context::Context;
+use crate::runtime::device_state::DeviceState;
+use crate::runtime::devices::Device;
 use crate::runtime::failure::{Failed, Outcome, require};
 use crate::runtime::handles::{DefaultStream, stream};
 use crate::runtime::modules::{
-    Argument, FUNCTIONS, Function, MODULES, Module, Parameter, Pipeline,
+    Argument, FUNCTIONS, Function, MODULES, Module, Parameter, Pipeline, function,
 };
 use crate::types::*;
 
@@ -75,7 +77,7 @@ unsafe fn register_source(module: *mut cudaMetalModule_t, source: *const c_char)
         let message = format!("the source is no UTF-8: {error}");
         Failed::new(cudaErrorInvalidSource, message)
     })?;
-    let compiled = Module::new(&*Context::current()?, source.to_owned())?;
+    let compiled = Module::new(Context::current()?.state.device, source.to_owned())?;
     place.set(MODULES.add(Arc::new(compiled)));
     Ok(())
 }
@@ -92,8 +94,8 @@ fn add_function(
     given: Option<Vec<cudaMetalParameter>>,
 ) -> Outcome<cudaMetalFunction_t> {
     let module = MODULES.get(module)?;
-    let context = Context::current()?;
-    let function = Function::new(&context, &module, name.to_owned(), given)?;
+    let device = Context::current()?.state.device;
+    let function = Function::new(device, &module, name.to_owned(), given)?;
     Ok(FUNCTIONS.add(Arc::new(function)))
 }
 
@@ -134,14 +136,6 @@ unsafe fn get_function_with_parameters(
     Ok(())
 }
 
-pub(crate) fn function(handle: *const c_void) -> Outcome<Arc<Function>> {
-    let found = FUNCTIONS.get(handle);
-    found.map_err(|_| {
-        let message = format!("{handle:p} is no kernel of cudaMetalGetFunction");
-        Failed::new(cudaErrorInvalidDeviceFunction, message)
-    })
-}
-
 /// What is left of the device's threadgroup memory beside what the kernel declares itself.
 fn dynamic_memory(device: &Device, pipeline: &Pipeline) -> usize {
     let all = usize::try_from(device.limits.max_threadgroup_memory_length).unwrap_or(usize::MAX);
@@ -151,13 +145,13 @@ fn dynamic_memory(device: &Device, pipeline: &Pipeline) -> usize {
 unsafe fn get_attributes(attributes: *mut cudaFuncAttributes, handle: *const c_void) -> Outcome {
     // SAFETY: the caller's promise.
     let place = unsafe { out(attributes, "attributes") }?;
-    let context = Context::current()?;
-    let pipeline = function(handle)?.pipeline(&context)?;
+    let device = Context::current()?.state.device;
+    let pipeline = function(handle)?.pipeline(device)?;
     let as_int = |value: usize| c_int::try_from(value).unwrap_or(c_int::MAX);
     place.set(cudaFuncAttributes {
         sharedSizeBytes: pipeline.limits.static_memory,
         maxThreadsPerBlock: as_int(pipeline.limits.threads),
-        maxDynamicSharedSizeBytes: as_int(dynamic_memory(context.device, &pipeline)),
+        maxDynamicSharedSizeBytes: as_int(dynamic_memory(device, &pipeline)),
         ..Default::default()
     });
     Ok(())
@@ -215,7 +209,7 @@ enum Binding {
 ///
 /// `value` points to a value of the argument's kind.
 unsafe fn binding(
-    context: &Context,
+    state: &DeviceState,
     argument: &Argument,
     value: *const c_void,
 ) -> Outcome<Option<Binding>> {
@@ -240,26 +234,26 @@ unsafe fn binding(
         return Err(Failed::new(cudaErrorInvalidValue, message));
     };
     let is_reachable =
-        allocation.kind != Kind::Device || allocation.context.device.index == context.device.index;
+        allocation.kind != Kind::Device || allocation.state.device.index == state.device.index;
     require(is_reachable, cudaErrorPeerAccessUnsupported, || {
         format!(
             "argument {} is memory of device {}: Metal lets kernels use memory of their own device only, peers or not; copy it",
-            argument.name, allocation.context.device.index
+            argument.name, allocation.state.device.index
         )
     })?;
-    let (buffer, start) = allocation.buffer(context)?;
+    let (buffer, start) = allocation.buffer(state)?;
     Ok(Some(Binding::Buffer(buffer, start + offset)))
 }
 
 /// Buffers that the kernel may reach by addresses that stand in memory.
-fn indirect_buffers(context: &Context) -> Outcome<Vec<Buffer>> {
+fn indirect_buffers(state: &DeviceState) -> Outcome<Vec<Buffer>> {
     let allocations = ALLOCATIONS.read().unwrap_or_else(PoisonError::into_inner);
     let taken = allocations.values().filter(|allocation| {
         allocation.address_taken.load(Ordering::Acquire)
-            && (allocation.is_on_host() || allocation.context.device.index == context.device.index)
+            && (allocation.is_on_host() || allocation.state.device.index == state.device.index)
     });
     taken
-        .map(|allocation| allocation.buffer(context).map(|(buffer, _)| buffer))
+        .map(|allocation| allocation.buffer(state).map(|(buffer, _)| buffer))
         .collect()
 }
 
@@ -274,14 +268,14 @@ unsafe fn launch(
 ) -> Outcome {
     let function = function(handle)?;
     let stream = stream(default, stream_handle)?;
-    let context = &stream.context;
+    let state = stream.state();
     require(
-        Arc::ptr_eq(context, &Context::current()?),
+        Arc::ptr_eq(state, &Context::current()?.state),
         cudaErrorInvalidResourceHandle,
         || "the stream is of a device that is not the current one".to_owned(),
     )?;
-    let pipeline = function.pipeline(context)?;
-    check_configuration(context.device, &pipeline, grid, block, shared_bytes)?;
+    let pipeline = function.pipeline(state.device)?;
+    check_configuration(state.device, &pipeline, grid, block, shared_bytes)?;
 
     let count = pipeline.arguments.len();
     require(
@@ -292,13 +286,13 @@ unsafe fn launch(
     let mut bindings = Vec::with_capacity(count);
     for (place, argument) in pipeline.arguments.iter().enumerate() {
         // SAFETY: the caller's promise: an address for each argument, of a value of its kind.
-        let binding = unsafe { binding(context, argument, *arguments.add(place)) }?;
+        let binding = unsafe { binding(state, argument, *arguments.add(place)) }?;
         bindings.extend(binding.map(|binding| (argument.index, binding)));
     }
     let memory = threadgroup_memory(&pipeline, shared_bytes)?;
-    let indirect = indirect_buffers(context)?;
+    let indirect = indirect_buffers(state)?;
     stream.enqueue(|| {
-        commit(stream.queue(), &context.sticky, |commands| {
+        commit(stream.queue(), &state.sticky, |commands| {
             let size = |size: dim3| sys::mtb_size {
                 width: size.x as usize,
                 height: size.y as usize,

@@ -7,10 +7,12 @@ use std::sync::{Arc, PoisonError};
 use crate::api::calls::calls;
 use crate::api::out::out;
 use crate::codes::*;
+use crate::memory::access::Access;
 use crate::memory::allocation::{ALLOCATIONS, Allocation, Kind};
-use crate::memory::pages::Access;
 use crate::memory::pointers::{allocation_at, check_pageable};
-use crate::runtime::devices::{self, Context, Device};
+use crate::runtime::context::Context;
+use crate::runtime::device_state::DeviceState;
+use crate::runtime::devices::Device;
 use crate::runtime::failure::{Failed, Outcome, require};
 use crate::runtime::handles::{DefaultStream, stream};
 use crate::types::*;
@@ -107,17 +109,17 @@ fn withdraw(
     allocation.ok_or_else(|| cudaErrorUnknown.into())
 }
 
-fn allocate_on(context: &Arc<Context>, size: usize) -> Outcome<*mut c_void> {
+fn allocate_on(state: &Arc<DeviceState>, size: usize) -> Outcome<*mut c_void> {
     if size == 0 {
         return Ok(ptr::null_mut());
     }
-    publish(Allocation::on_device(context, size)?)
+    publish(Allocation::on_device(state, size)?)
 }
 
 unsafe fn malloc(pointer: *mut *mut c_void, size: usize) -> Outcome {
     // SAFETY: the caller's promise.
     let place = unsafe { out(pointer, "the place for the pointer") }?;
-    place.set(allocate_on(&Context::current()?, size)?);
+    place.set(allocate_on(&Context::current()?.state, size)?);
     Ok(())
 }
 
@@ -152,7 +154,12 @@ unsafe fn host_alloc(pointer: *mut *mut c_void, size: usize, flags: c_uint) -> O
     let context = Context::current()?;
     place.set(match size {
         0 => ptr::null_mut(),
-        _ => publish(Allocation::on_host(&context, Kind::Pinned, size, flags)?)?,
+        _ => publish(Allocation::on_host(
+            &context.state,
+            Kind::Pinned,
+            size,
+            flags,
+        )?)?,
     });
     Ok(())
 }
@@ -235,7 +242,7 @@ unsafe fn host_register(pointer: *mut c_void, size: usize, flags: c_uint) -> Out
     };
     let start = pointer.expose_provenance();
     publish(Allocation::registered(
-        &context,
+        &context.state,
         (start, size),
         pages,
         flags,
@@ -251,11 +258,9 @@ unsafe fn host_unregister(pointer: *mut c_void) -> Outcome {
     let unregistered = withdraw(pointer, "registered memory", |a| a.kind == Kind::Registered)
         .map_err(|_| Failed::from(cudaErrorHostMemoryNotRegistered))?;
     // The caller may unmap the memory now: no device may use it any more.
-    for context in devices::all().iter().filter_map(Device::context_in_use) {
-        context.wait()?;
-    }
+    Context::all_in_use().try_for_each(|context| context.wait())?;
     drop(unregistered);
-    current.sticky.check()
+    current.state.sticky.check()
 }
 
 unsafe fn malloc_managed(pointer: *mut *mut c_void, size: usize, flags: c_uint) -> Outcome {
@@ -266,7 +271,7 @@ unsafe fn malloc_managed(pointer: *mut *mut c_void, size: usize, flags: c_uint) 
         format!("{size} bytes of managed memory with flags {flags:#x}")
     })?;
     let context = Context::current()?;
-    let allocation = Allocation::on_host(&context, Kind::Managed, size, flags)?;
+    let allocation = Allocation::on_host(&context.state, Kind::Managed, size, flags)?;
     place.set(publish(allocation)?);
     Ok(())
 }
@@ -280,7 +285,7 @@ unsafe fn malloc_async(
     // SAFETY: the caller's promise.
     let place = unsafe { out(pointer, "the place for the pointer") }?;
     let stream = stream(default, handle)?;
-    place.set(allocate_on(&stream.context, size)?);
+    place.set(allocate_on(stream.state(), size)?);
     Ok(())
 }
 
@@ -316,7 +321,7 @@ unsafe fn malloc_pitch(
         let message = format!("{height} rows of {width} bytes are more than there are addresses");
         return Err(Failed::new(cudaErrorMemoryAllocation, message));
     };
-    place.set(allocate_on(&Context::current()?, size)?);
+    place.set(allocate_on(&Context::current()?.state, size)?);
     pitch_place.set(pitch);
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod calls;
 mod copies;
 mod devices;
+mod ends;
 mod errors;
 mod events;
 mod fills;
@@ -11,7 +12,7 @@ mod kernels;
 mod memory;
 mod out;
 mod pointers;
-pub(crate) mod route;
+mod route;
 mod settings;
 mod streams;
 

@@ -11,7 +11,7 @@ use crate::api::out::out;
 use crate::codes::*;
 use crate::memory::allocation::Kind;
 use crate::memory::pointers::allocation_at;
-use crate::runtime::devices::Context;
+use crate::runtime::context::Context;
 use crate::runtime::failure::{Failed, Outcome, require};
 use crate::types::*;
 
@@ -49,7 +49,7 @@ unsafe fn get_attributes(
             Kind::Pinned | Kind::Registered => cudaMemoryTypeHost,
             Kind::Managed => cudaMemoryTypeManaged,
         },
-        device: allocation.context.device.index as c_int,
+        device: allocation.state.device.index as c_int,
         devicePointer: pointer,
         hostPointer: if allocation.is_on_host() {
             pointer
@@ -68,7 +68,7 @@ unsafe fn get_gpu_address(address: *mut u64, pointer: *const c_void) -> Outcome 
         let message = format!("{pointer:p} is in no memory of the runtime's");
         Failed::new(cudaErrorInvalidValue, message)
     })?;
-    let (buffer, start) = allocation.buffer(&context)?;
+    let (buffer, start) = allocation.buffer(&context.state)?;
     // SAFETY: the buffer is live.
     let base = unsafe { sys::mtb_buffer_gpu_address(buffer.as_ptr()) };
     require(base != 0, cudaErrorNotSupported, || {

@@ -3,43 +3,42 @@
 //! A queue takes memory of its own device, and copies between that and another device. What is with other devices' memory
 //! alone is done there, in a queue that waits for the stream and that the stream waits for.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use crate::codes::cudaErrorContextIsDestroyed;
 use crate::memory::pointers::Memory;
-use crate::runtime::devices::{Context, lock};
-use crate::runtime::failure::Outcome;
-use crate::runtime::stream::{Role, Stream};
-use crate::types::cudaStreamNonBlocking;
+use crate::runtime::context::Context;
+use crate::runtime::device_state::DeviceState;
+use crate::runtime::failure::{Failed, Outcome};
+use crate::runtime::lock::lock;
+use crate::runtime::stream::Stream;
 
-/// The streams that do one stream's work on other devices, by device. No two streams have one in common, since they would
-/// wait for each other there.
-#[derive(Default)]
-pub(crate) struct Carriers(Mutex<BTreeMap<i32, Arc<Stream>>>);
-
-impl Carriers {
-    fn on(&self, context: &Arc<Context>) -> Outcome<Arc<Stream>> {
-        let mut carriers = lock(&self.0);
-        let index = context.device.index;
-        match carriers.get(&index) {
-            Some(carrier) if Arc::ptr_eq(&carrier.context, context) => Ok(carrier.clone()),
-            // None yet, or one from before the device was reset.
-            _ => {
-                let carrier = Stream::new(context, Role::Carrier, cudaStreamNonBlocking)?;
-                carriers.insert(index, carrier.clone());
-                Ok(carrier)
-            }
+/// The stream that does `stream`'s work on the device of this state.
+fn proxy_of(stream: &Stream, state: &Arc<DeviceState>) -> Outcome<Arc<Stream>> {
+    let mut proxies = lock(&stream.proxies);
+    let index = state.device.index;
+    match proxies.get(&index) {
+        Some(proxy) if Arc::ptr_eq(proxy.state(), state) => Ok(proxy.clone()),
+        // None yet, or one from before the device was reset.
+        _ => {
+            let context =
+                Context::holding(state).ok_or(Failed::from(cudaErrorContextIsDestroyed))?;
+            let proxy = context.new_proxy()?;
+            proxies.insert(index, proxy.clone());
+            Ok(proxy)
         }
     }
+}
 
-    /// Lets the one on a device that is reset go.
-    pub(crate) fn forget(&self, context: &Arc<Context>) {
-        lock(&self.0).retain(|_, carrier| !Arc::ptr_eq(&carrier.context, context));
+/// Releases the proxies on a device that is reset.
+pub(crate) fn forget_proxies(state: &Arc<DeviceState>) {
+    for stream in Context::all_in_use().flat_map(|context| context.streams()) {
+        lock(&stream.proxies).retain(|_, proxy| !Arc::ptr_eq(proxy.state(), state));
     }
 }
 
 /// The devices whose own memory is among these.
-pub(crate) fn owners<'a>(memories: &[&'a Memory]) -> impl Iterator<Item = &'a Arc<Context>> {
+pub(crate) fn owners<'a>(memories: &[&'a Memory]) -> impl Iterator<Item = &'a Arc<DeviceState>> {
     memories.iter().filter_map(|memory| memory.owner())
 }
 
@@ -52,16 +51,14 @@ pub(crate) fn in_turn<T>(
     for owner in owners(memories) {
         owner.sticky.check()?;
     }
-    let context = match owners(memories).next() {
-        Some(context) if !owners(memories).any(|owner| Arc::ptr_eq(owner, &stream.context)) => {
-            context
-        }
+    let state = match owners(memories).next() {
+        Some(state) if !owners(memories).any(|owner| Arc::ptr_eq(owner, stream.state())) => state,
         _ => return work(stream),
     };
-    let carrier = stream.carriers.on(context)?;
-    carrier.wait_for(&stream.record(false)?)?;
-    let done = work(&carrier)?;
-    stream.wait_for(&carrier.record(false)?)?;
+    let proxy = proxy_of(stream, state)?;
+    proxy.wait_for(&stream.record(false)?)?;
+    let done = work(&proxy)?;
+    stream.wait_for(&proxy.record(false)?)?;
     Ok(done)
 }
 
@@ -69,18 +66,19 @@ pub(crate) fn in_turn<T>(
 /// committed to these devices before, and before all that is committed to them later. The stream's own device is one
 /// of them, where there is any.
 pub(crate) fn alone_on<T>(
-    devices: &[Arc<Context>],
+    devices: &[Arc<DeviceState>],
     stream: &Arc<Stream>,
     work: impl FnOnce() -> Outcome<T>,
 ) -> Outcome<T> {
     if devices.is_empty() {
         return work();
     }
+    let devices: Vec<Arc<Context>> = devices.iter().filter_map(Context::holding).collect();
     let streams: Vec<Arc<Stream>> = devices
         .iter()
         .flat_map(|device| device.streams())
-        // The blocking streams wait for the legacy one, and it for them; what carriers do is work of other streams.
-        .filter(|other| !other.waits_for_legacy() && !other.is_carrier())
+        // The blocking streams wait for the legacy one, and it for them; what proxies do is work of other streams.
+        .filter(|other| !other.waits_for_legacy() && !other.is_proxy())
         .filter(|other| !Arc::ptr_eq(other, stream))
         .collect();
     for other in &streams {
@@ -100,9 +98,9 @@ pub(crate) fn alone_on<T>(
 /// The stream's device and these, where one of them is another: what a call that names no stream is [`alone_on`].
 pub(crate) fn devices_of<'a>(
     stream: &Stream,
-    others: impl Iterator<Item = &'a Arc<Context>>,
-) -> Vec<Arc<Context>> {
-    let mut devices = vec![stream.context.clone()];
+    others: impl Iterator<Item = &'a Arc<DeviceState>>,
+) -> Vec<Arc<DeviceState>> {
+    let mut devices = vec![stream.state().clone()];
     for other in others {
         if !devices.iter().any(|device| Arc::ptr_eq(device, other)) {
             devices.push(other.clone());

@@ -5,11 +5,12 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::Ordering;
 
 use crate::api::calls::calls;
-use crate::api::kernels::function;
 use crate::api::out::out;
 use crate::codes::*;
-use crate::runtime::devices::{Context, Device};
+use crate::runtime::context::Context;
+use crate::runtime::devices::Device;
 use crate::runtime::failure::{Outcome, require};
+use crate::runtime::modules::function;
 use crate::types::*;
 
 calls! {

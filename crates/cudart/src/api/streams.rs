@@ -4,10 +4,10 @@ use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
 use crate::api::calls::calls;
-use crate::api::events::EVENTS;
 use crate::api::out::{Out, out};
 use crate::codes::*;
-use crate::runtime::devices::Context;
+use crate::runtime::context::{Context, retire};
+use crate::runtime::events::EVENTS;
 use crate::runtime::failure::{Outcome, require};
 use crate::runtime::handles::{DefaultStream, STREAMS, stream, stream_in_any_state};
 use crate::runtime::stream::Stream;
@@ -57,7 +57,7 @@ unsafe fn create_with_flags(stream: *mut cudaStream_t, flags: c_uint) -> Outcome
     require(known, cudaErrorInvalidValue, || {
         format!("there are no stream flags {flags:#x}")
     })?;
-    let created = Stream::sibling(&Context::current()?, flags)?;
+    let created = Context::current()?.new_stream(flags)?;
     place.set(STREAMS.add(created));
     Ok(())
 }
@@ -72,9 +72,7 @@ unsafe fn create_with_priority(
 }
 
 unsafe fn destroy(handle: cudaStream_t) -> Outcome {
-    let removed = STREAMS.remove(handle)?;
-    removed.context.clone().retire(removed);
-    Ok(())
+    STREAMS.remove(handle).map(retire)
 }
 
 unsafe fn query(default: DefaultStream, handle: cudaStream_t) -> Outcome {

@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::{PoisonError, RwLock};
 
 use crate::codes::cudaErrorMemoryAllocation;
-use crate::memory::pages::{page_size, reserve};
+use crate::memory::system::{page_size, reserve};
 use crate::runtime::failure::{Failed, Outcome};
 
 /// Bytes of a region, where not more are asked for.

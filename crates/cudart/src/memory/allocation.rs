@@ -9,11 +9,13 @@ use std::sync::{Arc, Mutex, RwLock};
 use metal_bridge::sys;
 
 use crate::memory::addresses::Range;
-use crate::memory::pages::{Pages, page_size};
+use crate::memory::pages::Pages;
 use crate::memory::ranges::Ranges;
+use crate::memory::system::page_size;
 use crate::runtime::bridge::{Handle, create};
-use crate::runtime::devices::{Context, lock};
+use crate::runtime::device_state::DeviceState;
 use crate::runtime::failure::{Outcome, allocation_failed};
+use crate::runtime::lock::lock;
 use crate::types::cudaHostRegisterReadOnly;
 
 pub(crate) type Buffer = Arc<Handle<sys::mtb_buffer>>;
@@ -39,7 +41,7 @@ pub(crate) struct Allocation {
     pub(crate) length: usize,
     pub(crate) flags: u32,
     /// Of the device that was current.
-    pub(crate) context: Arc<Context>,
+    pub(crate) state: Arc<DeviceState>,
     /// The program has asked for the address that kernels see: it may stand in memory.
     pub(crate) address_taken: AtomicBool,
     memory: Memory,
@@ -66,8 +68,8 @@ struct Host {
 
 impl Allocation {
     /// A device's own memory, at addresses that the CPU cannot use.
-    pub(crate) fn on_device(context: &Arc<Context>, length: usize) -> Outcome<Allocation> {
-        let memory = context.memory.as_ptr();
+    pub(crate) fn on_device(state: &Arc<DeviceState>, length: usize) -> Outcome<Allocation> {
+        let memory = state.memory.as_ptr();
         // SAFETY: the memory is live; the call returns an owned buffer, or NULL and an owned error.
         let buffer = unsafe {
             create(|error| {
@@ -81,7 +83,7 @@ impl Allocation {
             start: addresses.start,
             length,
             flags: 0,
-            context: context.clone(),
+            state: state.clone(),
             address_taken: AtomicBool::new(false),
             memory: Memory::Private {
                 buffer: Arc::new(buffer),
@@ -92,7 +94,7 @@ impl Allocation {
 
     /// Memory of the host that devices use where it is.
     pub(crate) fn on_host(
-        context: &Arc<Context>,
+        state: &Arc<DeviceState>,
         kind: Kind,
         length: usize,
         flags: u32,
@@ -106,12 +108,12 @@ impl Allocation {
             mapping: Some(Arc::new(mapping)),
             buffers: Mutex::default(),
         };
-        Allocation::of_host(context, kind, start, length, flags, host)
+        Allocation::of_host(state, kind, start, length, flags, host)
     }
 
     /// The caller's memory, in these whole pages.
     pub(crate) fn registered(
-        context: &Arc<Context>,
+        state: &Arc<DeviceState>,
         (start, length): (usize, usize),
         (first, pages): (usize, usize),
         flags: u32,
@@ -122,11 +124,11 @@ impl Allocation {
             mapping: None,
             buffers: Mutex::default(),
         };
-        Allocation::of_host(context, Kind::Registered, start, length, flags, host)
+        Allocation::of_host(state, Kind::Registered, start, length, flags, host)
     }
 
     fn of_host(
-        context: &Arc<Context>,
+        state: &Arc<DeviceState>,
         kind: Kind,
         start: usize,
         length: usize,
@@ -138,28 +140,25 @@ impl Allocation {
             start,
             length,
             flags,
-            context: context.clone(),
+            state: state.clone(),
             address_taken: AtomicBool::new(false),
             memory: Memory::Host(host),
         };
         // What cannot be a buffer shows here, and not at its first use.
-        allocation.buffer(context)?;
+        allocation.buffer(state)?;
         Ok(allocation)
     }
 
     /// The buffer to use on this device, and where in it the allocation starts. A private buffer is that of its own device.
-    pub(crate) fn buffer(&self, context: &Context) -> Outcome<(Buffer, usize)> {
+    pub(crate) fn buffer(&self, state: &DeviceState) -> Outcome<(Buffer, usize)> {
         match &self.memory {
             Memory::Private { buffer, .. } => Ok((buffer.clone(), 0)),
             Memory::Host(host) => {
                 let mut buffers = lock(&host.buffers);
-                let index = context.device.index;
+                let index = state.device.index;
                 let buffer = match buffers.get(&index) {
                     Some(buffer) => buffer.clone(),
-                    None => buffers
-                        .entry(index)
-                        .or_insert(host.buffer(context)?)
-                        .clone(),
+                    None => buffers.entry(index).or_insert(host.buffer(state)?).clone(),
                 };
                 Ok((buffer, self.start - host.first))
             }
@@ -178,19 +177,19 @@ impl Allocation {
 }
 
 impl Host {
-    fn buffer(&self, context: &Context) -> Outcome<Buffer> {
-        let keeper = self.mapping.clone().map_or(ptr::null(), Arc::into_raw);
-        // SAFETY: the device is live; the pages are mapped, ours for as long as `keeper` is held, or the caller's, who
+    fn buffer(&self, state: &DeviceState) -> Outcome<Buffer> {
+        let pages = self.mapping.clone().map_or(ptr::null(), Arc::into_raw);
+        // SAFETY: the device is live; the pages are mapped, ours for as long as `pages` is held, or the caller's, who
         // has promised to unregister them first. The deallocator takes what `into_raw` gave, or NULL.
         let created = unsafe {
             create(|error| {
                 sys::mtb_buffer_create_no_copy(
-                    context.device.handle.as_ptr(),
+                    state.device.handle.as_ptr(),
                     ptr::with_exposed_provenance_mut(self.first),
                     self.pages,
                     sys::MTB_STORAGE_SHARED,
-                    Some(let_go),
-                    keeper.cast_mut().cast(),
+                    Some(release_pages),
+                    pages.cast_mut().cast(),
                     error,
                 )
             })
@@ -198,8 +197,8 @@ impl Host {
         match created {
             Ok(buffer) => Ok(Arc::new(buffer)),
             Err(error) => {
-                // SAFETY: the call failed, so the keeper is still ours.
-                unsafe { let_go(ptr::null_mut(), 0, keeper.cast_mut().cast()) };
+                // SAFETY: the call failed, so the pages is still ours.
+                unsafe { release_pages(ptr::null_mut(), 0, pages.cast_mut().cast()) };
                 Err(allocation_failed(error))
             }
         }
@@ -207,9 +206,9 @@ impl Host {
 }
 
 /// The deallocator of buffers of host memory.
-unsafe extern "C" fn let_go(_bytes: *mut c_void, _length: usize, keeper: *mut c_void) {
-    if !keeper.is_null() {
+unsafe extern "C" fn release_pages(_bytes: *mut c_void, _length: usize, pages: *mut c_void) {
+    if !pages.is_null() {
         // SAFETY: `Arc::into_raw` gave it, and it is given back once.
-        drop(unsafe { Arc::from_raw(keeper.cast::<Pages>().cast_const()) });
+        drop(unsafe { Arc::from_raw(pages.cast::<Pages>().cast_const()) });
     }
 }

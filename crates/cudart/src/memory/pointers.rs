@@ -7,11 +7,12 @@ use std::sync::{Arc, PoisonError};
 use metal_bridge::sys;
 
 use crate::codes::*;
+use crate::memory::access::Access;
 use crate::memory::addresses::are_kept;
 use crate::memory::allocation::{ALLOCATIONS, Allocation, Kind};
-use crate::memory::pages::{Access, whole_pages};
+use crate::memory::permission::whole_pages;
 use crate::memory::ranges::Found;
-use crate::runtime::devices::Context;
+use crate::runtime::device_state::DeviceState;
 use crate::runtime::failure::{Failed, Outcome, require};
 
 /// The allocation that `length` bytes from `pointer` on are in, and where in it; `None` for memory that is not known.
@@ -94,17 +95,17 @@ impl Memory {
     }
 
     /// The device whose own memory it is.
-    pub(crate) fn owner(&self) -> Option<&Arc<Context>> {
+    pub(crate) fn owner(&self) -> Option<&Arc<DeviceState>> {
         match self {
             Memory::Known(allocation, _) if allocation.kind == Kind::Device => {
-                Some(&allocation.context)
+                Some(&allocation.state)
             }
             _ => None,
         }
     }
 
     /// As the bridge takes it, for work on this device. The buffer in it lives as long as `self` does.
-    pub(crate) fn place(&self, context: &Context, pitch: usize) -> Outcome<sys::mtb_place> {
+    pub(crate) fn place(&self, state: &DeviceState, pitch: usize) -> Outcome<sys::mtb_place> {
         Ok(match self {
             Memory::Pageable(bytes) => sys::mtb_place {
                 buffer: ptr::null_mut(),
@@ -113,7 +114,7 @@ impl Memory {
                 pitch,
             },
             Memory::Known(allocation, offset) => {
-                let (buffer, start) = allocation.buffer(context)?;
+                let (buffer, start) = allocation.buffer(state)?;
                 sys::mtb_place {
                     // Kept by the allocation too.
                     buffer: buffer.as_ptr(),

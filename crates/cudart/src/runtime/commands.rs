@@ -2,18 +2,19 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use metal_bridge::sys;
 
-use crate::codes::{cudaError_t, cudaSuccess};
+use crate::codes::cudaError_t;
 use crate::runtime::bridge::{Error, Handle, Result, check, create};
 use crate::runtime::failure::{Failed, Outcome};
+use crate::runtime::sticky::Sticky;
 
 /// A command buffer that has been committed.
 pub(crate) struct Committed {
     handle: Handle<sys::mtb_command_buffer>,
-    fate: Arc<Fate>,
+    completion: Arc<Completion>,
 }
 
 // SAFETY: metal_bridge.h, "Threads": after the commit a command buffer may be waited for and asked from any thread.
@@ -22,14 +23,17 @@ unsafe impl Send for Committed {}
 unsafe impl Sync for Committed {}
 
 impl Committed {
-    /// `handle` has been committed, with [`end`] among its callbacks for this fate, and last.
-    pub(crate) fn new(handle: Handle<sys::mtb_command_buffer>, fate: Arc<Fate>) -> Arc<Committed> {
-        Arc::new(Committed { handle, fate })
+    /// `handle` has been committed, with [`end`] among its callbacks for this completion, and last.
+    pub(crate) fn new(
+        handle: Handle<sys::mtb_command_buffer>,
+        completion: Arc<Completion>,
+    ) -> Arc<Committed> {
+        Arc::new(Committed { handle, completion })
     }
 
     /// Whether it has completed, what the CPU does for it included, and the note of a failure has been taken.
     pub(crate) fn has_ended(&self) -> bool {
-        self.fate.has_ended.load(Ordering::Acquire)
+        self.completion.has_ended.load(Ordering::Acquire)
     }
 
     /// Waits until it has completed, and the note of a failure has been taken.
@@ -55,49 +59,22 @@ impl Committed {
     }
 }
 
-/// The first failure of a device since it was reset: nothing is done any more until then, and every call returns it.
-#[derive(Clone, Default)]
-pub(crate) struct Sticky(Arc<AtomicU32>);
-
-impl Sticky {
-    pub(crate) fn get(&self) -> cudaError_t {
-        self.0.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn check(&self) -> Outcome {
-        match self.get() {
-            cudaSuccess => Ok(()),
-            code => Err(Failed::new(
-                code,
-                "earlier work of the device failed: nothing more is done until cudaDeviceReset",
-            )),
-        }
-    }
-
-    pub(crate) fn set(&self, code: cudaError_t) {
-        // Only the first failure is kept: the later ones follow from it.
-        _ = self
-            .0
-            .compare_exchange(cudaSuccess, code, Ordering::AcqRel, Ordering::Acquire);
-    }
-}
-
 /// How a command buffer ends: shared with the callback that is told.
-pub(crate) struct Fate {
+pub(crate) struct Completion {
     has_ended: AtomicBool,
     sticky: Sticky,
 }
 
-impl Fate {
-    pub(crate) fn new(sticky: &Sticky) -> Arc<Fate> {
-        Arc::new(Fate {
+impl Completion {
+    pub(crate) fn new(sticky: &Sticky) -> Arc<Completion> {
+        Arc::new(Completion {
             has_ended: AtomicBool::new(false),
             sticky: sticky.clone(),
         })
     }
 
-    /// The context of [`end`] and [`release_fate`].
-    pub(crate) fn to_context(self: &Arc<Fate>) -> *mut c_void {
+    /// The context of [`end`] and [`release_completion`].
+    pub(crate) fn to_context(self: &Arc<Completion>) -> *mut c_void {
         Arc::into_raw(self.clone()).cast_mut().cast()
     }
 
@@ -110,10 +87,10 @@ impl Fate {
     ///
     /// # Safety
     ///
-    /// `completion` is what the bridge lends to a completion callback.
-    pub(crate) unsafe fn end(&self, completion: *const sys::mtb_completion) {
+    /// `told` is what the bridge lends to a completion callback.
+    pub(crate) unsafe fn end(&self, told: *const sys::mtb_completion) {
         // SAFETY: the caller's promise.
-        let error = unsafe { (*completion).error };
+        let error = unsafe { (*told).error };
         if !error.is_null() {
             // SAFETY: an error that lives during the call.
             let error = unsafe { Error::from_borrowed(error) };
@@ -124,15 +101,15 @@ impl Fate {
 }
 
 /// A completion callback for every command buffer.
-pub(crate) unsafe extern "C" fn end(completion: *const sys::mtb_completion, context: *mut c_void) {
+pub(crate) unsafe extern "C" fn end(told: *const sys::mtb_completion, context: *mut c_void) {
     // SAFETY: the bridge lends both for the call; the context is `to_context`'s, which holds a reference.
-    unsafe { (*context.cast::<Fate>()).end(completion) };
+    unsafe { (*context.cast::<Completion>()).end(told) };
 }
 
 /// The destructor of its context.
-pub(crate) unsafe extern "C" fn release_fate(context: *mut c_void) {
+pub(crate) unsafe extern "C" fn release_completion(context: *mut c_void) {
     // SAFETY: the context is `to_context`'s, given back once.
-    drop(unsafe { Arc::from_raw(context.cast::<Fate>().cast_const()) });
+    drop(unsafe { Arc::from_raw(context.cast::<Completion>().cast_const()) });
 }
 
 /// Commits a command buffer with what `encode` puts into it. Its failure becomes the device's.
@@ -153,8 +130,8 @@ pub(crate) fn commit(
         })
     }?;
     encode(commands.as_ptr())?;
-    let fate = Fate::new(sticky);
-    let context = fate.to_context();
+    let completion = Completion::new(sticky);
+    let context = completion.to_context();
     // SAFETY: the command buffer is live, and the context is one that both functions take.
     let added = unsafe {
         check(|error| {
@@ -162,17 +139,17 @@ pub(crate) fn commit(
                 commands.as_ptr(),
                 Some(end),
                 context,
-                Some(release_fate),
+                Some(release_completion),
                 error,
             )
         })
     };
     if let Err(error) = added {
         // SAFETY: the call failed, so the context is still ours.
-        unsafe { release_fate(context) };
+        unsafe { release_completion(context) };
         return Err(error.into());
     }
     // SAFETY: the command buffer is live, and has no open encoder.
     unsafe { check(|error| sys::mtb_command_buffer_commit(commands.as_ptr(), error)) }?;
-    Ok(Committed::new(commands, fate))
+    Ok(Committed::new(commands, completion))
 }

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::codes::cudaErrorCudartUnloading;
-use crate::runtime::devices::{Context, Device};
+use crate::runtime::context::{Context, retire};
+use crate::runtime::devices::Device;
 use crate::runtime::failure::{Failed, Outcome};
 use crate::runtime::registry::Registry;
-use crate::runtime::stream::{Role, Stream};
+use crate::runtime::stream::Stream;
 use crate::types::*;
 
 pub(crate) static STREAMS: Registry<Stream> = Registry::new("stream");
@@ -31,21 +32,22 @@ thread_local! {
 impl Drop for ThreadStreams {
     fn drop(&mut self) {
         for stream in self.0.take().into_values() {
-            stream.context.clone().retire(stream);
+            retire(stream);
         }
     }
 }
 
 /// The calling thread's default stream on its device.
-fn per_thread(context: &Arc<Context>) -> Outcome<Arc<Stream>> {
+fn per_thread(context: &Context) -> Outcome<Arc<Stream>> {
     let found = OWN.try_with(|own| {
         let mut streams = own.0.borrow_mut();
-        match streams.get(&context.device.index) {
-            Some(stream) if Arc::ptr_eq(&stream.context, context) => Ok(stream.clone()),
+        let index = context.state.device.index;
+        match streams.get(&index) {
+            Some(stream) if Arc::ptr_eq(stream.state(), &context.state) => Ok(stream.clone()),
             // None yet, or one from before the device was reset.
             _ => {
-                let stream = Stream::new(context, Role::Blocking(context.legacy()?), 0)?;
-                streams.insert(context.device.index, stream.clone());
+                let stream = context.new_stream(cudaStreamDefault)?;
+                streams.insert(index, stream.clone());
                 Ok(stream)
             }
         }
@@ -59,7 +61,7 @@ fn per_thread(context: &Arc<Context>) -> Outcome<Arc<Stream>> {
 /// The stream that a call means. Fails with what its device's work has failed with.
 pub(crate) fn stream(default: DefaultStream, handle: cudaStream_t) -> Outcome<Arc<Stream>> {
     let stream = stream_in_any_state(default, handle)?;
-    stream.context.sticky.check()?;
+    stream.state().sticky.check()?;
     Ok(stream)
 }
 
@@ -74,7 +76,7 @@ pub(crate) fn stream_in_any_state(
         (cudaStreamPerThread, _) => DefaultStream::PerThread,
         _ => return STREAMS.get(handle),
     };
-    let context = Device::current()?.context_in_any_state()?;
+    let context = Context::of_in_any_state(Device::current()?)?;
     match default {
         DefaultStream::Legacy => context.legacy(),
         DefaultStream::PerThread => per_thread(&context),

@@ -1,7 +1,7 @@
 //! Metal source that was registered, and its kernels.
 
 use std::collections::HashMap;
-use std::ffi::CString;
+use std::ffi::{CString, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -9,8 +9,9 @@ use metal_bridge::sys;
 
 use crate::codes::*;
 use crate::runtime::bridge::{Handle, create, text};
-use crate::runtime::devices::{Context, lock};
+use crate::runtime::devices::Device;
 use crate::runtime::failure::{Failed, Outcome, require};
+use crate::runtime::lock::lock;
 use crate::runtime::parameters::declared_parameters;
 use crate::runtime::registry::Registry;
 use crate::types::*;
@@ -28,19 +29,19 @@ pub(crate) struct Module {
 }
 
 impl Module {
-    /// Compiles `source` for the context's device.
-    pub(crate) fn new(context: &Context, source: String) -> Outcome<Module> {
+    /// Compiles `source` for the device.
+    pub(crate) fn new(device: &Device, source: String) -> Outcome<Module> {
         let module = Module {
             source,
             libraries: Mutex::default(),
         };
-        module.library(context)?;
+        module.library(device)?;
         Ok(module)
     }
 
-    fn library(&self, context: &Context) -> Outcome<Library> {
+    fn library(&self, device: &Device) -> Outcome<Library> {
         let mut libraries = lock(&self.libraries);
-        if let Some(library) = libraries.get(&context.device.index) {
+        if let Some(library) = libraries.get(&device.index) {
             return Ok(library.clone());
         }
         // SAFETY: the device is live, and the source has that many bytes; the call returns an owned library, or NULL and
@@ -48,7 +49,7 @@ impl Module {
         let library = unsafe {
             create(|error| {
                 sys::mtb_library_create_from_source(
-                    context.device.handle.as_ptr(),
+                    device.handle.as_ptr(),
                     self.source.as_ptr().cast(),
                     self.source.len(),
                     ptr::null(),
@@ -57,7 +58,7 @@ impl Module {
             })
         }?;
         let library = Arc::new(library);
-        libraries.insert(context.device.index, library.clone());
+        libraries.insert(device.index, library.clone());
         Ok(library)
     }
 }
@@ -101,9 +102,9 @@ pub(crate) enum Parameter {
 }
 
 impl Function {
-    /// The kernel of this name, compiled for the context's device.
+    /// The kernel of this name, compiled for the device.
     pub(crate) fn new(
-        context: &Context,
+        device: &Device,
         module: &Arc<Module>,
         name: CString,
         given: Option<Vec<cudaMetalParameter>>,
@@ -114,26 +115,26 @@ impl Function {
             given,
             pipelines: Mutex::default(),
         };
-        function.pipeline(context)?;
+        function.pipeline(device)?;
         Ok(function)
     }
 
-    pub(crate) fn pipeline(&self, context: &Context) -> Outcome<Arc<Pipeline>> {
+    pub(crate) fn pipeline(&self, device: &Device) -> Outcome<Arc<Pipeline>> {
         let mut pipelines = lock(&self.pipelines);
-        if let Some(pipeline) = pipelines.get(&context.device.index) {
+        if let Some(pipeline) = pipelines.get(&device.index) {
             return Ok(pipeline.clone());
         }
         let module = self
             .module
             .upgrade()
             .ok_or(Failed::from(cudaErrorInvalidDeviceFunction))?;
-        let pipeline = Arc::new(self.compile(context, &module)?);
-        pipelines.insert(context.device.index, pipeline.clone());
+        let pipeline = Arc::new(self.compile(device, &module)?);
+        pipelines.insert(device.index, pipeline.clone());
         Ok(pipeline)
     }
 
-    fn compile(&self, context: &Context, module: &Module) -> Outcome<Pipeline> {
-        let library = module.library(context)?;
+    fn compile(&self, device: &Device, module: &Module) -> Outcome<Pipeline> {
+        let library = module.library(device)?;
         // SAFETY: all are live, and the name is a C string; each call returns an owned handle, or NULL and an owned error.
         let handle = unsafe {
             let function = create(|error| {
@@ -214,6 +215,15 @@ impl Function {
         });
         arguments.collect()
     }
+}
+
+/// The kernel of a handle.
+pub(crate) fn function(handle: *const c_void) -> Outcome<Arc<Function>> {
+    let found = FUNCTIONS.get(handle);
+    found.map_err(|_| {
+        let message = format!("{handle:p} is no kernel of cudaMetalGetFunction");
+        Failed::new(cudaErrorInvalidDeviceFunction, message)
+    })
 }
 
 fn reflection(pipeline: &Handle<sys::mtb_pipeline>) -> Vec<sys::mtb_argument> {

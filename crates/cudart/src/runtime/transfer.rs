@@ -6,21 +6,21 @@ use std::sync::Arc;
 use metal_bridge::sys;
 
 use crate::runtime::bridge::{Handle, check, create};
-use crate::runtime::commands::{Committed, Fate, end, release_fate};
+use crate::runtime::commands::{Committed, Completion, end, release_completion};
 use crate::runtime::failure::{Failed, Outcome};
 use crate::runtime::stream::Stream;
 
 pub(crate) struct Transfer<'a> {
     stream: &'a Stream,
-    record: Handle<sys::mtb_transfer>,
+    transfer: Handle<sys::mtb_transfer>,
 }
 
 impl<'a> Transfer<'a> {
     pub(crate) fn new(stream: &'a Stream) -> Outcome<Transfer<'a>> {
-        let (memory, queue) = (stream.context.memory.as_ptr(), stream.queue().as_ptr());
-        // SAFETY: both are live; the call returns an owned record, or NULL and an owned error.
-        let record = unsafe { create(|error| sys::mtb_transfer_create(memory, queue, error)) }?;
-        Ok(Transfer { stream, record })
+        let (memory, queue) = (stream.state().memory.as_ptr(), stream.queue().as_ptr());
+        // SAFETY: both are live; the call returns an owned transfer, or NULL and an owned error.
+        let transfer = unsafe { create(|error| sys::mtb_transfer_create(memory, queue, error)) }?;
+        Ok(Transfer { stream, transfer })
     }
 
     /// # Safety
@@ -33,11 +33,11 @@ impl<'a> Transfer<'a> {
         (width, height): (usize, usize),
         host: sys::mtb_host_memory,
     ) -> Outcome {
-        let record = self.record.as_ptr();
-        // SAFETY: the record is this thread's, the buffers are live, and for the host memory the caller answers.
+        let transfer = self.transfer.as_ptr();
+        // SAFETY: the transfer is this thread's, the buffers are live, and for the host memory the caller answers.
         Ok(unsafe {
             check(|error| {
-                sys::mtb_transfer_copy(record, source, destination, width, height, host, error)
+                sys::mtb_transfer_copy(transfer, source, destination, width, height, host, error)
             })
         }?)
     }
@@ -49,11 +49,11 @@ impl<'a> Transfer<'a> {
         value: u8,
     ) -> Outcome {
         let pattern = ptr::from_ref(&value).cast();
-        let record = self.record.as_ptr();
-        // SAFETY: the record is this thread's, the buffer is live, and the pattern has the one byte.
+        let transfer = self.transfer.as_ptr();
+        // SAFETY: the transfer is this thread's, the buffer is live, and the pattern has the one byte.
         Ok(unsafe {
             check(|error| {
-                sys::mtb_transfer_fill(record, destination, width, height, pattern, 1, error)
+                sys::mtb_transfer_fill(transfer, destination, width, height, pattern, 1, error)
             })
         }?)
     }
@@ -66,30 +66,30 @@ impl<'a> Transfer<'a> {
     /// The same, and waits.
     pub(crate) fn commit_and_wait(self) -> Outcome {
         let mut ends = None;
-        self.stream.enqueue_after(|state| {
+        self.stream.enqueue_after(|progress| {
             let commands = self.commit_now()?;
-            ends = Some((commands.clone(), state.ends()));
+            ends = Some((commands.clone(), progress.ends()));
             Ok(commands)
         })?;
         if let Some((commands, earlier)) = ends {
             commands.wait()?;
             earlier.wait()?;
         }
-        self.stream.context.sticky.check()
+        self.stream.state().sticky.check()
     }
 
     fn commit_now(&self) -> Outcome<Arc<Committed>> {
-        let fate = Fate::new(&self.stream.context.sticky);
-        let context = fate.to_context();
-        // SAFETY: the record is this thread's, and the context is one that both functions take; the call returns an owned
+        let completion = Completion::new(&self.stream.state().sticky);
+        let context = completion.to_context();
+        // SAFETY: the transfer is this thread's, and the context is one that both functions take; the call returns an owned
         // command buffer, or NULL and an owned error.
         let committed = unsafe {
             create(|error| {
                 sys::mtb_transfer_commit(
-                    self.record.as_ptr(),
+                    self.transfer.as_ptr(),
                     Some(end),
                     context,
-                    Some(release_fate),
+                    Some(release_completion),
                     error,
                 )
             })
@@ -97,27 +97,27 @@ impl<'a> Transfer<'a> {
         // After an exception nobody knows whether the callback comes: its context stays then.
         if matches!(&committed, Err(error) if !error.is_exception()) {
             // SAFETY: the call failed, so the context is still ours.
-            unsafe { release_fate(context) };
+            unsafe { release_completion(context) };
         }
-        Ok(Committed::new(committed?, fate))
+        Ok(Committed::new(committed?, completion))
     }
 
     /// Runs it after the stream's work, and waits.
     pub(crate) fn run(self) -> Outcome {
         let earlier = self.stream.order()?;
-        let record = self.record.as_ptr();
-        // SAFETY: the record is this thread's.
-        let result = unsafe { check(|error| sys::mtb_transfer_run(record, error)) };
+        let transfer = self.transfer.as_ptr();
+        // SAFETY: the transfer is this thread's.
+        let result = unsafe { check(|error| sys::mtb_transfer_run(transfer, error)) };
         if let Err(error) = result {
             let has_failed_there = error.status == sys::MTB_COMMAND_BUFFER_FAILED;
             let failed = Failed::from(error);
             if has_failed_there {
-                self.stream.context.sticky.set(failed.code);
+                self.stream.state().sticky.set(failed.code);
             }
             return Err(failed);
         }
         // Done by now; this waits for the notes of failures.
         earlier.wait()?;
-        self.stream.context.sticky.check()
+        self.stream.state().sticky.check()
     }
 }

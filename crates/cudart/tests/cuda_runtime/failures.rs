@@ -182,7 +182,7 @@ fn a_full_device_takes_copies_from_pageable_memory() {
             }
             let mut back = vec![0; length];
             let place = back.as_mut_ptr().cast();
-            // SAFETY: the vector has room for the bytes.
+            // SAFETY: the vector has the bytes.
             ok(unsafe { cudaMemcpy(place, to, length, cudaMemcpyDeviceToHost) });
             assert_eq!(back, vec![value; length]);
         }

@@ -264,7 +264,7 @@ fn streams_tell_their_flags_and_the_only_priority() {
     destroy(made);
 }
 
-/// Who waits for room in a stream does not hold up others that ask after it.
+/// A thread that waits for a slot of a stream does not hold up others that query it.
 #[test]
 fn a_full_stream_can_be_asked() {
     let (gate, pair) = (Gate::default(), Pair::new());
@@ -293,7 +293,7 @@ fn a_full_stream_can_be_asked() {
     destroy(stream);
 }
 
-/// More pieces of work than a Metal queue has room for: the caller waits for the oldest, and nothing is lost.
+/// More pieces of work than a Metal queue has slots for: the caller waits for the oldest, and nothing is lost.
 #[test]
 fn thousands_of_pieces_of_work_go_through_a_stream() {
     let pair = Pair::new();

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::Access;
+use crate::memory::access::Access;
 
 /// Whether `check` says of all parts of `range` that they allow the access. It is not asked of pages of the process's own memory
 /// that are there, in mappings that allow it.
@@ -51,7 +51,8 @@ mod linux {
     use std::os::fd::AsRawFd;
     use std::{mem, ptr};
 
-    use super::super::{Access, page_size};
+    use crate::memory::access::Access;
+    use crate::memory::system::page_size;
 
     /// Pages that are asked for at once.
     const AT_ONCE: usize = 4096;

@@ -1,0 +1,135 @@
+//! [`Ends`]: the two ends of a copy, and the transfer between them.
+
+use std::ffi::c_void;
+
+use metal_bridge::sys;
+
+use crate::codes::*;
+use crate::memory::access::Access;
+use crate::memory::extent::extent;
+use crate::memory::pointers::Memory;
+use crate::runtime::failure::{Outcome, require};
+use crate::runtime::stream::Stream;
+use crate::runtime::transfer::Transfer;
+use crate::types::*;
+
+/// Rows of bytes, and the pitches of both sides.
+pub(crate) struct Rows {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) source_pitch: usize,
+    pub(crate) destination_pitch: usize,
+}
+
+impl Rows {
+    pub(crate) fn flat(count: usize) -> Rows {
+        Rows {
+            width: count,
+            height: 1,
+            source_pitch: count,
+            destination_pitch: count,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.width == 0 || self.height == 0
+    }
+}
+
+/// The two ends of a copy.
+pub(crate) struct Ends {
+    pub(crate) source: Memory,
+    pub(crate) destination: Memory,
+}
+
+impl Ends {
+    /// `None` where there is nothing to copy.
+    pub(crate) fn of(
+        (source, destination): (*const c_void, *mut c_void),
+        rows: &Rows,
+    ) -> Outcome<Option<Ends>> {
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let pitches = rows.source_pitch.min(rows.destination_pitch);
+        require(pitches >= rows.width, cudaErrorInvalidPitchValue, || {
+            format!("a pitch of {pitches} bytes for rows of {}", rows.width)
+        })?;
+        let end = |pointer, pitch, access| {
+            Memory::at(pointer, extent(pitch, rows.width, rows.height)?, access)
+        };
+        Ok(Some(Ends {
+            source: end(source, rows.source_pitch, Access::Read)?,
+            destination: end(destination, rows.destination_pitch, Access::Write)?,
+        }))
+    }
+
+    /// Whether the two ends fit the direction.
+    pub(crate) fn check_direction(&self, kind: cudaMemcpyKind) -> Outcome {
+        // Pinned memory is mapped for the devices, at the same address. Managed memory is both.
+        let fits = |memory: &Memory, on_host: bool| {
+            if on_host {
+                !memory.is_device()
+            } else {
+                !memory.is_pageable()
+            }
+        };
+        let (from_host, to_host) = match kind {
+            cudaMemcpyHostToHost => (true, true),
+            cudaMemcpyHostToDevice => (true, false),
+            cudaMemcpyDeviceToHost => (false, true),
+            cudaMemcpyDeviceToDevice => (false, false),
+            _ => return Ok(()),
+        };
+        require(
+            fits(&self.source, from_host) && fits(&self.destination, to_host),
+            cudaErrorInvalidValue,
+            || "the pointers do not fit the direction of the copy".to_owned(),
+        )
+    }
+
+    pub(crate) fn both(&self) -> [&Memory; 2] {
+        [&self.source, &self.destination]
+    }
+
+    /// Copies in a queue that takes both; `waits` says whether the call is one of the synchronous ones.
+    ///
+    /// # Safety
+    ///
+    /// Host memory is valid: until the call returns where that waits for the copy, or the copy is done.
+    pub(crate) unsafe fn copy(&self, queue: &Stream, rows: &Rows, waits: bool) -> Outcome {
+        let (source, destination) = (&self.source, &self.destination);
+        let places = (
+            source.place(queue.state(), rows.source_pitch)?,
+            destination.place(queue.state(), rows.destination_pitch)?,
+        );
+        let runs = if waits {
+            !(source.is_device() && destination.is_device())
+        } else {
+            // CUDA's documentation: to pageable memory, and between host memories.
+            destination.is_pageable() || (source.is_host() && destination.is_host())
+        };
+        // The source may be gone when the call has returned.
+        let host = if runs {
+            sys::MTB_HOST_BORROWED
+        } else {
+            sys::MTB_HOST_COPIED
+        };
+        let transfer = Transfer::new(queue)?;
+        let size = (rows.width, rows.height);
+        // SAFETY: the caller's promise. Pageable memory that is written to is waited for.
+        let copied = unsafe { transfer.copy(places.0, places.1, size, host) };
+        match copied {
+            // No memory to stage a pageable source: it is read in its turn then, while the caller waits.
+            Err(failed) if failed.code == cudaErrorMemoryAllocation && source.is_pageable() => {
+                let host = sys::MTB_HOST_BORROWED;
+                // SAFETY: the caller's promise, until the call returns.
+                unsafe { transfer.copy(places.0, places.1, size, host) }?;
+                transfer.run()
+            }
+            Err(failed) => Err(failed),
+            Ok(()) if runs => transfer.run(),
+            Ok(()) => transfer.commit(),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! [`extent`].
+
+use crate::codes::cudaErrorInvalidValue;
+use crate::runtime::failure::{Failed, Outcome};
+
+/// Bytes from the first of the first row to the last of the last one.
+pub(crate) fn extent(pitch: usize, width: usize, height: usize) -> Outcome<usize> {
+    let extent = pitch
+        .checked_mul(height - 1)
+        .and_then(|bytes| bytes.checked_add(width));
+    extent.ok_or_else(|| {
+        let message =
+            format!("{height} rows {pitch} bytes apart are more than there are addresses");
+        Failed::new(cudaErrorInvalidValue, message)
+    })
+}

@@ -1,0 +1,72 @@
+//! [`Marker`], a point of a stream, and [`Awaited`]: whose work that of a stream is ordered after, for those who ask how that
+//! has ended.
+//!
+//! A queue goes on as soon as the GPU has signalled what it waits for, which may be before the signalling queue's
+//! completions are heard of. Who says that a stream is done, and whether anything has failed, waits for those too.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use metal_bridge::sys;
+
+use crate::runtime::bridge::Handle;
+use crate::runtime::commands::Committed;
+use crate::runtime::failure::Outcome;
+
+/// A point of a stream: reached when all that was committed to it before is done.
+#[derive(Clone)]
+pub(crate) struct Marker {
+    /// The stream's number.
+    pub(crate) stream: u64,
+    /// The stream's event, which gets this value.
+    pub(crate) event: Arc<Handle<sys::mtb_event>>,
+    pub(crate) value: u64,
+    pub(crate) commands: Arc<Committed>,
+    /// What the stream had waited for until then.
+    pub(crate) awaited: Awaited,
+}
+
+impl Marker {
+    /// Waits until it is reached, and all that comes before it has ended.
+    pub(crate) fn wait(&self) -> Outcome {
+        self.commands.wait()?;
+        self.awaited.wait()
+    }
+}
+
+/// Of each other stream, by its number, the latest marker that was waited for and whose end has not been heard of. One that
+/// stands for the markers before it: the completions of a queue come in its order.
+#[derive(Clone, Default)]
+pub(crate) struct Awaited(BTreeMap<u64, (u64, Arc<Committed>)>);
+
+impl Awaited {
+    /// Adds a marker, and what its own stream has waited for.
+    pub(crate) fn add(&mut self, marker: &Marker) {
+        self.join(&marker.awaited);
+        self.insert(marker.stream, marker.value, &marker.commands);
+    }
+
+    pub(crate) fn join(&mut self, other: &Awaited) {
+        for (stream, (value, commands)) in &other.0 {
+            self.insert(*stream, *value, commands);
+        }
+    }
+
+    fn insert(&mut self, stream: u64, value: u64, commands: &Arc<Committed>) {
+        self.0.retain(|_, (_, commands)| !commands.has_ended());
+        if commands.has_ended() {
+            return;
+        }
+        let slot = self.0.entry(stream).or_insert((value, commands.clone()));
+        if slot.0 < value {
+            *slot = (value, commands.clone());
+        }
+    }
+
+    /// Waits for the ends. Where the GPU is past the waits already, they come at once.
+    pub(crate) fn wait(&self) -> Outcome {
+        self.0
+            .values()
+            .try_for_each(|(_, commands)| commands.wait())
+    }
+}
