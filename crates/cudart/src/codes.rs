@@ -157,7 +157,8 @@ codes! {
     cudaErrorStreamCaptureWrongThread = 908, "attempt to terminate a thread-local capture sequence from another thread";
     cudaErrorTimeout = 909, "wait operation timed out";
     cudaErrorGraphExecUpdateFailure = 910,
-        "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update";
+        "the graph update was not performed because it included changes which violated \
+         constraints specific to instantiated graph update";
     cudaErrorExternalDevice = 911, "an async error has occured in external entity outside of CUDA";
     cudaErrorInvalidClusterSize = 912, "a kernel launch error has occurred due to cluster misconfiguration";
     cudaErrorUnknown = 999, "unknown error";
@@ -195,5 +196,20 @@ mod tests {
         assert!(CODES.is_sorted_by(|a, b| a.0 < b.0));
         assert_eq!(name(719), c"cudaErrorLaunchFailure");
         assert_eq!(name(10), UNKNOWN);
+    }
+
+    #[test]
+    fn codes_have_cudas_texts() {
+        assert_eq!(description(cudaSuccess), c"no error");
+        assert_eq!(
+            description(cudaErrorInitializationError),
+            c"initialization error"
+        );
+        assert_eq!(description(cudaErrorNotReady), c"device not ready");
+        assert_eq!(
+            description(cudaErrorLaunchFailure),
+            c"unspecified launch failure"
+        );
+        assert_eq!(description(10), c"unrecognized error code");
     }
 }

@@ -1,7 +1,8 @@
 //! The macro behind every function of the API.
 
 /// Declares functions of the API: C's name, or names, and the function that does it. Of two names the second is the one
-/// that `CUDA_API_PER_THREAD_DEFAULT_STREAM` gives: its default stream is the calling thread's, and the function is told.
+/// that `CUDA_API_PER_THREAD_DEFAULT_STREAM` gives: its default stream is the calling thread's, and the function is
+/// told.
 macro_rules! calls {
     ($(
         $(#[$doc:meta])*

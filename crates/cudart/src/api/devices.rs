@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use metal_bridge::sys;
 
 use crate::api::calls::calls;
-use crate::api::out::out;
+use crate::api::out::{out, set_if_wanted};
 use crate::api::route::forget_proxies;
 use crate::codes::*;
 use crate::memory::allocation::{ALLOCATIONS, Kind};
@@ -43,7 +43,8 @@ calls! {
     cudaDeviceEnablePeerAccess = enable_peer_access(peer: c_int, flags: u32);
     /// Ends that.
     cudaDeviceDisablePeerAccess = disable_peer_access(peer: c_int);
-    /// Bytes of the current device's memory: free of its recommended working set, and all of that.
+    /// Bytes of the current device's memory: free of its recommended working set, and all of that. NULL for what is not
+    /// wanted.
     cudaMemGetInfo = mem_get_info(free: *mut usize, total: *mut usize);
     /// The version of CUDA whose driver would be there.
     cudaDriverGetVersion = get_version(version: *mut c_int);
@@ -139,9 +140,6 @@ unsafe fn enable_peer_access(peer: c_int, flags: u32) -> Outcome {
     require(flags == 0, cudaErrorInvalidValue, || {
         format!("there are no flags {flags:#x} for peers")
     })?;
-    require(device.index != peer.index, cudaErrorInvalidDevice, || {
-        "a device is no peer of itself".to_owned()
-    })?;
     require(
         are_peers(device, peer),
         cudaErrorPeerAccessUnsupported,
@@ -167,13 +165,14 @@ unsafe fn disable_peer_access(peer: c_int) -> Outcome {
 }
 
 unsafe fn mem_get_info(free: *mut usize, total: *mut usize) -> Outcome {
-    // SAFETY: the caller's promise.
-    let (free, total) = unsafe { (out(free, "free")?, out(total, "total")?) };
     let device = Context::current()?.state.device;
     let all = device.limits.recommended_max_working_set_size;
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    free.set(bytes(all.saturating_sub(device.allocated())));
-    total.set(bytes(all));
+    // SAFETY: the caller's promise.
+    unsafe {
+        set_if_wanted(free, bytes(all.saturating_sub(device.allocated())));
+        set_if_wanted(total, bytes(all));
+    }
     Ok(())
 }
 
@@ -185,12 +184,10 @@ unsafe fn get_version(version: *mut c_int) -> Outcome {
 
 unsafe fn get_priority_range(least: *mut c_int, greatest: *mut c_int) -> Outcome {
     Device::current()?;
-    // As CUDA has it, NULL is for what is not wanted.
-    for place in [least, greatest] {
-        // SAFETY: the caller's promise.
-        if let Ok(place) = unsafe { out(place, "priority") } {
-            place.set(0);
-        }
+    // SAFETY: the caller's promise.
+    unsafe {
+        set_if_wanted(least, 0);
+        set_if_wanted(greatest, 0);
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! [`Ends`]: the two ends of a copy, and the transfer between them.
 
 use std::ffi::c_void;
+use std::ptr;
 
 use metal_bridge::sys;
 
@@ -8,7 +9,8 @@ use crate::codes::*;
 use crate::memory::access::Access;
 use crate::memory::extent::extent;
 use crate::memory::pointers::Memory;
-use crate::runtime::failure::{Outcome, require};
+use crate::runtime::bridge::create;
+use crate::runtime::failure::{Outcome, allocation_failed, require};
 use crate::runtime::stream::Stream;
 use crate::runtime::transfer::Transfer;
 use crate::types::*;
@@ -118,7 +120,12 @@ impl Ends {
         let transfer = Transfer::new(queue)?;
         let size = (rows.width, rows.height);
         // SAFETY: the caller's promise. Pageable memory that is written to is waited for.
-        let copied = unsafe { transfer.copy(places.0, places.1, size, host) };
+        let mut copied = unsafe { transfer.copy(places.0, places.1, size, host) };
+        if matches!(&copied, Err(failed) if failed.code == cudaErrorInvalidValue) {
+            // What else the bridge refuses with this code has been checked: the two ends overlap.
+            // SAFETY: as above.
+            copied = unsafe { copy_by_way_of_another(&transfer, queue, places, size, host) };
+        }
         match copied {
             // No memory to stage a pageable source: it is read in its turn then, while the caller waits.
             Err(failed) if failed.code == cudaErrorMemoryAllocation && source.is_pageable() => {
@@ -131,5 +138,40 @@ impl Ends {
             Ok(()) if runs => transfer.run(),
             Ok(()) => transfer.commit(),
         }
+    }
+}
+
+/// Copies between two ends that overlap, which Metal does not: by way of other memory. CUDA leaves open what the bytes
+/// are then.
+///
+/// # Safety
+///
+/// As for [`Transfer::copy`].
+unsafe fn copy_by_way_of_another(
+    transfer: &Transfer,
+    queue: &Stream,
+    (source, destination): (sys::mtb_place, sys::mtb_place),
+    (width, height): (usize, usize),
+    host: sys::mtb_host_memory,
+) -> Outcome {
+    let memory = queue.state().memory.as_ptr();
+    // SAFETY: the memory is live; the call returns an owned buffer, or NULL and an owned error.
+    let buffer = unsafe {
+        create(|error| {
+            sys::mtb_memory_allocate(memory, width * height, sys::MTB_STORAGE_PRIVATE, error)
+        })
+    }
+    .map_err(allocation_failed)?;
+    let between = sys::mtb_place {
+        // The transfer keeps it.
+        buffer: buffer.as_ptr(),
+        offset: 0,
+        bytes: ptr::null_mut(),
+        pitch: width,
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        transfer.copy(source, between, (width, height), host)?;
+        transfer.copy(between, destination, (width, height), host)
     }
 }

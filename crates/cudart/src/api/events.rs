@@ -49,6 +49,11 @@ unsafe fn create_with_flags(event: *mut cudaEvent_t, flags: c_uint) -> Outcome {
         || format!("there are no event flags {flags:#x}"),
     )?;
     require(
+        flags & cudaEventInterprocess == 0 || flags & cudaEventDisableTiming != 0,
+        cudaErrorInvalidValue,
+        || "an event for other processes cannot keep the time".to_owned(),
+    )?;
+    require(
         flags & cudaEventInterprocess == 0,
         cudaErrorNotSupported,
         || "Metal's events are those of one process".to_owned(),

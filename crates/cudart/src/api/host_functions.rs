@@ -17,8 +17,8 @@ use crate::runtime::timeline::Ends;
 use crate::types::*;
 
 calls! {
-    /// Has the stream call a function after its earlier work and before its later work. Where the device's work has failed
-    /// it is not called.
+    /// Has the stream call a function after its earlier work and before its later work. Where the device's work has
+    /// failed it is not called.
     cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz = launch(
         stream: cudaStream_t,
         function: cudaHostFn_t,

@@ -157,7 +157,8 @@ unsafe fn get_attributes(attributes: *mut cudaFuncAttributes, handle: *const c_v
     Ok(())
 }
 
-/// Checks a launch against the device (`cudaErrorInvalidConfiguration`) and the kernel (`cudaErrorLaunchOutOfResources`).
+/// Checks a launch against the device (`cudaErrorInvalidConfiguration`) and the kernel
+/// (`cudaErrorLaunchOutOfResources`).
 fn check_configuration(
     device: &Device,
     pipeline: &Pipeline,
@@ -237,7 +238,8 @@ unsafe fn binding(
         allocation.kind != Kind::Device || allocation.state.device.index == state.device.index;
     require(is_reachable, cudaErrorPeerAccessUnsupported, || {
         format!(
-            "argument {} is memory of device {}: Metal lets kernels use memory of their own device only, peers or not; copy it",
+            "argument {} is memory of device {}: Metal lets kernels use memory of their own device only, \
+             peers or not; copy it",
             argument.name, allocation.state.device.index
         )
     })?;
@@ -331,7 +333,8 @@ fn encode(
     memory: Option<(usize, usize)>,
     (grid, block): (sys::mtb_size, sys::mtb_size),
 ) -> Result<()> {
-    // SAFETY: the command buffer is live and this thread's; the call returns an owned encoder, or NULL and an owned error.
+    // SAFETY: the command buffer is live and this thread's; the call returns an owned encoder, or NULL and an owned
+    // error.
     let encoder = unsafe {
         create(|error| sys::mtb_compute_encoder_create(commands, sys::MTB_DISPATCH_SERIAL, error))
     }?;

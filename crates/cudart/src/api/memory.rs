@@ -43,7 +43,7 @@ calls! {
     cudaHostRegister = host_register(pointer: *mut c_void, size: usize, flags: c_uint);
     /// Ends that. Waits for the work of all devices, which may use the memory.
     cudaHostUnregister = host_unregister(pointer: *mut c_void);
-    /// Memory that CPU and devices use at the same address.
+    /// Memory that CPU and devices use at the same address. NULL for no bytes.
     cudaMallocManaged = malloc_managed(pointer: *mut *mut c_void, size: usize, flags: c_uint);
     /// Memory of the stream's device, usable at once.
     cudaMallocAsync, cudaMallocAsync_ptsz = malloc_async(
@@ -266,11 +266,16 @@ unsafe fn host_unregister(pointer: *mut c_void) -> Outcome {
 unsafe fn malloc_managed(pointer: *mut *mut c_void, size: usize, flags: c_uint) -> Outcome {
     // SAFETY: the caller's promise.
     let place = unsafe { out(pointer, "the place for the pointer") }?;
-    let is_known = flags == cudaMemAttachGlobal || flags == cudaMemAttachHost;
-    require(size > 0 && is_known, cudaErrorInvalidValue, || {
-        format!("{size} bytes of managed memory with flags {flags:#x}")
-    })?;
     let context = Context::current()?;
+    // As CUDA has it, whatever the flags.
+    if size == 0 {
+        place.set(ptr::null_mut());
+        return Ok(());
+    }
+    let is_known = flags == cudaMemAttachGlobal || flags == cudaMemAttachHost;
+    require(is_known, cudaErrorInvalidValue, || {
+        format!("there are no flags {flags:#x} for managed memory")
+    })?;
     let allocation = Allocation::on_host(&context.state, Kind::Managed, size, flags)?;
     place.set(publish(allocation)?);
     Ok(())

@@ -28,6 +28,18 @@ pub(crate) unsafe fn out<'a, T>(place: *mut T, name: &str) -> Outcome<Out<'a, T>
     })
 }
 
+/// Writes a result that the caller may not want, and then gives NULL for.
+///
+/// # Safety
+///
+/// As for [`out`].
+pub(crate) unsafe fn set_if_wanted<T>(place: *mut T, value: T) {
+    if !place.is_null() {
+        // SAFETY: the caller's promise, and no more, as below.
+        unsafe { place.write_unaligned(value) }
+    }
+}
+
 impl<T> Out<'_, T> {
     pub(crate) fn set(self, value: T) {
         // SAFETY: `out`'s caller has promised that the place can be written. C does not promise that it is aligned for

@@ -1,7 +1,7 @@
 //! Work with memory of several devices: whose queue does it, and what it is ordered after.
 //!
-//! A queue takes memory of its own device, and copies between that and another device. What is with other devices' memory
-//! alone is done there, in a queue that waits for the stream and that the stream waits for.
+//! A queue takes memory of its own device, and copies between that and another device. What is with other devices'
+//! memory alone is done there, in a queue that waits for the stream and that the stream waits for.
 
 use std::sync::Arc;
 
@@ -62,9 +62,9 @@ pub(crate) fn in_turn<T>(
     Ok(done)
 }
 
-/// Does `work` in `stream` as CUDA's documentation has it for copies between devices that name no stream: after all that was
-/// committed to these devices before, and before all that is committed to them later. The stream's own device is one
-/// of them, where there is any.
+/// Does `work` in `stream` as CUDA's documentation has it for copies between devices that name no stream: after all
+/// that was committed to these devices before, and before all that is committed to them later. The stream's own device
+/// is one of them, where there is any.
 pub(crate) fn alone_on<T>(
     devices: &[Arc<DeviceState>],
     stream: &Arc<Stream>,

@@ -1,5 +1,5 @@
-//! Calls: settings that programs for CUDA make, and that have nothing to change on Metal: checked, kept where they can be asked
-//! for.
+//! Calls: settings that programs for CUDA make, and that have nothing to change on Metal: checked, kept where they can
+//! be asked for.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::Ordering;
@@ -14,8 +14,8 @@ use crate::runtime::modules::function;
 use crate::types::*;
 
 calls! {
-    /// How threads are to wait, and what memory is mapped: kept for `cudaGetDeviceFlags`. Threads sleep while they wait, and
-    /// pinned memory is always mapped.
+    /// How threads are to wait, and what memory is mapped: kept for `cudaGetDeviceFlags`. Threads sleep while they
+    /// wait, and pinned memory is always mapped.
     cudaSetDeviceFlags = set_flags(flags: c_uint);
     /// The current device's flags, with `cudaDeviceMapHost`, which always holds.
     cudaGetDeviceFlags = get_flags(flags: *mut c_uint);

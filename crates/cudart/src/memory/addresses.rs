@@ -11,8 +11,8 @@ use crate::runtime::failure::{Failed, Outcome};
 
 /// Bytes of a region, where not more are asked for.
 const REGION: usize = 1 << 30;
-/// So many ranges, with so many bytes in all, are not given again after they were freed: pointers to them that are left are
-/// found out for longer.
+/// So many ranges, with so many bytes in all, are not given again after they were freed: pointers to them that are left
+/// are found out for longer.
 const RANGES_SET_ASIDE: usize = 1024;
 const BYTES_SET_ASIDE: usize = 1 << 40;
 

@@ -149,7 +149,8 @@ impl Allocation {
         Ok(allocation)
     }
 
-    /// The buffer to use on this device, and where in it the allocation starts. A private buffer is that of its own device.
+    /// The buffer to use on this device, and where in it the allocation starts. A private buffer is that of its own
+    /// device.
     pub(crate) fn buffer(&self, state: &DeviceState) -> Outcome<(Buffer, usize)> {
         match &self.memory {
             Memory::Private { buffer, .. } => Ok((buffer.clone(), 0)),

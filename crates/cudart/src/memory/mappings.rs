@@ -1,12 +1,12 @@
-//! Pages that need no closer look: Linux tells in little time which mapping is where, and which of its pages are there. What it
-//! does by way of `MADV_POPULATE_READ` takes forty times as long.
+//! Pages that need no closer look: Linux tells in little time which mapping is where, and which of its pages are there.
+//! What it does by way of `MADV_POPULATE_READ` takes forty times as long.
 
 use std::ops::Range;
 
 use crate::memory::access::Access;
 
-/// Whether `check` says of all parts of `range` that they allow the access. It is not asked of pages of the process's own memory
-/// that are there, in mappings that allow it.
+/// Whether `check` says of all parts of `range` that they allow the access. It is not asked of pages of the process's
+/// own memory that are there, in mappings that allow it.
 #[cfg(target_os = "linux")]
 pub(crate) fn check_all_but_present(
     range: Range<usize>,
@@ -105,7 +105,8 @@ mod linux {
     pub(crate) struct Query(File);
 
     impl Query {
-        // Opened each time: a file that is kept would be somebody else's to close, and tell of the parent in a child of `fork`.
+        // Opened each time: a file that is kept would be somebody else's to close, and tell of the parent in a child of
+        // `fork`.
         pub(crate) fn new() -> Option<Query> {
             File::open("/proc/self/maps").ok().map(Query)
         }

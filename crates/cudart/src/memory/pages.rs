@@ -7,8 +7,8 @@ use crate::memory::addresses::Range;
 use crate::memory::system::map;
 use crate::runtime::failure::{Failed, Outcome};
 
-/// Zeroed memory for CPU and devices. The system has it back when this is dropped; nobody has its addresses before the next
-/// [`Range`].
+/// Zeroed memory for CPU and devices. The system has it back when this is dropped; nobody has its addresses before the
+/// next [`Range`].
 #[derive(Debug)]
 pub(crate) struct Pages(ManuallyDrop<Range>);
 

@@ -31,8 +31,8 @@ pub(crate) fn allocation_at(
     }
 }
 
-/// Checks memory that the runtime does not know, and gives the whole pages that hold it: the process has them for this access,
-/// and they are not where the runtime's memory was before it was freed.
+/// Checks memory that the runtime does not know, and gives the whole pages that hold it: the process has them for this
+/// access, and they are not where the runtime's memory was before it was freed.
 pub(crate) fn check_pageable(
     pointer: *const c_void,
     length: usize,

@@ -1,5 +1,5 @@
-//! [`Marker`], a point of a stream, and [`Awaited`]: whose work that of a stream is ordered after, for those who ask how that
-//! has ended.
+//! [`Marker`], a point of a stream, and [`Awaited`]: whose work that of a stream is ordered after, for those who ask
+//! how that has ended.
 //!
 //! A queue goes on as soon as the GPU has signalled what it waits for, which may be before the signalling queue's
 //! completions are heard of. Who says that a stream is done, and whether anything has failed, waits for those too.
@@ -34,8 +34,8 @@ impl Marker {
     }
 }
 
-/// Of each other stream, by its number, the latest marker that was waited for and whose end has not been heard of. One that
-/// stands for the markers before it: the completions of a queue come in its order.
+/// Of each other stream, by its number, the latest marker that was waited for and whose end has not been heard of. One
+/// that stands for the markers before it: the completions of a queue come in its order.
 #[derive(Clone, Default)]
 pub(crate) struct Awaited(BTreeMap<u64, (u64, Arc<Committed>)>);
 

@@ -44,8 +44,8 @@ impl Module {
         if let Some(library) = libraries.get(&device.index) {
             return Ok(library.clone());
         }
-        // SAFETY: the device is live, and the source has that many bytes; the call returns an owned library, or NULL and
-        // an owned error.
+        // SAFETY: the device is live, and the source has that many bytes; the call returns an owned library, or NULL
+        // and an owned error.
         let library = unsafe {
             create(|error| {
                 sys::mtb_library_create_from_source(
@@ -135,7 +135,8 @@ impl Function {
 
     fn compile(&self, device: &Device, module: &Module) -> Outcome<Pipeline> {
         let library = module.library(device)?;
-        // SAFETY: all are live, and the name is a C string; each call returns an owned handle, or NULL and an owned error.
+        // SAFETY: all are live, and the name is a C string; each call returns an owned handle, or NULL and an owned
+        // error.
         let handle = unsafe {
             let function = create(|error| {
                 sys::mtb_function_create(library.as_ptr(), self.name.as_ptr(), ptr::null(), error)

@@ -11,7 +11,8 @@ pub(crate) struct Declared {
     pub(crate) is_value: bool,
 }
 
-/// The pointers and references among the parameters of the kernel called `kernel`; `None` where its declaration is not found.
+/// The pointers and references among the parameters of the kernel called `kernel`; `None` where its declaration is not
+/// found.
 pub(crate) fn declared_parameters(source: &str, kernel: &str) -> Option<Vec<Declared>> {
     let text = without_comments(source);
     let tokens = tokens(&text);
@@ -48,7 +49,8 @@ fn declaration(tokens: &[&str], kernel: &str) -> Option<usize> {
     None
 }
 
-/// The tokens of each parameter up to the closing parenthesis, without what is in brackets; `None` where that is missing.
+/// The tokens of each parameter up to the closing parenthesis, without what is in brackets; `None` where that is
+/// missing.
 fn parameters<'a>(tokens: &[&'a str]) -> Option<Vec<Vec<&'a str>>> {
     let mut parameters = vec![Vec::new()];
     let (mut depth, mut brackets) = (0usize, 0usize);

@@ -1,8 +1,8 @@
 //! [`Stream`]: a timeline, and the order between it and the legacy default stream.
 //!
-//! Work is ordered by the GPU: a stream that another one has to wait for commits a command buffer that signals its event (a
-//! *marker*), and the other one commits a command buffer that waits for that value. A wait is only ever encoded for a marker
-//! that has been committed, so waits cannot form a circle. Locks of streams are taken in one order: the legacy stream's
+//! Work is ordered by the GPU: a stream that another one has to wait for commits a command buffer that signals its
+//! event (a marker), and the other one commits a command buffer that waits for that value. A wait is only ever encoded for
+//! a marker that has been committed, so waits cannot form a circle. Locks of streams are taken in one order: the legacy stream's
 //! before another one's.
 
 use std::collections::BTreeMap;
@@ -61,8 +61,8 @@ pub(crate) struct Stream {
     seen_by_legacy: AtomicU64,
     /// How many pieces of the legacy stream's this one waits for.
     legacy_seen: AtomicU64,
-    /// The streams that do this one's work on other devices, by device. No two streams have one in common, since they would
-    /// wait for each other there.
+    /// The streams that do this one's work on other devices, by device. No two streams have one in common, since they
+    /// would wait for each other there.
     pub(crate) proxies: Mutex<BTreeMap<i32, Arc<Stream>>>,
 }
 
@@ -207,7 +207,8 @@ impl Stream {
         self.state().sticky.check()
     }
 
-    /// Has what is committed next ordered, for work that is not committed under the stream's lock. Gives what it comes after.
+    /// Has what is committed next ordered, for work that is not committed under the stream's lock. Gives what it comes
+    /// after.
     pub(crate) fn order(&self) -> Outcome<Ends> {
         Ok(self.begin()?.ends())
     }

@@ -13,13 +13,13 @@ use crate::runtime::failure::Outcome;
 use crate::runtime::lock::lock;
 use crate::runtime::marker::{Awaited, Marker};
 
-/// Command buffers that a stream's queue has slots for, and transfers as many. Before it is full, [`Timeline::throttle`]
-/// waits.
+/// Command buffers that a stream's queue has slots for, and transfers as many. Before it is full,
+/// [`Timeline::throttle`] waits.
 const SLOTS: usize = 4096;
 /// Every so many pieces of work one is kept, to be waited for where too many are pending.
 const STRIDE: u64 = 256;
-/// So many of them may be pending, and one more and the pieces around: half of the slots, as a piece of work takes up to two
-/// command buffers of a kind.
+/// So many of them may be pending, and one more and the pieces around: half of the slots, as a piece of work takes up
+/// to two command buffers of a kind.
 const STRIDES: usize = SLOTS / 2 / STRIDE as usize - 2;
 
 /// Numbers for streams, never given twice.

@@ -81,8 +81,8 @@ impl<'a> Transfer<'a> {
     fn commit_now(&self) -> Outcome<Arc<Committed>> {
         let completion = Completion::new(&self.stream.state().sticky);
         let context = completion.to_context();
-        // SAFETY: the transfer is this thread's, and the context is one that both functions take; the call returns an owned
-        // command buffer, or NULL and an owned error.
+        // SAFETY: the transfer is this thread's, and the context is one that both functions take; the call returns an
+        // owned command buffer, or NULL and an owned error.
         let committed = unsafe {
             create(|error| {
                 sys::mtb_transfer_commit(

@@ -189,6 +189,13 @@ fn flags_that_cannot_be_kept_are_refused() {
             cudaErrorInvalidValue,
             cudaEventCreateWithFlags(&mut handle, 8),
         );
+        // Other processes' events keep no time.
+        for flags in [cudaEventDefault, cudaEventBlockingSync] {
+            expect(
+                cudaErrorInvalidValue,
+                cudaEventCreateWithFlags(&mut handle, cudaEventInterprocess | flags),
+            );
+        }
         let shared = cudaEventInterprocess | cudaEventDisableTiming;
         expect(
             cudaErrorNotSupported,

@@ -227,8 +227,8 @@ fn wait_in_some_way(
     }
 }
 
-/// A stream that waits for another one's event, which waits for a third one's, tells the failure of that one's work: a queue
-/// goes on as soon as the event is signalled, and nobody may be told of success before the failure is known.
+/// A stream that waits for another one's event, which waits for a third one's, tells the failure of that one's work: a
+/// queue goes on as soon as the event is signalled, and nobody may be told of success before the failure is known.
 #[test]
 fn a_failure_is_known_to_who_has_waited_for_its_stream() {
     let test = "failures::a_failure_is_known_to_who_has_waited_for_its_stream";

@@ -1,7 +1,7 @@
 //! CUDA's runtime API as a program sees it: codes, ranges, the order of streams, events and host functions, kernels.
 //!
-//! The runtime's state is the process's. What resets a device, makes its work fail or injects faults runs in a process of
-//! its own.
+//! The runtime's state is the process's. What resets a device, makes its work fail or injects faults runs in a process
+//! of its own.
 #![cfg(software_metal)]
 
 mod copies;
@@ -11,6 +11,7 @@ mod failures;
 mod host_functions;
 mod kernels;
 mod memory;
+mod overlaps;
 mod pointers;
 mod program;
 mod random_programs;

@@ -24,11 +24,12 @@ fn memory_of_no_bytes_is_null_and_null_can_be_freed() {
         ok(cudaMallocPitch(&mut pointer, &mut pitch, 0, 10));
         assert!(pointer.is_null() && pitch == 0);
         ok(cudaMallocAsync(&mut pointer, 0, ptr::null_mut()));
-        let flags = cudaMemAttachGlobal;
-        expect(
-            cudaErrorInvalidValue,
-            cudaMallocManaged(&mut pointer, 0, flags),
-        );
+        // Whatever the flags.
+        for flags in [cudaMemAttachGlobal, 3] {
+            pointer = ptr::dangling_mut();
+            ok(cudaMallocManaged(&mut pointer, 0, flags));
+            assert!(pointer.is_null());
+        }
         ok(cudaFree(ptr::null_mut()));
         ok(cudaFreeHost(ptr::null_mut()));
         ok(cudaFreeAsync(ptr::null_mut(), ptr::null_mut()));

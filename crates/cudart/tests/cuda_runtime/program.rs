@@ -1,9 +1,10 @@
-//! A random program over several streams and events, beside a model that does everything in the order in which the program
-//! says it: what the program orders gives the model's bytes, whatever the device does with the rest.
+//! A random program over several streams and events, beside a model that does everything in the order in which the
+//! program says it: what the program orders gives the model's bytes, whatever the device does with the rest.
 //!
-//! A program keeps to what CUDA orders: before a stream touches a cell, it is made to wait for whoever has used that cell
-//! last, by an event, through the legacy default stream, or by a wait of the caller. Where there are two devices, streams of
-//! both use all memory, whichever device is the current one, and copies of the default stream between the two order both.
+//! A program keeps to what CUDA orders: before a stream touches a cell, it is made to wait for whoever has used that
+//! cell last, by an event, through the legacy default stream, or by a wait of the caller. Where there are two devices,
+//! streams of both use all memory, whichever device is the current one, and copies of the default stream between the
+//! two order both.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -130,7 +131,8 @@ impl Program {
         self.events.len()
     }
 
-    /// The handle of a stream, for a call that may be made with any current device if NULL does not have to be this one's.
+    /// The handle of a stream, for a call that may be made with any current device if NULL does not have to be this
+    /// one's.
     fn handle(&mut self, stream: usize) -> cudaStream_t {
         let any = self.random.random_range(0..self.devices());
         let stream = &self.streams[stream];

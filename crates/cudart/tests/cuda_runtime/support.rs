@@ -150,8 +150,8 @@ pub fn synchronize(stream: cudaStream_t) {
     ok(unsafe { cudaStreamSynchronize(stream) });
 }
 
-/// Work that will wait at the gate, and of which it is heard later that it has ended than streams go on that wait for it: each
-/// piece takes longer to be heard of than to be done.
+/// Work that will wait at the gate, and of which it is heard later that it has ended than streams go on that wait for
+/// it: each piece takes longer to be heard of than to be done.
 pub fn fall_behind(gate: &Gate, memory: &Memory, stream: cudaStream_t) {
     gate.close(stream);
     for _ in 0..200 {

@@ -1,5 +1,5 @@
-//! What the process has allocated. Its resident size would not do: allocators keep what was freed, and AddressSanitizer keeps all
-//! of it for a while.
+//! What the process has allocated. Its resident size would not do: allocators keep what was freed, and AddressSanitizer
+//! keeps all of it for a while.
 
 use std::mem;
 use std::thread;

@@ -1,5 +1,5 @@
-//! Many threads on one device, each with programs of allocations, copies, fills, kernels, host functions and events in streams
-//! of its own, in shared ones and in its default one.
+//! Many threads on one device, each with programs of allocations, copies, fills, kernels, host functions and events in
+//! streams of its own, in shared ones and in its default one.
 
 mod handles;
 mod heap;
@@ -63,8 +63,9 @@ fn sixty_four_threads_share_a_device() {
     });
 }
 
-/// Lets the threads run random programs until `duration` is over, one each at least, and compares what each leaves in memory with
-/// a model. The device is reset before and after, and then nothing may be left. Gives the number of programs.
+/// Lets the threads run random programs until `duration` is over, one each at least, and compares what each leaves in
+/// memory with a model. The device is reset before and after, and then nothing may be left. Gives the number of
+/// programs.
 fn run(duration: Duration) -> Result<usize> {
     reset()?;
     let (before, heap_before) = (metal_bridge::Device::live_objects(), heap::live_bytes());
