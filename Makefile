@@ -7,7 +7,7 @@ PROMPT ?= Once upon a time
 SEEDS ?= 1 2
 
 # What may be published, in this order.
-PUBLISHED = metal-bridge metal-bridge-llama metal-bridge-workloads metal-bridge-cli
+PUBLISHED = metal-bridge metal-bridge-llama metal-bridge-workloads metal-bridge-cli metal-cudart
 
 # Of `make fuzz`: the time of all fuzzers together, and where they begin.
 SECONDS = 60

@@ -12,7 +12,7 @@ use serde_json::Value;
 const LARGEST: u64 = 3 << 20;
 
 /// What is built into a package, where it has such.
-const BUILT: [&str; 5] = ["build.rs", "build", "native", "shaders", "src"];
+const BUILT: [&str; 6] = ["build.rs", "build", "include", "native", "shaders", "src"];
 /// What only the repository needs, wherever it lies.
 const LEFT_OUT: [&str; 6] = ["benches", "docs", "models", "scripts", "target", "tests"];
 const READ: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
@@ -74,9 +74,14 @@ fn collect(path: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn the_library_the_engine_and_the_command_line_may_be_published() {
+fn all_but_what_only_the_repository_runs_may_be_published() {
     let names: BTreeSet<String> = packages().into_iter().map(|package| package.name).collect();
-    for name in ["metal-bridge", "metal-bridge-llama", "metal-bridge-cli"] {
+    for name in [
+        "metal-bridge",
+        "metal-bridge-llama",
+        "metal-bridge-cli",
+        "metal-cudart",
+    ] {
         assert!(names.contains(name), "{names:?}");
     }
 }
