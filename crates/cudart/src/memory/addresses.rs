@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_aside_is_given_where_there_is_nothing_else() {
+    fn what_is_set_aside_is_given_when_nothing_else_is_left() {
         let (mut space, reserve) = (Space::new(), system(REGION + 8192));
         let first = space.take(8192, &reserve).unwrap();
         let rest = space.take(REGION - 8192, &reserve).unwrap();

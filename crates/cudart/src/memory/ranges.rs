@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_reach_to_the_end_of_the_address_space_and_not_past_it() {
+    fn ranges_end_with_the_address_space() {
         let mut ranges = Ranges::new();
         assert!(ranges.insert(usize::MAX - 3, 4, 'a'));
         assert_eq!(ranges.find(usize::MAX, 1), Found::Inside('a', 3));

@@ -238,7 +238,7 @@ mod tests {
 
     /// Also where it was waited for by way of a third stream, and by an event.
     #[test]
-    fn nobody_is_done_before_it_is_heard_how_the_work_before_has_ended() {
+    fn waits_end_after_the_completion_of_earlier_work() {
         let context = Context::current().unwrap();
         let streams = [0; 3].map(|_| context.new_stream(cudaStreamNonBlocking).unwrap());
         let [late, between, last] = &streams;

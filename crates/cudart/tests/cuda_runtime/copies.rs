@@ -224,7 +224,7 @@ fn pinned_memory_is_copied_in_its_turn() {
 }
 
 #[test]
-fn synchronous_copies_and_fills_of_host_memory_wait_for_the_streams_they_are_ordered_after() {
+fn synchronous_calls_wait_for_what_orders_them() {
     let (device, pinned) = (Memory::device(LENGTH), Memory::pinned(LENGTH));
     let blocking = stream(cudaStreamDefault);
     // SAFETY: memory of that length.

@@ -233,7 +233,7 @@ fn a_reset_takes_all_that_is_live() {
 }
 
 #[test]
-fn settings_are_checked_and_kept_where_they_can_be_asked_for() {
+fn settings_are_checked_and_kept() {
     let (mut flags, mut config) = (9, 9);
     let bad = cudaErrorInvalidValue;
     // SAFETY: places for the results.
@@ -303,7 +303,7 @@ fn a_reset_of_either_device_ends_the_access_of_peers() {
 }
 
 #[test]
-fn a_child_of_fork_cannot_use_the_devices_of_its_parent() {
+fn a_child_of_fork_cannot_use_its_parents_devices() {
     let memory = Memory::device(64);
     in_fork(|| {
         let (refused, mut count, mut pointer) = (cudaErrorInitializationError, 0, ptr::null_mut());

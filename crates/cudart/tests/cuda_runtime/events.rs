@@ -57,7 +57,7 @@ fn a_stream_waits_for_what_another_one_has_recorded() {
 
 /// Whoever has waited for work knows that what came before it is done, in other streams too.
 #[test]
-fn queries_after_a_wait_see_what_other_streams_have_done() {
+fn queries_after_a_wait_see_other_streams_work() {
     let (first, second) = (stream(cudaStreamNonBlocking), stream(cudaStreamNonBlocking));
     let (from, to, done) = (Memory::device(LENGTH), Memory::device(LENGTH), event(0));
     for round in 0..100 {
@@ -106,7 +106,7 @@ fn an_event_that_was_not_recorded_holds_nobody_up() {
 }
 
 #[test]
-fn an_event_destroyed_with_work_waiting_for_it_still_orders_that() {
+fn destroyed_events_still_order_the_work_behind_them() {
     let gate = Gate::default();
     let (from, to) = (Memory::device(LENGTH), Memory::device(LENGTH));
     let (first, second) = (stream(cudaStreamNonBlocking), stream(cudaStreamNonBlocking));

@@ -96,8 +96,8 @@ fn assert_mended_by_reset(memory: Memory, stream: cudaStream_t) {
 }
 
 #[test]
-fn a_kernel_that_faults_fails_its_device_until_the_reset() {
-    let test = "failures::a_kernel_that_faults_fails_its_device_until_the_reset";
+fn a_faulting_kernel_fails_its_device_until_the_reset() {
+    let test = "failures::a_faulting_kernel_fails_its_device_until_the_reset";
     in_child(test, || {
         let (memory, stream) = (Memory::device(LENGTH), stream(cudaStreamNonBlocking));
         let mut told = 12345;
@@ -230,8 +230,8 @@ fn wait_in_some_way(
 /// A stream that waits for another one's event, which waits for a third one's, tells the failure of that one's work: a
 /// queue goes on as soon as the event is signalled, and nobody may be told of success before the failure is known.
 #[test]
-fn a_failure_is_known_to_who_has_waited_for_its_stream() {
-    let test = "failures::a_failure_is_known_to_who_has_waited_for_its_stream";
+fn a_failure_is_known_after_a_wait_for_its_stream() {
+    let test = "failures::a_failure_is_known_after_a_wait_for_its_stream";
     in_child(test, || {
         for round in 0..60 {
             let memory = Memory::device(LENGTH);
@@ -318,8 +318,8 @@ fn a_lost_device_says_so_to_who_waits() {
 
 /// Every allocation in turn fails once: the call says so, and the next one works.
 #[test]
-fn allocations_that_fail_are_out_of_memory_and_nothing_else() {
-    let test = "failures::allocations_that_fail_are_out_of_memory_and_nothing_else";
+fn failed_allocations_are_out_of_memory() {
+    let test = "failures::failed_allocations_are_out_of_memory";
     in_child(test, || {
         ok(cudaGetLastError());
         drop(Memory::device(LENGTH));

@@ -68,7 +68,7 @@ unsafe extern "C-unwind" fn increment(context: *mut c_void) {
 }
 
 #[test]
-fn host_functions_are_called_between_the_work_before_and_after() {
+fn host_functions_run_between_earlier_and_later_work() {
     let (device, host) = (Memory::device(LENGTH), Memory::pinned(LENGTH));
     let stream = stream(cudaStreamNonBlocking);
     // SAFETY: memory of that length, and functions that take it.
@@ -99,7 +99,7 @@ fn host_functions_are_called_between_the_work_before_and_after() {
 }
 
 #[test]
-fn callbacks_are_told_the_state_and_calls_inside_are_refused() {
+fn callbacks_get_the_state_and_may_not_call_cuda() {
     let diary = Diary::default();
     // SAFETY: functions that take the diary.
     unsafe {
@@ -164,7 +164,7 @@ fn a_host_function_that_panics_holds_nothing_up() {
 }
 
 #[test]
-fn a_stream_held_up_by_a_host_function_holds_up_no_other() {
+fn a_waiting_host_function_holds_up_its_stream_alone() {
     let (first, second) = (Gate::default(), Gate::default());
     let (one, two) = (stream(cudaStreamNonBlocking), stream(cudaStreamNonBlocking));
     first.close(one);

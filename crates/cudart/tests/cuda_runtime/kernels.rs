@@ -109,7 +109,7 @@ fn uints(memory: &Memory, count: usize) -> Vec<u32> {
 }
 
 #[test]
-fn values_and_pointers_are_taken_in_the_order_of_their_indices() {
+fn arguments_are_taken_in_the_order_of_their_indices() {
     let (module, memory) = (module(), Memory::device(64));
     let scale = function(module, "scale");
     memory.write(0, bytes(&[1.0f32, 2.0, 3.0, 4.0, 100.0]));
@@ -179,7 +179,7 @@ fn shared_memory_is_the_threadgroup_argument() {
 }
 
 #[test]
-fn kernels_of_templates_are_taken_where_their_parameters_are_said() {
+fn kernels_of_templates_need_their_parameters_named() {
     let (module, memory) = (module(), Memory::device(16));
     let mut twice = ptr::null_mut();
     let name = c"twice_uint".as_ptr();
@@ -279,7 +279,7 @@ fn addresses_that_stand_in_memory_can_be_followed() {
 }
 
 #[test]
-fn memory_behind_addresses_is_kept_for_a_launch_that_is_pending() {
+fn pending_launches_keep_memory_behind_addresses() {
     let (module, gate) = (module(), Gate::default());
     let sum = function(module, "sum_rows");
     let (table, sums) = (Memory::device(8), Memory::device(4));

@@ -38,8 +38,8 @@ fn memory_of_no_bytes_is_null_and_null_can_be_freed() {
 
 /// In a process of its own: another test's memory could lie where some has been freed.
 #[test]
-fn only_the_start_of_memory_of_the_right_kind_is_freed_and_once() {
-    let test = "memory::only_the_start_of_memory_of_the_right_kind_is_freed_and_once";
+fn only_starts_of_memory_of_the_right_kind_are_freed() {
+    let test = "memory::only_starts_of_memory_of_the_right_kind_are_freed";
     in_child(test, refuse_bad_frees);
 }
 

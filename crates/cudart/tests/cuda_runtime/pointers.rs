@@ -159,8 +159,8 @@ fn the_end_of_memory_is_no_start_of_other_memory() {
 }
 
 #[test]
-fn addresses_that_the_process_does_not_have_are_refused() {
-    let test = "pointers::addresses_that_the_process_does_not_have_are_refused";
+fn unmapped_addresses_are_refused() {
+    let test = "pointers::unmapped_addresses_are_refused";
     in_child_with(test, &[], || {
         let length = 1 << 16;
         let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -233,7 +233,7 @@ fn pages_without_write_permission_are_not_written() {
 }
 
 #[test]
-fn pages_past_the_end_of_a_mapped_file_are_not_touched() {
+fn pages_past_a_mapped_files_end_are_not_touched() {
     let page = metal_bridge::page_size();
     let file = tempfile::tempfile().unwrap();
     file.set_len(page as u64).unwrap();

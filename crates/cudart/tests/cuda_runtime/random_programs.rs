@@ -12,18 +12,18 @@ fn run(devices: usize, seeds: std::ops::Range<u64>) {
 }
 
 #[test]
-fn programs_do_what_the_model_does() {
+fn programs_agree_with_the_model() {
     // A process of its own: other tests' streams hold the legacy one up.
     in_child_with(
-        "random_programs::programs_do_what_the_model_does",
+        "random_programs::programs_agree_with_the_model",
         &[],
         || run(1, 0..1200),
     );
 }
 
 #[test]
-fn programs_do_what_the_model_does_where_the_device_reorders() {
-    let test = "random_programs::programs_do_what_the_model_does_where_the_device_reorders";
+fn programs_agree_with_the_model_when_reordered() {
+    let test = "random_programs::programs_agree_with_the_model_when_reordered";
     let variables = [
         ("SOFTWARE_METAL_SHUFFLE", "7"),
         ("SOFTWARE_METAL_POISON", "1"),
@@ -32,24 +32,23 @@ fn programs_do_what_the_model_does_where_the_device_reorders() {
 }
 
 #[test]
-fn programs_do_what_the_model_does_where_the_device_is_late() {
-    let test = "random_programs::programs_do_what_the_model_does_where_the_device_is_late";
+fn programs_agree_with_the_model_when_late() {
+    let test = "random_programs::programs_agree_with_the_model_when_late";
     in_child_with(test, &[("SOFTWARE_METAL_DELAY", "200")], || {
         run(1, 30_000..30_300)
     });
 }
 
 #[test]
-fn programs_over_two_devices_do_what_the_model_does() {
-    let test = "random_programs::programs_over_two_devices_do_what_the_model_does";
+fn programs_agree_with_the_model_on_two_devices() {
+    let test = "random_programs::programs_agree_with_the_model_on_two_devices";
     let variables = [("SOFTWARE_METAL_DEVICES", "2")];
     in_child_with(test, &variables, || run(2, 0..500));
 }
 
 #[test]
-fn programs_over_two_peers_do_what_the_model_does_where_the_devices_reorder() {
-    let test =
-        "random_programs::programs_over_two_peers_do_what_the_model_does_where_the_devices_reorder";
+fn programs_agree_with_the_model_on_reordered_peers() {
+    let test = "random_programs::programs_agree_with_the_model_on_reordered_peers";
     let variables = [
         ("SOFTWARE_METAL_DEVICES", "2"),
         ("SOFTWARE_METAL_PEERS", "1"),

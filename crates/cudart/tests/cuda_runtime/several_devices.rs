@@ -52,8 +52,8 @@ fn launch_stray(memory: &Memory, stream: cudaStream_t) {
 }
 
 #[test]
-fn a_device_that_fails_fails_no_other_and_holds_none_up() {
-    let test = "several_devices::a_device_that_fails_fails_no_other_and_holds_none_up";
+fn a_failed_device_fails_and_holds_up_no_other() {
+    let test = "several_devices::a_failed_device_fails_and_holds_up_no_other";
     with_two_devices(test, || {
         let (far, failing) = (memory_of(1), stream(cudaStreamNonBlocking));
         let (near, done) = (memory_of(0), stream(cudaStreamNonBlocking));

@@ -49,7 +49,7 @@ impl Pair {
 }
 
 #[test]
-fn work_of_a_stream_is_done_in_its_order_while_the_caller_goes_on() {
+fn streams_run_in_order_while_the_caller_goes_on() {
     let (gate, pair) = (Gate::default(), Pair::new());
     let stream = stream(cudaStreamNonBlocking);
     gate.close(stream);
@@ -68,7 +68,7 @@ fn work_of_a_stream_is_done_in_its_order_while_the_caller_goes_on() {
 }
 
 #[test]
-fn the_legacy_stream_waits_for_blocking_streams_and_they_for_it() {
+fn legacy_and_blocking_streams_wait_for_each_other() {
     let (first, second) = (Gate::default(), Gate::default());
     let (before, after) = (Pair::new(), Pair::new());
     let blocking = stream(cudaStreamDefault);
@@ -93,7 +93,7 @@ fn the_legacy_stream_waits_for_blocking_streams_and_they_for_it() {
 }
 
 #[test]
-fn synchronizing_the_legacy_stream_waits_for_blocking_streams() {
+fn legacy_synchronization_waits_for_blocking_streams() {
     let (gate, pair) = (Gate::default(), Pair::new());
     let blocking = stream(cudaStreamDefault);
     gate.close(blocking);
@@ -118,7 +118,7 @@ fn synchronizing_the_legacy_stream_waits_for_blocking_streams() {
 }
 
 #[test]
-fn non_blocking_streams_and_the_legacy_stream_do_not_wait_for_each_other() {
+fn non_blocking_and_legacy_streams_do_not_wait() {
     let (gate, pair) = (Gate::default(), Pair::new());
     let free = stream(cudaStreamNonBlocking);
     gate.close(free);
@@ -160,7 +160,7 @@ fn every_thread_has_a_default_stream_of_its_own() {
 }
 
 #[test]
-fn the_per_thread_functions_take_the_null_stream_as_the_threads_own() {
+fn per_thread_functions_take_null_as_the_threads_own() {
     let (gate, pair) = (Gate::default(), Pair::new());
     let free = stream(cudaStreamNonBlocking);
     // The legacy stream is held up, but not this thread's: it has no work after that.

@@ -46,8 +46,8 @@ fn copy(to: *mut c_void, from: *const c_void, length: usize, kind: cudaMemcpyKin
 }
 
 #[test]
-fn copies_and_fills_take_memory_of_any_device_whichever_is_current() {
-    let test = "unified_addresses::copies_and_fills_take_memory_of_any_device_whichever_is_current";
+fn copies_and_fills_take_memory_of_any_device() {
+    let test = "unified_addresses::copies_and_fills_take_memory_of_any_device";
     with_three_devices(test, || {
         let (near, far, farther) = (memory_of(0), memory_of(1), memory_of(2));
         let other_far = memory_of(1);
@@ -119,9 +119,8 @@ fn copies_and_fills_take_memory_of_any_device_whichever_is_current() {
 }
 
 #[test]
-fn memory_is_allocated_and_freed_for_other_devices_than_the_current_one() {
-    let test =
-        "unified_addresses::memory_is_allocated_and_freed_for_other_devices_than_the_current_one";
+fn memory_is_allocated_and_freed_for_other_devices() {
+    let test = "unified_addresses::memory_is_allocated_and_freed_for_other_devices";
     with_three_devices(test, || {
         let stream = stream_of(1, 0);
         let mut pointer = ptr::null_mut();
@@ -139,8 +138,8 @@ fn memory_is_allocated_and_freed_for_other_devices_than_the_current_one() {
 }
 
 #[test]
-fn work_with_another_devices_memory_has_its_turn_in_the_stream() {
-    let test = "unified_addresses::work_with_another_devices_memory_has_its_turn_in_the_stream";
+fn work_with_other_devices_memory_keeps_stream_order() {
+    let test = "unified_addresses::work_with_other_devices_memory_keeps_stream_order";
     with_three_devices(test, || {
         let (near, far) = (memory_of(0), memory_of(1));
         let (held, free) = (stream_of(0, 1), stream_of(0, 1));
@@ -193,9 +192,9 @@ fn work_with_another_devices_memory_has_its_turn_in_the_stream() {
 }
 
 #[test]
-fn a_copy_between_devices_that_names_no_stream_is_in_order_with_all_work_of_both() {
+fn copies_without_a_stream_order_all_work_of_both() {
     let test = "unified_addresses::\
-        a_copy_between_devices_that_names_no_stream_is_in_order_with_all_work_of_both";
+        copies_without_a_stream_order_all_work_of_both";
     with_three_devices(test, || {
         let pinned = Memory::pinned(LENGTH);
         for flags in [cudaStreamDefault, cudaStreamNonBlocking] {
@@ -236,8 +235,8 @@ fn a_copy_between_devices_that_names_no_stream_is_in_order_with_all_work_of_both
 }
 
 #[test]
-fn a_device_that_is_reset_is_used_anew_by_streams_of_others() {
-    let test = "unified_addresses::a_device_that_is_reset_is_used_anew_by_streams_of_others";
+fn a_device_is_used_anew_by_others_after_a_reset() {
+    let test = "unified_addresses::a_device_is_used_anew_by_others_after_a_reset";
     with_three_devices(test, || {
         for _ in 0..3 {
             let far = memory_of(1);
@@ -259,9 +258,8 @@ fn a_device_that_is_reset_is_used_anew_by_streams_of_others() {
 
 /// Memory that another device still reads is given back by a reset only after that.
 #[test]
-fn a_reset_waits_for_other_devices_to_be_done_with_registered_memory() {
-    let test =
-        "unified_addresses::a_reset_waits_for_other_devices_to_be_done_with_registered_memory";
+fn a_reset_waits_for_others_with_registered_memory() {
+    let test = "unified_addresses::a_reset_waits_for_others_with_registered_memory";
     with_three_devices(test, || {
         let (near, stream) = (memory_of(0), stream_of(0, 1));
         let mut bytes = vec![6u8; LENGTH];
@@ -291,11 +289,11 @@ fn a_reset_waits_for_other_devices_to_be_done_with_registered_memory() {
 }
 
 #[test]
-fn a_kernel_with_another_devices_memory_is_refused_at_the_launch() {
+fn launches_with_another_devices_memory_are_refused() {
     const SOURCE: &[u8] = b"
         #include <metal_stdlib>
         kernel void zero(device uchar *bytes [[buffer(0)]], uint i [[thread_position_in_grid]]) { bytes[i] = 0; }\0";
-    let test = "unified_addresses::a_kernel_with_another_devices_memory_is_refused_at_the_launch";
+    let test = "unified_addresses::launches_with_another_devices_memory_are_refused";
     with_three_devices(test, || {
         let far = memory_of(1);
         let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
