@@ -8,7 +8,7 @@ extern "C" void metal_cudart_call_contained(void (*function)(void *), void *cont
     try {
         function(context);
     } catch (...) {
-        // What is no exception of C++'s is not for C++ to end: a panic of Rust's, or the cancellation of a thread.
+        // Only C++ exceptions end here: a panic of Rust and the cancellation of a thread go on.
         if (!std::current_exception()) throw;
     }
 }

@@ -202,7 +202,9 @@ fn check_owner(memory: &Memory, state: &Arc<DeviceState>) -> Outcome {
     };
     require(is_owner, cudaErrorInvalidValue, || {
         let index = state.device.index;
-        format!("one of the pointers is to no memory of device {index}, of which it is said to be")
+        format!(
+            "one of the pointers is not to memory of device {index}, which the call names for it"
+        )
     })
 }
 

@@ -60,7 +60,7 @@ unsafe fn get_count(count: *mut c_int) -> Outcome {
     let devices = devices::all().len();
     place.set(c_int::try_from(devices).unwrap_or(c_int::MAX));
     require(devices > 0, cudaErrorNoDevice, || {
-        "there is none".to_owned()
+        "the system has no Metal device".to_owned()
     })
 }
 
@@ -143,16 +143,11 @@ unsafe fn enable_peer_access(peer: c_int, flags: u32) -> Outcome {
     require(
         are_peers(device, peer),
         cudaErrorPeerAccessUnsupported,
-        || {
-            format!(
-                "devices {} and {} are in no common group",
-                device.index, peer.index
-            )
-        },
+        || format!("devices {} and {} are not peers", device.index, peer.index),
     )?;
     let is_new = lock(&device.peers).insert(peer.index);
     require(is_new, cudaErrorPeerAccessAlreadyEnabled, || {
-        format!("to device {}", peer.index)
+        format!("access to device {} is enabled already", peer.index)
     })
 }
 
@@ -160,7 +155,7 @@ unsafe fn disable_peer_access(peer: c_int) -> Outcome {
     let (device, peer) = (Device::current()?, Device::at(peer)?);
     let was_enabled = lock(&device.peers).remove(&peer.index);
     require(was_enabled, cudaErrorPeerAccessNotEnabled, || {
-        format!("to device {}", peer.index)
+        format!("access to device {} is not enabled", peer.index)
     })
 }
 

@@ -76,7 +76,7 @@ impl Fill {
         let length = extent(self.pitch, self.width, self.height)?;
         let memory = Memory::at(self.pointer, length, Access::Write)?;
         require(!memory.is_pageable(), cudaErrorInvalidValue, || {
-            format!("{:p} is in no memory of the runtime's", self.pointer)
+            format!("{:p} is not in memory that the runtime knows", self.pointer)
         })?;
         let fill = || in_turn(&stream, &[&memory], |queue| self.run(queue, &memory, waits));
         if waits {

@@ -74,7 +74,7 @@ unsafe fn register_source(module: *mut cudaMetalModule_t, source: *const c_char)
     // SAFETY: the caller's promise.
     let (place, source) = unsafe { (out(module, "module")?, c_str(source, "the source")?) };
     let source = source.to_str().map_err(|error| {
-        let message = format!("the source is no UTF-8: {error}");
+        let message = format!("the source is not UTF-8: {error}");
         Failed::new(cudaErrorInvalidSource, message)
     })?;
     let compiled = Module::new(Context::current()?.state.device, source.to_owned())?;
@@ -121,7 +121,7 @@ unsafe fn get_function_with_parameters(
     let (place, name) = unsafe { (out(function, "function")?, c_str(name, "the name")?) };
     let is_list = count <= sys::MTB_MAX_BINDINGS as usize && (count == 0 || !parameters.is_null());
     require(is_list, cudaErrorInvalidValue, || {
-        format!("{count} parameters at {parameters:p}")
+        format!("there cannot be {count} parameters at {parameters:p}")
     })?;
     let given = match count {
         0 => Vec::new(),
@@ -183,7 +183,8 @@ fn check_configuration(
         .iter()
         .all(|size| (1..=i32::MAX as u32).contains(size));
     let Some(threads) = threads.filter(|_| has_blocks) else {
-        let message = format!("a grid of {grid:?} blocks of {block:?} threads");
+        let message =
+            format!("the device cannot run a grid of {grid:?} blocks of {block:?} threads");
         return Err(Failed::new(cudaErrorInvalidConfiguration, message));
     };
     require(
@@ -191,12 +192,12 @@ fn check_configuration(
         cudaErrorLaunchOutOfResources,
         || {
             let most = pipeline.limits.threads;
-            format!("blocks of {threads} threads, where the kernel can have {most}")
+            format!("blocks of {threads} threads: the kernel can have {most} at most")
         },
     )?;
     let most = dynamic_memory(device, pipeline);
     require(shared_bytes <= most, cudaErrorInvalidValue, || {
-        format!("{shared_bytes} bytes of shared memory, where there are {most}")
+        format!("{shared_bytes} bytes of shared memory: the kernel can have {most} at most")
     })
 }
 
@@ -229,7 +230,7 @@ unsafe fn binding(
     }
     let Some((allocation, offset)) = allocation_at(pointer, 1)? else {
         let message = format!(
-            "argument {} is {pointer:p}, which is in no memory of the runtime's",
+            "argument {} is {pointer:p}, which is not in memory that the runtime knows",
             argument.name
         );
         return Err(Failed::new(cudaErrorInvalidValue, message));
@@ -283,7 +284,7 @@ unsafe fn launch(
     require(
         count == 0 || !arguments.is_null(),
         cudaErrorInvalidValue,
-        || format!("no arguments for a kernel with {count}"),
+        || format!("the arguments are NULL, and the kernel takes {count}"),
     )?;
     let mut bindings = Vec::with_capacity(count);
     for (place, argument) in pipeline.arguments.iter().enumerate() {
@@ -317,11 +318,11 @@ fn threadgroup_memory(pipeline: &Pipeline, shared_bytes: usize) -> Outcome<Optio
         }
         [_] => Err(Failed::new(
             cudaErrorInvalidValue,
-            "no bytes of shared memory for a kernel that has an argument in threadgroup memory",
+            "the kernel has an argument in threadgroup memory, and the launch gives it no bytes",
         )),
         _ => Err(Failed::new(
             cudaErrorNotSupported,
-            "a kernel with several arguments in threadgroup memory: CUDA's launches have one size for all",
+            "the kernel has several arguments in threadgroup memory, and CUDA's launches have one size for all",
         )),
     }
 }

@@ -85,7 +85,7 @@ fn publish(allocation: Allocation) -> Outcome<*mut c_void> {
     let is_new = allocations.insert(start, length, Arc::new(allocation));
     // Another thread has registered the same memory.
     require(is_new, cudaErrorHostMemoryAlreadyRegistered, || {
-        format!("{length} bytes at {start:#x} are known by now, or some of them")
+        format!("some of the {length} bytes at {start:#x} are known already")
     })?;
     Ok(ptr::with_exposed_provenance_mut(start))
 }
@@ -100,7 +100,7 @@ fn withdraw(
     match allocations.get(pointer.addr()) {
         Some(allocation) if is_wanted(allocation) => {}
         _ => {
-            let message = format!("no {noun} starts at {pointer:p}, or no longer");
+            let message = format!("no {noun} starts at {pointer:p}, or it was freed");
             return Err(Failed::new(cudaErrorInvalidValue, message));
         }
     }
@@ -180,7 +180,7 @@ fn pinned_at(pointer: *const c_void) -> Outcome<Arc<Allocation>> {
     let found = allocation_at(pointer, 1)?.map(|(allocation, _)| allocation);
     let pinned = found.filter(|a| matches!(a.kind, Kind::Pinned | Kind::Registered));
     pinned.ok_or_else(|| {
-        let message = format!("{pointer:p} is in no pinned or registered memory");
+        let message = format!("{pointer:p} is not in pinned or registered memory");
         Failed::new(cudaErrorInvalidValue, message)
     })
 }
@@ -220,12 +220,12 @@ unsafe fn host_register(pointer: *mut c_void, size: usize, flags: c_uint) -> Out
             && pointer.addr().checked_add(size).is_some()
             && flags & !known == 0,
         cudaErrorInvalidValue,
-        || format!("{size} bytes at {pointer:p} with flags {flags:#x}"),
+        || format!("cannot register {size} bytes at {pointer:p} with flags {flags:#x}"),
     )?;
     require(
         flags & cudaHostRegisterIoMemory == 0,
         cudaErrorNotSupported,
-        || "Metal takes no memory of other devices".to_owned(),
+        || "Metal cannot use memory of other devices on the bus".to_owned(),
     )?;
     let context = Context::current()?;
     let access = if flags & cudaHostRegisterReadOnly == 0 {
@@ -236,7 +236,7 @@ unsafe fn host_register(pointer: *mut c_void, size: usize, flags: c_uint) -> Out
     let pages = match allocation_at(pointer, size) {
         Ok(None) => check_pageable(pointer, size, access)?,
         Ok(Some(_)) | Err(_) => {
-            let message = format!("{size} bytes at {pointer:p} are known already, or some of them");
+            let message = format!("some of the {size} bytes at {pointer:p} are known already");
             return Err(Failed::new(cudaErrorHostMemoryAlreadyRegistered, message));
         }
     };
@@ -339,7 +339,7 @@ fn check_hint(pointer: *const c_void, count: usize, device: c_int) -> Outcome {
     let found = allocation_at(pointer, count)?;
     let is_managed = found.is_some_and(|(allocation, _)| allocation.kind == Kind::Managed);
     require(is_managed && count > 0, cudaErrorInvalidValue, || {
-        format!("{count} bytes at {pointer:p} are no managed memory")
+        format!("the {count} bytes at {pointer:p} are not managed memory")
     })
 }
 
@@ -370,7 +370,7 @@ unsafe fn attach(
     require(
         !is_one_streams || !handle.is_null(),
         cudaErrorInvalidValue,
-        || "memory is not for the default stream alone".to_owned(),
+        || "memory cannot be attached to the default stream alone".to_owned(),
     )?;
     let found = allocation_at(pointer, 1)?.map(|(allocation, _)| allocation);
     let is_whole = found.is_some_and(|a| {
@@ -378,7 +378,7 @@ unsafe fn attach(
         a.kind == Kind::Managed && is_start
     });
     require(is_whole, cudaErrorInvalidValue, || {
-        format!("{length} bytes at {pointer:p} are not one piece of managed memory")
+        format!("the {length} bytes at {pointer:p} are not one whole allocation of managed memory")
     })
 }
 

@@ -65,7 +65,7 @@ unsafe fn get_gpu_address(address: *mut u64, pointer: *const c_void) -> Outcome 
     let place = unsafe { out(address, "address") }?;
     let context = Context::current()?;
     let (allocation, offset) = allocation_at(pointer, 1)?.ok_or_else(|| {
-        let message = format!("{pointer:p} is in no memory of the runtime's");
+        let message = format!("{pointer:p} is not in memory that the runtime knows");
         Failed::new(cudaErrorInvalidValue, message)
     })?;
     let (buffer, start) = allocation.buffer(&context.state)?;

@@ -100,7 +100,7 @@ unsafe fn wait_event(
     let stream = stream(default, handle)?;
     match EVENTS.get(event)?.recorded() {
         Some(marker) => stream.wait_for(&marker),
-        // As CUDA has it: an event that was never recorded is no reason to wait.
+        // As CUDA has it: a wait for an event that was never recorded does nothing.
         None => Ok(()),
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn check_pageable(
     require(
         !are_kept(pointer.addr(), length),
         cudaErrorInvalidValue,
-        || format!("the memory at {pointer:p} was freed, or is no longer than to there"),
+        || format!("the memory at {pointer:p} was freed, or ends before the {length} bytes do"),
     )?;
     whole_pages(pointer.addr(), length, access)
 }

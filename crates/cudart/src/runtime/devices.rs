@@ -84,7 +84,10 @@ impl Device {
         }
         let found = usize::try_from(index).ok().and_then(|i| devices.get(i));
         found.ok_or_else(|| {
-            let message = format!("device {index}, where there are {}", devices.len());
+            let message = format!(
+                "there is no device {index}: the system has {}",
+                devices.len()
+            );
             Failed::new(cudaErrorInvalidDevice, message)
         })
     }

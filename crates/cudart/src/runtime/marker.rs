@@ -1,8 +1,8 @@
-//! [`Marker`], a point of a stream, and [`Awaited`]: whose work that of a stream is ordered after, for those who ask
-//! how that has ended.
+//! [`Marker`], a point of a stream, and [`Awaited`]: the work that a stream is ordered after, for callers who ask how it has
+//! ended.
 //!
-//! A queue goes on as soon as the GPU has signalled what it waits for, which may be before the signalling queue's
-//! completions are heard of. Who says that a stream is done, and whether anything has failed, waits for those too.
+//! A queue goes on as soon as the GPU has signalled what it waits for. The signalling queue's completions may be called after
+//! that. Whoever says that a stream is done, and whether anything has failed, waits for those completions too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

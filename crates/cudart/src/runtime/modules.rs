@@ -222,7 +222,7 @@ impl Function {
 pub(crate) fn function(handle: *const c_void) -> Outcome<Arc<Function>> {
     let found = FUNCTIONS.get(handle);
     found.map_err(|_| {
-        let message = format!("{handle:p} is no kernel of cudaMetalGetFunction");
+        let message = format!("{handle:p} is not a kernel of cudaMetalGetFunction");
         Failed::new(cudaErrorInvalidDeviceFunction, message)
     })
 }

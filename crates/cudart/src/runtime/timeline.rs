@@ -1,4 +1,4 @@
-//! [`Timeline`]: a queue and the event that tells how far it is, as far as that goes without other streams.
+//! [`Timeline`]: a queue, and the event that tells how far the queue is. A timeline knows no other timeline.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -182,7 +182,7 @@ fn registered_memory_is_used_where_it_is() {
         gate.open();
         synchronize(stream);
         assert_eq!(device.read(0, length), vec![2; length]);
-        // A range that is registered in part is no range.
+        // A range that is registered in part is not one allocation.
         let bad = cudaErrorInvalidValue;
         expect(bad, cudaMemcpy(device.pointer, start, 10, kind));
         expect(bad, cudaMemcpy(device.pointer, place, length + 1, kind));

@@ -13,7 +13,7 @@ use crate::support::*;
 
 const LENGTH: usize = 3000;
 
-/// Runs the test in processes with two devices, which are no peers, and which are.
+/// Runs the test in processes with two devices that are not peers, and with as many that are.
 fn with_two_devices(test: &str, body: impl Fn()) {
     for peers in ["0", "1"] {
         let variables = [

@@ -58,7 +58,7 @@ fn streams_run_in_order_while_the_caller_goes_on() {
         pair.copy(stream);
     }
     assert_eq!(query(stream), cudaErrorNotReady);
-    // An answer is no error.
+    // An answer is not an error.
     ok(cudaGetLastError());
     gate.open();
     synchronize(stream);

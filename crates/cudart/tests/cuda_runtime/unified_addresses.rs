@@ -29,7 +29,7 @@ fn stream_of(device: usize, flags: u32) -> cudaStream_t {
     stream
 }
 
-/// Runs the test in processes with three devices, which are no peers, and which are.
+/// Runs the test in processes with three devices that are not peers, and with as many that are.
 fn with_three_devices(test: &str, body: impl Fn()) {
     for peers in ["0", "1"] {
         let variables = [
@@ -305,7 +305,7 @@ fn launches_with_another_devices_memory_are_refused() {
                 module,
                 c"zero".as_ptr(),
             ));
-            // Where the devices are no peers this fails; the launch does not depend on it.
+            // If the devices are not peers, this fails; the launch does not depend on it.
             _ = cudaDeviceEnablePeerAccess(1, 0);
             let one = dim3 { x: 1, y: 1, z: 1 };
             let mut bytes = far.pointer;
