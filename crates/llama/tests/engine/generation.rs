@@ -1,11 +1,8 @@
 //! Generation: where it ends, what it streams, what it costs, and what it refuses.
-#![cfg(metal_backend)]
-
-mod llama_support;
 
 use std::ops::ControlFlow;
 
-use llama_support::{session, shipped, small, tokens, write_model};
+use crate::support::{session, shipped, small, tokens, write_model};
 use metal_bridge_llama::sampling::{Sampler, Sampling, SamplingError};
 use metal_bridge_llama::{
     Error, GenerateOptions, Generation, Model, Session, SessionOptions, StopReason,
@@ -172,7 +169,7 @@ fn sessions_on_many_threads_do_not_disturb_each_other() {
 #[test]
 fn what_does_not_fit_is_refused_and_does_no_harm() {
     let file = write_model(&small(), 2);
-    let model = Model::load(&llama_support::device(), &file.path).unwrap();
+    let model = Model::load(&crate::support::device(), &file.path).unwrap();
     let mut session = session(&model, 16);
     session.feed(&tokens(10, 320)).unwrap();
     let before = session.logits().unwrap();
@@ -243,7 +240,7 @@ fn a_cache_beyond_the_device_is_refused_before_it_is_allocated() {
         ..small()
     };
     let file = write_model(&model, 1);
-    let model = Model::load(&llama_support::device(), &file.path).unwrap();
+    let model = Model::load(&crate::support::device(), &file.path).unwrap();
     let options = SessionOptions {
         context: Some(1 << 24),
         ..SessionOptions::default()
@@ -275,7 +272,7 @@ fn weights_that_give_no_numbers_are_an_error_and_not_a_token() {
         weight.copy_from_slice(&f32::NAN.to_le_bytes());
     }
     std::fs::write(&file.path, bytes).unwrap();
-    let model = Model::load(&llama_support::device(), &file.path).unwrap();
+    let model = Model::load(&crate::support::device(), &file.path).unwrap();
     let mut session = session(&model, 16);
     session.feed(&[1, 2, 3]).unwrap();
     for temperature in [0.0, 1.0] {

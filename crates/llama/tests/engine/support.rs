@@ -1,9 +1,5 @@
 //! What the tests of the engine share: models, a device, and the exact answer to compare with.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
-pub mod reference;
-
 use std::path::{Path, PathBuf};
 
 use metal_bridge::{Device, LiveObjects, ObjectKind};

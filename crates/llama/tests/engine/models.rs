@@ -1,9 +1,6 @@
 //! Models that the engine does not take, or takes in another way than most: what it says and does.
-#![cfg(metal_backend)]
 
-mod llama_support;
-
-use llama_support::{ModelFile, device, relative_l2, session, small, to_f64, tokens, write_model};
+use crate::support::{ModelFile, device, relative_l2, session, small, to_f64, tokens, write_model};
 use metal_bridge_llama::gguf::{Array, Gguf, GgufError, GgufWriter, TensorType, Value};
 use metal_bridge_llama::{Error, Model};
 use rand::rngs::SmallRng;

@@ -1,11 +1,8 @@
 //! The engine against exact answers: a float64 forward pass recorded for the shipped model, and one computed here for
 //! models of random weights.
-#![cfg(metal_backend)]
 
-mod llama_support;
-
-use llama_support::reference::Reference;
-use llama_support::{
+use crate::reference::Reference;
+use crate::support::{
     best_and_margin, relative_l2, session, shipped, small, to_f64, tokens, write_model,
 };
 use metal_bridge::ops::KvElement;
@@ -21,7 +18,7 @@ const SAME: f64 = 1e-4;
 
 /// Prompts with the exact logits after each of their tokens.
 fn recorded() -> Vec<(Vec<u32>, Vec<Vec<f64>>)> {
-    let bytes = include_bytes!("../../../models/tiny-stories/reference-q8_0.safetensors");
+    let bytes = include_bytes!("../../../../models/tiny-stories/reference-q8_0.safetensors");
     let tensors = SafeTensors::deserialize(bytes).unwrap();
     let four = |b: &[u8]| [b[0], b[1], b[2], b[3]];
     (0..3)
@@ -164,7 +161,7 @@ fn compare(model: &SyntheticModel, seed: u64, count: usize, element: KvElement, 
     let reference = Reference::new(Gguf::open(&file.path).unwrap());
     let tokens = tokens(count, model.vocabulary as usize);
     let expected = reference.logits(&tokens);
-    let loaded = Model::load(&llama_support::device(), &file.path).unwrap();
+    let loaded = Model::load(&crate::support::device(), &file.path).unwrap();
     let options = SessionOptions {
         cache_element: element,
         batch: 48,

@@ -1,0 +1,107 @@
+//! A GPU that fails and memory that runs out, at every point of loading and generating: a typed error, and everything
+//! still usable. The faults are the software Metal's, and strike whoever comes next, so each test has a process of its own.
+
+use std::ops::ControlFlow;
+
+use crate::support::{
+    assert_live, device, session, settled, shipped, shipped_path, small, tokens, write_model,
+};
+use metal_bridge::Error as MetalError;
+use metal_bridge_llama::{Error, GenerateOptions, Model, Session};
+use metal_bridge_test_support::{faults, in_child};
+
+/// `MTLCommandBufferErrorPageFault`.
+const PAGE_FAULT: u64 = 3;
+
+fn story(session: &mut Session, pieces: &mut Vec<String>) -> Result<(), Error> {
+    session.truncate(0);
+    pieces.clear();
+    let options = GenerateOptions {
+        max_tokens: Some(12),
+        ..GenerateOptions::default()
+    };
+    let generation = session.generate("Once upon a time", &options, |piece| {
+        pieces.push(piece.to_owned());
+        ControlFlow::Continue(())
+    });
+    generation.map(|_| ())
+}
+
+#[test]
+fn a_session_goes_on_after_a_gpu_error() {
+    in_child("faults::a_session_goes_on_after_a_gpu_error", || {
+        let mut session = session(&shipped(), 64);
+        let (mut whole, mut pieces) = (Vec::new(), Vec::new());
+        story(&mut session, &mut whole).unwrap();
+        let live = settled();
+        for nth in [1, 2, 7] {
+            faults::fail_command_buffer(nth, PAGE_FAULT);
+            let error = story(&mut session, &mut pieces).unwrap_err();
+            let Error::Metal(MetalError::CommandBuffer(failure)) = &error else {
+                panic!("{error}")
+            };
+            assert_eq!(failure.code(), PAGE_FAULT as i64);
+            // What was generated before the fault was streamed.
+            assert_eq!(pieces, whole[..nth as usize - 1]);
+            assert_live(&live);
+        }
+        story(&mut session, &mut pieces).unwrap();
+        assert_eq!(pieces, whole);
+    });
+}
+
+#[test]
+fn a_fault_leaves_the_session_where_it_stood() {
+    in_child("faults::a_fault_leaves_the_session_where_it_stood", || {
+        let file = write_model(&small(), 5);
+        let model = Model::load(&device(), &file.path).unwrap();
+        let tokens = tokens(40, 320);
+        let mut undisturbed = session(&model, 8);
+        undisturbed.feed(&tokens).unwrap();
+        let mut disturbed = session(&model, 8);
+        disturbed.feed(&tokens[..10]).unwrap();
+        // Of the four batches of the rest each fails once.
+        for nth in 1..=4 {
+            faults::fail_command_buffer(nth, PAGE_FAULT);
+            let error = disturbed.feed(&tokens[10..]).unwrap_err();
+            assert!(
+                matches!(error, Error::Metal(MetalError::CommandBuffer(_))),
+                "{error}"
+            );
+            assert_eq!(disturbed.position(), 10);
+            assert!(matches!(disturbed.logits(), Err(Error::NoTokens)));
+        }
+        disturbed.feed(&tokens[10..]).unwrap();
+        assert_eq!(disturbed.logits().unwrap(), undisturbed.logits().unwrap());
+    });
+}
+
+#[test]
+fn every_allocation_may_fail() {
+    in_child("faults::every_allocation_may_fail", || {
+        let device = device();
+        let attempt = || -> Result<Vec<f32>, Error> {
+            let model = Model::load(&device, shipped_path())?;
+            let mut session = Session::new(&model)?;
+            session.feed(&[1, 2, 3])?;
+            session.logits()
+        };
+        let expected = attempt().unwrap();
+        let live = settled();
+        let mut failures = 0;
+        for nth in 1.. {
+            faults::fail_allocation(nth);
+            match attempt() {
+                Err(Error::Metal(MetalError::OutOfMemory(_))) => failures += 1,
+                Err(other) => panic!("allocation {nth}: {other}"),
+                Ok(logits) => {
+                    assert_eq!(logits, expected);
+                    break;
+                }
+            }
+            assert_live(&live);
+        }
+        // The weights, the rotary frequencies, keys and values of four layers, and the scratch buffers.
+        assert!(failures >= 2 + 8 + 11, "only {failures} allocations");
+    });
+}

@@ -1,0 +1,11 @@
+//! The engine: what it computes, where it ends, what it refuses and what it leaves behind.
+#![cfg(metal_backend)]
+
+mod exact;
+#[cfg(software_metal)]
+mod faults;
+mod generation;
+mod live_objects;
+mod models;
+mod reference;
+mod support;
