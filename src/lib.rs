@@ -155,7 +155,6 @@ pub mod ops;
 pub mod sanitizer;
 #[cfg(software_metal)]
 pub mod software;
-pub mod stress;
 pub mod sys;
 
 pub use backend::{MetalBackend, MetalOps, Qkv};
@@ -175,9 +174,6 @@ pub use metal::pipeline::{Argument, ArgumentAccess, ArgumentKind, ComputePipelin
 pub use metal::queue::CommandQueue;
 pub use metal::statistics::{LiveObjects, ObjectKind};
 pub use metal::submission::{CommandBufferStatus, Submission};
-
-// What the stress rigs still name so.
-use metal::{buffer, compute, device, queue, statistics, submission};
 
 /// The examples of the README.
 #[cfg(doctest)]

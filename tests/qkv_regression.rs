@@ -18,11 +18,11 @@ mod regression {
     use std::thread;
 
     use metal_bridge::Device;
-    use metal_bridge::stress::{Drops, MAX_DEVIATION, Runner, Scenario};
     use metal_bridge_test_support::{
         Case, ChildOutput, SLACK, count_objects, live_objects, metal_without_pool,
         print_live_objects, resting_objects, settled_handles, settled_objects,
     };
+    use metal_bridge_workloads::stress::{Drops, MAX_DEVIATION, Runner, Scenario};
 
     pub const CASES: [Case; 9] = [
         case("q_alone", || regression(ONE, projections(1, 1, 1))),

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use metal_bridge_llama as llama;
+use metal_bridge_workloads::stress;
 
 /// The exit codes, for `--help`.
 pub const EXIT_CODES: &str =
@@ -59,6 +60,15 @@ impl From<llama::Error> for Failure {
     fn from(error: llama::Error) -> Self {
         match error {
             llama::Error::Metal(error) => error.into(),
+            _ => Self::new(error),
+        }
+    }
+}
+
+impl From<stress::Error> for Failure {
+    fn from(error: stress::Error) -> Self {
+        match error {
+            stress::Error::Metal(error) => error.into(),
             _ => Self::new(error),
         }
     }

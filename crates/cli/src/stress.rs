@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use metal_bridge::stress::{self, Sample};
+use metal_bridge_workloads::stress::{self, Sample};
 
 use super::DeviceChoice;
 use super::failure::Failure;

@@ -6,10 +6,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use half::f16;
+use metal_bridge_llama::gguf::{Array, GgufWriter, StringArray, TensorInfo, TensorType, Value};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
-
-use metal_bridge_llama::gguf::{Array, GgufWriter, StringArray, TensorInfo, TensorType, Value};
 
 /// Shape of a model in the Llama architecture.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use metal_bridge::stress::settled_handles;
+use metal_bridge::{Device, LiveObjects};
 
 /// Far longer than Metal's threads take to release what has completed, on the busiest of machines.
 const LONG: Duration = Duration::from_secs(120);
@@ -38,14 +38,28 @@ pub fn live_objects() -> i64 {
     unsafe { mbts_live_objects() }
 }
 
+/// What `look` sees once that is as it should be, or a long time later.
+fn settled<T>(look: impl Fn() -> T, is_settled: impl Fn(&T) -> bool) -> T {
+    let start = Instant::now();
+    loop {
+        let now = look();
+        if is_settled(&now) || start.elapsed() > LONG {
+            return now;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// [`live_objects`], once Metal's threads have released what has completed: when the count is down to `expected`, or a long time
 /// later.
 pub fn settled_objects(expected: i64) -> i64 {
-    let start = Instant::now();
-    while live_objects() > expected && start.elapsed() < LONG {
-        thread::sleep(Duration::from_millis(2));
-    }
-    live_objects()
+    settled(live_objects, |now| *now <= expected)
+}
+
+/// The bridge's objects when they are as `expected`, or a long time later: the thread that completes a command buffer releases it
+/// after whoever waits for it has gone on.
+pub fn settled_handles(expected: &LiveObjects) -> LiveObjects {
+    settled(Device::live_objects, |now| now.same_live(expected))
 }
 
 /// [`live_objects`] when the count has stopped to move for a while. On a busy machine it may not have stopped for good: as what

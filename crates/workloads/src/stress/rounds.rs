@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-use crate::buffer::StorageMode;
-use crate::error::{Error, Failure, Result};
-use crate::memory::{Arena, Rectangle, TransferQueue};
+use metal_bridge::StorageMode;
+use metal_bridge::memory::{Arena, Rectangle, TransferQueue};
+
+use super::error::{Error, Result};
 
 /// Whether the bytes came back as they went.
 type Round = fn(&TransferQueue, &Arena, usize) -> Result<bool>;
@@ -124,9 +125,7 @@ fn with_the_cpu(transfers: &TransferQueue, arena: &Arena, seed: usize) -> Result
         let _ = tell.send(results.map(|results| (results, is_in_order)));
     });
     called.wait()?;
-    let (results, is_in_order) = told.recv().map_err(|_| {
-        let why = "a download was dropped without its callback";
-        Error::Internal(Failure::new("stress::transfers", why))
-    })??;
+    let dropped = |_| Error::new("a download was dropped without its callback");
+    let (results, is_in_order) = told.recv().map_err(dropped)??;
     Ok(results == values && is_in_order)
 }

@@ -1,9 +1,10 @@
-//! The scenario that this crate exists for, run for as long as asked: Q, K and V projections on Q8_0 weights, from
+//! The scenario that metal-bridge exists for, run for as long as asked: Q, K and V projections on Q8_0 weights, from
 //! threads that have no autorelease pool, with handles dropped everywhere and at any time.
 //!
 //! `tests/qkv_regression.rs` runs the parts of it one by one; `metal-bridge stress` runs [`run`]. And [`transfers`] from many
 //! threads, which `metal-bridge stress --transfers` runs.
 
+mod error;
 mod heap;
 mod projection;
 mod random;
@@ -15,10 +16,9 @@ mod transfers;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::device::Device;
-use crate::error::{Error, Failure, Result};
-use crate::statistics::{LiveObjects, ObjectKind};
+use metal_bridge::{Device, LiveObjects, ObjectKind};
 
+pub use error::{Error, Result};
 pub use scenario::{Drops, Runner, Scenario};
 pub use transfers::{TransferReport, transfers};
 
@@ -29,7 +29,7 @@ pub const MAX_DEVIATION: f64 = 1e-5;
 /// keep tables of what they have seen. The counts of objects have to be equal.
 const MEMORY_SLACK: u64 = 16 << 20;
 
-/// Far longer than Metal's threads take to let go of what has completed, on the busiest of machines.
+/// Far longer than Metal's threads take to release what has completed, on the busiest of machines.
 const LONG: Duration = Duration::from_secs(120);
 
 /// What there is after a round, once everything that the round made has been dropped.
@@ -132,12 +132,7 @@ fn round(runner: &Runner) -> Result<f64> {
     };
     let here = all()?;
     let there = thread::scope(|scope| scope.spawn(all).join());
-    let panicked = || {
-        Error::Internal(Failure::new(
-            "stress::run",
-            "the scenario panicked on its thread",
-        ))
-    };
+    let panicked = || Error::new("the scenario panicked on its thread");
     Ok(here.max(there.unwrap_or_else(|_| Err(panicked()))?))
 }
 
@@ -169,12 +164,6 @@ fn idle_objects() -> LiveObjects {
     settled(Device::live_objects, |now| {
         now.live(ObjectKind::CommandBuffer) == 0
     })
-}
-
-/// The bridge's objects when they are as `expected`, or a long time later: the thread that completes a command buffer lets go of
-/// it after whoever waits for it has gone on.
-pub fn settled_handles(expected: &LiveObjects) -> LiveObjects {
-    settled(Device::live_objects, |now| now.same_live(expected))
 }
 
 fn has_grown(before: Option<u64>, now: Option<u64>) -> bool {

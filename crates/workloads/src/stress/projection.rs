@@ -1,9 +1,9 @@
 //! Q8_0 matrices made up for the scenario, with the results that are right for them.
 
 use half::f16;
+use metal_bridge::ops::WeightType;
 
 use super::random::Random;
-use crate::ops::WeightType;
 
 /// A made-up Q8_0 matrix and its product with the made-up vector of its width, in float64.
 pub(super) struct Projection {

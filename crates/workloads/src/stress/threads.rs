@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use crate::error::{Error, Failure, Result};
+use super::error::{Error, Result};
 
 /// Calls `work` on `count` threads with the number of each; gives what became of each thread.
 /// Where the system starts no more threads, the last one has that for an error, and those after it are not there.
@@ -19,20 +19,16 @@ pub(super) fn on_threads<T: Send>(
                 Ok(thread) => started.push(thread),
                 Err(error) => {
                     let message = format!("thread {number} does not start: {error}");
-                    let failure = Failure::new("stress::on_threads", message);
-                    refused = Some(Err(Error::OutOfMemory(failure)));
+                    refused = Some(Err(Error::new(message)));
                     break;
                 }
             }
         }
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-            thread.join().unwrap_or_else(|_| Err(panicked()))
+            thread
+                .join()
+                .unwrap_or_else(|_| Err(Error::new("a thread panicked")))
         };
         started.into_iter().map(join).chain(refused).collect()
     })
-}
-
-fn panicked() -> Error {
-    let message = "a thread panicked";
-    Error::Internal(Failure::new("stress::on_threads", message))
 }

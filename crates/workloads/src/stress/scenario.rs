@@ -3,14 +3,13 @@
 use std::sync::mpsc;
 use std::thread;
 
+use metal_bridge::ops::{Ops, Weight, WeightType};
+use metal_bridge::{
+    Buffer, CommandBuffer, CommandQueue, Device, DispatchType, StorageMode, Submission,
+};
+
+use super::error::{Error, Result};
 use super::projection::Projection;
-use crate::buffer::{Buffer, StorageMode};
-use crate::compute::DispatchType;
-use crate::device::Device;
-use crate::error::{Error, Failure, Result};
-use crate::ops::{Ops, Weight, WeightType};
-use crate::queue::CommandQueue;
-use crate::submission::Submission;
 
 /// A pattern of use. Every projection makes a buffer for its weights, its input and its output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +117,7 @@ impl Runner {
                 "{projections} projections: there are 1 to {}",
                 self.qkv.len()
             );
-            return Err(Error::InvalidArgument(Failure::new("Runner::run", message)));
+            return Err(Error::new(message));
         };
         let mut worst = 0.0f64;
         for _ in 0..tokens {
@@ -222,7 +221,7 @@ impl Runner {
 
     fn record(
         &self,
-        commands: &mut crate::CommandBuffer,
+        commands: &mut CommandBuffer,
         projections: &[&Projection],
     ) -> Result<(Vec<Buffer>, Vec<Buffer>)> {
         let mut inputs = Vec::with_capacity(2 * projections.len());

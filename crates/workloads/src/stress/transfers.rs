@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use metal_bridge::memory::{ArenaOptions, Memory, Statistics};
+use metal_bridge::{Device, LiveObjects};
+
+use super::error::Result;
 use super::threads::on_threads;
-use super::{heap, heap_growth, rounds, settled_handles};
-use crate::device::Device;
-use crate::error::Result;
-use crate::memory::{ArenaOptions, Memory, Statistics};
-use crate::statistics::LiveObjects;
+use super::{heap, heap_growth, rounds, settled};
 
 /// What a run of transfers came to.
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<
 }
 
 fn left_behind(before: &LiveObjects) -> Option<String> {
-    let after = settled_handles(before);
+    let after = settled(Device::live_objects, |now| now.same_live(before));
     let grown = !after.same_live(before);
     grown.then(|| format!("live objects went from {before} to {after}"))
 }
