@@ -102,7 +102,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     out.write_all(b"\n")?;
     let generation = generation?;
     if !arguments.quiet {
-        // A summary that cannot be written is no reason to fail.
+        // A summary that cannot be written does not fail the command.
         let _ = summary(&mut io::stderr(), &generation, &sampling);
     }
     Ok(())

@@ -10,7 +10,7 @@ use metal_bridge_llama::{Model, Result};
 /// Loads that are over before this show no bar.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Loads the model at `path`. The bar goes to standard error, and nowhere if that is no terminal.
+/// Loads the model at `path`. The bar goes to standard error, if that is a terminal.
 pub fn load(device: &Device, path: &Path) -> Result<Model> {
     let start = Instant::now();
     let mut bar: Option<ProgressBar> = None;

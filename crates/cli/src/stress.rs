@@ -16,7 +16,7 @@ pub struct Arguments {
     /// How long to run; two rounds at least
     #[arg(short, long, value_name = "SECONDS", default_value_t = 60)]
     seconds: u64,
-    /// Transfers from this many threads with one memory, in place of projections
+    /// Transfers from this many threads with one memory, instead of projections
     #[arg(short, long, value_name = "THREADS", value_parser = clap::value_parser!(u16).range(THREADS))]
     transfers: Option<u16>,
 }

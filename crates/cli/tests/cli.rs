@@ -174,7 +174,7 @@ mod with_a_metal {
     fn failures_are_one_line_and_exit_with_1() {
         let directory = tempfile::tempdir().unwrap();
         let garbage = directory.path().join("garbage.gguf");
-        std::fs::write(&garbage, b"this is no model").unwrap();
+        std::fs::write(&garbage, b"this is not a model").unwrap();
         let cut = directory.path().join("cut.gguf");
         std::fs::write(&cut, &std::fs::read(MODEL).unwrap()[..100_000]).unwrap();
         let long = "a ".repeat(2000);

@@ -243,7 +243,7 @@ fn colours_are_for_terminals_and_for_who_asks() {
         uncolored = uncolored.replace(code, "");
     }
     assert_eq!(uncolored, plain);
-    // A pipe is no terminal; asking outright comes before NO_COLOR.
+    // A pipe is not a terminal; asking outright comes before NO_COLOR.
     assert_eq!(folder.check(&["bad.metal"]).err, plain);
     let mut asked = folder.command(&["--color=always", "bad.metal"]);
     assert_eq!(

@@ -27,7 +27,7 @@ pub enum Error {
     /// The file's vocabulary cannot be used, or a text not be encoded with it.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
-    /// The model is no Llama.
+    /// The model is not a Llama.
     #[error("unsupported architecture {0:?}; supported is \"llama\"")]
     UnsupportedArchitecture(String),
     /// A tensor is of a type that there are no kernels for.
@@ -119,7 +119,7 @@ pub enum Error {
         /// The number of tokens.
         vocabulary: usize,
     },
-    /// Sampling settings out of range, or logits that are no numbers.
+    /// Sampling settings out of range, or logits that are not numbers.
     #[error(transparent)]
     Sampling(#[from] SamplingError),
     /// A call of the bridge failed: no device, no memory, an error of the GPU.

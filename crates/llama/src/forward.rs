@@ -19,7 +19,7 @@ pub(super) enum Outputs<'a> {
     All(&'a Buffer),
 }
 
-/// A forward pass on record.
+/// A forward pass that is being recorded.
 ///
 /// Its dispatches run concurrently as far as barriers let them: there is one between two dispatches of which the later
 /// needs the earlier, and none elsewhere.

@@ -313,7 +313,7 @@ fn invalid_values_are_named() {
         ),
         (
             Raw::header(3, 0, 1).string("k").u32(7).bytes(&[2]),
-            "2 is no bool",
+            "2 is not a bool",
         ),
         (
             Raw::header(3, 0, 1)

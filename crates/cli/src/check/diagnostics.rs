@@ -1,4 +1,4 @@
-//! Diagnostics as a compiler prints them: place, kind, message, the line and a caret below it.
+//! Diagnostics as a compiler prints them: position, kind, message, the line and a caret below it.
 
 use std::io::{self, Write};
 
@@ -58,7 +58,7 @@ pub fn unreadable(error: &io::Error) -> SourceCheck {
     }
 }
 
-/// An error that has no place in the source.
+/// An error without a position in the source.
 pub fn error(message: String) -> Diagnostic {
     Diagnostic {
         file: String::new(),
@@ -95,20 +95,20 @@ fn print_one(
         Severity::Warning => (style.warning, "warning"),
         Severity::Note => (style.note, "note"),
     };
-    let mut place = if diagnostic.file.is_empty() {
+    let mut position = if diagnostic.file.is_empty() {
         name.to_owned()
     } else {
         diagnostic.file.clone()
     };
     for number in [diagnostic.line, diagnostic.column] {
         if number > 0 {
-            place += &format!(":{number}");
+            position += &format!(":{number}");
         }
     }
     let message = &diagnostic.message;
     writeln!(
         out,
-        "{bold}{place}: {reset}{color}{kind}: {reset}{bold}{message}{reset}"
+        "{bold}{position}: {reset}{color}{kind}: {reset}{bold}{message}{reset}"
     )?;
     if diagnostic.source.is_empty() {
         return Ok(());

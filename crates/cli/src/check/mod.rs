@@ -222,13 +222,13 @@ fn parse_macro(text: &str) -> Result<(String, Option<String>), String> {
     if !identifier.starts_with(begins)
         || !identifier.chars().all(|c| begins(c) || c.is_ascii_digit())
     {
-        return Err(format!("\"{identifier}\" is no name of a macro"));
+        return Err(format!("\"{identifier}\" is not the name of a macro"));
     }
     Ok((name.to_owned(), value))
 }
 
 fn parse_version(text: &str) -> Result<LanguageVersion, String> {
-    let wrong = || format!("\"{text}\" is no version such as metal3.1");
+    let wrong = || format!("\"{text}\" is not a version such as metal3.1");
     let version = text
         .strip_prefix("macos-metal")
         .or(text.strip_prefix("metal"));

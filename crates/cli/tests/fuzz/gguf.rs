@@ -22,7 +22,7 @@ struct Case {
     model: SyntheticModel,
     edits: Vec<Edit>,
     damages: Vec<Damage>,
-    /// The file's length, by zeros that take no room on the disk.
+    /// The file's length, by zeros that take no space on the disk.
     length: Option<u64>,
 }
 

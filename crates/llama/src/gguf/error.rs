@@ -23,7 +23,7 @@ pub enum GgufError {
         /// Whether the file's numbers are big-endian.
         big_endian: bool,
     },
-    /// The file ends inside of something, or a count promises more than the file has room for.
+    /// The file ends inside of something, or a count promises more than the file holds.
     #[error("{what} at byte {offset} needs {needed} bytes, but the file has {available} left")]
     Truncated {
         /// What was being read.

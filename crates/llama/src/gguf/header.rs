@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
+use super::allocation::collected;
 use super::error::GgufError;
 use super::reader::{Reader, What};
-use super::room::collected;
 use super::tensor::TensorInfo;
 use super::value::Value;
 
@@ -32,7 +32,7 @@ pub(super) fn read_header(file: impl Read, file_size: u64) -> Result<Header, Ggu
     let tensor_count = reader.u64("tensor count")?;
     let entry_count = reader.u64("metadata count")?;
     let tensors_in_words: What = &|| "list of tensors".into();
-    reader.room(tensor_count, MIN_TENSOR_BYTES, tensors_in_words)?;
+    reader.expect_rest(tensor_count, MIN_TENSOR_BYTES, tensors_in_words)?;
 
     let mut metadata: Vec<(Box<str>, Value)> =
         reader.list(entry_count, MIN_ENTRY_BYTES, &|| "list of metadata".into())?;
@@ -129,7 +129,7 @@ fn place_tensors(
         }
         tensor.offset = start;
     }
-    let mut by_offset = collected("places of tensors", tensors.iter())?;
+    let mut by_offset = collected("offsets of tensors", tensors.iter())?;
     by_offset.sort_unstable_by_key(|tensor| tensor.offset);
     for pair in by_offset.windows(2) {
         if pair[0].offset + pair[0].byte_len > pair[1].offset {

@@ -7,10 +7,10 @@
 //! file can spoil the weights but not the program's soundness. (One that truncates the file ends the program with
 //! `SIGBUS`, as for every memory-mapped file.)
 
+mod allocation;
 mod error;
 mod header;
 mod reader;
-mod room;
 mod tensor;
 mod value;
 mod writer;
@@ -53,7 +53,7 @@ impl Gguf {
         if (map.len() as u64) < file_size {
             return Err(std::io::Error::other("the file shrank while it was read").into());
         }
-        let mut by_name = room::collected("index of tensors", 0..header.tensors.len())?;
+        let mut by_name = allocation::collected("index of tensors", 0..header.tensors.len())?;
         by_name.sort_unstable_by_key(|&index| header.tensors[index].name());
         Ok(Self {
             version: header.version,
@@ -107,7 +107,7 @@ impl Gguf {
             .by_name
             .binary_search_by_key(&name, |&index| self.tensors[index].name());
         match found {
-            Ok(place) => Ok(&self.tensors[self.by_name[place]]),
+            Ok(index) => Ok(&self.tensors[self.by_name[index]]),
             Err(_) => Err(GgufError::MissingTensor {
                 name: name.to_owned(),
             }),
@@ -132,7 +132,7 @@ impl Gguf {
         }
         let length = tensor.byte_len as usize;
         let mut bytes: Vec<u8> =
-            room::with_room(length, || format!("a copy of tensor {:?}", tensor.name))?;
+            allocation::with_capacity(length, || format!("a copy of tensor {:?}", tensor.name))?;
         // SAFETY: the range lies in the map (checked above, and `map.len()` fits usize), which lives as long as
         // `self`; `bytes` has fresh memory for as many, all of which is written. No reference to the map is made.
         unsafe {

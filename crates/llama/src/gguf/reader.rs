@@ -3,8 +3,8 @@
 
 use std::io::{BufRead, BufReader, Read};
 
+use super::allocation::with_capacity;
 use super::error::GgufError;
-use super::room::with_room;
 use super::tensor::{MAX_DIMENSIONS, TensorInfo, TensorType};
 use super::value::{Array, StringArray, Value, type_id, type_name};
 
@@ -66,7 +66,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Checks that `count` things of at least `bytes` each fit into the rest of the file.
-    pub(super) fn room(&self, count: u64, bytes: u64, what: What) -> Result<(), GgufError> {
+    pub(super) fn expect_rest(&self, count: u64, bytes: u64, what: What) -> Result<(), GgufError> {
         let needed = count.saturating_mul(bytes);
         if needed <= self.available() {
             return Ok(());
@@ -79,14 +79,14 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// An empty list with room for `count` elements, each of which takes at least `bytes` bytes in the file.
+    /// An empty list with a capacity of `count` elements, each of which takes at least `bytes` bytes in the file.
     pub(super) fn list<T>(
         &mut self,
         count: u64,
         bytes: u64,
         what: What,
     ) -> Result<Vec<T>, GgufError> {
-        self.room(count, bytes, what)?;
+        self.expect_rest(count, bytes, what)?;
         let needed = count.saturating_mul(size_of::<T>() as u64);
         let Some(left) = self.memory.checked_sub(needed) else {
             return Err(GgufError::TooLarge {
@@ -97,12 +97,12 @@ impl<R: Read> Reader<R> {
             });
         };
         self.memory = left;
-        // What the memory has room for, an address has bits for.
-        with_room(count as usize, what)
+        // A number of bytes below the limit fits into a `usize`.
+        with_capacity(count as usize, what)
     }
 
     fn fill(&mut self, into: &mut [u8], what: What) -> Result<(), GgufError> {
-        self.room(into.len() as u64, 1, what)?;
+        self.expect_rest(into.len() as u64, 1, what)?;
         self.inner.read_exact(into)?;
         self.position += into.len() as u64;
         Ok(())
@@ -127,7 +127,7 @@ impl<R: Read> Reader<R> {
     pub(super) fn name(&mut self, what: What) -> Result<String, GgufError> {
         let length = u64::from_le_bytes(self.bytes(what)?);
         if length > MAX_NAME_BYTES {
-            self.room(length, 1, what)?;
+            self.expect_rest(length, 1, what)?;
             let reason = format!("a name of {length} bytes, {MAX_NAME_BYTES} are the most");
             return Err(self.invalid(what, reason));
         }
@@ -212,8 +212,8 @@ impl<R: Read> Reader<R> {
         for index in 0..count {
             let what: What = &|| format!("element {index} of {}", what());
             let string = self.string(what)?;
-            let room = strings.text.try_reserve(string.len());
-            room.map_err(|_| GgufError::OutOfMemory {
+            let reserved = strings.text.try_reserve(string.len());
+            reserved.map_err(|_| GgufError::OutOfMemory {
                 what: what(),
                 bytes: (strings.text.len() + string.len()) as u64,
             })?;
@@ -226,9 +226,10 @@ impl<R: Read> Reader<R> {
         match self.bytes(what)? {
             [0] => Ok(false),
             [1] => Ok(true),
-            [other] => {
-                Err(self.invalid(what, format!("{other} is no {}", type_name(type_id::BOOL))))
-            }
+            [other] => Err(self.invalid(
+                what,
+                format!("{other} is not a {}", type_name(type_id::BOOL)),
+            )),
         }
     }
 

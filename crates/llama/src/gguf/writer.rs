@@ -99,7 +99,7 @@ impl GgufWriter {
         let offset = end
             .and_then(|end| end.checked_next_multiple_of(self.alignment))
             .filter(|offset| offset.checked_add(byte_len).is_some())
-            .ok_or_else(|| invalid("its place in the file overflows".into()))?;
+            .ok_or_else(|| invalid("its offset in the file overflows".into()))?;
         self.tensors.push(TensorInfo {
             name: name.into(),
             dimensions: padded,

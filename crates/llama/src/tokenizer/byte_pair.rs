@@ -50,7 +50,7 @@ impl BytePair {
                 vocabulary.id(right),
                 vocabulary.id(&[left, right].concat()),
             );
-            // A merge of or into what is no token can never make one.
+            // A merge of or into what is not a token can never make one.
             if let (Some(left), Some(right), Some(joined)) = ids {
                 merges.entry((left, right)).or_insert((rank, joined));
             }

@@ -36,7 +36,7 @@ impl TextStream {
         text
     }
 
-    /// Ends the stream: what is pending is no character any more.
+    /// Ends the stream: what is pending can no longer become a character.
     pub fn finish(&mut self) -> String {
         let text = String::from_utf8_lossy(&self.pending).into_owned();
         self.pending.clear();
@@ -44,7 +44,7 @@ impl TextStream {
     }
 }
 
-/// Whether `bytes`, which are no character, could become one with more bytes.
+/// Whether `bytes`, which are not a character, could become one with more bytes.
 fn is_unfinished(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }

@@ -13,7 +13,7 @@ pub enum TokenKind {
     Normal,
     /// Stands for whatever has no token.
     Unknown,
-    /// Steers the model (begin, end, roles) and is no text.
+    /// Steers the model (begin, end, roles) and is not text.
     Control,
     /// Stands for its text, and is found in a text before anything else.
     UserDefined,

@@ -96,7 +96,7 @@ pub fn relative_l2(found: &[f32], expected: &[f64]) -> f64 {
         .map(|(&f, e)| (f64::from(f) - e).powi(2))
         .sum();
     let length: f64 = expected.iter().map(|e| e.powi(2)).sum();
-    // Not a number is no distance, and must not pass for a small one.
+    // A distance that is not a number must not pass for a small one.
     let distance = (difference / length).sqrt();
     if distance.is_nan() {
         f64::INFINITY

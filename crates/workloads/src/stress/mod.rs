@@ -67,7 +67,7 @@ pub struct Report {
 ///
 /// # Errors
 ///
-/// Whatever a scenario fails with. Growth and wrong results are no errors but [`Report::faults`].
+/// Whatever a scenario fails with. Growth and wrong results are not errors: they are in [`Report::faults`].
 pub fn run(device: &Device, duration: Duration, mut watch: impl FnMut(&Sample)) -> Result<Report> {
     let start = Instant::now();
     let runner = Runner::new(device)?;

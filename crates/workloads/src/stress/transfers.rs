@@ -26,7 +26,7 @@ pub struct TransferReport {
 ///
 /// # Errors
 ///
-/// Whatever a transfer fails with. Wrong bytes, objects that are left and growing memory are no errors but
+/// Whatever a transfer fails with. Wrong bytes, objects that are left and growing memory are not errors: they are in
 /// [`TransferReport::faults`].
 pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<TransferReport> {
     let (before, heap_before) = (Device::live_objects(), heap::live_bytes());

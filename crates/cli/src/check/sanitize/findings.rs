@@ -25,7 +25,7 @@ impl<'a> Source<'a> {
         format!("#line 1 \"{name}\"\n{}", self.text)
     }
 
-    /// Something that has no place in the text.
+    /// A problem without a position in the text.
     pub fn problem(&self, severity: Severity, message: String) -> Diagnostic {
         Diagnostic {
             file: self.name.to_owned(),

@@ -129,7 +129,7 @@ fn parse_indexed(text: &str) -> Result<(usize, &str), String> {
 
 fn parse_length(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) | Err(_) => Err(format!("\"{text}\" is no number of bytes")),
+        Ok(0) | Err(_) => Err(format!("\"{text}\" is not a number of bytes")),
         Ok(length) => Ok(length),
     }
 }

@@ -128,7 +128,7 @@ pub fn run(
                 }
             }
             Err(error) => {
-                // What a host would fix by a constant is no fault of the source.
+                // What a host would fix by a constant is not the source's fault.
                 let excused = chosen.is_none() && arguments.lacks_constants(check);
                 outcome.diagnostics.push(source.problem(
                     if excused {

@@ -82,7 +82,7 @@ pub fn bytes_of(name: &str, values: &str) -> Result<Vec<u8>, String> {
             match name {
                 "bool" => each(values, |value| Ok([u8::from(parse_bool(value)?)])),
                 $($metal => each(values, |value| Ok(parse::<$type>(value, name)?.to_ne_bytes())),)*
-                _ => Err(format!("\"{name}\" is no type such as float, half, int or uchar")),
+                _ => Err(format!("\"{name}\" is not a type such as float, half, int or uchar")),
             }
         };
     }
@@ -104,7 +104,7 @@ fn each<const SIZE: usize>(
 }
 
 fn parse<T: FromStr>(text: &str, name: &str) -> Result<T, String> {
-    let wrong = |_| format!("\"{text}\" is no value of type {name}");
+    let wrong = |_| format!("\"{text}\" is not a value of type {name}");
     text.parse().map_err(wrong)
 }
 

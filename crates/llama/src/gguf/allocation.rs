@@ -1,9 +1,9 @@
-//! Memory for what a file says: where there is none, that is an error.
+//! Lists as long as a file says: one that memory cannot hold is an error.
 
 use super::error::GgufError;
 
-/// An empty list with room for `count` elements.
-pub(super) fn with_room<T>(
+/// An empty list with a capacity of `count` elements.
+pub(super) fn with_capacity<T>(
     count: usize,
     what: impl FnOnce() -> String,
 ) -> Result<Vec<T>, GgufError> {
@@ -22,7 +22,7 @@ pub(super) fn collected<T>(
     what: &str,
     elements: impl ExactSizeIterator<Item = T>,
 ) -> Result<Vec<T>, GgufError> {
-    let mut list = with_room(elements.len(), || what.into())?;
+    let mut list = with_capacity(elements.len(), || what.into())?;
     list.extend(elements);
     Ok(list)
 }
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn what_no_memory_holds_is_an_error() {
-        let error = with_room::<u64>(usize::MAX / 16, || "a tale".into()).unwrap_err();
+        let error = with_capacity::<u64>(usize::MAX / 16, || "a tale".into()).unwrap_err();
         let message = "there is no memory for a tale, which takes 9223372036854775800 bytes";
         assert_eq!(error.to_string(), message);
     }
