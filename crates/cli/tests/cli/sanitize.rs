@@ -1,13 +1,11 @@
 //! `metal-bridge check --sanitize`: kernels are compiled with the sanitizer's checks, one is launched with arguments from the
 //! command line, and what is wrong with it is printed, with no host program at all.
-#![cfg(software_metal)]
 
-use std::fs;
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use metal_bridge_test_support::Printed;
-use tempfile::TempDir;
+
+use crate::folder::Folder;
 
 /// One kernel for each kind of bug, and what is right beside it. Lines count.
 const KERNELS: &str = r#"#include <metal_stdlib>
@@ -43,55 +41,33 @@ kernel void chooses(device int *out [[buffer(0)]], uint i [[thread_position_in_g
 }
 "#;
 
-struct Folder(TempDir);
+fn kernels() -> Folder {
+    let folder = Folder::new(&["check", "--sanitize"]);
+    folder.file("kernels.metal", KERNELS);
+    folder.file(
+        "step.h",
+        "#define STEP 1
+",
+    );
+    folder
+}
 
-impl Folder {
-    fn new() -> Folder {
-        let folder = Folder(tempfile::tempdir().unwrap());
-        folder.file("kernels.metal", KERNELS.as_bytes());
-        folder.file("step.h", b"#define STEP 1\n");
-        folder
-    }
-
-    fn file(&self, name: &str, contents: &[u8]) {
-        fs::write(self.0.path().join(name), contents).unwrap();
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_metal-bridge"));
-        command
-            .args(["check", "--sanitize"])
-            .args(arguments)
-            .current_dir(self.0.path())
-            .env_remove("SOFTWARE_METAL_SANITIZE")
-            .env_remove("SOFTWARE_METAL_SANITIZE_EXIT")
-            // Which of the threads meets a bug first is part of what is expected.
-            .env_remove("SOFTWARE_METAL_SHUFFLE")
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn check(&self, arguments: &[&str]) -> Printed {
-        self.command(arguments).output().unwrap().into()
-    }
-
-    /// Launches a kernel of the file on 64 threads in threadgroups of 32.
-    fn launch(&self, kernel: &str, arguments: &[&str]) -> Printed {
-        let launch = [
-            "--kernel",
-            kernel,
-            "--grid",
-            "64",
-            "--threadgroup",
-            "32,1,1",
-        ];
-        self.check(&[&launch[..], arguments, &["kernels.metal"]].concat())
-    }
+/// Launches a kernel of the file on 64 threads in threadgroups of 32.
+fn launch(folder: &Folder, kernel: &str, arguments: &[&str]) -> Printed {
+    let launch = [
+        "--kernel",
+        kernel,
+        "--grid",
+        "64",
+        "--threadgroup",
+        "32,1,1",
+    ];
+    folder.check(&[&launch[..], arguments, &["kernels.metal"]].concat())
 }
 
 #[test]
 fn every_kernel_is_compiled_with_the_checks() {
-    let folder = Folder::new();
+    let folder = kernels();
     let checked = folder
         .check(&["--constant", "twice=false", "kernels.metal"])
         .exits_with(0);
@@ -125,7 +101,7 @@ fn every_kernel_is_compiled_with_the_checks() {
 
 #[test]
 fn a_correct_kernel_has_no_report() {
-    let folder = Folder::new();
+    let folder = kernels();
     let input: Vec<u8> = (0..60)
         .flat_map(|value| (value as f32).to_ne_bytes())
         .collect();
@@ -140,7 +116,7 @@ fn a_correct_kernel_has_no_report() {
         "--threadgroup-memory",
         "0=128",
     ];
-    let checked = folder.launch("right", &arguments).exits_with(0);
+    let checked = launch(&folder, "right", &arguments).exits_with(0);
     assert_eq!(checked.err, "");
     assert!(
         checked.out.ends_with("\nlaunched right: no report\n"),
@@ -149,15 +125,14 @@ fn a_correct_kernel_has_no_report() {
     );
     // One float less.
     folder.file("input", &input[4..]);
-    folder
-        .launch("right", &arguments)
+    launch(&folder, "right", &arguments)
         .exits_with(1)
         .says(&["kernels.metal:8: error: out of bounds: read of 4 bytes right behind buffer 'in' (argument 1) of 236 bytes"]);
 }
 
 #[test]
 fn each_kind_of_bug_is_found_on_its_line() {
-    let folder = Folder::new();
+    let folder = kernels();
     for (kernel, buffers, said) in [
         (
             "over",
@@ -199,7 +174,7 @@ fn each_kind_of_bug_is_found_on_its_line() {
             &["kernels.metal:30: error: out of bounds: write of 4 bytes right behind buffer 'out'"],
         ),
     ] {
-        let checked = folder.launch(kernel, buffers).exits_with(1).says(said);
+        let checked = launch(&folder, kernel, buffers).exits_with(1).says(said);
         assert!(
             checked.err.ends_with("1 error generated.\n"),
             "{}",
@@ -213,17 +188,17 @@ fn each_kind_of_bug_is_found_on_its_line() {
             checked.out
         );
     }
-    folder
-        .launch(
-            "chooses",
-            &["--buffer", "0=256", "--constant", "twice=false"],
-        )
-        .exits_with(0);
+    launch(
+        &folder,
+        "chooses",
+        &["--buffer", "0=256", "--constant", "twice=false"],
+    )
+    .exits_with(0);
 }
 
 #[test]
 fn the_environment_chooses_the_checks() {
-    let folder = Folder::new();
+    let folder = kernels();
     let arguments = [
         "--kernel",
         "unwritten",
@@ -255,10 +230,8 @@ fn the_environment_chooses_the_checks() {
 
 #[test]
 fn json_has_the_reports() {
-    let folder = Folder::new();
-    let checked = folder
-        .launch("races", &["--buffer", "0=zeros:256", "--json"])
-        .exits_with(1);
+    let folder = kernels();
+    let checked = launch(&folder, "races", &["--buffer", "0=zeros:256", "--json"]).exits_with(1);
     assert_eq!(checked.err, "");
     let outcome = checked.json()[0]["sanitizer"].clone();
     assert_eq!(
@@ -285,12 +258,12 @@ fn json_has_the_reports() {
         ),
         (&"error".into(), &"note".into())
     );
-    let right = folder
-        .launch(
-            "chooses",
-            &["--buffer", "0=256", "--constant", "twice=0", "--json"],
-        )
-        .exits_with(0);
+    let right = launch(
+        &folder,
+        "chooses",
+        &["--buffer", "0=256", "--constant", "twice=0", "--json"],
+    )
+    .exits_with(0);
     assert_eq!(
         right.json()[0]["sanitizer"].clone()["reports"],
         serde_json::json!([])
@@ -299,7 +272,7 @@ fn json_has_the_reports() {
     let mut plain = Command::new(env!("CARGO_BIN_EXE_metal-bridge"));
     let output = plain
         .args(["check", "--json", "kernels.metal"])
-        .current_dir(folder.0.path())
+        .current_dir(folder.path())
         .output()
         .unwrap();
     assert!(
@@ -311,8 +284,8 @@ fn json_has_the_reports() {
 
 #[test]
 fn sources_come_from_standard_input_too() {
-    let folder = Folder::new();
-    let mut command = folder.command(&[
+    let folder = kernels();
+    let arguments = [
         "-I",
         ".",
         "--kernel",
@@ -324,16 +297,8 @@ fn sources_come_from_standard_input_too() {
         "--buffer",
         "0=16",
         "-",
-    ]);
-    let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = streams.stderr(Stdio::piped()).spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(KERNELS.as_bytes())
-        .unwrap();
-    let checked = Printed::from(child.wait_with_output().unwrap());
+    ];
+    let checked = folder.check_stdin(&arguments, KERNELS.as_bytes());
     checked.exits_with(1).says(&[
         "<stdin>:13: error: out of bounds",
         "\n    out[i + STEP] = 1;\n",
@@ -342,36 +307,31 @@ fn sources_come_from_standard_input_too() {
 
 #[test]
 fn what_cannot_be_launched_is_said() {
-    let folder = Folder::new();
+    let folder = kernels();
     folder.file("empty", b"");
     folder.file("broken.metal", b"kernel void broken() { nonsense }\n");
     folder
         .check(&["broken.metal"])
         .exits_with(1)
         .says(&["broken.metal:1:24: error: "]);
-    folder
-        .launch("unwritten", &["--buffer", "0=256"])
+    launch(&folder, "unwritten", &["--buffer", "0=256"])
         .exits_with(1)
         .says(&["error: kernel 'unwritten': missing argument"]);
-    folder
-        .launch("none", &[])
+    launch(&folder, "none", &[])
         .exits_with(1)
         .says(&["there is no kernel 'none' beside right, over"]);
-    folder
-        .launch("over", &["--constant", "thrice=1"])
+    launch(&folder, "over", &["--constant", "thrice=1"])
         .exits_with(1)
         .says(&["there is no function constant 'thrice'"]);
-    folder
-        .launch("over", &["--constant", "twice=2"])
+    launch(&folder, "over", &["--constant", "twice=2"])
         .exits_with(1)
         .says(&["\"2\" is neither true nor false"]);
-    folder
-        .launch("over", &["--buffer", "31=4"])
+    launch(&folder, "over", &["--buffer", "31=4"])
         .exits_with(1)
         .says(&["kernel 'over': out of range"]);
-    let launch = ["--grid", "4", "--threadgroup", "4", "kernels.metal"];
+    let grid = ["--grid", "4", "--threadgroup", "4", "kernels.metal"];
     folder
-        .check(&launch)
+        .check(&grid)
         .exits_with(1)
         .says(&["--kernel has to name one of right, over, races"]);
     folder
@@ -391,7 +351,7 @@ fn what_cannot_be_launched_is_said() {
         &["--threadgroup-memory", "0"],
         &["--constant", "twice"],
     ] {
-        folder.launch("over", wrong).exits_with(2);
+        launch(&folder, "over", wrong).exits_with(2);
     }
     for size in ["0", "1,2,3,4", "1,0", "x", ""] {
         folder

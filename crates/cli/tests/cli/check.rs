@@ -1,13 +1,10 @@
 //! `metal-bridge check`: what it prints of sources, how diagnostics look, and how it exits, for input of every kind.
-#![cfg(software_metal)]
 
 use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 use metal_bridge_test_support::Printed;
-use tempfile::TempDir;
+
+use crate::folder::Folder;
 
 const GOOD: &str = "#include <metal_stdlib>
 using namespace metal;
@@ -26,46 +23,9 @@ const BAD: &str = "kernel void broken(device float *out) {\n\tout[0] = quantity;
 const WARNED: &str =
     "kernel void warned(device int *a) {\n  int x = 3;\n  x == 4;\n  a[0] = x;\n}\n";
 
-struct Folder(TempDir);
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.path().join(name);
-        fs::write(&path, contents).unwrap();
-        path
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_metal-bridge"));
-        command
-            .arg("check")
-            .args(arguments)
-            .current_dir(self.0.path())
-            .env_remove("NO_COLOR")
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn check(&self, arguments: &[&str]) -> Printed {
-        self.command(arguments).output().unwrap().into()
-    }
-
-    fn check_stdin(&self, arguments: &[&str], source: &[u8]) -> Printed {
-        let mut command = self.command(arguments);
-        let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = streams.stderr(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(source).unwrap();
-        child.wait_with_output().unwrap().into()
-    }
-}
-
 #[test]
 fn kernels_are_listed_with_their_arguments() {
-    let folder = Folder::new();
+    let folder = Folder::new(&["check"]);
     folder.file("good.metal", GOOD);
     let checked = folder.check(&["good.metal"]).exits_with(0);
     let expected = [
@@ -92,7 +52,7 @@ fn kernels_are_listed_with_their_arguments() {
 
 #[test]
 fn threadgroup_memory_that_kernels_declare_is_told() {
-    let folder = Folder::new();
+    let folder = Folder::new(&["check"]);
     let kernel = |name: &str, floats: usize| {
         format!(
             "kernel void {name}(device float *out, uint i [[thread_position_in_grid]]) {{
@@ -127,7 +87,7 @@ fn threadgroup_memory_that_kernels_declare_is_told() {
 
 #[test]
 fn json_has_everything() {
-    let folder = Folder::new();
+    let folder = Folder::new(&["check"]);
     folder.file("good.metal", GOOD);
     folder.file("bad.metal", BAD);
     let checked = folder
@@ -194,7 +154,7 @@ fn json_has_everything() {
 
 #[test]
 fn errors_and_warnings_look_as_a_compiler_prints_them() {
-    let folder = Folder::new();
+    let folder = Folder::new(&["check"]);
     folder.file("bad.metal", BAD);
     folder.file("warned.metal", WARNED);
     let checked = folder.check(&["bad.metal"]).exits_with(1);
@@ -226,7 +186,7 @@ fn errors_and_warnings_look_as_a_compiler_prints_them() {
 
 #[test]
 fn colours_are_for_terminals_and_for_who_asks() {
-    let folder = Folder::new();
+    let folder = Folder::new(&["check"]);
     folder.file("bad.metal", BAD);
     let colored = folder
         .check(&["--color", "always", "bad.metal"])
@@ -257,7 +217,7 @@ fn colours_are_for_terminals_and_for_who_asks() {
 
 #[test]
 fn strict_enforces_address_spaces() {
-    let folder = Folder::new();
+    let folder = Folder::new(&["check"]);
     folder.file(
         "loose.metal",
         "kernel void loose(device float *a) {\n  float *p = a;\n  p[0] = 1;\n}\n",
@@ -271,8 +231,8 @@ fn strict_enforces_address_spaces() {
 
 #[test]
 fn macros_versions_and_folders_reach_the_compiler() {
-    let folder = Folder::new();
-    fs::create_dir(folder.0.path().join("headers")).unwrap();
+    let folder = Folder::new(&["check"]);
+    fs::create_dir(folder.path().join("headers")).unwrap();
     folder.file("beside.h", "#define BESIDE 1\n");
     folder.file("headers/elsewhere.h", "#define ELSEWHERE 1\n");
     folder.file(
@@ -318,7 +278,7 @@ fn macros_versions_and_folders_reach_the_compiler() {
 
 #[test]
 fn standard_input_is_a_file_too() {
-    let folder = Folder::new();
+    let folder = Folder::new(&["check"]);
     folder.file("shared.h", "#define SHARED 1\n");
     let checked = folder.check_stdin(&["-"], GOOD.as_bytes()).exits_with(0);
     assert!(
@@ -341,9 +301,9 @@ fn standard_input_is_a_file_too() {
 
 #[test]
 fn whatever_is_no_source_is_an_error_and_nothing_worse() {
-    let folder = Folder::new();
+    let folder = Folder::new(&["check"]);
     folder.file("good.metal", GOOD);
-    fs::create_dir(folder.0.path().join("folder.metal")).unwrap();
+    fs::create_dir(folder.path().join("folder.metal")).unwrap();
     let bytes: Vec<u8> = (0..64 * 256u32)
         .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
         .collect();
@@ -379,10 +339,10 @@ fn whatever_is_no_source_is_an_error_and_nothing_worse() {
 
 #[test]
 fn without_a_compiler_it_says_so() {
-    let folder = Folder::new();
+    let folder = Folder::new(&["check"]);
     folder.file("good.metal", GOOD);
     let mut command = folder.command(&["good.metal"]);
-    let caches = folder.0.path().join("cache");
+    let caches = folder.path().join("cache");
     command
         .env("SOFTWARE_METAL_CLANG", "/nonexistent/clang")
         .env("SOFTWARE_METAL_CACHE", caches);

@@ -1,4 +1,4 @@
-//! The command line as a user sees it: what it prints where, and how it exits.
+//! Every command but `check`: what it prints, what it refuses, what it says without a Metal.
 
 use std::process::{Command, Output, Stdio};
 

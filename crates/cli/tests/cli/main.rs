@@ -1,0 +1,9 @@
+//! The command line as a user sees it: what it prints where, and how it exits.
+
+#[cfg(software_metal)]
+mod check;
+mod commands;
+#[cfg(software_metal)]
+mod folder;
+#[cfg(software_metal)]
+mod sanitize;
