@@ -20,11 +20,8 @@ const LAYERS: [(&str, &[&str]); 8] = [
     ("backend.rs", &["error.rs", "metal", "ops"]),
 ];
 
-/// The files of `src/` but for the stress rigs, which belong to the tests and the command line.
 fn crate_sources() -> Sources {
-    let mut sources = Sources::read("src");
-    sources.0.retain(|path, _| !path.starts_with("stress"));
-    sources
+    Sources::read("src")
 }
 
 /// The folder, or the file of `src/` itself, that a file belongs to.
