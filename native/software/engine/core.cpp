@@ -42,7 +42,7 @@ void core::bind_launch(smtl::launch &launch) {
     scheduler_stack = stacks.scheduler_top();
     blocks = launch.kernel->blocks;
     shuffle = launch.shuffle.on && blocks;
-    keeps_step = !shuffle;
+    syncs_simdgroups = !shuffle;
     takes_turns = !shuffle && launch.checks == nullptr;
     chunk_next = chunk_end = threadgroups_run = 0;
     fault_signal = 0;

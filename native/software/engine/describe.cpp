@@ -14,7 +14,7 @@ namespace {
 
 /* As SMTL_SITE counts them. */
 uint32_t line_of(uint32_t site) {
-    return (site & ~(SMTL_STEP_SITE | SMTL_JOIN_SITE | SMTL_TURN_SITE)) >> SMTL_SITE_COLUMN_BITS;
+    return (site & ~(SMTL_SYNC_SITE | SMTL_JOIN_SITE | SMTL_TURN_SITE)) >> SMTL_SITE_COLUMN_BITS;
 }
 
 std::string threads_wait(uint32_t count) {
@@ -70,7 +70,7 @@ std::string core::describe_waiting() const {
         at_barrier += uint32_t(std::popcount(group.at_barrier));
         for (uint32_t i = 0; i < group.open_count; ++i) {
             const open_exchange &exchange = exchanges[s][group.open[i]];
-            if (exchange.site & SMTL_STEP_SITE) continue;
+            if (exchange.site & SMTL_SYNC_SITE) continue;
             talking += uint32_t(std::popcount(exchange.active));
             line = line_of(exchange.site);
         }

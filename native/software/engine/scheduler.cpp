@@ -190,13 +190,13 @@ SMTL_ALWAYS_INLINE open_exchange &core::find_exchange(simdgroup &group, uint32_t
 }
 
 /* The lanes of `one` go on before those of `other`. In the innermost region that both are in, who is earlier in the
- * source goes first, and last of all who waits there for the others. Lanes that only keep step, the hindmost of them,
- * go before all others: which lanes meet in a function of Metal's does not depend on them. */
+ * source goes first, and last of all who waits there for the others. Lanes in a simd sync, the hindmost of them, go
+ * before all others: which lanes meet in a function of Metal's does not depend on them. */
 __attribute__((noinline)) bool core::goes_before(const simdgroup &group, const open_exchange &one,
                                                  const open_exchange &other) const {
-    const bool step = (one.site & SMTL_STEP_SITE) != 0;
-    if (step != ((other.site & SMTL_STEP_SITE) != 0)) return step;
-    if (step) return one.site < other.site;
+    const bool syncs = (one.site & SMTL_SYNC_SITE) != 0;
+    if (syncs != ((other.site & SMTL_SYNC_SITE) != 0)) return syncs;
+    if (syncs) return one.site < other.site;
     const smtl_context *const lanes = contexts + (&group - simdgroups) * simd_width;
     const smtl_region *a = lanes[std::countr_zero(one.active)].region,
                       *b = lanes[std::countr_zero(other.active)].region;

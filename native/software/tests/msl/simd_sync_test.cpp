@@ -16,7 +16,7 @@ constexpr const char *parameters =
 unsigned waits_in(const std::string &source) {
     const std::string text = smtl::msl::translate(source).text;
     unsigned count = 0;
-    for (const char *call : {"::smtl::in_step", "::smtl::keep_step"}) {
+    for (const char *call : {"::smtl::synced", "::smtl::simd_sync"}) {
         for (std::size_t at = text.find(call); at != std::string::npos; at = text.find(call, at + 1)) ++count;
     }
     return count;
@@ -87,7 +87,7 @@ int main() {
         smtl::msl::translate(std::string(parameters) +
                              "{ s[lane] = s[lane + 1] * vec<float, 4>(in[i]).y; out[i] = s[lane]; }")
             .text;
-    if (!CHECK(stored.find("in_step( s[lane + 1] * vec<float, 4>(in[i]).y)") != std::string::npos))
+    if (!CHECK(stored.find("synced( s[lane + 1] * vec<float, 4>(in[i]).y)") != std::string::npos))
         std::fprintf(stderr, "%s\n", stored.c_str());
     return check::report("msl/simd_sync_test");
 }

@@ -30,8 +30,8 @@
 /* The site of an exchange is a line and, in its lowest bits, a column. */
 #define SMTL_SITE_COLUMN_BITS 13
 
-/* In the site of an exchange: it is no function of Metal's, but keeps lanes in step; see simd_sync.h. */
-#define SMTL_STEP_SITE 0x80000000u
+/* In the site of an exchange: not a function of Metal's, but a simd sync; see simd_sync.h. */
+#define SMTL_SYNC_SITE 0x80000000u
 
 /* The same: lanes wait there for others of a region; see region.h. */
 #define SMTL_JOIN_SITE 0x40000000u
@@ -149,7 +149,7 @@ struct smtl_core {
     void (*enter_finished)(); /* the fiber has nothing left to do; never continues it */
 
     uint32_t thread; /* the running thread's index in its threadgroup; of kernels that block */
-    uint32_t keeps_step; /* lanes wait for each other where code counts on it, though Metal does not say so */
+    uint32_t syncs_simdgroups; /* lanes wait for each other where code counts on it, though Metal does not say so */
     /* The exchange that the running thread has come from; valid until it blocks again. */
     smtl_exchange *exchange;
 

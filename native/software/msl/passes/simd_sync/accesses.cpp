@@ -292,10 +292,10 @@ void FunctionSync::insert() {
         const std::string where = store.threadgroup ? "(" : "_where_blocking(";
         if (store.before) {
             if (store.assignment != 0 && !store.value.empty() && !source_[store.value.begin].is("{")) {
-                source_[store.assignment].appended.insert(0, " ::smtl::in_step" + where);
+                source_[store.assignment].appended.insert(0, " ::smtl::synced" + where);
                 source_[store.value.end - 1].appended += ")";
             } else if (!store.statement.empty()) {
-                source_[store.statement.begin - 1].appended += " ::smtl::keep_step" + where + "),";
+                source_[store.statement.begin - 1].appended += " ::smtl::simd_sync" + where + "),";
             }
         }
         // While some lanes wait before a store, the others shall not run ahead of it.
@@ -306,7 +306,7 @@ void FunctionSync::insert() {
             threadgroup = threadgroup || store.threadgroup;
         }
         if (store.at_once && !store.statement.empty() && !barrier_follows(store.statement.end + 1)) {
-            source_[store.statement.end].replace(", ::smtl::keep_step" + where + ");");
+            source_[store.statement.end].replace(", ::smtl::simd_sync" + where + ");");
         }
     }
     // One statement may end where another begins; of those that end together the inner one comes first.
@@ -315,7 +315,7 @@ void FunctionSync::insert() {
     });
     for (const auto &[begin, control] : controls) {
         source_[control.first - 1].appended +=
-            control.second ? " ::smtl::keep_step(); }" : " ::smtl::keep_step_where_blocking(); }";
+            control.second ? " ::smtl::simd_sync(); }" : " ::smtl::simd_sync_where_blocking(); }";
     }
     for (const auto &[begin, control] : controls) source_[begin - 1].appended += " {";
 }
