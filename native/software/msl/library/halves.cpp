@@ -31,7 +31,8 @@ MixedHalves find_mixed_halves(const std::string &messages) {
             kept = mixed;
             if (mixed)
                 result.messages +=
-                    line.substr(0, at) + "error: half and bfloat do not meet in arithmetic: convert one of them\n";
+                    line.substr(0, at) +
+                    "error: half and bfloat cannot be combined in arithmetic: convert one of them, as in 'float(x)'\n";
             result.found = result.found || mixed;
             continue;
         }

@@ -76,7 +76,7 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
     }
     for (const auto &[name, value] : options.macros) {
         if (name.find_first_of("\n\r") == std::string::npos) continue;
-        diagnostics.push_back(general_error("the name of a preprocessor macro is on one line"));
+        diagnostics.push_back(general_error("the name of a preprocessor macro must not contain a line break"));
         return std::nullopt;
     }
     TemporaryFolder folder(Cache::shared().root());

@@ -122,10 +122,10 @@ public:
         const bool found = name < errors.find(" error: ", at) &&
                            errors.compare(name + unset.size(), presence_prefix.size(), presence_prefix) != 0 &&
                            errors.compare(errors.find('\'', name + unset.size()), 12, "' is unknown") == 0;
-        if (!found) return "whether " + argument + " is there cannot be computed from function constants\n";
+        if (!found) return "the condition of " + argument + " cannot be computed from function constants\n";
         const std::size_t begin = name + unset.size();
-        return "function constant '" + errors.substr(begin, errors.find('\'', begin) - begin) + "', which decides on " +
-               argument + ", has no value\n";
+        return "function constant '" + errors.substr(begin, errors.find('\'', begin) - begin) + "' has no value, and " +
+               argument + " depends on it\n";
     }
 
 private:
@@ -138,7 +138,7 @@ private:
             if (value) {
                 if (value->data_type != facts.data_type) {
                     error_ = describe_constant(constant, facts.index) + " is of type " +
-                             data_type_name(facts.data_type) + ", and its value of type " +
+                             data_type_name(facts.data_type) + ", but its value is of type " +
                              data_type_name(value->data_type) + "\n";
                     return false;
                 }

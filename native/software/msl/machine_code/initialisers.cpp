@@ -21,8 +21,8 @@ DynamicInitialisers find_dynamic_initialisers(const std::string &messages) {
                    destructor = line.find(" destructor") != std::string::npos;
         if (at != std::string::npos && (constructor || destructor)) {
             const char *const what =
-                constructor ? "a variable of the program is initialised with a constant expression, which this is not\n"
-                            : "a variable of the program is of a type without a destructor, which this is not\n";
+                constructor ? "a variable outside of functions needs a constant expression as its initializer\n"
+                            : "a variable outside of functions cannot have a type with a destructor\n";
             result.errors += line.substr(0, at) + "error: " + what;
         } else if (!line.ends_with(" generated.") || line.find(severity) != std::string::npos) {
             result.messages += line + "\n";

@@ -19,7 +19,7 @@ DynamicInitialisers find_dynamic_initialisers(const std::string &messages);
 
 // Where clang was not to say which.
 inline constexpr std::string_view not_computed =
-    "error: variables of the program are initialised with constant expressions, which one here is not\n";
+    "error: a variable outside of functions needs a constant expression as its initializer, and one here has another\n";
 
 // Definitions of all function constants, for a compilation that shows what can be computed.
 std::string define_function_constants(const Translation &translation);

@@ -24,8 +24,9 @@ void check_program_variable(Source &source, const Declaration &declaration) {
     }
     const Token &stop = source[declaration.head_end];
     if (is_static && (stop.is("=") || stop.is(";") || stop.is("{"))) {
-        source.problem(declaration.head_end - 1, "variables of the program belong to the constant address space: '" +
-                                                     std::string(source[declaration.head_end - 1].text) + "'");
+        source.problem(declaration.head_end - 1,
+                       "'" + std::string(source[declaration.head_end - 1].text) +
+                           "' outlives every function and must be in the constant address space");
     }
 }
 
@@ -83,9 +84,8 @@ void ConstantVariables::add_function_constant(const Declaration &declaration, co
         if (source_[i].is_identifier()) name = i;
     }
     if (constant == end || name <= constant || !source_[declaration.head_end].is(";")) {
-        source_.problem(
-            attribute.at,
-            "[[function_constant]] belongs to a variable in the constant address space without an initialiser");
+        source_.problem(attribute.at,
+                        "[[function_constant]] needs a variable in the constant address space without an initializer");
         return;
     }
     FunctionConstant function_constant;

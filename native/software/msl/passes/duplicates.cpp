@@ -139,7 +139,7 @@ bool Duplicates::erase_if_known(const Declaration &declaration, Range body) {
             if (source_.keeps_spaces())
                 source_.problem(
                     declaration.begin,
-                    "this member differs from another one in the address space of its object and in its body, which is not supported");
+                    "two members that differ only in the address space of their object must have the same body");
             depends_on_spaces_ = true;
             return false;
         }

@@ -21,7 +21,9 @@ void check_parameters(Source &source, const Declaration &declaration) {
                 }
             }
             if (source[i].is("*") || source[i].is("&")) {
-                source.problem(i, "a pointer or reference needs an explicit address space");
+                source.problem(
+                    i,
+                    "a pointer or reference needs an explicit address space: device, constant, threadgroup or thread");
                 break;
             }
             ++i;
@@ -57,7 +59,9 @@ void check_local_pointers(Source &source, Range body) {
         if (!named || j == symbol || j + 1 >= body.end || !source[j].is_identifier()) continue;
         const Token &next = source[j + 1];
         if (next.is("=") || next.is(";") || next.is(",") || next.is("[") || next.is("{") || next.is(":")) {
-            source.problem(symbol, "a pointer or reference needs an explicit address space");
+            source.problem(
+                symbol,
+                "a pointer or reference needs an explicit address space: device, constant, threadgroup or thread");
         }
     }
 }

@@ -57,8 +57,7 @@ std::string define_conditions(Source &source, ProgramConstants &constants, std::
         const Range condition{parameter.condition_begin, parameter.condition_end};
         for (Index name = condition.begin; name < condition.end; ++name) {
             if (arguments.contains(source[name].text))
-                source.problem(name,
-                               "[[function_constant]] depends on function constants, and not on template arguments");
+                source.problem(name, "the condition of [[function_constant]] cannot depend on a template argument");
         }
         parameter.condition = "smtl_condition_" + suffix + "_" + std::to_string(i);
         text += " template <class = void> static constexpr bool " + parameter.condition + "() { return bool(" +

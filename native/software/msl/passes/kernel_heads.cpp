@@ -36,13 +36,13 @@ void edit_kernel_heads(Source &source, const Declarations &declarations) {
         const Index begin = declaration.begin;
         if (declaration.erased || declaration.kind == DeclarationKind::statement) continue;
         if (!declaration.member && (source[begin].is("vertex") || source[begin].is("fragment"))) {
-            source.problem(begin, "'" + std::string(source[begin].text) +
-                                      "' functions are not supported: kernels alone are executed");
+            source.problem(begin,
+                           "'" + std::string(source[begin].text) + "' functions are not supported, only kernels are");
             source[begin].erase();
         }
         if (!declaration.kernel) continue;
         if (!declaration.parameters && !declaration.explicit_instantiation)
-            source.problem(begin, "'kernel' belongs to a function");
+            source.problem(begin, "'kernel' must stand before a function");
         if (declaration.parameters) edit_buffer_arrays(source, *declaration.parameters);
         for (Index i = begin; i < declaration.head_end; ++i) {
             if (source[i].is("kernel")) source[i].erase();
@@ -53,7 +53,7 @@ void edit_kernel_heads(Source &source, const Declarations &declarations) {
 void reject_stray_kernels(Source &source) {
     for (Index i = 0; i < source.size(); ++i) {
         if (source[i].is("kernel") && !source[i].replaced)
-            source.problem(i, "'kernel' belongs to a function of a namespace");
+            source.problem(i, "'kernel' must stand before a function outside of functions and types");
     }
 }
 

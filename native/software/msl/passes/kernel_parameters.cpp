@@ -61,19 +61,21 @@ KernelParameter read_parameter(Source &source, Range range, bool report) {
             parameter.condition_begin = attribute.arguments.begin;
             parameter.condition_end = attribute.arguments.end;
             if (report && parameter.condition.empty())
-                source.problem(attribute.at, "[[function_constant]] needs a condition in terms of function constants");
+                source.problem(
+                    attribute.at,
+                    "[[function_constant]] needs a condition made of function constants, as in '[[function_constant(flag)]]'");
         } else if (is_input_attribute(attribute.name)) {
             parameter.kind = ParameterKind::attribute;
             parameter.attribute = attribute.name;
             located = true;
         } else if (report && !is_standard_attribute(attribute.name)) {
-            source.problem(attribute.at, "[[" + attribute.name + "]] parameters of kernels are not supported");
+            source.problem(attribute.at, "kernel parameters with [[" + attribute.name + "]] are not supported");
             located = true;
         }
     }
     if (report && parameter.kind == ParameterKind::attribute && !parameter.condition.empty()) {
-        source.problem(range.begin, "[[function_constant]] belongs to arguments that the host sets, which [[" +
-                                        parameter.attribute + "]] is not");
+        source.problem(range.begin, "[[function_constant]] applies to buffers and threadgroup memory only, not to [[" +
+                                        parameter.attribute + "]]");
     }
     // The declared name: the last identifier outside brackets and attributes; what stands before it is the type.
     // `T (&name)[8]` has it in parentheses.
@@ -134,9 +136,12 @@ KernelParameter read_parameter(Source &source, Range range, bool report) {
             std::string_view subject;
             for (Index j = range.begin; j + 1 < range.end && subject.empty(); ++j)
                 subject = unsupported_subject(source[j].text, source[j + 1].is("<") || source[j + 1].is("::"));
-            source.problem(range.begin, "kernel parameter '" + parameter.name + "'" +
-                                            (subject.empty() ? " has neither an attribute nor the type of a buffer"
-                                                             : ": " + std::string(subject) + " not supported"));
+            source.problem(
+                range.begin,
+                "kernel parameter '" + parameter.name + "'" +
+                    (subject.empty()
+                         ? " needs an attribute such as [[thread_position_in_grid]], or the type of a buffer, such as 'device float *'"
+                         : ": " + std::string(subject) + " not supported"));
         }
     }
     return parameter;
@@ -152,11 +157,12 @@ std::vector<KernelParameter> read_parameters(Source &source, Range parameters, b
         if (!part.empty() && read.size() <= most_parameters) read.push_back(read_parameter(source, part, report));
         if (report && !read.empty() &&
             read.back().type.size() + read.back().index_expression.size() > longest_parameter)
-            source.problem(part.begin, "this parameter of a kernel is too long");
+            source.problem(part.begin, "the type and the index of this kernel parameter have more than " +
+                                           std::to_string(longest_parameter) + " characters");
     }
     if (report && parts.size() > most_parameters)
         source.problem(parameters.begin,
-                       "a kernel has no more than " + std::to_string(most_parameters) + " parameters");
+                       "a kernel can have at most " + std::to_string(most_parameters) + " parameters");
     return read;
 }
 

@@ -69,7 +69,7 @@ std::string KernelDefinitions::register_kernel(const Scope &scope, Index at, std
     const auto [known, fresh] = addresses_.emplace(name, address);
     if (!fresh) {
         // An instantiation may be repeated; a name cannot stand for two kernels.
-        if (known->second != address) source_.problem(at, "a kernel of the name '" + name + "' was defined before");
+        if (known->second != address) source_.problem(at, "a kernel named '" + name + "' is already defined");
         return {};
     }
     if (source_.checking()) {
@@ -99,7 +99,7 @@ void KernelDefinitions::define(const Declaration &declaration) {
     bool returns_nothing = false;
     for (Index i = declaration.begin; i < declaration.name_begin; ++i)
         returns_nothing = returns_nothing || source_[i].is("void");
-    if (!returns_nothing) source_.problem(declaration.name_begin, "a kernel returns nothing: its type is 'void'");
+    if (!returns_nothing) source_.problem(declaration.name_begin, "a kernel must return 'void'");
     std::vector<KernelParameter> parameters = read_parameters(source_, *declaration.parameters, true);
     if (declaration.template_parameters && !declaration.template_parameters->empty()) {
         Template pattern;
@@ -125,8 +125,8 @@ void KernelDefinitions::define(const Declaration &declaration) {
         }
         constexpr std::size_t most_overloads = 256;  // each instantiation looks at them all
         if (templates_[name].size() == most_overloads)
-            source_.problem(declaration.name_begin, "more kernel templates than " + std::to_string(most_overloads) +
-                                                        " are called '" + name + "'");
+            source_.problem(declaration.name_begin, "more than " + std::to_string(most_overloads) +
+                                                        " kernel templates are named '" + name + "'");
         if (templates_[name].size() < most_overloads) templates_[name].push_back(std::move(pattern));
         return;
     }
@@ -171,8 +171,8 @@ void KernelDefinitions::instantiate(const Declaration &declaration) {
     if (const std::size_t colons = base.rfind("::"); colons != std::string::npos) base = base.substr(colons + 2);
     const auto found = templates_.find(base);
     if (found == templates_.end()) {
-        source_.problem(declaration.name_begin,
-                        "explicit instantiation of '" + base + "', which is no kernel template defined before");
+        source_.problem(declaration.name_begin, "explicit instantiation of '" + base +
+                                                    "': no kernel template of this name is defined before it");
         source_.erase({declaration.begin, semicolon});
         return;
     }

@@ -116,7 +116,8 @@ void refuse_attribute_list(Source &source, Index open) {
     const Index past = source.skip_group(open, source.size());
     if (!source[open + 1].leading.empty() || source.skip_group(open + 1, past) + 1 != past ||
         !source[past - 1].leading.empty()) {
-        return source.problem(open, "a list of attributes begins with '[[' and ends with ']]'");
+        return source.problem(
+            open, "an attribute list must begin with '[[' and end with ']]', without blanks between the brackets");
     }
     for (const Range &part : source.split_commas({open + 2, past - 2})) {
         if (part.empty()) continue;
@@ -127,7 +128,8 @@ void refuse_attribute_list(Source &source, Index open) {
         if (!source[part.begin].is("id")) continue;
         for (Index i = part.begin; i < part.end; ++i) {
             const bool quoted = source[i].kind == TokenKind::string || source[i].kind == TokenKind::character;
-            if (quoted || (source[i].is("*") && source[i + 1].is("/"))) source.problem(i, "[[id]] takes an index");
+            if (quoted || (source[i].is("*") && source[i + 1].is("/")))
+                source.problem(i, "[[id]] needs an index, as in '[[id(0)]]'");
         }
     }
 }
@@ -163,7 +165,7 @@ void refuse_directives(Source &source, Index token) {
         if (i < line.size() && line[i] == '#' && !read_line_marker(line.substr(i), location)) {
             const std::vector<Token> found = tokenize(line.substr(i + 1));
             if (!found.front().is("pragma")) {
-                source.problem(token, "'#' does not begin a directive here", p + i);
+                source.problem(token, "'#' is not allowed here: a macro cannot make a directive", p + i);
             } else {
                 erased = refuse_pragma(source, found, token, p + i);
             }
@@ -186,7 +188,8 @@ void refuse_what_metal_has_not(Source &source) {
         // The preprocessor has joined what was to be joined. The compiler would make one word of two of what looks like
         // more.
         const bool joined = token.is("\\") && joins_lines("\\" + std::string(source[i + 1].leading), 0);
-        if (joined || joins_lines(token.leading)) source.problem(i, "'\\' does not join lines here");
+        if (joined || joins_lines(token.leading))
+            source.problem(i, "'\\' must stand directly before the line break that it joins");
         if (token.is("[") && i + 1 < source.size() && source[i + 1].is("[")) refuse_attribute_list(source, i);
         if (!token.is_identifier()) continue;
         if (token.text.starts_with("atomic")) refuse_atomic_type(source, i);

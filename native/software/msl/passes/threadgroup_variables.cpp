@@ -156,17 +156,18 @@ bool Placement::lies_in_threadgroup(const Specifiers &specifiers, const Declarat
     const std::string name = "'" + std::string(source_[declarator.name].text) + "'",
                       space = "the " + std::string(source_[at].text) + " address space";
     if (declarator.reference) {
-        source_.problem(at, name + " is a reference: its address space stands before the '&'");
+        source_.problem(at, name + " is a reference: write its address space before the '&'");
     } else if (context == Context::type) {
-        source_.problem(at, name + " is a member, which lies where its object does: it cannot be in " + space);
+        source_.problem(at, name + " cannot be in " + space + ": a member lies where its object does");
     } else if (space_named(source_, at) == AddressSpace::device) {
-        source_.problem(at, name + " cannot be in the device address space: buffers are arguments of kernels");
+        source_.problem(at, name + " cannot be in the device address space: pass it to the kernel as a buffer");
     } else if (context == Context::program) {
-        source_.problem(at, name + " cannot be in the threadgroup address space outside of a function");
+        source_.problem(at, name + " cannot be in the threadgroup address space: declare it in a function");
     } else if (context == Context::statement) {
-        source_.problem(at, name + " is in the threadgroup address space: its declaration is a statement of its own");
+        source_.problem(at, name + " is in the threadgroup address space: declare it in a statement of its own");
     } else if (declarator.called || declarator.initialised) {
-        source_.problem(at, name + " is in the threadgroup address space, which cannot be initialized");
+        source_.problem(
+            at, name + " is in the threadgroup address space and cannot have an initializer: assign to it later");
     } else {
         variables_.shared[declarator.name] = declarator.array;
         return true;
@@ -203,7 +204,7 @@ void Placement::share_variables(const Specifiers &specifiers, const std::vector<
             if (specifiers.body != 0)
                 return source_.problem(
                     declarator.begin,
-                    "a type is defined here: declare what is in the threadgroup address space apart from pointers");
+                    "a declaration that defines a type cannot declare both pointers and variables in the threadgroup address space: write two");
             source_[declarators[i - 1].end].replace("; " + std::exchange(references, {}) +
                                                     (declarator.shared ? storing : plain) + " ");
         }
@@ -261,7 +262,7 @@ void reject_stray_spaces(Source &source, const ThreadgroupVariables &variables) 
         Index before = i == 0 ? 0 : i - 1;
         while (before > 0 && (source[before].is("const") || source[before].is("volatile"))) --before;
         if (source[before].is("->") || source[before].is("operator")) continue;
-        source.problem(i, "'" + std::string(token.text) + "' qualifies no variable here, and no pointer or reference");
+        source.problem(i, "'" + std::string(token.text) + "' must qualify a variable, a pointer or a reference");
     }
 }
 

@@ -20,8 +20,8 @@ public:
             const std::string name = "'" + parameter.name + "'";
             if (parameter.kind == ParameterKind::attribute) {
                 if (facts[i].category != ParameterCategory::integers)
-                    add(parameter, "[[" + parameter.attribute + "]] gives integers, which " + name + " of type '" +
-                                       parameter.type + "' does not take");
+                    add(parameter, "[[" + parameter.attribute + "]] needs an integer or a vector of integers, and " +
+                                       name + " is of type '" + parameter.type + "'");
                 continue;
             }
             const char *kind = parameter.kind == ParameterKind::buffer ? "buffer" : "threadgroup";
@@ -29,13 +29,13 @@ public:
                 return "[[" + std::string(kind) + "(" + std::to_string(static_cast<std::int32_t>(index)) + ")]]";
             };
             if (facts[i].category != ParameterCategory::memory) {
-                add(parameter, attribute(facts[i].index) + " belongs to a pointer or reference, which " + name +
-                                   " of type '" + parameter.type + "' is not");
+                add(parameter, attribute(facts[i].index) + " needs a pointer or reference, and " + name +
+                                   " is of type '" + parameter.type + "'");
                 continue;
             }
             if (facts[i].index >= SMTL_BUFFER_SLOTS || facts[i].length > SMTL_BUFFER_SLOTS - facts[i].index) {
                 add(parameter, attribute(facts[i].index + facts[i].length - 1) + " of " + name +
-                                   " is out of bounds: indices end at " + std::to_string(SMTL_BUFFER_SLOTS - 1));
+                                   " is out of bounds: the last index is " + std::to_string(SMTL_BUFFER_SLOTS - 1));
                 continue;
             }
             // Which of several that depend on function constants are there is known later.
@@ -43,7 +43,7 @@ public:
             for (std::uint32_t index = facts[i].index; index < facts[i].index + facts[i].length; ++index) {
                 const auto [other, free] = taken.emplace(std::pair(parameter.kind, index), &parameter);
                 if (free) continue;
-                add(parameter, attribute(index) + " of " + name + " is taken by '" + other->second->name + "'");
+                add(parameter, attribute(index) + " of " + name + " is already taken by '" + other->second->name + "'");
                 break;
             }
         }

@@ -172,7 +172,9 @@ void DeclarationReader::read_scope(Range range, bool type) {
     std::size_t length = 0;
     for (const std::string &name : *scope_) length += name.size();
     if (scope_->size() > deepest_nesting || length > longest_scope)
-        return source_.problem(range.begin, "namespaces and types are nested too deeply, or their names are too long");
+        return source_.problem(range.begin, "namespaces and types are nested too deeply: at most " +
+                                                std::to_string(deepest_nesting) + " levels, and " +
+                                                std::to_string(longest_scope) + " characters of names");
     const Index end = range.end;
     for (Index i = range.begin; i < end;) {
         const Token &token = source_[i];

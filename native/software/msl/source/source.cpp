@@ -26,7 +26,7 @@ std::optional<Problem> Source::find_open_bracket() const {
         if (text == "(" || text == "[" || text == "{") open.push_back(i);
         if (text != ")" && text != "]" && text != "}") continue;
         const std::string_view partner = text == ")" ? "(" : text == "]" ? "[" : "{";
-        if (open.empty()) return problem(i, "closes nothing");
+        if (open.empty()) return problem(i, "has no opening bracket");
         if (tokens_[open.back()].text != partner)
             return problem(open.back(), "is not closed before '" + std::string(text) + "'");
         open.pop_back();

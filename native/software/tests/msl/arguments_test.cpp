@@ -118,22 +118,21 @@ void test_indices() {
     };
     wrong(
         "kernel void k(device float *x [[buffer(99)]], device float *y [[buffer(0)]],\n  device float *z [[buffer(0)]]) {}\n",
-        {"program_source:3:29: error: [[buffer(99)]] of 'x' is out of bounds: indices end at 30",
-         "program_source:4:17: error: [[buffer(0)]] of 'z' is taken by 'y'"});
+        {"program_source:3:29: error: [[buffer(99)]] of 'x' is out of bounds: the last index is 30",
+         "program_source:4:17: error: [[buffer(0)]] of 'z' is already taken by 'y'"});
     wrong(
         "kernel void k(threadgroup float *x [[threadgroup(31)]],\n threadgroup float *y [[threadgroup(2)]],\n threadgroup float *z [[threadgroup(1 + 1)]]) {}\n",
         {"program_source:3:34: error: [[threadgroup(31)]] of 'x' is out of bounds",
-         "program_source:5:21: error: [[threadgroup(2)]] of 'z' is taken by 'y'"});
+         "program_source:5:21: error: [[threadgroup(2)]] of 'z' is already taken by 'y'"});
     wrong("kernel void k(device float *x [[buffer(-1)]]) {}\n", {"program_source:3:29: error: [[buffer(-1)]] of 'x'"});
     wrong("kernel void k(device float *x[4] [[buffer(28)]]) {}\n", {"[[buffer(31)]] of 'x' is out of bounds"});
     wrong("kernel void k(device float *x[4] [[buffer(0)]],\n device float *y [[buffer(3)]]) {}\n",
-          {"program_source:4:16: error: [[buffer(3)]] of 'y' is taken by 'x'"});
-    wrong(
-        "kernel void k(float x [[buffer(0)]]) {}\n",
-        {"program_source:3:21: error: [[buffer(0)]] belongs to a pointer or reference, which 'x' of type 'float' is not"});
+          {"program_source:4:16: error: [[buffer(3)]] of 'y' is already taken by 'x'"});
+    wrong("kernel void k(float x [[buffer(0)]]) {}\n",
+          {"program_source:3:21: error: [[buffer(0)]] needs a pointer or reference, and 'x' is of type 'float'"});
     wrong(
         "kernel void k(device float *x, float i [[thread_position_in_grid]]) { x[0] = i; }\n",
-        {"program_source:3:38: error: [[thread_position_in_grid]] gives integers, which 'i' of type 'float' does not take"});
+        {"program_source:3:38: error: [[thread_position_in_grid]] needs an integer or a vector of integers, and 'i' is of type 'float'"});
     wrong(
         "template <typename T> kernel void k(device T *x [[buffer(31)]]) {}\ntemplate [[host_name(\"a\")]] kernel void k<float>(device float *);\n"
         "template [[host_name(\"b\")]] kernel void k<int>(device int *);\n",

@@ -334,17 +334,17 @@ void test_undecided_conditions() {
     // Another constant of that name has no value.
     CHECK(error_of("b::flag", second).empty());
     CHECK(error_of("b::set", second).empty());
-    CHECK(error_of("a::flag", second) == "function constant 'flag', which decides on argument 'p', has no value\n");
+    CHECK(error_of("a::flag", second) == "function constant 'flag' has no value, and argument 'p' depends on it\n");
     CHECK(error_of("b::set && a::flag", second) ==
-          "function constant 'flag', which decides on argument 'p', has no value\n");
+          "function constant 'flag' has no value, and argument 'p' depends on it\n");
     CHECK(error_of("called", {constant(0, type_bool, 1)}) ==
-          "whether argument 'p' is there cannot be computed from function constants\n");
+          "the condition of argument 'p' cannot be computed from function constants\n");
     const compiled dependent(
         head + "template <int N> kernel void k(device float *out, device float *p [[function_constant(N > 1)]]) {}\n");
     CHECK(
         !dependent.library &&
         dependent.says(
-            "program_source:3:87: error: [[function_constant]] depends on function constants, and not on template arguments"));
+            "program_source:3:87: error: the condition of [[function_constant]] cannot depend on a template argument"));
 }
 
 }  // namespace

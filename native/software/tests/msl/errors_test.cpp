@@ -113,25 +113,25 @@ void test_broken_sources() {
         CHECK(broken.log.find("attribute push") == std::string::npos && broken.log.find("smtl") == std::string::npos &&
               broken.log.find("<stdin>") == std::string::npos);
     };
-    wrong("kernel", "program_source:1:1: error: 'kernel' belongs to a function");
-    wrong("int x;\nkernel int y;", "program_source:2:1: error: 'kernel' belongs to a function");
-    wrong("[[kernel]]", "error: 'kernel' belongs to a function");
-    wrong("void f() { kernel int y; }", "program_source:1:12: error: 'kernel' belongs to a function");
+    wrong("kernel", "program_source:1:1: error: 'kernel' must stand before a function");
+    wrong("int x;\nkernel int y;", "program_source:2:1: error: 'kernel' must stand before a function");
+    wrong("[[kernel]]", "error: 'kernel' must stand before a function");
+    wrong("void f() { kernel int y; }", "program_source:1:12: error: 'kernel' must stand before a function");
     wrong("[[", "program_source:1:2: error: '[' is never closed");
     wrong("kernel void k(device float *x) {\n  x[0] = 1;\n", "program_source:1:32: error: '{' is never closed");
     wrong("kernel void k(device float *x [[buffer(0)]) { x[0] = 1; }\n",
           "program_source:1:31: error: '[' is not closed before ')'");
-    wrong("}\n", "program_source:1:1: error: '}' closes nothing");
+    wrong("}\n", "program_source:1:1: error: '}' has no opening bracket");
     wrong("kernel void k(device float *x) { x[0] = 1; }\nint y", "program_source:2:6: error: expected ';'");
     wrong("\n#pragma METAL fp math_mode(\n", "program_source:2:1: error: expected 'math_mode(safe)'");
     wrong("#pragma METAL fp contract(maybe)\n", "program_source:1:1: error: expected 'contract(off)'");
     wrong("vertex float4 v() { return float4(0); }\n",
           "program_source:1:1: error: 'vertex' functions are not supported");
-    wrong("kernel int k(device int *x) { return x[0]; }\n", "program_source:1:12: error: a kernel returns nothing");
+    wrong("kernel int k(device int *x) { return x[0]; }\n", "program_source:1:12: error: a kernel must return 'void'");
     wrong("kernel void k(device int *x, int c [[user(name)]]) { x[0] = c; }\n",
-          "program_source:1:38: error: [[user]] parameters of kernels are not supported");
+          "program_source:1:38: error: kernel parameters with [[user]] are not supported");
     wrong("kernel void k(device int *x [[bufer(1)]]) { x[0] = 1; }\n",
-          "program_source:1:31: error: [[bufer]] parameters of kernels are not supported");
+          "program_source:1:31: error: kernel parameters with [[bufer]] are not supported");
     wrong("struct S { int i; };\nkernel void k(device int *x, S s [[stage_in]]) { x[0] = s.i; }\n",
           "program_source:2:36: error: [[stage_in]]");
     wrong(
@@ -281,7 +281,7 @@ void test_mixed_halves() {
         "template <class T, class U> bool less(T a, U b) {\n  return a < b;\n}\nkernel void l(device half *h, device bfloat *b) { h[0] = less(h[0], b[0]); }\n");
     CHECK(mixed.library == nullptr);
     for (const char *place : {":4:", ":5:", ":9:"}) CHECK(mixed.says("program_source" + std::string(place)));
-    CHECK(mixed.says("half and bfloat do not meet in arithmetic") &&
+    CHECK(mixed.says("half and bfloat cannot be combined in arithmetic") &&
           mixed.log.find("program_source:6:") == std::string::npos);
     const compiled apart(
         head +

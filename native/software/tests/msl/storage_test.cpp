@@ -178,36 +178,36 @@ void test_places() {
 void test_refused() {
     const std::string start = "kernel void k(device float *a, uint i [[thread_index_in_threadgroup]]) {\n ";
     refuse(start + "threadgroup float t = 0; a[i] = t; }",
-           "program_source:4:2: error: 't' is in the threadgroup address space, which cannot be initialized");
+           "program_source:4:2: error: 't' is in the threadgroup address space and cannot have an initializer");
     refuse(start + "float threadgroup t[2] = {1, 2}; a[i] = t[0]; }",
-           "program_source:4:8: error: 't' is in the threadgroup address space, which cannot be initialized");
-    refuse(start + "threadgroup float t{}; a[i] = t; }", "cannot be initialized");
-    refuse(start + "threadgroup float2 t(1, 2); a[i] = t.x; }", "cannot be initialized");
-    refuse(
-        start + "for (threadgroup float t[2]; i < 3; ++i) a[i] = t[0]; }",
-        "program_source:4:7: error: 't' is in the threadgroup address space: its declaration is a statement of its own");
+           "program_source:4:8: error: 't' is in the threadgroup address space and cannot have an initializer");
+    refuse(start + "threadgroup float t{}; a[i] = t; }", "cannot have an initializer");
+    refuse(start + "threadgroup float2 t(1, 2); a[i] = t.x; }", "cannot have an initializer");
+    refuse(start + "for (threadgroup float t[2]; i < 3; ++i) a[i] = t[0]; }",
+           "program_source:4:7: error: 't' is in the threadgroup address space: declare it in a statement of its own");
     refuse(start + "float t[2] threadgroup; a[i] = t[0]; }",
-           "program_source:4:13: error: 'threadgroup' qualifies no variable here, and no pointer or reference");
+           "program_source:4:13: error: 'threadgroup' must qualify a variable, a pointer or a reference");
     refuse(start + "device float t[2]; a[i] = t[0]; }",
-           "'t' cannot be in the device address space: buffers are arguments of kernels");
+           "'t' cannot be in the device address space: pass it to the kernel as a buffer");
     refuse(start + "float * device t = a; a[i] = t[0]; }", "'t' cannot be in the device address space");
     refuse(start + "float & threadgroup t = a[0]; a[i] = t; }",
-           "'t' is a reference: its address space stands before the '&'");
-    refuse(start + "struct { threadgroup float x; } t; a[i] = t.x; }",
-           "program_source:4:11: error: 'x' is a member, which lies where its object does");
+           "'t' is a reference: write its address space before the '&'");
+    refuse(
+        start + "struct { threadgroup float x; } t; a[i] = t.x; }",
+        "program_source:4:11: error: 'x' cannot be in the threadgroup address space: a member lies where its object does");
     refuse("struct S { float threadgroup x[2]; };\n" + start + "S s; a[i] = s.x[0]; }",
            "program_source:3:18: error: 'x' is a member");
     refuse("typedef struct { float threadgroup x[2]; } S;\n" + start + "S s; a[i] = s.x[0]; }",
            "program_source:3:24: error: 'x' is a member");
     refuse("threadgroup float t[2];\n" + start + "a[i] = t[0]; }",
-           "program_source:3:1: error: 't' cannot be in the threadgroup address space outside of a function");
+           "program_source:3:1: error: 't' cannot be in the threadgroup address space: declare it in a function");
     refuse("struct S { S(int); float x; };\nthreadgroup S t(3);\n" + start + "a[i] = t.x; }",
            "program_source:4:1: error: 't' cannot be in the threadgroup address space");
     refuse("struct { float x; } threadgroup t;\n" + start + "a[i] = t.x; }",
-           "program_source:3:21: error: 'threadgroup' qualifies no variable here");
+           "program_source:3:21: error: 'threadgroup' must qualify a variable, a pointer or a reference");
     refuse("constant auto f = [](uint i) { threadgroup float t[2]; t[0] = i; return t[0]; };\n" + start +
                "a[i] = f(i); }",
-           "program_source:3:32: error: 'threadgroup' qualifies no variable here");
+           "program_source:3:32: error: 'threadgroup' must qualify a variable, a pointer or a reference");
     // Types that carry the address space.
     for (const char *declared :
          {"typedef threadgroup float shared; shared t[2];", "using shared = float threadgroup; shared t[2];",

@@ -41,7 +41,7 @@ float result_of(const std::string &source, const std::vector<smtl_constant_value
 
 void test_initialisers() {
     const std::string not_constant =
-        "error: a variable of the program is initialised with a constant expression, which this is not";
+        "error: a variable outside of functions needs a constant expression as its initializer";
     refused("static int f() { volatile int i = 1; while (i) {} return 1; }\nconstant int s = f();",
             "program_source:2:14: " + not_constant);
     refused("static int f() { return *(volatile device int *)8; }\nconstant int s = f();",
@@ -88,7 +88,7 @@ void test_initialisers() {
 // at.
 void test_joined_lines() {
     using namespace std::string_literals;
-    const std::string says = "'\\' does not join lines here";
+    const std::string says = "'\\' must stand directly before the line break that it joins";
     for (const std::string &join : {"\\\0\n"s, "\\\0 \n"s, "\\ \0\t\n"s}) {
         refused("void f() { as" + join + "m(\"nop\"); }", says);
         refused("__attri" + join + "bute__((constructor)) void f() {}", says);
@@ -115,10 +115,10 @@ void test_attributes() {
         refused("#define A __attribute__\n#define B(x) ((x))\nA B(" + std::string(name) + ") void f() {}", says);
         refused("[[nodiscard, clang::" + std::string(name) + "]] int f() { return 1; }", says);
     }
-    refused("[ [gnu::constructor]] void f() {}", "program_source:1:1: error: a list of attributes begins with '[['");
+    refused("[ [gnu::constructor]] void f() {}", "program_source:1:1: error: an attribute list must begin with '[['");
     refused("<:<:gnu::constructor:>:> void f() {}", "error: ");
     refused("[[using gnu: constructor]] void f() {}", "error: 'using' is not supported in attributes");
-    refused("struct S { int i [[id(R\"(*/ asm(\"nop\"); /*)\")]]; };", "error: [[id]] takes an index");
+    refused("struct S { int i [[id(R\"(*/ asm(\"nop\"); /*)\")]]; };", "error: [[id]] needs an index");
     refused("__declspec(allocate(\".init_array\")) int i;", "error: '__declspec' is not supported in Metal");
     CHECK(
         result_of(

@@ -236,7 +236,8 @@ struct FunctionSync::Regions {
     Index statement(Index begin, Index end, bool apart) {
         if (depth > most_depth) {
             if (editing && talks({begin, end}))
-                source.problem(begin, "statements with functions of SIMD-groups are nested too deeply");
+                source.problem(begin, "statements that call SIMD-group functions are nested too deeply: at most " +
+                                          std::to_string(most_depth) + " levels");
             return end;
         }
         ++depth;
