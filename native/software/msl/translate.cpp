@@ -7,11 +7,11 @@
 #include "passes/casts.h"
 #include "passes/component_assignments.h"
 #include "passes/conditionals.h"
-#include "passes/constant_queries.h"
+#include "passes/function_constant_queries.h"
 #include "passes/constant_variables.h"
 #include "passes/duplicates.h"
 #include "passes/explicit_spaces.h"
-#include "passes/function_conditions.h"
+#include "passes/function_constant_conditions.h"
 #include "passes/kernel_heads.h"
 #include "passes/kernels.h"
 #include "passes/keywords.h"
@@ -28,7 +28,8 @@
 namespace smtl::msl {
 namespace {
 
-// True where erased spaces would take from the source: functions that differ in them and in what they do.
+// Each pass says in its header what it needs and what holds after it. True where something in the source depends on the
+// address spaces that were erased: functions that differ in them and in what they do.
 bool run_passes(Source &source, Translation &translation) {
     const bool checking = source.checking(), distinct = source.distinct();
     refuse_what_metal_has_not(source);
@@ -61,30 +62,36 @@ bool run_passes(Source &source, Translation &translation) {
     return definitions_differ || variables.depend_on_spaces || types_carry_spaces(source, variables);
 }
 
-Translation translate(std::string_view preprocessed, Purpose purpose, bool distinct, bool &depends_on_spaces) {
-    Source source(preprocessed, purpose == Purpose::check, distinct);
+struct Attempt {
     Translation translation;
+    bool depends_on_spaces = false;
+};
+
+Attempt translate(std::string_view preprocessed, Purpose purpose, bool distinct) {
+    Source source(preprocessed, purpose == Purpose::check, distinct);
+    Attempt attempt;
+    Translation &translation = attempt.translation;
     translation.source = preprocessed;
-    // What else could be found then follows from it.
+    // All else that could be found would follow from it.
     if (std::optional<Problem> problem = source.find_open_bracket()) {
         translation.problems = {std::move(*problem)};
-        return translation;
+        return attempt;
     }
-    depends_on_spaces = run_passes(source, translation);
+    attempt.depends_on_spaces = run_passes(source, translation);
     for (Index i = 0; i < source.size(); ++i)
         translation.thread_elements = translation.thread_elements || source[i].is("thread_elements");
     translation.address_spaces = distinct;
     translation.problems = source.problems();
     translation.text = source.text();
-    return translation;
+    return attempt;
 }
 
 }  // namespace
 
 Translation translate(std::string_view preprocessed, Purpose purpose) {
-    bool depends_on_spaces = false, ignored = false;
-    Translation translation = translate(preprocessed, purpose, false, depends_on_spaces);
-    return depends_on_spaces ? translate(preprocessed, purpose, true, ignored) : std::move(translation);
+    Attempt attempt = translate(preprocessed, purpose, false);
+    if (attempt.depends_on_spaces) attempt = translate(preprocessed, purpose, true);
+    return std::move(attempt.translation);
 }
 
 }  // namespace smtl::msl

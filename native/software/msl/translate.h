@@ -1,5 +1,5 @@
-// From preprocessed Metal Shading Language to C++17 for clang, with the kernels and function constants found on the
-// way.
+// From preprocessed Metal Shading Language to C++17 for clang. translate.cpp is the list of passes (passes/) that do
+// it.
 #pragma once
 
 #include <string_view>

@@ -6,7 +6,7 @@
 // space.
 #pragma once
 
-#include "function_conditions.h"
+#include "function_constant_conditions.h"
 
 namespace smtl::msl {
 

@@ -1,9 +1,9 @@
-// The lanes of a SIMD-group keep pace on a GPU, and code counts on it: one lane stores what the others have just read,
+// A GPU runs the lanes of a SIMD-group together, and code counts on it: one lane stores what the others have just read,
 // or lanes read what their neighbours have just stored, with no simdgroup_barrier between. Here a lane runs until it
-// waits for others. So a function is searched for stores to shared memory that meet reads by other lanes before the
-// lanes meet, and there, and only there, lanes wait: before the store for what is read before, after it for what is
-// read later. Code with the barriers that Metal asks for has no such place, but where two names of places of one object
-// are never the same place.
+// waits for others. So a function is searched for stores to shared memory that meet accesses by other lanes before the
+// lanes meet, and only there lanes wait: before the store for what was read before, after it for what is read later.
+// Code with the barriers that Metal asks for has no such store, unless two names of locations in one object are never
+// the same location.
 #include "function_sync.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ FunctionSync::FunctionSync(Source &source, const Declaration &declaration, const
     find_shared(*declaration.parameters, true);
     // What a caller has read of its threadgroup memory is not known.
     for (const auto &[name, shared] : shared_) {
-        if (!declaration.kernel && shared.threadgroup) segment_.reads.push_back({.name = name, .place = {}});
+        if (!declaration.kernel && shared.threadgroup) segment_.reads.push_back({.name = name, .location = {}});
     }
     find_shared(body_, false);
     find_lane_values(declaration);
@@ -192,21 +192,21 @@ void FunctionSync::expression(Range range, Range whole) {
             continue;
         }
         Index name = 0;
-        if (const Index past = place_at(i, range, name); past > i) {
+        if (const Index past = location_at(i, range, name); past > i) {
             const bool address =
                 i > range.begin && source_[i - 1].is("&") && (i - 1 == range.begin || !ends_operand(source_[i - 2]));
             if (!address) access(name, {i, past}, range, whole, pending);
         } else if (source_[i].is_identifier() && !calls.empty() && shared_.contains(source_[i].text)) {
-            read({.name = source_[i].text, .place = {}});
+            read({.name = source_[i].text, .location = {}});
         }
     }
     come_to(range.end);
 }
 
-void FunctionSync::access(Index name, Range place, Range range, Range whole, std::vector<Pending> &pending) {
+void FunctionSync::access(Index name, Range location, Range range, Range whole, std::vector<Pending> &pending) {
     // Subscripts in subscripts would be looked through from each of them.
-    const Range written = place.end - place.begin <= longest_place ? place : Range{};
-    Access access{.name = source_[name].text, .place = source_.spelling(written)};
+    const Range written = location.end - location.begin <= longest_location ? location : Range{};
+    Access access{.name = source_[name].text, .location = source_.spelling(written)};
     access.by_lane = mentions(written, lane_values_);
     bool by_data = false;
     std::vector<Range> controls;
@@ -219,21 +219,21 @@ void FunctionSync::access(Index name, Range place, Range range, Range whole, std
         access.only_lane = control.statement.begin;
         access.by_lane = mentions(written, {control.only_lane});
     }
-    const bool assigned = place.end < range.end && is_assignment(source_[place.end]);
-    const bool before = is_increment(source_[place.begin - 1]),
-               behind = place.end < range.end && is_increment(source_[place.end]);
-    if (!assigned || !source_[place.end].is("=")) read(access);
+    const bool assigned = location.end < range.end && is_assignment(source_[location.end]);
+    const bool before = is_increment(source_[location.begin - 1]),
+               behind = location.end < range.end && is_increment(source_[location.end]);
+    if (!assigned || !source_[location.end].is("=")) read(access);
     if (!assigned && !before && !behind) return;
-    Store &store = stores_[place.begin];
+    Store &store = stores_[location.begin];
     store.threadgroup = shared_[access.name].threadgroup;
     store.by_data = by_data;
-    store.place = place;
-    store.assignment = assigned ? place.end : 0;
-    store.value = assigned ? Range{place.end + 1, value_end(place.end + 1, range.end)} : Range{};
-    const Index past = assigned ? store.value.end : place.end + behind;
-    if (whole.begin == place.begin - before && whole.end == past) store.statement = whole;
+    store.location = location;
+    store.assignment = assigned ? location.end : 0;
+    store.value = assigned ? Range{location.end + 1, value_end(location.end + 1, range.end)} : Range{};
+    const Index past = assigned ? store.value.end : location.end + behind;
+    if (whole.begin == location.begin - before && whole.end == past) store.statement = whole;
     store.controls = std::move(controls);
-    access.store = place.begin;
+    access.store = location.begin;
     pending.push_back({.at = past, .meets = false, .write = std::move(access)});
 }
 
@@ -264,13 +264,13 @@ void FunctionSync::write(const Access &access) {
     unite(segment_.writes, {access});
 }
 
-// Different lanes may touch the same place. Lanes that each store what they load again do not count on anything.
+// Different lanes may touch the same location. Lanes that each store what they load again do not count on anything.
 bool FunctionSync::conflict(const Access &earlier, const Access &later, bool stored) {
     if (earlier.name != later.name) return false;
     const bool only = earlier.only_lane != 0 || later.only_lane != 0;
     if (only && earlier.only_lane == later.only_lane) return false;
-    if (earlier.place.empty() || later.place.empty()) return only;
-    if (earlier.place != later.place) return !are_members(earlier.place, later.place);
+    if (earlier.location.empty() || later.location.empty()) return only;
+    if (earlier.location != later.location) return !are_members(earlier.location, later.location);
     if (earlier.by_lane && later.by_lane) return false;
     return !stored || earlier.divergent || later.divergent;
 }
@@ -279,7 +279,7 @@ void FunctionSync::unite(std::vector<Access> &all, const std::vector<Access> &mo
     for (const Access &access : more) {
         const auto same = [&](const Access &other) {
             return other.store == access.store && other.only_lane == access.only_lane && other.name == access.name &&
-                   other.place == access.place;
+                   other.location == access.location;
         };
         if (all.size() < most_accesses && std::none_of(all.begin(), all.end(), same)) all.push_back(access);
     }

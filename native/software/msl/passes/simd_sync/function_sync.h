@@ -36,8 +36,8 @@ private:
     };
     struct Access {
         std::string_view name;
-        std::string place;       // as written; empty: unknown
-        bool by_lane = false;    // the place differs from lane to lane
+        std::string location;       // as written; empty: unknown
+        bool by_lane = false;    // the location differs from lane to lane
         bool divergent = false;  // not by all lanes
         Index only_lane = 0;     // the statement that lets one lane through; 0: none
         Index store = 0;         // in `stores_`, of accesses that write
@@ -46,7 +46,7 @@ private:
         bool threadgroup = false;
         bool by_data = false;         // see Control
         Index assignment = 0;         // the operator; 0: an increment
-        Range place;
+        Range location;
         Range value;
         Range statement;              // that consists of the store; empty where it is a part of an expression
         std::vector<Range> controls;  // around it, in which lanes diverge
@@ -76,10 +76,10 @@ private:
 
     class Uniformity;
 
-    // places.cpp
+    // locations.cpp
     // What follows is an operand's beginning, not an operator between two.
     static bool ends_operand(const Token &token);
-    Index place_at(Index i, Range range, Index &name) const;
+    Index location_at(Index i, Range range, Index &name) const;
     Index past_postfix(Index i, Index end) const;
     Index value_end(Index begin, Index end) const;
 
@@ -92,7 +92,7 @@ private:
     Index control(Index begin, Index end);
     void repeat(Range head, Index body, Index end);
     void expression(Range range, Range whole);
-    void access(Index name, Range place, Range range, Range whole, std::vector<Pending> &pending);
+    void access(Index name, Range location, Range range, Range whole, std::vector<Pending> &pending);
     void read(const Access &access);
     void write(const Access &access);
     static bool conflict(const Access &earlier, const Access &later, bool stored);
@@ -102,7 +102,7 @@ private:
     bool barrier_follows(Index i) const;
 
     // More is no real expression.
-    static constexpr Index longest_place = 1 << 8, longest_value = 1 << 11;
+    static constexpr Index longest_location = 1 << 8, longest_value = 1 << 11;
 
     Source &source_;
     const Declaration &declaration_;

@@ -13,7 +13,7 @@ namespace {
 // With results in arguments.
 constexpr std::array<std::string_view, 4> writers = {"modf", "frexp", "sincos", "swap"};
 
-bool ends_place(const Token &token) {
+bool ends_location(const Token &token) {
     return (token.is_identifier() && !token.is("return")) || token.is(")") || token.is("]");
 }
 
@@ -112,8 +112,8 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
         const std::string_view function = own_name(source, declaration);
         if (declaration.member) lanes.members.insert(function);
         for (Index i = body.begin; i + 1 < body.end; ++i) {
-            const bool lambda =
-                source[i].is("[") && !source.opens_attribute(i) && !ends_place(source[i - 1]) && !source[i - 1].is("[");
+            const bool lambda = source[i].is("[") && !source.opens_attribute(i) && !ends_location(source[i - 1]) &&
+                                !source[i - 1].is("[");
             if (lambda) lanes.lambdas.insert(i);
             if (!source[i].is_identifier()) continue;
             const std::string_view name = source[i].text;

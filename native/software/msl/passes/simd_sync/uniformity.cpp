@@ -136,7 +136,7 @@ void FunctionSync::Uniformity::find_other_names() {
     for (Index i = body_.begin + 1; i + 1 < body_.end; ++i) {
         const Token &token = source_[i], &before = source_[i - 1], &behind = source_[i + 1];
         if (before.is(";") || before.is("{") || before.is("}")) statement = i;
-        if ((token.is("&") || token.is("&&")) && !ends_operand(before)) {  // of a place
+        if ((token.is("&") || token.is("&&")) && !ends_operand(before)) {  // of a location
             Index name = i + 1;
             while (name + 1 < body_.end && (source_[name].is("(") || source_[name].is("*"))) ++name;
             diverging_.insert(source_[name].text);
@@ -161,14 +161,14 @@ void FunctionSync::Uniformity::find_other_names() {
         const std::set<std::string_view, std::less<>> &writing = lanes_.writing;
         Index name = i - 1;
         if (before.is(">")) {
-            for (Index steps = 0; name > body_.begin && !source_[name].is("<") && steps < longest_place; ++steps)
+            for (Index steps = 0; name > body_.begin && !source_[name].is("<") && steps < longest_location; ++steps)
                 --name;
             if (name > body_.begin) --name;
         }
         const bool object = name > body_.begin + 1 && (source_[name - 1].is(".") || source_[name - 1].is("->"));
         const bool constructed = token.is("{") || declares(name);
         if (token.is("(") && object) {
-            const Index begin = place_begin(name + 1);
+            const Index begin = location_begin(name + 1);
             insert({begin, begin + 1});
         }
         const bool variable = token.is("(") && !object && declared_.contains(source_[name].text) && !declares(name);
@@ -198,11 +198,11 @@ bool FunctionSync::Uniformity::diverges(Range range) const {
     return false;
 }
 
-// Of the place that ends there: `a`, `a.b[i].c`. What stands in parentheses may be any of the names there.
-Index FunctionSync::Uniformity::place_begin(Index end) {
+// Of the location that ends there: `a`, `a.b[i].c`. What stands in parentheses may be any of the names there.
+Index FunctionSync::Uniformity::location_begin(Index end) {
     Index i = end;
     for (Index steps = 0; i > body_.begin + 1; ++steps) {
-        if (steps == longest_place) {
+        if (steps == longest_location) {
             everything_ = true;
             return i;
         }
@@ -211,7 +211,7 @@ Index FunctionSync::Uniformity::place_begin(Index end) {
             const bool group = source_[i].is(")");
             const Index last = i;
             for (Index open = 1; open > 0 && i > body_.begin + 1; ++steps) {
-                if (steps >= longest_place) break;
+                if (steps >= longest_location) break;
                 --i;
                 open += source_[i].is("]") || source_[i].is(")");
                 open -= source_[i].is("[") || source_[i].is("(");
@@ -238,12 +238,12 @@ void FunctionSync::Uniformity::spread(Range range, bool apart) {
         if (is_increment(source_[i])) {
             Index name = i + 1;
             if (i > range.begin && ends_operand(source_[i - 1])) {
-                name = apart || diverges({i > longest_place + range.begin ? i - longest_place : range.begin, i})
-                           ? place_begin(i)
+                name = apart || diverges({i > longest_location + range.begin ? i - longest_location : range.begin, i})
+                           ? location_begin(i)
                            : range.end;
             } else {
                 while (name < range.end && (source_[name].is("(") || source_[name].is("*"))) ++name;
-                if (!apart && !diverges({name, std::min(range.end, name + longest_place)})) name = range.end;
+                if (!apart && !diverges({name, std::min(range.end, name + longest_location)})) name = range.end;
             }
             if (name < range.end && source_[name].is_identifier()) diverging_.insert(source_[name].text);
         } else if (function_.is_assignment(source_[i])) {
@@ -252,10 +252,10 @@ void FunctionSync::Uniformity::spread(Range range, bool apart) {
                 source_[begin].is_identifier() && !source_[begin - 1].is(".") && !source_[begin - 1].is("->");
             const bool differs = apart || end == i + 1 || diverges({i + 1, end});
             if (!differs && simple) continue;
-            // A place that differs makes elements differ.
+            // A location that differs makes elements differ.
             const std::size_t before = diverging_.size();
-            const Index place = place_begin(i);
-            if (differs || diverging_.size() > before || diverges({place, i})) insert({place, place + 1});
+            const Index location = location_begin(i);
+            if (differs || diverging_.size() > before || diverges({location, i})) insert({location, location + 1});
         } else if (source_[i].is_identifier() && i + 1 < range.end &&
                    (source_[i + 1].is("(") || source_[i + 1].is("{")) && i > body_.begin && ends_type(source_[i - 1])) {
             const Index end = source_.skip_group(i + 1, std::min(range.end, i + longest_value));

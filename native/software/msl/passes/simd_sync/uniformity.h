@@ -27,7 +27,7 @@ private:
     bool is_unknown(Index name) const;
     void insert(Range names);
     void insert_argument_names(Index call);
-    Index place_begin(Index end);
+    Index location_begin(Index end);
 
     FunctionSync &function_;
     Source &source_;

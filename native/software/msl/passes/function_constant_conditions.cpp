@@ -1,6 +1,6 @@
-#include "function_conditions.h"
+#include "function_constant_conditions.h"
 
-#include "constant_queries.h"
+#include "function_constant_queries.h"
 
 namespace smtl::msl {
 namespace {

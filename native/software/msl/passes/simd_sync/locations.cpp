@@ -1,4 +1,4 @@
-// Where the places of memory begin and end that expressions name.
+// Where the locations of memory begin and end that expressions name.
 #include "function_sync.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ bool FunctionSync::ends_operand(const Token &token) {
 
 // Past `name[...]`, `*name`, `*(name + ...)` or `((type *)name)[...]`, with members and subscripts behind; `i` where
 // none begins.
-Index FunctionSync::place_at(Index i, Range range, Index &name) const {
+Index FunctionSync::location_at(Index i, Range range, Index &name) const {
     const Token &token = source_[i];
     if (i > 0 && (source_[i - 1].is(".") || source_[i - 1].is("->") || source_[i - 1].is("::"))) return i;
     if (token.is_identifier()) {
@@ -35,7 +35,7 @@ Index FunctionSync::place_at(Index i, Range range, Index &name) const {
         j = past;
     }
     if (j < range.end && source_[j].is_identifier()) past = j + 1;
-    for (Index k = j; k < std::min(past, j + longest_place); ++k) {
+    for (Index k = j; k < std::min(past, j + longest_location); ++k) {
         const auto found = source_[k].is_identifier() ? shared_.find(source_[k].text) : shared_.end();
         if (found == shared_.end() || found->second.object || declared_.contains(k)) continue;
         const bool reached = token.is("*") || (past < range.end && (source_[past].is("[") || source_[past].is("->")));

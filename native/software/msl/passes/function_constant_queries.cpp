@@ -1,4 +1,4 @@
-#include "constant_queries.h"
+#include "function_constant_queries.h"
 
 #include <map>
 #include <string_view>
