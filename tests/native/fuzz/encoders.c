@@ -12,9 +12,9 @@ static verdict open_verdict(const encoder_model *encoder) {
 }
 
 static encoder_model *pick_encoder(bool is_compute) {
-    encoder_model **place = PICK(all.encoders);
-    for (int i = 0; place && i < all.encoders.count; i++) {
-        int index = (int)(place - all.encoders.items + i) % all.encoders.count;
+    encoder_model **picked = PICK(all.encoders);
+    for (int i = 0; picked && i < all.encoders.count; i++) {
+        int index = (int)(picked - all.encoders.items + i) % all.encoders.count;
         if (all.encoders.items[index]->is_compute == is_compute) return all.encoders.items[index];
     }
     return NULL;
@@ -25,8 +25,8 @@ static mtb_compute_encoder *compute(const encoder_model *encoder) { return encod
 static mtb_blit_encoder *blit(const encoder_model *encoder) { return encoder ? encoder->blit : NULL; }
 
 void make_encoder(void) {
-    command_model **place = PICK(all.commands);
-    command_model *commands = place ? *place : NULL;
+    command_model **picked = PICK(all.commands);
+    command_model *commands = picked ? *picked : NULL;
     bool is_compute = !one_in(3);
     uint32_t type = any_enumerator(2);
     if (!HAS_ROOM(all.encoders)) return;
@@ -61,22 +61,25 @@ static void end_encoder(void) {
     if (ended) has_ended(encoder);
 }
 
-static void release_encoder(void) {
-    encoder_model **place = PICK(all.encoders);
-    if (!place) {
-        mtb_compute_encoder_release(NULL);
-        mtb_blit_encoder_release(NULL);
-        return;
-    }
-    encoder_model *encoder = *place;
-    has_ended(encoder);
+void drop_encoder(encoder_model *encoder) {
     if (encoder->is_compute)
         mtb_compute_encoder_release(encoder->compute);
     else
         mtb_blit_encoder_release(encoder->blit);
     drop_commands(encoder->commands);
     free(encoder);
-    REMOVE(all.encoders, place);
+}
+
+static void release_encoder(void) {
+    encoder_model **picked = PICK(all.encoders);
+    if (!picked) {
+        mtb_compute_encoder_release(NULL);
+        mtb_blit_encoder_release(NULL);
+        return;
+    }
+    has_ended(*picked);
+    drop_encoder(*picked);
+    REMOVE(all.encoders, picked);
 }
 
 static void use_debug_groups(void) {

@@ -128,17 +128,9 @@ static void make_device(int number) {
 }
 
 static void release_everything(void) {
-    /* What waits for an event on a GPU is let go. */
+    /* Command buffers that wait for an event go on. */
     for (int i = 0; i < all.events.count; i++) mtb_event_signal(all.events.items[i].handle, UINT64_MAX, NULL);
-    for (int i = 0; i < all.encoders.count; i++) {
-        encoder_model *encoder = all.encoders.items[i];
-        if (encoder->is_compute)
-            mtb_compute_encoder_release(encoder->compute);
-        else
-            mtb_blit_encoder_release(encoder->blit);
-        drop_commands(encoder->commands);
-        free(encoder);
-    }
+    for (int i = 0; i < all.encoders.count; i++) drop_encoder(all.encoders.items[i]);
     for (int i = 0; i < all.commands.count; i++) {
         mtb_command_buffer_release(all.commands.items[i]->handle);
         drop_commands(all.commands.items[i]);
@@ -181,7 +173,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 /* Something of everything, for the first device. */
 static void populate(void) {
     for (uint32_t mode = 0; mode <= MTB_STORAGE_PRIVATE; mode++)
@@ -195,6 +186,7 @@ static void populate(void) {
     }
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     uint64_t handles = live_handles();
     input.bytes = bytes;

@@ -79,7 +79,8 @@ typedef struct {
 typedef struct {
     mtb_queue *handle;
     int device;
-    /* Nothing on it waits for an event, and no place in its order is taken before the commit: its work ends by itself.
+    /* Nothing on it waits for an event, and none of its command buffers is enqueued before its commit: its work ends by
+     * itself.
      */
     bool is_calm;
 } queue_model;
@@ -151,6 +152,8 @@ void keep_context_if(bool kept);
 device_model *pick_device(int *number);
 
 void drop_commands(command_model *commands);
+/* Releases the handle, and frees the model. */
+void drop_encoder(encoder_model *encoder);
 /* What each of these does is one call, or a few that belong together. */
 typedef void (*action)(void);
 extern const action object_actions[], encoder_actions[], memory_actions[];
