@@ -87,7 +87,7 @@ fn build_for_apple(root: &Path) -> Result<(), String> {
     let kernels = embedded::bridge_kernels(&root.join("native"), &generated)?;
     let mut objects = Objects::new(None, &products);
     let bridge = root.join("native/bridge");
-    for path in [&bridge, &kernels] {
+    for path in [&bridge, &bridge.join("platform/apple"), &kernels] {
         objects.add(path, &flags, &[include.clone(), bridge.clone()])?;
     }
     objects.archive("metal_bridge_native")?;
@@ -166,7 +166,7 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
     let mut objects = Objects::new(Some(&toolchain.clang), &products);
     let bridge = native.join("bridge");
     let bridge_includes = [includes.as_slice(), std::slice::from_ref(&bridge)].concat();
-    for path in [&bridge, &kernels] {
+    for path in [&bridge, &bridge.join("platform/software_metal"), &kernels] {
         objects.add(path, &flags, &bridge_includes)?;
     }
     if let Some(library) = env::var_os(SOFTWARE_METAL_VARIABLE) {

@@ -69,7 +69,8 @@ impl Objects {
         }
     }
 
-    /// Adds a source, or every one below a folder, folders named `build`, `tests`, `tools` and `include` excepted.
+    /// Adds a source, or every one below a folder, folders named `build`, `tests`, `tools`, `include` and
+    /// `platform` excepted.
     pub fn add(&mut self, path: &Path, flags: &Flags, includes: &[PathBuf]) -> Result<(), String> {
         let mut sources = Vec::new();
         collect(path, &mut sources)
@@ -234,7 +235,7 @@ fn collect(path: &Path, sources: &mut Vec<(PathBuf, Language)>) -> std::io::Resu
     for entry in fs::read_dir(path)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if !["build", "tests", "tools", "include"].contains(&name.as_ref()) {
+        if !["build", "tests", "tools", "include", "platform"].contains(&name.as_ref()) {
             collect(&path, sources)?;
         }
     }

@@ -12,10 +12,12 @@ CXX = clang++
 SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
 OBJC_FLAGS = -std=gnu17 -fno-objc-arc -fblocks -fobjc-exceptions
 METAL =
+METAL_KIND = apple
 METAL_LDLIBS = -framework Metal -framework Foundation -framework CoreGraphics
 else
 include $(NATIVE)/software/build.mk
 METAL := $(LIBRARY)
+METAL_KIND = software_metal
 METAL_LDLIBS := $(LIBRARY_LDLIBS)
 OBJC_RUNTIME := $(SOFTWARE_BUILD)/gcc/objc
 METAL_INCLUDES = -I$(SOFTWARE)/include
@@ -29,7 +31,8 @@ INCLUDES = -I$(NATIVE)/include $(METAL_INCLUDES)
 # Its own headers are named with their folders.
 BRIDGE_INCLUDES = -I$(BRIDGE) $(INCLUDES)
 
-BRIDGE_SOURCES := $(wildcard $(BRIDGE)/*/*.c $(BRIDGE)/*/*.m)
+# A folder a noun, and what differs between the Metals.
+BRIDGE_SOURCES := $(foreach folder,* platform/$(METAL_KIND),$(wildcard $(BRIDGE)/$(folder)/*.c $(BRIDGE)/$(folder)/*.m))
 TRANSFER_SOURCE := $(BUILD)/generated/transfer_source.c
 BRIDGE_OBJECTS := $(BRIDGE_SOURCES:$(BRIDGE)/%=$(BUILD)/bridge/%.o) $(TRANSFER_SOURCE).o
 

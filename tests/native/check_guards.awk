@@ -1,6 +1,12 @@
 # Sees that each function of the C ABI, and each destructor, that stands in an Objective-C file begins its sending of
 # messages with MTBI_ENTER and ends with MTBI_LEAVE. (Functions that send none stand in the bridge's C files.)
 FNR == 1 { name = "" }
+/^static void destroy[a-z_]*\(mtbi_handle/ {
+    match($0, /destroy[a-z_]*\(/)
+    name = substr($0, RSTART, RLENGTH - 1)
+    entered = left = 0
+    start = FNR
+}
 /^[a-z].*(mtb_[a-z_]+|mtbi_[a-z_]+_destroy)\(/ && !/;$/ {
     match($0, /mtbi?_[a-z_]+\(/)
     candidate = substr($0, RSTART, RLENGTH - 1)

@@ -51,8 +51,8 @@ static void calls_report_exceptions(mtb_device *device, mtb_queue *queue) {
     check_exception(error, "mtb_command_buffer_create", __LINE__);
     /* Getters have nothing to report with. */
     WITHOUT_METAL(device->metal, CHECK(mtb_device_current_allocated_size(device) == 0));
-    /* The failed calls took nothing away: neither the queue's room nor the device. */
-    CHECK(queue->rooms[MTBI_ROOM_CALLERS].taken == 0);
+    /* The failed calls took nothing away: neither a slot of the queue nor the device. */
+    CHECK(queue->slots[MTBI_SLOT_CALLER].taken == 0);
     mtb_buffer *buffer = mtb_buffer_create(device, 64, MTB_STORAGE_SHARED, &error);
     CHECK(buffer && !error);
     mtb_buffer_release(buffer);
@@ -78,7 +78,7 @@ static void lost_dispatches_spoil_the_command_buffer(mtb_device *device, mtb_que
     mtb_error_release(error);
     mtb_compute_encoder_release(encoder);
     mtb_command_buffer_release(command_buffer);
-    CHECK(queue->rooms[MTBI_ROOM_CALLERS].taken == 0);
+    CHECK(queue->slots[MTBI_SLOT_CALLER].taken == 0);
     mtb_buffer_release(buffer);
     mtb_pipeline_release(pipeline);
     mtb_function_release(function);

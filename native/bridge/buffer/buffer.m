@@ -1,4 +1,6 @@
 /* Buffers: the three ways to make one, and what the CPU does with it. */
+#import "buffer/buffer.h"
+
 #import "core/checks.h"
 #import "core/guard.h"
 #import "core/text.h"
@@ -30,7 +32,7 @@ static MTLResourceOptions options(mtb_storage_mode mode) {
 /* A handle that waits for its Metal buffer. */
 static mtb_buffer *start(mtb_device *device, size_t length, mtb_storage_mode mode, mtb_error **error,
                          const char *function) {
-    mtb_buffer *buffer = mtbi_handle_create(MTB_HANDLE_BUFFER, sizeof *buffer, error, function);
+    mtb_buffer *buffer = mtbi_handle_create(MTB_HANDLE_BUFFER, sizeof *buffer, mtbi_buffer_destroy, error, function);
     if (!buffer) return NULL;
     buffer->device = mtb_device_retain(device);
     buffer->length = length;
@@ -102,9 +104,9 @@ static void call_deallocator(memory_owner *owner, void *bytes, size_t length) {
     MTBI_LEAVE()
 }
 
-static void let_go(memory_owner *owner, void *bytes, size_t length) {
+static void end_use(memory_owner *owner, void *bytes, size_t length) {
     if (!atomic_load(&owner->is_armed)) return;
-    /* A call of this API that lets the last reference go is the caller's own doing, on the caller's thread. */
+    /* A call of this API that releases the last reference is the caller's own doing, on the caller's thread. */
     bool is_on_metals_thread = mtbi_calls_under_way == 0;
     mtbi_callback_scope scope;
     if (is_on_metals_thread) mtbi_callback_scope_enter(&scope, NULL);
@@ -134,7 +136,7 @@ mtb_buffer *mtb_buffer_create_no_copy(mtb_device *device, void *bytes, size_t le
     memory_owner *captured = owner;
     /* Here and not in the `if`: a block lives on the stack, as long as the scope that it is written in. */
     void (^block)(void *, NSUInteger) = ^(void *pointer, NSUInteger size) {
-        let_go(captured, pointer, size);
+        end_use(captured, pointer, size);
         if (atomic_load(&captured->is_armed)) free(captured);
     };
     buffer = start(device, length, mode, error, __func__);
@@ -151,12 +153,13 @@ mtb_buffer *mtb_buffer_create_no_copy(mtb_device *device, void *bytes, size_t le
     MTBI_LEAVE((mtb_buffer_release(buffer), free(owner), mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
 
-void mtbi_buffer_free(mtb_buffer *buffer) {
+void mtbi_buffer_destroy(mtbi_handle *handle) {
+    mtb_buffer *buffer = (mtb_buffer *)handle;
     MTBI_ENTER
     mtb_buffer_release(buffer->view);
     [buffer->metal release];
     mtb_device_release(buffer->device);
-    mtbi_handle_free(&buffer->handle);
+    mtbi_handle_free(handle);
     MTBI_LEAVE()
 }
 
@@ -175,7 +178,7 @@ mtb_status mtb_buffer_set_label(mtb_buffer *buffer, const char *label, mtb_error
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(buffer));
-    buffer->is_labelled = true;
+    buffer->pooled.is_changed = true;
     return mtbi_set_label(buffer->metal, label, error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }

@@ -1,8 +1,8 @@
-/* Blits on record, for the bridge's own transfers. */
+/* Blits for the bridge's own transfers. */
 #ifndef MTBI_BLIT_H
 #define MTBI_BLIT_H
 
-#include "core/handles.h"
+#include "buffer/buffer.h"
 
 /* A copy, or a fill where there is no source. */
 typedef struct mtbi_blit {
@@ -14,7 +14,7 @@ typedef struct mtbi_blit {
     uint8_t value;
 } mtbi_blit;
 
-/* Encodes blits whose ranges have been checked, in one guard: with one each, that would cost more than the rest. */
+/* Encodes blits whose ranges have been checked, all in one guard: a guard for each would cost more than the blit. */
 mtb_status mtbi_blit_encoder_encode(mtb_blit_encoder *encoder, const mtbi_blit *blits, size_t count, mtb_error **error);
 
 #endif

@@ -1,5 +1,6 @@
 /* Blit encoders: copies and fills by the GPU. */
 #import "command/blit.h"
+
 #import "command/encoder.h"
 #import "core/checks.h"
 #import "core/guard.h"
@@ -12,12 +13,18 @@ struct mtb_blit_encoder {
 /* macOS copies and fills whole words. */
 static const size_t blit_unit = 4;
 
+static void destroy(mtbi_handle *handle) {
+    MTBI_ENTER
+    mtbi_encoder_destroy((mtbi_encoder *)handle);
+    MTBI_LEAVE()
+}
+
 mtb_blit_encoder *mtb_blit_encoder_create(mtb_command_buffer *command_buffer, mtb_error **error) {
     mtb_blit_encoder *encoder = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
     if (GIVEN(command_buffer) || mtbi_command_buffer_check_open(command_buffer, error, __func__)) return NULL;
-    encoder = mtbi_handle_create(MTB_HANDLE_BLIT_ENCODER, sizeof *encoder, error, __func__);
+    encoder = mtbi_handle_create(MTB_HANDLE_BLIT_ENCODER, sizeof *encoder, destroy, error, __func__);
     if (!encoder) return NULL;
     if (mtbi_encoder_begin(&encoder->base, command_buffer, [command_buffer->metal blitCommandEncoder], error,
                            __func__)) {
@@ -26,12 +33,6 @@ mtb_blit_encoder *mtb_blit_encoder_create(mtb_command_buffer *command_buffer, mt
     }
     return encoder;
     MTBI_LEAVE((mtb_blit_encoder_release(encoder), mtbi_fail_with_exception(error, __func__, exception), NULL))
-}
-
-void mtbi_blit_encoder_destroy(mtb_blit_encoder *encoder) {
-    MTBI_ENTER
-    mtbi_encoder_destroy(&encoder->base);
-    MTBI_LEAVE()
 }
 
 mtb_status mtb_blit_encoder_set_label(mtb_blit_encoder *encoder, const char *label, mtb_error **error) {

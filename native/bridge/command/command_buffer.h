@@ -2,7 +2,10 @@
 #ifndef MTBI_COMMAND_BUFFER_H
 #define MTBI_COMMAND_BUFFER_H
 
+#include "buffer/buffer.h"
+#include "core/references.h"
 #include "event/steps.h"
+#include "queue/queue.h"
 
 /* A callback that waits for the command buffer to complete. */
 typedef struct mtbi_callback {
@@ -16,7 +19,7 @@ struct mtb_command_buffer {
     mtbi_handle handle;
     mtb_queue *queue;
     MTBI_OBJECT(MTLCommandBuffer) metal;
-    mtbi_room_kind room;
+    mtbi_slot_kind slot;
     bool is_enqueued;
     /* The encoder that is open; NULL between encoders. Not retained: it ends at the latest when the command buffer
      * goes. */
@@ -24,9 +27,9 @@ struct mtb_command_buffer {
     /* Metal raised an exception at something that the caller had been told was encoded. */
     bool is_spoiled;
     atomic_bool is_committed;
-    /* Later than the commit where that is held up: see queue/order.m. */
+    /* Later than the commit where that is held up: see command/order.m. */
     atomic_bool is_with_metal;
-    /* The host functions of the queue that it waits for itself, and that it comes after; what is held up beside it. */
+    /* The last host functions that its own wait is for, and that come before it; the next that is held up. */
     uint64_t waits_for;
     uint64_t comes_after;
     struct mtb_command_buffer *next_held;
@@ -34,10 +37,8 @@ struct mtb_command_buffer {
     /* In the order in which they were added. */
     mtbi_callback *callbacks;
     mtbi_steps steps;
-    /* Buffers of pools, a reference each, until it has completed. */
-    mtb_buffer **kept;
-    size_t kept_count;
-    size_t kept_capacity;
+    /* Buffers of pools, until it has completed. */
+    mtbi_references buffers;
     /* NULL, or an earlier part of the same transfer, whose failure is this one's too. It has completed by then. */
     mtb_command_buffer *earlier;
     /* Set, and announced, once the callbacks have run. */
@@ -46,14 +47,14 @@ struct mtb_command_buffer {
     bool has_completed;
 };
 
-/* In state to be encoded into: not committed, and no encoder open. */
+/* The command buffer can be encoded into: it is not committed, and no encoder is open. */
 mtb_status mtbi_command_buffer_check_open(const mtb_command_buffer *command_buffer, mtb_error **error,
                                           const char *function);
 
-/* Makes a command buffer in room that the caller has taken, and that goes back with it or at once on failure. */
-mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_room_kind room, mtb_references references,
+/* Makes a command buffer in a slot that the caller has taken. On failure the slot is given back. */
+mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_slot_kind slot, mtb_references references,
                                              mtb_error **error, const char *function);
-/* mtb_command_buffer_commit, of one that comes before a host function where `number` is given: the function's. */
+/* mtb_command_buffer_commit. If `number` is given, a host function follows the command buffer, and gets that number. */
 mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64_t *number, mtb_error **error,
                                       const char *function);
 /* Adds to the end of `callbacks`. */
@@ -64,7 +65,7 @@ mtb_status mtbi_command_buffer_keep(mtb_command_buffer *command_buffer, mtb_buff
                                     const char *function);
 /* Drops what is kept, callbacks (with their contexts), signals and waits. */
 void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer);
-/* Gives the queue back the room that the command buffer takes. Only the first call acts. */
+/* Gives the queue back the command buffer's slot. Only the first call acts. */
 void mtbi_command_buffer_leave_queue(mtb_command_buffer *command_buffer);
 /* After the callbacks: wakes those who wait. */
 void mtbi_command_buffer_announce(mtb_command_buffer *command_buffer);

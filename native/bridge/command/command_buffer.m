@@ -2,25 +2,49 @@
 #import "command/command_buffer.h"
 
 #import "command/encoder.h"
+#import "command/order.h"
 #import "core/callback_scope.h"
 #import "core/checks.h"
 #import "core/guard.h"
 #import "core/text.h"
-#import "queue/order.h"
 
-mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_room_kind room, mtb_references references,
+/* An encoder that nobody has ended records what can no longer be committed. Should nobody release it either, it must
+ * not keep the queue's slot and the buffers. */
+static void end_open_encoder(mtb_command_buffer *command_buffer) {
+    MTBI_ENTER
+    if (command_buffer->encoder) mtbi_encoder_abandon(command_buffer->encoder);
+    MTBI_LEAVE()
+}
+
+/* One that was committed holds a reference to itself until it has completed, so here it either has or never will. */
+static void destroy(mtbi_handle *handle) {
+    mtb_command_buffer *command_buffer = (mtb_command_buffer *)handle;
+    MTBI_ENTER
+    end_open_encoder(command_buffer);
+    mtbi_command_buffer_forget(command_buffer);
+    mtb_command_buffer_release(command_buffer->earlier);
+    [command_buffer->metal release];
+    mtbi_command_buffer_leave_queue(command_buffer);
+    mtb_queue_release(command_buffer->queue);
+    pthread_cond_destroy(&command_buffer->completion);
+    pthread_mutex_destroy(&command_buffer->mutex);
+    mtbi_handle_free(handle);
+    MTBI_LEAVE()
+}
+
+mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_slot_kind slot, mtb_references references,
                                              mtb_error **error, const char *function) {
     mtb_command_buffer *command_buffer =
-        mtbi_handle_create(MTB_HANDLE_COMMAND_BUFFER, sizeof *command_buffer, error, function);
+        mtbi_handle_create(MTB_HANDLE_COMMAND_BUFFER, sizeof *command_buffer, destroy, error, function);
     if (!command_buffer) {
-        mtbi_queue_give_room(queue, room);
+        mtbi_queue_give_slot(queue, slot);
         return NULL;
     }
     MTBI_ENTER
     pthread_mutex_init(&command_buffer->mutex, NULL);
     pthread_cond_init(&command_buffer->completion, NULL);
     command_buffer->queue = mtb_queue_retain(queue);
-    command_buffer->room = room;
+    command_buffer->slot = slot;
     id<MTLCommandBuffer> metal = references == MTB_REFERENCES_RETAINED
                                      ? [queue->metal commandBuffer]
                                      : [queue->metal commandBufferWithUnretainedReferences];
@@ -47,32 +71,9 @@ mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references r
         FAIL(error, MTB_INVALID_ARGUMENT, "there are no references of kind %u", (unsigned)references);
         return NULL;
     }
-    if (mtbi_queue_take_room(queue, MTBI_ROOM_CALLERS, 1, timeout_ns, error, __func__)) return NULL;
-    return mtbi_command_buffer_make(queue, MTBI_ROOM_CALLERS, references, error, __func__);
+    if (mtbi_queue_take_slots(queue, MTBI_SLOT_CALLER, 1, timeout_ns, error, __func__)) return NULL;
+    return mtbi_command_buffer_make(queue, MTBI_SLOT_CALLER, references, error, __func__);
     MTBI_LEAVE((mtbi_fail_with_exception(error, __func__, exception), NULL))
-}
-
-/* An encoder that nobody has ended records what can no longer be committed. Should nobody release it either, it must
- * not keep the queue's room and the buffers. */
-static void end_open_encoder(mtb_command_buffer *command_buffer) {
-    MTBI_ENTER
-    if (command_buffer->encoder) mtbi_encoder_abandon(command_buffer->encoder);
-    MTBI_LEAVE()
-}
-
-/* One that was committed holds a reference to itself until it has completed, so here it either has or never will. */
-void mtbi_command_buffer_destroy(mtb_command_buffer *command_buffer) {
-    MTBI_ENTER
-    end_open_encoder(command_buffer);
-    mtbi_command_buffer_forget(command_buffer);
-    mtb_command_buffer_release(command_buffer->earlier);
-    [command_buffer->metal release];
-    mtbi_command_buffer_leave_queue(command_buffer);
-    mtb_queue_release(command_buffer->queue);
-    pthread_cond_destroy(&command_buffer->completion);
-    pthread_mutex_destroy(&command_buffer->mutex);
-    mtbi_handle_free(&command_buffer->handle);
-    MTBI_LEAVE()
 }
 
 mtb_status mtb_command_buffer_set_label(mtb_command_buffer *command_buffer, const char *label, mtb_error **error) {
@@ -164,7 +165,7 @@ static void run_callbacks(const mtb_command_buffer *command_buffer) {
     MTBI_LEAVE()
 }
 
-/* Owns a reference to the command buffer. The queue has its room back before the callbacks, so that one of them may
+/* Owns a reference to the command buffer. The queue has its slot back before the callbacks, so that one of them may
  * make the next command buffer. */
 static void complete(mtb_command_buffer *command_buffer) {
     MTBI_ENTER

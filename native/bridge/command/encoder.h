@@ -11,6 +11,8 @@ typedef struct mtbi_encoder {
     /* Until the encoder has ended; not retained: the command buffer ends it when it goes. */
     mtb_command_buffer *command_buffer;
     MTBI_OBJECT(MTLCommandEncoder) metal;
+    /* Releases what the encoder keeps; NULL if it keeps nothing. */
+    void (*forget)(struct mtbi_encoder *encoder);
     size_t open_debug_groups;
     bool has_ended;
 } mtbi_encoder;

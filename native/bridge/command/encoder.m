@@ -1,9 +1,13 @@
 /* What compute and blit encoders have in common. */
 #import "command/encoder.h"
 
-#import "compute/compute_encoder.h"
 #import "core/checks.h"
 #import "core/text.h"
+
+mtb_status mtbi_fail_encoder(const mtbi_encoder *encoder, mtb_error **error, const char *function) {
+    if (!encoder) return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "`encoder` is NULL");
+    return mtbi_fail(error, function, MTB_INVALID_STATE, "the encoder has been ended");
+}
 
 mtb_status mtbi_encoder_begin(mtbi_encoder *encoder, mtb_command_buffer *command_buffer, id<MTLCommandEncoder> metal,
                               mtb_error **error, const char *function) {
@@ -30,7 +34,7 @@ void mtbi_encoder_end(mtbi_encoder *encoder) {
 
 void mtbi_encoder_abandon(mtbi_encoder *encoder) {
     mtbi_encoder_end(encoder);
-    if (encoder->handle.kind == MTB_HANDLE_COMPUTE_ENCODER) mtbi_compute_encoder_forget((mtb_compute_encoder *)encoder);
+    if (encoder->forget) encoder->forget(encoder);
 }
 
 void mtbi_encoder_destroy(mtbi_encoder *encoder) {

@@ -1,5 +1,6 @@
 /* The part of a command buffer that Metal does not know: who waits for it and what it owes. */
 #include "command/command_buffer.h"
+
 #include "core/checks.h"
 #include "core/clock.h"
 
@@ -28,25 +29,12 @@ mtb_status mtbi_command_buffer_add_callback(mtb_command_buffer *command_buffer, 
 
 mtb_status mtbi_command_buffer_keep(mtb_command_buffer *command_buffer, mtb_buffer *buffer, mtb_error **error,
                                     const char *function) {
-    size_t count = command_buffer->kept_count;
-    if (!buffer->home || (count > 0 && command_buffer->kept[count - 1] == buffer)) return MTB_OK;
-    if (count == command_buffer->kept_capacity) {
-        size_t capacity = count ? 2 * count : 16;
-        mtb_buffer **grown = realloc(command_buffer->kept, capacity * sizeof(mtb_buffer *));
-        if (!grown)
-            return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for %zu buffers of pools", capacity);
-        command_buffer->kept = grown;
-        command_buffer->kept_capacity = capacity;
-    }
-    command_buffer->kept[command_buffer->kept_count++] = mtb_buffer_retain(buffer);
-    return MTB_OK;
+    if (!buffer->pooled.owner) return MTB_OK;
+    return mtbi_references_add(&command_buffer->buffers, &buffer->handle, error, function);
 }
 
 void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer) {
-    for (size_t i = 0; i < command_buffer->kept_count; i++) mtb_buffer_release(command_buffer->kept[i]);
-    free(command_buffer->kept);
-    command_buffer->kept = NULL;
-    command_buffer->kept_count = command_buffer->kept_capacity = 0;
+    mtbi_references_release(&command_buffer->buffers);
     while (command_buffer->callbacks) {
         mtbi_callback *callback = command_buffer->callbacks;
         command_buffer->callbacks = callback->next;
@@ -58,7 +46,7 @@ void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer) {
 
 void mtbi_command_buffer_leave_queue(mtb_command_buffer *command_buffer) {
     if (!atomic_exchange(&command_buffer->has_left_queue, true))
-        mtbi_queue_give_room(command_buffer->queue, command_buffer->room);
+        mtbi_queue_give_slot(command_buffer->queue, command_buffer->slot);
 }
 
 void mtbi_command_buffer_announce(mtb_command_buffer *command_buffer) {

@@ -9,11 +9,6 @@
 /* Threadgroup memory comes in units of this many bytes. */
 static const size_t threadgroup_memory_unit = 16;
 
-mtb_status mtbi_fail_encoder(const mtbi_encoder *encoder, mtb_error **error, const char *function) {
-    if (!encoder) return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "`encoder` is NULL");
-    return mtbi_fail(error, function, MTB_INVALID_STATE, "the encoder has been ended");
-}
-
 static mtb_status check_index(const mtb_compute_encoder *encoder, size_t index, mtb_error **error,
                               const char *function) {
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, function));
@@ -27,26 +22,13 @@ static uint32_t bit(size_t index) { return UINT32_C(1) << index; }
 
 /* Keeps a buffer or a pipeline alive until the encoder ends. A mark on the handle says that it is in the list already,
  * so that a buffer that is set a thousand times is retained once. Encoders of two threads that use one buffer by turns
- * overwrite each other's mark: then it is in a list twice, and as often released. */
-static mtb_status keep(mtb_compute_encoder *encoder, mtbi_handle *handle, _Atomic uint64_t *keeper, mtb_error **error,
-                       const char *function) {
-    if (atomic_load_explicit(keeper, memory_order_relaxed) == encoder->serial) return MTB_OK;
+ * overwrite each other's mark: then the buffer is in a list twice, and is released twice. */
+static mtb_status keep(mtb_compute_encoder *encoder, mtbi_handle *handle, mtb_error **error, const char *function) {
+    if (atomic_load_explicit(&handle->last_encoder, memory_order_relaxed) == encoder->serial) return MTB_OK;
     if (handle->kind == MTB_HANDLE_BUFFER)
         REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, (mtb_buffer *)handle, error, function));
-    if (encoder->kept_count == encoder->kept_capacity) {
-        size_t capacity = encoder->kept_capacity ? 2 * encoder->kept_capacity : 32;
-        mtbi_handle **grown = realloc(encoder->kept, capacity * sizeof *grown);
-        if (!grown)
-            return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for %zu buffers in one encoder", capacity);
-        encoder->kept = grown;
-        encoder->kept_capacity = capacity;
-    }
-    if (handle->kind == MTB_HANDLE_BUFFER)
-        mtb_buffer_retain((mtb_buffer *)handle);
-    else
-        mtb_pipeline_retain((mtb_pipeline *)handle);
-    encoder->kept[encoder->kept_count++] = handle;
-    atomic_store_explicit(keeper, encoder->serial, memory_order_relaxed);
+    REQUIRE(mtbi_references_add(&encoder->kept, handle, error, function));
+    atomic_store_explicit(&handle->last_encoder, encoder->serial, memory_order_relaxed);
     return MTB_OK;
 }
 
@@ -57,7 +39,7 @@ mtb_status mtb_compute_encoder_set_pipeline(mtb_compute_encoder *encoder, mtb_pi
     REQUIRE(
         mtbi_check_device(encoder->base.command_buffer->queue->device, pipeline->device, "pipeline", error, __func__));
     if (encoder->pipeline == pipeline) return MTB_OK;
-    REQUIRE(keep(encoder, &pipeline->handle, &pipeline->keeper, error, __func__));
+    REQUIRE(keep(encoder, &pipeline->handle, error, __func__));
     encoder->pipeline = pipeline;
     encoder->is_pipeline_changed = true;
     return MTB_OK;
@@ -86,7 +68,7 @@ mtb_status mtb_compute_encoder_set_buffer(mtb_compute_encoder *encoder, mtb_buff
         set_offset(encoder, index, offset);
         return MTB_OK;
     }
-    REQUIRE(keep(encoder, &buffer->handle, &buffer->keeper, error, __func__));
+    REQUIRE(keep(encoder, &buffer->handle, error, __func__));
     binding->buffer = buffer;
     binding->offset = offset;
     encoder->bound |= bit(index);
@@ -202,18 +184,12 @@ mtb_status mtbi_compute_encoder_check_bindings(const mtb_compute_encoder *encode
     return check_threadgroup_memory(encoder, error, function);
 }
 
-void mtbi_compute_encoder_forget(mtb_compute_encoder *encoder) {
+void mtbi_compute_encoder_forget(mtbi_encoder *base) {
+    mtb_compute_encoder *encoder = (mtb_compute_encoder *)base;
     for (size_t index = 0; index < MTB_MAX_BINDINGS; index++) free(encoder->bindings[index].bytes);
     memset(encoder->bindings, 0, sizeof encoder->bindings);
     encoder->pipeline = NULL;
-    for (size_t i = 0; i < encoder->kept_count; i++)
-        if (encoder->kept[i]->kind == MTB_HANDLE_BUFFER)
-            mtb_buffer_release((mtb_buffer *)encoder->kept[i]);
-        else
-            mtb_pipeline_release((mtb_pipeline *)encoder->kept[i]);
-    free(encoder->kept);
-    encoder->kept = NULL;
-    encoder->kept_count = encoder->kept_capacity = 0;
+    mtbi_references_release(&encoder->kept);
     if (encoder->batch) free(encoder->batch->bytes);
     free(encoder->batch);
     encoder->batch = NULL;

@@ -3,6 +3,7 @@
 #define MTBI_COMPUTE_ENCODER_H
 
 #include "command/encoder.h"
+#include "library/pipeline.h"
 
 /* What is bound at an index: a buffer at an offset, or bytes of the encoder's own. */
 typedef struct mtbi_binding {
@@ -13,7 +14,7 @@ typedef struct mtbi_binding {
     size_t capacity;
 } mtbi_binding;
 
-typedef enum mtbi_operation {
+typedef enum mtbi_command_kind {
     MTBI_SET_PIPELINE,           /* set */
     MTBI_SET_BUFFER,             /* set: the buffer and its offset */
     MTBI_SET_OFFSET,             /* set: the offset */
@@ -22,11 +23,11 @@ typedef enum mtbi_operation {
     MTBI_DISPATCH_THREADS,       /* dispatch */
     MTBI_DISPATCH_THREADGROUPS,  /* dispatch */
     MTBI_MEMORY_BARRIER
-} mtbi_operation;
+} mtbi_command_kind;
 
 /* A message that Metal is to get. Small, so that a batch stays in the first-level cache until it is sent. */
 typedef struct mtbi_command {
-    uint16_t operation;
+    uint16_t kind;
     uint16_t index;
     uint32_t length;
     union {
@@ -70,19 +71,17 @@ struct mtb_compute_encoder {
     uint32_t changed_threadgroup_memory;
     /* Made at the first dispatch. */
     mtbi_batch *batch;
-    /* Buffers and pipelines that were set: kept until the encoder ends. `serial` marks those that are in the list. */
+    /* Buffers and pipelines that were set: kept until the encoder ends. `serial` is in each handle of the list. */
     uint64_t serial;
-    mtbi_handle **kept;
-    size_t kept_count;
-    size_t kept_capacity;
+    mtbi_references kept;
 };
 
 /* Whether a dispatch of the pipeline may run with what is bound: each argument present, large enough and aligned, and
  * threadgroup memory within the device's. */
 mtb_status mtbi_compute_encoder_check_bindings(const mtb_compute_encoder *encoder, mtb_error **error,
                                                const char *function);
-/* Drops what is set, what is kept and what has not been sent. */
-void mtbi_compute_encoder_forget(mtb_compute_encoder *encoder);
+/* Drops what is set, what is kept and what has not been sent: its base's `forget`. */
+void mtbi_compute_encoder_forget(mtbi_encoder *encoder);
 
 /* Sends the batch to Metal. */
 mtb_status mtbi_compute_encoder_flush(mtb_compute_encoder *encoder, mtb_error **error, const char *function);

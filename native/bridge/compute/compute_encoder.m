@@ -6,6 +6,15 @@
 
 #include <stdlib.h>
 
+static void destroy(mtbi_handle *handle) {
+    mtb_compute_encoder *encoder = (mtb_compute_encoder *)handle;
+    MTBI_ENTER
+    if (!encoder->base.has_ended) mtbi_compute_encoder_flush(encoder, NULL, "mtb_compute_encoder_release");
+    mtbi_compute_encoder_forget(&encoder->base);
+    mtbi_encoder_destroy(&encoder->base);
+    MTBI_LEAVE()
+}
+
 mtb_compute_encoder *mtb_compute_encoder_create(mtb_command_buffer *command_buffer, mtb_dispatch_type dispatch_type,
                                                 mtb_error **error) {
     mtb_compute_encoder *encoder = NULL;
@@ -17,8 +26,9 @@ mtb_compute_encoder *mtb_compute_encoder_create(mtb_command_buffer *command_buff
         return NULL;
     }
     static _Atomic uint64_t last_serial;
-    encoder = mtbi_handle_create(MTB_HANDLE_COMPUTE_ENCODER, sizeof *encoder, error, __func__);
+    encoder = mtbi_handle_create(MTB_HANDLE_COMPUTE_ENCODER, sizeof *encoder, destroy, error, __func__);
     if (!encoder) return NULL;
+    encoder->base.forget = mtbi_compute_encoder_forget;
     encoder->serial = atomic_fetch_add(&last_serial, 1) + 1;
     id<MTLCommandEncoder> metal =
         [command_buffer->metal computeCommandEncoderWithDispatchType:(MTLDispatchType)dispatch_type];
@@ -41,7 +51,7 @@ static size_t send_buffers(id<MTLComputeCommandEncoder> metal, const mtbi_comman
         buffers[run] = (id<MTLBuffer>)first[run].of.set.object;
         offsets[run] = first[run].of.set.value;
         run++;
-    } while (run < count && first[run].operation == MTBI_SET_BUFFER && first[run].index == first->index + run);
+    } while (run < count && first[run].kind == MTBI_SET_BUFFER && first[run].index == first->index + run);
     if (run == 1)
         [metal setBuffer:buffers[0] offset:offsets[0] atIndex:first->index];
     else
@@ -50,7 +60,7 @@ static size_t send_buffers(id<MTLComputeCommandEncoder> metal, const mtbi_comman
 }
 
 static void send_command(id<MTLComputeCommandEncoder> metal, const mtbi_command *command, const uint8_t *bytes) {
-    switch ((mtbi_operation)command->operation) {
+    switch ((mtbi_command_kind)command->kind) {
     case MTBI_SET_PIPELINE: [metal setComputePipelineState:(id<MTLComputePipelineState>)command->of.set.object]; break;
     case MTBI_SET_BUFFER: break; /* by send_buffers */
     case MTBI_SET_OFFSET: [metal setBufferOffset:command->of.set.value atIndex:command->index]; break;
@@ -81,7 +91,7 @@ mtb_status mtbi_compute_encoder_flush(mtb_compute_encoder *encoder, mtb_error **
     batch->count = 0;
     for (size_t i = 0; i < count;) {
         const mtbi_command *command = &batch->commands[i];
-        if (command->operation == MTBI_SET_BUFFER) {
+        if (command->kind == MTBI_SET_BUFFER) {
             i += send_buffers(metal, command, count - i);
         } else {
             send_command(metal, command, batch->bytes);
@@ -92,14 +102,6 @@ mtb_status mtbi_compute_encoder_flush(mtb_compute_encoder *encoder, mtb_error **
     return MTB_OK;
     MTBI_LEAVE((batch->byte_count = 0, encoder->base.command_buffer->is_spoiled = true,
                 mtbi_fail_with_exception(error, function, exception)))
-}
-
-void mtbi_compute_encoder_destroy(mtb_compute_encoder *encoder) {
-    MTBI_ENTER
-    if (!encoder->base.has_ended) mtbi_compute_encoder_flush(encoder, NULL, __func__);
-    mtbi_compute_encoder_forget(encoder);
-    mtbi_encoder_destroy(&encoder->base);
-    MTBI_LEAVE()
 }
 
 mtb_status mtb_compute_encoder_set_label(mtb_compute_encoder *encoder, const char *label, mtb_error **error) {
@@ -174,7 +176,7 @@ mtb_status mtb_compute_encoder_end(mtb_compute_encoder *encoder, mtb_error **err
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     mtb_status status = mtbi_compute_encoder_flush(encoder, error, __func__);
     mtbi_encoder_end(&encoder->base);
-    mtbi_compute_encoder_forget(encoder);
+    mtbi_compute_encoder_forget(&encoder->base);
     return status;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }

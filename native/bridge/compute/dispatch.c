@@ -72,8 +72,8 @@ static mtb_status grow_bytes(mtbi_batch *batch, size_t needed, mtb_error **error
     return MTB_OK;
 }
 
-/* Room for one more dispatch. */
-static mtb_status make_room(mtb_compute_encoder *encoder, mtb_error **error, const char *function) {
+/* Sees to it that one more dispatch fits into the batch. */
+static mtb_status prepare_batch(mtb_compute_encoder *encoder, mtb_error **error, const char *function) {
     if (!encoder->batch) {
         encoder->batch = malloc(sizeof *encoder->batch);
         if (!encoder->batch) return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for a batch of commands");
@@ -87,9 +87,9 @@ static mtb_status make_room(mtb_compute_encoder *encoder, mtb_error **error, con
     return grow_bytes(batch, batch->byte_count + changed_bytes(encoder), error, function);
 }
 
-static mtbi_command *add(mtbi_batch *batch, mtbi_operation operation, uint32_t index) {
+static mtbi_command *add(mtbi_batch *batch, mtbi_command_kind kind, uint32_t index) {
     mtbi_command *command = &batch->commands[batch->count++];
-    command->operation = (uint16_t)operation;
+    command->kind = (uint16_t)kind;
     command->index = (uint16_t)index;
     return command;
 }
@@ -129,11 +129,11 @@ static void store(uint32_t *extents, mtb_size size) {
     extents[2] = (uint32_t)size.depth;
 }
 
-static mtb_status add_dispatch(mtb_compute_encoder *encoder, mtbi_operation operation, mtb_size grid, mtb_size group,
+static mtb_status add_dispatch(mtb_compute_encoder *encoder, mtbi_command_kind kind, mtb_size grid, mtb_size group,
                                mtb_error **error, const char *function) {
-    REQUIRE(make_room(encoder, error, function));
+    REQUIRE(prepare_batch(encoder, error, function));
     add_changes(encoder);
-    mtbi_command *command = add(encoder->batch, operation, 0);
+    mtbi_command *command = add(encoder->batch, kind, 0);
     store(command->of.dispatch.grid, grid);
     store(command->of.dispatch.group, group);
     return MTB_OK;
@@ -162,7 +162,7 @@ mtb_status mtb_compute_encoder_dispatch_threadgroups(mtb_compute_encoder *encode
 mtb_status mtb_compute_encoder_memory_barrier(mtb_compute_encoder *encoder, mtb_error **error) {
     mtbi_error_clear(error);
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
-    REQUIRE(make_room(encoder, error, __func__));
+    REQUIRE(prepare_batch(encoder, error, __func__));
     add(encoder->batch, MTBI_MEMORY_BARRIER, 0);
     return MTB_OK;
 }

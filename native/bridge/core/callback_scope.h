@@ -4,7 +4,7 @@
 #ifndef MTBI_CALLBACK_SCOPE_H
 #define MTBI_CALLBACK_SCOPE_H
 
-#include "core/handles.h"
+#include "metal_bridge.h"
 
 /* Lives on the stack of the thread that calls back. */
 typedef struct mtbi_callback_scope {

@@ -3,8 +3,6 @@
 
 #include "core/process.h"
 
-#include <inttypes.h>
-
 mtb_status mtbi_check_given(const void *pointer, const char *what, mtb_error **error, const char *function) {
     REQUIRE(mtbi_check_process(error, function));
     if (pointer) return MTB_OK;
@@ -24,11 +22,4 @@ mtb_status mtbi_check_multiple(size_t value, size_t multiple, const char *what, 
                                const char *function) {
     if (value % multiple == 0) return MTB_OK;
     return mtbi_fail(error, function, MTB_MISALIGNED, "the %s is %zu, not a multiple of %zu", what, value, multiple);
-}
-
-mtb_status mtbi_fail_device(const mtb_device *expected, const mtb_device *device, const char *what, mtb_error **error,
-                            const char *function) {
-    return mtbi_fail(error, function, MTB_WRONG_DEVICE,
-                     "the %s is of device %" PRIx64 " (%s), the rest of device %" PRIx64 " (%s)", what,
-                     device->info.registry_id, device->info.name, expected->info.registry_id, expected->info.name);
 }

@@ -3,7 +3,6 @@
 #define MTBI_CHECKS_H
 
 #include "core/errors.h"
-#include "core/handles.h"
 
 /* `what` is a handle or a pointer that must not be NULL. What every call on a handle begins with, so that it also
  * refuses calls in a child of fork(). */
@@ -13,14 +12,6 @@ mtb_status mtbi_check_range(size_t offset, size_t length, size_t limit, const ch
                             const char *function);
 mtb_status mtbi_check_multiple(size_t value, size_t multiple, const char *what, mtb_error **error,
                                const char *function);
-mtb_status mtbi_fail_device(const mtb_device *expected, const mtb_device *device, const char *what, mtb_error **error,
-                            const char *function);
-/* Both are the same GPU, if not the same handle. Inline: it is on the path of every binding. */
-static inline mtb_status mtbi_check_device(const mtb_device *expected, const mtb_device *device, const char *what,
-                                           mtb_error **error, const char *function) {
-    if (expected == device || expected->info.registry_id == device->info.registry_id) return MTB_OK;
-    return mtbi_fail_device(expected, device, what, error, function);
-}
 
 /* In a function of the ABI: the named argument must not be NULL. */
 #define GIVEN(argument) mtbi_check_given(argument, #argument, error, __func__)

@@ -52,7 +52,8 @@ void mtbi_handle_count_freed(mtb_handle_kind kind) {
     atomic_fetch_sub_explicit(&live_handles[kind], 1, memory_order_relaxed);
 }
 
-void *mtbi_handle_create(mtb_handle_kind kind, size_t size, mtb_error **error, const char *function) {
+void *mtbi_handle_create(mtb_handle_kind kind, size_t size, void (*destroy)(mtbi_handle *), mtb_error **error,
+                         const char *function) {
     mtbi_handle *handle = calloc(1, size);
     if (!handle) {
         mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for a %s handle", kind_names[kind]);
@@ -60,6 +61,7 @@ void *mtbi_handle_create(mtb_handle_kind kind, size_t size, mtb_error **error, c
     }
     atomic_init(&handle->references, 1);
     handle->kind = kind;
+    handle->destroy = destroy;
     mtbi_handle_count_made(kind);
     return handle;
 }
@@ -71,8 +73,8 @@ void mtbi_handle_free(mtbi_handle *handle) {
 
 void mtbi_handle_revive(mtbi_handle *handle) { atomic_store_explicit(&handle->references, 1, memory_order_relaxed); }
 
-/* A count beyond this is that of a caller that retains and does not release, and it stays in the middle of what is
- * beyond: such a handle is never freed, rather than too early when the count has wrapped. */
+/* A count beyond `most_references` is that of a caller that retains and does not release. It stays in the middle of
+ * what is beyond: such a handle is never freed, rather than too early when the count has wrapped. */
 static const size_t most_references = SIZE_MAX / 2;
 static const size_t too_many_references = SIZE_MAX / 4 * 3;
 
@@ -85,36 +87,28 @@ bool mtbi_handle_share(mtbi_handle *handle) {
     return references > 0;
 }
 
-static void add_reference(mtbi_handle *handle) {
+void mtbi_handle_retain(mtbi_handle *handle) {
     if (atomic_fetch_add_explicit(&handle->references, 1, memory_order_relaxed) > most_references)
         atomic_store_explicit(&handle->references, too_many_references, memory_order_relaxed);
 }
 
-/* Whether that was the last reference. */
-static bool drop_reference(mtbi_handle *handle) {
+/* A child of fork() keeps what it has of its parent's: the threads of Metal's that would release it are not there. */
+void mtbi_handle_release(mtbi_handle *handle) {
+    if (mtb_process_is_forked()) return;
     size_t before = atomic_fetch_sub_explicit(&handle->references, 1, memory_order_acq_rel);
     if (before > most_references) atomic_store_explicit(&handle->references, too_many_references, memory_order_relaxed);
-    return before == 1;
+    if (before == 1) handle->destroy(handle);
 }
 
-/* Here, since a guard would cost more than a pool takes for a buffer: what sends a message has one of its own. */
-void mtbi_buffer_destroy(mtb_buffer *buffer) {
-    if (buffer->home)
-        buffer->home->take_back(buffer->home, buffer);
-    else
-        mtbi_buffer_free(buffer);
-}
-
-#define DEFINE_RETAIN(noun)                             \
-    mtb_##noun *mtb_##noun##_retain(mtb_##noun *noun) { \
-        if (noun) add_reference((mtbi_handle *)noun);   \
-        return noun;                                    \
+#define DEFINE_RETAIN(noun)                                \
+    mtb_##noun *mtb_##noun##_retain(mtb_##noun *noun) {    \
+        if (noun) mtbi_handle_retain((mtbi_handle *)noun); \
+        return noun;                                       \
     }
 
-/* A child of fork() keeps what it has of its parent's: no thread of Metal's is there to let go of it with. */
-#define DEFINE_RELEASE(noun)                                                                                      \
-    void mtb_##noun##_release(mtb_##noun *noun) {                                                                 \
-        if (noun && !mtb_process_is_forked() && drop_reference((mtbi_handle *)noun)) mtbi_##noun##_destroy(noun); \
+#define DEFINE_RELEASE(noun)                                \
+    void mtb_##noun##_release(mtb_##noun *noun) {           \
+        if (noun) mtbi_handle_release((mtbi_handle *)noun); \
     }
 
 DEFINE_RETAIN(device)

@@ -1,7 +1,8 @@
 /* Devices: finding them, and what they can do. */
+#import "device/device.h"
+
 #import "core/errors.h"
 #import "core/guard.h"
-#import "core/handles.h"
 #import "core/process.h"
 #import "core/text.h"
 
@@ -16,9 +17,18 @@ static bool runs_lanes_in_turn(id<MTLDevice> metal) {
     return [metal respondsToSelector:@selector(runsLanesInTurn)] && [(id<MTBILaneExecution>)metal runsLanesInTurn];
 }
 
+static void destroy(mtbi_handle *handle) {
+    mtb_device *device = (mtb_device *)handle;
+    MTBI_ENTER
+    [device->metal release];
+    free((char *)device->info.name);
+    mtbi_handle_free(handle);
+    MTBI_LEAVE()
+}
+
 /* Takes over the +1 reference to `metal`. */
 static mtb_device *make_handle(id<MTLDevice> metal, mtb_error **error, const char *function) {
-    mtb_device *device = mtbi_handle_create(MTB_HANDLE_DEVICE, sizeof *device, error, function);
+    mtb_device *device = mtbi_handle_create(MTB_HANDLE_DEVICE, sizeof *device, destroy, error, function);
     if (!device) {
         [metal release];
         return NULL;
@@ -84,14 +94,6 @@ mtb_device *mtb_device_create_at(size_t index, mtb_error **error) {
     }
     return make_handle([[all objectAtIndex:index] retain], error, __func__);
     MTBI_LEAVE((mtbi_fail_with_exception(error, __func__, exception), NULL))
-}
-
-void mtbi_device_destroy(mtb_device *device) {
-    MTBI_ENTER
-    [device->metal release];
-    free((char *)device->info.name);
-    mtbi_handle_free(&device->handle);
-    MTBI_LEAVE()
 }
 
 bool mtb_device_supports_family(const mtb_device *device, int64_t family) {

@@ -3,6 +3,7 @@
 #import "core/clock.h"
 #import "core/guard.h"
 #import "core/text.h"
+#import "device/device.h"
 #import "event/notifications.h"
 #import "event/steps.h"
 
@@ -16,15 +17,32 @@ enum {
 /* Longer waits, to the end of time among them, are cut into pieces that no conversion of Metal's can overflow on. */
 static const uint64_t longest_wait_ns = 3600 * UINT64_C(1000000000);
 
+/* The last reference is gone: nobody can signal any more. Command buffers that wait go on, and are told. */
+static void destroy(mtbi_handle *handle) {
+    mtb_event *event = (mtb_event *)handle;
+    MTBI_ENTER
+    uint64_t signaled = [event->metal signaledValue];
+    uint64_t awaited = mtbi_steps_abandon(event, signaled);
+    /* First, since nobody has signalled what Metal would tell them of. Their ends may wait for command buffers that now
+     * go on. */
+    mtbi_notification *withdrawn = mtbi_notification_withdraw_all(event);
+    if (awaited > signaled) [event->metal setSignaledValue:awaited];
+    mtbi_notification_end(withdrawn, signaled);
+    [event->metal release];
+    [event->listener release];
+    mtbi_event_release_weakly(event);
+    MTBI_LEAVE()
+}
+
 mtb_event *mtb_event_create(mtb_device *device, mtb_error **error) {
     mtb_event *event = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
     if (GIVEN(device)) return NULL;
-    event = mtbi_handle_create(MTB_HANDLE_EVENT, sizeof *event, error, __func__);
+    event = mtbi_handle_create(MTB_HANDLE_EVENT, sizeof *event, destroy, error, __func__);
     if (!event) return NULL;
     pthread_mutex_init(&event->mutex, NULL);
-    atomic_init(&event->keepers, 1);
+    atomic_init(&event->weak_references, 1);
     event->metal = [device->metal newSharedEvent];
     if (!event->metal) {
         FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a shared event");
@@ -33,29 +51,6 @@ mtb_event *mtb_event_create(mtb_device *device, mtb_error **error) {
     }
     return event;
     MTBI_LEAVE((mtb_event_release(event), mtbi_fail_with_exception(error, __func__, exception), NULL))
-}
-
-/* The last reference is gone: nobody can signal any more. Who waits for the GPU's sake is let through, and told. */
-void mtbi_event_destroy(mtb_event *event) {
-    MTBI_ENTER
-    uint64_t signaled = [event->metal signaledValue];
-    uint64_t awaited = mtbi_steps_abandon(event, signaled);
-    /* First, since nobody has signalled what Metal would tell them of. Their ends may wait for who is let through. */
-    mtbi_notification *withdrawn = mtbi_notification_withdraw_all(event);
-    if (awaited > signaled) [event->metal setSignaledValue:awaited];
-    mtbi_notification_end(withdrawn, signaled);
-    [event->metal release];
-    [event->listener release];
-    mtbi_event_forget(event);
-    MTBI_LEAVE()
-}
-
-void mtbi_event_keep(mtb_event *event) { atomic_fetch_add_explicit(&event->keepers, 1, memory_order_relaxed); }
-
-void mtbi_event_forget(mtb_event *event) {
-    if (atomic_fetch_sub_explicit(&event->keepers, 1, memory_order_acq_rel) > 1) return;
-    pthread_mutex_destroy(&event->mutex);
-    mtbi_handle_free(&event->handle);
 }
 
 mtb_status mtb_event_set_label(mtb_event *event, const char *label, mtb_error **error) {

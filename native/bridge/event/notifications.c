@@ -34,10 +34,10 @@ uint64_t mtbi_notification_add(const mtb_event *event, uint64_t value, mtb_event
 /* Takes the first that has the number or, where that is zero, the event. */
 static mtbi_notification *take(uint64_t number, const mtb_event *event) {
     pthread_mutex_lock(&mutex);
-    mtbi_notification **place = &notifications;
-    while (*place && (number ? (*place)->number != number : (*place)->event != event)) place = &(*place)->next;
-    mtbi_notification *found = *place;
-    if (found) *place = found->next;
+    mtbi_notification **link = &notifications;
+    while (*link && (number ? (*link)->number != number : (*link)->event != event)) link = &(*link)->next;
+    mtbi_notification *found = *link;
+    if (found) *link = found->next;
     pthread_mutex_unlock(&mutex);
     return found;
 }

@@ -2,7 +2,7 @@
 #ifndef MTBI_EVENT_NOTIFICATIONS_H
 #define MTBI_EVENT_NOTIFICATIONS_H
 
-#include "core/handles.h"
+#include "event/event.h"
 
 typedef struct mtbi_notification mtbi_notification;
 

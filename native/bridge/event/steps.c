@@ -13,7 +13,7 @@ mtb_status mtbi_steps_add(mtbi_steps *steps, mtbi_step_kind kind, mtb_event *eve
     if (kind == MTBI_STEP_SIGNAL)
         mtb_event_retain(event);
     else
-        mtbi_event_keep(event);
+        mtbi_event_retain_weakly(event);
     if (steps->last)
         steps->last->next = added;
     else
@@ -97,7 +97,7 @@ static void drop_first(mtbi_steps *steps) {
     if (first->kind == MTBI_STEP_SIGNAL)
         mtb_event_release(first->event);
     else
-        mtbi_event_forget(first->event);
+        mtbi_event_release_weakly(first->event);
     free(first);
 }
 

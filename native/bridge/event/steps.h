@@ -2,15 +2,15 @@
 #ifndef MTBI_EVENT_STEPS_H
 #define MTBI_EVENT_STEPS_H
 
-#include "core/handles.h"
+#include "event/event.h"
 
 typedef enum mtbi_step_kind {
     MTBI_STEP_SIGNAL,
     MTBI_STEP_WAIT
 } mtbi_step_kind;
 
-/* One of them. A signal holds a reference to the event; a wait keeps its handle alone, so that an event whose
- * references are gone is one that nobody can signal any more. */
+/* One of them. A signal holds a reference to the event; a wait keeps only its handle, so that nobody can signal an
+ * event whose references are gone. */
 typedef struct mtbi_step {
     struct mtbi_step *next;
     mtbi_step_kind kind;

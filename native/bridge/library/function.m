@@ -1,4 +1,6 @@
 /* Functions of a library, and the constants that specialise them. */
+#import "library/library.h"
+
 #import "core/checks.h"
 #import "core/guard.h"
 #import "core/text.h"
@@ -6,11 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void destroy_values(mtbi_handle *handle) {
+    mtb_constant_values *values = (mtb_constant_values *)handle;
+    MTBI_ENTER
+    [values->metal release];
+    mtbi_handle_free(handle);
+    MTBI_LEAVE()
+}
+
 mtb_constant_values *mtb_constant_values_create(mtb_error **error) {
     mtb_constant_values *values = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
-    values = mtbi_handle_create(MTB_HANDLE_CONSTANT_VALUES, sizeof *values, error, __func__);
+    values = mtbi_handle_create(MTB_HANDLE_CONSTANT_VALUES, sizeof *values, destroy_values, error, __func__);
     if (!values) return NULL;
     values->metal = [[MTLFunctionConstantValues alloc] init];
     if (!values->metal) {
@@ -20,13 +30,6 @@ mtb_constant_values *mtb_constant_values_create(mtb_error **error) {
     }
     return values;
     MTBI_LEAVE((mtb_constant_values_release(values), mtbi_fail_with_exception(error, __func__, exception), NULL))
-}
-
-void mtbi_constant_values_destroy(mtb_constant_values *values) {
-    MTBI_ENTER
-    [values->metal release];
-    mtbi_handle_free(&values->handle);
-    MTBI_LEAVE()
 }
 
 /* Bytes of a value, zero for a type that no constant can have. The types that have vectors follow each other: scalar,
@@ -98,6 +101,16 @@ static bool has_function(const mtb_library *library, const char *name) {
     return false;
 }
 
+static void destroy(mtbi_handle *handle) {
+    mtb_function *function = (mtb_function *)handle;
+    MTBI_ENTER
+    [function->metal release];
+    free(function->name);
+    mtb_library_release(function->library);
+    mtbi_handle_free(handle);
+    MTBI_LEAVE()
+}
+
 mtb_function *mtb_function_create(mtb_library *library, const char *name, const mtb_constant_values *values,
                                   mtb_error **error) {
     mtb_function *function = NULL;
@@ -110,7 +123,7 @@ mtb_function *mtb_function_create(mtb_library *library, const char *name, const 
         FAIL(error, MTB_NOT_FOUND, "the library has no function `%s` among its %zu", name, library->function_count);
         return NULL;
     }
-    function = mtbi_handle_create(MTB_HANDLE_FUNCTION, sizeof *function, error, __func__);
+    function = mtbi_handle_create(MTB_HANDLE_FUNCTION, sizeof *function, destroy, error, __func__);
     if (!function) return NULL;
     function->library = mtb_library_retain(library);
     function->name = strdup(name);
@@ -127,13 +140,4 @@ mtb_function *mtb_function_create(mtb_library *library, const char *name, const 
     mtb_function_release(function);
     return NULL;
     MTBI_LEAVE((mtb_function_release(function), mtbi_fail_with_exception(error, __func__, exception), NULL))
-}
-
-void mtbi_function_destroy(mtb_function *function) {
-    MTBI_ENTER
-    [function->metal release];
-    free(function->name);
-    mtb_library_release(function->library);
-    mtbi_handle_free(&function->handle);
-    MTBI_LEAVE()
 }

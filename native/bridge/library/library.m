@@ -1,4 +1,6 @@
 /* Libraries: from source, from a file, from memory. */
+#import "library/library.h"
+
 #import "core/checks.h"
 #import "core/guard.h"
 #import "core/text.h"
@@ -56,8 +58,20 @@ static mtb_library *finish(mtb_library *library, id<MTLLibrary> metal, NSError *
     return library;
 }
 
+static void destroy(mtbi_handle *handle) {
+    mtb_library *library = (mtb_library *)handle;
+    MTBI_ENTER
+    [library->metal release];
+    for (size_t i = 0; i < library->function_count; i++) free(library->function_names[i]);
+    free(library->function_names);
+    free(library->warnings);
+    mtb_device_release(library->device);
+    mtbi_handle_free(handle);
+    MTBI_LEAVE()
+}
+
 static mtb_library *start(mtb_device *device, mtb_error **error, const char *function) {
-    mtb_library *library = mtbi_handle_create(MTB_HANDLE_LIBRARY, sizeof *library, error, function);
+    mtb_library *library = mtbi_handle_create(MTB_HANDLE_LIBRARY, sizeof *library, destroy, error, function);
     if (library) library->device = mtb_device_retain(device);
     return library;
 }
@@ -183,15 +197,4 @@ mtb_library *mtb_library_create_from_bytes(mtb_device *device, const void *bytes
     return finish(library, metal, problem, MTB_UNSUPPORTED, error, __func__);
     MTBI_LEAVE((data ? dispatch_release(data) : (void)0, mtb_library_release(library),
                 mtbi_fail_with_exception(error, __func__, exception), NULL))
-}
-
-void mtbi_library_destroy(mtb_library *library) {
-    MTBI_ENTER
-    [library->metal release];
-    for (size_t i = 0; i < library->function_count; i++) free(library->function_names[i]);
-    free(library->function_names);
-    free(library->warnings);
-    mtb_device_release(library->device);
-    mtbi_handle_free(&library->handle);
-    MTBI_LEAVE()
 }

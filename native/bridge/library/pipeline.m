@@ -1,7 +1,10 @@
 /* Compute pipelines, and what they say about their kernel. */
+#import "library/pipeline.h"
+
 #import "core/checks.h"
 #import "core/guard.h"
 #import "core/text.h"
+#import "library/library.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +83,18 @@ static mtb_status fill(mtb_pipeline *pipeline, MTLComputePipelineReflection *ref
     return copy_arguments(pipeline, described_arguments(reflection), error, function);
 }
 
+static void destroy(mtbi_handle *handle) {
+    mtb_pipeline *pipeline = (mtb_pipeline *)handle;
+    MTBI_ENTER
+    [pipeline->metal release];
+    for (size_t i = 0; i < pipeline->argument_count; i++) free((char *)pipeline->arguments[i].name);
+    free(pipeline->arguments);
+    free(pipeline->name);
+    mtb_device_release(pipeline->device);
+    mtbi_handle_free(handle);
+    MTBI_LEAVE()
+}
+
 mtb_pipeline *mtb_pipeline_create(mtb_function *function, mtb_error **error) {
     mtb_pipeline *pipeline = NULL;
     mtbi_error_clear(error);
@@ -89,7 +104,7 @@ mtb_pipeline *mtb_pipeline_create(mtb_function *function, mtb_error **error) {
         FAIL(error, MTB_INVALID_ARGUMENT, "`%s` is no kernel", function->name);
         return NULL;
     }
-    pipeline = mtbi_handle_create(MTB_HANDLE_PIPELINE, sizeof *pipeline, error, __func__);
+    pipeline = mtbi_handle_create(MTB_HANDLE_PIPELINE, sizeof *pipeline, destroy, error, __func__);
     if (!pipeline) return NULL;
     pipeline->device = mtb_device_retain(function->library->device);
     NSError *problem = nil;
@@ -106,15 +121,4 @@ mtb_pipeline *mtb_pipeline_create(mtb_function *function, mtb_error **error) {
     mtb_pipeline_release(pipeline);
     return NULL;
     MTBI_LEAVE((mtb_pipeline_release(pipeline), mtbi_fail_with_exception(error, __func__, exception), NULL))
-}
-
-void mtbi_pipeline_destroy(mtb_pipeline *pipeline) {
-    MTBI_ENTER
-    [pipeline->metal release];
-    for (size_t i = 0; i < pipeline->argument_count; i++) free((char *)pipeline->arguments[i].name);
-    free(pipeline->arguments);
-    free(pipeline->name);
-    mtb_device_release(pipeline->device);
-    mtbi_handle_free(&pipeline->handle);
-    MTBI_LEAVE()
 }

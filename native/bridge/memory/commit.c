@@ -1,10 +1,11 @@
 /* Transfers on their way: committed in the queue's order, and completed by the bridge before the caller hears of it. */
 #include "memory/transfer.h"
 
+#include "command/order.h"
 #include "core/callback_scope.h"
 #include "core/checks.h"
 #include "core/clock.h"
-#include "queue/order.h"
+#include "queue/host_copies.h"
 
 /* Divides the time of all kinds together by the bytes of each. */
 static void count(mtbi_record *record, const mtb_times *times) {
@@ -18,36 +19,32 @@ static void count(mtbi_record *record, const mtb_times *times) {
     mtbi_memory_count(record->memory, record->sums);
 }
 
-/* The legs are done, or will not be: what waits for them may begin. */
-static void end_legs(mtb_queue *queue) {
-    mtbi_event_raise(queue->leg_event, atomic_fetch_add(&queue->done_legs, 1) + 1);
-}
-
 /* The first callback of a transfer's command buffer: it completes for others once this has returned. */
 static void complete(const mtb_completion *completion, void *context) {
     mtbi_record *record = context;
-    if (completion->status != MTB_COMMAND_BUFFER_COMPLETED) mtbi_crossings_end(record->crossings);
+    if (completion->status != MTB_COMMAND_BUFFER_COMPLETED) mtbi_bounces_end(record->bounces);
     if (completion->status == MTB_COMMAND_BUFFER_COMPLETED) {
-        for (size_t i = 0; i < record->leg_count; i++) {
+        for (size_t i = 0; i < record->host_copies.count; i++) {
+            const mtbi_operation *copy = &record->host_copies.list[i];
             uint64_t start = mtbi_now();
-            mtbi_perform(&record->legs[i]);
-            record->sums[record->legs[i].kind].nanoseconds += mtbi_now() - start;
+            mtbi_perform(copy);
+            record->sums[copy->kind].nanoseconds += mtbi_now() - start;
         }
         count(record, &completion->times);
     }
-    if (record->queue) end_legs(record->queue);
-    mtbi_record_let_go(record);
+    if (record->queue) mtbi_host_copies_end(record->queue);
+    mtbi_record_release(record);
 }
 
 static void free_record(void *context) { mtbi_record_free(context); }
 
-static mtb_status wait_for_legs(mtb_queue *queue, const mtbi_record *record, mtb_command_buffer *command_buffer,
-                                mtb_error **error) {
-    if (record->awaited_legs == 0) return MTB_OK;
-    return mtb_command_buffer_encode_wait(command_buffer, queue->leg_event, record->awaited_legs, error);
+static mtb_status wait_for_host_copies(mtb_queue *queue, const mtbi_record *record, mtb_command_buffer *command_buffer,
+                                       mtb_error **error) {
+    if (record->awaited_host_copies == 0) return MTB_OK;
+    return mtb_command_buffer_encode_wait(command_buffer, queue->host_copies.event, record->awaited_host_copies, error);
 }
 
-/* Who hears of the end. */
+/* Who is told of the end. */
 typedef struct listener {
     mtb_completion_callback callback;
     void *context;
@@ -59,12 +56,12 @@ static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, uint64_
                                   const char *function) {
     mtb_command_buffer *command_buffer = NULL;
     if (mtbi_record_plan(record, queue, error, function) == MTB_OK &&
-        mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, timeout_ns, error, function) == MTB_OK) {
+        mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, timeout_ns, error, function) == MTB_OK) {
         /* The record keeps alive what is used. */
         command_buffer =
-            mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error, function);
+            mtbi_command_buffer_make(queue, MTBI_SLOT_TRANSFER, MTB_REFERENCES_UNRETAINED, error, function);
     }
-    if (command_buffer && wait_for_legs(queue, record, command_buffer, error) == MTB_OK &&
+    if (command_buffer && wait_for_host_copies(queue, record, command_buffer, error) == MTB_OK &&
         mtbi_record_encode(record, command_buffer, error, function) == MTB_OK &&
         mtb_command_buffer_add_completed_callback(command_buffer, complete, record, free_record, error) == MTB_OK)
         return command_buffer;
@@ -83,13 +80,13 @@ static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *reco
         return NULL;
     }
     /* The record is the command buffer's from the commit on. */
-    bool has_legs = record->queue != NULL;
-    if (mtbi_record_commit_crossings(record, error) || mtb_command_buffer_commit(command_buffer, error)) {
-        mtbi_record_open_crossings(record);
+    bool has_host_copies = record->queue != NULL;
+    if (mtbi_record_commit_bounces(record, error) || mtb_command_buffer_commit(command_buffer, error)) {
+        mtbi_record_signal_bounces(record);
         mtb_command_buffer_release(command_buffer);
         return NULL;
     }
-    atomic_fetch_add(&queue->committed_legs, has_legs);
+    if (has_host_copies) mtbi_host_copies_begin(queue);
     return command_buffer;
 }
 
@@ -124,9 +121,9 @@ mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t
  * committed. What comes later waits for its end. The number is zero where there is no turn to be ended. */
 static mtb_status take_turn(mtb_queue *queue, uint64_t *turn, mtb_error **error, const char *function) {
     if (mtbi_queue_begin_function(queue, turn)) return MTB_OK;
-    REQUIRE(mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_FOREVER, error, function));
+    REQUIRE(mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, MTB_FOREVER, error, function));
     mtb_command_buffer *last =
-        mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error, function);
+        mtbi_command_buffer_make(queue, MTBI_SLOT_TRANSFER, MTB_REFERENCES_UNRETAINED, error, function);
     if (!last) return MTB_OUT_OF_MEMORY;
     uint64_t number = 0;
     mtb_status status = mtbi_command_buffer_commit(last, &number, error, function);

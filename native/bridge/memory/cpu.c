@@ -46,14 +46,14 @@ static bool is_for_cpu(const mtbi_operation *operation) {
 }
 
 bool mtbi_record_is_for_cpu(const mtbi_record *record) {
-    for (size_t i = 0; i < record->operation_count; i++)
-        if (!is_for_cpu(&record->operations[i])) return false;
+    for (size_t i = 0; i < record->operations.count; i++)
+        if (!is_for_cpu(&record->operations.list[i])) return false;
     return true;
 }
 
 mtb_status mtbi_record_run_on_cpu(mtbi_record *record, mtb_error **error) {
-    for (size_t i = 0; i < record->operation_count; i++) {
-        const mtbi_operation *operation = &record->operations[i];
+    for (size_t i = 0; i < record->operations.count; i++) {
+        const mtbi_operation *operation = &record->operations.list[i];
         const mtb_place *to = &operation->destination;
         uint64_t start = mtbi_now();
         mtbi_perform(operation);

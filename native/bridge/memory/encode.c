@@ -159,8 +159,8 @@ static mtb_status synchronize_one(commands *to, mtb_buffer *buffer, mtb_error **
 /* The CPU's copies of managed buffers follow. */
 static mtb_status synchronize(commands *to, const mtbi_record *record, mtb_error **error) {
     const mtb_buffer *last = NULL;
-    for (size_t i = 0; i < record->operation_count; i++) {
-        mtb_buffer *buffer = record->operations[i].destination.buffer;
+    for (size_t i = 0; i < record->operations.count; i++) {
+        mtb_buffer *buffer = record->operations.list[i].destination.buffer;
         if (buffer == last || buffer->mode != MTB_STORAGE_MANAGED || mtbi_is_foreign(record->memory, buffer)) continue;
         REQUIRE(synchronize_one(to, buffer, error));
         last = buffer;
@@ -183,15 +183,15 @@ static mtb_status encode_any(commands *to, mtbi_record *record, const mtbi_opera
                              const char *function) {
     if (!mtbi_is_between_devices(record->memory, operation)) return encode(to, operation, error);
     REQUIRE(end_encoder(to, error));
-    return mtbi_record_cross(record, operation, to->command_buffer, error, function);
+    return mtbi_record_bounce(record, operation, to->command_buffer, error, function);
 }
 
 mtb_status mtbi_record_encode(mtbi_record *record, mtb_command_buffer *command_buffer, mtb_error **error,
                               const char *function) {
     commands to = {.kernels = &record->memory->kernels, .command_buffer = command_buffer};
     mtb_status status = MTB_OK;
-    for (size_t i = 0; i < record->operation_count && status == MTB_OK; i++)
-        status = encode_any(&to, record, &record->operations[i], error, function);
+    for (size_t i = 0; i < record->operations.count && status == MTB_OK; i++)
+        status = encode_any(&to, record, &record->operations.list[i], error, function);
     if (status == MTB_OK) status = synchronize(&to, record, error);
     mtb_status ended = end_encoder(&to, status == MTB_OK ? error : NULL);
     return status ? status : ended;

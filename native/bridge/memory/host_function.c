@@ -1,7 +1,7 @@
 /* Functions of the caller's in a queue's order: callbacks of an empty command buffer, for whose return the queue's
- * later command buffers wait (queue/order.m). */
+ * later command buffers wait (command/order.m). */
+#include "command/order.h"
 #include "core/checks.h"
-#include "queue/order.h"
 
 #include <stdlib.h>
 
@@ -57,9 +57,9 @@ mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_func
         .destructor = destructor,
         .queue = queue,
     };
-    if (mtbi_queue_take_room(queue, MTBI_ROOM_TRANSFERS, 1, MTB_ROOM_TIMEOUT, error, __func__)) return NULL;
+    if (mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, MTB_ROOM_TIMEOUT, error, __func__)) return NULL;
     mtb_command_buffer *command_buffer =
-        mtbi_command_buffer_make(queue, MTBI_ROOM_TRANSFERS, MTB_REFERENCES_UNRETAINED, error, __func__);
+        mtbi_command_buffer_make(queue, MTBI_SLOT_TRANSFER, MTB_REFERENCES_UNRETAINED, error, __func__);
     if (command_buffer && commit(command_buffer, &wanted, error, __func__)) {
         mtb_command_buffer_release(command_buffer);
         return NULL;

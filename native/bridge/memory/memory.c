@@ -1,4 +1,4 @@
-/* Memories: what they are made with, their budget, and what they let go of. */
+/* Memories: what they are made with, their budget, and when they free what they keep. */
 #include "memory/memory.h"
 
 #include "core/checks.h"
@@ -11,39 +11,31 @@ static const uint64_t default_staging_limit = 64 << 20;
 static const uint64_t default_idle_ns = 5 * UINT64_C(1000000000);
 /* Of the budget. */
 static const uint64_t default_cache_part = 4;
+/* Metal makes a limited number of queues for a process. */
+static const uint64_t most_queues_kept = 16;
 
 static uint64_t or_default(uint64_t value, uint64_t otherwise) { return value ? value : otherwise; }
 
-static uint64_t trim(mtb_memory *memory, uint64_t before) {
-    uint64_t freed = mtbi_pool_trim(&memory->staging, before) + mtbi_crossings_trim(memory, before);
-    for (size_t mode = 0; mode < MTBI_STORAGE_MODES; mode++) freed += mtbi_pool_trim(&memory->buffers[mode], before);
-    mtbi_queue_pool_trim(&memory->queues, before);
-    pthread_mutex_lock(&memory->mutex);
-    mtbi_heap *heaps = mtbi_arenas_detach(memory, before);
-    pthread_mutex_unlock(&memory->mutex);
-    return freed + mtbi_heaps_free(memory, heaps);
-}
-
 static bool keeps_anything(mtb_memory *memory) {
+    bool keeps = false;
     pthread_mutex_lock(&memory->mutex);
-    uint64_t kept = memory->staging_statistics.objects_kept + memory->buffer_statistics.objects_kept +
-                    memory->queues.statistics.objects_kept;
-    for (const mtb_arena *arena = memory->arenas; arena; arena = arena->next) kept += arena->statistics.objects_kept;
+    for (const mtbi_pool *pool = memory->pools; pool && !keeps; pool = pool->next)
+        keeps = pool->statistics->objects_kept > 0;
     pthread_mutex_unlock(&memory->mutex);
-    return kept > 0;
+    return keeps;
 }
 
 static uint64_t idle_time_ago(const mtb_memory *memory, uint64_t now) {
     return now > memory->idle_ns ? now - memory->idle_ns : 0;
 }
 
-/* Twice in the idle time: what is let go of has been idle for that, and for half as long again at most. */
+/* Twice in the idle time: what is freed has been idle for that, and for half as long again at most. */
 static uint64_t next_look(const mtb_memory *memory) { return mtbi_deadline(memory->idle_ns / 2); }
 
-static uint64_t trim_idle(mtbi_chore *chore) {
-    mtb_memory *memory = (mtb_memory *)((char *)chore - offsetof(mtb_memory, chore));
+static uint64_t trim_idle(mtbi_task *task) {
+    mtb_memory *memory = (mtb_memory *)((char *)task - offsetof(mtb_memory, task));
     atomic_store(&memory->is_expecting, false);
-    trim(memory, idle_time_ago(memory, mtbi_now()));
+    mtbi_pools_trim(memory, idle_time_ago(memory, mtbi_now()));
     if (!keeps_anything(memory)) return UINT64_MAX;
     atomic_store(&memory->is_expecting, true);
     return next_look(memory);
@@ -54,56 +46,61 @@ void mtbi_memory_expect_idle(mtb_memory *memory) {
     if (memory->idle_ns == MTB_FOREVER || atomic_load(&memory->is_expecting) ||
         atomic_exchange(&memory->is_expecting, true))
         return;
-    if (!mtbi_keeper_expect(&memory->chore, next_look(memory))) atomic_store(&memory->is_expecting, false);
+    if (!mtbi_timer_schedule(&memory->task, next_look(memory))) atomic_store(&memory->is_expecting, false);
 }
 
-static void set_up_pool(mtbi_pool *pool, mtb_memory *memory, mtb_storage_mode mode, uint64_t limit,
-                        mtb_pool_statistics *statistics) {
-    pool->home.take_back = mtbi_pool_take_back;
-    pool->memory = memory;
-    pool->mode = mode;
-    pool->limit = limit;
-    pool->statistics = statistics;
+/* Nothing of it is in use any more: that would have kept it alive. */
+static void destroy(mtbi_handle *handle) {
+    mtb_memory *memory = (mtb_memory *)handle;
+    mtbi_timer_cancel(&memory->task);
+    mtbi_peers_free(memory->peers);
+    mtbi_pools_trim(memory, UINT64_MAX);
+    mtbi_kernels_destroy(&memory->kernels);
+    mtb_device_release(memory->device);
+    pthread_mutex_destroy(&memory->peers_mutex);
+    pthread_mutex_destroy(&memory->mutex);
+    mtbi_handle_free(handle);
+}
+
+static void start_pools(mtb_memory *memory, const mtb_memory_options *asked) {
+    mtbi_pool_start(&memory->staging, memory, &memory->staging_statistics);
+    memory->staging.most_bytes = or_default(asked->staging_limit, default_staging_limit);
+    memory->staging.limits_what_is_used = true;
+    for (size_t mode = 0; mode < MTBI_STORAGE_MODES; mode++) {
+        mtbi_pool_start(&memory->buffers[mode], memory, &memory->buffer_statistics);
+        memory->buffers[mode].most_bytes = or_default(asked->cache_limit, memory->budget / default_cache_part);
+    }
+    mtbi_pool_start(&memory->queues, memory, &memory->queue_statistics);
+    memory->queues.most_objects = most_queues_kept;
 }
 
 mtb_memory *mtb_memory_create(mtb_device *device, const mtb_memory_options *options, mtb_error **error) {
     mtbi_error_clear(error);
     if (GIVEN(device)) return NULL;
-    mtb_memory *memory = mtbi_handle_create(MTB_HANDLE_MEMORY, sizeof *memory, error, __func__);
+    mtb_memory *memory = mtbi_handle_create(MTB_HANDLE_MEMORY, sizeof *memory, destroy, error, __func__);
     if (!memory) return NULL;
     mtb_memory_options asked = options ? *options : (mtb_memory_options){0};
     pthread_mutex_init(&memory->mutex, NULL);
+    pthread_mutex_init(&memory->peers_mutex, NULL);
     mtbi_kernels_create(&memory->kernels, device);
     memory->device = mtb_device_retain(device);
     memory->idle_ns = or_default(asked.idle_ns, default_idle_ns);
     memory->budget = or_default(asked.budget, or_default(device->info.recommended_max_working_set_size, UINT64_MAX));
-    memory->chore.run = trim_idle;
-    set_up_pool(&memory->staging, memory, MTB_STORAGE_SHARED, or_default(asked.staging_limit, default_staging_limit),
-                &memory->staging_statistics);
-    memory->staging.counts_what_is_used = true;
-    for (size_t mode = 0; mode < MTBI_STORAGE_MODES; mode++)
-        set_up_pool(&memory->buffers[mode], memory, (mtb_storage_mode)mode,
-                    or_default(asked.cache_limit, memory->budget / default_cache_part), &memory->buffer_statistics);
-    memory->queues.home.take_back = mtbi_queue_pool_take_back;
-    memory->queues.memory = memory;
+    memory->task.run = trim_idle;
+    start_pools(memory, &asked);
     return memory;
-}
-
-/* Nothing of it is in use any more: that would have kept it alive. */
-void mtbi_memory_destroy(mtb_memory *memory) {
-    mtbi_keeper_forget(&memory->chore);
-    trim(memory, UINT64_MAX);
-    mtbi_peers_free(memory->peers);
-    mtbi_kernels_destroy(&memory->kernels);
-    mtb_device_release(memory->device);
-    pthread_mutex_destroy(&memory->mutex);
-    mtbi_handle_free(&memory->handle);
 }
 
 uint64_t mtb_memory_trim(mtb_memory *memory, uint64_t idle_ns) {
     uint64_t now = mtbi_now();
     if (!memory || idle_ns > now) return 0;
-    return trim(memory, idle_ns == 0 ? UINT64_MAX : now - idle_ns);
+    return mtbi_pools_trim(memory, idle_ns == 0 ? UINT64_MAX : now - idle_ns);
+}
+
+bool mtbi_memory_free_for_retry(mtb_memory *memory, mtb_error **error) {
+    if (mtbi_pools_trim(memory, UINT64_MAX) == 0) return false;
+    mtbi_error_drop(error);
+    return true;
 }
 
 /* Whether the bytes fit beside what is held. */
@@ -119,7 +116,7 @@ static bool try_to_reserve(mtb_memory *memory, uint64_t bytes, uint64_t *held) {
 mtb_status mtbi_memory_reserve(mtb_memory *memory, uint64_t bytes, mtb_error **error, const char *function) {
     uint64_t held;
     if (try_to_reserve(memory, bytes, &held)) return MTB_OK;
-    if (bytes <= memory->budget && mtb_memory_trim(memory, 0) > 0 && try_to_reserve(memory, bytes, &held))
+    if (bytes <= memory->budget && mtbi_pools_trim(memory, UINT64_MAX) > 0 && try_to_reserve(memory, bytes, &held))
         return MTB_OK;
     return mtbi_fail(error, function, MTB_OVER_BUDGET, "%llu bytes beside %llu in use, where the budget is %llu",
                      (unsigned long long)bytes, (unsigned long long)held, (unsigned long long)memory->budget);
@@ -143,6 +140,6 @@ mtb_buffer *mtb_memory_allocate(mtb_memory *memory, size_t length, mtb_storage_m
         return NULL;
     }
     mtb_buffer *buffer = NULL;
-    mtbi_pool_take(&memory->buffers[mode], length, &buffer, error, __func__);
+    mtbi_pool_take_buffer(&memory->buffers[mode], mode, length, &buffer, error, __func__);
     return buffer;
 }

@@ -2,11 +2,11 @@
 #ifndef MTBI_MEMORY_H
 #define MTBI_MEMORY_H
 
+#include "device/device.h"
 #include "memory/arena.h"
-#include "memory/keeper.h"
-#include "memory/peer.h"
+#include "memory/bounce.h"
 #include "memory/pool.h"
-#include "memory/queue_pool.h"
+#include "memory/timer.h"
 
 typedef enum mtbi_kernel {
     MTBI_KERNEL_COPY_ROWS,
@@ -32,23 +32,25 @@ struct mtb_memory {
     mtb_device *device;
     uint64_t idle_ns;
     pthread_mutex_t mutex;
-    /* Bytes that Metal has allocated for this memory, and the most that it may. Under the mutex, as all of the
-     * pools. */
+    /* Bytes that Metal has allocated for this memory, and the most that it may. Under the mutex, as all pools: these,
+     * and those of arenas and peers. */
     uint64_t held;
     uint64_t budget;
+    mtbi_pool *pools;
     mtbi_pool staging;
     mtb_pool_statistics staging_statistics;
     mtbi_pool buffers[MTBI_STORAGE_MODES];
     mtb_pool_statistics buffer_statistics;
-    mtbi_queue_pool queues;
-    mtb_arena *arenas;
+    mtbi_pool queues;
+    mtb_pool_statistics queue_statistics;
     mtb_transfer_statistics transfers[MTB_TRANSFER_KIND_COUNT];
     _Atomic uint64_t command_buffers;
     /* Looks for what is idle, while `is_expecting`. */
-    mtbi_chore chore;
+    mtbi_task task;
     atomic_bool is_expecting;
     mtbi_kernels kernels;
-    /* What transfers to and from other devices need. Under the mutex. */
+    /* The other devices that transfers go to and come from. Under a mutex of their own. */
+    pthread_mutex_t peers_mutex;
     mtbi_peer *peers;
 };
 
@@ -57,11 +59,14 @@ void mtbi_kernels_destroy(mtbi_kernels *kernels);
 /* The kernel, which stays theirs; NULL and why where it cannot be made. */
 mtb_pipeline *mtbi_kernels_get(mtbi_kernels *kernels, mtbi_kernel kernel, mtb_error **error);
 
-/* Bytes of the budget, for an allocation of Metal's. Where there are too few, what is kept is let go of.
- * MTB_OVER_BUDGET where that is not enough. */
+/* Bytes of the budget, for an allocation of Metal's. If there are too few, the memory frees what it keeps.
+ * MTB_OVER_BUDGET if that is not enough. */
 mtb_status mtbi_memory_reserve(mtb_memory *memory, uint64_t bytes, mtb_error **error, const char *function);
 void mtbi_memory_unreserve(mtb_memory *memory, uint64_t bytes);
-/* Something is kept: sees to it that it is let go of when nobody has used it for the memory's idle time. */
+/* There was no memory: frees what is kept and drops the error. False if nothing was kept, so that another try is vain.
+ */
+bool mtbi_memory_free_for_retry(mtb_memory *memory, mtb_error **error);
+/* Something is kept: the timer frees it when nobody has used it for the memory's idle time. */
 void mtbi_memory_expect_idle(mtb_memory *memory);
 
 /* Adds what a command buffer has done to the statistics of all kinds. */

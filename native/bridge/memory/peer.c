@@ -1,17 +1,14 @@
 /* Copies between devices that need both. Where the other one is a peer it copies from a view, in this one's turn.
  * Otherwise the bytes go through pages that both devices see, a piece at a time: the device that has them copies a
  * piece there and signals, and the other copies it on and signals back. */
-#include "memory/peer.h"
-
-#include "command/command_buffer.h"
-#include "core/checks.h"
 #include "memory/transfer.h"
 
+#include "core/checks.h"
 #include <stdlib.h>
 #include <unistd.h>
 
 bool mtbi_is_foreign(const mtb_memory *memory, const mtb_buffer *buffer) {
-    return buffer && buffer->device->info.registry_id != memory->device->info.registry_id;
+    return buffer && !mtbi_is_same_device(buffer->device, memory->device);
 }
 
 bool mtbi_is_between_devices(const mtb_memory *memory, const mtbi_operation *operation) {
@@ -19,46 +16,46 @@ bool mtbi_is_between_devices(const mtb_memory *memory, const mtbi_operation *ope
            (operation->action == MTBI_COPY && mtbi_is_foreign(memory, operation->source.buffer));
 }
 
-void mtbi_crossings_end(const mtbi_crossing *crossings) {
+void mtbi_bounces_end(const mtbi_bounce *bounces) {
     /* Looks again and again rather than waits: this is a callback, and Metal may want its thread for the other's.
      * The bridge has signalled all that the other waits for. */
-    for (; crossings; crossings = crossings->next)
-        while (mtb_command_buffer_get_status(crossings->command_buffer) < MTB_COMMAND_BUFFER_COMPLETED) usleep(200);
+    for (; bounces; bounces = bounces->next)
+        while (mtb_command_buffer_get_status(bounces->command_buffer) < MTB_COMMAND_BUFFER_COMPLETED) usleep(200);
 }
 
 /* Where a copy between devices is encoded. */
 typedef struct way {
     mtb_memory *memory;
-    mtbi_crossing *crossing;
+    mtbi_bounce *bounce;
     mtb_command_buffer *command_buffer;
     bool is_from_far;
 } way;
 
 /* Has what is done there wait for what has been encoded here, and the other way round. */
 static mtb_status encode_out(const way *along, mtb_error **error) {
-    mtbi_crossing *crossing = along->crossing;
-    uint64_t value = ++crossing->out_value;
-    REQUIRE(mtb_command_buffer_encode_signal(along->command_buffer, crossing->out, value, error));
-    return mtb_command_buffer_encode_wait(crossing->command_buffer, crossing->out, value, error);
+    mtbi_bounce *bounce = along->bounce;
+    uint64_t value = ++bounce->out_value;
+    REQUIRE(mtb_command_buffer_encode_signal(along->command_buffer, bounce->out, value, error));
+    return mtb_command_buffer_encode_wait(bounce->command_buffer, bounce->out, value, error);
 }
 
 static mtb_status encode_back(const way *along, mtb_error **error) {
-    mtbi_crossing *crossing = along->crossing;
-    uint64_t value = ++crossing->back_value;
-    REQUIRE(mtb_command_buffer_encode_signal(crossing->command_buffer, crossing->back, value, error));
-    return mtb_command_buffer_encode_wait(along->command_buffer, crossing->back, value, error);
+    mtbi_bounce *bounce = along->bounce;
+    uint64_t value = ++bounce->back_value;
+    REQUIRE(mtb_command_buffer_encode_signal(bounce->command_buffer, bounce->back, value, error));
+    return mtb_command_buffer_encode_wait(along->command_buffer, bounce->back, value, error);
 }
 
 static mtb_status encode_piece(const way *along, mtbi_operation piece, mtb_error **error) {
-    mtbi_crossing *crossing = along->crossing;
-    mtb_command_buffer *near = along->command_buffer, *far = crossing->command_buffer;
-    mtbi_kernels *near_kernels = &along->memory->kernels, *far_kernels = mtbi_peer_kernels(crossing->peer);
+    mtbi_bounce *bounce = along->bounce;
+    mtb_command_buffer *near = along->command_buffer, *far = bounce->command_buffer;
+    mtbi_kernels *near_kernels = &along->memory->kernels, *far_kernels = mtbi_peer_kernels(bounce->peer);
     /* In step with the source within a word, so that the first copy is a blit. */
     mtb_place between = {.offset = piece.source.offset % sizeof(uint32_t), .pitch = piece.width};
     mtbi_operation in = piece, out = piece;
     in.destination = out.source = between;
-    in.destination.buffer = along->is_from_far ? crossing->far : crossing->near;
-    out.source.buffer = along->is_from_far ? crossing->near : crossing->far;
+    in.destination.buffer = along->is_from_far ? bounce->far : bounce->near;
+    out.source.buffer = along->is_from_far ? bounce->near : bounce->far;
     /* The far side starts after all that was committed to the near queue. */
     if (along->is_from_far) {
         REQUIRE(encode_out(along, error));
@@ -74,14 +71,14 @@ static mtb_status encode_piece(const way *along, mtbi_operation piece, mtb_error
 
 /* Rows in pieces; as many whole rows as fit, or parts of one. */
 static mtb_status encode_pieces(const way *along, const mtbi_operation *copy, mtb_error **error) {
-    size_t room = along->crossing->size - sizeof(uint32_t);
-    size_t rows = copy->width < room ? room / copy->width : 1;
+    size_t most = along->bounce->pooled.size - sizeof(uint32_t);
+    size_t rows = copy->width < most ? most / copy->width : 1;
     for (size_t row = 0; row < copy->height; row += rows)
-        for (size_t begin = 0; begin < copy->width; begin += room) {
+        for (size_t begin = 0; begin < copy->width; begin += most) {
             mtbi_operation piece = *copy;
             piece.source.offset += row * copy->source.pitch + begin;
             piece.destination.offset += row * copy->destination.pitch + begin;
-            piece.width = copy->width - begin < room ? copy->width - begin : room;
+            piece.width = copy->width - begin < most ? copy->width - begin : most;
             piece.height = copy->height - row < rows ? copy->height - row : rows;
             REQUIRE(encode_piece(along, piece, error));
         }
@@ -91,51 +88,68 @@ static mtb_status encode_pieces(const way *along, const mtbi_operation *copy, mt
 /* The far device does all of it. */
 static mtb_status encode_there(const way *along, const mtbi_operation *copy, mtb_error **error) {
     REQUIRE(encode_out(along, error));
-    REQUIRE(mtbi_encode_copy(mtbi_peer_kernels(along->crossing->peer), along->crossing->command_buffer, copy, error));
+    REQUIRE(mtbi_encode_copy(mtbi_peer_kernels(along->bounce->peer), along->bounce->command_buffer, copy, error));
     return encode_back(along, error);
 }
 
 /* Takes what one needs, with a command buffer of the far device's: its failure is that of the transfer. */
-static mtb_status begin_crossing(mtbi_record *record, mtb_device *far, size_t size, mtb_command_buffer *command_buffer,
-                                 mtbi_crossing **begun, mtb_error **error, const char *function) {
-    mtbi_crossing *crossing = NULL;
-    REQUIRE(mtbi_crossing_take(record->memory, far, size, &crossing, error, function));
-    crossing->next = record->crossings;
-    record->crossings = crossing;
-    crossing->command_buffer =
-        mtb_command_buffer_create(crossing->queue, MTB_REFERENCES_RETAINED, MTB_ROOM_TIMEOUT, error);
-    if (!crossing->command_buffer) return MTB_OUT_OF_MEMORY;
-    crossing->command_buffer->earlier = command_buffer->earlier;
-    command_buffer->earlier = mtb_command_buffer_retain(crossing->command_buffer);
-    *begun = crossing;
+static mtb_status begin_bounce(mtbi_record *record, mtb_device *far, size_t size, mtb_command_buffer *command_buffer,
+                               mtbi_bounce **begun, mtb_error **error, const char *function) {
+    mtbi_bounce *bounce = NULL;
+    REQUIRE(mtbi_bounce_take(record->memory, far, size, &bounce, error, function));
+    bounce->next = record->bounces;
+    record->bounces = bounce;
+    bounce->command_buffer = mtb_command_buffer_create(bounce->queue, MTB_REFERENCES_RETAINED, MTB_ROOM_TIMEOUT, error);
+    if (!bounce->command_buffer) return MTB_OUT_OF_MEMORY;
+    bounce->command_buffer->earlier = command_buffer->earlier;
+    command_buffer->earlier = mtb_command_buffer_retain(bounce->command_buffer);
+    *begun = bounce;
     return MTB_OK;
 }
 
-mtb_status mtbi_record_cross(mtbi_record *record, const mtbi_operation *operation, mtb_command_buffer *command_buffer,
-                             mtb_error **error, const char *function) {
+mtb_status mtbi_record_bounce(mtbi_record *record, const mtbi_operation *operation, mtb_command_buffer *command_buffer,
+                              mtb_error **error, const char *function) {
     bool is_from_far = !mtbi_is_foreign(record->memory, operation->destination.buffer);
     bool is_by_pages = operation->kind != MTB_TRANSFER_PEER;
     mtb_device *far = is_from_far ? operation->source.buffer->device : operation->destination.buffer->device;
-    size_t size = mtbi_crossing_size(is_by_pages ? operation->width * operation->height : 0);
-    mtbi_crossing *crossing = record->crossings;
-    while (crossing && (crossing->size < size || mtbi_peer_device(crossing->peer) != far)) crossing = crossing->next;
-    if (!crossing) REQUIRE(begin_crossing(record, far, size, command_buffer, &crossing, error, function));
+    size_t size = mtbi_bounce_size(is_by_pages ? operation->width * operation->height : 0);
+    mtbi_bounce *bounce = record->bounces;
+    while (bounce && (bounce->pooled.size < size || mtbi_peer_device(bounce->peer) != far)) bounce = bounce->next;
+    if (!bounce) REQUIRE(begin_bounce(record, far, size, command_buffer, &bounce, error, function));
     way along = {
         .memory = record->memory,
-        .crossing = crossing,
+        .bounce = bounce,
         .command_buffer = command_buffer,
         .is_from_far = is_from_far,
     };
     return is_by_pages ? encode_pieces(&along, operation, error) : encode_there(&along, operation, error);
 }
 
-void mtbi_record_open_crossings(mtbi_record *record) {
-    for (mtbi_crossing *crossing = record->crossings; crossing; crossing = crossing->next)
-        mtb_event_signal(crossing->out, crossing->out_value, NULL);
+void mtbi_record_signal_bounces(mtbi_record *record) {
+    for (mtbi_bounce *bounce = record->bounces; bounce; bounce = bounce->next)
+        mtb_event_signal(bounce->out, bounce->out_value, NULL);
 }
 
-mtb_status mtbi_record_commit_crossings(mtbi_record *record, mtb_error **error) {
-    for (mtbi_crossing *crossing = record->crossings; crossing; crossing = crossing->next)
-        REQUIRE(mtb_command_buffer_commit(crossing->command_buffer, error));
+mtb_status mtbi_record_commit_bounces(mtbi_record *record, mtb_error **error) {
+    for (mtbi_bounce *bounce = record->bounces; bounce; bounce = bounce->next)
+        REQUIRE(mtb_command_buffer_commit(bounce->command_buffer, error));
+    return MTB_OK;
+}
+
+/* Whether blits alone can do the copy, which move words. */
+static bool is_of_words(const mtbi_operation *copy) {
+    size_t all = copy->source.offset | copy->destination.offset | copy->width;
+    if (copy->height > 1) all |= copy->source.pitch | copy->destination.pitch;
+    return all % sizeof(uint32_t) == 0;
+}
+
+mtb_status mtbi_record_view_source(mtbi_record *record, mtbi_operation *copy, mtb_error **error, const char *function) {
+    if (!is_of_words(copy)) return MTB_OK;
+    mtb_buffer *source = copy->source.buffer;
+    mtb_buffer *view = mtbi_buffer_view_for(source, copy->destination.buffer->device);
+    if (!view) return MTB_OK;
+    REQUIRE(mtbi_record_use(record, source, error, function));
+    copy->source.buffer = view;
+    copy->kind = MTB_TRANSFER_PEER;
     return MTB_OK;
 }

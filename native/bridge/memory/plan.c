@@ -4,15 +4,14 @@
 #include "core/checks.h"
 #include "core/clock.h"
 #include "memory/transfer.h"
-#include "queue/order.h"
+#include "queue/host_copies.h"
 
-/* Whether the CPU still is to write some of this memory. */
+/* Whether a host copy of this record writes some of this memory. */
 static bool is_awaited(const mtbi_record *record, const uint8_t *begin, size_t length) {
-    for (size_t i = 0; i < record->leg_count; i++) {
-        const mtbi_operation *leg = &record->legs[i];
-        const uint8_t *leg_begin = leg->destination.bytes;
-        if (begin < leg_begin + mtbi_extent(&leg->destination, leg->width, leg->height) && leg_begin < begin + length)
-            return true;
+    for (size_t i = 0; i < record->host_copies.count; i++) {
+        const mtbi_operation *copy = &record->host_copies.list[i];
+        const uint8_t *to = copy->destination.bytes;
+        if (begin < to + mtbi_extent(&copy->destination, copy->width, copy->height) && to < begin + length) return true;
     }
     return false;
 }
@@ -38,18 +37,17 @@ static mtb_status plan_destination(mtbi_record *record, mtbi_operation *operatio
     if (!is_awaited(record, host.bytes, mtbi_extent(&host, width, height)) &&
         (mtbi_pieces_take(&wrapped->destinations, operation) ||
          mtbi_record_wrap(record, &operation->destination, width, height))) {
-        /* Not before the legs of earlier transfers, which may be to the same place. */
-        uint64_t committed = atomic_load(&queue->committed_legs);
-        record->awaited_legs = committed > atomic_load(&queue->done_legs) ? committed : 0;
+        /* Earlier transfers may make host copies to the same memory. */
+        record->awaited_host_copies = mtbi_host_copies_to_await(queue);
         return MTB_OK;
     }
     REQUIRE(mtbi_record_stage(record, operation->source.offset, operation->source.pitch, width, height, &staged, error,
                               function));
     operation->destination = staged;
-    mtbi_operation leg = *operation;
-    leg.source = staged;
-    leg.destination = host;
-    return mtbi_record_add_leg(record, &leg, error, function);
+    mtbi_operation copy = *operation;
+    copy.source = staged;
+    copy.destination = host;
+    return mtbi_operations_add(&record->host_copies, &copy, error, function);
 }
 
 static mtb_status plan(mtbi_record *record, mtbi_operation *operation, const wrapped *wrapped, const mtb_queue *queue,
@@ -59,7 +57,7 @@ static mtb_status plan(mtbi_record *record, mtbi_operation *operation, const wra
         return reads_host ? plan_source(record, operation, wrapped, error, function) : MTB_OK;
     if (operation->action == MTBI_COPY && !reads_host)
         return plan_destination(record, operation, wrapped, queue, error, function);
-    return mtbi_record_add_leg(record, operation, error, function);
+    return mtbi_operations_add(&record->host_copies, operation, error, function);
 }
 
 mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **error, const char *function) {
@@ -68,16 +66,16 @@ mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **e
     mtbi_record_wrap_pieces(record, true, &wrapped.sources);
     mtbi_record_wrap_pieces(record, false, &wrapped.destinations);
     size_t kept = 0;
-    for (size_t i = 0; i < record->operation_count; i++) {
-        mtbi_operation *operation = &record->operations[i];
+    for (size_t i = 0; i < record->operations.count; i++) {
+        mtbi_operation *operation = &record->operations.list[i];
         REQUIRE(plan(record, operation, &wrapped, queue, error, function));
         if (!operation->destination.buffer) continue;
-        if (kept < i) record->operations[kept] = *operation;
+        if (kept < i) record->operations.list[kept] = *operation;
         kept++;
     }
-    record->operation_count = kept;
+    record->operations.count = kept;
     record->cpu_ns += mtbi_now() - start;
-    if (record->leg_count == 0) return MTB_OK;
+    if (record->host_copies.count == 0) return MTB_OK;
     record->queue = queue;
-    return mtbi_queue_expect_legs(queue, error);
+    return mtbi_host_copies_prepare(queue, error);
 }

@@ -1,20 +1,19 @@
-/* Pools of buffers. What has been released is kept by its size for the next who needs as much; it goes back to Metal
- * when it has not been used for a while, when too much is kept, or when memory runs short. */
+/* Pools. What comes back is kept in a list of its size, last in, first out. The memory frees it when nobody has used it
+ * for a while, when too much is kept, or when memory runs short. */
 #include "memory/pool.h"
 
-#include "core/checks.h"
 #include "core/clock.h"
 #include "memory/memory.h"
 
-/* Sizes are multiples of this up to eight times of it; from there on each power of two has eight. */
+/* Sizes are multiples of UNIT up to eight times of it; from there on each power of two has eight. */
 enum {
     UNIT = 256,
     STEPS = 8
 };
 
-/* The class of the smallest buffers that have room for `length` bytes, and their size; MTBI_POOL_CLASSES beyond all. */
+/* The class of the smallest objects with `length` bytes, and their size; MTBI_POOL_CLASSES and 0 beyond all. */
 static size_t class_of(size_t length, size_t *size) {
-    size_t step = UNIT, class = (length - 1) / UNIT;
+    size_t step = UNIT, class = length ? (length - 1) / UNIT : 0;
     size_t base = 0;
     if (length > UNIT * STEPS) {
         unsigned doublings = 63 - (unsigned)__builtin_clzll((length - 1) / (UNIT * STEPS));
@@ -22,162 +21,179 @@ static size_t class_of(size_t length, size_t *size) {
         step = (size_t)UNIT << doublings;
         class = STEPS * (1 + doublings) + (length - 1 - base) / step;
     }
-    if (class < MTBI_POOL_CLASSES) *size = base + ((length - 1 - base) / step + 1) * step;
-    return class < MTBI_POOL_CLASSES ? class : MTBI_POOL_CLASSES;
+    bool is_beyond = class >= MTBI_POOL_CLASSES;
+    *size = is_beyond || length == 0 ? 0 : base + ((length - 1 - base) / step + 1) * step;
+    return is_beyond ? MTBI_POOL_CLASSES : class;
 }
 
-void mtbi_pool_count_let_go(mtbi_pool *pool, size_t bytes) {
-    pool->statistics->bytes_kept -= bytes;
-    pool->statistics->objects_kept--;
+size_t mtbi_pool_size(size_t length) {
+    size_t size;
+    class_of(length, &size);
+    return size;
 }
 
-void mtbi_pool_count_taken(mtbi_pool *pool, size_t bytes, bool was_kept) {
-    mtb_pool_statistics *statistics = pool->statistics;
-    if (was_kept)
-        statistics->hits++;
-    else
+void mtbi_pool_start(mtbi_pool *pool, mtb_memory *memory, mtb_pool_statistics *statistics) {
+    pool->memory = memory;
+    pool->most_bytes = pool->most_objects = UINT64_MAX;
+    pool->statistics = statistics;
+    pthread_mutex_lock(&memory->mutex);
+    pool->next = memory->pools;
+    memory->pools = pool;
+    pthread_mutex_unlock(&memory->mutex);
+}
+
+void mtbi_pool_end(mtbi_pool *pool) {
+    mtbi_pool_trim(pool, UINT64_MAX);
+    pthread_mutex_lock(&pool->memory->mutex);
+    mtbi_pool **link = &pool->memory->pools;
+    while (*link != pool) link = &(*link)->next;
+    *link = pool->next;
+    pthread_mutex_unlock(&pool->memory->mutex);
+}
+
+/* The functions from here to the next comment are called under the mutex. */
+static void list(mtbi_pooled *object, mtbi_pooled **first) {
+    object->next = *first;
+    *first = object;
+    object->is_listed = true;
+}
+
+static void unlist(mtbi_pooled **link) {
+    mtbi_pooled *object = *link;
+    *link = object->next;
+    object->is_listed = false;
+}
+
+/* A new object has been kept, as it were, before its first user takes it. */
+void mtbi_pool_count_part(mtbi_pooled *object, size_t bytes, bool is_new) {
+    mtb_pool_statistics *statistics = object->owner->statistics;
+    if (is_new) {
         statistics->misses++;
+        statistics->objects_kept++;
+        statistics->bytes_kept += object->size;
+    } else {
+        statistics->hits++;
+    }
+    statistics->objects_kept -= object->users == 0;
+    statistics->bytes_kept -= bytes;
     statistics->bytes_in_use += bytes;
     statistics->objects_in_use++;
+    object->users++;
     uint64_t held = statistics->bytes_in_use + statistics->bytes_kept;
     if (held > statistics->high_water_bytes) statistics->high_water_bytes = held;
 }
 
-bool mtbi_pool_count_back(mtbi_pool *pool, size_t bytes) {
+/* Whether the object is kept. */
+static bool count_back(mtbi_pooled *object, size_t bytes, bool is_fit) {
+    const mtbi_pool *pool = object->owner;
     mtb_pool_statistics *statistics = pool->statistics;
     statistics->bytes_in_use -= bytes;
     statistics->objects_in_use--;
-    uint64_t used = pool->counts_what_is_used ? statistics->bytes_in_use : 0;
-    if (used + statistics->bytes_kept + bytes > pool->limit) {
+    object->users--;
+    uint64_t used = pool->limits_what_is_used ? statistics->bytes_in_use : 0;
+    if (!is_fit || used + statistics->bytes_kept + bytes > pool->most_bytes ||
+        statistics->objects_kept >= pool->most_objects) {
         statistics->trimmed++;
         return false;
     }
     statistics->bytes_kept += bytes;
-    statistics->objects_kept++;
+    statistics->objects_kept += object->users == 0;
     return true;
 }
 
-/* Under the mutex. */
-static mtb_buffer *take_kept(mtbi_pool *pool, size_t length) {
-    size_t size, first = class_of(length, &size), largest = length < UNIT / 2 ? UNIT : 2 * length;
-    size_t last = class_of(largest, &size);
-    for (size_t class = first; class <= last && class < MTBI_POOL_CLASSES; class ++) {
-        mtb_buffer *buffer = pool->kept[class];
-        if (!buffer || buffer->capacity < length || buffer->capacity > largest) continue;
-        pool->kept[class] = buffer->next;
-        mtbi_pool_count_let_go(pool, buffer->capacity);
-        return buffer;
-    }
-    return NULL;
-}
-
-/* Back to Metal. */
-static void free_buffer(mtb_memory *memory, mtb_buffer *buffer) {
-    mtbi_memory_unreserve(memory, buffer->capacity);
-    mtbi_buffer_free(buffer);
-}
-
-/* A new buffer, of `size` bytes of the budget. Where there is no memory, what is kept goes first. */
-static mtb_status make(mtbi_pool *pool, size_t size, mtb_buffer **made, mtb_error **error, const char *function) {
-    REQUIRE(mtbi_memory_reserve(pool->memory, size, error, function));
-    mtb_buffer *buffer = mtb_buffer_create(pool->memory->device, size, pool->mode, error);
-    if (!buffer && mtb_memory_trim(pool->memory, 0) > 0) {
-        mtbi_error_drop(error);
-        buffer = mtb_buffer_create(pool->memory->device, size, pool->mode, error);
-    }
-    if (!buffer) {
-        mtbi_memory_unreserve(pool->memory, size);
-        return MTB_OUT_OF_MEMORY;
-    }
-    buffer->capacity = size;
-    buffer->home = &pool->home;
-    *made = buffer;
-    return MTB_OK;
-}
-
-mtb_status mtbi_pool_take(mtbi_pool *pool, size_t length, mtb_buffer **taken, mtb_error **error, const char *function) {
-    mtb_memory *memory = pool->memory;
-    size_t size = 0;
-    if (length > memory->device->info.max_buffer_length || class_of(length, &size) == MTBI_POOL_CLASSES)
-        return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "a buffer of %zu bytes, where the device's largest is %zu",
-                         length, (size_t)memory->device->info.max_buffer_length);
-    if (size > memory->device->info.max_buffer_length) size = length;
-    pthread_mutex_lock(&memory->mutex);
-    mtb_buffer *buffer = take_kept(pool, length);
-    if (buffer) mtbi_pool_count_taken(pool, buffer->capacity, true);
-    pthread_mutex_unlock(&memory->mutex);
-    if (buffer) {
-        mtbi_handle_revive(&buffer->handle);
-    } else {
-        REQUIRE(make(pool, size, &buffer, error, function));
-        pthread_mutex_lock(&memory->mutex);
-        mtbi_pool_count_taken(pool, buffer->capacity, false);
-        pthread_mutex_unlock(&memory->mutex);
-    }
-    buffer->length = length;
-    mtb_memory_retain(memory);
-    *taken = buffer;
-    return MTB_OK;
-}
-
-/* Whether the buffer is kept. Under the mutex. */
-static bool keep(mtbi_pool *pool, mtb_buffer *buffer) {
-    if (!mtbi_pool_count_back(pool, buffer->capacity)) return false;
-    size_t size;
-    mtb_buffer **first = &pool->kept[class_of(buffer->capacity, &size)];
-    buffer->next = *first;
-    *first = buffer;
-    return true;
-}
-
-void mtbi_pool_take_back(mtbi_home *home, void *handle) {
-    mtbi_pool *pool = (mtbi_pool *)home;
-    mtb_buffer *buffer = handle;
-    mtb_memory *memory = pool->memory;
-    if (buffer->is_labelled) mtb_buffer_set_label(buffer, NULL, NULL);
-    buffer->is_labelled = false;
-    buffer->last_used = mtbi_now();
-    pthread_mutex_lock(&memory->mutex);
-    bool is_kept = keep(pool, buffer);
-    pthread_mutex_unlock(&memory->mutex);
-    if (is_kept)
-        mtbi_memory_expect_idle(memory);
-    else
-        free_buffer(memory, buffer);
-    mtb_memory_release(memory);
-}
-
-/* Takes what was last used before `before` from the lists. Under the mutex. */
-static mtb_buffer *detach(mtbi_pool *pool, uint64_t before) {
-    mtb_buffer *detached = NULL;
+/* Takes what was last used before `before` from the pool's lists, and puts it before `detached`. */
+static mtbi_pooled *detach(mtbi_pool *pool, uint64_t before, mtbi_pooled *detached) {
     for (size_t class = 0; class < MTBI_POOL_CLASSES; class ++) {
-        mtb_buffer **link = &pool->kept[class];
+        mtbi_pooled **link = &pool->lists[class];
         while (*link) {
-            mtb_buffer *buffer = *link;
-            if (buffer->last_used >= before) {
-                link = &buffer->next;
+            mtbi_pooled *object = *link;
+            if (object->users > 0 || object->last_used >= before) {
+                link = &object->next;
                 continue;
             }
-            *link = buffer->next;
-            buffer->next = detached;
-            detached = buffer;
-            mtbi_pool_count_let_go(pool, buffer->capacity);
+            unlist(link);
+            object->next = detached;
+            detached = object;
+            pool->statistics->bytes_kept -= object->size;
+            pool->statistics->objects_kept--;
             pool->statistics->trimmed++;
         }
     }
     return detached;
 }
 
-uint64_t mtbi_pool_trim(mtbi_pool *pool, uint64_t before) {
+/* Without the mutex. Returns the bytes. */
+static uint64_t free_all(mtb_memory *memory, mtbi_pooled *detached) {
     uint64_t freed = 0;
-    pthread_mutex_lock(&pool->memory->mutex);
-    mtb_buffer *detached = detach(pool, before);
-    pthread_mutex_unlock(&pool->memory->mutex);
     while (detached) {
-        mtb_buffer *next = detached->next;
-        freed += detached->capacity;
-        free_buffer(pool->memory, detached);
-        detached = next;
+        mtbi_pooled *object = detached;
+        detached = object->next;
+        freed += object->size;
+        object->type->free(memory, object);
     }
     return freed;
+}
+
+mtbi_pooled *mtbi_pool_take(mtbi_pool *pool, size_t least, size_t most) {
+    size_t size, class = class_of(least, &size), last = class_of(most, &size);
+    mtbi_pooled *taken = NULL;
+    pthread_mutex_lock(&pool->memory->mutex);
+    for (; class <= last && class < MTBI_POOL_CLASSES && !taken; class ++) {
+        mtbi_pooled *first = pool->lists[class];
+        if (!first || first->size < least || first->size > most) continue;
+        taken = first;
+        unlist(&pool->lists[class]);
+        mtbi_pool_count_part(taken, taken->size, false);
+    }
+    pthread_mutex_unlock(&pool->memory->mutex);
+    return taken;
+}
+
+static void own(mtbi_pool *pool, mtbi_pooled *object, const mtbi_pooled_type *type, size_t size) {
+    object->owner = pool;
+    object->type = type;
+    object->size = size;
+}
+
+void mtbi_pool_add(mtbi_pool *pool, mtbi_pooled *object, const mtbi_pooled_type *type, size_t size) {
+    own(pool, object, type, size);
+    pthread_mutex_lock(&pool->memory->mutex);
+    mtbi_pool_count_part(object, size, true);
+    pthread_mutex_unlock(&pool->memory->mutex);
+}
+
+void mtbi_pool_add_whole(mtbi_pool *pool, mtbi_pooled *whole, const mtbi_pooled_type *type, size_t size) {
+    own(pool, whole, type, size);
+    list(whole, &pool->lists[0]);
+}
+
+void mtbi_pool_give_back(mtbi_pooled *object, size_t bytes) {
+    mtb_memory *memory = object->owner->memory;
+    bool is_fit = !object->type->renew || object->type->renew(object);
+    uint64_t now = mtbi_now();
+    pthread_mutex_lock(&memory->mutex);
+    object->last_used = now;
+    bool is_kept = count_back(object, bytes, is_fit);
+    size_t size;
+    if (is_kept && !object->is_listed) list(object, &object->owner->lists[class_of(object->size, &size)]);
+    pthread_mutex_unlock(&memory->mutex);
+    if (is_kept)
+        mtbi_memory_expect_idle(memory);
+    else
+        object->type->free(memory, object);
+}
+
+uint64_t mtbi_pool_trim(mtbi_pool *pool, uint64_t before) {
+    pthread_mutex_lock(&pool->memory->mutex);
+    mtbi_pooled *detached = detach(pool, before, NULL);
+    pthread_mutex_unlock(&pool->memory->mutex);
+    return free_all(pool->memory, detached);
+}
+
+uint64_t mtbi_pools_trim(mtb_memory *memory, uint64_t before) {
+    mtbi_pooled *detached = NULL;
+    pthread_mutex_lock(&memory->mutex);
+    for (mtbi_pool *pool = memory->pools; pool; pool = pool->next) detached = detach(pool, before, detached);
+    pthread_mutex_unlock(&memory->mutex);
+    return free_all(memory, detached);
 }

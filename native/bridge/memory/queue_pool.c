@@ -1,88 +1,42 @@
-/* The queue pool. A command buffer keeps its queue until it has completed, so a queue comes back without work. */
-#include "memory/queue_pool.h"
-
+/* The pool of queues, which bring their shared events along. A command buffer keeps its queue alive until it has
+ * completed, so a queue comes back without work. */
 #include "core/checks.h"
-#include "core/clock.h"
 #include "memory/memory.h"
+#include "queue/queue.h"
 
-/* Metal makes a limited number of queues for a process. */
-static const uint64_t most_kept = 16;
+#include <stddef.h>
 
-static mtb_queue *take_kept(mtb_memory *memory) {
-    mtbi_queue_pool *pool = &memory->queues;
-    pthread_mutex_lock(&memory->mutex);
-    mtb_queue *queue = pool->kept;
-    if (queue) {
-        pool->kept = queue->next;
-        pool->statistics.objects_kept--;
-        pool->statistics.hits++;
-        pool->statistics.objects_in_use++;
-    }
-    pthread_mutex_unlock(&memory->mutex);
-    if (queue) mtbi_handle_revive(&queue->handle);
-    return queue;
+static mtb_queue *queue_of(mtbi_pooled *object) { return (mtb_queue *)((char *)object - offsetof(mtb_queue, pooled)); }
+
+static bool renew(mtbi_pooled *object) { return !object->is_changed; }
+
+static void free_queue(mtb_memory *memory, mtbi_pooled *object) {
+    (void)memory;
+    mtbi_queue_destroy(&queue_of(object)->handle);
+}
+
+static const mtbi_pooled_type queues = {.renew = renew, .free = free_queue};
+
+/* The last reference is gone. */
+static void take_back(mtbi_handle *handle) {
+    mtbi_pooled *object = &((mtb_queue *)handle)->pooled;
+    mtb_memory *memory = object->owner->memory;
+    mtbi_pool_give_back(object, object->size);
+    mtb_memory_release(memory);
 }
 
 mtb_queue *mtb_memory_acquire_queue(mtb_memory *memory, mtb_error **error) {
     mtbi_error_clear(error);
     if (GIVEN(memory)) return NULL;
-    mtb_queue *queue = take_kept(memory);
-    if (!queue) {
-        queue = mtb_queue_create(memory->device, 0, error);
-        if (!queue) return NULL;
-        queue->home = &memory->queues.home;
-        pthread_mutex_lock(&memory->mutex);
-        memory->queues.statistics.misses++;
-        memory->queues.statistics.objects_in_use++;
-        pthread_mutex_unlock(&memory->mutex);
+    mtbi_pooled *kept = mtbi_pool_take(&memory->queues, 0, 0);
+    mtb_queue *queue = kept ? queue_of(kept) : mtb_queue_create(memory->device, 0, error);
+    if (!queue) return NULL;
+    if (kept) {
+        mtbi_handle_revive(&queue->handle);
+    } else {
+        queue->handle.destroy = take_back;
+        mtbi_pool_add(&memory->queues, &queue->pooled, &queues, 0);
     }
     mtb_memory_retain(memory);
     return queue;
-}
-
-void mtbi_queue_pool_take_back(mtbi_home *home, void *handle) {
-    mtbi_queue_pool *pool = (mtbi_queue_pool *)home;
-    mtb_memory *memory = pool->memory;
-    mtb_queue *queue = handle;
-    queue->last_used = mtbi_now();
-    pthread_mutex_lock(&memory->mutex);
-    pool->statistics.objects_in_use--;
-    bool is_kept = !queue->is_changed && pool->statistics.objects_kept < most_kept;
-    if (is_kept) {
-        queue->next = pool->kept;
-        pool->kept = queue;
-        pool->statistics.objects_kept++;
-    } else {
-        pool->statistics.trimmed++;
-    }
-    pthread_mutex_unlock(&memory->mutex);
-    if (is_kept)
-        mtbi_memory_expect_idle(memory);
-    else
-        mtbi_queue_free(queue);
-    mtb_memory_release(memory);
-}
-
-void mtbi_queue_pool_trim(mtbi_queue_pool *pool, uint64_t before) {
-    mtb_queue *detached = NULL;
-    pthread_mutex_lock(&pool->memory->mutex);
-    mtb_queue **link = &pool->kept;
-    while (*link) {
-        mtb_queue *queue = *link;
-        if (queue->last_used >= before) {
-            link = &queue->next;
-            continue;
-        }
-        *link = queue->next;
-        queue->next = detached;
-        detached = queue;
-        pool->statistics.objects_kept--;
-        pool->statistics.trimmed++;
-    }
-    pthread_mutex_unlock(&pool->memory->mutex);
-    while (detached) {
-        mtb_queue *next = detached->next;
-        mtbi_queue_free(detached);
-        detached = next;
-    }
 }

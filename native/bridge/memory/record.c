@@ -22,86 +22,49 @@ mtbi_record *mtbi_record_create(mtb_memory *memory, mtb_error **error, const cha
     return record;
 }
 
-void mtbi_record_let_go(mtbi_record *record) {
-    for (size_t i = 0; i < record->buffer_count; i++) mtb_buffer_release(record->buffers[i]);
-    record->buffer_count = 0;
-    mtbi_crossings_give_back(record->memory, record->crossings);
-    record->crossings = NULL;
-    while (record->blocks) {
-        mtb_buffer *block = record->blocks;
-        record->blocks = block->next;
-        mtb_buffer_release(block);
-    }
+void mtbi_record_release(mtbi_record *record) {
+    mtbi_references_release(&record->buffers);
+    mtbi_bounces_give_back(record->bounces);
+    record->bounces = NULL;
 }
 
 void mtbi_record_free(mtbi_record *record) {
-    mtbi_record_let_go(record);
+    mtbi_record_release(record);
     mtb_memory_release(record->memory);
-    free(record->buffers);
-    free(record->legs);
-    free(record->operations);
+    free(record->host_copies.list);
+    free(record->operations.list);
     free(record);
 }
 
-/* `array` with room for one more; NULL where there is no memory, and the array stays as it is. */
-static void *grow(void *array, size_t count, size_t *capacity, size_t element) {
-    if (count < *capacity) return array;
-    size_t larger = *capacity ? *capacity * 2 : 4;
-    void *grown = realloc(array, larger * element);
-    if (grown) *capacity = larger;
-    return grown;
-}
-
-mtb_status mtbi_record_add(mtbi_record *record, const mtbi_operation *operation, mtb_error **error,
-                           const char *function) {
-    mtbi_operation *grown =
-        grow(record->operations, record->operation_count, &record->operation_capacity, sizeof *record->operations);
-    if (!grown)
-        return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for %zu copies", record->operation_count + 1);
-    record->operations = grown;
-    record->operations[record->operation_count++] = *operation;
-    return MTB_OK;
-}
-
-mtb_status mtbi_record_add_leg(mtbi_record *record, const mtbi_operation *leg, mtb_error **error,
+mtb_status mtbi_operations_add(mtbi_operations *operations, const mtbi_operation *operation, mtb_error **error,
                                const char *function) {
-    mtbi_operation *grown = grow(record->legs, record->leg_count, &record->leg_capacity, sizeof *record->legs);
-    if (!grown) return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for %zu copies", record->leg_count + 1);
-    record->legs = grown;
-    record->legs[record->leg_count++] = *leg;
-    return MTB_OK;
-}
-
-mtb_status mtbi_record_keep(mtbi_record *record, mtb_buffer *buffer, mtb_error **error, const char *function) {
-    mtb_buffer **grown = grow(record->buffers, record->buffer_count, &record->buffer_capacity, sizeof *record->buffers);
-    if (!grown) {
-        mtb_buffer_release(buffer);
-        return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for %zu buffers", record->buffer_count + 1);
+    if (operations->count == operations->capacity) {
+        size_t capacity = operations->capacity ? 2 * operations->capacity : 4;
+        mtbi_operation *grown = realloc(operations->list, capacity * sizeof *grown);
+        if (!grown) return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for %zu copies", capacity);
+        operations->list = grown;
+        operations->capacity = capacity;
     }
-    record->buffers = grown;
-    record->buffers[record->buffer_count++] = buffer;
+    operations->list[operations->count++] = *operation;
     return MTB_OK;
 }
 
 mtb_status mtbi_record_use(mtbi_record *record, mtb_buffer *buffer, mtb_error **error, const char *function) {
-    /* Copies of a batch mostly go between the same two. */
-    for (size_t i = record->buffer_count; i > 0 && i + 2 > record->buffer_count; i--)
-        if (record->buffers[i - 1] == buffer) return MTB_OK;
-    return mtbi_record_keep(record, mtb_buffer_retain(buffer), error, function);
+    return mtbi_references_add(&record->buffers, &buffer->handle, error, function);
 }
 
-/* At least `size` bytes in the record's first block, at an offset that is `phase` beyond a word. */
+/* At least `size` bytes in the record's block, at an offset that is `phase` beyond a word. */
 static mtb_status reserve(mtbi_record *record, size_t phase, size_t size, size_t *offset, mtb_error **error,
                           const char *function) {
     size_t begin = (record->block_used + WORD - 1) / WORD * WORD + phase;
-    if (!record->blocks || begin > record->blocks->length || size > record->blocks->length - begin) {
+    if (!record->block || begin > record->block->length || size > record->block->length - begin) {
         size_t wanted = size + phase;
-        if (record->blocks && wanted < next_block_size) wanted = next_block_size;
+        if (record->block && wanted < next_block_size) wanted = next_block_size;
         mtb_buffer *block = NULL;
-        REQUIRE(mtbi_pool_take(&record->memory->staging, wanted, &block, error, function));
-        block->length = block->capacity;
-        block->next = record->blocks;
-        record->blocks = block;
+        REQUIRE(mtbi_pool_take_buffer(&record->memory->staging, MTB_STORAGE_SHARED, wanted, &block, error, function));
+        block->length = block->pooled.size;
+        REQUIRE(mtbi_references_adopt(&record->buffers, &block->handle, error, function));
+        record->block = block;
         begin = phase;
     }
     record->block_used = begin + size;
@@ -118,9 +81,9 @@ mtb_status mtbi_record_stage(mtbi_record *record, size_t offset, size_t pitch, s
                          width);
     REQUIRE(reserve(record, offset % WORD, step * (height - 1) + width, &begin, error, function));
     *staged = (mtb_place){
-        .buffer = record->blocks,
+        .buffer = record->block,
         .offset = begin,
-        .bytes = (uint8_t *)record->blocks->contents + begin,
+        .bytes = (uint8_t *)record->block->contents + begin,
         .pitch = step,
     };
     return MTB_OK;

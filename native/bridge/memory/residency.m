@@ -1,13 +1,15 @@
 /* Residency sets, and the requests that keep them resident. */
+#import "buffer/buffer.h"
 #import "core/checks.h"
 #import "core/clock.h"
 #import "core/guard.h"
-#import "memory/keeper.h"
+#import "memory/timer.h"
+#import "queue/queue.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Systems let sets go that were idle for about a second. */
+/* Systems evict sets that were idle for about a second. */
 static const uint64_t request_period_ns = 500000000;
 
 struct mtb_residency_set {
@@ -23,7 +25,7 @@ struct mtb_residency_set {
     size_t count;
     size_t capacity;
     /* Requests again until then. */
-    mtbi_chore chore;
+    mtbi_task task;
     uint64_t until;
 };
 
@@ -39,13 +41,26 @@ static void request(mtb_residency_set *set) {
     MTBI_LEAVE()
 }
 
-static uint64_t request_again(mtbi_chore *chore) {
-    mtb_residency_set *set = (mtb_residency_set *)((char *)chore - offsetof(mtb_residency_set, chore));
+static uint64_t request_again(mtbi_task *task) {
+    mtb_residency_set *set = (mtb_residency_set *)((char *)task - offsetof(mtb_residency_set, task));
     pthread_mutex_lock(&set->mutex);
     bool is_over = mtbi_time_left(set->until) == 0;
     if (!is_over) request(set);
     pthread_mutex_unlock(&set->mutex);
     return is_over ? UINT64_MAX : mtbi_deadline(request_period_ns);
+}
+
+static void destroy(mtbi_handle *handle) {
+    mtb_residency_set *set = (mtb_residency_set *)handle;
+    MTBI_ENTER
+    mtbi_timer_cancel(&set->task);
+    [set->metal release];
+    for (size_t i = 0; i < set->count; i++) mtb_buffer_release(set->members[i].buffer);
+    free(set->members);
+    mtb_device_release(set->device);
+    pthread_mutex_destroy(&set->mutex);
+    mtbi_handle_free(handle);
+    MTBI_LEAVE()
 }
 
 mtb_residency_set *mtb_residency_set_create(mtb_device *device, mtb_error **error) {
@@ -57,11 +72,11 @@ mtb_residency_set *mtb_residency_set_create(mtb_device *device, mtb_error **erro
         FAIL(error, MTB_UNSUPPORTED, "this system has no residency sets: macOS 15 has");
         return NULL;
     }
-    set = mtbi_handle_create(MTB_HANDLE_RESIDENCY_SET, sizeof *set, error, __func__);
+    set = mtbi_handle_create(MTB_HANDLE_RESIDENCY_SET, sizeof *set, destroy, error, __func__);
     if (!set) return NULL;
     pthread_mutex_init(&set->mutex, NULL);
     set->device = mtb_device_retain(device);
-    set->chore.run = request_again;
+    set->task.run = request_again;
     if (@available(macOS 15.0, *)) {
         MTLResidencySetDescriptor *descriptor = [[[MTLResidencySetDescriptor alloc] init] autorelease];
         NSError *problem = nil;
@@ -74,18 +89,6 @@ mtb_residency_set *mtb_residency_set_create(mtb_device *device, mtb_error **erro
     }
     return set;
     MTBI_LEAVE((mtb_residency_set_release(set), mtbi_fail_with_exception(error, __func__, exception), NULL))
-}
-
-void mtbi_residency_set_destroy(mtb_residency_set *set) {
-    MTBI_ENTER
-    mtbi_keeper_forget(&set->chore);
-    [set->metal release];
-    for (size_t i = 0; i < set->count; i++) mtb_buffer_release(set->members[i].buffer);
-    free(set->members);
-    mtb_device_release(set->device);
-    pthread_mutex_destroy(&set->mutex);
-    mtbi_handle_free(&set->handle);
-    MTBI_LEAVE()
 }
 
 static struct member *find(mtb_residency_set *set, const mtb_buffer *buffer) {
@@ -188,7 +191,7 @@ mtb_status mtb_residency_set_request(mtb_residency_set *set, uint64_t keep_alive
     pthread_mutex_lock(&set->mutex);
     set->until = keep_alive_ns ? mtbi_deadline(keep_alive_ns) : 0;
     pthread_mutex_unlock(&set->mutex);
-    if (keep_alive_ns && !mtbi_keeper_expect(&set->chore, mtbi_deadline(request_period_ns)))
+    if (keep_alive_ns && !mtbi_timer_schedule(&set->task, mtbi_deadline(request_period_ns)))
         return FAIL(error, MTB_OUT_OF_MEMORY, "no thread to keep the set resident");
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
@@ -198,7 +201,7 @@ mtb_status mtb_residency_set_end(mtb_residency_set *set, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(set));
-    /* No request comes after the end: the chore asks under the same lock. */
+    /* No request comes after the end: the task asks under the same lock. */
     pthread_mutex_lock(&set->mutex);
     @try {
         set->until = 0;
@@ -225,7 +228,7 @@ mtb_status mtb_queue_add_residency_set(mtb_queue *queue, mtb_residency_set *set,
     REQUIRE(GIVEN(queue));
     REQUIRE(GIVEN(set));
     REQUIRE(mtbi_check_device(queue->device, set->device, "residency set", error, __func__));
-    queue->is_changed = true;
+    queue->pooled.is_changed = true;
     if (@available(macOS 15.0, *)) [queue->metal addResidencySet:set->metal];
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))

@@ -39,7 +39,7 @@ void mtb_memory_get_statistics(const mtb_memory *memory, mtb_memory_statistics *
     for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++) statistics->transfers[i] = memory->transfers[i];
     statistics->staging = memory->staging_statistics;
     statistics->buffers = memory->buffer_statistics;
-    statistics->queues = memory->queues.statistics;
+    statistics->queues = memory->queue_statistics;
     statistics->held = memory->held;
     statistics->budget = memory->budget;
     statistics->command_buffers = memory->command_buffers;
@@ -57,7 +57,7 @@ void mtb_memory_reset_statistics(mtb_memory *memory) {
     for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++) memory->transfers[i] = (mtb_transfer_statistics){0};
     reset_pool(&memory->staging_statistics);
     reset_pool(&memory->buffer_statistics);
-    reset_pool(&memory->queues.statistics);
+    reset_pool(&memory->queue_statistics);
     memory->command_buffers = 0;
     pthread_mutex_unlock(&memory->mutex);
 }

@@ -1,4 +1,4 @@
-/* Putting copies and fills on record: what may be copied, and what the CPU reads at once. */
+/* Recording copies and fills: what may be copied, and what the CPU reads at once. */
 #include "memory/transfer.h"
 
 #include "core/checks.h"
@@ -6,22 +6,23 @@
 
 #include <string.h>
 
+static void destroy(mtbi_handle *handle) {
+    mtb_transfer *transfer = (mtb_transfer *)handle;
+    if (transfer->record) mtbi_record_free(transfer->record);
+    mtb_queue_release(transfer->queue);
+    mtb_memory_release(transfer->memory);
+    mtbi_handle_free(handle);
+}
+
 mtb_transfer *mtb_transfer_create(mtb_memory *memory, mtb_queue *queue, mtb_error **error) {
     mtbi_error_clear(error);
     if (GIVEN(memory) || GIVEN(queue) || mtbi_check_device(memory->device, queue->device, "queue", error, __func__))
         return NULL;
-    mtb_transfer *transfer = mtbi_handle_create(MTB_HANDLE_TRANSFER, sizeof *transfer, error, __func__);
+    mtb_transfer *transfer = mtbi_handle_create(MTB_HANDLE_TRANSFER, sizeof *transfer, destroy, error, __func__);
     if (!transfer) return NULL;
     transfer->memory = mtb_memory_retain(memory);
     transfer->queue = mtb_queue_retain(queue);
     return transfer;
-}
-
-void mtbi_transfer_destroy(mtb_transfer *transfer) {
-    if (transfer->record) mtbi_record_free(transfer->record);
-    mtb_queue_release(transfer->queue);
-    mtb_memory_release(transfer->memory);
-    mtbi_handle_free(&transfer->handle);
 }
 
 static mtb_status check_place(const mtb_place *place, const char *what, size_t width, size_t height, mtb_error **error,
@@ -87,8 +88,8 @@ static bool follows(const mtb_place *first, const mtb_place *second, size_t widt
                          : (uint8_t *)first->bytes + width == (uint8_t *)second->bytes;
 }
 
-/* Makes one copy of two where the second goes on where the first ends, on both sides, and reads nothing that the first
- * has written. */
+/* Makes one copy of two if the second begins where the first ends, on both sides, and reads nothing that the first has
+ * written. */
 static bool join(mtbi_operation *first, const mtbi_operation *second) {
     if (first->action != MTBI_COPY || second->action != MTBI_COPY || first->height != 1 || second->height != 1 ||
         first->kind != second->kind || !follows(&first->source, &second->source, first->width) ||
@@ -103,13 +104,13 @@ static bool join(mtbi_operation *first, const mtbi_operation *second) {
 static mtb_status add(mtb_transfer *transfer, mtbi_operation *operation, mtb_error **error, const char *function) {
     mtbi_record *record = transfer->record;
     uint64_t bytes = (uint64_t)operation->width * operation->height;
-    mtbi_operation *last = record->operation_count ? &record->operations[record->operation_count - 1] : NULL;
+    mtbi_operation *last = record->operations.count ? &record->operations.list[record->operations.count - 1] : NULL;
     if (!last || !join(last, operation)) {
         if (operation->action == MTBI_COPY && operation->source.buffer)
             REQUIRE(mtbi_record_use(record, operation->source.buffer, error, function));
         if (operation->destination.buffer)
             REQUIRE(mtbi_record_use(record, operation->destination.buffer, error, function));
-        REQUIRE(mtbi_record_add(record, operation, error, function));
+        REQUIRE(mtbi_operations_add(&record->operations, operation, error, function));
     }
     record->sums[operation->kind].count++;
     record->sums[operation->kind].bytes += bytes;

@@ -19,7 +19,7 @@ static mtb_buffer *wrap_pages(mtbi_record *record, uintptr_t begin, uintptr_t en
     size_t length = (end - first + page - 1) / page * page;
     mtb_buffer *buffer =
         mtb_buffer_create_no_copy(record->memory->device, (void *)first, length, MTB_STORAGE_SHARED, NULL, NULL, NULL);
-    if (!buffer || mtbi_record_keep(record, buffer, NULL, __func__)) return NULL;
+    if (!buffer || mtbi_references_adopt(&record->buffers, &buffer->handle, NULL, __func__)) return NULL;
     *offset = begin - first;
     return buffer;
 }
@@ -53,8 +53,8 @@ static size_t measure(mtbi_record *record, bool is_source, uintptr_t *begin, uin
     size_t bytes = 0;
     *begin = UINTPTR_MAX;
     *end = 0;
-    for (size_t i = 0; i < record->operation_count; i++) {
-        mtbi_operation *operation = &record->operations[i];
+    for (size_t i = 0; i < record->operations.count; i++) {
+        mtbi_operation *operation = &record->operations.list[i];
         if (!is_piece(operation, is_source)) continue;
         uintptr_t first = (uintptr_t)host_of(operation, is_source)->bytes, last = first + operation->width;
         *begin = first < *begin ? first : *begin;
@@ -69,8 +69,8 @@ static bool fill_pages(mtbi_record *record, bool is_source, uintptr_t begin, uin
     uintptr_t page = mtb_page_size();
     size_t count = (end - 1) / page - begin / page + 1, left = count;
     bool *is_filled = calloc(count, sizeof *is_filled);
-    for (size_t i = 0; is_filled && i < record->operation_count; i++) {
-        mtbi_operation *operation = &record->operations[i];
+    for (size_t i = 0; is_filled && i < record->operations.count; i++) {
+        mtbi_operation *operation = &record->operations.list[i];
         if (!is_piece(operation, is_source)) continue;
         uintptr_t first = (uintptr_t)host_of(operation, is_source)->bytes;
         for (uintptr_t at = first / page; at <= (first + operation->width - 1) / page; at++) {
@@ -89,7 +89,7 @@ void mtbi_record_wrap_pieces(mtbi_record *record, bool is_source, mtbi_pieces *p
     size_t bytes = measure(record, is_source, &begin, &end), offset;
     /* A piece has bytes of no more pages than its length has, and two. */
     if (bytes < smallest_wrap ||
-        (end - begin) / mtb_page_size() > bytes / mtb_page_size() + 2 * record->operation_count ||
+        (end - begin) / mtb_page_size() > bytes / mtb_page_size() + 2 * record->operations.count ||
         !fill_pages(record, is_source, begin, end))
         return;
     pieces->buffer = wrap_pages(record, begin, end, &offset);

@@ -1,6 +1,7 @@
 /* Command queues. */
+#import "queue/queue.h"
+
 #import "core/checks.h"
-#import "core/clock.h"
 #import "core/guard.h"
 #import "core/text.h"
 
@@ -8,8 +9,8 @@
 static const size_t default_limit = 64;
 /* Metal documents no bound. This one catches a count that can only be a mistake. */
 static const size_t largest_limit = 1 << 16;
-/* Room for transfers is that of the caller's own command buffers, but no less than this: a caller that does not wait
- * for them is not to be made to. */
+/* Slots for transfers are as many as those of the caller's own command buffers, but no less than this: a caller that
+ * does not wait for them is not to be made to. */
 static const size_t least_transfers = 1024;
 
 mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error) {
@@ -22,16 +23,16 @@ mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_
              largest_limit);
         return NULL;
     }
-    queue = mtbi_handle_create(MTB_HANDLE_QUEUE, sizeof *queue, error, __func__);
+    queue = mtbi_handle_create(MTB_HANDLE_QUEUE, sizeof *queue, mtbi_queue_destroy, error, __func__);
     if (!queue) return NULL;
     pthread_mutex_init(&queue->mutex, NULL);
-    pthread_cond_init(&queue->has_room, NULL);
-    pthread_mutex_init(&queue->order_mutex, NULL);
+    pthread_cond_init(&queue->has_slots, NULL);
+    pthread_mutex_init(&queue->functions.mutex, NULL);
     queue->device = mtb_device_retain(device);
     size_t limit = max_command_buffers ? max_command_buffers : default_limit;
-    queue->rooms[MTBI_ROOM_CALLERS].limit = limit;
+    queue->slots[MTBI_SLOT_CALLER].limit = limit;
     size_t transfers = limit > least_transfers ? limit : least_transfers;
-    queue->rooms[MTBI_ROOM_TRANSFERS].limit = transfers;
+    queue->slots[MTBI_SLOT_TRANSFER].limit = transfers;
     queue->metal = [device->metal newCommandQueueWithMaxCommandBufferCount:limit + transfers];
     if (!queue->metal) {
         FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a queue of %zu command buffers", limit);
@@ -42,25 +43,17 @@ mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_
     MTBI_LEAVE((mtb_queue_release(queue), mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
 
-void mtbi_queue_destroy(mtb_queue *queue) {
-    MTBI_ENTER
-    if (queue->home)
-        queue->home->take_back(queue->home, queue);
-    else
-        mtbi_queue_free(queue);
-    MTBI_LEAVE()
-}
-
-void mtbi_queue_free(mtb_queue *queue) {
+void mtbi_queue_destroy(mtbi_handle *handle) {
+    mtb_queue *queue = (mtb_queue *)handle;
     MTBI_ENTER
     [queue->metal release];
-    mtb_event_release(queue->function_event);
-    mtb_event_release(queue->leg_event);
-    pthread_mutex_destroy(&queue->order_mutex);
+    mtb_event_release(queue->functions.event);
+    mtb_event_release(queue->host_copies.event);
+    pthread_mutex_destroy(&queue->functions.mutex);
     mtb_device_release(queue->device);
-    pthread_cond_destroy(&queue->has_room);
+    pthread_cond_destroy(&queue->has_slots);
     pthread_mutex_destroy(&queue->mutex);
-    mtbi_handle_free(&queue->handle);
+    mtbi_handle_free(handle);
     MTBI_LEAVE()
 }
 
@@ -68,7 +61,7 @@ mtb_status mtb_queue_set_label(mtb_queue *queue, const char *label, mtb_error **
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(queue));
-    queue->is_changed = true;
+    queue->pooled.is_changed = true;
     return mtbi_set_label(queue->metal, label, error, __func__);
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }

@@ -2,8 +2,8 @@
  * event of the queue has the number of the last that has returned and was awaited. Each command buffer that is made
  * while one has not returned begins with a wait for that value: of its own, so that the order holds whichever other
  * command buffer fails. One that was made before the call cannot begin so any more: committed after the call, it takes
- * its place in the queue, and Metal is given it when the function has returned. */
-#import "queue/order.h"
+ * its position in the queue, and Metal is given it when the function has returned. */
+#import "command/order.h"
 
 #import "core/checks.h"
 #import "core/guard.h"
@@ -13,46 +13,38 @@
 /* Whether the function has not returned, so that its return will be signalled. */
 static mtb_status await(mtb_queue *queue, uint64_t function, bool *is_awaited, mtb_error **error) {
     mtb_status status = MTB_OK;
-    pthread_mutex_lock(&queue->order_mutex);
-    *is_awaited = function > atomic_load(&queue->returned_function);
+    pthread_mutex_lock(&queue->functions.mutex);
+    *is_awaited = function > atomic_load(&queue->functions.returned);
     if (*is_awaited) {
-        if (!queue->function_event) queue->function_event = mtb_event_create(queue->device, error);
-        status = queue->function_event ? MTB_OK : MTB_OUT_OF_MEMORY;
-        if (queue->awaited_function < function) queue->awaited_function = function;
+        if (!queue->functions.event) queue->functions.event = mtb_event_create(queue->device, error);
+        status = queue->functions.event ? MTB_OK : MTB_OUT_OF_MEMORY;
+        if (queue->functions.awaited < function) queue->functions.awaited = function;
     }
-    pthread_mutex_unlock(&queue->order_mutex);
+    pthread_mutex_unlock(&queue->functions.mutex);
     return status;
 }
 
 mtb_status mtbi_queue_follow_functions(mtb_command_buffer *command_buffer, mtb_error **error) {
     mtb_queue *queue = command_buffer->queue;
     bool is_awaited = false;
-    command_buffer->waits_for = atomic_load(&queue->last_function);
-    if (command_buffer->waits_for > atomic_load(&queue->returned_function))
+    command_buffer->waits_for = atomic_load(&queue->functions.last);
+    if (command_buffer->waits_for > atomic_load(&queue->functions.returned))
         REQUIRE(await(queue, command_buffer->waits_for, &is_awaited, error));
     if (!is_awaited) return MTB_OK;
-    return mtb_command_buffer_encode_wait(command_buffer, queue->function_event, command_buffer->waits_for, error);
+    return mtb_command_buffer_encode_wait(command_buffer, queue->functions.event, command_buffer->waits_for, error);
 }
 
-mtb_status mtbi_queue_expect_legs(mtb_queue *queue, mtb_error **error) {
-    pthread_mutex_lock(&queue->order_mutex);
-    if (!queue->leg_event) queue->leg_event = mtb_event_create(queue->device, error);
-    mtb_status status = queue->leg_event ? MTB_OK : MTB_OUT_OF_MEMORY;
-    pthread_mutex_unlock(&queue->order_mutex);
-    return status;
-}
-
-static void take_place(mtb_command_buffer *command_buffer) {
+static void take_position(mtb_command_buffer *command_buffer) {
     [command_buffer->metal enqueue];
     command_buffer->is_enqueued = true;
-    command_buffer->comes_after = atomic_load(&command_buffer->queue->last_function);
+    command_buffer->comes_after = atomic_load(&command_buffer->queue->functions.last);
 }
 
 void mtbi_queue_enqueue(mtb_command_buffer *command_buffer) {
-    pthread_mutex_t *mutex = &command_buffer->queue->order_mutex;
+    pthread_mutex_t *mutex = &command_buffer->queue->functions.mutex;
     pthread_mutex_lock(mutex);
     @try {
-        take_place(command_buffer);
+        take_position(command_buffer);
     } @finally {
         pthread_mutex_unlock(mutex);
     }
@@ -66,45 +58,45 @@ static void hand_over(mtb_command_buffer *command_buffer) {
 /* Keeps the command buffer until the function that it comes after has returned; with a reference, as it may be gone as
  * soon as Metal has it. */
 static void hold(mtb_queue *queue, mtb_command_buffer *command_buffer) {
-    if (!command_buffer->is_enqueued) take_place(command_buffer);
-    mtb_command_buffer **end = &queue->held;
+    if (!command_buffer->is_enqueued) take_position(command_buffer);
+    mtb_command_buffer **end = &queue->functions.held;
     while (*end) end = &(*end)->next_held;
     *end = mtb_command_buffer_retain(command_buffer);
 }
 
 void mtbi_queue_commit(mtb_command_buffer *command_buffer, uint64_t *function) {
     mtb_queue *queue = command_buffer->queue;
-    pthread_mutex_lock(&queue->order_mutex);
+    pthread_mutex_lock(&queue->functions.mutex);
     @try {
-        uint64_t last = atomic_load(&queue->last_function);
+        uint64_t last = atomic_load(&queue->functions.last);
         uint64_t comes_after = command_buffer->is_enqueued ? command_buffer->comes_after : last;
         if (function) *function = last + 1;
-        if (comes_after > command_buffer->waits_for && comes_after > atomic_load(&queue->returned_function))
+        if (comes_after > command_buffer->waits_for && comes_after > atomic_load(&queue->functions.returned))
             hold(queue, command_buffer);
         else
             hand_over(command_buffer);
-        if (function) atomic_store(&queue->last_function, last + 1);
+        if (function) atomic_store(&queue->functions.last, last + 1);
     } @finally {
-        pthread_mutex_unlock(&queue->order_mutex);
+        pthread_mutex_unlock(&queue->functions.mutex);
     }
 }
 
 bool mtbi_queue_begin_function(mtb_queue *queue, uint64_t *function) {
-    pthread_mutex_lock(&queue->order_mutex);
-    uint64_t last = atomic_load(&queue->last_function);
-    bool is_idle = atomic_load(&queue->running) == 0 && atomic_load(&queue->returned_function) == last;
+    pthread_mutex_lock(&queue->functions.mutex);
+    uint64_t last = atomic_load(&queue->functions.last);
+    bool is_idle = atomic_load(&queue->running) == 0 && atomic_load(&queue->functions.returned) == last;
     if (is_idle) {
         *function = last + 1;
-        atomic_store(&queue->last_function, last + 1);
+        atomic_store(&queue->functions.last, last + 1);
     }
-    pthread_mutex_unlock(&queue->order_mutex);
+    pthread_mutex_unlock(&queue->functions.mutex);
     return is_idle;
 }
 
 /* Takes the first that may begin from those that are held. Under the mutex. */
 static mtb_command_buffer *take_held(mtb_queue *queue) {
-    mtb_command_buffer **link = &queue->held;
-    while (*link && (*link)->comes_after > queue->returned_function) link = &(*link)->next_held;
+    mtb_command_buffer **link = &queue->functions.held;
+    while (*link && (*link)->comes_after > queue->functions.returned) link = &(*link)->next_held;
     mtb_command_buffer *taken = *link;
     if (taken) *link = taken->next_held;
     return taken;
@@ -114,23 +106,23 @@ void mtbi_queue_end_function(mtb_queue *queue, uint64_t function) {
     mtb_command_buffer *released = NULL;
     bool is_awaited = false;
     /* Rare: a command buffer that has failed has not waited for them. */
-    while (atomic_load(&queue->returned_function) + 1 < function) usleep(100);
+    while (atomic_load(&queue->functions.returned) + 1 < function) usleep(100);
     MTBI_ENTER
-    pthread_mutex_lock(&queue->order_mutex);
+    pthread_mutex_lock(&queue->functions.mutex);
     @try {
         mtb_command_buffer *held;
-        atomic_store(&queue->returned_function, function);
-        is_awaited = queue->awaited_function >= function;
+        atomic_store(&queue->functions.returned, function);
+        is_awaited = queue->functions.awaited >= function;
         while ((held = take_held(queue))) {
             held->next_held = released;
             released = held;
             hand_over(held);
         }
     } @finally {
-        pthread_mutex_unlock(&queue->order_mutex);
+        pthread_mutex_unlock(&queue->functions.mutex);
     }
     MTBI_LEAVE()
-    if (is_awaited) mtb_event_signal(queue->function_event, function, NULL);
+    if (is_awaited) mtb_event_signal(queue->functions.event, function, NULL);
     while (released) {
         mtb_command_buffer *next = released->next_held;
         mtb_command_buffer_release(released);

@@ -4,12 +4,10 @@
 
 #include "command/command_buffer.h"
 
-/* Before the first transfer of the queue whose last step is the CPU's. */
-mtb_status mtbi_queue_expect_legs(mtb_queue *queue, mtb_error **error);
 /* A command buffer was made: what is encoded into it waits for the functions that were called before. */
 mtb_status mtbi_queue_follow_functions(mtb_command_buffer *command_buffer, mtb_error **error);
-/* The command buffer's place in the queue's order, and its commit. It comes before a host function where `function` is
- * given: that is the function's number then, set before Metal has the command buffer. Inside a guard. */
+/* The command buffer's position in the queue's order, and its commit. If `function` is given, a host function follows
+ * the command buffer; its number is set before Metal has the command buffer. Inside a guard. */
 void mtbi_queue_enqueue(mtb_command_buffer *command_buffer);
 void mtbi_queue_commit(mtb_command_buffer *command_buffer, uint64_t *function);
 /* The calling thread's turn, like that of a host function, where nothing of the queue is under way: what comes later

@@ -1,7 +1,5 @@
-/* What the sanitizer of the software Metal has found. Elsewhere there is none, and nothing to report. */
+/* What the sanitizer of the software Metal has found. */
 #include "metal_bridge.h"
-
-#if __has_include(<SoftwareMetal/SoftwareMetal.h>)
 
 #include <SoftwareMetal/SoftwareMetal.h>
 
@@ -74,20 +72,3 @@ void mtb_report_free(mtb_report *report) {
 }
 
 void mtb_reports_clear(void) { smtl_reports_clear(); }
-
-#else
-
-uint32_t mtb_sanitizer_checks(void) { return 0; }
-
-size_t mtb_report_count(void) { return 0; }
-
-mtb_report *mtb_report_copy(size_t index) {
-    (void)index;
-    return NULL;
-}
-
-void mtb_report_free(mtb_report *report) { (void)report; }
-
-void mtb_reports_clear(void) {}
-
-#endif

@@ -1,25 +1,7 @@
-/* Getters of what handles hold. Plain C: they send no message. */
-#include "core/handles.h"
+/* What libraries, functions and pipelines answer without a message to Metal. */
+#include "library/library.h"
 
-#include <unistd.h>
-
-void mtb_device_get_info(const mtb_device *device, mtb_device_info *info) {
-    if (info) *info = device ? device->info : (mtb_device_info){0};
-}
-
-size_t mtb_page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
-
-size_t mtb_buffer_length(const mtb_buffer *buffer) { return buffer ? buffer->length : 0; }
-
-mtb_storage_mode mtb_buffer_storage_mode(const mtb_buffer *buffer) {
-    return buffer ? buffer->mode : MTB_STORAGE_SHARED;
-}
-
-void *mtb_buffer_contents(const mtb_buffer *buffer) { return buffer ? buffer->contents : NULL; }
-
-uint64_t mtb_buffer_gpu_address(const mtb_buffer *buffer) { return buffer ? buffer->gpu_address : 0; }
-
-uint64_t mtb_buffer_device_id(const mtb_buffer *buffer) { return buffer ? buffer->device->info.registry_id : 0; }
+#include "library/pipeline.h"
 
 const char *mtb_library_warnings(const mtb_library *library) { return library ? library->warnings : NULL; }
 
@@ -51,9 +33,4 @@ bool mtb_pipeline_get_argument(const mtb_pipeline *pipeline, size_t position, mt
     if (!pipeline || !argument || position >= pipeline->argument_count) return false;
     *argument = pipeline->arguments[position];
     return true;
-}
-
-uint64_t mtb_event_signaled_value(const mtb_event *event) {
-    /* What the event is to its users is not changed. */
-    return event ? mtbi_event_raise((mtb_event *)event, 0) : 0;
 }

@@ -1,0 +1,24 @@
+/* Private buffers of one device as a peer sees them: an Infinity Fabric link, not system memory, is between the two.
+ * Metal has these views for blits to read from, not for blits to write to, nor for kernels. */
+#import "buffer/buffer.h"
+#import "core/guard.h"
+
+static bool are_peers(mtb_device *a, mtb_device *b) {
+    return [a->metal peerGroupID] != 0 && [a->metal peerGroupID] == [b->metal peerGroupID];
+}
+
+mtb_buffer *mtbi_buffer_view_for(mtb_buffer *buffer, mtb_device *device) {
+    MTBI_ENTER
+    if (buffer->mode != MTB_STORAGE_PRIVATE || !are_peers(buffer->device, device)) return NULL;
+    mtb_buffer *present = atomic_load(&buffer->view);
+    if (present) return mtbi_is_same_device(present->device, device) ? present : NULL;
+    id<MTLBuffer> metal = [buffer->metal newRemoteBufferViewForDevice:device->metal];
+    if (!metal) return NULL;
+    mtb_buffer *view = mtbi_buffer_wrap(device, metal, buffer->length, MTB_STORAGE_PRIVATE, NULL, __func__);
+    if (view && !atomic_compare_exchange_strong(&buffer->view, &present, view)) {
+        mtb_buffer_release(view);
+        view = present;
+    }
+    return view;
+    MTBI_LEAVE(NULL)
+}

@@ -1,0 +1,20 @@
+/* What devices answer without a message to Metal. */
+#include "device/device.h"
+
+#include "core/errors.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+void mtb_device_get_info(const mtb_device *device, mtb_device_info *info) {
+    if (info) *info = device ? device->info : (mtb_device_info){0};
+}
+
+size_t mtb_page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+mtb_status mtbi_fail_device(const mtb_device *expected, const mtb_device *device, const char *what, mtb_error **error,
+                            const char *function) {
+    return mtbi_fail(error, function, MTB_WRONG_DEVICE,
+                     "the %s is of device %" PRIx64 " (%s), the rest of device %" PRIx64 " (%s)", what,
+                     device->info.registry_id, device->info.name, expected->info.registry_id, expected->info.name);
+}
