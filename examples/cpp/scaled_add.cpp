@@ -18,41 +18,41 @@ kernel void scaled_add(device const float *x [[buffer(0)]], device float *y [[bu
 )";
 
 static int run() {
-    Device device = Device::Default();
-    const Kernel kernel = Kernel::Create(Library::FromSource(device, source), "scaled_add");
+    Device device = Device::Default().value();
+    const Kernel kernel = Kernel::Create(Library::FromSource(device, source).value(), "scaled_add").value();
 
     constexpr size_t Count = 10000;
     std::vector<float> x(Count), y(Count, 1), results(Count);
     for (size_t i = 0; i < Count; i++) x[i] = float(i);
 
     // Scratch memory, which the next round would find again; and weights that stay where the GPU has them at hand.
-    Arena arena = Arena::Create(device, false);
-    MetalBuffer sums = arena.Allocate(Count * sizeof(float));
-    MetalBuffer weights = MetalBuffer::Create(device, Count * sizeof(float), false);
-    Stream stream = Stream::Create(device);
+    Arena arena = Arena::Create(device, false).value();
+    MetalBuffer sums = arena.Allocate(Count * sizeof(float)).value();
+    MetalBuffer weights = MetalBuffer::Create(device, Count * sizeof(float), false).value();
+    Stream stream = Stream::Create(device).value();
     ResidencySet resident;
     if (device.SupportsResidencySets()) {
-        resident = ResidencySet::Create(device);
-        resident.Add(weights);
-        resident.Commit();
-        resident.Request(std::chrono::seconds(10));
-        stream.AddResidencySet(resident);
+        resident = ResidencySet::Create(device).value();
+        resident.Add(weights).value();
+        resident.Commit().value();
+        resident.Request(std::chrono::seconds(10)).value();
+        stream.AddResidencySet(resident).value();
     }
 
     // Two uploads are one command buffer; two dispatches are another.
-    Batch uploads = stream.Begin();
-    uploads.CopyFromHost(weights, 0, x.data(), weights.Size());
-    uploads.CopyFromHost(sums, 0, y.data(), sums.Size());
-    uploads.Commit();
+    Batch uploads = stream.Begin().value();
+    uploads.CopyFromHost(weights, 0, x.data(), weights.Size()).value();
+    uploads.CopyFromHost(sums, 0, y.data(), sums.Size()).value();
+    uploads.Commit().value();
     const Grid grid = Grid::Threads(Size(Count), Size(kernel.ThreadExecutionWidth()));
-    Compute compute = stream.BeginCompute();
-    compute.Dispatch(kernel, grid, {weights, sums, Argument::Value(2.0f)});
-    compute.Dispatch(kernel, grid, {weights, sums, Argument::Value(0.5f)});
-    compute.Commit();
-    Pending download = stream.CopyToHost(sums, 0, results.data(), sums.Size());
+    Compute compute = stream.BeginCompute().value();
+    compute.Dispatch(kernel, grid, {weights, sums, Argument::Value(2.0f)}).value();
+    compute.Dispatch(kernel, grid, {weights, sums, Argument::Value(0.5f)}).value();
+    compute.Commit().value();
+    Pending download = stream.CopyToHost(sums, 0, results.data(), sums.Size()).value();
 
-    download.Wait();
-    if (resident) stream.RemoveResidencySet(resident);
+    download.Wait().value();
+    if (resident) stream.RemoveResidencySet(resident).value();
     size_t wrong = 0;
     for (size_t i = 0; i < Count; i++) wrong += results[i] != 1 + 2.5f * x[i];
     std::printf("%s: 1 + 2.5 * %g = %g\n%s", device.Name(), double(x.back()), double(results.back()),

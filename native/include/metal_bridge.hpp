@@ -1,6 +1,6 @@
 // metal-bridge for C++17: devices, buffers, ordered transfers, kernels, over the C ABI, in headers alone.
 //
-//   metal_bridge_error.hpp      Error
+//   metal_bridge_error.hpp      Result, Error
 //   metal_bridge_device.hpp     Device: a GPU with its memory, budget and statistics
 //   metal_bridge_buffer.hpp     MetalBuffer, Pending: what is in memory, and work that was committed
 //   metal_bridge_batch.hpp      Batch: many transfers in one command buffer, in rows too
@@ -10,14 +10,15 @@
 //   metal_bridge_stream.hpp     Stream: all of that in one order, without waiting
 //   metal_bridge_utilities.hpp  MetalMemoryUtils: copies and fills of whole buffers
 //
-// Errors: every fallible call exists twice. With an `Error &` as its last parameter it sets that and returns false or
-// an empty object; without, it throws the Error. Programs built without exceptions have the first form alone.
+// Errors: every fallible call returns a Result, which is true if the call succeeded, and otherwise has the error(). Its
+// value() is what the call made; it throws the Error if the call failed. Programs built without exceptions take the
+// value by *.
 //
-// Ownership: objects are moved and not copied, and give back what they own when they go; work that was committed goes
-// on, and keeps what it needs. An object that was moved from, or that a failed call returned, is empty: calls on it are
+// Ownership: objects are moved and not copied, and release what they own when they go; work that was committed goes
+// on, and keeps what it needs. An object that was moved from, or the value of a failed call, is empty: calls on it are
 // errors of status MTB_INVALID_ARGUMENT.
 //
-// Callbacks: functions that are given to a call run on threads of Metal's, and may make, commit and let go of anything.
+// Callbacks: functions that are given to a call run on threads of Metal's, and may make, commit and release anything.
 // They must not wait for what they belong to, nor for later work of the same stream. An exception that leaves one ends
 // there.
 //

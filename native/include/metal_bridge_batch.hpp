@@ -29,7 +29,7 @@ struct Rectangle {
 // Called when a batch has ended, with its error if the GPU failed.
 using Completion = std::function<void(const Error &)>;
 
-// Transfers on record for one command buffer, in the order in which they are added. A call that fails adds nothing.
+// Recorded transfers for one command buffer, in the order in which they are added. A call that fails adds nothing.
 //
 // One of the two buffers of a copy may be of another device than the batch's stream: its own device's work is ordered
 // by an Event, as always.
@@ -38,149 +38,109 @@ public:
     Batch() noexcept = default;
 
     // Adds a copy from host memory, which stays as it is for as long as `host` says.
-    bool CopyFromHost(const MetalBuffer &buffer, size_t offset, const void *source, size_t bytes, HostMemory host,
-                      Error &error) {
-        return CopyFromHost2D(buffer, Row(offset, bytes), source, 0, host, error);
+    Result<> CopyFromHost(const MetalBuffer &buffer, size_t offset, const void *source, size_t bytes,
+                          HostMemory host = HostMemory::Copied) {
+        return CopyFromHost2D(buffer, Row(offset, bytes), source, 0, host);
     }
     // Adds a copy to host memory, which stays there, for nobody else, until the batch has completed.
-    bool CopyToHost(const MetalBuffer &buffer, size_t offset, void *destination, size_t bytes, Error &error) {
-        return CopyToHost2D(buffer, Row(offset, bytes), destination, 0, error);
+    Result<> CopyToHost(const MetalBuffer &buffer, size_t offset, void *destination, size_t bytes) {
+        return CopyToHost2D(buffer, Row(offset, bytes), destination, 0);
     }
     // Adds a copy between buffers, which must not overlap.
-    bool CopyBuffer(const MetalBuffer &destination, size_t destination_offset, const MetalBuffer &source,
-                    size_t source_offset, size_t bytes, Error &error) {
-        return CopyBuffer2D(destination, Row(destination_offset, bytes), source, source_offset, 0, error);
+    Result<> CopyBuffer(const MetalBuffer &destination, size_t destination_offset, const MetalBuffer &source,
+                        size_t source_offset, size_t bytes) {
+        return CopyBuffer2D(destination, Row(destination_offset, bytes), source, source_offset, 0);
     }
     // Adds a fill with a byte.
-    bool FillBuffer(const MetalBuffer &buffer, size_t offset, size_t bytes, uint8_t value, Error &error) {
-        return FillPattern(buffer, Row(offset, bytes), &value, 1, error);
+    Result<> FillBuffer(const MetalBuffer &buffer, size_t offset, size_t bytes, uint8_t value) {
+        return FillPattern(buffer, Row(offset, bytes), &value, 1);
     }
 
     // The same with rows: in host memory they begin `pitch` bytes apart.
-    bool CopyFromHost2D(const MetalBuffer &buffer, const Rectangle &rows, const void *source, size_t pitch,
-                        HostMemory host, Error &error) {
-        return IsGiven(buffer, "Batch::CopyFromHost", error) &&
-               Copy(Host(source, pitch), In(buffer, rows.offset, rows.pitch), rows, host, error);
+    Result<> CopyFromHost2D(const MetalBuffer &buffer, const Rectangle &rows, const void *source, size_t pitch,
+                            HostMemory host = HostMemory::Copied) {
+        if (!buffer) return Empty("Batch::CopyFromHost");
+        return Copy(Host(source, pitch), In(buffer, rows.offset, rows.pitch), rows, host);
     }
-    bool CopyToHost2D(const MetalBuffer &buffer, const Rectangle &rows, void *destination, size_t pitch, Error &error) {
-        return IsGiven(buffer, "Batch::CopyToHost", error) &&
-               Copy(In(buffer, rows.offset, rows.pitch), Host(destination, pitch), rows, HostMemory::Borrowed, error);
+    Result<> CopyToHost2D(const MetalBuffer &buffer, const Rectangle &rows, void *destination, size_t pitch) {
+        if (!buffer) return Empty("Batch::CopyToHost");
+        return Copy(In(buffer, rows.offset, rows.pitch), Host(destination, pitch), rows, HostMemory::Borrowed);
     }
     // From the rows of `source` that begin at `source_offset`, `source_pitch` bytes apart.
-    bool CopyBuffer2D(const MetalBuffer &destination, const Rectangle &rows, const MetalBuffer &source,
-                      size_t source_offset, size_t source_pitch, Error &error) {
-        return IsGiven(source, "Batch::CopyBuffer", error) && IsGiven(destination, "Batch::CopyBuffer", error) &&
-               Copy(In(source, source_offset, source_pitch), In(destination, rows.offset, rows.pitch), rows,
-                    HostMemory::Copied, error);
+    Result<> CopyBuffer2D(const MetalBuffer &destination, const Rectangle &rows, const MetalBuffer &source,
+                          size_t source_offset, size_t source_pitch) {
+        if (!source || !destination) return Empty("Batch::CopyBuffer");
+        return Copy(In(source, source_offset, source_pitch), In(destination, rows.offset, rows.pitch), rows,
+                    HostMemory::Copied);
     }
     // With `pattern_size` bytes (1, 2 or 4) over and over: the width of a row is a multiple of them.
-    bool FillPattern(const MetalBuffer &buffer, const Rectangle &rows, const void *pattern, size_t pattern_size,
-                     Error &error) {
-        return IsGiven(buffer, "Batch::FillBuffer", error) && detail::Check(error, [&](mtb_error **e) {
-                   return mtb_transfer_fill(transfer_.Get(), In(buffer, rows.offset, rows.pitch), rows.width,
-                                            rows.height, pattern, pattern_size, e);
-               });
+    Result<> FillPattern(const MetalBuffer &buffer, const Rectangle &rows, const void *pattern, size_t pattern_size) {
+        if (!buffer) return Empty("Batch::FillBuffer");
+        return detail::Check([&](mtb_error **e) {
+            return mtb_transfer_fill(transfer_.Get(), In(buffer, rows.offset, rows.pitch), rows.width, rows.height,
+                                     pattern, pattern_size, e);
+        });
     }
 
     // Commits what was added, and empties the batch.
-    Pending Commit(Error &error) {
-        return Pending(detail::Make<detail::CommandBufferHandle>(
-            error, [&](mtb_error **e) { return mtb_transfer_commit(transfer_.Get(), nullptr, nullptr, nullptr, e); }));
+    Result<Pending> Commit() {
+        return detail::Make<Pending>(
+            [&](mtb_error **e) { return mtb_transfer_commit(transfer_.Get(), nullptr, nullptr, nullptr, e); });
     }
     // The same, and has `completion` called when the bytes are where they belong, before any wait returns.
-    Pending Commit(Completion completion, Error &error) {
+    Result<Pending> Commit(Completion completion) {
         using Callback = detail::Callback<Completion>;
-        return Pending(Callback::Give(std::move(completion), "Batch::Commit", error, [&](void *context) {
-            return detail::Make<detail::CommandBufferHandle>(error, [&](mtb_error **e) {
+        return Callback::Give(std::move(completion), "Batch::Commit", [&](void *context) {
+            return detail::Make<Pending>([&](mtb_error **e) {
                 return mtb_transfer_commit(transfer_.Get(), Complete, context, Callback::Free, e);
             });
-        }));
-    }
-    // The same without a callback, which waits for room in the queue no longer than `time`: then the error is
-    // MTB_TIMEOUT, and nothing was committed.
-    Pending CommitFor(std::chrono::nanoseconds time, Error &error) {
-        return Pending(detail::Make<detail::CommandBufferHandle>(error, [&](mtb_error **e) {
-            const uint64_t timeout = detail::Nanoseconds(time);
-            return mtb_transfer_commit_timeout(transfer_.Get(), timeout, nullptr, nullptr, nullptr, e);
-        }));
-    }
-    // Commits and waits. Where the CPU sees source and destination, this thread copies.
-    bool Run(Error &error) {
-        return detail::Check(error, [&](mtb_error **e) { return mtb_transfer_run(transfer_.Get(), e); });
-    }
-    explicit operator bool() const noexcept { return bool(transfer_); }
-
-#if METAL_BRIDGE_EXCEPTIONS
-    void CopyFromHost(const MetalBuffer &buffer, size_t offset, const void *source, size_t bytes,
-                      HostMemory host = HostMemory::Copied) {
-        detail::OrThrow([&](Error &error) { return CopyFromHost(buffer, offset, source, bytes, host, error); });
-    }
-    void CopyToHost(const MetalBuffer &buffer, size_t offset, void *destination, size_t bytes) {
-        detail::OrThrow([&](Error &error) { return CopyToHost(buffer, offset, destination, bytes, error); });
-    }
-    void CopyBuffer(const MetalBuffer &destination, size_t destination_offset, const MetalBuffer &source,
-                    size_t source_offset, size_t bytes) {
-        detail::OrThrow([&](Error &error) {
-            return CopyBuffer(destination, destination_offset, source, source_offset, bytes, error);
         });
     }
-    void FillBuffer(const MetalBuffer &buffer, size_t offset, size_t bytes, uint8_t value) {
-        detail::OrThrow([&](Error &error) { return FillBuffer(buffer, offset, bytes, value, error); });
+    // The same without a callback, which waits for a slot in the queue no longer than `time`: then the error is
+    // MTB_TIMEOUT, and nothing was committed.
+    Result<Pending> CommitFor(std::chrono::nanoseconds time) {
+        return detail::Make<Pending>([&](mtb_error **e) {
+            const uint64_t timeout = detail::Nanoseconds(time);
+            return mtb_transfer_commit_timeout(transfer_.Get(), timeout, nullptr, nullptr, nullptr, e);
+        });
     }
-    void CopyFromHost2D(const MetalBuffer &buffer, const Rectangle &rows, const void *source, size_t pitch,
-                        HostMemory host = HostMemory::Copied) {
-        detail::OrThrow([&](Error &error) { return CopyFromHost2D(buffer, rows, source, pitch, host, error); });
+    // Commits and waits. If the CPU sees source and destination, this thread copies.
+    Result<> Run() {
+        return detail::Check([&](mtb_error **e) { return mtb_transfer_run(transfer_.Get(), e); });
     }
-    void CopyToHost2D(const MetalBuffer &buffer, const Rectangle &rows, void *destination, size_t pitch) {
-        detail::OrThrow([&](Error &error) { return CopyToHost2D(buffer, rows, destination, pitch, error); });
-    }
-    void CopyBuffer2D(const MetalBuffer &destination, const Rectangle &rows, const MetalBuffer &source,
-                      size_t source_offset, size_t source_pitch) {
-        detail::OrThrow(
-            [&](Error &error) { return CopyBuffer2D(destination, rows, source, source_offset, source_pitch, error); });
-    }
-    void FillPattern(const MetalBuffer &buffer, const Rectangle &rows, const void *pattern, size_t pattern_size) {
-        detail::OrThrow([&](Error &error) { return FillPattern(buffer, rows, pattern, pattern_size, error); });
-    }
-    Pending Commit() {
-        return detail::OrThrow([&](Error &error) { return Commit(error); });
-    }
-    Pending Commit(Completion completion) {
-        return detail::OrThrow([&](Error &error) { return Commit(std::move(completion), error); });
-    }
-    Pending CommitFor(std::chrono::nanoseconds time) {
-        return detail::OrThrow([&](Error &error) { return CommitFor(time, error); });
-    }
-    void Run() {
-        detail::OrThrow([&](Error &error) { return Run(error); });
-    }
-#endif
+    explicit operator bool() const noexcept { return bool(transfer_); }
 
 private:
     friend class MetalBuffer;
     friend class MetalMemoryUtils;
     friend class Stream;
 
-    static Batch Begin(mtb_memory *memory, mtb_queue *queue, Error &error) {
-        Batch batch;
-        batch.transfer_ = detail::Make<detail::TransferHandle>(
-            error, [&](mtb_error **e) { return mtb_transfer_create(memory, queue, e); });
-        return batch;
+    explicit Batch(mtb_transfer *owned) noexcept : transfer_(owned) {}
+    static Result<Batch> Begin(const detail::MemoryHandle &memory, const detail::QueueHandle &queue) {
+        mtb_error *raw = nullptr;
+        mtb_transfer *made = mtb_transfer_create(memory.Get(), queue.Get(), &raw);
+        if (!made) return Error::Take(raw);
+        return Batch(made);
+    }
+    // Runs a batch of what `add` adds.
+    template <class Add>
+    static Result<> Run(const detail::MemoryHandle &memory, const detail::QueueHandle &queue, Add add) {
+        auto batch = Begin(memory, queue);
+        if (!batch) return batch.error();
+        if (Result<> added = add(*batch); !added) return added;
+        return batch->Run();
     }
     static Rectangle Row(size_t offset, size_t bytes) noexcept { return {offset, 0, bytes, 1}; }
-    // An empty buffer would pass for host memory, which may be nowhere where there is nothing to copy.
-    static bool IsGiven(const MetalBuffer &buffer, const char *name, Error &error) {
-        if (!buffer) error = Error::Of(MTB_INVALID_ARGUMENT, name, "the buffer is empty");
-        return bool(buffer);
-    }
+    // An empty buffer would pass for host memory, which may be NULL if there is nothing to copy.
+    static Error Empty(const char *name) { return Error::Of(MTB_INVALID_ARGUMENT, name, "the buffer is empty"); }
     static mtb_place In(const MetalBuffer &buffer, size_t offset, size_t pitch) noexcept {
         return {buffer.buffer_.Get(), offset, nullptr, pitch};
     }
     static mtb_place Host(const void *bytes, size_t pitch) noexcept {
         return {nullptr, 0, const_cast<void *>(bytes), pitch};
     }
-    bool Copy(mtb_place source, mtb_place destination, const Rectangle &rows, HostMemory host, Error &error) {
-        return detail::Check(error, [&](mtb_error **e) {
+    Result<> Copy(mtb_place source, mtb_place destination, const Rectangle &rows, HostMemory host) {
+        return detail::Check([&](mtb_error **e) {
             return mtb_transfer_copy(transfer_.Get(), source, destination, rows.width, rows.height,
                                      mtb_host_memory(host), e);
         });
@@ -193,14 +153,15 @@ private:
     detail::TransferHandle transfer_;
 };
 
-inline bool MetalBuffer::CopyFromHost(const void *source, size_t bytes, size_t offset, Error &error) {
-    Batch batch = Batch::Begin(memory_.Get(), queue_.Get(), error);
-    return batch && batch.CopyFromHost(*this, offset, source, bytes, HostMemory::Borrowed, error) && batch.Run(error);
+inline Result<> MetalBuffer::CopyFromHost(const void *source, size_t bytes, size_t offset) {
+    return Batch::Run(memory_, queue_, [&](Batch &batch) {
+        return batch.CopyFromHost(*this, offset, source, bytes, HostMemory::Borrowed);
+    });
 }
 
-inline bool MetalBuffer::CopyToHost(void *destination, size_t bytes, size_t offset, Error &error) const {
-    Batch batch = Batch::Begin(memory_.Get(), queue_.Get(), error);
-    return batch && batch.CopyToHost(*this, offset, destination, bytes, error) && batch.Run(error);
+inline Result<> MetalBuffer::CopyToHost(void *destination, size_t bytes, size_t offset) const {
+    return Batch::Run(memory_, queue_,
+                      [&](Batch &batch) { return batch.CopyToHost(*this, offset, destination, bytes); });
 }
 
 } // namespace metal_bridge

@@ -30,17 +30,14 @@ public:
     Device() noexcept = default;
 
     // The system's preferred device.
-    static Device Default(const MemoryOptions &options, Error &error) {
-        auto make = [](mtb_error **e) { return mtb_device_create_default(e); };
-        return FromHandle(detail::Make<detail::DeviceHandle>(error, make), options, error);
+    static Result<Device> Default(const MemoryOptions &options = MemoryOptions{}) {
+        return FromHandle(detail::Make<detail::DeviceHandle>(mtb_device_create_default), options);
     }
-    static Device Default(Error &error) { return Default(MemoryOptions{}, error); }
     // The device at `index`, below Count().
-    static Device At(size_t index, const MemoryOptions &options, Error &error) {
-        auto make = [&](mtb_error **e) { return mtb_device_create_at(index, e); };
-        return FromHandle(detail::Make<detail::DeviceHandle>(error, make), options, error);
+    static Result<Device> At(size_t index, const MemoryOptions &options = MemoryOptions{}) {
+        const auto make = [&](mtb_error **e) { return mtb_device_create_at(index, e); };
+        return FromHandle(detail::Make<detail::DeviceHandle>(make), options);
     }
-    static Device At(size_t index, Error &error) { return At(index, MemoryOptions{}, error); }
     static size_t Count() noexcept { return mtb_device_count(); }
 
     // All zero for an empty device; the name in it is the device's.
@@ -90,32 +87,23 @@ public:
     // (Stream::Default).
     mtb_queue *Queue() const noexcept { return queue_.Get(); }
 
-#if METAL_BRIDGE_EXCEPTIONS
-    static Device Default(const MemoryOptions &options = MemoryOptions{}) {
-        return detail::OrThrow([&](Error &error) { return Default(options, error); });
-    }
-    static Device At(size_t index, const MemoryOptions &options = MemoryOptions{}) {
-        return detail::OrThrow([&](Error &error) { return At(index, options, error); });
-    }
-#endif
-
 private:
     friend class Arena;
     friend class MetalBuffer;
     friend class Stream;
 
-    static Device FromHandle(detail::DeviceHandle handle, const MemoryOptions &options, Error &error) {
-        Device device;
-        if (error) return device;
+    static Result<Device> FromHandle(Result<detail::DeviceHandle> handle, const MemoryOptions &options) {
+        if (!handle) return handle.error();
         auto memory = detail::Make<detail::MemoryHandle>(
-            error, [&](mtb_error **e) { return mtb_memory_create(handle.Get(), &options, e); });
-        if (error) return device;
-        auto queue = detail::Make<detail::QueueHandle>(
-            error, [&](mtb_error **e) { return mtb_queue_create(handle.Get(), 0, e); });
-        if (error) return device;
-        device.device_ = std::move(handle);
-        device.memory_ = std::move(memory);
-        device.queue_ = std::move(queue);
+            [&](mtb_error **e) { return mtb_memory_create(handle->Get(), &options, e); });
+        if (!memory) return memory.error();
+        auto queue =
+            detail::Make<detail::QueueHandle>([&](mtb_error **e) { return mtb_queue_create(handle->Get(), 0, e); });
+        if (!queue) return queue.error();
+        Device device;
+        device.device_ = *std::move(handle);
+        device.memory_ = *std::move(memory);
+        device.queue_ = *std::move(queue);
         return device;
     }
 

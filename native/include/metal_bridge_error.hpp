@@ -1,4 +1,4 @@
-// Errors of metal_bridge.hpp, and the ownership of the C ABI's handles and of functions that it calls back.
+// Errors and results of metal_bridge.hpp, and the ownership of the C ABI's handles and of functions that it calls back.
 #ifndef METAL_BRIDGE_ERROR_HPP
 #define METAL_BRIDGE_ERROR_HPP
 
@@ -10,9 +10,10 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
 
-// Whether the calls without an `Error &` exist, which throw. Define it as 0 to do without where exceptions are on.
+// Whether Result::value() exists, which throws. Define it as 0 to do without it although exceptions are on.
 #ifndef METAL_BRIDGE_EXCEPTIONS
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
 #define METAL_BRIDGE_EXCEPTIONS 1
@@ -40,16 +41,17 @@ public:
     Handle &operator=(const Handle &) = delete;
 
     T *Get() const noexcept { return raw_; }
+    // Gives the reference away.
+    T *Take() noexcept { return std::exchange(raw_, nullptr); }
     explicit operator bool() const noexcept { return raw_ != nullptr; }
 
 private:
     T *raw_ = nullptr;
 };
 
-} // namespace detail
+}  // namespace detail
 
-// What went wrong and where: what the throwing calls throw, and what the others set. True where there is an error.
-// Copies share it.
+// What went wrong and where. True if there is an error. Copies share it.
 class Error : public std::exception {
 public:
     Error() noexcept = default;
@@ -57,7 +59,7 @@ public:
     explicit operator bool() const noexcept { return status_ != MTB_OK; }
 
     mtb_status Status() const noexcept { return status_; }
-    // The NSError code where Metal gave an error, zero otherwise.
+    // The NSError code if Metal gave an error, zero otherwise.
     int64_t Code() const noexcept { return details_ ? details_->code : 0; }
     // What went wrong, with the values that were at fault.
     const char *Message() const noexcept { return details_ ? details_->message.c_str() : mtb_status_name(status_); }
@@ -66,11 +68,9 @@ public:
     // Function, status and message.
     const char *what() const noexcept override { return details_ ? details_->text.c_str() : mtb_status_name(status_); }
 
-    // Takes over the error of a call that failed, or none of one that did not. A failure without an error had no memory
-    // for one.
-    static Error Take(bool failed, mtb_error *raw) {
+    // Takes over the error of a call that failed. If there is none, there was no memory for it.
+    static Error Take(mtb_error *raw) {
         const detail::Handle<mtb_error, mtb_error_release> owned(raw);
-        if (!failed) return Error();
         return raw ? CopyOf(raw) : Of(MTB_OUT_OF_MEMORY);
     }
 
@@ -87,7 +87,7 @@ public:
         error.details_ = std::make_shared<const Details>(Details{code, message, function, text});
         return error;
     }
-    // The same, where there is no more to say than the status, or no memory for it.
+    // The same with a status alone.
     static Error Of(mtb_status status) noexcept {
         Error error;
         error.status_ = status;
@@ -106,45 +106,82 @@ private:
     std::shared_ptr<const Details> details_;
 };
 
+// What a fallible call returns: its value or its error. The members have the names of std::expected.
+template <class T = void> class [[nodiscard]] Result {
+public:
+    Result(T &&value) noexcept : value_(std::move(value)) {}
+    Result(Error error) noexcept : error_(std::move(error)) {}
+
+    // Whether the call succeeded.
+    explicit operator bool() const noexcept { return !error_; }
+    const Error &error() const noexcept { return error_; }
+    // The value; an empty object if the call failed.
+    T &operator*() & noexcept { return value_; }
+    T operator*() && noexcept { return std::move(value_); }
+    const T &operator*() const & noexcept { return value_; }
+    T *operator->() noexcept { return &value_; }
+    const T *operator->() const noexcept { return &value_; }
+#if METAL_BRIDGE_EXCEPTIONS
+    // The value; throws the error if the call failed.
+    T value() && {
+        if (error_) throw error_;
+        return std::move(value_);
+    }
+#endif
+
+private:
+    T value_;
+    Error error_;
+};
+
+// The result of a call that has no value.
+template <> class [[nodiscard]] Result<void> {
+public:
+    Result() noexcept = default;
+    Result(Error error) noexcept : error_(std::move(error)) {}
+
+    explicit operator bool() const noexcept { return !error_; }
+    const Error &error() const noexcept { return error_; }
+#if METAL_BRIDGE_EXCEPTIONS
+    void value() const {
+        if (error_) throw error_;
+    }
+#endif
+
+private:
+    Error error_;
+};
+
 namespace detail {
 
-// Makes a call that returns a handle.
-template <class H, class Call> H Make(Error &error, Call call) {
+// Makes a call that returns a handle, which a T takes over.
+template <class T, class Call> Result<T> Make(Call call) {
     mtb_error *raw = nullptr;
     auto *made = call(&raw);
-    error = Error::Take(made == nullptr, raw);
-    return H(made);
+    if (!made) return Error::Take(raw);
+    return T(made);
 }
 
 // Makes a call that returns a status.
-template <class Call> bool Check(Error &error, Call call) {
+template <class Call> Result<void> Check(Call call) {
     mtb_error *raw = nullptr;
-    const mtb_status status = call(&raw);
-    error = Error::Take(status != MTB_OK, raw);
-    return status == MTB_OK;
+    if (call(&raw) == MTB_OK) return {};
+    return Error::Take(raw);
 }
 
 // A function of the caller's, as the context of a callback of the C ABI.
 template <class Function> class Callback {
 public:
-    // Has `call` hand the context over together with Free, which it does unless it fails. `name` is what an error
-    // blames.
-    template <class Call>
-    static auto Give(Function function, const char *name, Error &error, Call call) -> decltype(call(nullptr)) {
-        if (!function) {
-            error = Error::Of(MTB_INVALID_ARGUMENT, name, "the function to call is empty");
-            return {};
-        }
+    // Has `call` hand the context over together with Free, which it does unless it fails. An error names `name`.
+    template <class Call> static auto Give(Function function, const char *name, Call call) -> decltype(call(nullptr)) {
+        if (!function) return Error::Of(MTB_INVALID_ARGUMENT, name, "the function to call is empty");
         std::unique_ptr<Callback> callback(new (std::nothrow) Callback(std::move(function)));
-        if (!callback) {
-            error = Error::Of(MTB_OUT_OF_MEMORY);
-            return {};
-        }
+        if (!callback) return Error::Of(MTB_OUT_OF_MEMORY);
         auto given = call(callback.get());
         if (given) callback.release();
         return given;
     }
-    // Has `use` call the function. An exception must not unwind into the bridge, and there is no one to tell.
+    // Has `use` call the function. An exception must not unwind into the bridge: it ends here.
     template <class Use> static void Call(void *context, Use use) noexcept {
 #if METAL_BRIDGE_EXCEPTIONS
         try {
@@ -162,21 +199,11 @@ private:
     Function function_;
 };
 
-// A time as the C ABI has it: none for what is negative, and MTB_FOREVER for the longest that there is.
+// A time as the C ABI has it: 0 for negative times, and MTB_FOREVER for the longest time.
 inline uint64_t Nanoseconds(std::chrono::nanoseconds time) noexcept {
     if (time == std::chrono::nanoseconds::max()) return MTB_FOREVER;
     return time.count() > 0 ? static_cast<uint64_t>(time.count()) : 0;
 }
-
-#if METAL_BRIDGE_EXCEPTIONS
-// The result of `call`, which takes a place for its error, or that error as an exception.
-template <class Call> auto OrThrow(Call call) {
-    Error error;
-    auto result = call(error);
-    if (error) throw error;
-    return result;
-}
-#endif
 
 }  // namespace detail
 

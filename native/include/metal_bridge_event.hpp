@@ -18,30 +18,29 @@ public:
     using Notification = std::function<void(uint64_t)>;
 
     Event() noexcept = default;
+    // Takes over an event of the C ABI.
+    explicit Event(mtb_event *owned) noexcept : event_(owned) {}
 
-    static Event Create(const Device &device, Error &error) {
-        Event event;
-        event.event_ =
-            detail::Make<detail::EventHandle>(error, [&](mtb_error **e) { return mtb_event_create(device.Get(), e); });
-        return event;
+    static Result<Event> Create(const Device &device) {
+        return detail::Make<Event>([&](mtb_error **e) { return mtb_event_create(device.Get(), e); });
     }
 
     uint64_t Value() const noexcept { return mtb_event_signaled_value(event_.Get()); }
-    // Raises it from the CPU. MTB_OUT_OF_RANGE for less than it is.
-    bool Signal(uint64_t value, Error &error) const {
-        return detail::Check(error, [&](mtb_error **e) { return mtb_event_signal(event_.Get(), value, e); });
+    // Raises it from the CPU. MTB_OUT_OF_RANGE if it has more already.
+    Result<> Signal(uint64_t value) const {
+        return detail::Check([&](mtb_error **e) { return mtb_event_signal(event_.Get(), value, e); });
     }
     // Waits on the CPU; MTB_TIMEOUT after `time`.
-    bool Wait(uint64_t value, std::chrono::nanoseconds time, Error &error) const {
+    Result<> Wait(uint64_t value, std::chrono::nanoseconds time = Forever) const {
         return detail::Check(
-            error, [&](mtb_error **e) { return mtb_event_wait(event_.Get(), value, detail::Nanoseconds(time), e); });
+            [&](mtb_error **e) { return mtb_event_wait(event_.Get(), value, detail::Nanoseconds(time), e); });
     }
-    // Has `notification` called once, when the event reaches `value`; not where the event goes before. One that owns
-    // the event keeps it, and so itself, until then.
-    bool Notify(uint64_t value, Notification notification, Error &error) const {
+    // Has `notification` called once, when the event reaches `value`; not if the event goes before. One that owns the
+    // event keeps it, and so itself, until then.
+    Result<> Notify(uint64_t value, Notification notification) const {
         using Callback = detail::Callback<Notification>;
-        return Callback::Give(std::move(notification), "Event::Notify", error, [&](void *context) {
-            return detail::Check(error, [&](mtb_error **e) {
+        return Callback::Give(std::move(notification), "Event::Notify", [&](void *context) {
+            return detail::Check([&](mtb_error **e) {
                 return mtb_event_notify(event_.Get(), value, Reached, context, Callback::Free, e);
             });
         });
@@ -49,21 +48,6 @@ public:
 
     explicit operator bool() const noexcept { return bool(event_); }
     mtb_event *Get() const noexcept { return event_.Get(); }
-
-#if METAL_BRIDGE_EXCEPTIONS
-    static Event Create(const Device &device) {
-        return detail::OrThrow([&](Error &error) { return Create(device, error); });
-    }
-    void Signal(uint64_t value) const {
-        detail::OrThrow([&](Error &error) { return Signal(value, error); });
-    }
-    void Wait(uint64_t value, std::chrono::nanoseconds time = Forever) const {
-        detail::OrThrow([&](Error &error) { return Wait(value, time, error); });
-    }
-    void Notify(uint64_t value, Notification notification) const {
-        detail::OrThrow([&](Error &error) { return Notify(value, std::move(notification), error); });
-    }
-#endif
 
 private:
     static void Reached(uint64_t value, void *context) noexcept {

@@ -27,19 +27,20 @@ class Library {
 public:
     Library() noexcept = default;
 
+    // Takes over a library of the C ABI.
+    explicit Library(mtb_library *owned) noexcept : library_(owned) {}
+
     // Compiles the shading language. MTB_COMPILE_FAILED with the compiler's log.
-    static Library FromSource(const Device &device, std::string_view source, const CompileOptions &options,
-                              Error &error) {
-        return FromCall(error, [&](mtb_error **e) {
+    static Result<Library> FromSource(const Device &device, std::string_view source,
+                                      const CompileOptions &options = CompileOptions{}) {
+        return detail::Make<Library>([&](mtb_error **e) {
             return mtb_library_create_from_source(device.Get(), source.data(), source.size(), &options, e);
         });
     }
-    static Library FromSource(const Device &device, std::string_view source, Error &error) {
-        return FromSource(device, source, CompileOptions{}, error);
-    }
     // Reads a metallib.
-    static Library FromFile(const Device &device, const char *path, Error &error) {
-        return FromCall(error, [&](mtb_error **e) { return mtb_library_create_from_file(device.Get(), path, e); });
+    static Result<Library> FromFile(const Device &device, const char *path) {
+        return detail::Make<Library>(
+            [&](mtb_error **e) { return mtb_library_create_from_file(device.Get(), path, e); });
     }
 
     size_t FunctionCount() const noexcept { return mtb_library_function_count(library_.Get()); }
@@ -48,23 +49,7 @@ public:
     explicit operator bool() const noexcept { return bool(library_); }
     mtb_library *Get() const noexcept { return library_.Get(); }
 
-#if METAL_BRIDGE_EXCEPTIONS
-    static Library FromSource(const Device &device, std::string_view source,
-                              const CompileOptions &options = CompileOptions{}) {
-        return detail::OrThrow([&](Error &error) { return FromSource(device, source, options, error); });
-    }
-    static Library FromFile(const Device &device, const char *path) {
-        return detail::OrThrow([&](Error &error) { return FromFile(device, path, error); });
-    }
-#endif
-
 private:
-    template <class Call> static Library FromCall(Error &error, Call call) {
-        Library library;
-        library.library_ = detail::Make<detail::LibraryHandle>(error, call);
-        return library;
-    }
-
     detail::LibraryHandle library_;
 };
 
@@ -100,29 +85,27 @@ public:
 
     Kernel() noexcept = default;
 
-    // MTB_NOT_FOUND where the library has no function of that name.
-    static Kernel Create(const Library &library, const char *name, Constants constants, Error &error) {
-        Kernel kernel;
+    // Takes over a pipeline of the C ABI.
+    explicit Kernel(mtb_pipeline *owned) noexcept : pipeline_(owned) {}
+
+    // MTB_NOT_FOUND if the library has no function of that name.
+    static Result<Kernel> Create(const Library &library, const char *name, Constants constants = {}) {
         detail::ConstantsHandle values;
-        if (constants.size() > 0)
-            values = detail::Make<detail::ConstantsHandle>(error,
-                                                           [](mtb_error **e) { return mtb_constant_values_create(e); });
-        if (constants.size() > 0 && !values) return kernel;
-        for (const Constant &constant : constants)
-            if (!detail::Check(error, [&](mtb_error **e) {
-                    return mtb_constant_values_set_at(values.Get(), constant.index_, constant.type_, constant.value_,
-                                                      e);
-                }))
-                return kernel;
-        const auto function = detail::Make<detail::FunctionHandle>(
-            error, [&](mtb_error **e) { return mtb_function_create(library.Get(), name, values.Get(), e); });
-        if (function)
-            kernel.pipeline_ = detail::Make<detail::PipelineHandle>(
-                error, [&](mtb_error **e) { return mtb_pipeline_create(function.Get(), e); });
-        return kernel;
-    }
-    static Kernel Create(const Library &library, const char *name, Error &error) {
-        return Create(library, name, {}, error);
+        if (constants.size() > 0) {
+            auto made = detail::Make<detail::ConstantsHandle>(mtb_constant_values_create);
+            if (!made) return made.error();
+            values = *std::move(made);
+        }
+        for (const Constant &constant : constants) {
+            const auto set = detail::Check([&](mtb_error **e) {
+                return mtb_constant_values_set_at(values.Get(), constant.index_, constant.type_, constant.value_, e);
+            });
+            if (!set) return set.error();
+        }
+        auto function = detail::Make<detail::FunctionHandle>(
+            [&](mtb_error **e) { return mtb_function_create(library.Get(), name, values.Get(), e); });
+        if (!function) return function.error();
+        return detail::Make<Kernel>([&](mtb_error **e) { return mtb_pipeline_create(function->Get(), e); });
     }
 
     // Threads in a SIMD-group.
@@ -134,12 +117,6 @@ public:
     const char *Name() const noexcept { return mtb_pipeline_function_name(pipeline_.Get()); }
     explicit operator bool() const noexcept { return bool(pipeline_); }
     mtb_pipeline *Get() const noexcept { return pipeline_.Get(); }
-
-#if METAL_BRIDGE_EXCEPTIONS
-    static Kernel Create(const Library &library, const char *name, Constants constants = {}) {
-        return detail::OrThrow([&](Error &error) { return Create(library, name, constants, error); });
-    }
-#endif
 
 private:
     detail::PipelineHandle pipeline_;
@@ -167,7 +144,7 @@ private:
     Call call_;
 };
 
-// An argument of a dispatch. It refers to what it was made from until the dispatch is on record.
+// An argument of a dispatch. It refers to what it was made from until the dispatch is recorded.
 class Argument {
 public:
     // A buffer, from `offset` on.
@@ -198,7 +175,7 @@ private:
     Kind kind_;
 };
 
-// Dispatches on record for one command buffer, which see what those before them wrote. Destroying it discards what is
+// Recorded dispatches for one command buffer, which see what those before them wrote. Destroying it discards what is
 // not committed.
 class Compute {
 public:
@@ -207,40 +184,27 @@ public:
     Compute() noexcept = default;
 
     // Adds a dispatch. Buffers and values have the binding indices from 0 on, in their order, and threadgroup memory
-    // has indices of its own. What earlier dispatches bound beyond stays bound; MTB_MISSING_ARGUMENT where nothing is.
-    bool Dispatch(const Kernel &kernel, const Grid &grid, Arguments arguments, Error &error) {
-        if (!detail::Check(error, [&](mtb_error **e) {
-                return mtb_compute_encoder_set_pipeline(encoder_.Get(), kernel.Get(), e);
-            }))
-            return false;
-        size_t index = 0, threadgroup_index = 0;
-        for (const Argument &argument : arguments) {
-            size_t &next = argument.kind_ == Argument::Kind::Threadgroup ? threadgroup_index : index;
-            if (!detail::Check(error, [&](mtb_error **e) { return Set(argument, next++, e); })) return false;
-        }
-        return detail::Check(
-            error, [&](mtb_error **e) { return grid.call_(encoder_.Get(), grid.count_, grid.per_threadgroup_, e); });
+    // has indices of its own. What earlier dispatches bound beyond stays bound; MTB_MISSING_ARGUMENT if nothing is.
+    Result<> Dispatch(const Kernel &kernel, const Grid &grid, Arguments arguments) {
+        return detail::Check([&](mtb_error **e) {
+            mtb_status status = mtb_compute_encoder_set_pipeline(encoder_.Get(), kernel.Get(), e);
+            size_t index = 0, threadgroup_index = 0;
+            for (const Argument &argument : arguments) {
+                size_t &next = argument.kind_ == Argument::Kind::Threadgroup ? threadgroup_index : index;
+                if (status == MTB_OK) status = Set(argument, next++, e);
+            }
+            return status == MTB_OK ? grid.call_(encoder_.Get(), grid.count_, grid.per_threadgroup_, e) : status;
+        });
     }
-    // Ends the record and commits it.
-    Pending Commit(Error &error) {
+    // Ends the recording and commits it.
+    Result<Pending> Commit() {
         const detail::ComputeHandle encoder = std::move(encoder_);
-        detail::CommandBufferHandle commands = std::move(commands_);
-        if (!detail::Check(error, [&](mtb_error **e) { return mtb_compute_encoder_end(encoder.Get(), e); }) ||
-            !detail::Check(error, [&](mtb_error **e) { return mtb_command_buffer_commit(commands.Get(), e); }))
-            return Pending();
-        return Pending(std::move(commands));
+        return detail::CommitCommands(std::move(commands_), [&](mtb_command_buffer *, mtb_error **e) {
+            return mtb_compute_encoder_end(encoder.Get(), e);
+        });
     }
     explicit operator bool() const noexcept { return bool(encoder_); }
     mtb_compute_encoder *Get() const noexcept { return encoder_.Get(); }
-
-#if METAL_BRIDGE_EXCEPTIONS
-    void Dispatch(const Kernel &kernel, const Grid &grid, Arguments arguments) {
-        detail::OrThrow([&](Error &error) { return Dispatch(kernel, grid, arguments, error); });
-    }
-    Pending Commit() {
-        return detail::OrThrow([&](Error &error) { return Commit(error); });
-    }
-#endif
 
 private:
     friend class Stream;

@@ -45,91 +45,90 @@ struct Line {
 constexpr size_t Count = 1000;
 
 static void dispatches(const Device &device, const Library &library) {
-    const Kernel on_line = Kernel::Create(library, "on_line");
+    const Kernel on_line = Kernel::Create(library, "on_line").value();
     CHECK(!std::strcmp(on_line.Name(), "on_line") && on_line.ThreadExecutionWidth() > 0);
     CHECK(on_line.MaxThreadsPerThreadgroup() >= on_line.ThreadExecutionWidth());
     std::vector<float> values(2 * Count), results(Count);
     std::iota(values.begin(), values.end(), 0.0f);
-    MetalBuffer x = MetalBuffer::Create(device, values.size() * sizeof(float), false);
-    MetalBuffer y = MetalBuffer::Create(device, results.size() * sizeof(float), false);
-    const Stream stream = Stream::Create(device);
+    MetalBuffer x = MetalBuffer::Create(device, values.size() * sizeof(float), false).value();
+    MetalBuffer y = MetalBuffer::Create(device, results.size() * sizeof(float), false).value();
+    const Stream stream = Stream::Create(device).value();
     const Grid grid = Grid::Threads(Size(Count), Size(on_line.ThreadExecutionWidth()));
     // Up, a kernel that reads from the middle on, down: nobody waits in between.
-    stream.CopyFromHost(x, 0, values.data(), x.Size());
-    stream.Dispatch(on_line, grid, {{x, Count * sizeof(float)}, y, Argument::Value(Line{2, 1})});
-    Pending done = stream.CopyToHost(y, 0, results.data(), y.Size());
-    done.Wait();
+    stream.CopyFromHost(x, 0, values.data(), x.Size()).value();
+    stream.Dispatch(on_line, grid, {{x, Count * sizeof(float)}, y, Argument::Value(Line{2, 1})}).value();
+    Pending done = stream.CopyToHost(y, 0, results.data(), y.Size()).value();
+    done.Wait().value();
     CHECK(done.Times().gpu_end > 0);
     for (size_t i = 0; i < Count; i++) CHECK(results[i] == 2 * float(Count + i) + 1);
 }
 
 static void passes(const Device &device, const Library &library) {
-    const Kernel advance = Kernel::Create(library, "advance", {{0, int32_t(3)}, {1, true}});
+    const Kernel advance = Kernel::Create(library, "advance", {{0, int32_t(3)}, {1, true}}).value();
     const int32_t five = 5;
     const Kernel other =
-        Kernel::Create(library, "advance", {Constant::Of(0, MTB_TYPE_INT, &five, sizeof five), {1, false}});
-    const Kernel sums = Kernel::Create(library, "sums");
+        Kernel::Create(library, "advance", {Constant::Of(0, MTB_TYPE_INT, &five, sizeof five), {1, false}}).value();
+    const Kernel sums = Kernel::Create(library, "sums").value();
     std::vector<int32_t> values(64), results(4);
     std::iota(values.begin(), values.end(), 0);
-    MetalBuffer numbers = MetalBuffer::Create(device, 64 * sizeof(int32_t), false),
-                out = MetalBuffer::Create(device, 16);
-    numbers.CopyFromHost(values.data(), numbers.Size());
+    MetalBuffer numbers = MetalBuffer::Create(device, 64 * sizeof(int32_t), false).value(),
+                out = MetalBuffer::Create(device, 16).value();
+    numbers.CopyFromHost(values.data(), numbers.Size()).value();
     // On the device's own queue, whose order the calls of the buffers keep.
     const Stream stream = Stream::Default(device);
     const Grid threads = Grid::Threads(Size(64), Size(32));
-    Compute compute = stream.BeginCompute();
-    compute.Dispatch(advance, threads, {numbers});
-    compute.Dispatch(other, threads, {numbers});
-    compute.Dispatch(sums, Grid::Threadgroups(Size(4), Size(16)),
-                     {numbers, out, Argument::ThreadgroupMemory(16 * sizeof(int32_t))});
-    Pending done = compute.Commit();
-    out.CopyToHost(results.data(), out.Size());
+    Compute compute = stream.BeginCompute().value();
+    compute.Dispatch(advance, threads, {numbers}).value();
+    compute.Dispatch(other, threads, {numbers}).value();
+    compute
+        .Dispatch(sums, Grid::Threadgroups(Size(4), Size(16)),
+                  {numbers, out, Argument::ThreadgroupMemory(16 * sizeof(int32_t))})
+        .value();
+    Pending done = compute.Commit().value();
+    out.CopyToHost(results.data(), out.Size()).value();
     for (int group = 0; group < 4; group++) {
         int sum = 0;
         for (int i = group * 16; i < group * 16 + 16; i++) sum += -i + 3 + 5;
         CHECK(results[size_t(group)] == sum);
     }
-    done.Wait();
-    Error error;
-    CHECK(!compute && !compute.Commit(error) && error.Status() == MTB_INVALID_ARGUMENT);
-    CHECK(!compute.Dispatch(advance, threads, {numbers}, error) && error.Status() == MTB_INVALID_ARGUMENT);
+    done.Wait().value();
+    CHECK(!compute && compute.Commit().error().Status() == MTB_INVALID_ARGUMENT);
+    CHECK(compute.Dispatch(advance, threads, {numbers}).error().Status() == MTB_INVALID_ARGUMENT);
     // What is not committed does not happen.
-    compute = stream.BeginCompute();
-    compute.Dispatch(other, threads, {numbers});
+    compute = stream.BeginCompute().value();
+    compute.Dispatch(other, threads, {numbers}).value();
     compute = Compute();
-    numbers.CopyToHost(values.data(), numbers.Size());
+    numbers.CopyToHost(values.data(), numbers.Size()).value();
     CHECK(values[0] == 8 && values[63] == -63 + 8);
 }
 
 static void errors(const Device &device, const Library &library) {
-    Error error;
-    CHECK(!Library::FromSource(device, "kernel void broken(", error) && error.Status() == MTB_COMPILE_FAILED);
-    CHECK(std::strlen(error.Message()) > 0);
-    CHECK(!Library::FromSource(Device(), source, error) && error.Status() == MTB_INVALID_ARGUMENT);
-    CHECK(!Library::FromSource(device, {}, error) && error);
-    CHECK(!Library::FromFile(device, "/no such/file.metallib", error) && error.Status() == MTB_NOT_FOUND);
-    CHECK(!Kernel::Create(library, "missing", error) && error.Status() == MTB_NOT_FOUND);
-    CHECK(!Kernel::Create(Library(), "advance", error) && error.Status() == MTB_INVALID_ARGUMENT);
-    CHECK(!Kernel::Create(library, "advance", error) && error);
+    const Error error = Library::FromSource(device, "kernel void broken(").error();
+    CHECK(error.Status() == MTB_COMPILE_FAILED && std::strlen(error.Message()) > 0);
+    CHECK(Library::FromSource(Device(), source).error().Status() == MTB_INVALID_ARGUMENT);
+    CHECK(!Library::FromSource(device, {}));
+    CHECK(Library::FromFile(device, "/no such/file.metallib").error().Status() == MTB_NOT_FOUND);
+    CHECK(Kernel::Create(library, "missing").error().Status() == MTB_NOT_FOUND);
+    CHECK(Kernel::Create(Library(), "advance").error().Status() == MTB_INVALID_ARGUMENT);
+    CHECK(!Kernel::Create(library, "advance"));
     CHECK(!Kernel().Name() && Kernel().MaxThreadsPerThreadgroup() == 0 && !Library().FunctionName(0));
 
-    const Kernel on_line = Kernel::Create(library, "on_line");
-    const Stream stream = Stream::Create(device);
-    MetalBuffer buffer = MetalBuffer::Create(device, 64);
+    const Kernel on_line = Kernel::Create(library, "on_line").value();
+    const Stream stream = Stream::Create(device).value();
+    MetalBuffer buffer = MetalBuffer::Create(device, 64).value();
     const Grid grid = Grid::Threads(Size(1), Size(1));
-    CHECK(!stream.Dispatch(on_line, grid, {buffer, buffer}, error) && error.Status() == MTB_MISSING_ARGUMENT);
-    CHECK(!stream.Dispatch(on_line, grid, {{buffer, 65}}, error) && error.Status() == MTB_OUT_OF_RANGE);
-    CHECK(!stream.Dispatch(on_line, grid, {MetalBuffer()}, error) && error.Status() == MTB_INVALID_ARGUMENT);
-    CHECK(!stream.Dispatch(Kernel(), grid, {}, error) && error.Status() == MTB_INVALID_ARGUMENT);
+    CHECK(stream.Dispatch(on_line, grid, {buffer, buffer}).error().Status() == MTB_MISSING_ARGUMENT);
+    CHECK(stream.Dispatch(on_line, grid, {{buffer, 65}}).error().Status() == MTB_OUT_OF_RANGE);
+    CHECK(stream.Dispatch(on_line, grid, {MetalBuffer()}).error().Status() == MTB_INVALID_ARGUMENT);
+    CHECK(stream.Dispatch(Kernel(), grid, {}).error().Status() == MTB_INVALID_ARGUMENT);
     const Grid nothing = Grid::Threads(Size(1), Size(0));
-    CHECK(stream.Dispatch(on_line, nothing, {buffer, buffer, Argument::Value(Line{})}, error));
-    CHECK(!stream.Dispatch(on_line, grid, {Argument::Bytes(source, MTB_MAX_INLINE_BYTES + 1)}, error));
+    CHECK(stream.Dispatch(on_line, nothing, {buffer, buffer, Argument::Value(Line{})}));
+    CHECK(!stream.Dispatch(on_line, grid, {Argument::Bytes(source, MTB_MAX_INLINE_BYTES + 1)}));
     CHECK(error.Status() == MTB_OUT_OF_RANGE);
-    CHECK(!stream.Dispatch(on_line, grid, {Argument::ThreadgroupMemory(17)}, error) &&
-          error.Status() == MTB_MISALIGNED);
-    CHECK(!Stream().BeginCompute(error) && error.Status() == MTB_INVALID_ARGUMENT);
+    CHECK(stream.Dispatch(on_line, grid, {Argument::ThreadgroupMemory(17)}).error().Status() == MTB_MISALIGNED);
+    CHECK(Stream().BeginCompute().error().Status() == MTB_INVALID_ARGUMENT);
     try {
-        stream.Dispatch(on_line, grid, {});
+        stream.Dispatch(on_line, grid, {}).value();
         CHECK(!"nothing was bound");
     } catch (const Error &missing) {
         CHECK(missing.Status() == MTB_MISSING_ARGUMENT);
@@ -137,10 +136,10 @@ static void errors(const Device &device, const Library &library) {
 }
 
 int main() {
-    Device device = Device::Default();
+    Device device = Device::Default().value();
     CompileOptions options{};
     options.math_mode = MTB_MATH_SAFE;
-    const Library library = Library::FromSource(device, source, options);
+    const Library library = Library::FromSource(device, source, options).value();
     CHECK(library.FunctionCount() == 3 && library.FunctionName(2) && !library.FunctionName(3));
     dispatches(device, library);
     passes(device, library);
