@@ -18,7 +18,7 @@ static const char source[] =
     "    sum[i] = a[i] + b[i];\n"
     "}\n";
 
-/* Ends the program where a call made an error. */
+/* Ends the program if a call made an error. */
 static void check(mtb_error *error) {
     if (!error) return;
     fprintf(stderr, "%s: %s: %s\n", mtb_error_function(error), mtb_status_name(mtb_error_status(error)),

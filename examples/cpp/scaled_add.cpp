@@ -25,7 +25,7 @@ static int run() {
     std::vector<float> x(Count), y(Count, 1), results(Count);
     for (size_t i = 0; i < Count; i++) x[i] = float(i);
 
-    // Scratch memory, which the next round would find again; and weights that stay where the GPU has them at hand.
+    // Scratch memory, which the next round would find again; and weights that stay resident.
     Arena arena = Arena::Create(device, false).value();
     MetalBuffer sums = arena.Allocate(Count * sizeof(float)).value();
     MetalBuffer weights = MetalBuffer::Create(device, Count * sizeof(float), false).value();

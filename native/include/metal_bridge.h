@@ -30,14 +30,14 @@
  *   Callbacks run on Metal's threads. They may call this API, and must not unwind (C++ exceptions, Rust panics,
  *   longjmp) into the caller. A queue runs its callbacks one after the other. A wait in a callback (or in its context's
  *   destructor) for work of the same queue that has not completed, its own command buffer included, could never end:
- *   it fails with MTB_DEADLOCK. So does a wait for room in that queue, unless its timeout is shorter than
+ *   it fails with MTB_DEADLOCK. So does a wait for a free slot of that queue, unless its timeout is shorter than
  *   MTB_ROOM_TIMEOUT. In a deallocator that Metal calls on a thread of its own this holds for every queue, since nobody
  *   knows which queues Metal needs the thread for.
  *   The bridge does not see these cycles: a callback that waits for another queue, or for an event, whose work waits
  *   for this queue's later work; and a callback that joins a thread which waits for this queue. Give such waits a
  *   timeout.
  *
- * Times are nanoseconds where they are given to a call, and seconds (as Metal has them) where they come from the GPU.
+ * Times that a call takes are nanoseconds; times that come from the GPU are seconds, as Metal has them.
  */
 #ifndef METAL_BRIDGE_H
 #define METAL_BRIDGE_H
@@ -56,7 +56,7 @@ extern "C" {
 /* A timeout that never ends. */
 #define MTB_FOREVER UINT64_MAX
 
-/* What calls that are given no timeout wait for room in a queue: ten minutes, in nanoseconds. They fail with
+/* How long calls without a timeout wait for a free slot of a queue: ten minutes, in nanoseconds. They fail with
  * MTB_TIMEOUT then. */
 #define MTB_ROOM_TIMEOUT 600000000000u
 
@@ -66,7 +66,7 @@ extern "C" {
 /* The most bytes that mtb_compute_encoder_set_bytes takes: Metal's limit. */
 #define MTB_MAX_INLINE_BYTES 4096u
 
-/* The ABI that the linked library was built with: equal to MTB_ABI_VERSION where header and library fit. */
+/* The ABI that the linked library was built with: equal to MTB_ABI_VERSION if header and library fit. */
 uint32_t mtb_abi_version(void);
 
 /* Whether this process is a child of fork() whose parent had asked for a Metal device before. Metal's threads are the
@@ -125,7 +125,7 @@ void mtb_string_free(char *string);
 
 typedef enum mtb_status {
     MTB_OK = 0,
-    /* A NULL where a handle or pointer is needed, a zero size, an unknown enumerator, malformed UTF-8. */
+    /* NULL for a handle or pointer that is needed, a zero size, an unknown enumerator, malformed UTF-8. */
     MTB_INVALID_ARGUMENT = 1,
     /* A range, index, size or count beyond what the object or the device has. */
     MTB_OUT_OF_RANGE = 2,
@@ -166,9 +166,9 @@ typedef enum mtb_status {
 const char *mtb_status_name(mtb_status status);
 
 mtb_status mtb_error_status(const mtb_error *error);
-/* The NSError code where Metal gave an error, zero otherwise. */
+/* The NSError code if Metal gave an error, zero otherwise. */
 int64_t mtb_error_code(const mtb_error *error);
-/* The NSError domain where Metal gave an error, "metal_bridge" otherwise. */
+/* The NSError domain if Metal gave an error, "metal_bridge" otherwise. */
 const char *mtb_error_domain(const mtb_error *error);
 /* What went wrong, with the values that were at fault. */
 const char *mtb_error_message(const mtb_error *error);
@@ -226,8 +226,8 @@ typedef enum mtb_gpu_family {
     MTB_FAMILY_METAL4 = 5002
 } mtb_gpu_family;
 
-/* MTLCreateSystemDefaultDevice, or the first of MTLCopyAllDevices where that gives none (as in a process without a
- * window server session). MTB_NO_DEVICE where there is none at all. */
+/* MTLCreateSystemDefaultDevice, or the first of MTLCopyAllDevices if that gives none (as in a process without a
+ * window server session). MTB_NO_DEVICE if there is none at all. */
 mtb_device *mtb_device_create_default(mtb_error **error);
 /* The number of devices that MTLCopyAllDevices has now. */
 size_t mtb_device_count(void);
@@ -241,7 +241,7 @@ void mtb_device_get_info(const mtb_device *device, mtb_device_info *info);
 bool mtb_device_supports_family(const mtb_device *device, int64_t family);
 /* Bytes that this process now has allocated on the device. */
 uint64_t mtb_device_current_allocated_size(const mtb_device *device);
-/* peerGroupID: devices of one group, where it is not zero, use each other's buffers through remote views. */
+/* peerGroupID: devices with the same number, other than zero, use each other's buffers through remote views. */
 uint64_t mtb_device_peer_group_id(const mtb_device *device);
 
 /* ------------------------------------------------------------------------------------------------ buffers */
@@ -255,12 +255,12 @@ typedef enum mtb_storage_mode {
     MTB_STORAGE_PRIVATE = 2
 } mtb_storage_mode;
 
-/* Called once when a no-copy buffer lets go of the caller's memory; no command buffer uses it any more by then. Where
- * the last to use it was the GPU, Metal calls on a thread of its own: see "Threads". */
+/* Called once when a no-copy buffer no longer needs the caller's memory; no command buffer uses it any more by then. If
+ * the GPU was the last to use it, Metal calls on a thread of its own: see "Callbacks". */
 typedef void (*mtb_deallocator)(void *bytes, size_t length, void *context);
 
 /* newBufferWithLength:options:. The contents start as zeroes on Apple's drivers, but Metal does not promise it.
- * MTB_OUT_OF_RANGE beyond the device's max_buffer_length, MTB_OUT_OF_MEMORY where Metal gives nil. */
+ * MTB_OUT_OF_RANGE beyond the device's max_buffer_length, MTB_OUT_OF_MEMORY if Metal gives nil. */
 mtb_buffer *mtb_buffer_create(mtb_device *device, size_t length, mtb_storage_mode mode, mtb_error **error);
 /* newBufferWithBytes:length:options:, for shared and managed buffers. */
 mtb_buffer *mtb_buffer_create_with_bytes(mtb_device *device, const void *bytes, size_t length, mtb_storage_mode mode,
@@ -279,7 +279,7 @@ size_t mtb_buffer_length(const mtb_buffer *buffer);
 mtb_storage_mode mtb_buffer_storage_mode(const mtb_buffer *buffer);
 /* The address that the CPU sees; NULL for a private buffer. */
 void *mtb_buffer_contents(const mtb_buffer *buffer);
-/* The address that the GPU sees (macOS 13); zero where the system does not tell. */
+/* The address that the GPU sees (macOS 13); zero if the system does not tell. */
 uint64_t mtb_buffer_gpu_address(const mtb_buffer *buffer);
 /* The registry id of the buffer's device. */
 uint64_t mtb_buffer_device_id(const mtb_buffer *buffer);
@@ -288,7 +288,7 @@ uint64_t mtb_buffer_device_id(const mtb_buffer *buffer);
 mtb_status mtb_buffer_did_modify_range(mtb_buffer *buffer, size_t offset, size_t length, mtb_error **error);
 /* Labels show in Xcode's captures and in Metal's messages. NULL takes one away; here and below. */
 mtb_status mtb_buffer_set_label(mtb_buffer *buffer, const char *label, mtb_error **error);
-/* The label, or NULL where there is none. The caller's to free. */
+/* The label, or NULL if there is none. The caller's to free. */
 char *mtb_buffer_copy_label(const mtb_buffer *buffer);
 
 /* ---------------------------------------------------------------------------------- libraries and functions */
@@ -329,7 +329,7 @@ mtb_library *mtb_library_create_from_file(mtb_device *device, const char *path, 
 mtb_library *mtb_library_create_from_bytes(mtb_device *device, const void *bytes, size_t length, mtb_error **error);
 mtb_library *mtb_library_retain(mtb_library *library);
 void mtb_library_release(mtb_library *library);
-/* The compiler's warnings, or NULL where it had none or keeps them to itself. */
+/* The compiler's warnings, or NULL if it had none or keeps them to itself. */
 const char *mtb_library_warnings(const mtb_library *library);
 size_t mtb_library_function_count(const mtb_library *library);
 /* The name of the function at `index`, NULL past the end. */
@@ -382,15 +382,15 @@ mtb_constant_values *mtb_constant_values_create(mtb_error **error);
 mtb_constant_values *mtb_constant_values_retain(mtb_constant_values *values);
 void mtb_constant_values_release(mtb_constant_values *values);
 /* setConstantValue:type:atIndex:. The value is copied: as many bytes as the type has in Metal (three-component vectors
- * take four components' room), from an address of any alignment. */
+ * take as many as four components), from an address of any alignment. */
 mtb_status mtb_constant_values_set_at(mtb_constant_values *values, size_t index, mtb_data_type data_type,
                                       const void *value, mtb_error **error);
 /* setConstantValue:type:withName:. */
 mtb_status mtb_constant_values_set_named(mtb_constant_values *values, const char *name, mtb_data_type data_type,
                                          const void *value, mtb_error **error);
 
-/* newFunctionWithName:, or newFunctionWithName:constantValues:error: where `values` is not NULL. MTB_NOT_FOUND where
- * the library has no such function. */
+/* newFunctionWithName:, or newFunctionWithName:constantValues:error: if `values` is not NULL. MTB_NOT_FOUND if the
+ * library has no such function. */
 mtb_function *mtb_function_create(mtb_library *library, const char *name, const mtb_constant_values *values,
                                   mtb_error **error);
 mtb_function *mtb_function_retain(mtb_function *function);
@@ -444,13 +444,13 @@ bool mtb_pipeline_get_argument(const mtb_pipeline *pipeline, size_t position, mt
 /* --------------------------------------------------------------------------------- queues, command buffers */
 
 /* newCommandQueueWithMaxCommandBufferCount:; zero is Metal's default of 64 command buffers that have not completed.
- * MTB_OUT_OF_RANGE over 65536. The bridge's own command buffers (metal_bridge_memory.h) have room beside them. */
+ * MTB_OUT_OF_RANGE over 65536. The bridge's own command buffers (metal_bridge_memory.h) have slots of their own. */
 mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error);
 mtb_queue *mtb_queue_retain(mtb_queue *queue);
 void mtb_queue_release(mtb_queue *queue);
 mtb_status mtb_queue_set_label(mtb_queue *queue, const char *label, mtb_error **error);
 char *mtb_queue_copy_label(const mtb_queue *queue);
-/* Whether this thread is inside a callback or a host function of the queue: see "Threads". */
+/* Whether this thread is inside a callback or a host function of the queue: see "Callbacks". */
 bool mtb_queue_is_in_callback(const mtb_queue *queue);
 
 typedef enum mtb_references {
@@ -490,19 +490,19 @@ typedef void (*mtb_completion_callback)(const mtb_completion *completion, void *
 /* Frees a callback's context: called once, after the callback or when it can no longer be called. */
 typedef void (*mtb_context_destructor)(void *context);
 
-/* commandBuffer or commandBufferWithUnretainedReferences. A queue has room for a fixed number of command buffers that
- * have not completed (committed or not): beyond it this call waits for one to complete or to be released, and fails
- * with MTB_TIMEOUT after `timeout_ns` nanoseconds. MTB_DEADLOCK where it would wait for MTB_ROOM_TIMEOUT or longer
+/* commandBuffer or commandBufferWithUnretainedReferences. A queue has slots for a fixed number of command buffers that
+ * have not completed (committed or not): if all are taken, this call waits for one to complete or to be released, and
+ * fails with MTB_TIMEOUT after `timeout_ns` nanoseconds. MTB_DEADLOCK if it would wait for MTB_ROOM_TIMEOUT or longer
  * inside a callback of the queue. */
 mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references references, uint64_t timeout_ns,
                                               mtb_error **error);
 mtb_command_buffer *mtb_command_buffer_retain(mtb_command_buffer *command_buffer);
 /* Releasing a command buffer that was not committed discards it, and ends an encoder that is open: an encoder keeps
- * neither its command buffer nor room in the queue. One that was committed runs to its end. */
+ * neither its command buffer nor a slot of the queue. One that was committed runs to its end. */
 void mtb_command_buffer_release(mtb_command_buffer *command_buffer);
 mtb_status mtb_command_buffer_set_label(mtb_command_buffer *command_buffer, const char *label, mtb_error **error);
 char *mtb_command_buffer_copy_label(const mtb_command_buffer *command_buffer);
-/* Takes the next place in the queue's order of execution. MTB_INVALID_STATE the second time. */
+/* Takes the next position in the queue's order of execution. MTB_INVALID_STATE the second time. */
 mtb_status mtb_command_buffer_enqueue(mtb_command_buffer *command_buffer, mtb_error **error);
 /* addCompletedHandler:. Before the commit only. `callback` is called once the command buffer has completed or failed,
  * before any wait returns; if it is never committed, only `destructor` (which may be NULL) is called. On failure of
@@ -510,25 +510,25 @@ mtb_status mtb_command_buffer_enqueue(mtb_command_buffer *command_buffer, mtb_er
 mtb_status mtb_command_buffer_add_completed_callback(mtb_command_buffer *command_buffer,
                                                      mtb_completion_callback callback, void *context,
                                                      mtb_context_destructor destructor, mtb_error **error);
-/* Hands the command buffer to the GPU. MTB_INVALID_STATE while an encoder is open, the second time, and where Metal
+/* Hands the command buffer to the GPU. MTB_INVALID_STATE while an encoder is open, the second time, and if Metal
  * raised an exception at the work of a compute encoder. */
 mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_error **error);
 /* Waits until the command buffer and its callbacks have completed. MTB_COMMAND_BUFFER_FAILED if the GPU failed,
- * MTB_INVALID_STATE if it was not committed, MTB_DEADLOCK where it has not completed and this thread is inside a
+ * MTB_INVALID_STATE if it was not committed, MTB_DEADLOCK if it has not completed and this thread is inside a
  * callback of its queue. */
 mtb_status mtb_command_buffer_wait(mtb_command_buffer *command_buffer, mtb_error **error);
 /* The same, with MTB_TIMEOUT after `timeout_ns` nanoseconds: at once for 0, also inside a callback. */
 mtb_status mtb_command_buffer_wait_timeout(mtb_command_buffer *command_buffer, uint64_t timeout_ns, mtb_error **error);
 mtb_command_buffer_status mtb_command_buffer_get_status(const mtb_command_buffer *command_buffer);
-/* A copy of the error that the command buffer failed with, NULL where it has none. The caller's to release. */
+/* A copy of the error that the command buffer failed with, NULL if it has none. The caller's to release. */
 mtb_error *mtb_command_buffer_copy_error(const mtb_command_buffer *command_buffer);
 mtb_times mtb_command_buffer_get_times(const mtb_command_buffer *command_buffer);
-/* encodeSignalEvent:value: and encodeWaitForEvent:value:, between encoders; the event may be of another device. A wait
- * keeps no reference to the event, and a signal does. So where the last reference goes and the event has not the value,
+/* encodeSignalEvent:value: and encodeWaitForEvent:value:, between encoders; the event may be of another device. A
+ * signal keeps a reference to the event, a wait does not. If the last reference goes before the event has the value,
  * nobody can signal it any more: a commit is refused with MTB_DEADLOCK; a command buffer that was committed before goes
- * on without the signal and completes with MTB_COMMAND_BUFFER_ERROR and MTB_DEADLOCK. Of an event that somebody could
- * still signal, and does not, nothing is known: the command buffer waits. Should the GPU fail, the bridge signals the
- * events that the command buffer was to signal, so that nobody waits for ever: look at the command buffer's status.
+ * on without the signal and completes with MTB_COMMAND_BUFFER_ERROR and MTB_DEADLOCK. If somebody could still signal
+ * the event, the command buffer waits. If the GPU fails, the bridge signals the events that the command buffer was to
+ * signal, so that nobody waits for ever: look at the command buffer's status.
  * Each of these signals comes after the waits that were encoded before it, and after smaller values that other command
  * buffers, already committed, are still to signal. */
 mtb_status mtb_command_buffer_encode_signal(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,
@@ -593,7 +593,7 @@ mtb_status mtb_compute_encoder_memory_barrier_buffers(mtb_compute_encoder *encod
 mtb_status mtb_compute_encoder_use_buffer(mtb_compute_encoder *encoder, mtb_buffer *buffer, mtb_usage usage,
                                           mtb_error **error);
 mtb_status mtb_compute_encoder_push_debug_group(mtb_compute_encoder *encoder, const char *name, mtb_error **error);
-/* MTB_INVALID_STATE where no group is open. */
+/* MTB_INVALID_STATE if no group is open. */
 mtb_status mtb_compute_encoder_pop_debug_group(mtb_compute_encoder *encoder, mtb_error **error);
 /* endEncoding, with the debug groups that are still open. MTB_INVALID_STATE the second time. */
 mtb_status mtb_compute_encoder_end(mtb_compute_encoder *encoder, mtb_error **error);
@@ -616,7 +616,7 @@ mtb_status mtb_blit_encoder_fill(mtb_blit_encoder *encoder, mtb_buffer *buffer, 
  * completed; on a shared buffer it does nothing, on a private one it is MTB_INVALID_ARGUMENT. */
 mtb_status mtb_blit_encoder_synchronize(mtb_blit_encoder *encoder, mtb_buffer *buffer, mtb_error **error);
 mtb_status mtb_blit_encoder_push_debug_group(mtb_blit_encoder *encoder, const char *name, mtb_error **error);
-/* MTB_INVALID_STATE where no group is open. */
+/* MTB_INVALID_STATE if no group is open. */
 mtb_status mtb_blit_encoder_pop_debug_group(mtb_blit_encoder *encoder, mtb_error **error);
 /* endEncoding, with the debug groups that are still open. MTB_INVALID_STATE the second time. */
 mtb_status mtb_blit_encoder_end(mtb_blit_encoder *encoder, mtb_error **error);
@@ -640,7 +640,7 @@ mtb_status mtb_event_signal(mtb_event *event, uint64_t value, mtb_error **error)
 mtb_status mtb_event_wait(mtb_event *event, uint64_t value, uint64_t timeout_ns, mtb_error **error);
 /* notifyListener:atValue:block:. `callback` is called once, on a thread of Metal's, when the event reaches the value
  * (at once if it has). Should the last reference to the event go first, only `destructor` (which may be NULL) is
- * called; or the callback too, by the releasing thread, where the value had been reached. A command buffer that is to
+ * called; or the callback too, by the releasing thread, if the value had been reached. A command buffer that is to
  * signal the event holds a reference. A context that holds one keeps the event, and so itself, until the value is
  * reached. On failure of this call neither is called. */
 mtb_status mtb_event_notify(mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
@@ -648,7 +648,7 @@ mtb_status mtb_event_notify(mtb_event *event, uint64_t value, mtb_event_callback
 
 /* --------------------------------------------------------------------------------- reports of the sanitizer */
 
-/* The software Metal checks kernels where the environment variable SOFTWARE_METAL_SANITIZE says so. Apple's Metal does
+/* The software Metal checks kernels if the environment variable SOFTWARE_METAL_SANITIZE says so. Apple's Metal does
  * not through this API: there no check is on, and there are no reports. */
 
 typedef enum mtb_sanitizer_check {
@@ -676,11 +676,11 @@ typedef enum mtb_report_kind {
 /* One thread's access to memory, or its way into a barrier. */
 typedef struct mtb_reported_access {
     const char *kernel;
-    /* The function that contains the line; "" where it is not known. */
+    /* The function that contains the line; "" if it is not known. */
     const char *function;
-    /* As the source or its #line names it; "" where it is not known. */
+    /* As the source or its #line names it; "" if it is not known. */
     const char *file;
-    /* From 1; zero where it is not known. */
+    /* From 1; zero if it is not known. */
     uint32_t line;
     bool is_write;
     bool is_atomic;
@@ -718,7 +718,7 @@ typedef struct mtb_report {
 
 /* Reports so far: one for each kind and pair of lines. */
 size_t mtb_report_count(void);
-/* A copy of the report at `index`, the caller's to free; NULL past the end and where there is no memory. */
+/* A copy of the report at `index`, the caller's to free; NULL past the end and if there is no memory. */
 mtb_report *mtb_report_copy(size_t index);
 void mtb_report_free(mtb_report *report);
 /* Forgets all reports. */

@@ -4,7 +4,7 @@
 //   metal_bridge_device.hpp     Device: a GPU with its memory, budget and statistics
 //   metal_bridge_buffer.hpp     MetalBuffer, Pending: what is in memory, and work that was committed
 //   metal_bridge_batch.hpp      Batch: many transfers in one command buffer, in rows too
-//   metal_bridge_arena.hpp      Arena, ResidencySet: scratch memory, and memory that stays at hand
+//   metal_bridge_arena.hpp      Arena, ResidencySet: scratch memory, and memory that stays resident
 //   metal_bridge_event.hpp      Event: order among streams and devices
 //   metal_bridge_kernel.hpp     Library, Kernel, Compute: programs of the GPU, and their dispatches
 //   metal_bridge_stream.hpp     Stream: all of that in one order, without waiting

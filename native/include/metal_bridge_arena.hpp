@@ -1,4 +1,4 @@
-// Arenas and residency sets of metal_bridge.hpp: scratch memory, and memory that stays where the GPU has it at hand.
+// Arenas and residency sets of metal_bridge.hpp: scratch memory, and memory that stays resident.
 #ifndef METAL_BRIDGE_ARENA_HPP
 #define METAL_BRIDGE_ARENA_HPP
 
@@ -53,7 +53,7 @@ private:
     detail::QueueHandle queue_;
 };
 
-// Buffers that stay where the GPU has them at hand, and are kept alive (Device::SupportsResidencySets).
+// Buffers that stay resident and are kept alive (Device::SupportsResidencySets).
 class ResidencySet {
 public:
     ResidencySet() noexcept = default;

@@ -84,7 +84,7 @@ public:
     bool IsShared() const noexcept { return Contents() != nullptr; }
     // Where the CPU sees the bytes; NULL for a private buffer. The caller orders its own accesses with the GPU's.
     void *Contents() const noexcept { return mtb_buffer_contents(buffer_.Get()); }
-    // Where the GPU sees them; zero where the system does not tell.
+    // Where the GPU sees them; zero if the system does not tell.
     uint64_t GpuAddress() const noexcept { return mtb_buffer_gpu_address(buffer_.Get()); }
     explicit operator bool() const noexcept { return bool(buffer_); }
     mtb_buffer *Get() const noexcept { return buffer_.Get(); }

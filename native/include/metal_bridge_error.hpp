@@ -123,10 +123,11 @@ public:
     const T *operator->() const noexcept { return &value_; }
 #if METAL_BRIDGE_EXCEPTIONS
     // The value; throws the error if the call failed.
-    T value() && {
+    T &value() & {
         if (error_) throw error_;
-        return std::move(value_);
+        return value_;
     }
+    T value() && { return std::move(value()); }
 #endif
 
 private:

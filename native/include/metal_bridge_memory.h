@@ -2,18 +2,19 @@
  * under a budget, and residency.
  *
  * The conventions of metal_bridge.h hold here: handles, errors, strings, threads, callbacks. Any thread may use a
- * memory, an arena or a residency set at the same time as others; a transfer on record belongs to one thread.
+ * memory, an arena or a residency set at the same time as others; a transfer belongs to one thread until it is
+ * committed.
  *
  * Order
  *   A transfer starts after all that was committed to its queue before it, and all that is committed to the queue later
  *   starts after it. Work of other queues is ordered by events, as always. The calling thread waits in the synchronous
- *   form only, and where the queue has no room, for MTB_ROOM_TIMEOUT at most where it gives no timeout (MTB_TIMEOUT):
- * it has room for as many transfers and host functions that have not completed as mtb_queue_create was given, and for
- * 1024 at least.
+ *   form, and if the queue has no free slot: for MTB_ROOM_TIMEOUT at most, unless the call gives a timeout. A queue has
+ *   slots for as many transfers and host functions that have not completed as mtb_queue_create was given, and for 1024
+ *   at least.
  *
- *   In the asynchronous form the GPU moves the bytes. Where it cannot write to the host memory itself, the CPU takes
- * the last step, before the command buffer completes: whoever reads that memory waits for the command buffer, or reads
- * it in a host function or a callback of the same queue.
+ *   In the asynchronous form the GPU moves the bytes. If it cannot write to the host memory itself, the CPU copies
+ *   them there at the end, before the command buffer completes: whoever reads that memory waits for the command buffer,
+ *   or reads it in a host function or a callback of the same queue.
  *
  * Sizes and offsets are bytes, of any value: what Metal's blits cannot do (they move multiples of 4) a kernel does.
  */
@@ -27,7 +28,7 @@ extern "C" {
 #endif
 
 typedef struct mtb_memory mtb_memory;     /* pools of a device, with a budget and statistics */
-typedef struct mtb_transfer mtb_transfer; /* copies and fills on record for one command buffer */
+typedef struct mtb_transfer mtb_transfer; /* recorded copies and fills for one command buffer */
 typedef struct mtb_arena mtb_arena;       /* scratch buffers in MTLHeaps */
 typedef struct mtb_residency_set mtb_residency_set; /* MTLResidencySet */
 
@@ -53,9 +54,9 @@ mtb_memory *mtb_memory_retain(mtb_memory *memory);
 /* What is in use lives on until it is released. */
 void mtb_memory_release(mtb_memory *memory);
 
-/* A buffer of `length` bytes whose contents are unspecified, from the cache where one of up to twice the length is
+/* A buffer of `length` bytes whose contents are unspecified, from the cache if one of up to twice the length is
  * kept there. Once its last reference is gone, and every command buffer that it was used in has completed, the cache
- * has it back. MTB_OVER_BUDGET where it does not fit beside what is in use, even with nothing kept. */
+ * has it back. MTB_OVER_BUDGET if it does not fit beside what is in use, even with nothing kept. */
 mtb_buffer *mtb_memory_allocate(mtb_memory *memory, size_t length, mtb_storage_mode mode, mtb_error **error);
 /* A queue for the caller alone, from the memory's pool of those that it, or others before it, have released. */
 mtb_queue *mtb_memory_acquire_queue(mtb_memory *memory, mtb_error **error);
@@ -65,12 +66,12 @@ uint64_t mtb_memory_trim(mtb_memory *memory, uint64_t idle_ns);
 
 /* ----------------------------------------------------------------------------------------------- transfers */
 
-/* Where bytes are: in a buffer, from `offset` on, or at an address of the host where `buffer` is NULL. */
+/* Where bytes are: in a buffer, from `offset` on, or at an address of the host if `buffer` is NULL. */
 typedef struct mtb_place {
     mtb_buffer *buffer;
     size_t offset;
     void *bytes;
-    /* Bytes from the start of a row to the start of the next; not looked at where there is one row. */
+    /* Bytes from the start of a row to the start of the next; ignored if there is one row. */
     size_t pitch;
 } mtb_place;
 
@@ -87,30 +88,30 @@ mtb_transfer *mtb_transfer_create(mtb_memory *memory, mtb_queue *queue, mtb_erro
 /* What was added and not committed does not happen. */
 void mtb_transfer_release(mtb_transfer *transfer);
 /* Adds a copy of `height` rows of `width` bytes. Source and destination may each be host memory or a buffer of any
- * storage mode. One of two buffers may be of another device than the queue: where the devices are peers, the other
+ * storage mode. One of two buffers may be of another device than the queue: if the devices are peers, the other
  * device's blits read a private source through a remote view, if offsets, widths and pitches are multiples of 4; all
  * else goes by way of system memory. Work of that device's own queues is ordered by events, as always; host memory and
- * the buffer of another device make MTB_WRONG_DEVICE. MTB_OUT_OF_RANGE where a row does not fit, MTB_INVALID_ARGUMENT
+ * the buffer of another device make MTB_WRONG_DEVICE. MTB_OUT_OF_RANGE if a row does not fit, MTB_INVALID_ARGUMENT
  * for a pitch smaller than the width and for source and destination that overlap. A failed call adds nothing. Nothing
- * to copy (width or height zero) is no error. */
+ * to copy (width or height zero) is not an error. */
 mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place destination, size_t width,
                              size_t height, mtb_host_memory host, mtb_error **error);
 /* Adds a fill of `height` rows of `width` bytes with the `pattern_size` bytes (1, 2 or 4) at `pattern`; the width is a
  * multiple of them. */
 mtb_status mtb_transfer_fill(mtb_transfer *transfer, mtb_place destination, size_t width, size_t height,
                              const void *pattern, size_t pattern_size, mtb_error **error);
-/* Commits what was added, and empties the record (on failure too). `callback` and `destructor` as in
+/* Commits what was added, and empties the transfer (on failure too). `callback` and `destructor` as in
  * mtb_command_buffer_add_completed_callback; both may be NULL, and on failure neither is called. The command buffer
  * that is returned completes when the bytes are where they belong. Once the callback is called, or a wait has
  * returned, the transfer touches neither buffers nor host memory any more, whether it has failed or not. */
 mtb_command_buffer *mtb_transfer_commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
                                         mtb_context_destructor destructor, mtb_error **error);
-/* The same, which waits for room in the queue no longer than `timeout_ns` nanoseconds: at once for 0, also inside a
- * callback. With MTB_TIMEOUT nothing is handed over. */
+/* The same, which waits for a free slot of the queue no longer than `timeout_ns` nanoseconds: at once for 0, also
+ * inside a callback. With MTB_TIMEOUT nothing is handed over. */
 mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t timeout_ns,
                                                 mtb_completion_callback callback, void *context,
                                                 mtb_context_destructor destructor, mtb_error **error);
-/* mtb_transfer_commit that waits, whether it fails or not. Where the CPU sees source and destination (host memory,
+/* mtb_transfer_commit that waits, whether it fails or not. If the CPU sees source and destination (host memory,
  * shared buffers), this thread copies, once what was committed to the queue before has completed: for shared to shared
  * that is a memcpy. Host memory is best given as MTB_HOST_BORROWED here. MTB_DEADLOCK inside a callback or a host
  * function of the queue: nothing is copied then. */
@@ -118,11 +119,10 @@ mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error);
 
 typedef void (*mtb_host_function)(void *context);
 /* Calls `function` on a thread of Metal's after all that was committed to the queue before, and has what is
- * committed later wait for its return. It is a callback of the queue: what "Threads" in metal_bridge.h says of waits in
- * callbacks is true of it, with MTB_DEADLOCK where that is seen. If the GPU fails, it is not
- * called. The command buffer completes after it, and `callback` is then called as
- * mtb_command_buffer_add_completed_callback says, with the same context. `callback` and `destructor` may be NULL;
- * where this call fails, none of the three is called. */
+ * committed later wait for its return. It is a callback of the queue: what
+ * metal_bridge.h says of callbacks holds for it. If the GPU fails, it is not called. The command buffer completes after
+ * it, and `callback` is then called as mtb_command_buffer_add_completed_callback says, with the same context.
+ * `callback` and `destructor` may be NULL; if this call fails, none of the three is called. */
 mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_function function,
                                                  mtb_completion_callback callback, void *context,
                                                  mtb_context_destructor destructor, mtb_error **error);
@@ -187,7 +187,7 @@ void mtb_memory_get_statistics(const mtb_memory *memory, mtb_memory_statistics *
 /* Counts and times begin again at zero, and high-water marks at what is held; what is in use and kept is not
  * changed. */
 void mtb_memory_reset_statistics(mtb_memory *memory);
-/* The statistics as a table for people, live handles included. The caller's to free. NULL where there is no memory. */
+/* The statistics as a table for people, live handles included. The caller's to free. NULL if there is no memory. */
 char *mtb_memory_copy_report(const mtb_memory *memory);
 
 /* -------------------------------------------------------------------------------------------------- arenas */
@@ -199,12 +199,12 @@ mtb_arena *mtb_arena_create(mtb_memory *memory, mtb_storage_mode mode, size_t bl
 mtb_arena *mtb_arena_retain(mtb_arena *arena);
 /* Its buffers live on until they are released. */
 void mtb_arena_release(mtb_arena *arena);
-/* newBufferWithLength:options: of a heap. The buffer's place is free again once its last reference is gone and every
+/* newBufferWithLength:options: of a heap. The buffer's memory is free again once its last reference is gone and every
  * command buffer that it was used in has completed. MTB_OVER_BUDGET past the limit. */
 mtb_buffer *mtb_arena_allocate(mtb_arena *arena, size_t length, mtb_error **error);
 /* Gives heaps with nothing in them back to Metal, as mtb_memory_trim does. Returns the bytes. */
 uint64_t mtb_arena_trim(mtb_arena *arena);
-/* Misses are the buffers that needed a new heap. What is kept is the heaps' free room, and as objects the heaps with
+/* Misses are the buffers that needed a new heap. What is kept are the heaps' free bytes, and as objects the heaps with
  * nothing in them. */
 void mtb_arena_get_statistics(const mtb_arena *arena, mtb_pool_statistics *statistics);
 
@@ -212,7 +212,7 @@ void mtb_arena_get_statistics(const mtb_arena *arena, mtb_pool_statistics *stati
 
 /* Whether the system has residency sets (macOS 15). */
 bool mtb_device_supports_residency_sets(const mtb_device *device);
-/* newResidencySetWithDescriptor:error:. MTB_UNSUPPORTED where there are none. */
+/* newResidencySetWithDescriptor:error:. MTB_UNSUPPORTED if there are none. */
 mtb_residency_set *mtb_residency_set_create(mtb_device *device, mtb_error **error);
 mtb_residency_set *mtb_residency_set_retain(mtb_residency_set *set);
 void mtb_residency_set_release(mtb_residency_set *set);
@@ -222,7 +222,7 @@ mtb_status mtb_residency_set_add_buffer(mtb_residency_set *set, mtb_buffer *buff
 mtb_status mtb_residency_set_remove_buffer(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error);
 mtb_status mtb_residency_set_commit(mtb_residency_set *set, mtb_error **error);
 /* requestResidency, and again every half second for the next `keep_alive_ns` nanoseconds (0: only once, MTB_FOREVER:
- * until the end or the release): systems let idle sets go, and decoding slows down until they are back. */
+ * until the end or the release): systems evict idle sets, and decoding slows down until they are back. */
 mtb_status mtb_residency_set_request(mtb_residency_set *set, uint64_t keep_alive_ns, mtb_error **error);
 /* endResidency, and no more requests. */
 mtb_status mtb_residency_set_end(mtb_residency_set *set, mtb_error **error);

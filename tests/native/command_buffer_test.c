@@ -148,7 +148,7 @@ static void discarding_runs_destructors_only(void) {
     CHECK(seen.calls == 0 && seen.destructions == 1);
 }
 
-/* Everything is let go of before the GPU has begun. */
+/* Everything is released before the GPU has begun. */
 static void committed_work_needs_no_handle(void) {
     mtb_queue *queue;
     mtb_event *gate;
@@ -187,7 +187,7 @@ static void full_queues_time_out(void) {
         MAKE(all[i], mtb_command_buffer_create(queue, MTB_REFERENCES_UNRETAINED, 0, &error));
     CHECK_FAILS(mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 10 * MILLISECOND, &error), MTB_TIMEOUT,
                 "all 3 command buffers");
-    /* Both ways to make room: discarding and completing. */
+    /* Both ways to free a slot: discarding and completing. */
     mtb_command_buffer_release(all[0]);
     MAKE(all[0], mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));
     CHECK_OK(mtb_command_buffer_commit(all[1], &error));
@@ -204,7 +204,7 @@ static void *release_later(void *command_buffer) {
     return NULL;
 }
 
-static void full_queues_wait_for_room(void) {
+static void full_queues_wait_for_a_slot(void) {
     mtb_queue *queue;
     mtb_command_buffer *first, *second;
     pthread_t thread;
@@ -291,7 +291,7 @@ const test command_buffer_tests[] = {
     {"command buffer: discarding runs destructors only", discarding_runs_destructors_only},
     {"command buffer: committed work needs no handle", committed_work_needs_no_handle},
     {"command buffer: full queues time out", full_queues_time_out},
-    {"command buffer: full queues wait for room", full_queues_wait_for_room},
+    {"command buffer: full queues wait for a slot", full_queues_wait_for_a_slot},
     {"command buffer: callbacks may refill the queue", callbacks_may_refill_the_queue},
     {"command buffer: abandoned encoders are ended", abandoned_encoders_are_ended},
     {NULL, NULL},

@@ -29,7 +29,7 @@ static void vectors_are_added(void) {
     CHECK_OK(mtb_compute_encoder_set_buffer(encoder, a, 0, 0, &error));
     CHECK_OK(mtb_compute_encoder_set_buffer(encoder, b, 0, 1, &error));
     CHECK_OK(mtb_compute_encoder_set_buffer(encoder, sum, 0, 2, &error));
-    /* A ragged edge: 1000 is no multiple of 64. */
+    /* A ragged edge: 1000 is not a multiple of 64. */
     CHECK_OK(mtb_compute_encoder_dispatch_threads(encoder, (mtb_size){COUNT, 1, 1}, (mtb_size){64, 1, 1}, &error));
     CHECK_OK(mtb_compute_encoder_pop_debug_group(encoder, &error));
     CHECK_OK(mtb_compute_encoder_end(encoder, &error));
@@ -261,7 +261,7 @@ static void no_threads_do_nothing(void) {
     mtb_pipeline_release(add);
 }
 
-/* Handles of two devices: where there are two. */
+/* Handles of two devices, if there are two. */
 static void devices_are_not_mixed(void) {
     if (mtb_device_count() < 2) {
         printf("(one device only) ");

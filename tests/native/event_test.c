@@ -54,7 +54,7 @@ static void *raise_by_turns(void *argument) {
     mtb_event *event = argument;
     uint64_t last = 0;
     for (uint64_t value = 1; value <= 2000; value++) {
-        mtb_event_signal(event, value, NULL); /* refused where another thread is ahead */
+        mtb_event_signal(event, value, NULL); /* refused if another thread is ahead */
         uint64_t present = mtb_event_signaled_value(event);
         if (present < last || present < value) return NULL;
         last = present;
@@ -201,7 +201,7 @@ static void a_wait_on_record_that_nobody_can_end_is_not_committed(void) {
     mtb_command_buffer_release(unmet);
 }
 
-/* A command buffer that is to signal, be it only on record, can signal; until it is gone. */
+/* A command buffer that is to signal can do so until it is gone, also before it is committed. */
 static void a_wait_goes_on_while_somebody_can_signal(void) {
     for (int is_committed = 0; is_committed < 2; is_committed++) {
         mtb_event *event = make_event();
@@ -234,7 +234,7 @@ const test event_tests[] = {
     {"event: notifications outlive the caller's handle", notifications_outlive_the_callers_handle},
     {"event: a wait ends when nobody can signal", a_wait_ends_when_nobody_can_signal},
     {"event: no listener hears of a wait that nobody could end", no_listener_hears_of_a_wait_that_nobody_could_end},
-    {"event: a wait on record that nobody can end is not committed",
+    {"event: a recorded wait that nobody can end is not committed",
      a_wait_on_record_that_nobody_can_end_is_not_committed},
     {"event: a wait goes on while somebody can signal", a_wait_goes_on_while_somebody_can_signal},
     {NULL, NULL},

@@ -1,4 +1,4 @@
-/* Objective-C exceptions end at the boundary. Metal is made to raise them by putting objects in its place that
+/* Objective-C exceptions end at the boundary. Metal is made to raise them by replacing its objects with others that
  * understand none of its messages: the runtime then raises NSInvalidArgumentException. The only test that looks inside
  * handles. */
 #import "compute/compute_encoder.h"
@@ -27,14 +27,14 @@ static void check_exception(mtb_error *error, const char *function, int line) {
     mtb_error_release(error);
 }
 
-/* One object in the place of another, while `call` runs. */
-#define WITHOUT_METAL(place, call)             \
-    do {                                       \
-        id metal_ = (id)(place);               \
-        (place) = (id)[[NSObject alloc] init]; \
-        call;                                  \
-        [(id)(place) release];                 \
-        (place) = metal_;                      \
+/* One object instead of another, while `call` runs. */
+#define WITHOUT_METAL(object, call)             \
+    do {                                        \
+        id metal_ = (id)(object);               \
+        (object) = (id)[[NSObject alloc] init]; \
+        call;                                   \
+        [(id)(object) release];                 \
+        (object) = metal_;                      \
     } while (0)
 
 static void calls_report_exceptions(mtb_device *device, mtb_queue *queue) {

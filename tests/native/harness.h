@@ -27,7 +27,7 @@
         mtb_status status_ = (call);                              \
         check_success(status_, error, #call, __FILE__, __LINE__); \
     } while (0)
-/* A handle that must not be NULL: the process ends where it is, since nothing can go on. */
+/* A handle that must not be NULL: the process ends at once, since nothing can go on. */
 #define MAKE(variable, call)                                      \
     do {                                                          \
         mtb_error *error = NULL;                                  \

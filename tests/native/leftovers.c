@@ -31,7 +31,7 @@ static int64_t live_objects(bool are_named) {
     return sum;
 }
 
-/* What the GPU holds last it lets go of a moment after those who waited for it were told. */
+/* The GPU releases what it holds last a moment after those who waited for it were told. */
 __attribute__((destructor)) static void see_that_nothing_is_left(void) {
     for (int i = 0; i < 120000 && live_objects(false) != 0; i++) usleep(1000);
     if (live_objects(true) != 0) _exit(1);

@@ -92,7 +92,7 @@ static void a_compiler_error_has_the_line(void) {
                 ":5:");
 }
 
-static void a_warning_is_no_error(void) {
+static void a_warning_is_not_an_error(void) {
     static const char source[] = "#include <metal_stdlib>\n#warning take care\n"
                                  "kernel void f(device int *out [[buffer(0)]]) { *out = 7; }\n";
     mtb_library *library = compile(source, NULL);
@@ -120,12 +120,12 @@ static void constants_specialise_functions(void) {
     bool flag = true;
     int16_t small = -1;
     /* Not aligned as Metal's type is. */
-    char room[12];
-    memcpy(room + 1, (float[]){0.0f, 20.0f}, 8);
+    char bytes[12];
+    memcpy(bytes + 1, (float[]){0.0f, 20.0f}, 8);
     CHECK_OK(mtb_constant_values_set_at(values, 0, MTB_TYPE_INT, &number, &error));
     CHECK_OK(mtb_constant_values_set_named(values, "flag", MTB_TYPE_BOOL, &flag, &error));
     CHECK_OK(mtb_constant_values_set_at(values, 2, MTB_TYPE_SHORT, &small, &error));
-    CHECK_OK(mtb_constant_values_set_at(values, 3, MTB_TYPE_FLOAT2, room + 1, &error));
+    CHECK_OK(mtb_constant_values_set_at(values, 3, MTB_TYPE_FLOAT2, bytes + 1, &error));
     CHECK(result_of(library, values) == 1022);
     number = 4;
     CHECK_OK(mtb_constant_values_set_at(values, 0, MTB_TYPE_INT, &number, &error));
@@ -217,7 +217,7 @@ const test library_tests[] = {
     {"library: options reach the compiler", options_reach_the_compiler},
     {"library: options are checked", options_are_checked},
     {"library: a compiler error has the line", a_compiler_error_has_the_line},
-    {"library: a warning is no error", a_warning_is_no_error},
+    {"library: a warning is not an error", a_warning_is_not_an_error},
     {"library: constants specialise functions", constants_specialise_functions},
     {"library: a missing constant is an error", a_missing_constant_is_an_error},
     {"library: functions are checked", functions_are_checked},

@@ -37,11 +37,11 @@ static void heaps_are_shared_by_buffers(void) {
     for (int i = 0; i < 8; i++) CHECK(((uint8_t *)mtb_buffer_contents(buffers[i]))[BLOCK / 8 - 1] == i);
     CHECK(statistics_of(arena).misses == 1 && statistics_of(arena).hits == 7);
     CHECK(statistics_of(arena).bytes_in_use == BLOCK && statistics_of(arena).bytes_kept == 0);
-    /* The place of one that is gone is taken by the next. */
-    void *place = mtb_buffer_contents(buffers[3]);
+    /* The next buffer has the memory of one that is gone. */
+    void *contents = mtb_buffer_contents(buffers[3]);
     mtb_buffer_release(buffers[3]);
     buffers[3] = allocate(arena, BLOCK / 8);
-    CHECK(mtb_buffer_contents(buffers[3]) == place);
+    CHECK(mtb_buffer_contents(buffers[3]) == contents);
     /* Larger than a block: a heap of its own. */
     mtb_buffer *large = allocate(arena, 3 * BLOCK);
     CHECK(statistics_of(arena).misses == 2 && statistics_of(arena).high_water_bytes == 4 * BLOCK);
@@ -66,7 +66,7 @@ static void limits_hold(void) {
     mtb_buffer *third = allocate(free_one, BLOCK);
     CHECK_FAILS(mtb_arena_allocate(free_one, BLOCK, &error), MTB_OVER_BUDGET, "budget");
     CHECK_FAILS(mtb_memory_allocate(memory, 4, MTB_STORAGE_SHARED, &error), MTB_OVER_BUDGET, "budget");
-    /* A heap with nothing in it makes room for what is asked of the memory. */
+    /* A heap with nothing in it is freed for what is asked of the memory. */
     mtb_buffer_release(first);
     mtb_buffer *other;
     MAKE(other, mtb_memory_allocate(memory, BLOCK, MTB_STORAGE_SHARED, &error));
@@ -85,7 +85,7 @@ static void limits_hold(void) {
 }
 
 /* What a limit or a budget leaves is less than a block, and enough. */
-static void blocks_are_as_large_as_there_is_room(void) {
+static void blocks_are_as_large_as_the_limit_allows(void) {
     mtb_memory *memory;
     mtb_memory_options options = {.budget = 2 * BLOCK};
     MAKE(memory, mtb_memory_create(shared.device, &options, &error));
@@ -106,7 +106,8 @@ static void blocks_are_as_large_as_there_is_room(void) {
     mtb_memory_release(memory);
 }
 
-/* A place is not used again while work that was encoded uses it; buffers outlive the handles of arena and memory. */
+/* A buffer's memory is not used again while work that was encoded uses it; buffers outlive the handles of arena and
+ * memory. */
 static void places_in_flight_are_not_reused(void) {
     enum {
         SIZE = BLOCK / 2
@@ -120,17 +121,17 @@ static void places_in_flight_are_not_reused(void) {
     CHECK_OK(mtb_command_buffer_encode_wait(gate, event, 1, &error));
     CHECK_OK(mtb_command_buffer_commit(gate, &error));
     mtb_buffer *first = allocate(arena, SIZE);
-    void *place = mtb_buffer_contents(first);
+    void *contents = mtb_buffer_contents(first);
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
     CHECK_OK(mtb_transfer_copy(transfer, in_host(in), in_buffer(first, 0), SIZE, 1, MTB_HOST_COPIED, &error));
     mtb_command_buffer *copied = commit(transfer);
     mtb_buffer_release(first);
     mtb_buffer *second = allocate(arena, SIZE);
-    CHECK(mtb_buffer_contents(second) != place);
+    CHECK(mtb_buffer_contents(second) != contents);
     CHECK_OK(mtb_event_signal(event, 1, &error));
     finish(copied);
     mtb_buffer *third = allocate(arena, SIZE);
-    CHECK(mtb_buffer_contents(third) == place);
+    CHECK(mtb_buffer_contents(third) == contents);
     mtb_transfer_release(transfer);
     mtb_arena_release(arena);
     mtb_memory_release(memory);
@@ -179,7 +180,7 @@ static void residency_sets_hold_buffers(void) {
 const test memory_arena_tests[] = {
     {"memory arena: heaps are shared by buffers", heaps_are_shared_by_buffers},
     {"memory arena: limits hold", limits_hold},
-    {"memory arena: blocks are as large as there is room", blocks_are_as_large_as_there_is_room},
+    {"memory arena: blocks are as large as the limit allows", blocks_are_as_large_as_the_limit_allows},
     {"memory arena: places in flight are not reused", places_in_flight_are_not_reused},
     {"memory residency: sets hold buffers", residency_sets_hold_buffers},
     {NULL, NULL},

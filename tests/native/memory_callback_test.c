@@ -175,11 +175,11 @@ typedef struct {
     mtb_error *error;
     size_t transfers;
     mtb_error *transfer_error;
-} room;
+} asking;
 
 /* Fills the queue, and then asks for more. */
 static void ask_for_room(void *context) {
-    room *of = context;
+    asking *of = context;
     *of->held = mtb_command_buffer_create(of->queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
     CHECK(!mtb_command_buffer_create(of->queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &of->error));
     mtb_command_buffer *called = NULL;
@@ -191,7 +191,7 @@ static void ask_for_room(void *context) {
 
 static void a_full_queue_is_an_error_inside_its_callbacks(void) {
     mtb_command_buffer *called, *held = NULL;
-    room of = {.held = &held};
+    asking of = {.held = &held};
     MAKE(of.queue, mtb_queue_create(shared.device, 1, &error));
     MAKE(called, mtb_queue_call_host_function(of.queue, ask_for_room, NULL, &of, NULL, &error));
     CHECK_OK(mtb_command_buffer_wait_timeout(called, LONG, &error));
@@ -200,7 +200,7 @@ static void a_full_queue_is_an_error_inside_its_callbacks(void) {
     CHECK(held && of.transfers > 0);
     mtb_command_buffer_release(held);
     mtb_command_buffer_release(called);
-    /* All of it has its turn, and the queue has room again. */
+    /* All of it has its turn, and the queue has free slots again. */
     MAKE(called, mtb_queue_call_host_function(of.queue, ignore, NULL, NULL, NULL, &error));
     CHECK_OK(mtb_command_buffer_wait_timeout(called, LONG, &error));
     mtb_command_buffer_release(called);

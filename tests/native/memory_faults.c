@@ -1,4 +1,4 @@
-/* Transfers and pools where allocations fail and command buffers end with an error: typed errors, nobody hangs, and
+/* Transfers and pools when allocations fail and command buffers end with an error: typed errors, nobody hangs, and
  * nothing is left behind. The software Metal does each on demand. */
 #include "fault_harness.h"
 
@@ -116,7 +116,7 @@ static void failed_allocations_of_pools_are_errors(void) {
         mtb_transfer *transfer = mtb_transfer_create(memory, shared.queue, NULL);
         smtl_inject_allocation_failure(nth);
         mtb_buffer *hidden = mtb_memory_allocate(memory, SIZE, MTB_STORAGE_PRIVATE, &error);
-        /* The first fails for good: nothing is kept that could make room. */
+        /* The first fails for good: nothing is kept that could be freed. */
         CHECK((hidden == NULL) == (nth == 1));
         if (!hidden) {
             CHECK_STATUS(error, MTB_OUT_OF_MEMORY, 0);
@@ -138,8 +138,8 @@ static void failed_allocations_of_pools_are_errors(void) {
     free(out);
 }
 
-/* What is kept is let go of, and the allocation tried again. */
-static void kept_buffers_make_room(void) {
+/* What is kept is freed, and the allocation tried again. */
+static void kept_buffers_are_freed_for_new_ones(void) {
     mtb_memory *memory = mtb_memory_create(shared.device, NULL, NULL);
     mtb_buffer_release(mtb_memory_allocate(memory, 4096, MTB_STORAGE_PRIVATE, NULL));
     smtl_inject_allocation_failure(1);
@@ -173,6 +173,6 @@ const test fault_tests[] = {
     {"a failed copy between devices says so", a_failed_copy_between_devices_says_so},
     {"a failed copy has ended on both devices", a_failed_copy_has_ended_on_both_devices},
     {"failed allocations of pools are errors", failed_allocations_of_pools_are_errors},
-    {"kept buffers make room", kept_buffers_make_room},
+    {"kept buffers are freed for new ones", kept_buffers_are_freed_for_new_ones},
     {NULL, NULL},
 };

@@ -208,7 +208,7 @@ static void events_order_queues(void) {
     mtb_queue_release(other);
 }
 
-/* What callbacks may do: make and commit more, and let go of what they belong to. */
+/* What callbacks may do: make and commit more, and release what they belong to. */
 typedef struct {
     mtb_memory *memory;
     mtb_queue *queue;
@@ -221,7 +221,7 @@ static void commit_next(const mtb_completion *completion, void *context) {
     chain *links = context;
     CHECK(completion->status == MTB_COMMAND_BUFFER_COMPLETED);
     if (links->left-- == 0) {
-        /* Whoever waits may let go of the event before this call is through. */
+        /* Whoever waits may release the event before this call has returned. */
         mtb_event *done = mtb_event_retain(links->done);
         CHECK_OK(mtb_event_signal(done, 1, &error));
         mtb_event_release(done);
@@ -253,7 +253,7 @@ static void callbacks_may_commit(void) {
     mtb_memory_release(links.memory);
 }
 
-/* Everything is let go of while the transfer waits; it ends all the same. */
+/* Everything is released while the transfer waits; it ends all the same. */
 static void handles_may_go_first(void) {
     static int in[COUNT];
     mtb_queue *queue;

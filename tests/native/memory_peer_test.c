@@ -1,4 +1,4 @@
-/* Copies between devices: words of private buffers through a remote view where the devices are peers (the software
+/* Copies between devices: words of private buffers through a remote view if the devices are peers (the software
  * Metal's are with SOFTWARE_METAL_PEERS=1), all else by way of system memory. */
 #include "memory_support.h"
 
@@ -109,7 +109,7 @@ static void rows_between_devices(void) {
     mtb_device_release(far);
 }
 
-/* What goes by way of system memory is staged: counted, used again, bounded, let go of, and part of the budget. */
+/* What goes by way of system memory is staged: counted, used again, bounded, freed, and part of the budget. */
 static void staging_between_devices_keeps_the_rules_of_staging(void) {
     enum {
         PIECE = 1 << 20,

@@ -10,7 +10,7 @@ static void count_completion(const mtb_completion *completion, void *context) {
     count_call(context);
 }
 
-/* Far more than Metal's own queues have room for: the calling thread waits for none of them. */
+/* Far more than Metal's own queues take: the calling thread waits for none of them. */
 static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void) {
     enum {
         CALLS = 1000
@@ -87,7 +87,7 @@ static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void) {
     CHECK_OK(mtb_event_signal(gate, 1, &error));
     for (int i = 0; i < ROOM; i++) finish(fills[i]);
     finish(held);
-    /* What found no room is not on record any more, and nobody was called for it. */
+    /* What found no slot is not recorded any more, and no callback was called for it. */
     CHECK_OK(mtb_transfer_run(transfer, &error));
     copy(memory, queue, in_buffer(buffer, 0), in_host(&seen), 1);
     CHECK(seen == value && calls == 0);
@@ -98,7 +98,7 @@ static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void) {
     mtb_queue_release(queue);
 }
 
-/* A large download behind small ones, to the same place: the GPU writes it where it is, after the CPU has done the
+/* A large download behind small ones, to the same memory: the GPU writes it itself, after the CPU has done the
  * small ones, and the other way round. Nothing of it is staged, however little staging there may be. */
 static void large_downloads_behind_small_ones_are_not_staged(void) {
     enum {

@@ -1,4 +1,4 @@
-/* Batches of small pieces of host memory: wrapped together where they have their pages for themselves, staged
+/* Batches of small pieces of host memory: wrapped together if they have their pages for themselves, staged
  * otherwise. */
 #include "memory_support.h"
 
@@ -83,12 +83,12 @@ static void few_pieces_are_staged(void) {
 }
 
 static void mixed_pieces_arrive(void) {
-    /* Every other one has its words at the same place on both sides. */
+    /* Every other one is as far from a word's start on both sides. */
     uint64_t staged = there_and_back((layout){.length = 4001, .host_step = 4002, .buffer_step = 4004});
     CHECK(staged > 0 && staged < (uint64_t)COUNT * 4001);
 }
 
-/* One place may be read by many. */
+/* The same bytes may be read by many. */
 static void one_source_many_times(void) {
     mtb_memory *memory = make_memory();
     uint8_t host[4096], back[4096] = {0};
@@ -107,7 +107,7 @@ static void one_source_many_times(void) {
     mtb_memory_release(memory);
 }
 
-/* The last one that writes to a place wins, whatever becomes of the others. */
+/* The last one that writes to the same bytes wins, whatever becomes of the others. */
 static void pieces_keep_their_order(void) {
     enum {
         LENGTH = COUNT * 2000
@@ -121,7 +121,8 @@ static void pieces_keep_their_order(void) {
     copy(memory, shared.queue, in_host(values), in_buffer(buffer, LENGTH), LENGTH);
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
     for (size_t at = 0; at < LENGTH; at += 2000)
-        for (size_t part = 0; part < 2; part++) /* First out of step, and so by way of staging, in every other place. */
+        for (size_t part = 0; part < 2;
+             part++) /* First out of step, and so by way of staging, for every other piece. */
             CHECK_OK(mtb_transfer_copy(transfer, in_buffer(buffer, part * LENGTH + at + (at / 2000 + part) % 2),
                                        in_host(host + at), 1996, 1, MTB_HOST_BORROWED, &error));
     CHECK_OK(mtb_transfer_run(transfer, &error));

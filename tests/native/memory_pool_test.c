@@ -60,7 +60,7 @@ static void the_budget_holds(void) {
     mtb_buffer *half = allocate(memory, 512 << 10), *quarter = allocate(memory, 256 << 10);
     CHECK_FAILS(mtb_memory_allocate(memory, 512 << 10, MTB_STORAGE_PRIVATE, &error), MTB_OVER_BUDGET, "1048576");
     CHECK_FAILS(mtb_memory_allocate(memory, 2 << 20, MTB_STORAGE_SHARED, &error), MTB_OVER_BUDGET, "budget");
-    /* What is kept makes room. */
+    /* What is kept is freed for it. */
     mtb_buffer_release(half);
     CHECK(statistics_of(memory).buffers.bytes_kept == 512 << 10);
     mtb_buffer *other = allocate(memory, 640 << 10);
@@ -119,7 +119,7 @@ static void what_is_idle_goes(void) {
     /* Queues go after buffers. */
     AWAIT(statistics_of(memory).queues.objects_kept == 0);
     CHECK(statistics_of(memory).held == 0 && statistics_of(memory).queues.objects_kept == 0);
-    /* And again, once the keeper's thread has ended. */
+    /* And again, once the timer's thread has ended. */
     mtb_buffer_release(allocate(memory, 4096));
     AWAIT(statistics_of(memory).held == 0);
     CHECK(statistics_of(memory).held == 0);
@@ -157,7 +157,7 @@ static void buffers_in_flight_are_not_reused(void) {
     CHECK_OK(mtb_event_signal(event, 1, &error));
     finish(command_buffer);
     CHECK(statistics_of(memory).buffers.objects_in_use == 0 && statistics_of(memory).buffers.objects_kept == 4);
-    /* One that is never committed lets go too. */
+    /* One that is never committed releases its buffers too. */
     command_buffer = make_command_buffer();
     first = allocate(memory, SIZE);
     MAKE(blit, mtb_blit_encoder_create(command_buffer, &error));

@@ -1,4 +1,4 @@
-/* What the CPU copies itself, where it could come too early or too late. */
+/* What the CPU copies itself, and could copy too early or too late. */
 #include "memory_support.h"
 
 #include <pthread.h>
@@ -30,8 +30,8 @@ static mtb_command_buffer *fill_and_download(mtb_transfer *transfer, mtb_buffer 
     return commit(transfer);
 }
 
-/* The first is the CPU's last step, and late; the second is large enough for the GPU to write it where it belongs. */
-static void downloads_to_one_place_keep_their_order(void) {
+/* The first is a host copy, and late; the second is large enough for the GPU to write it itself. */
+static void downloads_to_the_same_bytes_keep_their_order(void) {
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
     mtb_buffer *hidden = make_buffer_of(LENGTH, MTB_STORAGE_PRIVATE);
@@ -80,7 +80,7 @@ static void the_calling_thread_waits_for_the_queue(void) {
 }
 
 const test memory_race_tests[] = {
-    {"memory: downloads to one place keep their order", downloads_to_one_place_keep_their_order},
+    {"memory: downloads to the same bytes keep their order", downloads_to_the_same_bytes_keep_their_order},
     {"memory: the calling thread waits for the queue", the_calling_thread_waits_for_the_queue},
     {NULL, NULL},
 };

@@ -1,7 +1,7 @@
 /* Bad input, all over metal_bridge_memory.h: a typed status, an error that says why, and nothing written. */
 #include "memory_scene.h"
 
-/* The status, and with it an error that says so, in words. Without a place for the error the status is the same. */
+/* The status, and with it an error that says so, in words. If no error is asked for, the status is the same. */
 static void check_refused(mtb_status status, mtb_status again, mtb_error *error, mtb_status expected,
                           const char *what) {
     bool is_right = status == expected && again == expected && mtb_error_status(error) == expected &&
@@ -91,7 +91,7 @@ static void patterns_and_kinds_are_checked(void) {
 
 static void nothing(void *context) { (void)context; }
 
-/* Each function of the header, with NULL in each place for a handle. */
+/* Each function of the header, with NULL for each handle. */
 static void handles_are_needed(void) {
     scene all;
     make_scene(&all);

@@ -9,7 +9,7 @@ enum {
     PLACES = 7
 };
 
-/* A place of each kind, and of another device where there is one, and what should be in it. */
+/* Memory of each kind, and of another device if there is one, and what should be in it. */
 typedef struct {
     const char *name;
     mtb_buffer *buffer;
@@ -24,7 +24,7 @@ typedef struct {
     mtb_device *far;
     mtb_memory *far_memory;
     mtb_queue *far_queue;
-    /* Shared, managed, private, twice of the host, and, where there is a second device, its shared and private. */
+    /* Shared, managed, private, twice of the host, and, if there is a second device, its shared and private. */
     area areas[PLACES];
     size_t count;
 } scene;
@@ -33,9 +33,9 @@ void make_scene(scene *all);
 void free_scene(scene *all);
 /* Of the second device. */
 bool is_far(const scene *all, const area *where);
-/* With any offset, whether there is such a place or not. */
+/* With any offset, inside of the area or not. */
 mtb_place place_of(const area *where, size_t offset, size_t pitch);
-/* Runs what is on record, and sees that every place holds what its model does. */
+/* Runs what is recorded, and sees that every area holds what its model does. */
 bool is_as_modelled(scene *all);
 
 #endif

@@ -232,7 +232,7 @@ static void batches_are_coalesced(void) {
     mtb_memory_release(memory);
 }
 
-/* Copies that go on where the last one ended are no one copy where they read what it has written. */
+/* A copy that begins where the last one ended is not joined with it if it reads what that has written. */
 static void copies_that_feed_each_other_stay_apart(void) {
     enum {
         PIECES = 8,
@@ -295,7 +295,7 @@ static void arguments_are_checked(void) {
                 "`queue` is NULL");
     CHECK_FAILS(mtb_queue_call_host_function(shared.queue, NULL, NULL, NULL, NULL, &error), MTB_INVALID_ARGUMENT,
                 "`function` is NULL");
-    /* After all of that nothing is on record, and what is right works: columns that are interleaved do not overlap. */
+    /* After all of that nothing is recorded, and what is right works: columns that are interleaved do not overlap. */
     right.offset = 4;
     memset(mtb_buffer_contents(a), 'x', 64);
     memcpy(mtb_buffer_contents(a), "ab", 2);

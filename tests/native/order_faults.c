@@ -1,4 +1,4 @@
-/* Order where command buffers fail: later work waits for host functions all the same, and events only rise, each value
+/* Order when command buffers fail: later work waits for host functions all the same, and events only rise, each value
  * after the work that it stands for. */
 #include "fault_harness.h"
 

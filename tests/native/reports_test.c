@@ -37,7 +37,7 @@ static void check_report(const mtb_report *report) {
     CHECK(!report->has_earlier);
 }
 
-/* Both where SOFTWARE_METAL_SANITIZE is set and where it is not. */
+/* Both if SOFTWARE_METAL_SANITIZE is set and if it is not. */
 static void what_the_sanitizer_finds_can_be_read(void) {
     mtb_reports_clear();
     add_unwritten_buffers();

@@ -1,4 +1,4 @@
-/* Requests of residency are repeated for as long as was asked for, and no longer. Counted where Metal gets them: its
+/* Requests of residency are repeated for as long as was asked for, and no longer. Counted as Metal gets them: its
  * method is replaced by one that counts. */
 #import <Metal/Metal.h>
 

@@ -43,7 +43,7 @@ static void handles_come_and_go(void) {
     CHECK(mtb_device_current_allocated_size(shared.device) == size);
 }
 
-/* Work of its own on each thread, all on one queue: more command buffers than the queue has room for. */
+/* Work of its own on each thread, all on one queue: more command buffers than the queue has slots. */
 static void *submit_work(void *argument) {
     mtb_pipeline *pipeline = argument;
     enum {

@@ -12,10 +12,11 @@ static mtb_status check_new(const mtb_device *device, size_t length, mtb_storage
     REQUIRE(mtbi_check_given(device, "device", error, function));
     if (mode != MTB_STORAGE_SHARED && mode != MTB_STORAGE_MANAGED && mode != MTB_STORAGE_PRIVATE)
         return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "there is no storage mode %u", (unsigned)mode);
-    if (length == 0) return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "a buffer of no bytes");
+    if (length == 0) return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "a buffer has at least 1 byte");
     if (length > device->info.max_buffer_length)
-        return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "a buffer of %zu bytes, where the device's largest is %zu",
-                         length, (size_t)device->info.max_buffer_length);
+        return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
+                         "a buffer of %zu bytes is too large: the device's largest has %zu", length,
+                         (size_t)device->info.max_buffer_length);
     return MTB_OK;
 }
 
@@ -40,7 +41,7 @@ static mtb_buffer *start(mtb_device *device, size_t length, mtb_storage_mode mod
     return buffer;
 }
 
-/* Completes `buffer` with the +1 `metal`, or releases it where Metal gave nil. */
+/* Completes `buffer` with the +1 `metal`, or releases it if Metal gave nil. */
 static mtb_buffer *finish(mtb_buffer *buffer, id<MTLBuffer> metal, mtb_error **error, const char *function) {
     if (!metal) {
         mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "Metal could not allocate a buffer of %zu bytes", buffer->length);

@@ -4,7 +4,7 @@
 
 #include "buffer/buffer.h"
 
-/* A copy, or a fill where there is no source. */
+/* A copy, or a fill if there is no source. */
 typedef struct mtbi_blit {
     mtb_buffer *source;
     size_t source_offset;

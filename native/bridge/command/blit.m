@@ -43,7 +43,7 @@ mtb_status mtb_blit_encoder_set_label(mtb_blit_encoder *encoder, const char *lab
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-/* The buffers live until the command buffer has completed where they come from a pool; others are Metal's affair. */
+/* Buffers of pools live until the command buffer has completed; Metal keeps the others alive, or the caller does. */
 static mtb_status encode(mtb_blit_encoder *encoder, const mtbi_blit *blit, mtb_error **error, const char *function) {
     id<MTLBlitCommandEncoder> metal = (id<MTLBlitCommandEncoder>)encoder->base.metal;
     REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, blit->destination, error, function));

@@ -27,7 +27,7 @@ struct mtb_command_buffer {
     /* Metal raised an exception at something that the caller had been told was encoded. */
     bool is_spoiled;
     atomic_bool is_committed;
-    /* Later than the commit where that is held up: see command/order.m. */
+    /* Later than the commit if that is held up: see command/order.m. */
     atomic_bool is_with_metal;
     /* The last host functions that its own wait is for, and that come before it; the next that is held up. */
     uint64_t waits_for;

@@ -133,7 +133,7 @@ static mtb_status outcome(const mtb_command_buffer *command_buffer, mtb_error **
         return mtbi_fail(
             error, function, MTB_DEADLOCK,
             "the command buffer waited for an event that nobody could signal any more, since its last handle was "
-            "gone; its work ran without that signal");
+            "gone; the work ran without the signal");
     }
     return mtbi_fail_with_nserror(error, function, MTB_COMMAND_BUFFER_FAILED, [command_buffer->metal error],
                                   "the command buffer failed, and Metal does not say why");
@@ -205,8 +205,8 @@ mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64
         return mtbi_fail(error, function, MTB_INVALID_STATE,
                          "Metal raised an exception while a compute encoder was encoded");
     REQUIRE(mtbi_steps_begin(&command_buffer->steps, error, function));
-    /* The handler's reference. Should Metal raise an exception below, it is not taken back: there is no knowing whether
-     * the handler will still be called. */
+    /* The handler's reference. If Metal raises an exception below, the reference is not taken back: the handler may
+     * still be called. */
     mtb_command_buffer_retain(command_buffer);
     [command_buffer->metal addCompletedHandler:^(id<MTLCommandBuffer> completed) {
         (void)completed;

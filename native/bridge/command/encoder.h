@@ -28,7 +28,7 @@ static inline mtb_status mtbi_encoder_check(const mtbi_encoder *encoder, mtb_err
 }
 
 #ifdef __OBJC__
-/* Retains `metal`, nil where Metal could not make one, and marks the command buffer as being encoded. */
+/* Retains `metal`, nil if Metal could not make one, and marks the command buffer as being encoded. */
 mtb_status mtbi_encoder_begin(mtbi_encoder *encoder, mtb_command_buffer *command_buffer, id<MTLCommandEncoder> metal,
                               mtb_error **error, const char *function);
 /* Closes the debug groups that are open, and ends the encoder, unless that has been done. */

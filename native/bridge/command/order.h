@@ -1,6 +1,6 @@
 /* The order of host functions, and of what calling threads do themselves, among a queue's command buffers. */
-#ifndef MTBI_QUEUE_ORDER_H
-#define MTBI_QUEUE_ORDER_H
+#ifndef MTBI_ORDER_H
+#define MTBI_ORDER_H
 
 #include "command/command_buffer.h"
 
@@ -10,8 +10,8 @@ mtb_status mtbi_queue_follow_functions(mtb_command_buffer *command_buffer, mtb_e
  * the command buffer; its number is set before Metal has the command buffer. Inside a guard. */
 void mtbi_queue_enqueue(mtb_command_buffer *command_buffer);
 void mtbi_queue_commit(mtb_command_buffer *command_buffer, uint64_t *function);
-/* The calling thread's turn, like that of a host function, where nothing of the queue is under way: what comes later
- * waits for its end. False where something is. */
+/* If nothing of the queue is under way, gives the calling thread a turn like that of a host function: what comes later
+ * waits for its end. False if something is. */
 bool mtbi_queue_begin_function(mtb_queue *queue, uint64_t *function);
 /* The function has returned, or will not be called: what comes after it may begin. Waits for the end of those before,
  * which may be turns of other threads. */

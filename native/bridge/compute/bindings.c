@@ -13,7 +13,7 @@ static mtb_status check_index(const mtb_compute_encoder *encoder, size_t index, 
                               const char *function) {
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, function));
     if (index >= MTB_MAX_BINDINGS)
-        return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "index %zu, where the last is %u", index,
+        return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "index %zu is past the last, which is %u", index,
                          MTB_MAX_BINDINGS - 1);
     return MTB_OK;
 }
@@ -53,7 +53,8 @@ static void set_offset(mtb_compute_encoder *encoder, size_t index, size_t offset
 
 static mtb_status check_offset(const mtb_buffer *buffer, size_t offset, mtb_error **error, const char *function) {
     if (offset < buffer->length) return MTB_OK;
-    return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "offset %zu of a buffer of %zu bytes", offset, buffer->length);
+    return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "offset %zu is past the end of the buffer, which has %zu bytes",
+                     offset, buffer->length);
 }
 
 mtb_status mtb_compute_encoder_set_buffer(mtb_compute_encoder *encoder, mtb_buffer *buffer, size_t offset, size_t index,
@@ -93,7 +94,7 @@ mtb_status mtb_compute_encoder_set_bytes(mtb_compute_encoder *encoder, const voi
     REQUIRE(check_index(encoder, index, error, __func__));
     REQUIRE(GIVEN(bytes));
     if (length == 0 || length > MTB_MAX_INLINE_BYTES)
-        return FAIL(error, MTB_OUT_OF_RANGE, "%zu bytes, where 1 to %u can be set: use a buffer", length,
+        return FAIL(error, MTB_OUT_OF_RANGE, "%zu bytes cannot be set, only 1 to %u: use a buffer", length,
                     MTB_MAX_INLINE_BYTES);
     mtbi_binding *binding = &encoder->bindings[index];
     bool has_bytes = !binding->buffer && (encoder->bound & bit(index));
@@ -119,8 +120,8 @@ mtb_status mtb_compute_encoder_set_threadgroup_memory(mtb_compute_encoder *encod
     REQUIRE(check_index(encoder, index, error, __func__));
     size_t limit = encoder->base.command_buffer->queue->device->info.max_threadgroup_memory_length;
     if (length > limit)
-        return FAIL(error, MTB_OUT_OF_RANGE, "%zu bytes of threadgroup memory, where the device has %zu", length,
-                    limit);
+        return FAIL(error, MTB_OUT_OF_RANGE,
+                    "%zu bytes of threadgroup memory are more than the device has, which is %zu", length, limit);
     REQUIRE(mtbi_check_multiple(length, threadgroup_memory_unit, "length of the threadgroup memory", error, __func__));
     if (encoder->threadgroup_memory[index] == length) return MTB_OK;
     encoder->threadgroup_memory[index] = length;
@@ -170,8 +171,8 @@ static mtb_status check_threadgroup_memory(const mtb_compute_encoder *encoder, m
     size_t limit = encoder->pipeline->device->info.max_threadgroup_memory_length;
     if (total <= limit) return MTB_OK;
     return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
-                     "kernel `%s` with %zu bytes of threadgroup memory, where the device has %zu",
-                     encoder->pipeline->name, total, limit);
+                     "kernel `%s` needs %zu bytes of threadgroup memory: the device has %zu", encoder->pipeline->name,
+                     total, limit);
 }
 
 mtb_status mtbi_compute_encoder_check_bindings(const mtb_compute_encoder *encoder, mtb_error **error,

@@ -125,7 +125,7 @@ mtb_status mtb_compute_encoder_memory_barrier_buffers(mtb_compute_encoder *encod
     MTBI_ENTER
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     REQUIRE(GIVEN(buffers));
-    if (count == 0) return FAIL(error, MTB_INVALID_ARGUMENT, "a barrier for no buffers");
+    if (count == 0) return FAIL(error, MTB_INVALID_ARGUMENT, "the barrier names no buffers");
     for (size_t i = 0; i < count; i++) REQUIRE(check_buffer(encoder, buffers[i], error, __func__));
     REQUIRE(mtbi_compute_encoder_flush(encoder, error, __func__));
     resources = calloc(count, sizeof *resources);

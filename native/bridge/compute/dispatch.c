@@ -19,14 +19,16 @@ static mtb_status check_threadgroup(const mtb_pipeline *pipeline, mtb_size group
                                     const char *function) {
     mtb_size limit = pipeline->device->info.max_threads_per_threadgroup;
     if (group.width > limit.width || group.height > limit.height || group.depth > limit.depth)
-        return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
-                         "threadgroups of %zu x %zu x %zu threads, where the device has %zu x %zu x %zu", group.width,
-                         group.height, group.depth, limit.width, limit.height, limit.depth);
+        return mtbi_fail(
+            error, function, MTB_OUT_OF_RANGE,
+            "threadgroups of %zu x %zu x %zu threads are too large: the device's largest are %zu x %zu x %zu",
+            group.width, group.height, group.depth, limit.width, limit.height, limit.depth);
     size_t threads = group.width * group.height * group.depth;
     if (threads > pipeline->max_threads)
-        return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
-                         "threadgroups of %zu x %zu x %zu threads, where kernel `%s` can have %zu in all", group.width,
-                         group.height, group.depth, pipeline->name, pipeline->max_threads);
+        return mtbi_fail(
+            error, function, MTB_OUT_OF_RANGE,
+            "threadgroups of %zu x %zu x %zu threads are too large: kernel `%s` can have %zu threads in all",
+            group.width, group.height, group.depth, pipeline->name, pipeline->max_threads);
     return MTB_OK;
 }
 
@@ -38,8 +40,8 @@ static mtb_status check_dispatch(const mtb_compute_encoder *encoder, mtb_size gr
     if (!fits_grid(grid.width, unit.width) || !fits_grid(grid.height, unit.height) ||
         !fits_grid(grid.depth, unit.depth))
         return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
-                         "a grid of %zu x %zu x %zu (at most 2^32 - 1 threads in each dimension)", grid.width,
-                         grid.height, grid.depth);
+                         "a grid of %zu x %zu x %zu is too large: each dimension has at most 2^32 - 1 threads",
+                         grid.width, grid.height, grid.depth);
     return mtbi_compute_encoder_check_bindings(encoder, error, function);
 }
 
@@ -146,7 +148,8 @@ mtb_status mtb_compute_encoder_dispatch_threads(mtb_compute_encoder *encoder, mt
     if (is_empty(threads, threads_per_threadgroup)) return MTB_OK;
     REQUIRE(check_dispatch(encoder, threads, (mtb_size){1, 1, 1}, threads_per_threadgroup, error, __func__));
     if (!encoder->pipeline->device->has_nonuniform_threadgroups)
-        return FAIL(error, MTB_UNSUPPORTED, "the device has no threadgroups of different sizes: dispatch threadgroups");
+        return FAIL(error, MTB_UNSUPPORTED,
+                    "the device cannot run threadgroups of different sizes: dispatch threadgroups");
     return add_dispatch(encoder, MTBI_DISPATCH_THREADS, threads, threads_per_threadgroup, error, __func__);
 }
 

@@ -26,6 +26,6 @@ mtb_status mtbi_check_may_wait(const mtb_queue *queue, const char *what, mtb_err
     return mtbi_fail(
         error, function, MTB_DEADLOCK,
         "a wait for %s could never end: it comes after the callback, host function or deallocator that this "
-        "thread is in",
+        "thread runs",
         what);
 }

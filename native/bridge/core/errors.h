@@ -33,7 +33,7 @@ static inline void mtbi_error_drop(mtb_error **error) {
 #ifdef __OBJC__
 #import <Foundation/Foundation.h>
 
-/* Copies `problem` out of the pool; `message` is used where it is nil or says nothing. */
+/* Copies `problem` out of the pool; `message` is used if it is nil or says nothing. */
 mtb_status mtbi_fail_with_nserror(mtb_error **error, const char *function, mtb_status status, NSError *problem,
                                   const char *message);
 /* For an exception that Metal raised. */

@@ -12,7 +12,7 @@ mtb_status mtbi_fail_with_nserror(mtb_error **error, const char *function, mtb_s
 
 mtb_status mtbi_fail_with_exception(mtb_error **error, const char *function, id exception) {
     if (![exception isKindOfClass:[NSException class]])
-        return mtbi_fail(error, function, MTB_EXCEPTION, "an object that is no NSException was thrown");
+        return mtbi_fail(error, function, MTB_EXCEPTION, "Metal threw an object that is not an NSException");
     const char *name = [[exception name] UTF8String];
     const char *reason = [[exception reason] UTF8String];
     return mtbi_fail(error, function, MTB_EXCEPTION, "%s: %s", name ? name : "exception",

@@ -9,7 +9,7 @@
  *     }
  *
  * The pool is the function's own, whatever the calling thread has; a `return` in the body drains it. The exception is
- * caught inside the pool, since the exception object itself is autoreleased. Where there is no exception, all that runs
+ * caught inside the pool, since the exception object itself is autoreleased. If there is no exception, all that runs
  * is the making and the draining of the pool, and the count of the thread's calls. */
 #ifndef MTBI_GUARD_H
 #define MTBI_GUARD_H
@@ -21,7 +21,7 @@
     @autoreleasepool {                                                              \
         @try {
 
-/* What to return where Metal raised `exception`; nothing in a void function. */
+/* What to return if Metal raised `exception`; nothing in a void function. */
 #define MTBI_LEAVE(value)   \
     }                       \
     @catch (id exception) { \

@@ -18,8 +18,8 @@ mtb_status mtbi_check_process(mtb_error **error, const char *function) {
     if (!mtb_process_is_forked()) return MTB_OK;
     return mtbi_fail(
         error, function, MTB_INVALID_STATE,
-        "this process is a child of fork(), and Metal's threads are in its parent, which has used Metal before: "
-        "call exec, or use Metal only after the fork");
+        "this process is a child of fork(), and Metal's threads are in its parent, which has used Metal: call exec, "
+        "or use Metal only after the fork");
 }
 
 mtb_status mtbi_process_begin(mtb_error **error, const char *function) {

@@ -9,12 +9,12 @@
 /* An autoreleased copy of a UTF-8 string. nil and MTB_INVALID_ARGUMENT for NULL or malformed UTF-8; `what` names the
  * string in the message. */
 NSString *mtbi_string(const char *utf8, const char *what, mtb_error **error, const char *function);
-/* A malloc'd copy; NULL for nil and where there is no memory. */
+/* A malloc'd copy; NULL for nil and if there is no memory. */
 char *mtbi_copy_string(NSString *string);
 
 /* Sets the label of anything that has one; NULL removes it. */
 mtb_status mtbi_set_label(id labelled, const char *label, mtb_error **error, const char *function);
-/* A malloc'd copy of the label, NULL where there is none. */
+/* A malloc'd copy of the label, NULL if there is none. */
 char *mtbi_copy_label(id labelled);
 
 #endif

@@ -90,8 +90,8 @@ mtb_status mtb_event_signal(mtb_event *event, uint64_t value, mtb_error **error)
     REQUIRE(GIVEN(event));
     uint64_t reached = mtbi_event_raise(event, value);
     if (reached > value)
-        return FAIL(error, MTB_OUT_OF_RANGE, "value %llu, where the event has %llu already", (unsigned long long)value,
-                    (unsigned long long)reached);
+        return FAIL(error, MTB_OUT_OF_RANGE, "the event cannot get %llu: it has %llu already",
+                    (unsigned long long)value, (unsigned long long)reached);
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
@@ -126,14 +126,14 @@ mtb_status mtb_event_wait(mtb_event *event, uint64_t value, uint64_t timeout_ns,
     MTBI_ENTER
     REQUIRE(GIVEN(event));
     if (mtbi_event_raise(event, 0) < value && !wait_until(event->metal, value, timeout_ns))
-        return FAIL(error, MTB_TIMEOUT, "the event has %llu, not %llu, after %.3f s",
+        return FAIL(error, MTB_TIMEOUT, "the event has %llu, and did not reach %llu in %.3f s",
                     (unsigned long long)[event->metal signaledValue], (unsigned long long)value,
                     (double)timeout_ns * 1e-9);
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-/* The event's listener, made at the first use; nil where Metal has none to give. */
+/* The event's listener, made at the first use; nil if Metal has none to give. */
 static MTLSharedEventListener *listener(mtb_event *event) {
     pthread_mutex_lock(&event->mutex);
     @try {

@@ -31,7 +31,7 @@ uint64_t mtbi_notification_add(const mtb_event *event, uint64_t value, mtb_event
     return number;
 }
 
-/* Takes the first that has the number or, where that is zero, the event. */
+/* Takes the first that has the number or, if that is zero, the event. */
 static mtbi_notification *take(uint64_t number, const mtb_event *event) {
     pthread_mutex_lock(&mutex);
     mtbi_notification **link = &notifications;

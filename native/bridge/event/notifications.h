@@ -6,7 +6,7 @@
 
 typedef struct mtbi_notification mtbi_notification;
 
-/* Remembers a callback for `event`. Returns its number, zero where there is no memory. */
+/* Remembers a callback for `event`. Returns its number, zero if there is no memory. */
 uint64_t mtbi_notification_add(const mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
                                mtb_context_destructor destructor);
 /* Calls the callback and forgets it; does nothing if it has been forgotten. */

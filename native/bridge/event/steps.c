@@ -27,7 +27,7 @@ static mtbi_step **list(mtbi_step *step) {
     return step->kind == MTBI_STEP_SIGNAL ? &step->event->pending : &step->event->waiting;
 }
 
-/* False where the step is a wait that could never end. */
+/* False if the step is a wait that could never end. */
 static bool begin(mtbi_steps *steps, mtbi_step *step) {
     mtb_event *event = step->event;
     pthread_mutex_lock(&event->mutex);
@@ -60,8 +60,8 @@ mtb_status mtbi_steps_begin(mtbi_steps *steps, mtb_error **error, const char *fu
         for (step = steps->first; step; step = step->next) end(step);
         return mtbi_fail(
             error, function, MTB_DEADLOCK,
-            "the command buffer would wait for %llu of an event that has %llu, and that nobody can signal any more: "
-            "its last handle is gone",
+            "the command buffer would wait until an event reaches %llu: it has %llu, and nobody can signal it any more, "
+            "since its last handle is gone",
             (unsigned long long)value, (unsigned long long)reached);
     }
     for (mtbi_step *step = steps->first; step; step = step->next)
@@ -150,13 +150,13 @@ static void ignore(uint64_t value, void *context) {
 
 static void go_on(void *context);
 
-/* Has the rescue go on when the event has reached the value, or nobody is left who could signal it. False where it has,
+/* Has the rescue go on when the event has reached the value, or nobody is left who could signal it. False if it has,
  * or cannot be waited for. Without a reference: the wait must not be what keeps the event. */
 static bool suspend(mtbi_steps *rescue, mtb_event *event, uint64_t value) {
     return mtbi_event_raise(event, 0) < value && mtb_event_notify(event, value, ignore, rescue, go_on, NULL) == MTB_OK;
 }
 
-/* Does one step. False where the rescue goes on later, on another thread. */
+/* Does one step. False if the rescue goes on later, on another thread. */
 static bool take_step(mtbi_steps *rescue) {
     mtbi_step *step = rescue->first;
     mtb_event *event = step->event;

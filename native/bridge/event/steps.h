@@ -31,7 +31,7 @@ typedef struct mtbi_steps {
 
 mtb_status mtbi_steps_add(mtbi_steps *steps, mtbi_step_kind kind, mtb_event *event, uint64_t value, mtb_error **error,
                           const char *function);
-/* The command buffer is about to be committed: its signals are to come. MTB_DEADLOCK where it waits for a value that
+/* The command buffer is about to be committed: its signals are to come. MTB_DEADLOCK if it waits for a value that
  * nobody can signal any more. */
 mtb_status mtbi_steps_begin(mtbi_steps *steps, mtb_error **error, const char *function);
 /* No reference to the event is left, and it has `signaled`: marks who waits for more. Returns the largest value among

@@ -33,7 +33,7 @@ mtb_constant_values *mtb_constant_values_create(mtb_error **error) {
 }
 
 /* Bytes of a value, zero for a type that no constant can have. The types that have vectors follow each other: scalar,
- * two, three (in the room of four) and four components. */
+ * two, three (as large as four) and four components. */
 static size_t type_size(mtb_data_type type) {
     static const struct {
         mtb_data_type scalar;
@@ -51,7 +51,7 @@ static size_t type_size(mtb_data_type type) {
     return 0;
 }
 
-/* The value, copied to where Metal may read it with its own alignment. */
+/* The value, copied to an address with the alignment that Metal may want. */
 typedef union {
     unsigned char bytes[16];
     uint64_t alignment[2];
@@ -75,7 +75,7 @@ mtb_status mtb_constant_values_set_at(mtb_constant_values *values, size_t index,
     REQUIRE(GIVEN(values));
     REQUIRE(copy_value(&copy, data_type, value, error, __func__));
     if (index > UINT16_MAX)
-        return FAIL(error, MTB_OUT_OF_RANGE, "constant %zu, where the last is %u", index, (unsigned)UINT16_MAX);
+        return FAIL(error, MTB_OUT_OF_RANGE, "constant %zu is past the last, which is %u", index, (unsigned)UINT16_MAX);
     [values->metal setConstantValue:&copy type:(MTLDataType)data_type atIndex:index];
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
@@ -132,7 +132,7 @@ mtb_function *mtb_function_create(mtb_library *library, const char *name, const 
                              : [library->metal newFunctionWithName:string];
     if (!function->metal)
         mtbi_fail_with_nserror(error, __func__, MTB_COMPILE_FAILED, problem,
-                               "Metal could not specialise the function, and does not say why");
+                               "Metal could not specialise the function, and did not say why");
     else if (!function->name)
         FAIL(error, MTB_OUT_OF_MEMORY, "no memory for the function's name");
     else

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Which status says what Metal's error says; `otherwise` where it is none that has a status of its own. */
+/* The status for Metal's error; `otherwise` if the error has no status of its own. */
 static mtb_status library_status(NSError *problem, mtb_status otherwise) {
     if (![[problem domain] isEqual:MTLLibraryErrorDomain]) return otherwise;
     switch ((MTLLibraryError)[problem code]) {
@@ -39,7 +39,7 @@ static mtb_status copy_function_names(mtb_library *library, mtb_error **error, c
     return MTB_OK;
 }
 
-/* Completes `library` with the +1 `metal`, or releases it where that is nil. Metal's error is no sign of failure: it is
+/* Completes `library` with the +1 `metal`, or releases it if that is nil. Metal's error is not a sign of failure: it is
  * also set for a warning. */
 static mtb_library *finish(mtb_library *library, id<MTLLibrary> metal, NSError *problem, mtb_status otherwise,
                            mtb_error **error, const char *function) {
@@ -88,7 +88,7 @@ static NSDictionary *macros(const mtb_compile_options *options, mtb_error **erro
     for (size_t i = 0; i < options->macro_count; i++) {
         const mtb_macro *macro = &options->macros[i];
         if (!is_identifier(macro->name)) {
-            mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "macro %zu has no identifier for a name", i);
+            mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "the name of macro %zu is not an identifier", i);
             return nil;
         }
         NSString *value = mtbi_string(macro->value ? macro->value : "1", "the value of a macro", error, function);
@@ -121,7 +121,7 @@ static bool is_language_version(uint32_t version) {
     return major >= 1 && major < sizeof last_minor / sizeof *last_minor && minor <= last_minor[major];
 }
 
-/* nil, with an error, where the options make no sense. */
+/* nil, with an error, if the options make no sense. */
 static MTLCompileOptions *compile_options(const mtb_compile_options *options, mtb_error **error, const char *function) {
     MTLCompileOptions *compile = [[[MTLCompileOptions alloc] init] autorelease];
     if (!options) return compile;

@@ -101,7 +101,7 @@ mtb_pipeline *mtb_pipeline_create(mtb_function *function, mtb_error **error) {
     MTBI_ENTER
     if (GIVEN(function)) return NULL;
     if ([function->metal functionType] != MTLFunctionTypeKernel) {
-        FAIL(error, MTB_INVALID_ARGUMENT, "`%s` is no kernel", function->name);
+        FAIL(error, MTB_INVALID_ARGUMENT, "`%s` is not a kernel", function->name);
         return NULL;
     }
     pipeline = mtbi_handle_create(MTB_HANDLE_PIPELINE, sizeof *pipeline, destroy, error, __func__);

@@ -59,7 +59,7 @@ mtb_arena *mtb_arena_create(mtb_memory *memory, mtb_storage_mode mode, size_t bl
     MTBI_ENTER
     if (GIVEN(memory)) return NULL;
     if (mode != MTB_STORAGE_SHARED && mode != MTB_STORAGE_PRIVATE) {
-        FAIL(error, MTB_INVALID_ARGUMENT, "an arena is shared or private, not of storage mode %u", (unsigned)mode);
+        FAIL(error, MTB_INVALID_ARGUMENT, "an arena is shared or private: storage mode %u is neither", (unsigned)mode);
         return NULL;
     }
     mtb_arena *arena = mtbi_handle_create(MTB_HANDLE_ARENA, sizeof *arena, destroy, error, __func__);
@@ -88,7 +88,8 @@ static size_t reserve_block(mtb_arena *arena, size_t size, mtb_error **error, co
     pthread_mutex_unlock(&memory->mutex);
     uint64_t left = held < arena->limit ? arena->limit - held : 0;
     if (size > left) {
-        mtbi_fail(error, function, MTB_OVER_BUDGET, "%zu bytes beside %llu of the arena, whose limit is %llu", size,
+        mtbi_fail(error, function, MTB_OVER_BUDGET,
+                  "%zu bytes do not fit beside the %llu of the arena: its limit is %llu", size,
                   (unsigned long long)held, (unsigned long long)arena->limit);
         return 0;
     }
@@ -171,11 +172,11 @@ mtb_buffer *mtb_arena_allocate(mtb_arena *arena, size_t length, mtb_error **erro
     if (GIVEN(arena)) return NULL;
     mtb_device *device = arena->memory->device;
     if (length == 0) {
-        FAIL(error, MTB_INVALID_ARGUMENT, "a buffer of no bytes");
+        FAIL(error, MTB_INVALID_ARGUMENT, "a buffer has at least 1 byte");
         return NULL;
     }
     if (length > device->info.max_buffer_length) {
-        FAIL(error, MTB_OUT_OF_RANGE, "a buffer of %zu bytes, where the device's largest is %zu", length,
+        FAIL(error, MTB_OUT_OF_RANGE, "a buffer of %zu bytes is too large: the device's largest has %zu", length,
              (size_t)device->info.max_buffer_length);
         return NULL;
     }

@@ -57,8 +57,8 @@ mtb_status mtbi_pool_take_buffer(mtbi_pool *pool, mtb_storage_mode mode, size_t 
                                  mtb_error **error, const char *function) {
     size_t largest = pool->memory->device->info.max_buffer_length, size = mtbi_pool_size(length);
     if (length > largest || size == 0)
-        return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "a buffer of %zu bytes, where the device's largest is %zu",
-                         length, largest);
+        return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
+                         "a buffer of %zu bytes is too large: the device's largest has %zu", length, largest);
     mtbi_pooled *kept = mtbi_pool_take(pool, length, length < smallest_fit / 2 ? smallest_fit : 2 * length);
     mtb_buffer *buffer = kept ? buffer_of(kept) : NULL;
     if (buffer)

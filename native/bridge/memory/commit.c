@@ -118,7 +118,7 @@ mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t
 }
 
 /* Waits for this thread's turn in the queue's order, which has a number as a host function has: after all that was
- * committed. What comes later waits for its end. The number is zero where there is no turn to be ended. */
+ * committed. What comes later waits for its end. The number is zero if there is no turn to be ended. */
 static mtb_status take_turn(mtb_queue *queue, uint64_t *turn, mtb_error **error, const char *function) {
     if (mtbi_queue_begin_function(queue, turn)) return MTB_OK;
     REQUIRE(mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, MTB_FOREVER, error, function));

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* What is used where the caller asks for nothing else. */
+/* What is used if the caller asks for nothing else. */
 static const uint64_t default_staging_limit = 64 << 20;
 static const uint64_t default_idle_ns = 5 * UINT64_C(1000000000);
 /* Of the budget. */
@@ -118,8 +118,9 @@ mtb_status mtbi_memory_reserve(mtb_memory *memory, uint64_t bytes, mtb_error **e
     if (try_to_reserve(memory, bytes, &held)) return MTB_OK;
     if (bytes <= memory->budget && mtbi_pools_trim(memory, UINT64_MAX) > 0 && try_to_reserve(memory, bytes, &held))
         return MTB_OK;
-    return mtbi_fail(error, function, MTB_OVER_BUDGET, "%llu bytes beside %llu in use, where the budget is %llu",
-                     (unsigned long long)bytes, (unsigned long long)held, (unsigned long long)memory->budget);
+    return mtbi_fail(error, function, MTB_OVER_BUDGET,
+                     "%llu bytes do not fit beside the %llu in use: the budget is %llu", (unsigned long long)bytes,
+                     (unsigned long long)held, (unsigned long long)memory->budget);
 }
 
 void mtbi_memory_unreserve(mtb_memory *memory, uint64_t bytes) {
@@ -136,7 +137,7 @@ mtb_buffer *mtb_memory_allocate(mtb_memory *memory, size_t length, mtb_storage_m
         return NULL;
     }
     if (length == 0) {
-        FAIL(error, MTB_INVALID_ARGUMENT, "a buffer of no bytes");
+        FAIL(error, MTB_INVALID_ARGUMENT, "a buffer has at least 1 byte");
         return NULL;
     }
     mtb_buffer *buffer = NULL;

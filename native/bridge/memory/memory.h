@@ -56,7 +56,7 @@ struct mtb_memory {
 
 void mtbi_kernels_create(mtbi_kernels *kernels, mtb_device *device);
 void mtbi_kernels_destroy(mtbi_kernels *kernels);
-/* The kernel, which stays theirs; NULL and why where it cannot be made. */
+/* The kernel, which stays theirs; NULL and an error if it cannot be made. */
 mtb_pipeline *mtbi_kernels_get(mtbi_kernels *kernels, mtbi_kernel kernel, mtb_error **error);
 
 /* Bytes of the budget, for an allocation of Metal's. If there are too few, the memory frees what it keeps.

@@ -1,6 +1,6 @@
-/* What becomes of host memory before a record is encoded. Much of it in one place is wrapped in a buffer, so that the
- * GPU copies it where it is; the rest goes through staging, which the CPU fills before, or empties after, the GPU
- * has its turn. */
+/* What becomes of host memory before a record is encoded. Large pieces are wrapped in a buffer, so that the GPU reads
+ * or writes them itself; the rest goes through staging, which the CPU fills before, or empties after, the GPU has its
+ * turn. */
 #include "core/checks.h"
 #include "core/clock.h"
 #include "memory/transfer.h"

@@ -77,7 +77,7 @@ mtb_status mtbi_record_stage(mtbi_record *record, size_t offset, size_t pitch, s
     size_t step = height == 1 ? width : (width + WORD - 1) / WORD * WORD + pitch % WORD;
     size_t begin;
     if (height > 1 && step > SIZE_MAX / 2 / height)
-        return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "%zu rows of %zu bytes are too much to stage", height,
+        return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "%zu rows of %zu bytes are too many to stage", height,
                          width);
     REQUIRE(reserve(record, offset % WORD, step * (height - 1) + width, &begin, error, function));
     *staged = (mtb_place){

@@ -69,7 +69,7 @@ mtb_residency_set *mtb_residency_set_create(mtb_device *device, mtb_error **erro
     MTBI_ENTER
     if (GIVEN(device)) return NULL;
     if (!mtb_device_supports_residency_sets(device)) {
-        FAIL(error, MTB_UNSUPPORTED, "this system has no residency sets: macOS 15 has");
+        FAIL(error, MTB_UNSUPPORTED, "this system has no residency sets: they need macOS 15");
         return NULL;
     }
     set = mtbi_handle_create(MTB_HANDLE_RESIDENCY_SET, sizeof *set, destroy, error, __func__);
@@ -192,7 +192,7 @@ mtb_status mtb_residency_set_request(mtb_residency_set *set, uint64_t keep_alive
     set->until = keep_alive_ns ? mtbi_deadline(keep_alive_ns) : 0;
     pthread_mutex_unlock(&set->mutex);
     if (keep_alive_ns && !mtbi_timer_schedule(&set->task, mtbi_deadline(request_period_ns)))
-        return FAIL(error, MTB_OUT_OF_MEMORY, "no thread to keep the set resident");
+        return FAIL(error, MTB_OUT_OF_MEMORY, "no thread could be made to keep the set resident");
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }

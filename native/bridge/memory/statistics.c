@@ -33,7 +33,7 @@ void mtb_memory_get_statistics(const mtb_memory *memory, mtb_memory_statistics *
     if (!statistics) return;
     *statistics = (mtb_memory_statistics){0};
     if (!memory) return;
-    /* The lock is no part of what the memory is to its users. */
+    /* Taking the lock changes nothing that users of the memory see. */
     pthread_mutex_t *mutex = &((mtb_memory *)memory)->mutex;
     pthread_mutex_lock(mutex);
     for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++) statistics->transfers[i] = memory->transfers[i];

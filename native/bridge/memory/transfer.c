@@ -30,13 +30,13 @@ static mtb_status check_place(const mtb_place *place, const char *what, size_t w
     size_t extent;
     if (!place->buffer) REQUIRE(mtbi_check_given(place->bytes, what, error, function));
     if (height > 1 && place->pitch < width)
-        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "the %s's rows of %zu bytes have a pitch of %zu", what,
-                         width, place->pitch);
+        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "the %s's rows of %zu bytes overlap: the pitch is %zu",
+                         what, width, place->pitch);
     size_t pitch = height > 1 ? place->pitch : 0;
     if (__builtin_mul_overflow(pitch, height - 1, &extent) || __builtin_add_overflow(extent, width, &extent) ||
         (!place->buffer && extent > UINTPTR_MAX - (uintptr_t)place->bytes))
-        return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "%zu rows of %zu bytes, %zu bytes apart", height, width,
-                         pitch);
+        return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
+                         "%zu rows of %zu bytes, %zu bytes apart, are more than memory can be", height, width, pitch);
     if (!place->buffer) return MTB_OK;
     return mtbi_check_range(place->offset, extent, place->buffer->length, what, error, function);
 }
@@ -175,7 +175,7 @@ mtb_status mtb_transfer_fill(mtb_transfer *transfer, mtb_place destination, size
     REQUIRE(GIVEN(transfer));
     REQUIRE(GIVEN(pattern));
     if (pattern_size != 1 && pattern_size != 2 && pattern_size != 4)
-        return FAIL(error, MTB_INVALID_ARGUMENT, "a pattern of %zu bytes, not 1, 2 or 4", pattern_size);
+        return FAIL(error, MTB_INVALID_ARGUMENT, "a pattern has 1, 2 or 4 bytes, not %zu", pattern_size);
     REQUIRE(mtbi_check_multiple(width, pattern_size, "width", error, __func__));
     if (width == 0 || height == 0) return MTB_OK;
     REQUIRE(check_place(&destination, "destination", width, height, error, __func__));

@@ -1,4 +1,4 @@
-/* Host memory as buffers of the pages that it is in, so that the GPU copies it where it is. */
+/* Host memory as buffers of the pages that it is in, so that the GPU reads and writes it itself. */
 #include "memory/transfer.h"
 
 #include <stdlib.h>
@@ -11,7 +11,8 @@ enum {
     WORD = 4
 };
 
-/* A buffer of the pages from `begin` to `end`, and where in it `begin` is. NULL where Metal does not want these pages.
+/* A buffer of the pages from `begin` to `end`, and the offset of `begin` in it. NULL if Metal does not want these
+ * pages.
  */
 static mtb_buffer *wrap_pages(mtbi_record *record, uintptr_t begin, uintptr_t end, size_t *offset) {
     uintptr_t page = mtb_page_size(), first = begin / page * page;
@@ -41,7 +42,7 @@ static mtb_place *host_of(mtbi_operation *operation, bool is_source) {
     return is_source ? &operation->source : &operation->destination;
 }
 
-/* Too small to be wrapped by itself, and with words at the same place as on the other side, as blits have them. */
+/* Too small to be wrapped by itself, and as far from a word's start as the other side, as blits need it. */
 static bool is_piece(mtbi_operation *operation, bool is_source) {
     const mtb_place *host = host_of(operation, is_source), *other = host_of(operation, !is_source);
     return operation->action == MTBI_COPY && !host->buffer && other->buffer && operation->height == 1 &&

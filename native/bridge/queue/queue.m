@@ -5,7 +5,7 @@
 #import "core/guard.h"
 #import "core/text.h"
 
-/* Metal's own limit where none is asked for. */
+/* Metal's own limit if none is asked for. */
 static const size_t default_limit = 64;
 /* Metal documents no bound. This one catches a count that can only be a mistake. */
 static const size_t largest_limit = 1 << 16;
@@ -19,8 +19,8 @@ mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_
     MTBI_ENTER
     if (GIVEN(device)) return NULL;
     if (max_command_buffers > largest_limit) {
-        FAIL(error, MTB_OUT_OF_RANGE, "a queue of %zu command buffers, where the largest has %zu", max_command_buffers,
-             largest_limit);
+        FAIL(error, MTB_OUT_OF_RANGE, "a queue of %zu command buffers is too large: the largest has %zu",
+             max_command_buffers, largest_limit);
         return NULL;
     }
     queue = mtbi_handle_create(MTB_HANDLE_QUEUE, sizeof *queue, mtbi_queue_destroy, error, __func__);

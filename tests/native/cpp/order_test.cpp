@@ -80,7 +80,7 @@ struct Count {
     std::atomic<int> *count_;
 };
 
-// Callbacks come in order, may throw and may commit more; what they hold is let go of.
+// Callbacks come in order, may throw and may commit more; what they hold is released.
 static void callbacks(const Device &device) {
     const Stream stream = Stream::Create(device).value();
     MetalBuffer buffer = MetalBuffer::Create(device, 64, false).value();

@@ -14,13 +14,13 @@ constexpr size_t Threads = 8, Rounds = 20, Bytes = 3001;
 void work(const Device &device, const MetalBuffer &all, unsigned number) {
     Stream stream = Stream::Create(device).value();
     for (unsigned round = 0; round < Rounds; round++) {
-        const size_t place = number * Bytes;
+        const size_t offset = number * Bytes;
         std::vector<unsigned char> bytes(Bytes, static_cast<unsigned char>(number * 16 + round)), back(Bytes),
             again(Bytes);
         MetalBuffer own = MetalBuffer::Create(device, Bytes, round % 2 == 0).value();
-        stream.CopyFromHost(all, place, bytes.data(), Bytes, round % 3 ? HostMemory::Borrowed : HostMemory::Copied)
+        stream.CopyFromHost(all, offset, bytes.data(), Bytes, round % 3 ? HostMemory::Borrowed : HostMemory::Copied)
             .value();
-        stream.CopyBuffer(own, 0, all, place, Bytes).value();
+        stream.CopyBuffer(own, 0, all, offset, Bytes).value();
         int calls = 0;
         stream.CallHostFunction([&] { calls++; }).value();
         Pending download = stream.CopyToHost(own, 0, back.data(), Bytes).value();

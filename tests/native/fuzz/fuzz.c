@@ -158,7 +158,7 @@ static void expect_nothing_left(uint64_t handles) {
         if (mtb_live_handles((mtb_handle_kind)kind))
             fprintf(stderr, "%s: %llu\n", mtb_handle_kind_name((mtb_handle_kind)kind),
                     (unsigned long long)mtb_live_handles((mtb_handle_kind)kind));
-    fprintf(stderr, "%llu handles are left, where there were %llu; %llu contexts were destroyed of %llu\n",
+    fprintf(stderr, "%llu handles are left of what were %llu before; %llu contexts were destroyed of %llu\n",
             (unsigned long long)live_handles(), (unsigned long long)handles, (unsigned long long)contexts_destroyed,
             (unsigned long long)contexts_given);
     abort();

@@ -16,7 +16,7 @@ uint32_t below(uint32_t limit);
 bool one_in(uint32_t times);
 /* Small numbers mostly, and those at the edges of types. */
 size_t any_size(void);
-/* An offset or a length that most buffers have room for, and now and then any size. */
+/* An offset or a length that fits into most buffers, and now and then any size. */
 size_t any_place_in_buffer(void);
 /* A value of an enumeration whose values are 0 to below `count`, now and then none. */
 uint32_t any_enumerator(uint32_t count);
@@ -32,7 +32,7 @@ typedef struct {
 void fault_if(verdict *v, bool at_fault, mtb_status status);
 void possibly(verdict *v, mtb_status status);
 bool is_faultless(const verdict *v);
-/* Ends the process, for libFuzzer to report, where the call did not end as it has to. Releases the error. */
+/* Ends the process, for libFuzzer to report, if the call did not end as it has to. Releases the error. */
 void judge(const verdict *v, mtb_status status, mtb_error *error, const char *function);
 
 /* CALL(v, mtb_queue_set_label, queue, "x") calls it with an error, and judges; its value is whether the call succeeded.
@@ -103,7 +103,7 @@ typedef struct {
     int device, open_groups;
     bool has_pipeline;
     int pipeline;
-    /* Bytes from each binding on, 0 where there is none, and the offset. */
+    /* Bytes from each binding on, 0 if there is none, and the offset. */
     size_t bound[MTB_MAX_BINDINGS], offset[MTB_MAX_BINDINGS], buffer_length[MTB_MAX_BINDINGS];
     size_t threadgroup_memory[MTB_MAX_BINDINGS];
 } encoder_model;

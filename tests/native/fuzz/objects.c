@@ -255,8 +255,8 @@ void drop_commands(command_model *commands) {
 }
 
 static command_model *pick_commands(void) {
-    command_model **place = PICK(all.commands);
-    return place ? *place : NULL;
+    command_model **picked = PICK(all.commands);
+    return picked ? *picked : NULL;
 }
 
 static void use_commands(void) {
@@ -314,14 +314,14 @@ static void wait_for_commands(void) {
 }
 
 static void release_commands(void) {
-    command_model **place = PICK(all.commands);
-    mtb_command_buffer_release(place ? (*place)->handle : NULL);
-    if (!place) return;
+    command_model **picked = PICK(all.commands);
+    mtb_command_buffer_release(picked ? (*picked)->handle : NULL);
+    if (!picked) return;
     /* What can no longer be committed needs no encoder. */
     for (int i = 0; i < all.encoders.count; i++)
-        if (all.encoders.items[i]->commands == *place) all.encoders.items[i]->has_ended = true;
-    drop_commands(*place);
-    REMOVE(all.commands, place);
+        if (all.encoders.items[i]->commands == *picked) all.encoders.items[i]->has_ended = true;
+    drop_commands(*picked);
+    REMOVE(all.commands, picked);
 }
 
 static void make_event(void) {
