@@ -33,7 +33,8 @@ static void new_buffers_are_checked(void) {
     mtb_device_get_info(shared.device, &info);
     char byte = 0;
     CHECK_FAILS(mtb_buffer_create(NULL, 4, MTB_STORAGE_SHARED, &error), MTB_INVALID_ARGUMENT, "`device` is NULL");
-    CHECK_FAILS(mtb_buffer_create(shared.device, 0, MTB_STORAGE_SHARED, &error), MTB_INVALID_ARGUMENT, "no bytes");
+    CHECK_FAILS(mtb_buffer_create(shared.device, 0, MTB_STORAGE_SHARED, &error), MTB_INVALID_ARGUMENT,
+                "at least 1 byte");
     CHECK_FAILS(mtb_buffer_create(shared.device, 4, (mtb_storage_mode)3, &error), MTB_INVALID_ARGUMENT, "mode 3");
     CHECK_FAILS(mtb_buffer_create(shared.device, info.max_buffer_length + 1, MTB_STORAGE_SHARED, &error),
                 MTB_OUT_OF_RANGE, "largest");

@@ -22,13 +22,13 @@ static void the_cpu_signals_and_waits(void) {
     CHECK(label && strcmp(label, "steps") == 0);
     mtb_string_free(label);
     CHECK_OK(mtb_event_wait(event, 0, 0, &error));
-    CHECK_FAILS(mtb_event_wait(event, 3, 15 * MILLISECOND, &error), MTB_TIMEOUT, "0, not 3");
-    CHECK_FAILS(mtb_event_wait(event, 3, 0, &error), MTB_TIMEOUT, "0, not 3");
+    CHECK_FAILS(mtb_event_wait(event, 3, 15 * MILLISECOND, &error), MTB_TIMEOUT, "has 0, and did not reach 3");
+    CHECK_FAILS(mtb_event_wait(event, 3, 0, &error), MTB_TIMEOUT, "has 0, and did not reach 3");
     CHECK_OK(mtb_event_signal(event, 3, &error));
     CHECK_OK(mtb_event_wait(event, 3, MTB_FOREVER, &error));
     CHECK_OK(mtb_event_wait(event, 2, 0, &error));
     CHECK(mtb_event_signaled_value(event) == 3);
-    CHECK_FAILS(mtb_event_signal(event, 2, &error), MTB_OUT_OF_RANGE, "value 2");
+    CHECK_FAILS(mtb_event_signal(event, 2, &error), MTB_OUT_OF_RANGE, "cannot get 2: it has 3");
     CHECK_FAILS(mtb_event_signal(NULL, 2, &error), MTB_INVALID_ARGUMENT, "`event`");
     CHECK_FAILS(mtb_event_wait(NULL, 2, 0, &error), MTB_INVALID_ARGUMENT, "`event`");
     CHECK_FAILS(mtb_event_create(NULL, &error), MTB_INVALID_ARGUMENT, "`device`");
@@ -196,8 +196,8 @@ static void a_wait_on_record_that_nobody_can_end_is_not_committed(void) {
     CHECK_OK(mtb_event_signal(event, 1, &error));
     mtb_event_release(event);
     run(met);
-    CHECK_FAILS(mtb_command_buffer_commit(unmet, &error), MTB_DEADLOCK, "2 of an event that has 1");
-    CHECK_FAILS(mtb_command_buffer_commit(unmet, &error), MTB_DEADLOCK, "2 of an event that has 1");
+    CHECK_FAILS(mtb_command_buffer_commit(unmet, &error), MTB_DEADLOCK, "reaches 2: it has 1");
+    CHECK_FAILS(mtb_command_buffer_commit(unmet, &error), MTB_DEADLOCK, "reaches 2: it has 1");
     mtb_command_buffer_release(unmet);
 }
 

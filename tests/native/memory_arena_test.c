@@ -76,7 +76,7 @@ static void limits_hold(void) {
     CHECK_FAILS(mtb_arena_create(NULL, MTB_STORAGE_SHARED, 0, 0, &error), MTB_INVALID_ARGUMENT, "`memory` is NULL");
     CHECK_FAILS(mtb_arena_create(memory, MTB_STORAGE_MANAGED, 0, 0, &error), MTB_INVALID_ARGUMENT, "storage mode 1");
     CHECK_FAILS(mtb_arena_allocate(NULL, 4, &error), MTB_INVALID_ARGUMENT, "`arena` is NULL");
-    CHECK_FAILS(mtb_arena_allocate(bounded, 0, &error), MTB_INVALID_ARGUMENT, "no bytes");
+    CHECK_FAILS(mtb_arena_allocate(bounded, 0, &error), MTB_INVALID_ARGUMENT, "at least 1 byte");
     CHECK_FAILS(mtb_arena_allocate(bounded, SIZE_MAX, &error), MTB_OUT_OF_RANGE, "largest");
     CHECK(mtb_arena_trim(NULL) == 0);
     mtb_arena_release(bounded);

@@ -79,7 +79,7 @@ static void the_budget_holds(void) {
     mtb_transfer_release(transfer);
     mtb_buffer_release(other);
     mtb_buffer_release(quarter);
-    CHECK_FAILS(mtb_memory_allocate(memory, 0, MTB_STORAGE_SHARED, &error), MTB_INVALID_ARGUMENT, "no bytes");
+    CHECK_FAILS(mtb_memory_allocate(memory, 0, MTB_STORAGE_SHARED, &error), MTB_INVALID_ARGUMENT, "at least 1 byte");
     CHECK_FAILS(mtb_memory_allocate(memory, 4, (mtb_storage_mode)3, &error), MTB_INVALID_ARGUMENT, "storage mode 3");
     CHECK_FAILS(mtb_memory_allocate(NULL, 4, MTB_STORAGE_SHARED, &error), MTB_INVALID_ARGUMENT, "`memory` is NULL");
     CHECK_FAILS(mtb_memory_allocate(memory, SIZE_MAX, MTB_STORAGE_SHARED, &error), MTB_OUT_OF_RANGE, "largest");

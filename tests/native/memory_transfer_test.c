@@ -277,7 +277,7 @@ static void arguments_are_checked(void) {
     CHECK_FAILS(COPY(in_host(bytes), in_buffer(a, 61), 4, 1), MTB_OUT_OF_RANGE, "destination");
     CHECK_FAILS(COPY(in_buffer(a, SIZE_MAX), in_host(bytes), 4, 1), MTB_OUT_OF_RANGE, "source");
     CHECK_FAILS(COPY(in_buffer(a, 0), in_host(bytes), SIZE_MAX, 1), MTB_OUT_OF_RANGE, "source");
-    CHECK_FAILS(COPY(rows_of_a, rows_of_b, 16, 2), MTB_INVALID_ARGUMENT, "pitch of 8");
+    CHECK_FAILS(COPY(rows_of_a, rows_of_b, 16, 2), MTB_INVALID_ARGUMENT, "pitch is 8");
     CHECK_FAILS(COPY(rows_of_a, rows_of_b, 4, 9), MTB_OUT_OF_RANGE, "source");
     CHECK_FAILS(COPY(rows_of_a, rows_of_b, 4, SIZE_MAX), MTB_OUT_OF_RANGE, "rows");
     CHECK_FAILS(COPY(in_buffer(a, 0), in_buffer(a, 3), 4, 1), MTB_INVALID_ARGUMENT, "overlap");
@@ -286,7 +286,7 @@ static void arguments_are_checked(void) {
     mtb_place right = {.buffer = a, .offset = 3, .pitch = 8};
     CHECK_FAILS(COPY(rows_of_a, right, 4, 8), MTB_INVALID_ARGUMENT, "overlap");
     CHECK_FAILS(mtb_transfer_fill(transfer, in_buffer(a, 0), 4, 1, NULL, 1, &error), MTB_INVALID_ARGUMENT, "pattern");
-    CHECK_FAILS(mtb_transfer_fill(transfer, in_buffer(a, 0), 4, 1, bytes, 3, &error), MTB_INVALID_ARGUMENT, "3 bytes");
+    CHECK_FAILS(mtb_transfer_fill(transfer, in_buffer(a, 0), 4, 1, bytes, 3, &error), MTB_INVALID_ARGUMENT, "not 3");
     CHECK_FAILS(mtb_transfer_fill(transfer, in_buffer(a, 0), 5, 1, bytes, 2, &error), MTB_MISALIGNED, "width");
     CHECK_FAILS(mtb_transfer_fill(transfer, in_buffer(a, 61), 4, 1, bytes, 1, &error), MTB_OUT_OF_RANGE, "destination");
     CHECK_FAILS(mtb_transfer_commit(NULL, NULL, NULL, NULL, &error), MTB_INVALID_ARGUMENT, "`transfer` is NULL");

@@ -123,8 +123,8 @@ static void errors(const Device &device, const Library &library) {
     CHECK(stream.Dispatch(Kernel(), grid, {}).error().Status() == MTB_INVALID_ARGUMENT);
     const Grid nothing = Grid::Threads(Size(1), Size(0));
     CHECK(stream.Dispatch(on_line, nothing, {buffer, buffer, Argument::Value(Line{})}));
-    CHECK(!stream.Dispatch(on_line, grid, {Argument::Bytes(source, MTB_MAX_INLINE_BYTES + 1)}));
-    CHECK(error.Status() == MTB_OUT_OF_RANGE);
+    const Argument large = Argument::Bytes(source, MTB_MAX_INLINE_BYTES + 1);
+    CHECK(stream.Dispatch(on_line, grid, {large}).error().Status() == MTB_OUT_OF_RANGE);
     CHECK(stream.Dispatch(on_line, grid, {Argument::ThreadgroupMemory(17)}).error().Status() == MTB_MISALIGNED);
     CHECK(Stream().BeginCompute().error().Status() == MTB_INVALID_ARGUMENT);
     try {
