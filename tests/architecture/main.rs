@@ -1,7 +1,13 @@
 //! The rules of `docs/architecture.md`, read from the sources.
 
+mod files;
 mod imports;
+mod includes;
+mod oldest_rust;
+mod platforms;
+mod sizes;
 mod sources;
+mod words;
 
 use std::path::Path;
 
