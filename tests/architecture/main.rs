@@ -5,6 +5,7 @@ mod imports;
 mod includes;
 mod oldest_rust;
 mod platforms;
+mod recipes;
 mod sizes;
 mod sources;
 mod words;

@@ -12,12 +12,7 @@ const FOLDERS: [&str; 8] = [
 ];
 
 /// Files that may be longer, and why.
-const LONG_FILES: [(&str, &str); 8] = [
-    (
-        "crates/cli/tests/cli_sanitize.rs",
-        "one program, one list of reports",
-    ),
-    ("crates/llama/tests/gguf.rs", "one list of files that lie"),
+const LONG_FILES: [(&str, &str); 6] = [
     (
         "native/include/metal_bridge.h",
         "the C ABI, read from the top to the bottom",
