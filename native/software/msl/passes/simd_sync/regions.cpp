@@ -20,8 +20,7 @@ struct FunctionSync::Regions {
     };
     struct Region {
         Range range;
-        Kind kind = Kind::statement;  // a turn: not a region, but a branch that waits until lanes in those before it
-                                      // have left them
+        Kind kind = Kind::statement;  // a turn is a branch that waits for the lanes in the branches before it
     };
     // What stands between brackets, commas and assignments.
     struct Piece {
