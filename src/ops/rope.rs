@@ -194,17 +194,35 @@ mod tests {
     #[test]
     fn impossible_settings_are_named() {
         for (base, dimensions, scale, factors, part) in [
-            (1e4, 7, 1.0, None, "7 dimensions"),
-            (1e4, 0, 1.0, None, "0 dimensions"),
-            (-1.0, 8, 1.0, None, "base of -1"),
-            (1e4, 8, f64::NAN, None, "scale of NaN"),
-            (1e4, 8, 1.0, Some(&[1.0f32; 3][..]), "3 factors for 4 pairs"),
+            (1e4, 7, 1.0, None, "not 7"),
+            (1e4, 0, 1.0, None, "at least 2, not 0"),
+            (
+                -1.0,
+                8,
+                1.0,
+                None,
+                "base has to be finite and greater than 0, not -1",
+            ),
+            (
+                1e4,
+                8,
+                f64::NAN,
+                None,
+                "scale has to be finite and greater than 0, not NaN",
+            ),
+            (
+                1e4,
+                8,
+                1.0,
+                Some(&[1.0f32; 3][..]),
+                "4 pairs of dimensions need as many factors, not 3",
+            ),
             (
                 1e4,
                 8,
                 1.0,
                 Some(&[1.0f32, 1.0, 0.0, 1.0][..]),
-                "factor of 0",
+                "finite and not 0, not 0",
             ),
         ] {
             let error = rope_frequencies(base, dimensions, scale, factors).unwrap_err();

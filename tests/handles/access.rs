@@ -42,6 +42,7 @@ fn accesses_wait_as_their_names_say() {
     assert_error(buffer.try_read::<f32>(), in_use, why);
     assert_error(buffer.try_write::<f32>(), in_use, why);
     let (one, mut output) = ([5.0f32], [0.0f32]);
+    let why = "committed work that uses the buffer";
     assert_error(buffer.read_range_timeout::<f32>(0..1, SHORT), timeout, why);
     assert_error(buffer.write_range_timeout::<f32>(0..1, SHORT), timeout, why);
     assert_error(
@@ -87,7 +88,7 @@ fn cpu_access_waits_for_committed_work() {
     assert_error(
         buffer.read_timeout::<f32>(SHORT),
         timeout,
-        "committed command buffer",
+        "committed work that uses the buffer",
     );
     assert_error(
         buffer.write_timeout::<f32>(SHORT),

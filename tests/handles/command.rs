@@ -232,7 +232,11 @@ fn a_full_queue_waits_for_room() {
     drop(first);
     drop(queue.command_buffer_timeout(LONG).unwrap());
     let none = device().new_command_queue_with_max_command_buffer_count(0);
-    assert_error(none, |e| matches!(e, Error::InvalidArgument(_)), "room");
+    assert_error(
+        none,
+        |e| matches!(e, Error::InvalidArgument(_)),
+        "at least one slot",
+    );
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn a_child_of_fork_is_refused_waits() {
         );
         assert_error(gate.set_signaled_value(1), invalid_state, child);
         assert_error(Device::system_default(), invalid_state, child);
-        let parent = "forked from";
+        let parent = "child of fork";
         assert_error(buffer.wait_read::<f32>(), invalid_state, parent);
         assert_error(buffer.wait_write::<f32>(), invalid_state, parent);
         assert_error(buffer.wait_until_idle(None), invalid_state, parent);

@@ -75,10 +75,18 @@ fn room_that_was_leaked_is_no_wait_for_ever() {
         let queue = narrow_queue();
         leak(queue.command_buffer().unwrap());
         let other = queue.command_buffer().unwrap();
-        assert_error(queue.command_buffer(), deadlock, "the queue is full");
+        assert_error(
+            queue.command_buffer(),
+            deadlock,
+            "the queue has no free slot",
+        );
         drop(other);
         leak(queue.command_buffer().unwrap());
-        assert_error(queue.command_buffer(), deadlock, "the queue is full");
+        assert_error(
+            queue.command_buffer(),
+            deadlock,
+            "the queue has no free slot",
+        );
     });
     // Leaked by a thread that has ended.
     in_time(|| {
@@ -127,7 +135,11 @@ fn a_place_that_was_leaked_is_no_wait_for_ever() {
         let timeout = |e: &Error| matches!(e, Error::Timeout(_));
         assert_error(behind.wait_timeout(SHORT), timeout, "not completed");
         // The queue's other place is taken by what never runs.
-        assert_error(queue.command_buffer(), deadlock, "the queue is full");
+        assert_error(
+            queue.command_buffer(),
+            deadlock,
+            "the queue has no free slot",
+        );
         let other = queue.clone();
         let elsewhere = thread::spawn(move || other.call_host_function(|| {}).unwrap());
         let called = elsewhere.join().unwrap();
@@ -166,7 +178,11 @@ fn access_behind_an_enqueued_buffer_is_refused() {
         assert_error(buffer.wait_copy_from_slice(0, &value), deadlock, why);
         assert_error(buffer.wait_until_idle(None), deadlock, why);
         let timeout = |e: &Error| matches!(e, Error::Timeout(_));
-        assert_error(buffer.read_timeout::<f32>(SHORT), timeout, "still used");
+        assert_error(
+            buffer.read_timeout::<f32>(SHORT),
+            timeout,
+            "committed work that uses the buffer",
+        );
         assert_error(buffer.try_write::<f32>(), in_use, "has not completed");
     };
     in_time(move || {

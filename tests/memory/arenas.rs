@@ -149,7 +149,7 @@ fn across(expected: TransferKind) {
     assert_error(
         there.read_timeout::<u8>(SHORT),
         |e| matches!(e, Error::Timeout(_)),
-        "still used",
+        "committed work that uses the buffer",
     );
     gate.set_signaled_value(1).unwrap();
     there.wait_read::<u8>().unwrap();

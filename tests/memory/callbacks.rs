@@ -45,12 +45,12 @@ impl Later {
         assert_error(fill.wait_timeout(LONG), deadlock, never);
         let polled = fill.wait_timeout(Duration::ZERO);
         assert!(matches!(polled, Err(Error::Timeout(_))), "{polled:?}");
-        let after = "comes after the completion handler";
+        let after = "runs after the completion handler";
         assert_error(download.wait_timeout(LONG), deadlock, after);
         let polled = download.wait_timeout(Duration::ZERO);
         assert!(matches!(polled, Err(Error::Timeout(_))), "{polled:?}");
         // A guard and the wait for one.
-        let buffer_of = "the buffer of 64 bytes is used by work that comes after";
+        let buffer_of = "work that uses the buffer of 64 bytes runs after";
         assert_error(shared.wait_read::<u8>().map(drop), deadlock, buffer_of);
         assert_error(shared.wait_write::<u8>().map(drop), deadlock, buffer_of);
         assert_error(shared.wait_until_idle(Some(LONG)), deadlock, buffer_of);

@@ -238,7 +238,7 @@ fn guards_and_transfers_keep_apart() {
     assert_error(
         target.read_timeout::<u8>(SHORT),
         |e| matches!(e, Error::Timeout(_)),
-        "still used",
+        "committed work that uses the buffer",
     );
     gate.set_signaled_value(1).unwrap();
     assert_eq!(*target.wait_read::<u8>().unwrap(), *values);
