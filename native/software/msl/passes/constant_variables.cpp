@@ -26,7 +26,7 @@ void check_program_variable(Source &source, const Declaration &declaration) {
     if (is_static && (stop.is("=") || stop.is(";") || stop.is("{"))) {
         source.problem(declaration.head_end - 1,
                        "'" + std::string(source[declaration.head_end - 1].text) +
-                           "' outlives every function and must be in the constant address space");
+                           "' is not a local variable and must be in the constant address space");
     }
 }
 

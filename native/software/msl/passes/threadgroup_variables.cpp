@@ -115,12 +115,13 @@ void Placement::place_variables(Index begin, Index end, Context context) {
     if (specifiers.alias) context = Context::alias;
     bool is_static = false, unchanging = context != Context::block;
     for (Index j = begin; j < i; ++j) {
+        if (specifiers.body != 0 && j == specifiers.body) j = source_.skip_group(j, i) - 1;
         is_static = is_static || source_[j].is("static");
         unchanging = unchanging || source_[j].is("const") || source_[j].is("constexpr") || source_[j].is("constant") ||
                      source_[j].is("threadgroup");
     }
     if (is_static && !unchanging)
-        source_.problem(begin, "static variables of functions belong to the constant address space");
+        source_.problem(begin, "static variables of functions must be in the constant address space");
     std::vector<Declarator> declarators;
     bool shared = false;
     for (bool more = specifiers.typed; more; ++i) {

@@ -56,7 +56,8 @@ kernel void k(constant Bindings &bindings [[buffer(0)]], constant array<device f
 }
 )";
     const compiled drawing(source + "kernel void drawn(texture2d<float> image [[texture(0)]]) {}\n");
-    CHECK(drawing.library == nullptr && drawing.says("program_source:12:44: error: [[texture]]"));
+    CHECK(drawing.library == nullptr &&
+          drawing.says("program_source:12:44: error: kernel parameters with [[texture]] are not supported"));
     const compiled library(source);
     struct {
         float *out, *in, *more[2];

@@ -38,7 +38,8 @@ void test_errors() {
     const compiled same_name(
         head +
         "[[host_name(\"k\")]] kernel void a(device float *x) { x[0] = 1; }\n[[host_name(\"k\")]] kernel void b(device float *x) { x[0] = 2; }\n");
-    CHECK(same_name.library == nullptr && same_name.says("program_source:4:32: error: a kernel of the name 'k'"));
+    CHECK(same_name.library == nullptr &&
+          same_name.says("program_source:4:32: error: a kernel named 'k' is already defined"));
     const compiled twice("double f() { return 1; }\n");
     CHECK(twice.library == nullptr && twice.says("program_source:1:1: error: 'double'"));
     const compiled constant_store("kernel void k(constant float *a) { a[0] = 1; }\n");
@@ -133,10 +134,10 @@ void test_broken_sources() {
     wrong("kernel void k(device int *x [[bufer(1)]]) { x[0] = 1; }\n",
           "program_source:1:31: error: kernel parameters with [[bufer]] are not supported");
     wrong("struct S { int i; };\nkernel void k(device int *x, S s [[stage_in]]) { x[0] = s.i; }\n",
-          "program_source:2:36: error: [[stage_in]]");
+          "program_source:2:36: error: kernel parameters with [[stage_in]] are not supported");
     wrong(
         "constant bool f [[function_constant(0)]];\nkernel void k(device int *x, uint i [[thread_position_in_grid, function_constant(f)]]) { x[i] = 1; }\n",
-        "program_source:2:30: error: [[function_constant]] belongs to arguments that the host sets");
+        "program_source:2:30: error: [[function_constant]] applies to buffers and threadgroup memory only");
     // Whatever the user calls it.
     smtl_compile_options named{};
     named.name = "<stdin>";

@@ -54,7 +54,7 @@ void test_initialisers() {
     refused("struct S { int i; S() { volatile int j = 3; i = j; } };\nconstant S s;",
             "program_source:2:12: " + not_constant);
     refused("struct S { int i = 0; ~S() { volatile int j = 3; i = j; } };\nconstant S s;",
-            "program_source:2:12: error: a variable of the program is of a type without a destructor");
+            "program_source:2:12: error: a variable outside of functions cannot have a type with a destructor");
     refused(
         "static int f() { volatile int i = 1; return i; }\ntemplate <typename T> struct S { static const int v; };\ntemplate <typename T> const int S<T>::v = f();\ntemplate struct S<int>;",
         "error: ");

@@ -69,8 +69,9 @@ kernel void run(device float *out [[buffer(0)]]) {
 }
 
 void test_refusals() {
-    const std::string program = "belong to the constant address space: 'v'",
-                      local = "static variables of functions belong", atomic = "lies in the device address space alone";
+    const std::string program = "'v' is not a local variable and must be in the constant address space",
+                      local = "static variables of functions must be",
+                      atomic = "lies in the device address space alone";
     for (const auto &[code, message] : std::vector<std::pair<std::string, std::string>>{
              {"int v = 0;", program},
              {"static float4 v;", program},
