@@ -115,9 +115,10 @@ void test_strict() {
         "  double d = 1;\n  int *p = x;\n  if (d > 2) throw 1;\n  x[0] = missing;\n}\n";
     const std::string all = check_source(source, true);
     CHECK(says(all, R"({"succeeded":false,)"));
-    for (const char *wanted : {"belong to the constant address space: 'counter'", "'fact' calls itself",
-                               "'virtual' is not supported", "'double' is not supported", "explicit address space",
-                               "'throw' is not supported", "undeclared identifier 'missing'"}) {
+    for (const char *wanted :
+         {"'counter' is not a local variable and must be in the constant address space", "'fact' calls itself",
+          "'virtual' is not supported", "'double' is not supported", "explicit address space",
+          "'throw' is not supported", "undeclared identifier 'missing'"}) {
         const std::size_t found = all.find(wanted);
         CHECK(found != std::string::npos && all.find(wanted, found + 1) == std::string::npos);
     }

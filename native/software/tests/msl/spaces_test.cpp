@@ -181,7 +181,7 @@ void test_errors() {
     wrong("kernel void k(device float *x) {\n threadgroup float *p = x;\n}\n", "program_source:16:");
     wrong("kernel void k(constant float *x) {\n x[0] = 1;\n}\n", "program_source:16:");
     wrong("struct S { float a; float get() const device { return a; }\n float get() const thread { return -a; } };\n",
-          "program_source:16:2: error: this member differs");
+          "program_source:16:2: error: two members that differ only in the address space of their object");
 }
 
 // A host sees the same arguments as in other sources.
