@@ -47,6 +47,14 @@ kernel void after_loop(device const int *in [[buffer(0)]], device int *out [[buf
         s += simd_sum(1);
     out[i] = s + simd_sum(1) * 1000;
 }
+// Masks of vectors have registers of their own on some processors; each must outlast a meeting with other lanes.
+kernel void keep_mask(device const int *in [[buffer(0)]], device int *out [[buffer(1)]],
+                      uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    uint few = 1;
+    uint2 v = min(uint2(1), uint2(lane));
+    if (i > 1000000) few = simd_max(few);
+    ((device ulong2 *)out)[lane] = ulong2(v.x, v.y);
+}
 kernel void in_branches(device const int *in [[buffer(0)]], device int *out [[buffer(1)]],
                         uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
     int s = in[i], t = 0;
@@ -115,6 +123,8 @@ int main() {
         CHECK(after[i] == s + 32000);
         CHECK(branches[i] == in[i ^ 1] + (i % 2 ? 100 : 0));
     }
+    const std::vector<int> masks = run(program, "keep_mask", in);
+    for (uint32_t i = 0; i < 128; ++i) CHECK(masks[i] == (i % 2 == 0 && i >= 4));
     std::string kernels = silent_function;
     for (std::size_t k = 0; k < silent.size(); ++k)
         kernels += "kernel void silent" + std::to_string(k) +
