@@ -1,4 +1,4 @@
-//! Files of less than 400 lines, folders of about 30 files.
+//! Files of 400 lines at most, folders of about 30 files.
 
 use std::collections::BTreeMap;
 

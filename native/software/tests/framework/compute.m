@@ -278,7 +278,7 @@ static void test_misuse(void) {
 }
 
 int main(void) {
-    /* Misuse raises where it is: framework_bad_kernels.m tests what happens otherwise. */
+    /* Misuse raises where it is: bad_kernels.m tests what happens otherwise. */
     setenv("MTL_DEBUG_LAYER", "1", 1);
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();

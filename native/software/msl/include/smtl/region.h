@@ -1,6 +1,6 @@
 /* Regions: statements that not all lanes of a simdgroup execute alike, and in which lane functions stand. As on a GPU,
  * lanes that leave one wait for all others that came to it, and what a lane's variables hold there can be read while it
- * is inactive. The translation declares a region before such a statement; see msl/regions.cpp. */
+ * is inactive. The translation declares a region before such a statement; see msl/passes/simd_sync/regions.cpp. */
 #ifndef SMTL_REGION_H
 #define SMTL_REGION_H
 
