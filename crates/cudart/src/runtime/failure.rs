@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use metal_bridge::sys;
+use metal_bridge::{command_buffer_error as reason, sys};
 
 use crate::codes::*;
 use crate::runtime::bridge::Error;
@@ -81,15 +81,14 @@ fn code_of(error: &Error) -> cudaError_t {
     }
 }
 
-/// By `MTLCommandBufferError`.
 fn code_of_command_buffer(error: i64) -> cudaError_t {
     match error {
-        2 => cudaErrorLaunchTimeout,
-        3 => cudaErrorIllegalAddress,
-        4 | 11 => cudaErrorDevicesUnavailable,
-        7 => cudaErrorNotPermitted,
-        8 => cudaErrorMemoryAllocation,
-        12 => cudaErrorHardwareStackError,
+        reason::TIMEOUT => cudaErrorLaunchTimeout,
+        reason::PAGE_FAULT => cudaErrorIllegalAddress,
+        reason::ACCESS_REVOKED | reason::DEVICE_REMOVED => cudaErrorDevicesUnavailable,
+        reason::NOT_PERMITTED => cudaErrorNotPermitted,
+        reason::OUT_OF_MEMORY => cudaErrorMemoryAllocation,
+        reason::STACK_OVERFLOW => cudaErrorHardwareStackError,
         _ => cudaErrorLaunchFailure,
     }
 }
