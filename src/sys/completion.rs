@@ -1,6 +1,7 @@
 //! Completion handlers as Rust values, for all who commit through the C ABI.
 
 use std::ffi::c_void;
+use std::ptr;
 use std::sync::Arc;
 
 use super::callback::contain_panic;
@@ -77,7 +78,7 @@ pub unsafe fn commit_with_handler<H: CompletionHandler>(
 ///
 /// # Safety
 ///
-/// `transfer` is live and belongs to this thread; `error` is a place for an error.
+/// `transfer` is live and belongs to this thread; `error` is NULL or a place for an error.
 pub unsafe fn transfer_commit_with_handler<H: CompletionHandler>(
     transfer: *mut mtb_transfer,
     timeout: u64,
@@ -87,13 +88,22 @@ pub unsafe fn transfer_commit_with_handler<H: CompletionHandler>(
     let context = handler_context(handler);
     let (callback, destructor) = (Some(complete::<H> as _), Some(release_handler::<H> as _));
     // SAFETY: the transfer is live, and the context is one that both functions take.
+    let mut failure = ptr::null_mut();
+    let place = &raw mut failure;
     let commands = unsafe {
-        mtb_transfer_commit_timeout(transfer, timeout, callback, context, destructor, error)
+        mtb_transfer_commit_timeout(transfer, timeout, callback, context, destructor, place)
     };
-    // SAFETY: where the call failed, the error is NULL or live.
-    if commands.is_null() && !unsafe { leaves_open(*error) } {
+    // SAFETY: the error is NULL or live.
+    if commands.is_null() && !unsafe { leaves_open(failure) } {
         // SAFETY: the call failed, so the context is still ours.
         unsafe { release_handler::<H>(context) };
+    }
+    if error.is_null() {
+        // SAFETY: the error is NULL or ours.
+        unsafe { mtb_error_release(failure) };
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { *error = failure };
     }
     commands
 }

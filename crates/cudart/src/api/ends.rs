@@ -117,14 +117,18 @@ impl Ends {
         } else {
             sys::MTB_HOST_COPIED
         };
+        if runs && source.is_pageable() {
+            // A host function may still write there, and the bridge may read before the stream's turn.
+            queue.order()?.wait()?;
+        }
         let transfer = Transfer::new(queue)?;
         let size = (rows.width, rows.height);
         // SAFETY: the caller's promise. Pageable memory that is written to is waited for.
-        let mut copied = unsafe { transfer.copy(places.0, places.1, size, host) };
+        let copied = unsafe { transfer.copy(places.0, places.1, size, host) };
         if matches!(&copied, Err(failed) if failed.code == cudaErrorInvalidValue) {
             // What else the bridge refuses with this code has been checked: the two ends overlap.
             // SAFETY: as above.
-            copied = unsafe { copy_by_way_of_another(&transfer, queue, places, size, host) };
+            return unsafe { self.copy_overlapping(transfer, queue, places, size, runs) };
         }
         match copied {
             // No memory to stage a pageable source: it is read in its turn then, while the caller waits.
@@ -139,39 +143,50 @@ impl Ends {
             Ok(()) => transfer.commit(),
         }
     }
-}
 
-/// Copies between two ends that overlap, which Metal does not: by way of other memory. CUDA leaves open what the bytes
-/// are then.
-///
-/// # Safety
-///
-/// As for [`Transfer::copy`].
-unsafe fn copy_by_way_of_another(
-    transfer: &Transfer,
-    queue: &Stream,
-    (source, destination): (sys::mtb_place, sys::mtb_place),
-    (width, height): (usize, usize),
-    host: sys::mtb_host_memory,
-) -> Outcome {
-    let memory = queue.state().memory.as_ptr();
-    // SAFETY: the memory is live; the call returns an owned buffer, or NULL and an owned error.
-    let buffer = unsafe {
-        create(|error| {
-            sys::mtb_memory_allocate(memory, width * height, sys::MTB_STORAGE_PRIVATE, error)
-        })
-    }
-    .map_err(allocation_failed)?;
-    let between = sys::mtb_place {
-        // The transfer keeps it.
-        buffer: buffer.as_ptr(),
-        offset: 0,
-        bytes: ptr::null_mut(),
-        pitch: width,
-    };
-    // SAFETY: the caller's promise.
-    unsafe {
-        transfer.copy(source, between, (width, height), host)?;
-        transfer.copy(between, destination, (width, height), host)
+    /// Copies between two ends that overlap, which Metal does not: by way of other memory. CUDA leaves open what the
+    /// bytes are then.
+    ///
+    /// # Safety
+    ///
+    /// As for [`copy`](Self::copy).
+    unsafe fn copy_overlapping(
+        &self,
+        transfer: Transfer<'_>,
+        queue: &Stream,
+        (source, destination): (sys::mtb_place, sys::mtb_place),
+        (width, height): (usize, usize),
+        runs: bool,
+    ) -> Outcome {
+        let memory = queue.state().memory.as_ptr();
+        // Memory that the CPU can reach, so that it makes copies between host memories in their turn, as others.
+        let mode = if self.source.is_device() || self.destination.is_device() {
+            sys::MTB_STORAGE_PRIVATE
+        } else {
+            sys::MTB_STORAGE_SHARED
+        };
+        // SAFETY: the memory is live; the call returns an owned buffer, or NULL and an owned error.
+        let buffer = unsafe {
+            create(|error| sys::mtb_memory_allocate(memory, width * height, mode, error))
+        }
+        .map_err(allocation_failed)?;
+        let between = sys::mtb_place {
+            // The transfer keeps it.
+            buffer: buffer.as_ptr(),
+            offset: 0,
+            bytes: ptr::null_mut(),
+            pitch: width,
+        };
+        let size = (width, height);
+        // SAFETY: the caller's promise. The ends are in one memory: if it is pageable, the call waits for the copy.
+        unsafe {
+            transfer.copy(source, between, size, sys::MTB_HOST_BORROWED)?;
+            transfer.copy(between, destination, size, sys::MTB_HOST_BORROWED)?;
+        }
+        if runs {
+            transfer.run()
+        } else {
+            transfer.commit()
+        }
     }
 }

@@ -183,9 +183,10 @@ impl Context {
 
 /// Gives a stream back: its work goes on to its end.
 pub(crate) fn retire(stream: Arc<Stream>) {
-    // After a reset its work is done.
-    if let Some(context) = Context::holding(stream.state()) {
-        context.retire(stream);
+    match Context::holding(stream.state()) {
+        Some(context) => context.retire(stream),
+        // A reset has begun, and may not see this stream. The failure of its work is the device's, which is reset.
+        None => _ = stream.wait(),
     }
 }
 

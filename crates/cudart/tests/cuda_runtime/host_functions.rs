@@ -3,6 +3,8 @@
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
 
 use metal_cudart::*;
 
@@ -65,6 +67,37 @@ unsafe extern "C-unwind" fn increment(context: *mut c_void) {
     // SAFETY: pinned memory of that length, which the stream's other work uses before and after.
     let bytes = unsafe { std::slice::from_raw_parts_mut(context.cast::<u8>(), LENGTH) };
     bytes.iter_mut().for_each(|byte| *byte += 1);
+}
+
+/// Fills the program's own memory, after what the caller does next has begun.
+unsafe extern "C-unwind" fn fill_late(context: *mut c_void) {
+    thread::sleep(Duration::from_millis(30));
+    // SAFETY: memory of that length, which the program waits for.
+    unsafe { context.cast::<u8>().write_bytes(7, LENGTH) };
+}
+
+#[test]
+fn copies_read_what_earlier_host_functions_wrote() {
+    let (device, stream) = (Memory::device(LENGTH), stream(cudaStreamNonBlocking));
+    let mut host = vec![0u8; LENGTH];
+    let place: *mut c_void = host.as_mut_ptr().cast();
+    // SAFETY: memory of that length, and a function that takes it.
+    unsafe {
+        ok(cudaLaunchHostFunc(ptr::null_mut(), Some(fill_late), place));
+        ok(cudaMemcpy(device.pointer, place, LENGTH, cudaMemcpyDefault));
+        assert_eq!(device.read(0, LENGTH), [7; LENGTH]);
+        place.write_bytes(0, LENGTH);
+        ok(cudaLaunchHostFunc(stream, Some(fill_late), place));
+        let ahead = place.wrapping_byte_add(16);
+        ok(cudaMemcpyAsync(
+            ahead,
+            place,
+            32,
+            cudaMemcpyHostToHost,
+            stream,
+        ));
+    }
+    assert_eq!(host, [7; LENGTH]);
 }
 
 #[test]
