@@ -87,9 +87,9 @@ pub unsafe fn transfer_commit_with_handler<H: CompletionHandler>(
 ) -> *mut mtb_command_buffer {
     let context = handler_context(handler);
     let (callback, destructor) = (Some(complete::<H> as _), Some(release_handler::<H> as _));
-    // SAFETY: the transfer is live, and the context is one that both functions take.
     let mut failure = ptr::null_mut();
     let place = &raw mut failure;
+    // SAFETY: the transfer is live, and the context is one that both functions take.
     let commands = unsafe {
         mtb_transfer_commit_timeout(transfer, timeout, callback, context, destructor, place)
     };
