@@ -97,7 +97,7 @@ fn room_that_was_leaked_is_no_wait_for_ever() {
             leak(leaking.command_buffer().unwrap());
         };
         thread::spawn(leaks).join().unwrap();
-        assert_error(queue.command_buffer(), deadlock, "one that has ended");
+        assert_error(queue.command_buffer(), deadlock, "threads that have ended");
     });
 }
 
