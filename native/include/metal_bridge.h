@@ -6,7 +6,8 @@
  * Handles
  *   Each kind of object is a distinct opaque struct. A function with `create` in its name returns a handle that the
  *   caller owns (+1) and gives back with the `release` function of its kind; `retain` adds a reference. `release` takes
- *   NULL. A handle keeps alive whatever it needs of what it was made from. A failed call leaves its handles usable.
+ *   NULL. A handle keeps alive the objects that it was made from, if it needs them. A failed call leaves its handles
+ *   usable.
  *
  * Errors
  *   Every fallible call takes `mtb_error **error` last, which may be NULL. Success sets it to NULL. Failure sets it to
@@ -20,21 +21,21 @@
  *   `char *` results are the caller's, to be freed with mtb_string_free.
  *
  * Threads
- *   From any thread, at the same time: devices, queues, buffers (the handle; the caller orders access to the bytes),
- *   libraries, functions, pipelines, events, errors, and every retain and release.
- *   Not from a child of fork() that was made after the first device: see mtb_process_is_forked.
- *   From one thread at a time: constant values, encoders, and a command buffer until it is committed, with its
+ *   Any thread may use these at the same time as others: devices, queues, buffers (the handle; the caller orders access
+ *   to the bytes), libraries, functions, pipelines, events, errors, and every retain and release.
+ *   One thread at a time may use these: constant values, encoders, and a command buffer until it is committed, with its
  *   encoders and its last release. After the commit any thread may wait for a command buffer and query it.
+ *   A child of fork() that was made after the first device may use none of them: see mtb_process_is_forked.
  *
  * Callbacks
  *   Callbacks run on Metal's threads. They may call this API, and must not unwind (C++ exceptions, Rust panics,
  *   longjmp) into the caller. A queue runs its callbacks one after the other. A wait in a callback (or in its context's
  *   destructor) for work of the same queue that has not completed, its own command buffer included, could never end:
- *   it fails with MTB_DEADLOCK. So does a wait for a free slot of that queue, unless its timeout is shorter than
- *   MTB_ROOM_TIMEOUT. In a deallocator that Metal calls on a thread of its own this holds for every queue, since nobody
- *   knows which queues Metal needs the thread for.
- *   The bridge does not see these cycles: a callback that waits for another queue, or for an event, whose work waits
- *   for this queue's later work; and a callback that joins a thread which waits for this queue. Give such waits a
+ *   such a wait fails with MTB_DEADLOCK. So does a wait for a free slot of that queue, unless its timeout is shorter
+ *   than MTB_ROOM_TIMEOUT. In a deallocator that Metal calls on a thread of its own this holds for every queue, since
+ *   nobody knows which queues Metal needs the thread for.
+ *   The bridge does not see two kinds of cycle: a callback that waits for an event, or for another queue, whose work
+ *   waits for this queue's later work; and a callback that joins a thread which waits for this queue. Give such waits a
  *   timeout.
  *
  * Times that a call takes are nanoseconds; times that come from the GPU are seconds, as Metal has them.
@@ -50,14 +51,14 @@
 extern "C" {
 #endif
 
-/* Raised by every incompatible change of this file. */
+/* Every incompatible change of this file raises it. */
 #define MTB_ABI_VERSION 1u
 
 /* A timeout that never ends. */
 #define MTB_FOREVER UINT64_MAX
 
-/* How long calls without a timeout wait for a free slot of a queue: ten minutes, in nanoseconds. They fail with
- * MTB_TIMEOUT then. */
+/* How long calls without a timeout wait for a free slot of a queue: ten minutes, in nanoseconds. After that they fail
+ * with MTB_TIMEOUT. */
 #define MTB_ROOM_TIMEOUT 600000000000u
 
 /* Buffer and threadgroup memory bindings of a compute encoder: indices 0 to 30. */
@@ -69,8 +70,8 @@ extern "C" {
 /* The ABI that the linked library was built with: equal to MTB_ABI_VERSION if header and library fit. */
 uint32_t mtb_abi_version(void);
 
-/* Whether this process is a child of fork() whose parent had asked for a Metal device before. Metal's threads are the
- * parent's alone: here every call for a device, and every call on a handle that can fail, is refused with
+/* Whether this process is a child of fork() whose parent had asked for a Metal device before. Only the parent has
+ * Metal's threads: in the child every call for a device, and every call on a handle that can fail, fails with
  * MTB_INVALID_STATE before it waits or takes a lock, and releases do nothing. */
 bool mtb_process_is_forked(void);
 
@@ -111,14 +112,15 @@ typedef enum mtb_handle_kind {
 /* The number of kinds: every kind is smaller. */
 #define MTB_HANDLE_KIND_COUNT 16u
 
-/* Handles of a kind that exist now, and that have ever been made: for leak tests and monitoring. A committed command
- * buffer, with its queue and the events that it signals, exists until it has completed. Zero for an unknown kind. */
+/* The number of handles of a kind that exist now, and the number ever made: for leak tests and monitoring. A committed
+ * command buffer exists until it has completed, and so do its queue and the events that it signals. Zero for an unknown
+ * kind. */
 uint64_t mtb_live_handles(mtb_handle_kind kind);
 uint64_t mtb_made_handles(mtb_handle_kind kind);
 /* The kind's name, such as "command buffer"; never NULL. */
 const char *mtb_handle_kind_name(mtb_handle_kind kind);
 
-/* Frees a string that this API gave to the caller. NULL is taken. */
+/* Frees a string that this API gave to the caller. Takes NULL. */
 void mtb_string_free(char *string);
 
 /* ------------------------------------------------------------------------------------------------- errors */
@@ -145,7 +147,7 @@ typedef enum mtb_status {
     MTB_MISSING_ARGUMENT = 9,
     /* The GPU ended the command buffer with an error; mtb_error_code is an MTLCommandBufferError. */
     MTB_COMMAND_BUFFER_FAILED = 10,
-    /* The time given to a wait went by. */
+    /* The wait's timeout passed. */
     MTB_TIMEOUT = 11,
     /* Not possible in the handle's present state: already committed, already ended, another encoder open. */
     MTB_INVALID_STATE = 12,
@@ -157,8 +159,8 @@ typedef enum mtb_status {
     MTB_INTERNAL = 15,
     /* More than the budget of an mtb_memory or the limit of an arena allows beside what is in use. */
     MTB_OVER_BUDGET = 16,
-    /* A wait that could never end: it was called in a callback, a host function or a deallocator, for what comes after
-     * that; or a command buffer waits for an event that nobody can signal any more. */
+    /* A wait that could never end: a callback, a host function or a deallocator waits for work that comes after it; or
+     * a command buffer waits for an event that nobody can signal any more. */
     MTB_DEADLOCK = 17
 } mtb_status;
 
@@ -249,14 +251,14 @@ uint64_t mtb_device_peer_group_id(const mtb_device *device);
 typedef enum mtb_storage_mode {
     /* One allocation that CPU and GPU both see. */
     MTB_STORAGE_SHARED = 0,
-    /* Two copies kept in step by mtb_buffer_did_modify_range and mtb_blit_encoder_synchronize. */
+    /* Two copies, which mtb_buffer_did_modify_range and mtb_blit_encoder_synchronize keep in step. */
     MTB_STORAGE_MANAGED = 1,
-    /* The GPU's alone: no contents. */
+    /* Only the GPU sees it: the CPU has no contents. */
     MTB_STORAGE_PRIVATE = 2
 } mtb_storage_mode;
 
-/* Called once when a no-copy buffer no longer needs the caller's memory; no command buffer uses it any more by then. If
- * the GPU was the last to use it, Metal calls on a thread of its own: see "Callbacks". */
+/* Metal calls it once, when a no-copy buffer no longer needs the caller's memory; no command buffer uses the memory any
+ * more by then. If the GPU was the last to use the memory, Metal calls on a thread of its own: see "Callbacks". */
 typedef void (*mtb_deallocator)(void *bytes, size_t length, void *context);
 
 /* newBufferWithLength:options:. The contents start as zeroes on Apple's drivers, but Metal does not promise it.
@@ -266,8 +268,8 @@ mtb_buffer *mtb_buffer_create(mtb_device *device, size_t length, mtb_storage_mod
 mtb_buffer *mtb_buffer_create_with_bytes(mtb_device *device, const void *bytes, size_t length, mtb_storage_mode mode,
                                          mtb_error **error);
 /* newBufferWithBytesNoCopy:length:options:deallocator:, for shared and managed buffers. The address and the length
- * must be multiples of mtb_page_size. `deallocator` may be NULL; on failure it is not called and the memory stays the
- * caller's. */
+ * must be multiples of mtb_page_size. `deallocator` may be NULL; if the call fails, Metal does not call it, and the
+ * memory stays the caller's. */
 mtb_buffer *mtb_buffer_create_no_copy(mtb_device *device, void *bytes, size_t length, mtb_storage_mode mode,
                                       mtb_deallocator deallocator, void *context, mtb_error **error);
 mtb_buffer *mtb_buffer_retain(mtb_buffer *buffer);
@@ -286,7 +288,7 @@ uint64_t mtb_buffer_device_id(const mtb_buffer *buffer);
 /* didModifyRange: for managed buffers; on a shared buffer it does nothing, on a private one it is
  * MTB_INVALID_ARGUMENT. */
 mtb_status mtb_buffer_did_modify_range(mtb_buffer *buffer, size_t offset, size_t length, mtb_error **error);
-/* Labels show in Xcode's captures and in Metal's messages. NULL takes one away; here and below. */
+/* Labels show in Xcode's captures and in Metal's messages. NULL removes the label, here and below. */
 mtb_status mtb_buffer_set_label(mtb_buffer *buffer, const char *label, mtb_error **error);
 /* The label, or NULL if there is none. The caller's to free. */
 char *mtb_buffer_copy_label(const mtb_buffer *buffer);
@@ -320,7 +322,7 @@ typedef struct mtb_compile_options {
 } mtb_compile_options;
 
 /* newLibraryWithSource:options:error:. `source` has `length` bytes and needs no terminating zero. `options` may be
- * NULL. MTB_COMPILE_FAILED with the compiler's log; the lines in it are the source's own. */
+ * NULL. MTB_COMPILE_FAILED with the compiler's log, whose line numbers are the source's own. */
 mtb_library *mtb_library_create_from_source(mtb_device *device, const char *source, size_t length,
                                             const mtb_compile_options *options, mtb_error **error);
 /* newLibraryWithURL:error: of a metallib file. */
@@ -329,7 +331,7 @@ mtb_library *mtb_library_create_from_file(mtb_device *device, const char *path, 
 mtb_library *mtb_library_create_from_bytes(mtb_device *device, const void *bytes, size_t length, mtb_error **error);
 mtb_library *mtb_library_retain(mtb_library *library);
 void mtb_library_release(mtb_library *library);
-/* The compiler's warnings, or NULL if it had none or keeps them to itself. */
+/* The compiler's warnings, or NULL if there are none or the compiler does not tell. */
 const char *mtb_library_warnings(const mtb_library *library);
 size_t mtb_library_function_count(const mtb_library *library);
 /* The name of the function at `index`, NULL past the end. */
@@ -419,7 +421,7 @@ typedef struct mtb_argument {
     mtb_argument_kind kind;
     mtb_access access;
     uint32_t index;
-    /* The compiled kernel uses it, so a dispatch needs it bound. */
+    /* The compiled kernel uses the argument, so a dispatch needs it bound. */
     bool is_used;
     /* Bytes and alignment of what the argument points to (buffers) or of its memory (threadgroup memory). */
     size_t data_size;
@@ -456,7 +458,8 @@ bool mtb_queue_is_in_callback(const mtb_queue *queue);
 typedef enum mtb_references {
     /* The command buffer retains the resources that it uses. */
     MTB_REFERENCES_RETAINED = 0,
-    /* It does not: the caller keeps them alive until it has completed. Cheaper to encode. */
+    /* The command buffer does not retain them: the caller keeps them alive until it has completed. Cheaper to encode.
+     */
     MTB_REFERENCES_UNRETAINED = 1
 } mtb_references;
 
@@ -478,7 +481,7 @@ typedef struct mtb_times {
     double kernel_end;
 } mtb_times;
 
-/* How a command buffer ended, for its completion callback. All of it is borrowed for the time of the call. */
+/* How a command buffer ended, for its completion callback, which may use it until the callback returns. */
 typedef struct mtb_completion {
     mtb_command_buffer_status status;
     /* NULL unless the status is MTB_COMMAND_BUFFER_ERROR. */
@@ -487,7 +490,8 @@ typedef struct mtb_completion {
 } mtb_completion;
 
 typedef void (*mtb_completion_callback)(const mtb_completion *completion, void *context);
-/* Frees a callback's context: called once, after the callback or when it can no longer be called. */
+/* Frees a callback's context. The bridge calls it once: after the callback, or when nothing can call the callback any
+ * more. */
 typedef void (*mtb_context_destructor)(void *context);
 
 /* commandBuffer or commandBufferWithUnretainedReferences. A queue has slots for a fixed number of command buffers that
@@ -498,15 +502,15 @@ mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references r
                                               mtb_error **error);
 mtb_command_buffer *mtb_command_buffer_retain(mtb_command_buffer *command_buffer);
 /* Releasing a command buffer that was not committed discards it, and ends an encoder that is open: an encoder keeps
- * neither its command buffer nor a slot of the queue. One that was committed runs to its end. */
+ * neither its command buffer nor a slot of the queue. A committed command buffer runs to its end. */
 void mtb_command_buffer_release(mtb_command_buffer *command_buffer);
 mtb_status mtb_command_buffer_set_label(mtb_command_buffer *command_buffer, const char *label, mtb_error **error);
 char *mtb_command_buffer_copy_label(const mtb_command_buffer *command_buffer);
 /* Takes the next position in the queue's order of execution. MTB_INVALID_STATE the second time. */
 mtb_status mtb_command_buffer_enqueue(mtb_command_buffer *command_buffer, mtb_error **error);
-/* addCompletedHandler:. Before the commit only. `callback` is called once the command buffer has completed or failed,
- * before any wait returns; if it is never committed, only `destructor` (which may be NULL) is called. On failure of
- * this call neither is called. */
+/* addCompletedHandler:. Before the commit only. Metal calls `callback` once the command buffer has completed or failed,
+ * before any wait returns. If the command buffer is never committed, the bridge calls only `destructor` (which may be
+ * NULL). If this call fails, neither is called. */
 mtb_status mtb_command_buffer_add_completed_callback(mtb_command_buffer *command_buffer,
                                                      mtb_completion_callback callback, void *context,
                                                      mtb_context_destructor destructor, mtb_error **error);
@@ -525,10 +529,10 @@ mtb_error *mtb_command_buffer_copy_error(const mtb_command_buffer *command_buffe
 mtb_times mtb_command_buffer_get_times(const mtb_command_buffer *command_buffer);
 /* encodeSignalEvent:value: and encodeWaitForEvent:value:, between encoders; the event may be of another device. A
  * signal keeps a reference to the event, a wait does not. If the last reference goes before the event has the value,
- * nobody can signal it any more: a commit is refused with MTB_DEADLOCK; a command buffer that was committed before goes
- * on without the signal and completes with MTB_COMMAND_BUFFER_ERROR and MTB_DEADLOCK. If somebody could still signal
- * the event, the command buffer waits. If the GPU fails, the bridge signals the events that the command buffer was to
- * signal, so that nobody waits for ever: look at the command buffer's status.
+ * nobody can signal the event any more: a commit then fails with MTB_DEADLOCK, and a command buffer that was committed
+ * before goes on without the signal and completes with MTB_COMMAND_BUFFER_ERROR and MTB_DEADLOCK. While somebody can
+ * still signal the event, the command buffer waits. If the GPU fails, the bridge signals the events that the command
+ * buffer was to signal, so that nobody waits for ever: look at the command buffer's status.
  * Each of these signals comes after the waits that were encoded before it, and after smaller values that other command
  * buffers, already committed, are still to signal. */
 mtb_status mtb_command_buffer_encode_signal(mtb_command_buffer *command_buffer, mtb_event *event, uint64_t value,
@@ -555,9 +559,9 @@ typedef enum mtb_usage {
 
 /* computeCommandEncoderWithDispatchType:. MTB_INVALID_STATE while another encoder of the command buffer is open.
  *
- * What is set (pipeline, buffers, bytes, threadgroup memory) stays set until it is replaced or the encoder ends. Every
- * call is checked when it is made; Metal is told of dispatches in batches, each in one autorelease pool, at the latest
- * when the encoder ends. Buffers and pipelines that were set are kept alive until then. */
+ * What is set (pipeline, buffers, bytes, threadgroup memory) stays set until it is replaced or the encoder ends. The
+ * bridge checks every call when it is made, and sends dispatches to Metal in batches, each in one autorelease pool, at
+ * the latest when the encoder ends. It keeps buffers and pipelines that were set alive until then. */
 mtb_compute_encoder *mtb_compute_encoder_create(mtb_command_buffer *command_buffer, mtb_dispatch_type dispatch_type,
                                                 mtb_error **error);
 /* Ends the encoder if that has not been done. */
@@ -573,12 +577,12 @@ mtb_status mtb_compute_encoder_set_buffer_offset(mtb_compute_encoder *encoder, s
 /* setBytes:length:atIndex:, 1 to MTB_MAX_INLINE_BYTES bytes, copied. */
 mtb_status mtb_compute_encoder_set_bytes(mtb_compute_encoder *encoder, const void *bytes, size_t length, size_t index,
                                          mtb_error **error);
-/* setThreadgroupMemoryLength:atIndex:, a multiple of 16 bytes; zero takes it away. All that is set, and what the kernel
- * declares itself, must fit into the device's threadgroup memory at once. */
+/* setThreadgroupMemoryLength:atIndex:, a multiple of 16 bytes; zero removes it. All lengths that are set, and what the
+ * kernel declares itself, must fit into the device's threadgroup memory together. */
 mtb_status mtb_compute_encoder_set_threadgroup_memory(mtb_compute_encoder *encoder, size_t length, size_t index,
                                                       mtb_error **error);
-/* dispatchThreads:threadsPerThreadgroup:. The threads need not fill the last threadgroups. A dispatch of no threads or
- * no threadgroups does nothing, and nothing has to be set for it. */
+/* dispatchThreads:threadsPerThreadgroup:. The threads need not fill the last threadgroups. A dispatch of zero threads
+ * or threadgroups does nothing, and needs nothing set. */
 mtb_status mtb_compute_encoder_dispatch_threads(mtb_compute_encoder *encoder, mtb_size threads,
                                                 mtb_size threads_per_threadgroup, mtb_error **error);
 /* dispatchThreadgroups:threadsPerThreadgroup:. */
@@ -595,7 +599,7 @@ mtb_status mtb_compute_encoder_use_buffer(mtb_compute_encoder *encoder, mtb_buff
 mtb_status mtb_compute_encoder_push_debug_group(mtb_compute_encoder *encoder, const char *name, mtb_error **error);
 /* MTB_INVALID_STATE if no group is open. */
 mtb_status mtb_compute_encoder_pop_debug_group(mtb_compute_encoder *encoder, mtb_error **error);
-/* endEncoding, with the debug groups that are still open. MTB_INVALID_STATE the second time. */
+/* endEncoding; ends the debug groups that are still open too. MTB_INVALID_STATE the second time. */
 mtb_status mtb_compute_encoder_end(mtb_compute_encoder *encoder, mtb_error **error);
 
 /* ------------------------------------------------------------------------------------------- blit encoders */
@@ -618,7 +622,7 @@ mtb_status mtb_blit_encoder_synchronize(mtb_blit_encoder *encoder, mtb_buffer *b
 mtb_status mtb_blit_encoder_push_debug_group(mtb_blit_encoder *encoder, const char *name, mtb_error **error);
 /* MTB_INVALID_STATE if no group is open. */
 mtb_status mtb_blit_encoder_pop_debug_group(mtb_blit_encoder *encoder, mtb_error **error);
-/* endEncoding, with the debug groups that are still open. MTB_INVALID_STATE the second time. */
+/* endEncoding; ends the debug groups that are still open too. MTB_INVALID_STATE the second time. */
 mtb_status mtb_blit_encoder_end(mtb_blit_encoder *encoder, mtb_error **error);
 
 /* ------------------------------------------------------------------------------------------- shared events */
@@ -633,28 +637,28 @@ void mtb_event_release(mtb_event *event);
 mtb_status mtb_event_set_label(mtb_event *event, const char *label, mtb_error **error);
 char *mtb_event_copy_label(const mtb_event *event);
 uint64_t mtb_event_signaled_value(const mtb_event *event);
-/* Signals from the CPU. MTB_OUT_OF_RANGE for a value smaller than the present one: events only rise. */
+/* Signals from the CPU. MTB_OUT_OF_RANGE if the value is smaller than the event's: events only rise. */
 mtb_status mtb_event_signal(mtb_event *event, uint64_t value, mtb_error **error);
 /* Waits on the CPU until the event has reached `value`; MTB_TIMEOUT after `timeout_ns` nanoseconds, which are rounded
  * up to milliseconds. */
 mtb_status mtb_event_wait(mtb_event *event, uint64_t value, uint64_t timeout_ns, mtb_error **error);
-/* notifyListener:atValue:block:. `callback` is called once, on a thread of Metal's, when the event reaches the value
- * (at once if it has). Should the last reference to the event go first, only `destructor` (which may be NULL) is
- * called; or the callback too, by the releasing thread, if the value had been reached. A command buffer that is to
- * signal the event holds a reference. A context that holds one keeps the event, and so itself, until the value is
- * reached. On failure of this call neither is called. */
+/* notifyListener:atValue:block:. A thread of Metal's calls `callback` once, when the event reaches the value (at once
+ * if it has). If the last reference to the event goes before that, the bridge calls only `destructor` (which may be
+ * NULL); if the event had reached the value, the releasing thread calls the callback too. A command buffer that is to
+ * signal the event holds a reference. A context that holds a reference keeps the event, and so itself, until the event
+ * reaches the value. If this call fails, neither is called. */
 mtb_status mtb_event_notify(mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
                             mtb_context_destructor destructor, mtb_error **error);
 
 /* --------------------------------------------------------------------------------- reports of the sanitizer */
 
-/* The software Metal checks kernels if the environment variable SOFTWARE_METAL_SANITIZE says so. Apple's Metal does
- * not through this API: there no check is on, and there are no reports. */
+/* The software Metal checks kernels if the environment variable SOFTWARE_METAL_SANITIZE says so. On Apple's Metal no
+ * check is on, and there are no reports. */
 
 typedef enum mtb_sanitizer_check {
     /* Accesses outside of the object that the address was made from. */
     MTB_SANITIZE_BOUNDS = 1,
-    /* Accesses to one place by threads in no order, one of them writing. */
+    /* Accesses to one place in memory by threads in no order, of which one writes. */
     MTB_SANITIZE_RACE = 2,
     /* Reads of what nothing has written. */
     MTB_SANITIZE_UNINITIALIZED = 4
@@ -693,7 +697,7 @@ typedef struct mtb_reported_access {
     mtb_size thread_position_in_threadgroup;
 } mtb_reported_access;
 
-/* All strings are those of the report, and never NULL. */
+/* The strings belong to the report, and are never NULL. */
 typedef struct mtb_report {
     mtb_report_kind kind;
     /* What was done to what, in one line. */
@@ -708,11 +712,11 @@ typedef struct mtb_report {
     const char *object;
     /* Its binding index in this dispatch; -1 for none. */
     int64_t argument_index;
-    /* Of the access from the object's start, in bytes. */
+    /* From the object's start to the access, in bytes. */
     int64_t offset;
-    /* Of the object, in bytes. */
+    /* The object's length in bytes. */
     uint64_t length;
-    /* How often it was found on these lines. */
+    /* How often the sanitizer found it on these lines. */
     uint64_t occurrences;
 } mtb_report;
 

@@ -14,16 +14,16 @@
 // value() is what the call made; it throws the Error if the call failed. Programs built without exceptions take the
 // value by *.
 //
-// Ownership: objects are moved and not copied, and release what they own when they go; work that was committed goes
-// on, and keeps what it needs. An object that was moved from, or the value of a failed call, is empty: calls on it are
-// errors of status MTB_INVALID_ARGUMENT.
+// Ownership: programs move objects and cannot copy them. An object releases what it owns when it goes; committed work
+// goes on, and keeps what it needs. An object that was moved from is empty, and so is the value of a failed call: calls
+// on it are errors of status MTB_INVALID_ARGUMENT.
 //
-// Callbacks: functions that are given to a call run on threads of Metal's, and may make, commit and release anything.
-// They must not wait for what they belong to, nor for later work of the same stream. An exception that leaves one ends
-// there.
+// Callbacks: threads of Metal's run the functions that are given to a call. Such a function may make, commit and
+// release anything. It must not wait for the work that it belongs to, nor for later work of the same stream. An
+// exception that leaves the function ends there.
 //
-// Threads: devices, buffers, streams, events, arenas, residency sets, kernels and pending work may be used from any
-// thread at the same time; a batch and a compute pass from one.
+// Threads: any thread may use devices, buffers, streams, events, arenas, residency sets, kernels and pending work at
+// the same time as others; only one thread at a time may use a batch or a compute pass.
 #ifndef METAL_BRIDGE_HPP
 #define METAL_BRIDGE_HPP
 

@@ -16,8 +16,8 @@ class Arena {
 public:
     Arena() noexcept = default;
 
-    // Of shared or private memory. Heaps are made of `block_bytes` at a time (0: 16 MiB), of `limit` bytes in all (0:
-    // the device's budget, against which they count).
+    // An arena of shared or private memory. It grows by heaps of `block_bytes` (0: 16 MiB), up to `limit` bytes in all
+    // (0: the device's budget), and counts against that budget.
     static Result<Arena> Create(const Device &device, bool shared, size_t block_bytes = 0, size_t limit = 0) {
         const mtb_storage_mode mode = shared ? MTB_STORAGE_SHARED : MTB_STORAGE_PRIVATE;
         auto made = detail::Make<detail::ArenaHandle>(
@@ -30,12 +30,13 @@ public:
         return arena;
     }
 
-    // A buffer. Its memory is free again once it is gone and the GPU is done with it. MTB_OVER_BUDGET past the limit.
+    // A buffer. Its memory is free again once the buffer is gone and the GPU is done with it. MTB_OVER_BUDGET past the
+    // limit.
     Result<MetalBuffer> Allocate(size_t bytes) const {
         const auto make = [&](mtb_error **e) { return mtb_arena_allocate(arena_.Get(), bytes, e); };
         return MetalBuffer::FromHandle(detail::Make<detail::BufferHandle>(make), memory_, queue_);
     }
-    // Gives heaps with nothing in them back to Metal. Returns the bytes.
+    // Gives heaps with nothing in them back to Metal. Returns the number of bytes.
     uint64_t Trim() noexcept { return mtb_arena_trim(arena_.Get()); }
     // Misses are the buffers that needed a new heap. All zero for an empty arena.
     mtb_pool_statistics Statistics() const noexcept {
@@ -53,7 +54,7 @@ private:
     detail::QueueHandle queue_;
 };
 
-// Buffers that stay resident and are kept alive (Device::SupportsResidencySets).
+// Keeps its buffers resident and alive (Device::SupportsResidencySets).
 class ResidencySet {
 public:
     ResidencySet() noexcept = default;
@@ -64,7 +65,7 @@ public:
     // Takes over a set of the C ABI.
     explicit ResidencySet(mtb_residency_set *owned) noexcept : set_(owned) {}
 
-    // What is added and removed takes effect at the next commit.
+    // Additions and removals take effect at the next commit.
     Result<> Add(const MetalBuffer &buffer) {
         return detail::Check([&](mtb_error **e) { return mtb_residency_set_add_buffer(set_.Get(), buffer.Get(), e); });
     }
@@ -75,13 +76,13 @@ public:
     Result<> Commit() {
         return detail::Check([&](mtb_error **e) { return mtb_residency_set_commit(set_.Get(), e); });
     }
-    // Asks for the set to be made resident, and again every half second for as long as `keep_alive` (Forever: until
-    // End, or until the set goes): systems evict idle memory, and decoding slows down until it is back.
+    // Asks the system to make the set resident, and again every half second for as long as `keep_alive` (Forever: until
+    // End, or until the set goes): systems evict idle memory, and decoding slows down until the memory is back.
     Result<> Request(std::chrono::nanoseconds keep_alive) {
         return detail::Check(
             [&](mtb_error **e) { return mtb_residency_set_request(set_.Get(), detail::Nanoseconds(keep_alive), e); });
     }
-    // No more requests, and the set need not be resident.
+    // Ends the requests: the set need not be resident any more.
     Result<> End() {
         return detail::Check([&](mtb_error **e) { return mtb_residency_set_end(set_.Get(), e); });
     }

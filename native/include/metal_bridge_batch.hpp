@@ -12,9 +12,9 @@ using TransferHandle = Handle<mtb_transfer, mtb_transfer_release>;
 
 // How long the host memory that a transfer reads stays as it is.
 enum class HostMemory {
-    // For the call: it is copied.
+    // For the call, which copies it.
     Copied = MTB_HOST_COPIED,
-    // Until the transfer has completed, which the caller sees to: large copies then need no staging.
+    // Until the transfer has completed; the caller sees to that. Large copies then need no staging.
     Borrowed = MTB_HOST_BORROWED,
 };
 
@@ -31,8 +31,8 @@ using Completion = std::function<void(const Error &)>;
 
 // Recorded transfers for one command buffer, in the order in which they are added. A call that fails adds nothing.
 //
-// One of the two buffers of a copy may be of another device than the batch's stream: its own device's work is ordered
-// by an Event, as always.
+// One of the two buffers of a copy may be of another device than the batch's stream: an Event orders the other device's
+// work, as always.
 class Batch {
 public:
     Batch() noexcept = default;
@@ -42,7 +42,8 @@ public:
                           HostMemory host = HostMemory::Copied) {
         return CopyFromHost2D(buffer, Row(offset, bytes), source, 0, host);
     }
-    // Adds a copy to host memory, which stays there, for nobody else, until the batch has completed.
+    // Adds a copy to host memory. The memory must stay valid, and nobody else may use it, until the batch has
+    // completed.
     Result<> CopyToHost(const MetalBuffer &buffer, size_t offset, void *destination, size_t bytes) {
         return CopyToHost2D(buffer, Row(offset, bytes), destination, 0);
     }
@@ -56,7 +57,7 @@ public:
         return FillPattern(buffer, Row(offset, bytes), &value, 1);
     }
 
-    // The same with rows: in host memory they begin `pitch` bytes apart.
+    // The same with rows, which begin `pitch` bytes apart in host memory.
     Result<> CopyFromHost2D(const MetalBuffer &buffer, const Rectangle &rows, const void *source, size_t pitch,
                             HostMemory host = HostMemory::Copied) {
         if (!buffer) return Empty("Batch::CopyFromHost");
@@ -73,7 +74,7 @@ public:
         return Copy(In(source, source_offset, source_pitch), In(destination, rows.offset, rows.pitch), rows,
                     HostMemory::Copied);
     }
-    // With `pattern_size` bytes (1, 2 or 4) over and over: the width of a row is a multiple of them.
+    // Adds a fill with `pattern_size` bytes (1, 2 or 4) over and over: the width of a row is a multiple of them.
     Result<> FillPattern(const MetalBuffer &buffer, const Rectangle &rows, const void *pattern, size_t pattern_size) {
         if (!buffer) return Empty("Batch::FillBuffer");
         return detail::Check([&](mtb_error **e) {
@@ -87,7 +88,7 @@ public:
         return detail::Make<Pending>(
             [&](mtb_error **e) { return mtb_transfer_commit(transfer_.Get(), nullptr, nullptr, nullptr, e); });
     }
-    // The same, and has `completion` called when the bytes are where they belong, before any wait returns.
+    // The same, and calls `completion` when the bytes have arrived, before any wait returns.
     Result<Pending> Commit(Completion completion) {
         using Callback = detail::Callback<Completion>;
         return Callback::Give(std::move(completion), "Batch::Commit", [&](void *context) {
@@ -96,7 +97,7 @@ public:
             });
         });
     }
-    // The same without a callback, which waits for a slot in the queue no longer than `time`: then the error is
+    // The same without a callback, but waits for a slot in the queue no longer than `time`: after that the error is
     // MTB_TIMEOUT, and nothing was committed.
     Result<Pending> CommitFor(std::chrono::nanoseconds time) {
         return detail::Make<Pending>([&](mtb_error **e) {
@@ -164,6 +165,6 @@ inline Result<> MetalBuffer::CopyToHost(void *destination, size_t bytes, size_t 
                       [&](Batch &batch) { return batch.CopyToHost(*this, offset, destination, bytes); });
 }
 
-} // namespace metal_bridge
+}  // namespace metal_bridge
 
 #endif

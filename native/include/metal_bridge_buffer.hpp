@@ -18,7 +18,7 @@ public:
     // Takes over a committed command buffer of the C ABI.
     explicit Pending(mtb_command_buffer *owned) noexcept : commands_(owned) {}
 
-    // Waits until the work is done, and its callbacks. The error is the GPU's, if it failed.
+    // Waits until the work and its callbacks are done. If the GPU failed, the error is the GPU's.
     Result<> Wait() const {
         return detail::Check([&](mtb_error **e) { return mtb_command_buffer_wait(commands_.Get(), e); });
     }
@@ -28,11 +28,11 @@ public:
             return mtb_command_buffer_wait_timeout(commands_.Get(), detail::Nanoseconds(time), e);
         });
     }
-    // Whether it has ended, well or not.
+    // Whether the work has ended, with success or without.
     bool IsCompleted() const noexcept {
         return mtb_command_buffer_get_status(commands_.Get()) >= MTB_COMMAND_BUFFER_COMPLETED;
     }
-    // When it ran, in seconds of the host's monotonic clock; zero before it has completed.
+    // When the work ran, in seconds of the host's monotonic clock; zero before it has completed.
     mtb_times Times() const noexcept { return mtb_command_buffer_get_times(commands_.Get()); }
 
     explicit operator bool() const noexcept { return bool(commands_); }
@@ -54,7 +54,7 @@ template <class Encode> Result<Pending> CommitCommands(CommandBufferHandle comma
 }
 } // namespace detail
 
-// Memory that the GPU works on, from the cache of its device's memory and back there at the end.
+// Memory that the GPU works on. It comes from the cache of its device's memory, and goes back there at the end.
 class MetalBuffer {
 public:
     MetalBuffer() noexcept = default;
@@ -67,8 +67,8 @@ public:
         const auto make = [&](mtb_error **e) { return mtb_memory_allocate(device.memory_.Get(), bytes, mode, e); };
         return FromHandle(detail::Make<detail::BufferHandle>(make), device.memory_, device.queue_);
     }
-    // A buffer that the C ABI gave, such as one of mtb_buffer_create_no_copy, whose reference this takes over; empty
-    // for NULL. It is of that device.
+    // Takes over the reference to a buffer of that device that the C ABI gave, such as one of
+    // mtb_buffer_create_no_copy; empty for NULL.
     static MetalBuffer Adopt(const Device &device, mtb_buffer *owned) {
         return *FromHandle(detail::BufferHandle(owned), device.memory_, device.queue_);
     }
@@ -82,9 +82,9 @@ public:
     size_t Size() const noexcept { return mtb_buffer_length(buffer_.Get()); }
     mtb_storage_mode StorageMode() const noexcept { return mtb_buffer_storage_mode(buffer_.Get()); }
     bool IsShared() const noexcept { return Contents() != nullptr; }
-    // Where the CPU sees the bytes; NULL for a private buffer. The caller orders its own accesses with the GPU's.
+    // The address that the CPU sees; NULL for a private buffer. The caller orders its own accesses with the GPU's.
     void *Contents() const noexcept { return mtb_buffer_contents(buffer_.Get()); }
-    // Where the GPU sees them; zero if the system does not tell.
+    // The address that the GPU sees; zero if the system does not tell.
     uint64_t GpuAddress() const noexcept { return mtb_buffer_gpu_address(buffer_.Get()); }
     explicit operator bool() const noexcept { return bool(buffer_); }
     mtb_buffer *Get() const noexcept { return buffer_.Get(); }

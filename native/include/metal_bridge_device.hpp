@@ -1,4 +1,4 @@
-// Devices of metal_bridge.hpp: a GPU with a memory of its own, and what that holds and may hold.
+// Devices of metal_bridge.hpp: a GPU with a memory of its own, and how much that memory holds and may hold.
 #ifndef METAL_BRIDGE_DEVICE_HPP
 #define METAL_BRIDGE_DEVICE_HPP
 
@@ -24,7 +24,7 @@ inline QueueHandle Share(const QueueHandle &queue) {
 // the defaults.
 using MemoryOptions = mtb_memory_options;
 
-// A GPU, with a memory (staging, caches, budget, statistics) and a queue that the transfers of its buffers go by.
+// A GPU, with a memory (staging, caches, budget, statistics) and a queue for the transfers of its buffers.
 class Device {
 public:
     Device() noexcept = default;
@@ -40,18 +40,18 @@ public:
     }
     static size_t Count() noexcept { return mtb_device_count(); }
 
-    // All zero for an empty device; the name in it is the device's.
+    // All zero for an empty device. The device owns the name in it.
     mtb_device_info Info() const noexcept {
         mtb_device_info info;
         mtb_device_get_info(device_.Get(), &info);
         return info;
     }
-    // Borrowed from the device; empty for an empty one.
+    // The device owns the text; empty for an empty device.
     const char *Name() const noexcept {
         const char *name = Info().name;
         return name ? name : "";
     }
-    // Whether private memory of the one is copied to the other without a detour.
+    // Whether copies of private memory from one device to the other need not go by way of system memory.
     bool IsPeerOf(const Device &other) const noexcept {
         const uint64_t group = mtb_device_peer_group_id(device_.Get());
         return group != 0 && group == mtb_device_peer_group_id(other.device_.Get());
@@ -71,11 +71,11 @@ public:
         mtb_string_free(report);
         return text;
     }
-    // Lets counts and times begin again at zero. What is in use and kept is not changed.
+    // Lets counts and times begin again at zero. What is in use and kept does not change.
     void ResetStatistics() noexcept { mtb_memory_reset_statistics(memory_.Get()); }
     // Bytes that Metal may have allocated for this device's memory, in use and kept.
     uint64_t Budget() const noexcept { return MemoryStatistics().budget; }
-    // Gives back to Metal what is kept and was not used for `idle`. Returns the bytes.
+    // Gives back to Metal what the memory keeps and nobody used for `idle`. Returns the number of bytes.
     uint64_t Trim(std::chrono::nanoseconds idle = std::chrono::nanoseconds::zero()) noexcept {
         return mtb_memory_trim(memory_.Get(), detail::Nanoseconds(idle));
     }
@@ -83,7 +83,7 @@ public:
     explicit operator bool() const noexcept { return bool(device_); }
     mtb_device *Get() const noexcept { return device_.Get(); }
     mtb_memory *Memory() const noexcept { return memory_.Get(); }
-    // The queue that the transfers of its buffers keep the order of: kernels that use them belong there too
+    // The queue whose order the transfers of the device's buffers keep. Kernels that use these buffers belong there too
     // (Stream::Default).
     mtb_queue *Queue() const noexcept { return queue_.Get(); }
 

@@ -68,13 +68,13 @@ public:
     // Function, status and message.
     const char *what() const noexcept override { return details_ ? details_->text.c_str() : mtb_status_name(status_); }
 
-    // Takes over the error of a call that failed. If there is none, there was no memory for it.
+    // Takes over the error of a call that failed. NULL means that there was no memory for the error.
     static Error Take(mtb_error *raw) {
         const detail::Handle<mtb_error, mtb_error_release> owned(raw);
         return raw ? CopyOf(raw) : Of(MTB_OUT_OF_MEMORY);
     }
 
-    // The same as an error that somebody else owns; none for NULL.
+    // A copy of an error that somebody else owns; none for NULL.
     static Error CopyOf(const mtb_error *raw) {
         if (!raw) return Error();
         return Of(mtb_error_status(raw), mtb_error_function(raw), mtb_error_message(raw), mtb_error_code(raw));
@@ -173,7 +173,8 @@ template <class Call> Result<void> Check(Call call) {
 // A function of the caller's, as the context of a callback of the C ABI.
 template <class Function> class Callback {
 public:
-    // Has `call` hand the context over together with Free, which it does unless it fails. An error names `name`.
+    // Has `call` hand over the context together with Free; if `call` fails, it hands over neither. An error names
+    // `name`.
     template <class Call> static auto Give(Function function, const char *name, Call call) -> decltype(call(nullptr)) {
         if (!function) return Error::Of(MTB_INVALID_ARGUMENT, name, "the function to call is empty");
         std::unique_ptr<Callback> callback(new (std::nothrow) Callback(std::move(function)));
@@ -208,7 +209,7 @@ inline uint64_t Nanoseconds(std::chrono::nanoseconds time) noexcept {
 
 }  // namespace detail
 
-// For calls that take a time: no end to it.
+// For calls that take a time: a time without an end.
 inline constexpr std::chrono::nanoseconds Forever = std::chrono::nanoseconds::max();
 
 // Three extents, in threads or threadgroups.

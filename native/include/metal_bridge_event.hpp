@@ -10,7 +10,7 @@ namespace detail {
 using EventHandle = Handle<mtb_event, mtb_event_release>;
 } // namespace detail
 
-// A number that only rises. Streams of any device and the CPU raise it, and wait until it is there (Stream::Signal,
+// A number that only rises. Streams of any device and the CPU raise it, and wait until it has a value (Stream::Signal,
 // Stream::Wait).
 class Event {
 public:
@@ -26,7 +26,7 @@ public:
     }
 
     uint64_t Value() const noexcept { return mtb_event_signaled_value(event_.Get()); }
-    // Raises it from the CPU. MTB_OUT_OF_RANGE if it has more already.
+    // Raises the event from the CPU. MTB_OUT_OF_RANGE if the event already has a larger value.
     Result<> Signal(uint64_t value) const {
         return detail::Check([&](mtb_error **e) { return mtb_event_signal(event_.Get(), value, e); });
     }
@@ -35,8 +35,8 @@ public:
         return detail::Check(
             [&](mtb_error **e) { return mtb_event_wait(event_.Get(), value, detail::Nanoseconds(time), e); });
     }
-    // Has `notification` called once, when the event reaches `value`; not if the event goes before. One that owns the
-    // event keeps it, and so itself, until then.
+    // Has a thread of Metal's call `notification` once, when the event reaches `value`; not if the event goes before. A
+    // notification that owns the event keeps the event, and so itself, until then.
     Result<> Notify(uint64_t value, Notification notification) const {
         using Callback = detail::Callback<Notification>;
         return Callback::Give(std::move(notification), "Event::Notify", [&](void *context) {

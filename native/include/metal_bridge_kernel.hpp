@@ -44,7 +44,7 @@ public:
     }
 
     size_t FunctionCount() const noexcept { return mtb_library_function_count(library_.Get()); }
-    // NULL past the end; the library's.
+    // The name of a function, which the library owns; NULL past the end.
     const char *FunctionName(size_t index) const noexcept { return mtb_library_function_name(library_.Get(), index); }
     explicit operator bool() const noexcept { return bool(library_); }
     mtb_library *Get() const noexcept { return library_.Get(); }
@@ -60,7 +60,7 @@ public:
     Constant(size_t index, int32_t value) noexcept : Constant(index, MTB_TYPE_INT, value) {}
     Constant(size_t index, uint32_t value) noexcept : Constant(index, MTB_TYPE_UINT, value) {}
     Constant(size_t index, float value) noexcept : Constant(index, MTB_TYPE_FLOAT, value) {}
-    // As many bytes as the type has in Metal, at most 32, at `value`.
+    // `bytes` is what the type has in Metal, at most 32; they stand at `value`.
     static Constant Of(size_t index, mtb_data_type type, const void *value, size_t bytes) noexcept {
         Constant constant(index, type, '\0');
         std::memcpy(constant.value_, value, bytes < sizeof constant.value_ ? bytes : sizeof constant.value_);
@@ -125,7 +125,7 @@ private:
 // What a dispatch executes.
 class Grid {
 public:
-    // As many threads, in threadgroups that need not divide them.
+    // So many threads, in threadgroups whose size need not divide their number.
     static constexpr Grid Threads(mtb_size threads, mtb_size per_threadgroup) noexcept {
         return Grid(threads, per_threadgroup, mtb_compute_encoder_dispatch_threads);
     }
@@ -175,8 +175,8 @@ private:
     Kind kind_;
 };
 
-// Recorded dispatches for one command buffer, which see what those before them wrote. Destroying it discards what is
-// not committed.
+// Recorded dispatches for one command buffer. Each dispatch sees what the dispatches before it wrote. Destroying a
+// Compute discards what is not committed.
 class Compute {
 public:
     using Arguments = std::initializer_list<Argument>;
@@ -184,7 +184,8 @@ public:
     Compute() noexcept = default;
 
     // Adds a dispatch. Buffers and values have the binding indices from 0 on, in their order, and threadgroup memory
-    // has indices of its own. What earlier dispatches bound beyond stays bound; MTB_MISSING_ARGUMENT if nothing is.
+    // has indices of its own. What earlier dispatches bound to higher indices stays bound. MTB_MISSING_ARGUMENT if
+    // nothing is bound to an argument.
     Result<> Dispatch(const Kernel &kernel, const Grid &grid, Arguments arguments) {
         return detail::Check([&](mtb_error **e) {
             mtb_status status = mtb_compute_encoder_set_pipeline(encoder_.Get(), kernel.Get(), e);

@@ -6,14 +6,14 @@
  * committed.
  *
  * Order
- *   A transfer starts after all that was committed to its queue before it, and all that is committed to the queue later
- *   starts after it. Work of other queues is ordered by events, as always. The calling thread waits in the synchronous
- *   form, and if the queue has no free slot: for MTB_ROOM_TIMEOUT at most, unless the call gives a timeout. A queue has
- *   slots for as many transfers and host functions that have not completed as mtb_queue_create was given, and for 1024
- *   at least.
+ *   A transfer starts after everything that was committed to its queue before it, and everything that is committed to
+ *   the queue later starts after the transfer. Events order the work of other queues, as always. The calling thread
+ *   waits in the synchronous form. It also waits if the queue has no free slot: for MTB_ROOM_TIMEOUT at most, unless
+ * the call gives a timeout. A queue has slots for as many transfers and host functions that have not completed as
+ *   mtb_queue_create was given, and for at least 1024.
  *
- *   In the asynchronous form the GPU moves the bytes. If it cannot write to the host memory itself, the CPU copies
- *   them there at the end, before the command buffer completes: whoever reads that memory waits for the command buffer,
+ *   In the asynchronous form the GPU moves the bytes. If the GPU cannot write to the host memory itself, the CPU makes
+ * a host copy at the end, before the command buffer completes: whoever reads that memory waits for the command buffer,
  *   or reads it in a host function or a callback of the same queue.
  *
  * Sizes and offsets are bytes, of any value: what Metal's blits cannot do (they move multiples of 4) a kernel does.
@@ -39,29 +39,29 @@ typedef struct mtb_memory_options {
     /* The most bytes that Metal may have allocated for this memory, in use and kept: the device's
      * recommended_max_working_set_size by default. */
     uint64_t budget;
-    /* Bytes of staging, in use and kept: 64 MiB by default. What transfers need beyond it at once is not kept for the
-     * next; it counts against the budget, as all staging does. */
+    /* Bytes of staging, in use and kept: 64 MiB by default. If transfers need more at once, the memory does not keep
+     * the rest for the next transfer. All staging counts against the budget. */
     uint64_t staging_limit;
     /* Bytes of released buffers that are kept for the next allocation: a quarter of the budget by default. */
     uint64_t cache_limit;
-    /* What is kept and has not been used for so long is given back: 5 s by default, MTB_FOREVER never. */
+    /* After this time without use the memory gives back what it keeps: 5 s by default; MTB_FOREVER: never. */
     uint64_t idle_ns;
 } mtb_memory_options;
 
 /* `options` may be NULL. */
 mtb_memory *mtb_memory_create(mtb_device *device, const mtb_memory_options *options, mtb_error **error);
 mtb_memory *mtb_memory_retain(mtb_memory *memory);
-/* What is in use lives on until it is released. */
+/* Objects in use live on until they are released. */
 void mtb_memory_release(mtb_memory *memory);
 
-/* A buffer of `length` bytes whose contents are unspecified, from the cache if one of up to twice the length is
- * kept there. Once its last reference is gone, and every command buffer that it was used in has completed, the cache
- * has it back. MTB_OVER_BUDGET if it does not fit beside what is in use, even with nothing kept. */
+/* A buffer of `length` bytes whose contents are unspecified: from the cache, if it keeps a buffer of up to twice the
+ * length. The cache has the buffer back once its last reference is gone and every command buffer that used it has
+ * completed. MTB_OVER_BUDGET if the buffer does not fit beside what is in use, even with nothing kept. */
 mtb_buffer *mtb_memory_allocate(mtb_memory *memory, size_t length, mtb_storage_mode mode, mtb_error **error);
-/* A queue for the caller alone, from the memory's pool of those that it, or others before it, have released. */
+/* A queue for the caller alone, from the memory's pool of queues that this caller, or others before, have released. */
 mtb_queue *mtb_memory_acquire_queue(mtb_memory *memory, mtb_error **error);
-/* Gives back to Metal what is kept and was not used in the last `idle_ns` nanoseconds: 0 is all of it. Returns the
- * bytes. */
+/* Gives back to Metal what the memory keeps and nobody used in the last `idle_ns` nanoseconds: 0 gives back all.
+ * Returns the number of bytes. */
 uint64_t mtb_memory_trim(mtb_memory *memory, uint64_t idle_ns);
 
 /* ----------------------------------------------------------------------------------------------- transfers */
@@ -75,54 +75,55 @@ typedef struct mtb_place {
     size_t pitch;
 } mtb_place;
 
-/* What a copy may assume of the host memory that it reads. (What it writes must stay valid until it has completed.) */
+/* What a copy may assume of the host memory that it reads. (Host memory that it writes must stay valid until the copy
+ * has completed.) */
 typedef enum mtb_host_memory {
-    /* Read before the call returns, by way of staging. */
+    /* The call reads it before it returns, by way of staging. */
     MTB_HOST_COPIED = 0,
-    /* Valid and unchanged until the transfer has completed: large copies then need no staging. */
+    /* It stays valid and unchanged until the transfer has completed: large copies then need no staging. */
     MTB_HOST_BORROWED = 1
 } mtb_host_memory;
 
-/* The transfers of one command buffer, in the order in which they are added; those that touch are one for Metal. */
+/* The transfers of one command buffer, in the order in which they are added; the bridge joins those that touch. */
 mtb_transfer *mtb_transfer_create(mtb_memory *memory, mtb_queue *queue, mtb_error **error);
 /* What was added and not committed does not happen. */
 void mtb_transfer_release(mtb_transfer *transfer);
 /* Adds a copy of `height` rows of `width` bytes. Source and destination may each be host memory or a buffer of any
- * storage mode. One of two buffers may be of another device than the queue: if the devices are peers, the other
- * device's blits read a private source through a remote view, if offsets, widths and pitches are multiples of 4; all
- * else goes by way of system memory. Work of that device's own queues is ordered by events, as always; host memory and
- * the buffer of another device make MTB_WRONG_DEVICE. MTB_OUT_OF_RANGE if a row does not fit, MTB_INVALID_ARGUMENT
- * for a pitch smaller than the width and for source and destination that overlap. A failed call adds nothing. Nothing
- * to copy (width or height zero) is not an error. */
+ * storage mode. One of two buffers may be of another device than the queue. If the devices are peers, and offsets,
+ * widths and pitches are multiples of 4, the destination's device reads a private source with blits through a remote
+ * view; every other such copy goes by way of system memory. Events order the work of the other device's own queues, as
+ * always. MTB_WRONG_DEVICE for a copy between host memory and a buffer of another device, MTB_OUT_OF_RANGE if a row
+ * does not fit, MTB_INVALID_ARGUMENT for a pitch smaller than the width and for source and destination that overlap. A
+ * failed call adds nothing. Nothing to copy (width or height zero) is not an error. */
 mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place destination, size_t width,
                              size_t height, mtb_host_memory host, mtb_error **error);
 /* Adds a fill of `height` rows of `width` bytes with the `pattern_size` bytes (1, 2 or 4) at `pattern`; the width is a
- * multiple of them. */
+ * multiple of `pattern_size`. */
 mtb_status mtb_transfer_fill(mtb_transfer *transfer, mtb_place destination, size_t width, size_t height,
                              const void *pattern, size_t pattern_size, mtb_error **error);
-/* Commits what was added, and empties the transfer (on failure too). `callback` and `destructor` as in
- * mtb_command_buffer_add_completed_callback; both may be NULL, and on failure neither is called. The command buffer
- * that is returned completes when the bytes are where they belong. Once the callback is called, or a wait has
- * returned, the transfer touches neither buffers nor host memory any more, whether it has failed or not. */
+/* Commits what was added, and empties the transfer (on failure too). `callback` and `destructor` are as in
+ * mtb_command_buffer_add_completed_callback; both may be NULL, and on failure neither is called. The returned command
+ * buffer completes when the bytes have arrived. Once the callback is called, or a wait has returned, the transfer
+ * touches neither buffers nor host memory any more, whether it has failed or not. */
 mtb_command_buffer *mtb_transfer_commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
                                         mtb_context_destructor destructor, mtb_error **error);
-/* The same, which waits for a free slot of the queue no longer than `timeout_ns` nanoseconds: at once for 0, also
- * inside a callback. With MTB_TIMEOUT nothing is handed over. */
+/* The same, but waits for a free slot of the queue no longer than `timeout_ns` nanoseconds: 0 does not wait, also
+ * inside a callback. After MTB_TIMEOUT nothing was committed, and the caller keeps the context. */
 mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t timeout_ns,
                                                 mtb_completion_callback callback, void *context,
                                                 mtb_context_destructor destructor, mtb_error **error);
-/* mtb_transfer_commit that waits, whether it fails or not. If the CPU sees source and destination (host memory,
- * shared buffers), this thread copies, once what was committed to the queue before has completed: for shared to shared
- * that is a memcpy. Host memory is best given as MTB_HOST_BORROWED here. MTB_DEADLOCK inside a callback or a host
- * function of the queue: nothing is copied then. */
+/* Commits as mtb_transfer_commit does, and waits until the transfer has ended, also if it fails. If the CPU sees source
+ * and destination (host memory, shared buffers), this thread copies, once the queue's earlier work has completed: from
+ * shared to shared that is a memcpy. Give host memory as MTB_HOST_BORROWED here. MTB_DEADLOCK inside a callback or a
+ * host function of the queue: then nothing is copied. */
 mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error);
 
 typedef void (*mtb_host_function)(void *context);
-/* Calls `function` on a thread of Metal's after all that was committed to the queue before, and has what is
- * committed later wait for its return. It is a callback of the queue: what
- * metal_bridge.h says of callbacks holds for it. If the GPU fails, it is not called. The command buffer completes after
- * it, and `callback` is then called as mtb_command_buffer_add_completed_callback says, with the same context.
- * `callback` and `destructor` may be NULL; if this call fails, none of the three is called. */
+/* Has a thread of Metal's call `function` after everything that was committed to the queue before; what is committed
+ * later waits for its return. The function is a callback of the queue: what metal_bridge.h says of callbacks holds for
+ * it. If the GPU fails, the function is not called. The returned command buffer completes after the function;
+ * `callback` is then called as mtb_command_buffer_add_completed_callback says, with the same context. `callback` and
+ * `destructor` may be NULL; if this call fails, none of the three is called. */
 mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_function function,
                                                  mtb_completion_callback callback, void *context,
                                                  mtb_context_destructor destructor, mtb_error **error);
@@ -148,7 +149,7 @@ typedef enum mtb_transfer_kind {
 /* The kind's name, such as "host to private"; never NULL. */
 const char *mtb_transfer_kind_name(mtb_transfer_kind kind);
 
-/* Of the transfers that have completed without an error. */
+/* Counts the transfers that have completed without an error. */
 typedef struct mtb_transfer_statistics {
     uint64_t count;
     uint64_t bytes;
@@ -160,11 +161,11 @@ typedef struct mtb_transfer_statistics {
 typedef struct mtb_pool_statistics {
     uint64_t hits;
     uint64_t misses;
-    /* Given back to Metal: idle, over the limit, or under pressure. */
+    /* Objects given back to Metal: idle, over the limit, or under pressure. */
     uint64_t trimmed;
     uint64_t bytes_in_use;
     uint64_t bytes_kept;
-    /* The most that was ever held, in use and kept. */
+    /* The most bytes that the pool ever held, in use and kept. */
     uint64_t high_water_bytes;
     uint64_t objects_in_use;
     uint64_t objects_kept;
@@ -184,27 +185,27 @@ typedef struct mtb_memory_statistics {
 
 /* All zero for a NULL memory. */
 void mtb_memory_get_statistics(const mtb_memory *memory, mtb_memory_statistics *statistics);
-/* Counts and times begin again at zero, and high-water marks at what is held; what is in use and kept is not
- * changed. */
+/* Counts and times begin again at zero, and high-water marks at what is held. What is in use and kept does not
+ * change. */
 void mtb_memory_reset_statistics(mtb_memory *memory);
 /* The statistics as a table for people, live handles included. The caller's to free. NULL if there is no memory. */
 char *mtb_memory_copy_report(const mtb_memory *memory);
 
 /* -------------------------------------------------------------------------------------------------- arenas */
 
-/* Scratch buffers of one storage mode (shared or private), suballocated from MTLHeaps that grow with the need, by
- * `block_bytes` at a time (0: 16 MiB), up to `limit` bytes (0: the memory's budget, against which they count). */
+/* Scratch buffers of one storage mode (shared or private), suballocated from MTLHeaps. The heaps grow with the need, by
+ * `block_bytes` at a time (0: 16 MiB), up to `limit` bytes (0: the memory's budget), and count against that budget. */
 mtb_arena *mtb_arena_create(mtb_memory *memory, mtb_storage_mode mode, size_t block_bytes, size_t limit,
                             mtb_error **error);
 mtb_arena *mtb_arena_retain(mtb_arena *arena);
 /* Its buffers live on until they are released. */
 void mtb_arena_release(mtb_arena *arena);
 /* newBufferWithLength:options: of a heap. The buffer's memory is free again once its last reference is gone and every
- * command buffer that it was used in has completed. MTB_OVER_BUDGET past the limit. */
+ * command buffer that used it has completed. MTB_OVER_BUDGET past the limit. */
 mtb_buffer *mtb_arena_allocate(mtb_arena *arena, size_t length, mtb_error **error);
-/* Gives heaps with nothing in them back to Metal, as mtb_memory_trim does. Returns the bytes. */
+/* Gives heaps with nothing in them back to Metal, as mtb_memory_trim does. Returns the number of bytes. */
 uint64_t mtb_arena_trim(mtb_arena *arena);
-/* Misses are the buffers that needed a new heap. What is kept are the heaps' free bytes, and as objects the heaps with
+/* Misses are the buffers that needed a new heap. Bytes kept are the heaps' free bytes; objects kept are the heaps with
  * nothing in them. */
 void mtb_arena_get_statistics(const mtb_arena *arena, mtb_pool_statistics *statistics);
 
@@ -217,7 +218,7 @@ mtb_residency_set *mtb_residency_set_create(mtb_device *device, mtb_error **erro
 mtb_residency_set *mtb_residency_set_retain(mtb_residency_set *set);
 void mtb_residency_set_release(mtb_residency_set *set);
 /* addAllocation: and removeAllocation:; they take effect at the next commit. The set keeps its buffers alive.
- * MTB_NOT_FOUND for a buffer that is to be removed and is not there. */
+ * MTB_NOT_FOUND for the removal of a buffer that is not in the set. */
 mtb_status mtb_residency_set_add_buffer(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error);
 mtb_status mtb_residency_set_remove_buffer(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **error);
 mtb_status mtb_residency_set_commit(mtb_residency_set *set, mtb_error **error);
@@ -226,7 +227,8 @@ mtb_status mtb_residency_set_commit(mtb_residency_set *set, mtb_error **error);
 mtb_status mtb_residency_set_request(mtb_residency_set *set, uint64_t keep_alive_ns, mtb_error **error);
 /* endResidency, and no more requests. */
 mtb_status mtb_residency_set_end(mtb_residency_set *set, mtb_error **error);
-/* addResidencySet: and removeResidencySet: of the queue: its command buffers have the set's buffers resident. */
+/* addResidencySet: and removeResidencySet: of the queue, which keeps the set's buffers resident for its command
+ * buffers. */
 mtb_status mtb_queue_add_residency_set(mtb_queue *queue, mtb_residency_set *set, mtb_error **error);
 mtb_status mtb_queue_remove_residency_set(mtb_queue *queue, mtb_residency_set *set, mtb_error **error);
 /* allocatedSize: bytes of what has been committed to the set. */

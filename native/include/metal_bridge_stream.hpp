@@ -9,12 +9,12 @@
 
 namespace metal_bridge {
 
-// A queue: each call takes its position in the order and returns. Streams are ordered among each other by events.
+// A queue: each call takes its position in the order and returns. Events order streams among each other.
 class Stream {
 public:
     Stream() noexcept = default;
 
-    // A queue of its own, from the pool of the device's memory.
+    // A stream with a queue of its own, from the pool of the device's memory.
     static Result<Stream> Create(const Device &device) {
         auto queue = detail::Make<detail::QueueHandle>(
             [&](mtb_error **e) { return mtb_memory_acquire_queue(device.memory_.Get(), e); });
@@ -86,7 +86,8 @@ public:
         if (Result<> added = compute->Dispatch(kernel, grid, arguments); !added) return added.error();
         return compute->Commit();
     }
-    // Calls `function` after all that was committed before, and has what is committed later wait for its return.
+    // Has a thread of Metal's call `function` after everything that was committed before; what is committed later waits
+    // for its return.
     Result<Pending> CallHostFunction(std::function<void()> function) const {
         using Callback = detail::Callback<std::function<void()>>;
         return Callback::Give(std::move(function), "Stream::CallHostFunction", [&](void *context) {
@@ -96,22 +97,22 @@ public:
         });
     }
 
-    // Raises the event once all that was committed before is done.
+    // Raises the event once everything that was committed before is done.
     Result<Pending> Signal(const Event &event, uint64_t value) const {
         return Commit(event, value, mtb_command_buffer_encode_signal);
     }
-    // Has what is committed later wait until the event has the value; this thread does not.
+    // Makes what is committed later wait until the event has the value; this thread does not wait.
     Result<Pending> Wait(const Event &event, uint64_t value) const {
         return Commit(event, value, mtb_command_buffer_encode_wait);
     }
-    // Has the set's buffers resident for what is committed later.
+    // Keeps the set's buffers resident for what is committed later.
     Result<> AddResidencySet(const ResidencySet &set) const {
         return detail::Check([&](mtb_error **e) { return mtb_queue_add_residency_set(queue_.Get(), set.Get(), e); });
     }
     Result<> RemoveResidencySet(const ResidencySet &set) const {
         return detail::Check([&](mtb_error **e) { return mtb_queue_remove_residency_set(queue_.Get(), set.Get(), e); });
     }
-    // Waits for all that was committed.
+    // Waits for everything that was committed.
     Result<> Synchronize() const {
         return Batch::Run(memory_, queue_, [](Batch &) { return Result<>(); });
     }
@@ -150,6 +151,6 @@ private:
     detail::QueueHandle queue_;
 };
 
-} // namespace metal_bridge
+}  // namespace metal_bridge
 
 #endif

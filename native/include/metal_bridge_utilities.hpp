@@ -6,13 +6,13 @@
 
 namespace metal_bridge {
 
-// Copies and fills that come after all that was committed to the queues of the buffers' devices, and wait.
+// Copies and fills that come after everything that was committed to the queues of the buffers' devices, and wait.
 class MetalMemoryUtils {
 public:
     MetalMemoryUtils() = delete;
 
-    // Copies `bytes` of `source` to `destination`, of any storage mode each and of one device or two: on the GPU, or on
-    // this thread if both are shared.
+    // Copies `bytes` of `source` to `destination`; each may have any storage mode and any device. The GPU copies, or
+    // this thread if both buffers are shared.
     static Result<> CopyBuffer(MetalBuffer &destination, size_t destination_offset, const MetalBuffer &source,
                                size_t source_offset, size_t bytes) {
         if (source && destination && mtb_buffer_device_id(source.Get()) != mtb_buffer_device_id(destination.Get()))
@@ -21,7 +21,7 @@ public:
             return batch.CopyBuffer(destination, destination_offset, source, source_offset, bytes);
         });
     }
-    // The whole of `source` to the start of `destination`.
+    // Copies the whole of `source` to the start of `destination`.
     static Result<> CopyBuffer(MetalBuffer &destination, const MetalBuffer &source) {
         return CopyBuffer(destination, 0, source, 0, source.Size());
     }
