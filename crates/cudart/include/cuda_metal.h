@@ -11,18 +11,18 @@ extern "C" {
 typedef struct cudaMetalModule_st *cudaMetalModule_t;
 typedef struct cudaMetalFunction_st *cudaMetalFunction_t;
 
-/* Compiles Metal source, for the current device at once and for others when they need it. cudaErrorInvalidSource where
- * it does not compile: cudaMetalGetLastErrorMessage has the compiler's log. */
+/* Compiles Metal source, for the current device at once and for other devices when they need it. cudaErrorInvalidSource
+ * if it does not compile: cudaMetalGetLastErrorMessage then has the compiler's log. */
 cudaError_t cudaMetalRegisterSource(cudaMetalModule_t *module, const char *source);
 /* Gives a module back, with its functions. Work that was committed keeps what it needs. */
 cudaError_t cudaMetalUnregisterSource(cudaMetalModule_t module);
 
 /* A kernel of a module, for cudaLaunchKernel.
  *
- * `args` of a launch has, for each buffer argument in the order of their indices ([[buffer(0)]] first), the address of
- * its value. For a reference to constant memory in the kernel's declaration, as in `constant uint &count`, that is the
- * value itself, of the type's size; for everything else a pointer to memory of the runtime's. An argument in
- * threadgroup memory gets the launch's shared memory. */
+ * `args` of a launch has the address of each buffer argument's value, in the order of the indices ([[buffer(0)]]
+ * first). If the kernel declares a reference to constant memory, as in `constant uint &count`, the value has the size
+ * of the reference's type. Every other value is a pointer to memory of the runtime's. An argument in threadgroup memory
+ * gets the launch's shared memory. */
 cudaError_t cudaMetalGetFunction(cudaMetalFunction_t *function, cudaMetalModule_t module, const char *name);
 
 typedef enum cudaMetalParameter {
@@ -35,12 +35,12 @@ typedef enum cudaMetalParameter {
 cudaError_t cudaMetalGetFunctionWithParameters(cudaMetalFunction_t *function, cudaMetalModule_t module,
                                                const char *name, const cudaMetalParameter *parameters, size_t count);
 
-/* The address that kernels of the current device see, for pointers that stand in memory: kernels that are launched
- * later may follow it. */
+/* The address that kernels of the memory's device see (for memory of the host: kernels of the current device), for
+ * pointers that stand in memory: kernels that are launched later may follow it. */
 cudaError_t cudaMetalGetGpuAddress(unsigned long long *address, const void *ptr);
 
-/* What went wrong in the thread's last call that failed, or NULL where there is no more to say than the code does. It
- * lives until the thread's next error. */
+/* What went wrong in the thread's last call that failed, or NULL if the code says all. The text lives until the
+ * thread's next error. */
 const char *cudaMetalGetLastErrorMessage(void);
 
 #ifdef __cplusplus

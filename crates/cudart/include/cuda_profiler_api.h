@@ -1,4 +1,4 @@
-/* What programs call around the part that they want profiled: nothing does here, and both succeed. */
+/* Programs call these around the part that they want profiled. There is nothing to profile with here: both succeed. */
 #ifndef METAL_CUDA_PROFILER_API_H
 #define METAL_CUDA_PROFILER_API_H
 

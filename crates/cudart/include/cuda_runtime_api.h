@@ -57,7 +57,7 @@ cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device, int peerDevi
 cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags);
 cudaError_t cudaDeviceDisablePeerAccess(int peerDevice);
 cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority);
-/* Settings that change nothing on Metal: checked, and kept where they can be asked for. */
+/* Settings that change nothing on Metal: the runtime checks them, and keeps those that another call can ask for. */
 cudaError_t cudaSetDeviceFlags(unsigned int flags);
 cudaError_t cudaGetDeviceFlags(unsigned int *flags);
 cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache cacheConfig);
@@ -68,8 +68,8 @@ cudaError_t cudaRuntimeGetVersion(int *runtimeVersion);
 
 /* ---------------------------------------------------------------------------------------------------- errors */
 
-/* The thread's last error; the first call forgets it. Both return the failure of the device's work (sticky errors)
- * until the device is reset. */
+/* Both return the thread's last error; cudaGetLastError also forgets it. After the device's work has failed (sticky
+ * errors), both return that failure until the device is reset. */
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
@@ -77,8 +77,8 @@ const char *cudaGetErrorString(cudaError_t error);
 
 /* ---------------------------------------------------------------------------------------------------- memory */
 
-/* Addresses of device memory are of no use to the CPU: it faults there. Interior pointers are fine everywhere but in
- * the calls that free. Ranges are checked: a call with one that does not lie in one allocation does nothing. */
+/* The CPU faults at addresses of device memory. Every call takes interior pointers, except the calls that free. The
+ * runtime checks ranges: if a range does not lie in one allocation, the call does nothing. */
 cudaError_t cudaMalloc(void **devPtr, size_t size);
 cudaError_t cudaFree(void *devPtr);
 cudaError_t cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t height);
@@ -126,7 +126,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags METAL_CUDA_DEFAULT(0));
 cudaError_t cudaStreamGetFlags(cudaStream_t hStream, unsigned int *flags);
 cudaError_t cudaStreamGetPriority(cudaStream_t hStream, int *priority);
-/* Functions that a stream calls must not call the runtime (cudaErrorNotPermitted). What they throw ends there. */
+/* Functions that a stream calls must not call the runtime (cudaErrorNotPermitted). An exception that such a function
+ * throws ends there. */
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData);
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *userData,
                                   unsigned int flags);

@@ -138,7 +138,7 @@ typedef enum cudaError {
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 
-/* The default streams by name, whatever 0 means in this source file. */
+/* The names of the default streams, whichever of them 0 means in this source file. */
 #define cudaStreamLegacy ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2)
 
@@ -223,8 +223,8 @@ enum cudaComputeMode {
 struct cudaPointerAttributes {
     enum cudaMemoryType type;
     int device;
-    void *devicePointer; /* NULL where devices cannot use it */
-    void *hostPointer;   /* NULL where the CPU cannot */
+    void *devicePointer; /* NULL if devices cannot use the memory */
+    void *hostPointer;   /* NULL if the CPU cannot use the memory */
 };
 
 struct cudaFuncAttributes {
@@ -240,7 +240,7 @@ struct cudaFuncAttributes {
     int preferredShmemCarveout;
 };
 
-/* What Metal does not tell is zero. */
+/* Fields that Metal does not tell are zero. */
 struct cudaDeviceProp {
     char name[256]; /* MTLDevice.name */
     unsigned char uuid[16]; /* registryID in the first eight bytes */
@@ -358,7 +358,7 @@ enum cudaDeviceAttr {
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *userData);
 typedef void (*cudaHostFn_t)(void *userData);
 
-/* Three extents: blocks of a grid, threads of a block. In C all three have to be given. */
+/* Three extents: blocks of a grid, threads of a block. In C a program has to give all three. */
 #ifdef __cplusplus
 struct dim3 {
     unsigned int x, y, z;
