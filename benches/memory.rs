@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use metal_bridge::memory::{Memory, TransferQueue};
+use metal_bridge::memory::{Memory, Owned, Staged, TransferQueue};
 use metal_bridge::{
     Buffer, CommandQueue, CompileOptions, ComputePipeline, Device, DispatchType, Result,
     StorageMode, Submission,
@@ -80,12 +80,14 @@ fn against_memcpy(device: &Device, transfers: &TransferQueue) -> Result<()> {
                 }),
                 repeated(times, || {
                     transfers
-                        .upload_and_wait(&values, &buffer, 0)
+                        .copy(&values, buffer.at(0))
+                        .run()
                         .expect("an upload")
                 }),
                 repeated(times, || {
                     transfers
-                        .download_and_wait(&buffer, 0, &mut back)
+                        .copy(buffer.at(0), &mut back)
+                        .run()
                         .expect("a download")
                 }),
             ],
@@ -116,12 +118,17 @@ fn small_transfers(device: &Device, transfers: &TransferQueue) -> Result<()> {
     let one_by_one = || {
         for (i, piece) in pieces() {
             transfers
-                .upload_and_wait(piece, &buffer, i * 2 * BYTES)
+                .copy(piece, buffer.at(i * 2 * BYTES))
+                .run()
                 .expect("an upload");
         }
     };
     let in_flight = || {
-        let upload = |(i, piece)| transfers.upload_staged::<u8>(piece, &buffer, i * 2 * BYTES);
+        let upload = |(i, piece)| {
+            transfers
+                .copy(Staged(piece), buffer.at(i * 2 * BYTES))
+                .commit()
+        };
         let uploads: Result<Vec<Submission>> = pieces().map(upload).collect();
         uploads.expect("uploads")[COUNT - 1]
             .wait()
@@ -131,10 +138,10 @@ fn small_transfers(device: &Device, transfers: &TransferQueue) -> Result<()> {
         let mut batch = transfers.batch().expect("a batch");
         for (i, piece) in pieces() {
             batch
-                .upload(piece, &buffer, i * 2 * BYTES)
+                .copy(piece, buffer.at(i * 2 * BYTES))
                 .expect("an upload");
         }
-        batch.commit_and_wait().expect("uploads");
+        batch.run().expect("uploads");
     };
     let best = best_of(
         BUDGET,
@@ -198,7 +205,9 @@ fn staging(device: &Device, transfers: &TransferQueue) -> Result<()> {
                         .step_by(4096)
                         .for_each(|byte| *byte = 1);
                 }),
-                uploads(TIMES, || transfers.upload_staged(&values, &buffer, 0)),
+                uploads(TIMES, || {
+                    transfers.copy(Staged(&values), buffer.at(0)).commit()
+                }),
                 uploads(TIMES, || {
                     let fresh = device.new_buffer_with_data(&values, StorageMode::Shared)?;
                     let mut commands = transfers.command_queue().command_buffer()?;
@@ -275,7 +284,8 @@ fn overlap(device: &Device, memory: &Memory) -> Result<()> {
 
     let copy = || {
         transfers
-            .upload_async(values.clone(), &buffer, 0)
+            .copy(Owned::new(values.clone()), buffer.at(0))
+            .commit()
             .expect("an upload")
     };
     let copied = best_of(

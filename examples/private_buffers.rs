@@ -1,6 +1,6 @@
 //! Weights in memory that the GPU has alone, and results that come back without a wait.
 
-use metal_bridge::memory::{Memory, TransferKind};
+use metal_bridge::memory::{Memory, Owned, TransferKind, Values};
 use metal_bridge::{CompileOptions, Device, DispatchType, Result, StorageMode};
 
 const SOURCE: &str = "
@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     let bytes = size_of_val(&values[..]);
     let weights = memory.allocate(bytes, StorageMode::Private)?;
     let out = memory.allocate(bytes, StorageMode::Private)?;
-    transfers.upload_async(values, &weights, 0)?;
+    transfers.copy(Owned::new(values), weights.at(0)).commit()?;
 
     // The kernel runs after the upload: one queue, one order.
     let mut commands = queue.command_buffer()?;
@@ -44,7 +44,9 @@ fn main() -> Result<()> {
     commands.commit()?;
 
     // And the download after the kernel. This thread is free until it wants the values.
-    let results = transfers.download_async::<f32>(&out, 0, 1000)?;
+    let results = transfers
+        .copy(out.at(0), Values::<f32>::new(1000))
+        .commit()?;
     let results = results.wait()?;
     assert!(
         results

@@ -2,18 +2,19 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytemuck::Pod;
 
+use super::buffer_place::BufferPlace;
+use super::destination::Destination;
 use super::device_memory::Memory;
 use super::host_memory::HostMemories;
-use super::place::{Place, Rectangle};
+use super::place::End;
+use super::source::Source;
 use crate::error::{Error, Failure, Result};
 use crate::metal::access::Access;
-use crate::metal::buffer::Buffer;
 use crate::metal::completion::Completion;
 use crate::metal::handle::{Handle, check, create, nanoseconds};
 use crate::metal::process::check_process;
@@ -25,11 +26,11 @@ use crate::sys;
 /// Transfers that are recorded for one command buffer, in the order in which they are added; copies whose ranges touch become
 /// one.
 ///
-/// [`commit_and_wait`](Batch::commit_and_wait) commits and waits; [`commit`](Batch::commit) does not wait, so it is for batches that borrow no
-/// host memory: what they read and write there, they own. Dropping a batch discards it.
+/// [`run`](Batch::run) waits for their end; [`commit`](Batch::commit) does not, so it is for batches that borrow no host memory:
+/// what they read and write there, they own. Dropping a batch discards it.
 ///
 /// ```
-/// use metal_bridge::memory::Memory;
+/// use metal_bridge::memory::{Memory, Owned, Values};
 /// use metal_bridge::{Device, StorageMode};
 ///
 /// # if !metal_bridge::is_available() { return Ok(()); }
@@ -40,10 +41,10 @@ use crate::sys;
 /// let b = device.new_buffer(64, StorageMode::Managed)?;
 ///
 /// let mut batch = transfers.batch()?;
-/// batch.upload_owned(vec![1u32, 2, 3, 4], &a, 0)?;
-/// batch.fill(&a, 16..64, 7u32)?;
-/// batch.copy(&a, 8, &b, 0, 16)?;
-/// let values = batch.download_owned::<u32>(&b, 0, 4)?;
+/// batch.copy(Owned::new(vec![1u32, 2, 3, 4]), a.at(0))?;
+/// batch.fill(a.range(16..), 7u32)?;
+/// batch.copy(a.range(8..24), b.at(0))?;
+/// let values = batch.copy(b.at(0), Values::<u32>::new(4))?;
 /// batch.commit()?;
 /// assert_eq!(values.wait()?, [3, 4, 7, 7]);
 /// # Ok::<(), metal_bridge::Error>(())
@@ -52,7 +53,7 @@ pub struct Batch<'h> {
     // Released first: it knows addresses of the host memory, which goes after it.
     handle: Handle<sys::mtb_transfer>,
     recording: Recording,
-    pub(super) host_memories: HostMemories,
+    host_memories: HostMemories,
     queue: CommandQueue,
     host_memory_is: PhantomData<&'h mut [u8]>,
 }
@@ -74,92 +75,101 @@ impl<'h> Batch<'h> {
         })
     }
 
-    /// Adds a copy of `size` bytes between buffers, each of any storage mode.
+    /// Adds a copy of all bytes of `source` to `destination`. What it returns is nothing, or the [`Download`](super::Download) of
+    /// values that the batch owns.
     ///
-    /// One of them may belong to another device: where the devices are peers, whole words of a private source are read
-    /// through a remote view, all else goes by way of system memory. That device's own queues are ordered by events, as
-    /// always.
+    /// The size is that of the end that has one: a slice, values, [`Buffer::range`](crate::Buffer::range) or
+    /// [`Buffer::rows`](crate::Buffer::rows). [`Buffer::at`](crate::Buffer::at) and [`Rows`](super::Rows) take the other end's.
+    /// Rows and bytes without rows go together if they come to the same size: the rows then have no gaps at the end without.
+    /// The buffers may have any storage mode.
+    ///
+    /// One of two buffers may belong to another device: where the devices are peers, whole words of a private source are
+    /// read through a remote view, all else goes by way of system memory. That device's own queues are ordered by events,
+    /// as always.
     ///
     /// # Errors
     ///
     /// [`Error::InUse`] while a guard conflicts, [`Error::ReadOnly`] for the destination, [`Error::OutOfRange`],
-    /// [`Error::InvalidArgument`] for an overlap, [`Error::OutOfMemory`]. The batch stays as it was.
-    pub fn copy(
+    /// [`Error::InvalidArgument`] for two sizes that differ, for no size, for a pitch smaller than the width and for an
+    /// overlap, [`Error::WrongDevice`], [`Error::OutOfMemory`]. The batch stays as it was.
+    pub fn copy<D: Destination<'h>>(
         &mut self,
-        source: &Buffer,
-        source_offset: usize,
-        destination: &Buffer,
-        destination_offset: usize,
-        size: usize,
-    ) -> Result<()> {
-        let source = Place::Buffer(source, Rectangle::row(source_offset, size));
-        let destination = Place::Buffer(destination, Rectangle::row(destination_offset, size));
-        // SAFETY: no host memory is involved.
-        unsafe { self.add_copy("Batch::copy", source, destination, sys::MTB_HOST_COPIED) }
+        source: impl Source<'h>,
+        destination: D,
+    ) -> Result<D::Output> {
+        self.add_copy("Batch::copy", source, destination)
     }
 
-    /// Adds a copy of rows of `source`, which begin at `offset` and are `pitch` bytes apart, to those of `destination`
-    /// at `rectangle`.
-    ///
-    /// # Errors
-    ///
-    /// As [`copy`](Batch::copy), and [`Error::InvalidArgument`] for a pitch smaller than the width.
-    pub fn copy_2d(
+    pub(super) fn add_copy<D: Destination<'h>>(
         &mut self,
-        source: &Buffer,
-        offset: usize,
-        pitch: usize,
-        destination: &Buffer,
-        rectangle: Rectangle,
-    ) -> Result<()> {
-        let rows = Rectangle {
-            offset,
-            pitch,
-            ..rectangle
-        };
-        let (source, destination) = (
-            Place::Buffer(source, rows),
-            Place::Buffer(destination, rectangle),
-        );
-        // SAFETY: no host memory is involved.
-        unsafe { self.add_copy("Batch::copy_2d", source, destination, sys::MTB_HOST_COPIED) }
+        function: &'static str,
+        source: impl Source<'h>,
+        destination: D,
+    ) -> Result<D::Output> {
+        let source = source.into_end(function)?;
+        let (destination, output) = destination.into_end(function, &source)?;
+        // SAFETY: the ends' types promise it. A batch that is run does not outlive 'h, which is 'static where one is
+        // committed.
+        unsafe { self.add_ends(function, source, destination) }?;
+        Ok(output)
     }
 
-    /// Adds a fill of the bytes of `range` with `value`, again and again: a type of 1, 2 or 4 bytes, and a range of a
-    /// whole number of them.
+    /// # Safety
+    ///
+    /// Host memory of the ends is valid until the batch has completed or is dropped, or for as long as what the end owns: to
+    /// read, and to write for nobody else. That of a staged source has to be valid for the call only.
+    unsafe fn add_ends(
+        &mut self,
+        function: &'static str,
+        source: End,
+        destination: End,
+    ) -> Result<()> {
+        let extent = source.common_extent(function, destination.extent)?;
+        let from = source.place(function, extent)?;
+        let to = destination.place(function, extent)?;
+        if !extent.is_empty() {
+            let ends = [(&source, Access::Read), (&destination, Access::Write)];
+            let uses = ends
+                .into_iter()
+                .filter_map(|(end, access)| Some((end.as_buffer()?, access)));
+            let (transfer, host) = (self.handle.as_ptr(), source.host_memory);
+            // SAFETY: the transfer and the buffers are live, and the host memory is as the caller promises.
+            let copy = || unsafe {
+                check(|error| {
+                    sys::mtb_transfer_copy(
+                        transfer,
+                        from,
+                        to,
+                        extent.width,
+                        extent.height,
+                        host,
+                        error,
+                    )
+                })
+            };
+            self.recording.encode(function, uses, copy)?;
+        }
+        self.host_memories.keep(source.owner);
+        self.host_memories.keep(destination.owner);
+        Ok(())
+    }
+
+    /// Adds a fill of a range or of rows with `value`, again and again: a type of 1, 2 or 4 bytes, and a range or a width of
+    /// a whole number of them.
     ///
     /// # Errors
     ///
     /// [`Error::InUse`] while a guard for CPU access lives, [`Error::ReadOnly`], [`Error::OutOfRange`],
-    /// [`Error::Misaligned`] for a part of a value, [`Error::OutOfMemory`]. The batch stays as it was.
-    pub fn fill<T: Pod>(&mut self, buffer: &Buffer, range: Range<usize>, value: T) -> Result<()> {
-        const FUNCTION: &str = "Batch::fill";
-        let Some(length) = range.end.checked_sub(range.start) else {
-            let message = format!("{range:?} ends before it begins");
-            return Err(Error::OutOfRange(Failure::new(FUNCTION, message)));
-        };
-        self.fill_rows(FUNCTION, buffer, Rectangle::row(range.start, length), value)
+    /// [`Error::InvalidArgument`] for a place without a size, [`Error::Misaligned`] for a part of a value,
+    /// [`Error::OutOfMemory`]. The batch stays as it was.
+    pub fn fill<T: Pod>(&mut self, destination: BufferPlace<'_>, value: T) -> Result<()> {
+        self.add_fill("Batch::fill", destination, value)
     }
 
-    /// [`fill`](Batch::fill) of rows.
-    ///
-    /// # Errors
-    ///
-    /// As [`fill`](Batch::fill).
-    pub fn fill_2d<T: Pod>(
-        &mut self,
-        buffer: &Buffer,
-        rectangle: Rectangle,
-        value: T,
-    ) -> Result<()> {
-        self.fill_rows("Batch::fill_2d", buffer, rectangle, value)
-    }
-
-    fn fill_rows<T: Pod>(
+    pub(super) fn add_fill<T: Pod>(
         &mut self,
         function: &'static str,
-        buffer: &Buffer,
-        rectangle: Rectangle,
+        destination: BufferPlace<'_>,
         value: T,
     ) -> Result<()> {
         const {
@@ -168,9 +178,14 @@ impl<'h> Batch<'h> {
                 "a fill takes a value of 1, 2 or 4 bytes"
             )
         };
-        let place = Place::Buffer(buffer, rectangle);
-        place.check(function)?;
-        if rectangle.is_empty() {
+        let destination = destination.end(function)?;
+        let Some(extent) = destination.extent else {
+            let why =
+                "Buffer::at does not say how many bytes to fill: Buffer::range and Buffer::rows do";
+            return Err(Error::InvalidArgument(Failure::new(function, why)));
+        };
+        let place = destination.place(function, extent)?;
+        if extent.is_empty() {
             return Ok(());
         }
         let (transfer, pattern) = (self.handle.as_ptr(), &raw const value);
@@ -179,56 +194,19 @@ impl<'h> Batch<'h> {
             check(|error| {
                 sys::mtb_transfer_fill(
                     transfer,
-                    place.to_sys(),
-                    rectangle.width,
-                    rectangle.height,
+                    place,
+                    extent.width,
+                    extent.height,
                     pattern.cast(),
                     size_of::<T>(),
                     error,
                 )
             })
         };
-        self.recording
-            .encode(function, [(buffer, Access::Write)], fill)
-    }
-
-    /// # Safety
-    ///
-    /// Host memory of `source` and `destination` is valid until the batch has completed or is dropped: to read, and to
-    /// write for nobody else. That of a copied source has to be valid for the call only.
-    pub(super) unsafe fn add_copy(
-        &mut self,
-        function: &'static str,
-        source: Place<'_>,
-        destination: Place<'_>,
-        host: sys::mtb_host_memory,
-    ) -> Result<()> {
-        source.check(function)?;
-        destination.check(function)?;
-        let Rectangle { width, height, .. } = destination.rectangle();
-        if destination.rectangle().is_empty() {
-            return Ok(());
-        }
-        let uses = [(source, Access::Read), (destination, Access::Write)];
-        let uses = uses
-            .into_iter()
-            .filter_map(|(place, access)| place.buffer().map(|buffer| (buffer, access)));
-        let transfer = self.handle.as_ptr();
-        // SAFETY: the transfer and the buffers are live, and the host memory is as the caller promises.
-        let copy = || unsafe {
-            check(|error| {
-                sys::mtb_transfer_copy(
-                    transfer,
-                    source.to_sys(),
-                    destination.to_sys(),
-                    width,
-                    height,
-                    host,
-                    error,
-                )
-            })
-        };
-        self.recording.encode(function, uses, copy)
+        let uses = destination
+            .as_buffer()
+            .map(|buffer| (buffer, Access::Write));
+        self.recording.encode(function, uses, fill)
     }
 
     /// Hands the transfers over and waits for them. Where the CPU sees source and destination, this thread copies, once
@@ -239,10 +217,13 @@ impl<'h> Batch<'h> {
     /// [`Error::CommandBuffer`] if the GPU failed, [`Error::OutOfMemory`], [`Error::Deadlock`] in a completion handler or
     /// a host function of the queue, and where this thread, or one that has ended, has
     /// [enqueued](crate::CommandBuffer::enqueue) a command buffer there and never committed it: nothing is committed then.
-    pub fn commit_and_wait(self) -> Result<()> {
-        const FUNCTION: &str = "Batch::commit_and_wait";
-        check_process(FUNCTION)?;
-        self.queue.slots().check_runs(FUNCTION)?;
+    pub fn run(self) -> Result<()> {
+        self.run_for("Batch::run")
+    }
+
+    pub(super) fn run_for(self, function: &'static str) -> Result<()> {
+        check_process(function)?;
+        self.queue.slots().check_runs(function)?;
         let Batch {
             handle,
             recording,
@@ -271,7 +252,7 @@ impl Batch<'static> {
     /// [`Error::OutOfMemory`], [`Error::Internal`], and where the queue has no free slot [`Error::Timeout`] after ten minutes, or
     /// [`Error::Deadlock`] in a completion handler or a host function of the queue. The transfers are discarded then.
     pub fn commit(self) -> Result<Submission> {
-        self.commit_at_most("Batch::commit", sys::MTB_ROOM_TIMEOUT)
+        self.commit_for("Batch::commit", None)
     }
 
     /// [`commit`](Batch::commit) that waits for a slot in the queue no longer than `timeout`.
@@ -280,11 +261,16 @@ impl Batch<'static> {
     ///
     /// As [`commit`](Batch::commit), with [`Error::Timeout`] after `timeout`.
     pub fn commit_timeout(self, timeout: Duration) -> Result<Submission> {
-        self.commit_at_most("Batch::commit_timeout", nanoseconds(timeout))
+        self.commit_for("Batch::commit_timeout", Some(timeout))
     }
 
-    fn commit_at_most(self, function: &'static str, timeout: u64) -> Result<Submission> {
+    pub(super) fn commit_for(
+        self,
+        function: &'static str,
+        timeout: Option<Duration>,
+    ) -> Result<Submission> {
         check_process(function)?;
+        let timeout = timeout.map_or(sys::MTB_ROOM_TIMEOUT, nanoseconds);
         let Batch {
             handle,
             recording,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use super::host_memory::{Destination, HostMemory};
+use super::host_memory::{HostMemory, Received};
 use crate::error::{Error, Failure, Result};
 use crate::metal::process::check_process;
 use crate::metal::slots::Turn;
@@ -176,13 +176,13 @@ impl<V> fmt::Debug for Download<V> {
 }
 
 /// The transfer's side of a download: the memory that is written, and where the values go.
-pub(super) struct Receiver<D: Destination> {
+pub(super) struct Receiver<M: Received> {
     /// `None` once it has ended.
-    parts: Option<(D, Arc<Slot<D::Values>>)>,
+    parts: Option<(M, Arc<Slot<M::Values>>)>,
 }
 
-impl<D: Destination> Receiver<D> {
-    pub(super) fn new(destination: D) -> (Receiver<D>, Download<D::Values>) {
+impl<M: Received> Receiver<M> {
+    pub(super) fn new(memory: M) -> (Receiver<M>, Download<M::Values>) {
         let slot = Arc::new(Slot {
             state: Mutex::new(State {
                 stage: Stage::Recorded,
@@ -192,13 +192,13 @@ impl<D: Destination> Receiver<D> {
             changed: Condvar::new(),
         });
         let receiver = Receiver {
-            parts: Some((destination, slot.clone())),
+            parts: Some((memory, slot.clone())),
         };
         (receiver, Download { slot })
     }
 }
 
-impl<D: Destination> HostMemory for Receiver<D> {
+impl<M: Received> HostMemory for Receiver<M> {
     fn start(&self, turn: &Turn) {
         if let Some((_, slot)) = &self.parts {
             slot.lock().stage = Stage::Running(turn.clone());
@@ -206,29 +206,25 @@ impl<D: Destination> HostMemory for Receiver<D> {
     }
 
     fn finish(mut self: Box<Self>, result: &Result<()>) {
-        if let Some((destination, slot)) = self.parts.take() {
+        if let Some((memory, slot)) = self.parts.take() {
             // SAFETY: a transfer that ended without an error has written all that it was to write.
-            slot.end(
-                result
-                    .clone()
-                    .map(|()| unsafe { destination.into_values() }),
-            );
+            slot.end(result.clone().map(|()| unsafe { memory.into_values() }));
         }
     }
 
     fn leak(mut self: Box<Self>, error: &Error) {
-        if let Some((destination, slot)) = self.parts.take() {
-            mem::forget(destination);
+        if let Some((memory, slot)) = self.parts.take() {
+            mem::forget(memory);
             slot.end(Err(error.clone()));
         }
     }
 }
 
-impl<D: Destination> Drop for Receiver<D> {
+impl<M: Received> Drop for Receiver<M> {
     /// A batch that will never run: nobody waits for it for ever.
     fn drop(&mut self) {
-        if let Some((destination, slot)) = self.parts.take() {
-            drop(destination);
+        if let Some((memory, slot)) = self.parts.take() {
+            drop(memory);
             let why = "the batch was not committed";
             slot.end(Err(Error::InvalidState(Failure::new("Batch::drop", why))));
         }

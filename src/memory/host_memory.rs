@@ -28,8 +28,8 @@ pub(super) trait HostMemory: Send {
 pub(super) struct HostMemories(Vec<Box<dyn HostMemory>>);
 
 impl HostMemories {
-    pub(super) fn push(&mut self, memory: impl HostMemory + 'static) {
-        self.0.push(Box::new(memory));
+    pub(super) fn keep(&mut self, memory: Option<Box<dyn HostMemory>>) {
+        self.0.extend(memory);
     }
 
     pub(super) fn start(&self, turn: &Turn) {
@@ -86,7 +86,7 @@ pub(super) fn lent_values_mut<T: Pod, O: AsMut<[T]>>(owner: &LentOwner<O>) -> (*
 }
 
 /// Memory that a download fills.
-pub(super) trait Destination: Send {
+pub(super) trait Received: Send {
     /// What the caller gets.
     type Values: Send;
 
@@ -98,7 +98,7 @@ pub(super) trait Destination: Send {
     unsafe fn into_values(self) -> Self::Values;
 }
 
-impl<O: Send> Destination for LentOwner<O> {
+impl<O: Send> Received for LentOwner<O> {
     type Values = O;
 
     unsafe fn into_values(self) -> O {
@@ -126,7 +126,7 @@ impl<T: Pod> Unwritten<T> {
     }
 }
 
-impl<T: Pod + Send> Destination for Unwritten<T> {
+impl<T: Pod + Send> Received for Unwritten<T> {
     type Values = Vec<T>;
 
     unsafe fn into_values(mut self) -> Vec<T> {

@@ -6,7 +6,7 @@
 //! [`CommandQueue`](crate::CommandQueue).
 //!
 //! ```
-//! use metal_bridge::memory::Memory;
+//! use metal_bridge::memory::{Memory, Values};
 //! use metal_bridge::{Device, StorageMode};
 //!
 //! # if !metal_bridge::is_available() { return Ok(()); }
@@ -16,29 +16,41 @@
 //!
 //! // Weights that only the GPU sees.
 //! let weights = memory.allocate(4 * size_of::<f32>(), StorageMode::Private)?;
-//! transfers.upload_and_wait(&[1.0f32, 2.0, 3.0, 4.0], &weights, 0)?;
+//! transfers.copy(&[1.0f32, 2.0, 3.0, 4.0], weights.at(0)).run()?;
 //!
 //! // And back, without a wait: the values come when the GPU is done.
-//! let values = transfers.download_async::<f32>(&weights, 4, 2)?;
+//! let values = transfers.copy(weights.at(4), Values::<f32>::new(2)).commit()?;
 //! assert_eq!(values.wait()?, [2.0, 3.0]);
 //! # Ok::<(), metal_bridge::Error>(())
 //! ```
 //!
+//! # Sources and destinations
+//!
+//! [`copy`](TransferQueue::copy) takes a [`Source`] and a [`Destination`]:
+//!
+//! | | source | destination |
+//! |---|---|---|
+//! | [`buffer.at(offset)`](crate::Buffer::at), [`buffer.range(8..24)`](crate::Buffer::range), [`buffer.rows(rectangle)`](crate::Buffer::rows) | yes | yes |
+//! | `&values`, `&mut values`: a slice, a vector, an array | borrowed | borrowed |
+//! | [`Staged(&values)`](Staged) | copied at the call | |
+//! | [`Owned::new(values)`](Owned) | owned, and dropped at the end | owned, and comes back with the [`Download`] |
+//! | [`Values::new(count)`](Values) | | new values |
+//! | [`Rows::new(memory, pitch)`](Rows) of the last four, but for `Values` | yes | yes |
+//!
 //! # Order
 //!
 //! A transfer starts after all that was committed to its queue before it, and all that is committed to the queue later
-//! starts after it, whether the GPU or the CPU moves the bytes. Forms that end with `and_wait`
-//! return when the bytes are where they belong, those that end with `timeout` then or earlier; asynchronous ones return at
-//! once, with a
+//! starts after it, whether the GPU or the CPU moves the bytes. [`run`](Transfer::run) returns when the bytes are where they
+//! belong, [`run_timeout`](Transfer::run_timeout) then or earlier; [`commit`](Transfer::commit) returns at once, with a
 //! [`Submission`](crate::Submission) or a [`Download`]. Work of several queues is ordered by a
 //! [`SharedEvent`](crate::SharedEvent), as always. `docs/memory.md` in the repository says how each transfer goes.
 //!
 //! # Host memory
 //!
-//! What an asynchronous transfer reads or writes has to be there until it has completed, and a future can be leaked. So
-//! such memory is owned by the transfer (a `Vec`, a `Box<[T]>`, an `Arc<[T]>`, anything that gives a slice) and is
-//! dropped, or comes back, at the end; or it is copied at the call ([`upload_staged`](TransferQueue::upload_staged)).
-//! Borrows go with the forms that wait, and with a [`Batch`] that is waited for.
+//! What a committed transfer reads or writes has to be there until it has completed, and a future can be leaked. So such
+//! memory is [`Owned`] by the transfer (a `Vec`, a `Box<[T]>`, an `Arc<[T]>`, anything that gives a slice) and is dropped, or
+//! comes back, at the end; or it is copied at the call ([`Staged`]). A [`Transfer`] or a [`Batch`] that borrows can only be run:
+//! it has no `commit`.
 //!
 //! # Who uses a buffer
 //!
@@ -57,24 +69,32 @@
 
 mod arena;
 mod batch;
+mod buffer_place;
+mod destination;
 mod device_memory;
 mod download;
+mod host_end;
 mod host_function;
 mod host_memory;
-mod host_transfers;
 mod options;
 mod place;
-mod queue;
-mod queue_host_transfers;
 mod residency;
+mod source;
 mod statistics;
+mod transfer;
+mod transfer_queue;
 
 pub use arena::{Arena, ArenaOptions};
 pub use batch::Batch;
+pub use buffer_place::BufferPlace;
+pub use destination::Destination;
 pub use device_memory::Memory;
 pub use download::Download;
+pub use host_end::{Owned, Rows, Staged, Values};
 pub use options::MemoryOptions;
 pub use place::Rectangle;
-pub use queue::TransferQueue;
 pub use residency::ResidencySet;
+pub use source::Source;
 pub use statistics::{PoolStatistics, Statistics, TransferKind, TransferStatistics};
+pub use transfer::Transfer;
+pub use transfer_queue::TransferQueue;

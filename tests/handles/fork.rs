@@ -1,6 +1,6 @@
 //! A child of `fork` has the handles and none of Metal's threads: what would wait for one is refused.
 
-use metal_bridge::memory::Memory;
+use metal_bridge::memory::{Memory, Values};
 use metal_bridge_test_support::in_fork;
 
 use crate::*;
@@ -17,7 +17,10 @@ fn a_child_of_fork_is_refused_waits() {
     let transfers = memory.transfer_queue(&queue).unwrap();
     let gate = device().new_shared_event().unwrap();
     let running = increment(&queue, &buffer, Some(&gate));
-    let mut download = transfers.download_async::<f32>(&buffer, 0, 1).unwrap();
+    let mut download = transfers
+        .copy(buffer.at(0), Values::<f32>::new(1))
+        .commit()
+        .unwrap();
     let mut recording = queue.command_buffer().unwrap();
     let mut used = queue.command_buffer().unwrap();
     let mut blit = used.blit_command_encoder().unwrap();
@@ -35,7 +38,7 @@ fn a_child_of_fork_is_refused_waits() {
         assert_error(download.wait_timeout(LONG), invalid_state, child);
         assert_error(queue.command_buffer(), invalid_state, child);
         assert_error(
-            transfers.fill_and_wait(&buffer, 0..4, 0u8),
+            transfers.fill(buffer.range(0..4), 0u8).run(),
             invalid_state,
             child,
         );

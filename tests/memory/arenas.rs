@@ -24,9 +24,7 @@ fn an_arena_reuses_memory_once_the_gpu_is_done() {
             arena.statistics().objects_in_use == 1
         });
         let scratch = allocate();
-        transfers
-            .fill_and_wait(&scratch, 0..scratch.len(), 3u8)
-            .unwrap();
+        transfers.fill(scratch.range(..), 3u8).run().unwrap();
     }
     assert_eq!(misses(), 2);
     drop(second);
@@ -63,7 +61,7 @@ fn an_arena_ends_at_its_limit_and_at_the_budget() {
     let outliving = arena.allocate(KIB).unwrap();
     drop((arena, memory));
     let transfers = transfers();
-    transfers.fill_and_wait(&outliving, 0..KIB, 4u8).unwrap();
+    transfers.fill(outliving.range(0..KIB), 4u8).run().unwrap();
     assert_eq!(contents(&transfers, &outliving), [4; KIB]);
 }
 
@@ -86,7 +84,7 @@ fn a_residency_set_has_its_buffers() {
     set.request(Duration::from_secs(1)).unwrap();
     queue.add_residency_set(&set).unwrap();
     let transfers = memory().transfer_queue(&queue).unwrap();
-    transfers.fill_and_wait(&weights, 0..4, 1u8).unwrap();
+    transfers.fill(weights.range(0..4), 1u8).run().unwrap();
     queue.remove_residency_set(&set).unwrap();
     set.end().unwrap();
     set.remove(&weights).unwrap();
@@ -116,17 +114,19 @@ fn across(expected: TransferKind) {
             let bytes = pattern(length, mode as u32 * 3 + other_mode as u32);
             let here = buffer(length, mode);
             let there = other.new_buffer(length, other_mode).unwrap();
-            theirs.upload_and_wait(&bytes, &there, 0).unwrap();
+            theirs.copy(&bytes, there.at(0)).run().unwrap();
             transfers
-                .copy_and_wait(&there, 1, &here, 2, length - 2)
+                .copy(there.range(1..length - 1), here.at(2))
+                .run()
                 .unwrap();
             assert!(
                 contents(&transfers, &here)[2..] == bytes[1..length - 1],
                 "{mode:?} {other_mode:?}"
             );
-            transfers.fill_and_wait(&here, 0..5, 0u8).unwrap();
+            transfers.fill(here.range(0..5), 0u8).run().unwrap();
             transfers
-                .copy_async(&here, 0, &there, 4, 100)
+                .copy(here.range(0..100), there.at(4))
+                .commit()
                 .unwrap()
                 .wait()
                 .unwrap();
@@ -145,7 +145,10 @@ fn across(expected: TransferKind) {
         other.new_buffer(64, StorageMode::Shared).unwrap(),
     );
     let gate = hold(transfers.command_queue());
-    transfers.copy_async(&here, 0, &there, 0, 64).unwrap();
+    transfers
+        .copy(here.range(0..64), there.at(0))
+        .commit()
+        .unwrap();
     assert_error(
         there.read_timeout::<u8>(SHORT),
         |e| matches!(e, Error::Timeout(_)),

@@ -25,8 +25,11 @@ impl Later {
     fn commit(transfers: &TransferQueue) -> Later {
         let shared = buffer(64, StorageMode::Shared);
         Later {
-            fill: transfers.fill_async(&shared, 0..64, 7u8).unwrap(),
-            download: transfers.download_async(&shared, 0, 64).unwrap(),
+            fill: transfers.fill(shared.range(0..64), 7u8).commit().unwrap(),
+            download: transfers
+                .copy(shared.at(0), Values::new(64))
+                .commit()
+                .unwrap(),
             transfers: transfers.clone(),
             shared,
         }
@@ -58,13 +61,9 @@ impl Later {
         let own = buffer(16, StorageMode::Shared);
         let hidden = buffer(16, StorageMode::Private);
         own.wait_write::<u8>().unwrap().fill(0);
+        assert_error(transfers.copy(&[1u8; 16], own.at(0)).run(), deadlock, never);
         assert_error(
-            transfers.upload_and_wait(&[1u8; 16], &own, 0),
-            deadlock,
-            never,
-        );
-        assert_error(
-            transfers.fill_and_wait(&hidden, 0..16, 1u8),
+            transfers.fill(hidden.range(0..16), 1u8).run(),
             deadlock,
             never,
         );
@@ -123,7 +122,10 @@ fn a_download_handler_that_waits_for_itself_is_refused() {
     with_callback(|transfers, function| {
         let source = buffer(16, StorageMode::Private);
         let gate = hold(transfers.command_queue());
-        let download = transfers.download_async::<u8>(&source, 0, 16).unwrap();
+        let download = transfers
+            .copy(source.at(0), Values::<u8>::new(16))
+            .commit()
+            .unwrap();
         download.on_completed(move |_| function());
         gate.set_signaled_value(1).unwrap();
     });
@@ -176,10 +178,10 @@ fn an_owner_that_the_program_drops_may_wait() {
     let target = buffer(16, StorageMode::Private);
     let queue = transfers.clone();
     let owned = Owner::buffer(move || {
-        let filled = queue.fill_async(&target, 0..16, 5u8).unwrap();
+        let filled = queue.fill(target.range(0..16), 5u8).commit().unwrap();
         sender.send(filled.wait()).unwrap();
     });
-    transfers.fill_and_wait(&owned, 0..16, 3u8).unwrap();
+    transfers.fill(owned.range(0..16), 3u8).run().unwrap();
     drop(owned);
     receiver.recv().unwrap().unwrap();
 }
@@ -188,13 +190,16 @@ fn an_owner_that_the_program_drops_may_wait() {
 fn other_queues_and_what_is_done_may_be_waited_for() {
     let (here, there) = (transfers(), transfers());
     let target = buffer(16, StorageMode::Shared);
-    let earlier = here.fill_async(&target, 0..16, 3u8).unwrap();
+    let earlier = here.fill(target.range(0..16), 3u8).commit().unwrap();
     let (sender, receiver) = mpsc::channel();
     let function = move || {
         earlier.wait().unwrap();
         assert_eq!(*target.wait_read::<u8>().unwrap(), [3; 16]);
-        there.fill_and_wait(&target, 0..16, 4u8).unwrap();
-        let values = there.download_async::<u8>(&target, 0, 16).unwrap();
+        there.fill(target.range(0..16), 4u8).run().unwrap();
+        let values = there
+            .copy(target.at(0), Values::<u8>::new(16))
+            .commit()
+            .unwrap();
         sender.send(values.wait().unwrap()).unwrap();
     };
     let queue = here.command_queue();

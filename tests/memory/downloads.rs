@@ -6,9 +6,8 @@ use std::sync::mpsc;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
+use metal_bridge::memory::Download;
 use metal_bridge_test_support::block_on;
-
-use metal_bridge::memory::Rectangle;
 
 use crate::*;
 
@@ -18,15 +17,20 @@ const LENGTH: usize = 10_000;
 fn filled() -> (TransferQueue, Buffer, Vec<u8>) {
     let (transfers, source) = (transfers(), buffer(LENGTH, StorageMode::Private));
     let bytes = pattern(LENGTH, 1);
-    transfers.upload_and_wait(&bytes, &source, 0).unwrap();
+    transfers.copy(&bytes, source.at(0)).run().unwrap();
     (transfers, source, bytes)
+}
+
+fn download_all(transfers: &TransferQueue, source: &Buffer) -> Download<Vec<u8>> {
+    let all = transfers.copy(source.range(..), Values::new(source.len()));
+    all.commit().unwrap()
 }
 
 #[test]
 fn a_download_is_a_future() {
     let (transfers, source, bytes) = filled();
     let gate = hold(transfers.command_queue());
-    let mut download = pin!(transfers.download_async::<u8>(&source, 0, LENGTH).unwrap());
+    let mut download = pin!(download_all(&transfers, &source));
     let mut context = Context::from_waker(Waker::noop());
     assert!(download.as_mut().poll(&mut context).is_pending());
     assert!(!download.is_completed());
@@ -48,7 +52,7 @@ fn a_download_is_a_future() {
 fn a_taken_download_is_ready_with_an_error() {
     let (transfers, source, bytes) = filled();
     let taken = || {
-        let mut download = transfers.download_async::<u8>(&source, 0, LENGTH).unwrap();
+        let mut download = download_all(&transfers, &source);
         assert!(download.wait_timeout(LONG).unwrap() == bytes);
         download
     };
@@ -71,7 +75,7 @@ fn a_taken_download_is_ready_with_an_error() {
 fn a_download_can_be_waited_for_in_parts() {
     let (transfers, source, bytes) = filled();
     let gate = hold(transfers.command_queue());
-    let mut download = transfers.download_async::<u8>(&source, 0, LENGTH).unwrap();
+    let mut download = download_all(&transfers, &source);
     assert_error(
         download.wait_timeout(SHORT),
         |e| matches!(e, Error::Timeout(_)),
@@ -91,7 +95,7 @@ fn a_download_calls_back_before_and_after_its_end() {
     let (transfers, source, bytes) = filled();
     let (sender, receiver) = mpsc::channel();
     let gate = hold(transfers.command_queue());
-    let download = transfers.download_async::<u8>(&source, 0, LENGTH).unwrap();
+    let download = download_all(&transfers, &source);
     let other = sender.clone();
     download.on_completed(move |values| other.send((values, thread::current().id())).unwrap());
     gate.set_signaled_value(1).unwrap();
@@ -99,7 +103,10 @@ fn a_download_calls_back_before_and_after_its_end() {
     assert!(values.unwrap() == bytes);
     assert_ne!(thread, thread::current().id());
 
-    let mut download = transfers.download_into(&source, 0, vec![0u8; 8]).unwrap();
+    let mut download = transfers
+        .copy(source.at(0), Owned::new(vec![0u8; 8]))
+        .commit()
+        .unwrap();
     while !download.is_completed() {
         thread::yield_now();
     }
@@ -109,12 +116,16 @@ fn a_download_calls_back_before_and_after_its_end() {
     assert_eq!(thread, thread::current().id());
     // A panic of a handler on Metal's thread ends there.
     let gate = hold(transfers.command_queue());
-    download = transfers.download_into(&source, 0, vec![0u8; 8]).unwrap();
+    download = transfers
+        .copy(source.at(0), Owned::new(vec![0u8; 8]))
+        .commit()
+        .unwrap();
     download.on_completed(|_| panic!("expected: the test's handler panics"));
     gate.set_signaled_value(1).unwrap();
     assert_eq!(
         transfers
-            .download_async::<u8>(&source, 8, 8)
+            .copy(source.at(8), Values::<u8>::new(8))
+            .commit()
             .unwrap()
             .wait()
             .unwrap(),
@@ -126,23 +137,36 @@ fn a_download_calls_back_before_and_after_its_end() {
 fn typed_values_of_any_owner_come_back() {
     let (transfers, target) = (transfers(), buffer(64, StorageMode::Private));
     let values = [1.5f32, -2.0, 1e30];
-    transfers.upload_and_wait(&values, &target, 3).unwrap();
+    transfers.copy(&values, target.at(3)).run().unwrap();
     assert_eq!(
         transfers
-            .download_async::<f32>(&target, 3, 3)
+            .copy(target.at(3), Values::<f32>::new(3))
+            .commit()
             .unwrap()
             .wait()
             .unwrap(),
         values
     );
     let boxed: Box<[f32]> = Box::new([0.0; 2]);
-    let download = transfers.download_into(&target, 7, boxed).unwrap();
+    let download = transfers
+        .copy(target.at(7), Owned::new(boxed))
+        .commit()
+        .unwrap();
     assert_eq!(*download.wait().unwrap(), values[1..]);
     // An array lies in the owner itself.
-    let download = transfers.download_into(&target, 3, [0.0f32; 3]).unwrap();
+    let download = transfers
+        .copy(target.at(3), Owned::new([0.0f32; 3]))
+        .commit()
+        .unwrap();
     assert_eq!(download.wait().unwrap(), values);
-    transfers.upload_async([1u16, 2, 3, 4], &target, 0).unwrap();
-    let download = transfers.download_async::<u64>(&target, 0, 1).unwrap();
+    transfers
+        .copy(Owned::new([1u16, 2, 3, 4]), target.at(0))
+        .commit()
+        .unwrap();
+    let download = transfers
+        .copy(target.at(0), Values::<u64>::new(1))
+        .commit()
+        .unwrap();
     assert_eq!(download.wait().unwrap(), [0x0004_0003_0002_0001]);
 }
 
@@ -150,11 +174,16 @@ fn typed_values_of_any_owner_come_back() {
 fn a_leaked_or_dropped_download_harms_nobody() {
     let (transfers, source, bytes) = filled();
     let gate = hold(transfers.command_queue());
-    std::mem::forget(transfers.download_async::<u8>(&source, 0, LENGTH).unwrap());
-    drop(transfers.download_async::<u8>(&source, 0, LENGTH).unwrap());
+    std::mem::forget(download_all(&transfers, &source));
+    drop(download_all(&transfers, &source));
     let output = vec![0u8; LENGTH];
-    std::mem::forget(transfers.download_into(&source, 0, output).unwrap());
-    let last = transfers.download_async::<u8>(&source, 0, LENGTH).unwrap();
+    std::mem::forget(
+        transfers
+            .copy(source.at(0), Owned::new(output))
+            .commit()
+            .unwrap(),
+    );
+    let last = download_all(&transfers, &source);
     gate.set_signaled_value(1).unwrap();
     assert!(last.wait().unwrap() == bytes);
 }
@@ -163,7 +192,7 @@ fn a_leaked_or_dropped_download_harms_nobody() {
 fn a_batch_that_is_dropped_ends_its_downloads() {
     let (transfers, source, bytes) = filled();
     let mut batch = transfers.batch().unwrap();
-    let mut download = batch.download_owned::<u8>(&source, 0, LENGTH).unwrap();
+    let mut download = batch.copy(source.at(0), Values::<u8>::new(LENGTH)).unwrap();
     assert_error(
         download.wait_timeout(LONG),
         |e| matches!(e, Error::InvalidState(_)),
@@ -177,7 +206,7 @@ fn a_batch_that_is_dropped_ends_its_downloads() {
     );
     // A leaked one keeps what it has: nobody waits for it.
     let mut batch = transfers.batch().unwrap();
-    let leaked = batch.download_owned::<u8>(&source, 0, LENGTH).unwrap();
+    let leaked = batch.copy(source.at(0), Values::<u8>::new(LENGTH)).unwrap();
     std::mem::forget(batch);
     assert_error(
         leaked.wait(),
@@ -204,7 +233,11 @@ fn uploads_let_go_of_what_they_owned_at_their_end() {
     let (sender, receiver) = mpsc::channel();
     let gate = hold(transfers.command_queue());
     let submission = transfers
-        .upload_async(Owner(pattern(LENGTH, 3), sender.clone()), &target, 0)
+        .copy(
+            Owned::new(Owner(pattern(LENGTH, 3), sender.clone())),
+            target.at(0),
+        )
+        .commit()
         .unwrap();
     assert!(receiver.recv_timeout(SHORT).is_err());
     gate.set_signaled_value(1).unwrap();
@@ -213,12 +246,16 @@ fn uploads_let_go_of_what_they_owned_at_their_end() {
     assert!(contents(&transfers, &target) == pattern(LENGTH, 3));
     // One that is refused, and one of a batch that is dropped.
     transfers
-        .upload_async(Owner(pattern(LENGTH, 3), sender.clone()), &target, 1)
+        .copy(
+            Owned::new(Owner(pattern(LENGTH, 3), sender.clone())),
+            target.at(1),
+        )
+        .commit()
         .unwrap_err();
     receiver.try_recv().unwrap();
     let mut batch = transfers.batch().unwrap();
     batch
-        .upload_owned(Owner(pattern(LENGTH, 3), sender), &target, 0)
+        .copy(Owned::new(Owner(pattern(LENGTH, 3), sender)), target.at(0))
         .unwrap();
     assert!(receiver.try_recv().is_err());
     drop(batch);
@@ -241,21 +278,26 @@ fn rows_move_without_a_wait() {
         width: 3,
         height: 4,
     };
-    transfers.fill_async(&a, 0..64, 9u8).unwrap();
-    transfers.fill_async(&b, 0..64, 8u8).unwrap();
+    transfers.fill(a.range(0..64), 9u8).commit().unwrap();
+    transfers.fill(b.range(0..64), 8u8).commit().unwrap();
     let values: Vec<u8> = (0..20).collect();
     transfers
-        .upload_2d_async(values, 5, &a, rows(1, 7))
+        .copy(Rows::new(Owned::new(values), 5), a.rows(rows(1, 7)))
+        .commit()
         .unwrap();
-    transfers.copy_2d_async(&a, 1, 7, &b, rows(2, 11)).unwrap();
+    transfers
+        .copy(a.rows(rows(1, 7)), b.rows(rows(2, 11)))
+        .commit()
+        .unwrap();
     let below = Rectangle {
         height: 2,
         ..rows(24, 11)
     };
-    transfers.fill_2d_async(&b, below, 7u8).unwrap();
+    transfers.fill(b.rows(below), 7u8).commit().unwrap();
     let output = vec![1u8; 16];
     let download = transfers
-        .download_2d_into(&b, rows(2, 11), output, 4)
+        .copy(b.rows(rows(2, 11)), Rows::new(Owned::new(output), 4))
+        .commit()
         .unwrap();
     assert!(!download.is_completed());
     gate.set_signaled_value(1).unwrap();
@@ -268,7 +310,9 @@ fn five_hundred_pending_transfers_are_not_waited_for() {
     let (transfers, target) = (transfers(), buffer(500, StorageMode::Private));
     let gate = hold(transfers.command_queue());
     let one = |number: usize| {
-        let upload = transfers.upload_async(vec![number as u8], &target, number);
+        let upload = transfers
+            .copy(Owned::new(vec![number as u8]), target.at(number))
+            .commit();
         upload.unwrap()
     };
     let pending: Vec<_> = (0..500).map(one).collect();
@@ -282,88 +326,4 @@ fn five_hundred_pending_transfers_are_not_waited_for() {
             .map(|number| number as u8)
             .eq(contents(&transfers, &target))
     );
-}
-
-#[test]
-fn transfers_with_a_timeout_go_on_after_it() {
-    let transfers = transfers();
-    let (source, target) = (
-        buffer(8, StorageMode::Private),
-        buffer(8, StorageMode::Private),
-    );
-    let timeout = |error: &Error| matches!(error, Error::Timeout(_));
-    let gate = hold(transfers.command_queue());
-    let mut output = [9u8; 8];
-    let late = "has not completed";
-    assert_error(
-        transfers.upload_timeout(&[1u8; 8], &source, 0, SHORT),
-        timeout,
-        late,
-    );
-    assert_error(
-        transfers.fill_timeout(&source, 0..4, 2u8, SHORT),
-        timeout,
-        late,
-    );
-    let copied = transfers.copy_timeout(&source, 2, &target, 0, 4, SHORT);
-    assert_error(copied, timeout, late);
-    assert_error(
-        transfers.download_timeout(&target, 0, &mut output, SHORT),
-        timeout,
-        late,
-    );
-    assert_eq!(output, [9; 8]);
-    gate.set_signaled_value(1).unwrap();
-    // All of it has happened, in its order.
-    transfers
-        .download_timeout(&target, 0, &mut output[..4], LONG)
-        .unwrap();
-    assert_eq!(output, [2, 2, 1, 1, 9, 9, 9, 9]);
-}
-
-/// A timeout counts from the call on, also while the queue has no free slot for the transfer: here, there never is one.
-#[test]
-fn a_timeout_covers_the_wait_for_a_slot() {
-    const PLENTY: Duration = Duration::from_millis(300);
-    let transfers = transfers();
-    let (source, target) = (
-        buffer(8, StorageMode::Private),
-        buffer(8, StorageMode::Private),
-    );
-    let no_room = |result| {
-        let timeout = |error: &Error| matches!(error, Error::Timeout(_));
-        assert_error(result, timeout, "command buffers of the queue are in use");
-    };
-    let gate = hold(transfers.command_queue());
-    let mut pending = Vec::new();
-    loop {
-        let mut batch = transfers.batch().unwrap();
-        batch.fill(&source, 0..8, 1u8).unwrap();
-        match batch.commit_timeout(SHORT) {
-            Ok(submission) => pending.push(submission),
-            full => break no_room(full.map(drop)),
-        }
-    }
-    assert!(pending.len() >= 1024);
-    // None of these waits for the ten minutes that a call without a timeout waits for a slot.
-    let start = Instant::now();
-    let mut output = [9u8; 8];
-    no_room(transfers.upload_timeout(&[2u8; 8], &source, 0, SHORT));
-    no_room(transfers.fill_timeout(&source, 0..4, 2u8, Duration::ZERO));
-    no_room(transfers.copy_timeout(&source, 0, &target, 0, 4, SHORT));
-    no_room(transfers.download_timeout(&source, 0, &mut output, SHORT));
-    assert!(start.elapsed() < LONG);
-    // Room that comes late leaves the rest of the time for the transfer.
-    thread::scope(|scope| {
-        let late = scope.spawn(|| transfers.upload_timeout(&[3u8; 1], &source, 0, LONG));
-        thread::sleep(PLENTY);
-        assert!(!late.is_finished());
-        gate.set_signaled_value(1).unwrap();
-        late.join().unwrap().unwrap();
-    });
-    // Nothing that was refused has happened.
-    transfers
-        .download_timeout(&source, 0, &mut output, LONG)
-        .unwrap();
-    assert_eq!(output, [3, 1, 1, 1, 1, 1, 1, 1]);
 }

@@ -43,22 +43,25 @@ fn a_failed_staging_allocation_fails_one_transfer() {
         || {
             let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
             let values = pattern(LENGTH, 1);
-            transfers.fill_and_wait(&target, 0..LENGTH, 0u8).unwrap();
+            transfers.fill(target.range(0..LENGTH), 0u8).run().unwrap();
             // Each allocation in turn fails, for as long as there is one more.
             for nth in 1..6 {
                 transfers.memory().trim(Duration::ZERO);
                 faults::fail_allocation(nth);
-                match transfers.upload_staged(&values[..3], &target, 1) {
+                match transfers.copy(Staged(&values[..3]), target.at(1)).commit() {
                     Ok(submission) => submission.wait().unwrap(),
                     Err(error) => assert!(matches!(error, Error::OutOfMemory(_)), "{error:?}"),
                 }
-                match transfers.download_async::<u8>(&target, 5, 7) {
+                match transfers.copy(target.at(5), Values::<u8>::new(7)).commit() {
                     Ok(download) => assert_eq!(download.wait().unwrap().len(), 7),
                     Err(error) => assert!(matches!(error, Error::OutOfMemory(_)), "{error:?}"),
                 }
                 faults::reset();
             }
-            transfers.upload_async(values.clone(), &target, 0).unwrap();
+            transfers
+                .copy(Owned::new(values.clone()), target.at(0))
+                .commit()
+                .unwrap();
             assert!(contents(&transfers, &target) == values);
         },
     );
@@ -71,25 +74,26 @@ fn a_failed_transfer_is_an_error_wherever_one_asks() {
         || {
             let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
             let values = pattern(LENGTH, 1);
-            transfers.upload_and_wait(&values, &target, 0).unwrap();
+            transfers.copy(&values, target.at(0)).run().unwrap();
             let fail = || faults::fail_command_buffer(1, OUT_OF_MEMORY as u64);
             let mut output = vec![0u8; LENGTH];
 
             fail();
             assert_error(
-                transfers.upload_and_wait(&vec![0u8; LENGTH], &target, 0),
+                transfers.copy(&vec![0u8; LENGTH], target.at(0)).run(),
                 failed,
                 "the GPU failed",
             );
             fail();
             assert_error(
-                transfers.download_and_wait(&target, 0, &mut output),
+                transfers.copy(target.at(0), &mut output).run(),
                 failed,
                 "the GPU failed",
             );
             fail();
             let upload = transfers
-                .upload_async(vec![0u8; LENGTH], &target, 0)
+                .copy(Owned::new(vec![0u8; LENGTH]), target.at(0))
+                .commit()
                 .unwrap();
             assert_error(upload.wait(), failed, "the GPU failed");
             assert_error(
@@ -98,11 +102,17 @@ fn a_failed_transfer_is_an_error_wherever_one_asks() {
                 "the GPU failed",
             );
             fail();
-            let download = transfers.download_async::<u8>(&target, 0, LENGTH).unwrap();
+            let download = transfers
+                .copy(target.at(0), Values::<u8>::new(LENGTH))
+                .commit()
+                .unwrap();
             assert_error(download.wait(), failed, "the GPU failed");
             fail();
             let (sender, receiver) = mpsc::channel();
-            let download = transfers.download_into(&target, 0, output).unwrap();
+            let download = transfers
+                .copy(target.at(0), Owned::new(output))
+                .commit()
+                .unwrap();
             download.on_completed(move |values| sender.send(values).unwrap());
             assert_error(
                 receiver.recv_timeout(LONG).unwrap(),
@@ -122,14 +132,17 @@ fn a_failure_before_a_host_function_hangs_nobody() {
         "faults::a_failure_before_a_host_function_hangs_nobody",
         || {
             let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Shared));
-            transfers.fill_and_wait(&target, 0..LENGTH, 1u8).unwrap();
+            transfers.fill(target.range(0..LENGTH), 1u8).run().unwrap();
             faults::fail_command_buffer(1, OUT_OF_MEMORY as u64);
             let (sender, receiver) = mpsc::channel();
             let called = transfers
                 .command_queue()
                 .call_host_function(move || sender.send(()).unwrap())
                 .unwrap();
-            let after = transfers.download_async::<u8>(&target, 0, LENGTH).unwrap();
+            let after = transfers
+                .copy(target.at(0), Values::<u8>::new(LENGTH))
+                .commit()
+                .unwrap();
             let ended = called.wait_timeout(LONG);
             assert!(!matches!(ended, Err(Error::Timeout(_))), "{ended:?}");
             // Called, or given up: not both, and not neither.
@@ -144,16 +157,18 @@ fn a_lost_device_ends_transfers_with_errors() {
     in_child("faults::a_lost_device_ends_transfers_with_errors", || {
         let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
         let values = pattern(LENGTH, 1);
-        transfers.upload_and_wait(&values, &target, 0).unwrap();
+        transfers.copy(&values, target.at(0)).run().unwrap();
         faults::lose_device(1);
-        assert!(transfers.upload_and_wait(&values, &target, 0).is_err());
+        assert!(transfers.copy(&values, target.at(0)).run().is_err());
         for _ in 0..3 {
             let ended = transfers
-                .fill_async(&target, 0..4, 1u8)
+                .fill(target.range(0..4), 1u8)
+                .commit()
                 .and_then(|fill| fill.wait());
             assert!(ended.is_err());
             let ended = transfers
-                .download_async::<u8>(&target, 0, 4)
+                .copy(target.at(0), Values::<u8>::new(4))
+                .commit()
                 .and_then(|download| download.wait());
             assert!(ended.is_err());
         }

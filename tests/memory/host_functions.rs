@@ -13,7 +13,7 @@ fn a_host_function_has_its_turn() {
     let queue = transfers.command_queue();
     let (sender, receiver) = mpsc::channel();
     let gate = hold(queue);
-    transfers.fill_async(&target, 0..16, 1u8).unwrap();
+    transfers.fill(target.range(0..16), 1u8).commit().unwrap();
     let (entered, leave) = (sender.clone(), device().new_shared_event().unwrap());
     let wait = leave.clone();
     let called = queue
@@ -22,7 +22,7 @@ fn a_host_function_has_its_turn() {
             wait.wait_until_signaled_value(1, LONG).unwrap();
         })
         .unwrap();
-    let after = transfers.fill_async(&target, 0..16, 2u8).unwrap();
+    let after = transfers.fill(target.range(0..16), 2u8).commit().unwrap();
     assert!(receiver.recv_timeout(SHORT).is_err());
     gate.set_signaled_value(1).unwrap();
     assert_eq!(receiver.recv_timeout(LONG).unwrap(), "called");
@@ -69,7 +69,7 @@ fn a_host_function_may_commit_work() {
     let (transfers, target) = (transfers(), buffer(16, StorageMode::Private));
     let (inner, to, (sender, receiver)) = (transfers.clone(), target.clone(), mpsc::channel());
     let function = move || {
-        let filled = inner.fill_async(&to, 0..16, 5u8).unwrap();
+        let filled = inner.fill(to.range(0..16), 5u8).commit().unwrap();
         sender.send(filled).unwrap();
     };
     transfers

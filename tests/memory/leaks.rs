@@ -12,24 +12,43 @@ use crate::*;
 fn transfer_everything(transfers: &TransferQueue, buffers: &[Buffer], values: &[u8]) {
     let length = values.len();
     for target in buffers {
-        transfers.upload_and_wait(values, target, 1).unwrap();
-        transfers.upload_async(values.to_vec(), target, 2).unwrap();
-        transfers.upload_staged(values, target, 3).unwrap();
-        transfers.fill_async(target, 0..4, 7u8).unwrap();
+        transfers.copy(values, target.at(1)).run().unwrap();
+        transfers
+            .copy(Owned::new(values.to_vec()), target.at(2))
+            .commit()
+            .unwrap();
+        transfers
+            .copy(Staged(values), target.at(3))
+            .commit()
+            .unwrap();
+        transfers.fill(target.range(0..4), 7u8).commit().unwrap();
         for source in buffers.iter().filter(|source| !source.is_same(target)) {
-            transfers.copy_async(source, 1, target, 2, length).unwrap();
+            transfers
+                .copy(source.range(1..1 + length), target.at(2))
+                .commit()
+                .unwrap();
         }
-        let download = transfers.download_async::<u8>(target, 3, length).unwrap();
-        drop(transfers.download_async::<u8>(target, 3, length).unwrap());
+        let download = transfers
+            .copy(target.at(3), Values::<u8>::new(length))
+            .commit()
+            .unwrap();
+        drop(
+            transfers
+                .copy(target.at(3), Values::<u8>::new(length))
+                .commit()
+                .unwrap(),
+        );
         let mut batch = transfers.batch().unwrap();
-        batch.upload_owned(values.to_vec(), target, 0).unwrap();
-        let never = batch.download_owned::<u8>(target, 0, length).unwrap();
+        batch
+            .copy(Owned::new(values.to_vec()), target.at(0))
+            .unwrap();
+        let never = batch.copy(target.at(0), Values::<u8>::new(length)).unwrap();
         drop(batch);
         assert!(never.wait().is_err());
         download.wait().unwrap();
         transfers.command_queue().call_host_function(|| {}).unwrap();
     }
-    transfers.batch().unwrap().commit_and_wait().unwrap();
+    transfers.batch().unwrap().run().unwrap();
 }
 
 fn buffers(length: usize) -> Vec<Buffer> {
@@ -66,17 +85,26 @@ fn transfers_leave_nothing_behind() {
 fn transfer_one_by_one(transfers: &TransferQueue, buffers: &[Buffer], values: &[u8]) {
     let length = values.len();
     for target in buffers {
-        transfers.upload_and_wait(values, target, 1).unwrap();
-        let staged = transfers.upload_staged(values, target, 3).unwrap();
+        transfers.copy(values, target.at(1)).run().unwrap();
+        let staged = transfers
+            .copy(Staged(values), target.at(3))
+            .commit()
+            .unwrap();
         staged.wait().unwrap();
-        let owned = transfers.upload_async(values.to_vec(), target, 2).unwrap();
+        let owned = transfers
+            .copy(Owned::new(values.to_vec()), target.at(2))
+            .commit()
+            .unwrap();
         owned.wait().unwrap();
-        let download = transfers.download_async::<u8>(target, 2, length).unwrap();
+        let download = transfers
+            .copy(target.at(2), Values::<u8>::new(length))
+            .commit()
+            .unwrap();
         assert!(download.wait().unwrap() == values);
         let called = transfers.command_queue().call_host_function(|| {});
         called.unwrap().wait().unwrap();
         // The staging of a download comes back after its values.
-        transfers.batch().unwrap().commit_and_wait().unwrap();
+        transfers.batch().unwrap().run().unwrap();
     }
 }
 

@@ -4,6 +4,7 @@
 mod arenas;
 mod callbacks;
 mod downloads;
+mod ends;
 mod expected;
 mod faults;
 mod host_functions;
@@ -15,10 +16,11 @@ mod program;
 mod refusals;
 mod stuck;
 mod threads;
+mod timeouts;
 
 use std::time::{Duration, Instant};
 
-use metal_bridge::memory::{Memory, TransferQueue};
+use metal_bridge::memory::{Memory, Owned, Rectangle, Rows, Staged, TransferQueue, Values};
 use metal_bridge::{Buffer, CommandQueue, Device, Error, SharedEvent, StorageMode};
 use metal_bridge_test_support::{
     LONG, MODES, SHORT, assert_error, complete_nothing, device, other_device, queue, wait_for,
@@ -46,7 +48,7 @@ fn buffer(length: usize, mode: StorageMode) -> Buffer {
 /// The whole buffer, whatever its mode.
 fn contents(transfers: &TransferQueue, buffer: &Buffer) -> Vec<u8> {
     let mut bytes = vec![0; buffer.len()];
-    transfers.download_and_wait(buffer, 0, &mut bytes).unwrap();
+    transfers.copy(buffer.at(0), &mut bytes).run().unwrap();
     bytes
 }
 
@@ -80,13 +82,13 @@ fn no_reuse_before_the_gpu_is_done(
     let transfers = memory.transfer_queue(&queue()).unwrap();
     let gate = hold(transfers.command_queue());
     let first = allocate();
-    transfers.fill_async(&first, 0..first.len(), 1u8).unwrap();
+    transfers.fill(first.range(..), 1u8).commit().unwrap();
     drop(first);
     let second = allocate();
     assert_eq!(misses(), 2);
     second.wait_write::<u8>().unwrap().fill(2);
     gate.set_signaled_value(1).unwrap();
-    transfers.batch().unwrap().commit_and_wait().unwrap();
+    transfers.batch().unwrap().run().unwrap();
     let bytes = second.wait_read::<u8>().unwrap();
     assert!(bytes.iter().all(|byte| *byte == 2));
     drop(bytes);

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use metal_bridge::memory::{Batch, Download, Memory, MemoryOptions, TransferQueue};
-use metal_bridge::{Buffer, StorageMode};
+use metal_bridge::memory::{Batch, BufferPlace, Download, MemoryOptions, Source};
 use proptest::prelude::*;
 
-use crate::expected::{Expected, fill_range, host_pitch};
-use crate::program::{Group, Host, LENGTHS, Step, program};
+use crate::expected::{Expected, Place};
+use crate::program::{End, Form, Group, Host, LENGTHS, Step, program};
 use crate::*;
 
 /// Buffers and what should be in them.
@@ -19,8 +18,13 @@ struct Rig {
     downloads: Vec<(Download<Vec<u8>>, Vec<u8>)>,
 }
 
-/// What a group that is run reads into: values and what they should be.
-type Borrowed = Vec<(Vec<u8>, Vec<u8>)>;
+/// Host memory of a step: lent by a group that is run.
+struct HostMemory<'a, 'h> {
+    upload: &'a [u8],
+    lent_upload: Option<&'h [u8]>,
+    output: Vec<u8>,
+    lent_output: Option<&'h mut [u8]>,
+}
 
 impl Rig {
     fn new(memory: &Memory) -> Rig {
@@ -35,7 +39,7 @@ impl Rig {
             for mode in MODES {
                 let bytes = pattern(length, number as u32);
                 let made = buffer(length, mode);
-                rig.transfers.upload_and_wait(&bytes, &made, 0).unwrap();
+                rig.transfers.copy(&bytes, made.at(0)).run().unwrap();
                 rig.buffers.push(made);
                 rig.model.bytes.push(bytes);
             }
@@ -43,167 +47,158 @@ impl Rig {
         rig
     }
 
-    /// Runs a group on the buffers and on the model.
+    /// Runs a group on the model, which says what each step downloads, and on the buffers. All host memory is there before
+    /// the batch that may borrow it.
     fn run(&mut self, group: &Group) {
+        let mut uploads = Vec::new();
+        let mut outputs = Vec::new();
+        for step in &group.steps {
+            let upload = self.model.upload_of(*step);
+            outputs.push(self.model.run(*step, &upload));
+            uploads.push(upload);
+        }
         if group.waits {
-            self.run_waiting(&group.steps);
-        } else {
-            let mut batch = self.transfers.batch().unwrap();
-            for step in &group.steps {
-                self.add_owned(&mut batch, *step);
-            }
-            batch.commit().unwrap();
+            self.run_and_check(&group.steps, &uploads, &mut outputs);
+            return;
+        }
+        let mut batch = self.transfers.batch().unwrap();
+        for ((step, upload), (output, expected)) in group.steps.iter().zip(&uploads).zip(outputs) {
+            let memory = HostMemory {
+                upload,
+                lent_upload: None,
+                output,
+                lent_output: None,
+            };
+            let download = self.add(&mut batch, *step, memory);
+            self.downloads.extend(download.map(|it| (it, expected)));
+        }
+        batch.commit().unwrap();
+    }
+
+    fn run_and_check(
+        &mut self,
+        steps: &[Step],
+        uploads: &[Vec<u8>],
+        outputs: &mut [(Vec<u8>, Vec<u8>)],
+    ) {
+        let mut batch = self.transfers.batch().unwrap();
+        let mut downloads = Vec::new();
+        for ((step, upload), (output, _)) in steps.iter().zip(uploads).zip(&mut *outputs) {
+            let memory = HostMemory {
+                upload,
+                lent_upload: Some(upload),
+                output: output.clone(),
+                lent_output: Some(output),
+            };
+            downloads.push(self.add(&mut batch, *step, memory));
+        }
+        batch.run().unwrap();
+        for ((download, (output, expected)), step) in downloads.into_iter().zip(outputs).zip(steps)
+        {
+            let seen = download.map_or_else(|| output.clone(), |download| download.wait().unwrap());
+            assert_eq!(seen, *expected, "{step:?}");
         }
     }
 
-    /// A batch that is run, with memory that it borrows. All of that is there before the batch is.
-    fn run_waiting(&mut self, steps: &[Step]) {
-        let uploads: Vec<Vec<u8>> = steps
-            .iter()
-            .map(|step| self.model.upload_of(*step))
-            .collect();
-        let mut downloads: Borrowed = Vec::new();
-        // The model runs first: each download's output and what is to come into it.
-        for (step, upload) in steps.iter().zip(&uploads) {
-            downloads.push(self.model.run(*step, upload));
-        }
-        let transfers = self.transfers.clone();
-        let mut batch = transfers.batch().unwrap();
-        for ((step, upload), (output, _)) in steps.iter().zip(&uploads).zip(&mut downloads) {
-            self.add_borrowed(&mut batch, *step, upload, output);
-        }
-        batch.commit_and_wait().unwrap();
-        for ((output, expected), step) in downloads.iter().zip(steps) {
-            assert_eq!(output, expected, "{step:?}");
-        }
-    }
-
-    /// The step in a batch that owns its host memory; and on the model.
-    fn add_owned(&mut self, batch: &mut Batch<'static>, step: Step) {
-        let upload = self.model.upload_of(step);
-        match step {
-            Step::Upload(b, span, host) => {
-                let (start, _) = span.in_bytes(self.buffers[b].len());
-                let buffer = &self.buffers[b];
-                match host {
-                    Host::Borrowed | Host::Owned => {
-                        batch.upload_owned(upload.clone(), buffer, start)
-                    }
-                    Host::Shared => {
-                        batch.upload_owned(Arc::<[u8]>::from(&upload[..]), buffer, start)
-                    }
-                    Host::Staged => batch.upload_staged(&upload.clone(), buffer, start),
-                }
-                .unwrap();
-            }
-            Step::Download(b, span, host) => {
-                let (start, length) = span.in_bytes(self.buffers[b].len());
-                let expected = self.model.bytes[b][start..start + length].to_vec();
-                let download = match host {
-                    Host::Borrowed | Host::Owned => {
-                        batch.download_owned(&self.buffers[b], start, length)
-                    }
-                    Host::Shared | Host::Staged => {
-                        let output = self.model.fresh(length);
-                        batch.download_into(&self.buffers[b], start, output)
-                    }
-                };
-                self.downloads.push((download.unwrap(), expected));
-            }
-            Step::Upload2d(b, offset, rows) => {
-                let rectangle = self.model.rectangle(b, offset, rows);
-                let (values, pitch) = (upload.clone(), host_pitch(rectangle));
-                batch
-                    .upload_2d_owned(values, pitch, &self.buffers[b], rectangle)
-                    .unwrap();
-            }
-            Step::Download2d(b, offset, rows) => {
-                let rectangle = self.model.rectangle(b, offset, rows);
-                let (output, expected) = self.model.run(step, &upload);
-                let pitch = host_pitch(rectangle);
-                let download = batch.download_2d_into(&self.buffers[b], rectangle, output, pitch);
-                self.downloads.push((download.unwrap(), expected));
-            }
-            _ => self.add_between_buffers(batch, step),
-        }
-        self.model.run(step, &upload);
-    }
-
-    /// The step in a batch that borrows its host memory.
-    fn add_borrowed<'h>(
+    /// Adds the step to a batch. What is not lent is owned.
+    fn add<'h>(
         &self,
         batch: &mut Batch<'h>,
         step: Step,
-        upload: &'h [u8],
-        output: &'h mut [u8],
-    ) {
-        match step {
-            Step::Upload(b, span, host) => {
-                let (start, _) = span.in_bytes(self.buffers[b].len());
-                match host {
-                    Host::Staged => batch.upload_staged(upload, &self.buffers[b], start),
-                    Host::Owned => batch.upload_owned(upload.to_vec(), &self.buffers[b], start),
-                    Host::Borrowed | Host::Shared => batch.upload(upload, &self.buffers[b], start),
-                }
-                .unwrap();
+        memory: HostMemory<'_, 'h>,
+    ) -> Option<Download<Vec<u8>>> {
+        if let Step::Fill(end, shape, value, size) = step {
+            let place = self.model.filled(end, shape, size);
+            let (place, bytes) = (self.place(place), value.to_ne_bytes());
+            match size {
+                0 => batch.fill(place, bytes[0]),
+                1 => batch.fill(place, [bytes[0], bytes[1]]),
+                _ => batch.fill(place, value),
             }
-            Step::Download(b, span, _) => {
-                let (start, _) = span.in_bytes(self.buffers[b].len());
-                batch.download(&self.buffers[b], start, output).unwrap();
+            .unwrap();
+        }
+        let (from, to) = self.model.copied(step)?;
+        let upload = memory.upload;
+        match (from.end, memory.lent_upload) {
+            (End::Buffer(..), _) => self.add_to(batch, self.place(from), to, memory),
+            (End::Host(Host::Borrowed, _), Some(values)) => {
+                self.add_from_host(batch, values, from, to, memory)
             }
-            Step::Upload2d(b, offset, rows) => {
-                let rectangle = self.model.rectangle(b, offset, rows);
-                batch
-                    .upload_2d(upload, host_pitch(rectangle), &self.buffers[b], rectangle)
-                    .unwrap();
+            (End::Host(Host::Staged, _), _) => {
+                // Copied at the call.
+                let mut upload = upload.to_vec();
+                let added = self.add_from_host(batch, Staged(&upload), from, to, memory);
+                upload.fill(0);
+                added
             }
-            Step::Download2d(b, offset, rows) => {
-                let rectangle = self.model.rectangle(b, offset, rows);
-                batch
-                    .download_2d(&self.buffers[b], rectangle, output, host_pitch(rectangle))
-                    .unwrap();
+            (End::Host(Host::Shared, _), _) => {
+                let owned = Owned::new(Arc::<[u8]>::from(upload));
+                self.add_from_host(batch, owned, from, to, memory)
             }
-            _ => self.add_between_buffers(batch, step),
+            (End::Host(..), _) => {
+                let owned = Owned::new(upload.to_vec());
+                self.add_from_host(batch, owned, from, to, memory)
+            }
         }
     }
 
-    /// A step without host memory.
-    fn add_between_buffers(&self, batch: &mut Batch<'_>, step: Step) {
-        match step {
-            Step::Copy(a, at, b, span) => {
-                if let Some((from, to, length)) = self.model.copy_offsets(a, at, b, span) {
-                    batch
-                        .copy(&self.buffers[a], from, &self.buffers[b], to, length)
-                        .unwrap();
-                }
+    fn add_from_host<'h, S: Source<'h>>(
+        &self,
+        batch: &mut Batch<'h>,
+        source: S,
+        from: Place,
+        to: Place,
+        memory: HostMemory<'_, 'h>,
+    ) -> Option<Download<Vec<u8>>>
+    where
+        Rows<S>: Source<'h>,
+    {
+        match from.host_pitch() {
+            Some(pitch) => self.add_to(batch, Rows::new(source, pitch), to, memory),
+            None => self.add_to(batch, source, to, memory),
+        }
+    }
+
+    fn add_to<'h>(
+        &self,
+        batch: &mut Batch<'h>,
+        source: impl Source<'h>,
+        to: Place,
+        memory: HostMemory<'_, 'h>,
+    ) -> Option<Download<Vec<u8>>> {
+        match (to.end, memory.lent_output, to.host_pitch()) {
+            (End::Buffer(..), ..) => batch.copy(source, self.place(to)).unwrap(),
+            (End::Host(Host::Values, _), ..) => {
+                let values = Values::new(to.host_length());
+                return Some(batch.copy(source, values).unwrap());
             }
-            Step::Fill(b, span, value, width) => {
-                let (start, length) = fill_range(span, self.buffers[b].len(), width);
-                let (range, bytes) = (start..start + length, value.to_ne_bytes());
-                match width {
-                    0 => batch.fill(&self.buffers[b], range, bytes[0]),
-                    1 => batch.fill(&self.buffers[b], range, [bytes[0], bytes[1]]),
-                    _ => batch.fill(&self.buffers[b], range, value),
-                }
-                .unwrap();
+            (End::Host(Host::Borrowed, _), Some(output), None) => {
+                batch.copy(source, output).unwrap();
             }
-            Step::Copy2d(a, at, b, offset, rows) => {
-                let rectangle = self.model.rectangle(b, offset, rows);
-                if let Some((from, pitch)) =
-                    self.model.copy_rows(a, at, rectangle).filter(|_| a != b)
-                {
-                    batch
-                        .copy_2d(&self.buffers[a], from, pitch, &self.buffers[b], rectangle)
-                        .unwrap();
-                }
+            (End::Host(Host::Borrowed, _), Some(output), Some(pitch)) => {
+                batch.copy(source, Rows::new(output, pitch)).unwrap();
             }
-            Step::Fill2d(b, offset, rows, value) => {
-                let rectangle = self.model.rectangle(b, offset, rows);
-                batch.fill_2d(&self.buffers[b], rectangle, value).unwrap();
+            (End::Host(..), _, None) => {
+                return Some(batch.copy(source, Owned::new(memory.output)).unwrap());
             }
-            Step::Upload(..) | Step::Download(..) | Step::Upload2d(..) | Step::Download2d(..) => {
-                unreachable!("has host memory")
+            (End::Host(..), _, Some(pitch)) => {
+                let rows = Rows::new(Owned::new(memory.output), pitch);
+                return Some(batch.copy(source, rows).unwrap());
             }
+        }
+        None
+    }
+
+    /// The place in its buffer, named as its end says.
+    fn place(&self, place: Place) -> BufferPlace<'_> {
+        let End::Buffer(number, form) = place.end else {
+            unreachable!("host memory")
+        };
+        let (buffer, rows) = (&self.buffers[number], place.rows);
+        match form {
+            Form::At => buffer.at(rows.offset),
+            Form::Range => buffer.range(rows.offset..rows.offset + rows.width * rows.height),
+            Form::Rows => buffer.rows(rows),
         }
     }
 
@@ -263,21 +258,29 @@ fn every_offset_and_length_around_words() {
                 let mut expected = before.clone();
                 expected[offset..offset + length].copy_from_slice(&values);
 
-                transfers.upload_and_wait(&before, &target, 0).unwrap();
-                transfers.upload_and_wait(&values, &target, offset).unwrap();
+                transfers.copy(&before, target.at(0)).run().unwrap();
+                transfers.copy(&values, target.at(offset)).run().unwrap();
                 assert_eq!(
                     contents(&transfers, &target),
                     expected,
                     "{mode:?} {offset} {length}"
                 );
 
-                transfers.upload_async(before, &target, 0).unwrap();
                 transfers
-                    .upload_async(values.clone(), &target, offset)
+                    .copy(Owned::new(before), target.at(0))
+                    .commit()
                     .unwrap();
-                let all = transfers.download_async::<u8>(&target, 0, LENGTH).unwrap();
+                transfers
+                    .copy(Owned::new(values.clone()), target.at(offset))
+                    .commit()
+                    .unwrap();
+                let all = transfers
+                    .copy(target.at(0), Values::<u8>::new(LENGTH))
+                    .commit()
+                    .unwrap();
                 let part = transfers
-                    .download_async::<u8>(&target, offset, length)
+                    .copy(target.at(offset), Values::<u8>::new(length))
+                    .commit()
                     .unwrap();
                 assert_eq!(all.wait().unwrap(), expected, "{mode:?} {offset} {length}");
                 assert_eq!(part.wait().unwrap(), values, "{mode:?} {offset} {length}");
@@ -298,10 +301,11 @@ fn large_transfers_of_any_alignment() {
         let target = buffer(LENGTH + 16, mode);
         for (host, offset) in [(0, 0), (1, 0), (3, 5), (0, 2)] {
             let source = &values[host..host + LENGTH];
-            transfers.upload_and_wait(source, &target, offset).unwrap();
+            transfers.copy(source, target.at(offset)).run().unwrap();
             let mut back = vec![0; LENGTH + 16];
             transfers
-                .download_and_wait(&target, offset, &mut back[host..host + LENGTH])
+                .copy(target.at(offset), &mut back[host..host + LENGTH])
+                .run()
                 .unwrap();
             assert!(
                 back[host..host + LENGTH] == *source,
@@ -309,13 +313,16 @@ fn large_transfers_of_any_alignment() {
             );
 
             transfers
-                .fill_and_wait(&target, 0..LENGTH + 16, 0u8)
+                .fill(target.range(0..LENGTH + 16), 0u8)
+                .run()
                 .unwrap();
             transfers
-                .upload_async(source.to_vec(), &target, offset)
+                .copy(Owned::new(source.to_vec()), target.at(offset))
+                .commit()
                 .unwrap();
             let back = transfers
-                .download_async::<u8>(&target, offset, LENGTH)
+                .copy(target.at(offset), Values::<u8>::new(LENGTH))
+                .commit()
                 .unwrap();
             assert!(back.wait().unwrap() == *source, "{mode:?} {host} {offset}");
         }

@@ -125,7 +125,8 @@ impl Rig {
         for (buffer, numbers) in buffers.iter().zip(&model) {
             lanes[0]
                 .transfers
-                .upload_and_wait(numbers, buffer, 0)
+                .copy(numbers, buffer.at(0))
+                .run()
                 .unwrap();
         }
         Rig {
@@ -248,14 +249,21 @@ impl Rig {
                 self.model[b][offset..offset + count].copy_from_slice(&values);
                 let (buffer, at) = (&self.buffers[b], offset * size_of::<u32>());
                 if staged {
-                    transfers.upload_staged(&values, buffer, at).unwrap();
+                    transfers
+                        .copy(Staged(&values), buffer.at(at))
+                        .commit()
+                        .unwrap();
                 } else {
-                    transfers.upload_async(values, buffer, at).unwrap();
+                    transfers
+                        .copy(Owned::new(values), buffer.at(at))
+                        .commit()
+                        .unwrap();
                 }
             }
             Step::Download(b) => {
                 let download = transfers
-                    .download_async(&self.buffers[b], 0, COUNT)
+                    .copy(self.buffers[b].at(0), Values::new(COUNT))
+                    .commit()
                     .unwrap();
                 self.downloads.push((download, self.model[b].clone()));
             }
@@ -266,25 +274,29 @@ impl Rig {
                 self.model[b][offset..offset + count].copy_from_slice(&numbers);
                 let (source, target) = (&self.buffers[a], &self.buffers[b]);
                 transfers
-                    .copy_async(source, 0, target, offset * 4, count * 4)
+                    .copy(source.range(0..count * 4), target.at(offset * 4))
+                    .commit()
                     .unwrap();
             }
             Step::Fill(b, value) => {
                 self.model[b].fill(value);
                 transfers
-                    .fill_async(&self.buffers[b], 0..BYTES, value)
+                    .fill(self.buffers[b].range(0..BYTES), value)
+                    .commit()
                     .unwrap();
             }
             Step::UploadNow(b) => {
                 self.model[b] = self.fresh();
                 transfers
-                    .upload_and_wait(&self.model[b], &self.buffers[b], 0)
+                    .copy(&self.model[b], self.buffers[b].at(0))
+                    .run()
                     .unwrap();
             }
             Step::Look(b) => {
                 let mut seen = vec![0u32; COUNT];
                 transfers
-                    .download_and_wait(&self.buffers[b], 0, &mut seen)
+                    .copy(self.buffers[b].at(0), &mut seen)
+                    .run()
                     .unwrap();
                 assert_eq!(seen, self.model[b]);
                 if self.buffers[b].storage_mode() != StorageMode::Private {
@@ -328,7 +340,8 @@ impl Rig {
             let mut seen = vec![0u32; COUNT];
             self.lanes[0]
                 .transfers
-                .download_and_wait(&self.buffers[b], 0, &mut seen)
+                .copy(self.buffers[b].at(0), &mut seen)
+                .run()
                 .unwrap();
             assert_eq!(seen, self.model[b], "buffer {b}");
         }

@@ -90,9 +90,7 @@ fn the_cache_is_freed_before_the_budget_is_exceeded() {
     // Staging counts, too: these go by way of another memory.
     let transfers = transfers();
     for buffer in &several {
-        transfers
-            .fill_and_wait(buffer, 0..buffer.len(), 3u8)
-            .unwrap();
+        transfers.fill(buffer.range(..), 3u8).run().unwrap();
     }
     assert!(contents(&transfers, &several[8]) == vec![3; 100 * KIB]);
 }
@@ -136,7 +134,8 @@ fn idle_memory_goes_back_by_itself() {
     let transfers = memory.transfer_queue(&queue()).unwrap();
     let target = buffer(64 * KIB, StorageMode::Private);
     transfers
-        .upload_staged(&pattern(64 * KIB, 1), &target, 0)
+        .copy(Staged(&pattern(64 * KIB, 1)), target.at(0))
+        .commit()
         .unwrap()
         .wait()
         .unwrap();
@@ -144,7 +143,7 @@ fn idle_memory_goes_back_by_itself() {
     // Whoever uses the memory next finds it trimmed, at the latest.
     loop {
         std::thread::sleep(SHORT);
-        transfers.fill_and_wait(&target, 0..4, 0u8).unwrap();
+        transfers.fill(target.range(0..4), 0u8).run().unwrap();
         let statistics = memory.statistics();
         if statistics.buffers.bytes_kept == 0 && statistics.staging.bytes_kept == 0 {
             break;
@@ -161,7 +160,7 @@ fn queues_come_back() {
     drop(first);
     let transfers = memory.new_transfer_queue().unwrap();
     gate.set_signaled_value(1).unwrap();
-    transfers.batch().unwrap().commit_and_wait().unwrap();
+    transfers.batch().unwrap().run().unwrap();
     drop(transfers);
     // Command buffers hold their queue until they have completed.
     wait_for("the queues", || {
@@ -201,19 +200,19 @@ fn statistics_count_what_was_moved() {
         buffer(1000, StorageMode::Shared),
         buffer(1000, StorageMode::Private),
     );
+    transfers.copy(&[1u8; 1000], private.at(0)).run().unwrap();
+    transfers.copy(&[1u8; 10], shared.at(0)).run().unwrap();
     transfers
-        .upload_and_wait(&[1u8; 1000], &private, 0)
+        .copy(private.range(0..400), shared.at(100))
+        .run()
         .unwrap();
-    transfers.upload_and_wait(&[1u8; 10], &shared, 0).unwrap();
     transfers
-        .copy_and_wait(&private, 0, &shared, 100, 400)
-        .unwrap();
-    transfers
-        .download_async::<u8>(&private, 0, 500)
+        .copy(private.at(0), Values::<u8>::new(500))
+        .commit()
         .unwrap()
         .wait()
         .unwrap();
-    transfers.fill_and_wait(&private, 0..8, 0u8).unwrap();
+    transfers.fill(private.range(0..8), 0u8).run().unwrap();
     let statistics = transfers.memory().statistics();
     for (kind, count, bytes) in [
         (TransferKind::HostToPrivate, 1, 1000),

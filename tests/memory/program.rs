@@ -8,33 +8,51 @@ use crate::*;
 pub const LENGTHS: [usize; 3] = [3, 1021, 70_001];
 pub const BUFFERS: usize = LENGTHS.len() * MODES.len();
 
-/// A place to begin and an extent, as fractions of what the buffers have.
+/// One end of a copy.
 #[derive(Debug, Clone, Copy)]
-pub struct Span {
-    start: u16,
-    length: u16,
+pub enum End {
+    Buffer(usize, Form),
+    Host(Host, HostForm),
+}
+
+/// How a place in a buffer is named.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Form {
+    At,
+    Range,
+    Rows,
 }
 
 /// How host memory goes along.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Host {
     Borrowed,
     Owned,
     Shared,
     Staged,
+    Values,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum HostForm {
+    Whole,
+    Rows,
+}
+
+/// Where and how much: fractions of what the ends have, and gaps between rows in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    pub offsets: [u16; 2],
+    pub width: u16,
+    pub height: u16,
+    pub gaps: [usize; 2],
 }
 
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
-    Upload(usize, Span, Host),
-    Download(usize, Span, Host),
-    Copy(usize, u16, usize, Span),
-    Fill(usize, Span, u32, u8),
-    /// Buffer, the first row, and pitch, width and height as fractions.
-    Upload2d(usize, u16, [u16; 3]),
-    Download2d(usize, u16, [u16; 3]),
-    Copy2d(usize, u16, usize, u16, [u16; 3]),
-    Fill2d(usize, u16, [u16; 3], u8),
+    Copy(End, End, Shape),
+    /// A range or rows of a buffer, the value, and the logarithm of its size.
+    Fill(End, Shape, u32, u8),
 }
 
 /// Steps of one command buffer.
@@ -48,41 +66,40 @@ pub fn fraction(of: usize, by: u16) -> usize {
     (of as u64 * u64::from(by) / u64::from(u16::MAX)) as usize
 }
 
-impl Span {
-    pub fn in_bytes(self, length: usize) -> (usize, usize) {
-        let start = fraction(length, self.start);
-        (start, fraction(length - start, self.length))
-    }
+fn shape() -> impl Strategy<Value = Shape> {
+    // The whole and nothing come up as often as the places between.
+    let part = || prop_oneof![2 => any::<u16>(), 1 => Just(0), 1 => Just(u16::MAX)];
+    let parts = (part(), part(), part(), part(), [0usize..9, 0usize..9]);
+    parts.prop_map(|(from, to, width, height, gaps)| Shape {
+        offsets: [from, to],
+        width,
+        height,
+        gaps,
+    })
 }
 
-fn span() -> impl Strategy<Value = Span> {
-    // The whole and nothing come up as often as the places between.
-    let end = || prop_oneof![2 => any::<u16>(), 1 => Just(0), 1 => Just(u16::MAX)];
-    (end(), end()).prop_map(|(start, length)| Span { start, length })
+fn buffer_end() -> impl Strategy<Value = End> {
+    let form = prop_oneof![Just(Form::At), Just(Form::Range), Just(Form::Rows)];
+    (0..BUFFERS, form).prop_map(|(number, form)| End::Buffer(number, form))
+}
+
+fn host_end(kinds: &'static [Host]) -> impl Strategy<Value = End> {
+    let form = prop_oneof![2 => Just(HostForm::Whole), 1 => Just(HostForm::Rows)];
+    (proptest::sample::select(kinds), form).prop_map(|(host, form)| match host {
+        Host::Values => End::Host(host, HostForm::Whole),
+        _ => End::Host(host, form),
+    })
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let buffer = || 0..BUFFERS;
-    let rows = || [any::<u16>(), any::<u16>(), any::<u16>()];
-    let host = || {
-        prop_oneof![
-            Just(Host::Borrowed),
-            Just(Host::Owned),
-            Just(Host::Shared),
-            Just(Host::Staged)
-        ]
-    };
-    prop_oneof![
-        4 => (buffer(), span(), host()).prop_map(|(b, s, h)| Step::Upload(b, s, h)),
-        4 => (buffer(), span(), host()).prop_map(|(b, s, h)| Step::Download(b, s, h)),
-        4 => (buffer(), any::<u16>(), buffer(), span()).prop_map(|(a, o, b, s)| Step::Copy(a, o, b, s)),
-        2 => (buffer(), span(), any::<u32>(), 0u8..3).prop_map(|(b, s, v, w)| Step::Fill(b, s, v, w)),
-        1 => (buffer(), any::<u16>(), rows()).prop_map(|(b, o, r)| Step::Upload2d(b, o, r)),
-        1 => (buffer(), any::<u16>(), rows()).prop_map(|(b, o, r)| Step::Download2d(b, o, r)),
-        1 => (buffer(), any::<u16>(), buffer(), any::<u16>(), rows())
-            .prop_map(|(a, o, b, p, r)| Step::Copy2d(a, o, b, p, r)),
-        1 => (buffer(), any::<u16>(), rows(), any::<u8>()).prop_map(|(b, o, r, v)| Step::Fill2d(b, o, r, v)),
-    ]
+    let sources = &[Host::Borrowed, Host::Owned, Host::Shared, Host::Staged];
+    let destinations = &[Host::Borrowed, Host::Owned, Host::Values];
+    let from = prop_oneof![buffer_end(), host_end(sources)];
+    let to = prop_oneof![buffer_end(), host_end(destinations)];
+    let copy = (from, to, shape()).prop_map(|(from, to, shape)| Step::Copy(from, to, shape));
+    let fill = (buffer_end(), shape(), any::<u32>(), 0u8..3)
+        .prop_map(|(end, shape, value, size)| Step::Fill(end, shape, value, size));
+    prop_oneof![6 => copy, 1 => fill]
 }
 
 pub fn program() -> impl Strategy<Value = Vec<Group>> {

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use metal_bridge::memory::{Memory, Rectangle};
-
 use crate::*;
 
 const LENGTH: usize = 100;
@@ -14,70 +12,48 @@ fn what_reaches_out_is_refused_and_nothing_is_touched() {
     for mode in MODES {
         let target = buffer(LENGTH, mode);
         let bytes = pattern(LENGTH, 1);
-        transfers.upload_and_wait(&bytes, &target, 0).unwrap();
+        transfers.copy(&bytes, target.at(0)).run().unwrap();
         let out_of_range = |e: &Error| matches!(e, Error::OutOfRange(_));
         let one_more = vec![0u8; LENGTH + 1];
         let mut output = one_more.clone();
         for (offset, length) in [(0, LENGTH + 1), (1, LENGTH), (LENGTH, 1), (usize::MAX, 2)] {
             let values = &one_more[..length];
-            let says = "reach out of a buffer";
-            assert_error(
-                transfers.upload_and_wait(values, &target, offset),
-                out_of_range,
-                says,
-            );
-            assert_error(
-                transfers.upload_async(values.to_vec(), &target, offset),
-                out_of_range,
-                says,
-            );
-            assert_error(
-                transfers.upload_staged(values, &target, offset),
-                out_of_range,
-                says,
-            );
-            assert_error(
-                transfers.download_and_wait(&target, offset, &mut output[..length]),
-                out_of_range,
-                says,
-            );
-            assert_error(
-                transfers.download_async::<u8>(&target, offset, length),
-                out_of_range,
-                says,
-            );
-            assert_error(
-                transfers.download_into(&target, offset, values.to_vec()),
-                out_of_range,
-                says,
-            );
             let other = buffer(2 * LENGTH, StorageMode::Private);
-            assert_error(
-                transfers.copy_and_wait(&target, offset, &other, 0, length),
-                out_of_range,
-                says,
-            );
-            assert_error(
-                transfers.copy_async(&other, 0, &target, offset, length),
-                out_of_range,
-                says,
-            );
+            let owned = || Owned::new(values.to_vec());
+            let place = target.at(offset);
             let range = offset.min(LENGTH)..offset.saturating_add(length);
-            assert_error(
-                transfers.fill_and_wait(&target, range, 1u8),
-                out_of_range,
-                says,
-            );
+            for refused in [
+                transfers.copy(values, place).run(),
+                transfers.copy(owned(), place).commit().map(drop),
+                transfers.copy(Staged(values), place).commit().map(drop),
+                transfers.copy(place, &mut output[..length]).run(),
+                transfers
+                    .copy(place, Values::<u8>::new(length))
+                    .run()
+                    .map(drop),
+                transfers.copy(place, owned()).commit().map(drop),
+                transfers.copy(place, other.range(..length)).run(),
+                transfers
+                    .copy(other.range(..length), place)
+                    .commit()
+                    .map(drop),
+                transfers.fill(target.range(range), 1u8).run(),
+            ] {
+                let says = "end past the end of the buffer, which has 100 bytes";
+                assert_error(refused, out_of_range, says);
+            }
         }
         #[allow(clippy::reversed_empty_ranges)]
         let reversed = 9..3;
         assert_error(
-            transfers.fill_and_wait(&target, reversed, 1u8),
+            transfers.fill(target.range(reversed), 1u8).run(),
             out_of_range,
             "ends before it begins",
         );
         assert_error(
-            transfers.download_async::<u64>(&target, 0, usize::MAX / 4),
+            transfers
+                .copy(target.at(0), Values::<u64>::new(usize::MAX / 4))
+                .commit(),
             out_of_range,
             "more than there is memory",
         );
@@ -90,7 +66,7 @@ fn what_reaches_out_is_refused_and_nothing_is_touched() {
 fn rows_are_checked_on_both_sides() {
     let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
     let bytes = pattern(LENGTH, 1);
-    transfers.upload_and_wait(&bytes, &target, 0).unwrap();
+    transfers.copy(&bytes, target.at(0)).run().unwrap();
     let rectangle = |offset, pitch, width, height| Rectangle {
         offset,
         pitch,
@@ -101,25 +77,31 @@ fn rows_are_checked_on_both_sides() {
     // Host memory with one byte too little for ten rows, seven apart.
     let short = vec![0u8; 9 * 7 + 4];
     assert_error(
-        transfers.upload_2d_and_wait(&short, 7, &target, rows),
+        transfers
+            .copy(Rows::new(&short, 7), target.rows(rows))
+            .run(),
         |e| matches!(e, Error::OutOfRange(_)),
-        "reach out of host memory of 67 bytes",
+        "10 rows of 5 bytes at offset 0, 7 bytes apart, end past the end of the host memory, which has 67 bytes",
     );
     assert_error(
-        transfers.download_2d_and_wait(&target, rows, &mut short.clone(), 7),
+        transfers
+            .copy(target.rows(rows), Rows::new(&mut short.clone(), 7))
+            .run(),
         |e| matches!(e, Error::OutOfRange(_)),
-        "reach out of host memory",
+        "end past the end of the host memory",
     );
     assert_error(
-        transfers.upload_2d_and_wait(&bytes, 4, &target, rows),
+        transfers
+            .copy(Rows::new(&bytes, 4), target.rows(rows))
+            .run(),
         |e| matches!(e, Error::InvalidArgument(_)),
-        "cannot begin every 4 bytes",
+        "the pitch (4 bytes) must be at least the row's width (5 bytes)",
     );
     for outside in [rectangle(6, 10, 5, 10), rectangle(0, usize::MAX / 2, 1, 4)] {
         assert_error(
-            transfers.fill_2d_and_wait(&target, outside, 1u8),
+            transfers.fill(target.rows(outside), 1u8).run(),
             |e| matches!(e, Error::OutOfRange(_)),
-            "reach out of a buffer of 100 bytes",
+            "end past the end of the buffer, which has 100 bytes",
         );
     }
     assert_eq!(contents(&transfers, &target), bytes);
@@ -129,25 +111,26 @@ fn rows_are_checked_on_both_sides() {
 fn overlaps_and_torn_patterns_are_refused() {
     let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Shared));
     let bytes = pattern(LENGTH, 1);
-    transfers.upload_and_wait(&bytes, &target, 0).unwrap();
+    transfers.copy(&bytes, target.at(0)).run().unwrap();
     let invalid = |e: &Error| matches!(e, Error::InvalidArgument(_));
     assert_error(
-        transfers.copy_and_wait(&target, 0, &target, 9, 10),
+        transfers.copy(target.range(0..10), target.at(9)).run(),
         invalid,
         "overlap",
     );
     assert_error(
-        transfers.copy_async(&target, 9, &target, 0, 10),
+        transfers.copy(target.range(9..19), target.at(0)).commit(),
         invalid,
         "overlap",
     );
     assert_error(
-        transfers.fill_and_wait(&target, 0..10, 1u32),
+        transfers.fill(target.range(0..10), 1u32).run(),
         |e| matches!(e, Error::Misaligned(_)),
         "not a multiple of 4",
     );
     transfers
-        .copy_and_wait(&target, 0, &target, 10, 10)
+        .copy(target.range(0..10), target.at(10))
+        .run()
         .unwrap();
     let mut expected = bytes.clone();
     expected.copy_within(0..10, 10);
@@ -158,20 +141,27 @@ fn overlaps_and_torn_patterns_are_refused() {
 fn nothing_to_copy_is_no_error() {
     let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
     let none: [u64; 0] = [];
-    transfers.upload_and_wait(&none, &target, LENGTH).unwrap();
+    transfers.copy(&none, target.at(LENGTH)).run().unwrap();
     transfers
-        .upload_async(Vec::<u8>::new(), &target, 0)
+        .copy(Owned::new(Vec::<u8>::new()), target.at(0))
+        .commit()
         .unwrap()
         .wait()
         .unwrap();
-    transfers
-        .download_and_wait(&target, 0, &mut [0u32; 0])
+    transfers.copy(target.at(0), &mut [0u32; 0]).run().unwrap();
+    let empty = transfers
+        .copy(target.at(LENGTH), Values::<f32>::new(0))
+        .commit()
         .unwrap();
-    let empty = transfers.download_async::<f32>(&target, LENGTH, 0).unwrap();
     assert!(empty.wait().unwrap().is_empty());
-    transfers.copy_and_wait(&target, 0, &target, 0, 0).unwrap();
-    transfers.fill_and_wait(&target, 7..7, 1u32).unwrap();
-    transfers.batch().unwrap().commit_and_wait().unwrap();
+    transfers
+        .copy(target.range(0..0), target.at(0))
+        .run()
+        .unwrap();
+    transfers.fill(target.range(7..7), 1u32).run().unwrap();
+    let new = transfers.copy(target.at(0), Values::<u8>::new(0)).run();
+    assert!(new.unwrap().is_empty());
+    transfers.batch().unwrap().run().unwrap();
     transfers.batch().unwrap().commit().unwrap().wait().unwrap();
 }
 
@@ -183,29 +173,32 @@ fn guards_and_transfers_keep_apart() {
     {
         let reader = target.wait_read::<u8>().unwrap();
         assert_error(
-            transfers.upload_and_wait(&values, &target, 0),
+            transfers.copy(&values, target.at(0)).run(),
             in_use,
             "being read",
         );
         assert_error(
-            transfers.upload_async(values.clone(), &target, 0),
+            transfers
+                .copy(Owned::new(values.clone()), target.at(0))
+                .commit(),
             in_use,
             "being read",
         );
         assert_error(
-            transfers.fill_async(&target, 0..4, 0u8),
+            transfers.fill(target.range(0..4), 0u8).commit(),
             in_use,
             "being read",
         );
         // From a guard of the buffer itself, too.
         assert_error(
-            transfers.upload_and_wait(&reader[..50], &target, 50),
+            transfers.copy(&reader[..50], target.at(50)).run(),
             in_use,
             "being read",
         );
         assert_eq!(
             transfers
-                .download_async::<u8>(&target, 0, 4)
+                .copy(target.at(0), Values::<u8>::new(4))
+                .commit()
                 .unwrap()
                 .wait()
                 .unwrap(),
@@ -216,25 +209,30 @@ fn guards_and_transfers_keep_apart() {
         let mut writer = target.wait_write::<u8>().unwrap();
         writer.fill(3);
         assert_error(
-            transfers.download_async::<u8>(&target, 0, 4),
+            transfers.copy(target.at(0), Values::<u8>::new(4)).commit(),
             in_use,
             "being written",
         );
         let other = buffer(LENGTH, StorageMode::Private);
         assert_error(
-            transfers.copy_and_wait(&target, 0, &other, 0, 4),
+            transfers.copy(target.range(0..4), other.at(0)).run(),
             in_use,
             "being written",
         );
     }
     // On record: refused. Running: waited for.
     let mut batch = transfers.batch().unwrap();
-    batch.upload_owned(values.clone(), &target, 0).unwrap();
+    batch
+        .copy(Owned::new(values.clone()), target.at(0))
+        .unwrap();
     assert_error(target.wait_read::<u8>(), in_use, "not committed");
     drop(batch);
     assert_eq!(*target.wait_read::<u8>().unwrap(), [3; LENGTH]);
     let gate = hold(transfers.command_queue());
-    transfers.upload_async(values.clone(), &target, 0).unwrap();
+    transfers
+        .copy(Owned::new(values.clone()), target.at(0))
+        .commit()
+        .unwrap();
     assert_error(
         target.read_timeout::<u8>(SHORT),
         |e| matches!(e, Error::Timeout(_)),
@@ -249,7 +247,7 @@ fn a_guard_waits_for_a_transfer_of_another_thread() {
     let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Shared));
     let gate = hold(transfers.command_queue());
     std::thread::scope(|scope| {
-        let uploaded = scope.spawn(|| transfers.upload_and_wait(&[9u8; LENGTH], &target, 0));
+        let uploaded = scope.spawn(|| transfers.copy(&[9u8; LENGTH], target.at(0)).run());
         // The upload waits for the queue, so its buffer is in use.
         wait_for("the upload to begin", || {
             target.wait_until_idle(Some(Duration::ZERO)).is_err()
@@ -274,22 +272,23 @@ fn read_only_memory_is_read() {
     let (transfers, target) = (transfers(), buffer(16384, StorageMode::Private));
     let read_only = |e: &Error| matches!(e, Error::ReadOnly(_));
     assert_error(
-        transfers.upload_and_wait(&[1u8], &source, 0),
+        transfers.copy(&[1u8], source.at(0)).run(),
         read_only,
         "may only be read",
     );
     assert_error(
-        transfers.fill_async(&source, 0..1, 1u8),
+        transfers.fill(source.range(0..1), 1u8).commit(),
         read_only,
         "may only be read",
     );
     assert_error(
-        transfers.copy_and_wait(&target, 0, &source, 0, 1),
+        transfers.copy(target.range(0..1), source.at(0)).run(),
         read_only,
         "may only be read",
     );
     transfers
-        .copy_and_wait(&source, 0, &target, 0, 16384)
+        .copy(source.range(0..16384), target.at(0))
+        .run()
         .unwrap();
     assert!(contents(&transfers, &target) == [7; 16384]);
 }
@@ -308,17 +307,20 @@ fn a_mapped_file_ends_where_it_ends() {
     let (transfers, target) = (transfers(), buffer(2000, StorageMode::Private));
     let out_of_range = |e: &Error| matches!(e, Error::OutOfRange(_));
     assert_error(
-        transfers.copy_and_wait(&source, 0, &target, 0, 1001),
+        transfers.copy(source.range(0..1001), target.at(0)).run(),
         out_of_range,
         "1000 bytes",
     );
     assert_error(
-        transfers.download_async::<u8>(&source, 999, 2),
+        transfers
+            .copy(source.at(999), Values::<u8>::new(2))
+            .commit(),
         out_of_range,
         "1000 bytes",
     );
     transfers
-        .copy_and_wait(&source, 1, &target, 3, 999)
+        .copy(source.range(1..1000), target.at(3))
+        .run()
         .unwrap();
     assert!(contents(&transfers, &target)[3..1002] == [5; 999]);
 }
@@ -343,22 +345,22 @@ fn what_a_batch_refuses_uses_no_buffer() {
         buffer(LENGTH, StorageMode::Shared),
     );
     let mut batch = transfers.batch().unwrap();
-    let overlapping = batch.copy(&a, 0, &a, 4, 8);
+    let overlapping = batch.copy(a.range(0..8), a.at(4));
     assert_error(overlapping, |e| matches!(e, Error::InvalidArgument(_)), "");
-    let partial = batch.fill(&a, 0..7, 1u32);
+    let partial = batch.fill(a.range(0..7), 1u32);
     assert_error(partial, |e| matches!(e, Error::Misaligned(_)), "");
     let reader = b.wait_read::<u8>().unwrap();
-    let conflicting = batch.copy(&a, 0, &b, 0, 8);
+    let conflicting = batch.copy(a.range(0..8), b.at(0));
     assert_error(conflicting, |e| matches!(e, Error::InUse(_)), "being read");
     drop(reader);
     drop(a.wait_write::<u8>().unwrap());
     drop(b.wait_write::<u8>().unwrap());
     // Refused once, added later.
-    batch.copy(&a, 0, &b, 0, 8).unwrap();
+    batch.copy(a.range(0..8), b.at(0)).unwrap();
     assert_error(
         a.wait_write::<u8>(),
         |e| matches!(e, Error::InUse(_)),
         "committed",
     );
-    batch.commit_and_wait().unwrap();
+    batch.run().unwrap();
 }

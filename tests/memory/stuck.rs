@@ -3,7 +3,6 @@
 use std::thread;
 
 use metal_bridge::CommandBuffer;
-use metal_bridge::memory::Rectangle;
 use metal_bridge_test_support::{in_time, leak};
 
 use crate::*;
@@ -31,20 +30,27 @@ fn is_refused(transfers: &TransferQueue, target: &Buffer) {
     let other = buffer(8, StorageMode::Shared);
     let mut output = [9u8; 8];
     for refused in [
-        transfers.upload_and_wait(&[2u8; 8], target, 0),
-        transfers.upload_2d_and_wait(&[2u8; 4], 4, target, rows),
-        transfers.download_and_wait(target, 0, &mut output),
-        transfers.download_2d_and_wait(target, rows, &mut output, 4),
-        transfers.copy_and_wait(&other, 0, target, 0, 4),
-        transfers.copy_2d_and_wait(&other, 0, 4, target, rows),
-        transfers.fill_and_wait(target, 0..4, 2u8),
-        transfers.fill_2d_and_wait(target, rows, 2u8),
-        transfers.batch().unwrap().commit_and_wait(),
+        transfers.copy(&[2u8; 8], target.at(0)).run(),
+        transfers
+            .copy(Rows::new(&[2u8; 4], 4), target.rows(rows))
+            .run(),
+        transfers.copy(target.at(0), &mut output).run(),
+        transfers
+            .copy(target.rows(rows), Rows::new(&mut output, 4))
+            .run(),
+        transfers.copy(other.range(0..4), target.at(0)).run(),
+        transfers.copy(other.rows(rows), target.rows(rows)).run(),
+        transfers.fill(target.range(0..4), 2u8).run(),
+        transfers.fill(target.rows(rows), 2u8).run(),
+        transfers.batch().unwrap().run(),
     ] {
         assert_error(refused, deadlock, WHY);
     }
     assert_eq!(output, [9; 8]);
-    let download = transfers.download_async::<u8>(target, 0, 8).unwrap();
+    let download = transfers
+        .copy(target.at(0), Values::<u8>::new(8))
+        .commit()
+        .unwrap();
     assert_error(download.wait(), deadlock, WHY);
     let queue = transfers.command_queue();
     let called = queue.call_host_function(|| {}).unwrap();
@@ -56,14 +62,23 @@ fn a_transfer_behind_an_enqueued_buffer_is_refused() {
     for mode in MODES {
         in_time(move || {
             let (transfers, target) = (transfers(), buffer(8, mode));
-            transfers.fill_and_wait(&target, 0..8, 1u8).unwrap();
-            let before = transfers.download_async::<u8>(&target, 0, 8).unwrap();
+            transfers.fill(target.range(0..8), 1u8).run().unwrap();
+            let before = transfers
+                .copy(target.at(0), Values::<u8>::new(8))
+                .commit()
+                .unwrap();
             let open = enqueued(transfers.command_queue());
             is_refused(&transfers, &target);
             assert_eq!(before.wait().unwrap(), [1; 8]);
             // Another thread waits for what this one may still commit or drop.
-            let after = transfers.upload_staged(&[3u8; 1], &target, 0).unwrap();
-            let download = transfers.download_async::<u8>(&target, 0, 8).unwrap();
+            let after = transfers
+                .copy(Staged(&[3u8; 1]), target.at(0))
+                .commit()
+                .unwrap();
+            let download = transfers
+                .copy(target.at(0), Values::<u8>::new(8))
+                .commit()
+                .unwrap();
             thread::scope(|scope| {
                 let waiting = scope.spawn(|| download.wait());
                 // Longer than a wait needs to see that it could not end.

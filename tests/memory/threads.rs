@@ -29,17 +29,20 @@ fn sixty_four_threads_share_a_memory() {
 fn a_host_copy_is_seen_whole_by_other_threads() {
     let transfers = memory().transfer_queue(&queue()).unwrap();
     let shared = buffer(LENGTH, StorageMode::Shared);
-    transfers.fill_and_wait(&shared, 0..LENGTH, 0u8).unwrap();
+    transfers.fill(shared.range(0..LENGTH), 0u8).run().unwrap();
     thread::scope(|scope| {
         scope.spawn(|| {
             for value in 0..200u8 {
                 transfers
-                    .upload_and_wait(&vec![value; LENGTH], &shared, 0)
+                    .copy(&vec![value; LENGTH], shared.at(0))
+                    .run()
                     .unwrap();
             }
         });
         for _ in 0..200 {
-            let download = transfers.download_async::<u8>(&shared, 0, LENGTH);
+            let download = transfers
+                .copy(shared.at(0), Values::<u8>::new(LENGTH))
+                .commit();
             let values = download.unwrap().wait().unwrap();
             assert!(values.iter().all(|value| *value == values[0]));
         }
@@ -61,13 +64,16 @@ fn a_waiting_host_copy_precedes_later_commits() {
         let download = thread::scope(|scope| {
             let copies = scope.spawn(|| {
                 transfers
-                    .upload_and_wait(&vec![value; LENGTH], &shared, 0)
+                    .copy(&vec![value; LENGTH], shared.at(0))
+                    .run()
                     .unwrap()
             });
             thread::sleep(Duration::from_millis(20));
             assert!(!copies.is_finished());
             earlier.commit().unwrap();
-            let download = transfers.download_async::<u8>(&shared, 0, LENGTH);
+            let download = transfers
+                .copy(shared.at(0), Values::<u8>::new(LENGTH))
+                .commit();
             drop(open);
             download.unwrap()
         });

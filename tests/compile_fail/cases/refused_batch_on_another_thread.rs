@@ -7,7 +7,7 @@ use metal_bridge::Result;
 
 fn elsewhere(transfers: &TransferQueue) -> Result<()> {
     let batch = transfers.batch()?;
-    thread::spawn(move || batch.commit_and_wait());
+    thread::spawn(move || batch.run());
     Ok(())
 }
 

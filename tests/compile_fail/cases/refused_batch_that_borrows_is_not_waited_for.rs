@@ -5,7 +5,7 @@ use metal_bridge::{Buffer, Result};
 
 fn upload(transfers: &TransferQueue, buffer: &Buffer, values: &[f32]) -> Result<()> {
     let mut batch = transfers.batch()?;
-    batch.upload(values, buffer, 0)?;
+    batch.copy(values, buffer.at(0))?;
     batch.commit()?.wait()
 }
 

@@ -6,9 +6,9 @@ use metal_bridge::{Buffer, Result};
 fn upload(transfers: &TransferQueue, buffer: &Buffer) -> Result<()> {
     let mut values = vec![1.0f32; 4];
     let mut batch = transfers.batch()?;
-    batch.upload(&values, buffer, 0)?;
+    batch.copy(&values, buffer.at(0))?;
     values[0] = 2.0;
-    batch.commit_and_wait()
+    batch.run()
 }
 
 fn main() {}

@@ -6,7 +6,7 @@ use metal_bridge::{Buffer, Result};
 fn download(transfers: &TransferQueue, buffer: &Buffer) -> Result<[f32; 4]> {
     let mut values = [0.0f32; 4];
     let mut batch = transfers.batch()?;
-    batch.download(buffer, 0, &mut values)?;
+    batch.copy(buffer.at(0), &mut values)?;
     batch.commit()?.wait()?;
     Ok(values)
 }

@@ -5,9 +5,9 @@ use metal_bridge::{Buffer, Result};
 
 fn download(transfers: &TransferQueue, buffer: &Buffer, values: &mut [f32]) -> Result<()> {
     let mut batch = transfers.batch()?;
-    batch.download(buffer, 0, values)?;
-    batch.download(buffer, 16, values)?;
-    batch.commit_and_wait()
+    batch.copy(buffer.at(0), &mut *values)?;
+    batch.copy(buffer.at(16), &mut *values)?;
+    batch.run()
 }
 
 fn main() {}

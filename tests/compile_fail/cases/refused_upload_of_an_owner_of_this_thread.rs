@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use metal_bridge::memory::TransferQueue;
+use metal_bridge::memory::{Owned, TransferQueue};
 use metal_bridge::{Buffer, Result, Submission};
 
 fn upload(transfers: &TransferQueue, buffer: &Buffer, values: Rc<[f32]>) -> Result<Submission> {
-    transfers.upload_async(values, buffer, 0)
+    transfers.copy(Owned::new(values), buffer.at(0)).commit()
 }
 
 fn main() {}

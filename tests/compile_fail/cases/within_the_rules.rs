@@ -1,8 +1,9 @@
 //! What the other cases do, done right.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use metal_bridge::memory::{Download, Memory, TransferQueue};
+use metal_bridge::memory::{Download, Memory, Owned, Rows, Staged, TransferQueue, Values};
 use metal_bridge::{Buffer, CommandQueue, ComputePipeline, Device, DispatchType, Result, Submission};
 
 fn encode(queue: &CommandQueue, pipeline: &ComputePipeline, buffer: &Buffer) -> Result<Submission> {
@@ -23,16 +24,24 @@ fn encode(queue: &CommandQueue, pipeline: &ComputePipeline, buffer: &Buffer) -> 
 fn transfer(transfers: &TransferQueue, buffer: &Buffer, values: Arc<[f32]>) -> Result<Vec<f32>> {
     let mut output = vec![0.0f32; 4];
     let mut batch = transfers.batch()?;
-    batch.upload(&[1.0f32; 4], buffer, 0)?;
-    batch.download(buffer, 0, &mut output)?;
-    batch.commit_and_wait()?;
+    batch.copy(&[1.0f32; 4], buffer.at(0))?;
+    batch.copy(buffer.at(0), &mut output)?;
+    batch.run()?;
     output[0] = 2.0;
     let mut batch = transfers.batch()?;
     // Borrowed for ever.
-    batch.upload(&[1u8, 2, 3, 4], buffer, 0)?;
-    batch.upload_owned(values, buffer, 0)?;
-    let download = batch.download_into(buffer, 0, output)?;
+    batch.copy(&[1u8, 2, 3, 4], buffer.at(0))?;
+    batch.copy(Owned::new(values), buffer.at(0))?;
+    let download = batch.copy(buffer.at(0), Owned::new(output))?;
     batch.commit()?;
+    let staged = vec![1u8; 4];
+    let copied = transfers.copy(Rows::new(Staged(&staged), 2), buffer.range(..2));
+    drop(staged);
+    copied.run_timeout(Duration::ZERO)?;
+    let new: Vec<u8> = transfers.copy(buffer.at(0), Values::new(4)).run()?;
+    let place = buffer.range(..4);
+    transfers.copy(Owned::new(new), place).commit()?;
+    transfers.fill(place, 0u8).commit()?;
     transfers.command_queue().call_host_function(|| {})?;
     download.wait()
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use metal_bridge::StorageMode;
-use metal_bridge::memory::{Arena, Rectangle, TransferQueue};
+use metal_bridge::memory::{Arena, Owned, Rectangle, Rows, Staged, TransferQueue, Values};
 
 use super::error::{Error, Result};
 
@@ -39,14 +39,24 @@ fn one_by_one(transfers: &TransferQueue, _: &Arena, seed: usize) -> Result<bool>
     let memory = transfers.memory();
     let first = memory.allocate(length + 5, MODES[seed % 3])?;
     let second = memory.allocate(length + 5, MODES[(seed + 1) % 3])?;
-    transfers.upload_async(values.clone(), &first, 3)?;
-    transfers.copy_async(&first, 3, &second, 1, length)?;
-    let early = transfers.download_async::<u8>(&second, 1, length)?;
-    transfers.fill_async(&first, 0..length, 0u8)?;
-    transfers.upload_staged(&values[..1], &second, 0)?;
-    transfers.copy_and_wait(&second, 1, &first, 5, length)?;
+    transfers
+        .copy(Owned::new(values.clone()), first.at(3))
+        .commit()?;
+    transfers
+        .copy(first.range(3..3 + length), second.at(1))
+        .commit()?;
+    let early = transfers
+        .copy(second.at(1), Values::<u8>::new(length))
+        .commit()?;
+    transfers.fill(first.range(..length), 0u8).commit()?;
+    transfers
+        .copy(Staged(&values[..1]), second.at(0))
+        .commit()?;
+    transfers
+        .copy(second.range(1..1 + length), first.at(5))
+        .run()?;
     let mut late = vec![0; length];
-    transfers.download_and_wait(&first, 5, &mut late)?;
+    transfers.copy(first.at(5), &mut late).run()?;
     Ok(early.wait()? == values && late == values)
 }
 
@@ -60,18 +70,21 @@ fn in_batches(transfers: &TransferQueue, arena: &Arena, seed: usize) -> Result<b
         .allocate(2 * values.len(), MODES[seed % 3])?;
     let gathered = arena.allocate(values.len())?;
     let mut up = transfers.batch()?;
-    up.fill(&scattered, 0..2 * values.len(), 0u16)?;
+    up.fill(scattered.range(..2 * values.len()), 0u16)?;
     for (number, piece) in values.chunks(PIECE).enumerate() {
-        up.upload(piece, &scattered, 2 * number * PIECE + 1)?;
+        up.copy(piece, scattered.at(2 * number * PIECE + 1))?;
     }
-    up.commit_and_wait()?;
+    up.run()?;
     let mut down = transfers.batch()?;
     for number in 0..pieces {
         let place = 2 * number * PIECE + 1;
-        down.copy(&scattered, place, &gathered, number * PIECE, PIECE)?;
+        down.copy(
+            scattered.range(place..place + PIECE),
+            gathered.at(number * PIECE),
+        )?;
     }
-    let results = down.download_owned::<u8>(&gathered, 0, values.len())?;
-    let between = down.download_owned::<u8>(&scattered, 0, 1)?;
+    let results = down.copy(gathered.at(0), Values::<u8>::new(values.len()))?;
+    let between = down.copy(scattered.at(0), Values::<u8>::new(1))?;
     down.commit()?;
     Ok(results.wait()? == values && between.wait()? == [0])
 }
@@ -91,13 +104,17 @@ fn in_rows(transfers: &TransferQueue, _: &Arena, seed: usize) -> Result<bool> {
     let memory = transfers.memory();
     let first = memory.allocate(length, MODES[seed % 3])?;
     let second = memory.allocate(length, MODES[(seed + 1) % 3])?;
-    transfers.fill_async(&first, 0..length, AROUND)?;
-    transfers.upload_2d_and_wait(&values, width, &first, rows)?;
-    transfers.copy_2d_and_wait(&first, rows.offset, rows.pitch, &second, moved)?;
-    transfers.fill_2d_and_wait(&first, rows, 0u8)?;
+    transfers.fill(first.range(..length), AROUND).commit()?;
+    transfers
+        .copy(Rows::new(&values, width), first.rows(rows))
+        .run()?;
+    transfers.copy(first.rows(rows), second.rows(moved)).run()?;
+    transfers.fill(first.rows(rows), 0u8).run()?;
     let (mut back, mut whole) = (vec![0; values.len()], vec![1; length]);
-    transfers.download_2d_and_wait(&second, moved, &mut back, width)?;
-    transfers.download_and_wait(&first, 0, &mut whole)?;
+    transfers
+        .copy(second.rows(moved), Rows::new(&mut back, width))
+        .run()?;
+    transfers.copy(first.at(0), &mut whole).run()?;
     let in_row = |place: usize| {
         let from_first = place.checked_sub(rows.offset);
         from_first.is_some_and(|i| i % rows.pitch < width && i / rows.pitch < height)
@@ -114,11 +131,15 @@ fn with_the_cpu(transfers: &TransferQueue, arena: &Arena, seed: usize) -> Result
     let has_run = Arc::new(AtomicBool::new(false));
     let runs = has_run.clone();
     let (tell, told) = mpsc::channel();
-    transfers.upload_async(values.clone(), &buffer, 0)?;
+    transfers
+        .copy(Owned::new(values.clone()), buffer.at(0))
+        .commit()?;
     let called = transfers
         .command_queue()
         .call_host_function(move || runs.store(true, Ordering::Release))?;
-    let results = transfers.download_into(&buffer, 0, vec![0u8; length])?;
+    let results = transfers
+        .copy(buffer.at(0), Owned::new(vec![0u8; length]))
+        .commit()?;
     results.on_completed(move |results| {
         let is_in_order = has_run.load(Ordering::Acquire);
         // Nobody listens where the round has failed before.
