@@ -75,13 +75,13 @@ impl<'h> Batch<'h> {
         })
     }
 
-    /// Adds a copy of all bytes of `source` to `destination`. What it returns is nothing, or the [`Download`](super::Download) of
-    /// values that the batch owns.
+    /// Adds a copy of all bytes of `source` to `destination`. It returns the [`Download`](super::Download) if the batch owns
+    /// the destination, and nothing otherwise.
     ///
-    /// The size is that of the end that has one: a slice, values, [`Buffer::range`](crate::Buffer::range) or
+    /// The size comes from the end that has one: host memory, [`Buffer::range`](crate::Buffer::range) or
     /// [`Buffer::rows`](crate::Buffer::rows). [`Buffer::at`](crate::Buffer::at) and [`Rows`](super::Rows) take the other end's.
-    /// Rows and bytes without rows go together if they come to the same size: the rows then have no gaps at the end without.
-    /// The buffers may have any storage mode.
+    /// If both ends have a size, the sizes must be the same. Rows go with as many bytes in one piece, and then have no gaps
+    /// there. The buffers may have any storage mode.
     ///
     /// One of two buffers may belong to another device: where the devices are peers, whole words of a private source are
     /// read through a remote view, all else goes by way of system memory. That device's own queues are ordered by events,

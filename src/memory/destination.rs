@@ -9,14 +9,14 @@ use super::host_memory::{Unwritten, lent_values_mut};
 use super::place::{End, Extent};
 use crate::error::{Error, Failure, Result};
 
-/// What a transfer writes: of the types below, and of no others.
+/// What a transfer writes: one of the types below. Programs cannot add others.
 ///
-/// `'h` is how long the transfer may take where the memory is borrowed.
+/// Borrowed host memory is borrowed for `'h`, which a transfer that is run does not outlive.
 ///
 /// # Safety
 ///
 /// Host memory of the end is valid, and nobody else reads it or writes to it, for `'h`; or until what the end owns is dropped
-/// or has come back. If some of it was not written before, the end has no size but that of all of it.
+/// or has come back. An end that was not initialised has a size, and no rows with gaps: the transfer writes all of it.
 #[diagnostic::on_unimplemented(
     message = "a transfer cannot write to `{Self}`",
     note = "a destination is `Buffer::at`, `Buffer::range` or `Buffer::rows`, a mutably borrowed slice, vector or array, `Values`, `Owned`, or `Rows` of host memory"

@@ -35,7 +35,7 @@
 //! | [`Staged(&values)`](Staged) | copied at the call | |
 //! | [`Owned::new(values)`](Owned) | owned, and dropped at the end | owned, and comes back with the [`Download`] |
 //! | [`Values::new(count)`](Values) | | new values |
-//! | [`Rows::new(memory, pitch)`](Rows) of the last four, but for `Values` | yes | yes |
+//! | [`Rows::new(memory, pitch)`](Rows) of all host memory but [`Values`] | yes | yes |
 //!
 //! # Order
 //!

@@ -9,9 +9,9 @@ use super::place::End;
 use crate::error::Result;
 use crate::sys;
 
-/// What a transfer reads: of the types below, and of no others.
+/// What a transfer reads: one of the types below. Programs cannot add others.
 ///
-/// `'h` is how long the transfer may take where the memory is borrowed.
+/// Borrowed host memory is borrowed for `'h`, which a transfer that is run does not outlive.
 ///
 /// # Safety
 ///

@@ -10,11 +10,11 @@ use crate::metal::submission::Submission;
 
 /// A transfer of a [`TransferQueue`](super::TransferQueue) that is recorded and has not begun: a [`Batch`] of one.
 ///
-/// Everybody may [`run`](Transfer::run) it, which waits. Only a transfer that borrows no host memory can be committed without
-/// a wait, or be waited for with a timeout. Dropping it discards it.
+/// [`run`](Transfer::run) waits for it. `commit`, which does not wait, and `run_timeout` are for transfers that borrow no host memory.
+/// Dropping a transfer discards it.
 ///
-/// The recording happens at the call that makes the transfer, which copies [`Staged`](super::Staged) memory and uses the
-/// buffers. If the recording fails, `run` and `commit` return its error.
+/// The call that makes the transfer records it: it copies [`Staged`](super::Staged) memory, and the buffers are in use from then on.
+/// If the recording fails, `run` and `commit` return its error.
 #[must_use = "a transfer does nothing unless it is run or committed"]
 pub struct Transfer<'h, V> {
     recorded: Result<(Batch<'h>, V)>,

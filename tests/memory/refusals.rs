@@ -57,6 +57,14 @@ fn what_reaches_out_is_refused_and_nothing_is_touched() {
             out_of_range,
             "more than there is memory",
         );
+        // Nobody asks the host for memory for them.
+        assert_error(
+            transfers
+                .copy(target.at(0), Values::<u8>::new(isize::MAX as usize))
+                .run(),
+            out_of_range,
+            "end past the end of the buffer, which has 100 bytes",
+        );
         assert_eq!(output, one_more);
         assert_eq!(contents(&transfers, &target), bytes);
     }
