@@ -1,7 +1,6 @@
 //! [`Error`]: everything that can go wrong, by what a caller would do about it.
 
 use std::borrow::Cow;
-use std::ffi::CStr;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -182,31 +181,17 @@ impl Error {
             source: Arc::new(source),
         }
     }
+}
 
-    /// Copies the error behind `raw`; the caller keeps it.
-    ///
-    /// # Safety
-    ///
-    /// `raw` is NULL or a live error of the bridge.
-    pub(crate) unsafe fn from_borrowed(raw: *const sys::mtb_error) -> Error {
-        if raw.is_null() {
-            // The bridge's contract: a failure without an error had no memory for one.
-            return Error::OutOfMemory(Failure::new(
-                "metal_bridge",
-                "there was no memory for the error itself",
-            ));
-        }
-        // SAFETY: `raw` is live; its strings live as long as it does and are copied here.
-        let (status, failure) = unsafe {
-            let failure = Failure {
-                function: text(sys::mtb_error_function(raw)).into(),
-                message: text(sys::mtb_error_message(raw)).into(),
-                domain: text(sys::mtb_error_domain(raw)).into(),
-                code: sys::mtb_error_code(raw),
-            };
-            (sys::mtb_error_status(raw), Box::new(failure))
-        };
-        match status {
+impl From<sys::OwnedError> for Error {
+    fn from(error: sys::OwnedError) -> Error {
+        let failure = Box::new(Failure {
+            function: error.function.into(),
+            message: error.message.into(),
+            domain: error.domain.into(),
+            code: error.code,
+        });
+        match error.status {
             sys::MTB_INVALID_ARGUMENT => Error::InvalidArgument(failure),
             sys::MTB_OUT_OF_RANGE => Error::OutOfRange(failure),
             sys::MTB_MISALIGNED => Error::Misaligned(failure),
@@ -225,33 +210,4 @@ impl Error {
             _ => Error::Internal(failure),
         }
     }
-
-    /// Takes over an error that a call of the bridge gave to its caller.
-    ///
-    /// # Safety
-    ///
-    /// `raw` is NULL or a live error that the caller owns; it is gone afterwards.
-    pub(crate) unsafe fn from_owned(raw: *mut sys::mtb_error) -> Error {
-        // SAFETY: as promised by the caller; `mtb_error_release` takes NULL.
-        unsafe {
-            let error = Error::from_borrowed(raw);
-            sys::mtb_error_release(raw);
-            error
-        }
-    }
-}
-
-/// Copies a string of the bridge's; empty for NULL.
-///
-/// # Safety
-///
-/// `raw` is NULL or a C string that lives during the call.
-pub(crate) unsafe fn text(raw: *const std::ffi::c_char) -> String {
-    if raw.is_null() {
-        return String::new();
-    }
-    // SAFETY: as promised by the caller.
-    unsafe { CStr::from_ptr(raw) }
-        .to_string_lossy()
-        .into_owned()
 }

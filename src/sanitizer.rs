@@ -19,8 +19,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::text;
-use crate::sys;
+use crate::sys::{self, text};
 
 /// Which checks are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

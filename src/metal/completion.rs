@@ -171,7 +171,7 @@ impl CompletionHandler for Completion {
     unsafe fn complete(&self, completion: &sys::mtb_completion) {
         let failed = completion.status == sys::MTB_COMMAND_BUFFER_ERROR;
         // SAFETY: the error is NULL or live, as promised by the caller.
-        let error = failed.then(|| unsafe { Error::from_borrowed(completion.error) });
+        let error = failed.then(|| unsafe { sys::OwnedError::copy(completion.error) }.into());
         self.end(Completed {
             error,
             times: Times::from(completion.times),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::handle::{Handle, create};
-use crate::error::{Error, Result, text};
+use crate::error::{Error, Result};
 use crate::sys;
 
 /// Whether this system has a Metal device that [`Device::system_default`] would give.
@@ -227,7 +227,7 @@ impl Device {
         // SAFETY: both are live; the name lives as long as the device and is copied here.
         let name = unsafe {
             sys::mtb_device_get_info(handle.as_ptr(), &mut info);
-            text(info.name)
+            sys::text(info.name)
         };
         let threads = info.max_threads_per_threadgroup;
         let limits = DeviceLimits {

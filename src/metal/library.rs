@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::constants::FunctionConstantValues;
 use super::device::Device;
 use super::handle::{Handle, c_string, create};
-use crate::error::{Error, Failure, Result, text};
+use crate::error::{Error, Failure, Result};
 use crate::sys;
 
 /// What the compiler may do to floating-point arithmetic (`MTLMathMode`).
@@ -203,7 +203,7 @@ impl Library {
         unsafe {
             let count = sys::mtb_library_function_count(self.as_ptr());
             (0..count)
-                .map(|index| text(sys::mtb_library_function_name(self.as_ptr(), index)))
+                .map(|index| sys::text(sys::mtb_library_function_name(self.as_ptr(), index)))
                 .collect()
         }
     }
@@ -211,7 +211,7 @@ impl Library {
     /// The compiler's warnings, if it had any.
     pub fn warnings(&self) -> Option<String> {
         // SAFETY: the library is live; the text lives as long as it does and is copied.
-        let warnings = unsafe { text(sys::mtb_library_warnings(self.as_ptr())) };
+        let warnings = unsafe { sys::text(sys::mtb_library_warnings(self.as_ptr())) };
         (!warnings.is_empty()).then_some(warnings)
     }
 

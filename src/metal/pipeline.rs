@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::device::Device;
 use super::handle::{Handle, create};
 use super::library::Function;
-use crate::error::{Error, Failure, Result, text};
+use crate::error::{Error, Failure, Result};
 use crate::sys;
 
 /// A kernel made ready to launch (`MTLComputePipelineState`). Clones share it.
@@ -92,7 +92,7 @@ impl Device {
         // SAFETY: the pipeline is live; its strings live as long as it does and are copied.
         let inner = unsafe {
             PipelineInner {
-                function_name: text(sys::mtb_pipeline_function_name(raw)),
+                function_name: sys::text(sys::mtb_pipeline_function_name(raw)),
                 thread_execution_width: sys::mtb_pipeline_thread_execution_width(raw),
                 max_total_threads_per_threadgroup:
                     sys::mtb_pipeline_max_total_threads_per_threadgroup(raw),
@@ -128,7 +128,7 @@ unsafe fn arguments(raw: *const sys::mtb_pipeline) -> Vec<Argument> {
         // SAFETY: both are live; the name lives as long as the pipeline and is copied.
         let name = unsafe {
             sys::mtb_pipeline_get_argument(raw, position, &mut argument)
-                .then(|| text(argument.name))
+                .then(|| sys::text(argument.name))
         };
         let kind = match argument.kind {
             sys::MTB_ARGUMENT_BUFFER => ArgumentKind::Buffer,

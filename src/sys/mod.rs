@@ -2,7 +2,8 @@
 //!
 //! It is the `extern "C"` mirror of `native/include/metal_bridge.h` and, in `memory.rs`, of `metal_bridge_memory.h`, one to
 //! one; `tests/abi/` compares them, declaration by declaration. The headers say what each function does, what it asks of its
-//! caller, and which thread may call it.
+//! caller, and which thread may call it. On top of the mirror stands what every layer over it needs: owned references
+//! ([`Handle`]), errors as values ([`OwnedError`]), and completion handlers ([`CompletionHandler`]).
 //!
 //! Without a Metal to link (no Apple host, and no feature `software`) the functions exist, so that the crate
 //! builds anywhere, but the safe layer never calls one: no device exists, so no handle does.
@@ -720,6 +721,7 @@ abi! {
 
 mod callback;
 mod completion;
+mod handle;
 mod memory;
 #[cfg(software_metal)]
 pub(crate) mod software;
@@ -729,4 +731,5 @@ pub use callback::contain_panic;
 pub use completion::{
     CompletionHandler, commit_with_handler, complete, transfer_commit_with_handler,
 };
+pub use handle::{Handle, Object, OwnedError, check, create, text};
 pub use memory::*;

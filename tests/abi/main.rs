@@ -19,8 +19,10 @@ fn headers() -> Files {
 
 fn mirror() -> Files {
     let mut files = files::read("src/sys", "rs");
-    // The software Metal's own interface, which is not the bridge's.
-    files.remove(Path::new("software.rs")).expect("a mirror");
+    // The software Metal's own interface, and Rust's: neither is the bridge's.
+    for other in ["software.rs", "handle.rs"] {
+        files.remove(Path::new(other)).expect("a file of sys");
+    }
     files
 }
 

@@ -3,13 +3,12 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use metal_bridge::sys;
+use metal_bridge::sys::{self, create};
 
 use crate::codes::*;
 use crate::memory::access::Access;
 use crate::memory::extent::extent;
 use crate::memory::pointers::Memory;
-use crate::runtime::bridge::create;
 use crate::runtime::failure::{Outcome, allocation_failed, require};
 use crate::runtime::stream::Stream;
 use crate::runtime::transfer::Transfer;

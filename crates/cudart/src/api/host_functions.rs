@@ -3,11 +3,10 @@
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
-use metal_bridge::sys;
+use metal_bridge::sys::{self, create};
 
 use crate::api::calls::calls;
 use crate::codes::*;
-use crate::runtime::bridge::create;
 use crate::runtime::commands::{Committed, Completion};
 use crate::runtime::contained::contain;
 use crate::runtime::failure::{Failed, Outcome, as_host_function, require};

@@ -5,14 +5,13 @@ use std::slice;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use metal_bridge::sys;
+use metal_bridge::sys::{self, check, create};
 
 use crate::api::calls::calls;
 use crate::api::out::out;
 use crate::codes::*;
 use crate::memory::allocation::{ALLOCATIONS, Buffer, Kind};
 use crate::memory::pointers::allocation_at;
-use crate::runtime::bridge::{Result, check, create};
 use crate::runtime::commands::commit;
 use crate::runtime::context::Context;
 use crate::runtime::device_state::DeviceState;
@@ -333,7 +332,7 @@ fn encode(
     (bindings, indirect): (&[(usize, Binding)], &[Buffer]),
     memory: Option<(usize, usize)>,
     (grid, block): (sys::mtb_size, sys::mtb_size),
-) -> Result<()> {
+) -> Result<(), sys::OwnedError> {
     // SAFETY: the command buffer is live and this thread's; the call returns an owned encoder, or NULL and an owned
     // error.
     let encoder = unsafe {

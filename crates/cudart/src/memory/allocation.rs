@@ -6,13 +6,12 @@ use std::ptr;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, RwLock};
 
-use metal_bridge::sys;
+use metal_bridge::sys::{self, Handle, create};
 
 use crate::memory::addresses::Range;
 use crate::memory::pages::Pages;
 use crate::memory::ranges::Ranges;
 use crate::memory::system::page_size;
-use crate::runtime::bridge::{Handle, create};
 use crate::runtime::device_state::DeviceState;
 use crate::runtime::failure::{Outcome, allocation_failed};
 use crate::runtime::lock::lock;

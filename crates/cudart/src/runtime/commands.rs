@@ -4,10 +4,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use metal_bridge::sys;
+use metal_bridge::sys::{self, Handle, check, create};
 
 use crate::codes::cudaError_t;
-use crate::runtime::bridge::{Error, Handle, Result, check, create};
 use crate::runtime::failure::{Failed, Outcome};
 use crate::runtime::sticky::Sticky;
 
@@ -93,7 +92,7 @@ impl Completion {
         let error = unsafe { (*told).error };
         if !error.is_null() {
             // SAFETY: an error that lives during the call.
-            let error = unsafe { Error::from_borrowed(error) };
+            let error = unsafe { sys::OwnedError::copy(error) };
             self.sticky.set(Failed::from(error).code);
         }
         self.has_ended.store(true, Ordering::Release);
@@ -116,7 +115,7 @@ pub(crate) unsafe extern "C" fn release_completion(context: *mut c_void) {
 pub(crate) fn commit(
     queue: &Handle<sys::mtb_queue>,
     sticky: &Sticky,
-    encode: impl FnOnce(*mut sys::mtb_command_buffer) -> Result<()>,
+    encode: impl FnOnce(*mut sys::mtb_command_buffer) -> Result<(), sys::OwnedError>,
 ) -> Outcome<Arc<Committed>> {
     // SAFETY: the queue is live; the call returns an owned command buffer, or NULL and an owned error.
     let commands = unsafe {

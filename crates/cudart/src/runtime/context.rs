@@ -197,10 +197,9 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use metal_bridge::sys;
+    use metal_bridge::sys::{self, check};
 
     use super::Context;
-    use crate::runtime::bridge::check;
     use crate::runtime::commands::commit;
     use crate::runtime::stream::Stream;
     use crate::types::cudaStreamNonBlocking;

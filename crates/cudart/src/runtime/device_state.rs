@@ -2,9 +2,8 @@
 
 use std::ptr;
 
-use metal_bridge::sys;
+use metal_bridge::sys::{self, Handle, create};
 
-use crate::runtime::bridge::{Handle, create};
 use crate::runtime::devices::Device;
 use crate::runtime::failure::Outcome;
 use crate::runtime::sticky::Sticky;

@@ -6,10 +6,9 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Mutex, OnceLock};
 
-use metal_bridge::sys;
+use metal_bridge::sys::{self, Handle, create, text};
 
 use crate::codes::*;
-use crate::runtime::bridge::{Handle, create, text};
 use crate::runtime::failure::{Failed, Outcome};
 
 /// A device of the system, for as long as the process lives.

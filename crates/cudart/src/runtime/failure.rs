@@ -8,7 +8,6 @@ use std::ptr;
 use metal_bridge::{command_buffer_error as reason, sys};
 
 use crate::codes::*;
-use crate::runtime::bridge::Error;
 
 /// A code for the caller, and the particulars for `cudaMetalGetLastErrorMessage`.
 #[derive(Debug)]
@@ -28,8 +27,8 @@ impl From<cudaError_t> for Failed {
     }
 }
 
-impl From<Error> for Failed {
-    fn from(error: Error) -> Failed {
+impl From<sys::OwnedError> for Failed {
+    fn from(error: sys::OwnedError) -> Failed {
         Failed {
             code: code_of(&error),
             message: Some(error.to_string()),
@@ -47,7 +46,7 @@ impl Failed {
 }
 
 /// The failure of an allocation: a size beyond the device's largest buffer is memory that is not there.
-pub(crate) fn allocation_failed(error: Error) -> Failed {
+pub(crate) fn allocation_failed(error: sys::OwnedError) -> Failed {
     let code = match error.status {
         sys::MTB_OUT_OF_RANGE => cudaErrorMemoryAllocation,
         _ => code_of(&error),
@@ -63,7 +62,7 @@ pub(crate) fn require(holds: bool, code: cudaError_t, message: impl FnOnce() -> 
     Err(Failed::new(code, message()))
 }
 
-fn code_of(error: &Error) -> cudaError_t {
+fn code_of(error: &sys::OwnedError) -> cudaError_t {
     match error.status {
         sys::MTB_NO_DEVICE => cudaErrorNoDevice,
         sys::MTB_INVALID_ARGUMENT

@@ -7,9 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use metal_bridge::sys;
+use metal_bridge::sys::{self, Handle};
 
-use crate::runtime::bridge::Handle;
 use crate::runtime::commands::Committed;
 use crate::runtime::failure::Outcome;
 

@@ -1,6 +1,5 @@
 //! What a program has of CUDA: devices, streams, events, modules, and how calls fail.
 
-pub(crate) mod bridge;
 pub(crate) mod commands;
 pub(crate) mod contained;
 pub(crate) mod context;

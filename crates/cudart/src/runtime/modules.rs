@@ -5,10 +5,9 @@ use std::ffi::{CString, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, Weak};
 
-use metal_bridge::sys;
+use metal_bridge::sys::{self, Handle, create, text};
 
 use crate::codes::*;
-use crate::runtime::bridge::{Handle, create, text};
 use crate::runtime::devices::Device;
 use crate::runtime::failure::{Failed, Outcome, require};
 use crate::runtime::lock::lock;

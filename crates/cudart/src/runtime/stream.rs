@@ -10,9 +10,8 @@ use std::slice;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use metal_bridge::sys;
+use metal_bridge::sys::{self, Handle};
 
-use crate::runtime::bridge::Handle;
 use crate::runtime::commands::Committed;
 use crate::runtime::device_state::DeviceState;
 use crate::runtime::failure::Outcome;

@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use metal_bridge::sys;
+use metal_bridge::sys::{self, Handle, check, create};
 
-use crate::runtime::bridge::{Handle, check, create};
 use crate::runtime::commands::{Committed, commit};
 use crate::runtime::device_state::DeviceState;
 use crate::runtime::failure::Outcome;

@@ -3,9 +3,8 @@
 use std::ptr;
 use std::sync::Arc;
 
-use metal_bridge::sys;
+use metal_bridge::sys::{self, Handle, check, create};
 
-use crate::runtime::bridge::{Handle, check, create};
 use crate::runtime::commands::{Committed, Completion, end, release_completion};
 use crate::runtime::failure::{Failed, Outcome};
 use crate::runtime::stream::Stream;

@@ -1,0 +1,212 @@
+//! Owned references to the bridge's objects, and its errors as values: for every layer that makes calls of the C ABI.
+
+use std::ffi::CStr;
+use std::fmt;
+use std::ptr::{self, NonNull};
+
+use super::*;
+
+/// A kind of object that the bridge counts references to.
+pub trait Object {
+    /// Gives one reference back.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is live, and the caller owns one reference, which is gone afterwards.
+    unsafe fn release(raw: *mut Self);
+}
+
+/// One owned reference to an object of the bridge, released when it is dropped. [`create`] makes them.
+pub struct Handle<T: Object>(NonNull<T>);
+
+impl<T: Object> Handle<T> {
+    /// The object, which lives at least as long as the handle.
+    pub fn as_ptr(&self) -> *mut T {
+        self.0.as_ptr()
+    }
+}
+
+impl<T: Object> Drop for Handle<T> {
+    fn drop(&mut self) {
+        // SAFETY: the handle owns its reference, and nothing can use it after the drop.
+        unsafe { T::release(self.0.as_ptr()) }
+    }
+}
+
+macro_rules! objects {
+    ($($object:ident: $release:ident,)*) => {
+        $(
+            impl Object for $object {
+                unsafe fn release(raw: *mut Self) {
+                    // SAFETY: as promised by the caller.
+                    unsafe { $release(raw) }
+                }
+            }
+        )*
+    };
+}
+
+objects! {
+    mtb_device: mtb_device_release,
+    mtb_buffer: mtb_buffer_release,
+    mtb_queue: mtb_queue_release,
+    mtb_command_buffer: mtb_command_buffer_release,
+    mtb_compute_encoder: mtb_compute_encoder_release,
+    mtb_blit_encoder: mtb_blit_encoder_release,
+    mtb_library: mtb_library_release,
+    mtb_function: mtb_function_release,
+    mtb_constant_values: mtb_constant_values_release,
+    mtb_pipeline: mtb_pipeline_release,
+    mtb_event: mtb_event_release,
+    mtb_memory: mtb_memory_release,
+    mtb_transfer: mtb_transfer_release,
+    mtb_arena: mtb_arena_release,
+    mtb_residency_set: mtb_residency_set_release,
+}
+
+macro_rules! shareable {
+    ($($object:ident)*) => {
+        $(
+            // SAFETY: metal_bridge.h, "Threads", and metal_bridge_memory.h: objects of this kind may be used from any
+            // thread, at the same time.
+            unsafe impl Send for Handle<$object> {}
+            // SAFETY: as above.
+            unsafe impl Sync for Handle<$object> {}
+        )*
+    };
+}
+
+// Not command buffers, encoders, transfers and constant values: one thread at a time, and Metal wants them where they
+// began.
+shareable! {
+    mtb_device mtb_buffer mtb_queue mtb_library mtb_function mtb_pipeline mtb_event
+    mtb_memory mtb_arena mtb_residency_set
+}
+
+/// Makes a call that returns a handle.
+///
+/// # Errors
+///
+/// The call's own.
+///
+/// # Safety
+///
+/// `make` calls a function of the bridge that returns an owned handle, or NULL and an owned error, and passes on the
+/// place for the error.
+pub unsafe fn create<T: Object>(
+    make: impl FnOnce(*mut *mut mtb_error) -> *mut T,
+) -> Result<Handle<T>, OwnedError> {
+    let mut error = ptr::null_mut();
+    match NonNull::new(make(&mut error)) {
+        Some(raw) => Ok(Handle(raw)),
+        // SAFETY: the call failed, so `error` is NULL or an error that is ours.
+        None => Err(unsafe { OwnedError::take(error) }),
+    }
+}
+
+/// Makes a call that returns a status.
+///
+/// # Errors
+///
+/// The call's own.
+///
+/// # Safety
+///
+/// `call` calls a function of the bridge that sets an owned error wherever it does not return `MTB_OK`, and passes on
+/// the place for the error.
+#[inline]
+pub unsafe fn check(
+    call: impl FnOnce(*mut *mut mtb_error) -> mtb_status,
+) -> Result<(), OwnedError> {
+    let mut error = ptr::null_mut();
+    if call(&mut error) == MTB_OK {
+        return Ok(());
+    }
+    // SAFETY: the call failed, so `error` is NULL or an error that is ours.
+    Err(unsafe { OwnedError::take(error) })
+}
+
+/// Why a call of the bridge, or a command buffer, failed: a copy of what an [`mtb_error`] says.
+#[derive(Debug)]
+pub struct OwnedError {
+    pub status: mtb_status,
+    /// The `NSError` code where Metal gave an error, zero otherwise.
+    pub code: i64,
+    /// The `NSError` domain where Metal gave an error, `metal_bridge` otherwise.
+    pub domain: String,
+    /// The call that failed.
+    pub function: String,
+    pub message: String,
+}
+
+impl OwnedError {
+    /// Copies the error behind `raw`; the caller keeps it.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is NULL or a live error of the bridge.
+    pub unsafe fn copy(raw: *const mtb_error) -> OwnedError {
+        if raw.is_null() {
+            // The bridge's contract: a failure without an error had no memory for one.
+            return OwnedError {
+                status: MTB_OUT_OF_MEMORY,
+                code: 0,
+                domain: "metal_bridge".to_owned(),
+                function: "metal_bridge".to_owned(),
+                message: "there was no memory for the error itself".to_owned(),
+            };
+        }
+        // SAFETY: `raw` is live; its strings live as long as it does and are copied here.
+        unsafe {
+            OwnedError {
+                status: mtb_error_status(raw),
+                code: mtb_error_code(raw),
+                domain: text(mtb_error_domain(raw)),
+                function: text(mtb_error_function(raw)),
+                message: text(mtb_error_message(raw)),
+            }
+        }
+    }
+
+    /// Takes over an error that a call of the bridge gave to its caller.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is NULL or a live error that the caller owns; it is gone afterwards.
+    pub unsafe fn take(raw: *mut mtb_error) -> OwnedError {
+        // SAFETY: as promised by the caller; `mtb_error_release` takes NULL.
+        unsafe {
+            let error = OwnedError::copy(raw);
+            mtb_error_release(raw);
+            error
+        }
+    }
+
+    /// Whether Metal raised an exception: nobody knows then how far the call has come.
+    pub fn is_exception(&self) -> bool {
+        matches!(self.status, MTB_EXCEPTION | MTB_INTERNAL)
+    }
+}
+
+impl fmt::Display for OwnedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (in {})", self.message, self.function)
+    }
+}
+
+impl std::error::Error for OwnedError {}
+
+/// Copies a string of the bridge's; empty for NULL.
+///
+/// # Safety
+///
+/// `raw` is NULL or a C string that lives during the call.
+pub unsafe fn text(raw: *const c_char) -> String {
+    if raw.is_null() {
+        return String::new();
+    }
+    // SAFETY: as promised by the caller.
+    unsafe { CStr::from_ptr(raw) }
+        .to_string_lossy()
+        .into_owned()
+}
