@@ -92,21 +92,60 @@ impl<S: AsRef<str>> FromIterator<S> for StringArray {
     }
 }
 
-/// The number that stands for each type in a file.
-pub(super) mod type_id {
-    pub const U8: u32 = 0;
-    pub const I8: u32 = 1;
-    pub const U16: u32 = 2;
-    pub const I16: u32 = 3;
-    pub const U32: u32 = 4;
-    pub const I32: u32 = 5;
-    pub const F32: u32 = 6;
-    pub const BOOL: u32 = 7;
-    pub const STRING: u32 = 8;
-    pub const ARRAY: u32 = 9;
-    pub const U64: u32 = 10;
-    pub const I64: u32 = 11;
-    pub const F64: u32 = 12;
+/// Declares what follows from the list of types: the number that stands for each in a file, and its name.
+macro_rules! types {
+    ($($variant:ident, $constant:ident = $number:literal, $name:literal;)*) => {
+        /// The number that stands for each type in a file.
+        pub(super) mod type_id {
+            $(pub const $constant: u32 = $number;)*
+        }
+
+        pub(super) fn type_name(id: u32) -> &'static str {
+            match id {
+                $(type_id::$constant => $name,)*
+                _ => "of an unknown type",
+            }
+        }
+
+        impl Value {
+            pub(super) fn type_id(&self) -> u32 {
+                match self {
+                    $(Self::$variant(_) => type_id::$constant,)*
+                }
+            }
+        }
+
+        impl Array {
+            /// The number of elements.
+            pub fn len(&self) -> usize {
+                match self {
+                    $(Self::$variant(elements) => elements.len(),)*
+                }
+            }
+
+            pub(super) fn element_type_id(&self) -> u32 {
+                match self {
+                    $(Self::$variant(_) => type_id::$constant,)*
+                }
+            }
+        }
+    };
+}
+
+types! {
+    U8, U8 = 0, "u8";
+    I8, I8 = 1, "i8";
+    U16, U16 = 2, "u16";
+    I16, I16 = 3, "i16";
+    U32, U32 = 4, "u32";
+    I32, I32 = 5, "i32";
+    F32, F32 = 6, "f32";
+    Bool, BOOL = 7, "bool";
+    String, STRING = 8, "string";
+    Array, ARRAY = 9, "array";
+    U64, U64 = 10, "u64";
+    I64, I64 = 11, "i64";
+    F64, F64 = 12, "f64";
 }
 
 impl Value {
@@ -115,24 +154,6 @@ impl Value {
         match self {
             Self::Array(array) => format!("array of {}", array.element_type_name()),
             other => type_name(other.type_id()).to_owned(),
-        }
-    }
-
-    pub(super) fn type_id(&self) -> u32 {
-        match self {
-            Self::U8(_) => type_id::U8,
-            Self::I8(_) => type_id::I8,
-            Self::U16(_) => type_id::U16,
-            Self::I16(_) => type_id::I16,
-            Self::U32(_) => type_id::U32,
-            Self::I32(_) => type_id::I32,
-            Self::F32(_) => type_id::F32,
-            Self::Bool(_) => type_id::BOOL,
-            Self::String(_) => type_id::STRING,
-            Self::Array(_) => type_id::ARRAY,
-            Self::U64(_) => type_id::U64,
-            Self::I64(_) => type_id::I64,
-            Self::F64(_) => type_id::F64,
         }
     }
 
@@ -153,25 +174,6 @@ impl Value {
 }
 
 impl Array {
-    /// The number of elements.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::U8(v) => v.len(),
-            Self::I8(v) => v.len(),
-            Self::U16(v) => v.len(),
-            Self::I16(v) => v.len(),
-            Self::U32(v) => v.len(),
-            Self::I32(v) => v.len(),
-            Self::F32(v) => v.len(),
-            Self::Bool(v) => v.len(),
-            Self::String(v) => v.len(),
-            Self::Array(v) => v.len(),
-            Self::U64(v) => v.len(),
-            Self::I64(v) => v.len(),
-            Self::F64(v) => v.len(),
-        }
-    }
-
     /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -180,34 +182,4 @@ impl Array {
     fn element_type_name(&self) -> &'static str {
         type_name(self.element_type_id())
     }
-
-    pub(super) fn element_type_id(&self) -> u32 {
-        match self {
-            Self::U8(_) => type_id::U8,
-            Self::I8(_) => type_id::I8,
-            Self::U16(_) => type_id::U16,
-            Self::I16(_) => type_id::I16,
-            Self::U32(_) => type_id::U32,
-            Self::I32(_) => type_id::I32,
-            Self::F32(_) => type_id::F32,
-            Self::Bool(_) => type_id::BOOL,
-            Self::String(_) => type_id::STRING,
-            Self::Array(_) => type_id::ARRAY,
-            Self::U64(_) => type_id::U64,
-            Self::I64(_) => type_id::I64,
-            Self::F64(_) => type_id::F64,
-        }
-    }
-}
-
-pub(super) fn type_name(id: u32) -> &'static str {
-    const NAMES: [&str; 13] = [
-        "u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "string", "array", "u64", "i64",
-        "f64",
-    ];
-    usize::try_from(id)
-        .ok()
-        .and_then(|id| NAMES.get(id))
-        .copied()
-        .unwrap_or("of an unknown type")
 }
