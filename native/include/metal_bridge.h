@@ -29,11 +29,12 @@
  *
  * Callbacks
  *   Callbacks run on Metal's threads. They may call this API, and must not unwind (C++ exceptions, Rust panics,
- *   longjmp) into the caller. A queue runs its callbacks one after the other. A wait in a callback (or in its context's
- *   destructor) for work of the same queue that has not completed, its own command buffer included, could never end:
- *   such a wait fails with MTB_DEADLOCK. So does a wait for a free slot of that queue, unless its timeout is shorter
- *   than MTB_ROOM_TIMEOUT. In a deallocator that Metal calls on a thread of its own this holds for every queue, since
- *   nobody knows which queues Metal needs the thread for.
+ *   longjmp) into the caller. A call that takes a context and its destructor (mtb_context_destructor) takes over the
+ *   context, whatever the call returns. A queue runs its callbacks one after the other. A wait in a callback (or in its
+ *   context's destructor) for work of the same queue that has not completed, its own command buffer included, could
+ *   never end: such a wait fails with MTB_DEADLOCK. So does a wait for a free slot of that queue, unless its timeout is
+ *   shorter than MTB_ROOM_TIMEOUT. In a deallocator that Metal calls on a thread of its own this holds for every queue,
+ *   since nobody knows which queues Metal needs the thread for.
  *   The bridge does not see two kinds of cycle: a callback that waits for an event, or for another queue, whose work
  *   waits for this queue's later work; and a callback that joins a thread which waits for this queue. Give such waits a
  *   timeout.
@@ -51,7 +52,10 @@
 extern "C" {
 #endif
 
-/* Every incompatible change of this file raises it. */
+/* Counts the incompatible changes of these headers. The first release has 1, and no change before it counts. After it,
+ * a release raises the number if a program that was compiled with the earlier headers may not work with the new
+ * library: if a function, a constant or a structure has changed (a new field too, since callers make the structures),
+ * or if a call promises less or asks for more. A new function or constant alone does not raise it. */
 #define MTB_ABI_VERSION 1u
 
 /* A timeout that never ends. */
@@ -490,8 +494,10 @@ typedef struct mtb_completion {
 } mtb_completion;
 
 typedef void (*mtb_completion_callback)(const mtb_completion *completion, void *context);
-/* Frees a callback's context. The bridge calls it once: after the callback, or when nothing can call the callback any
- * more. */
+/* Frees a callback's context. The bridge calls it exactly once: after the callback, or when nothing can call the
+ * callback any more. If the call that was given the context fails, that is before the call returns; after MTB_EXCEPTION
+ * it may be later, since nobody knows whether Metal still calls the callback. May be NULL: then the context stays the
+ * caller's. */
 typedef void (*mtb_context_destructor)(void *context);
 
 /* commandBuffer or commandBufferWithUnretainedReferences. A queue has slots for a fixed number of command buffers that
@@ -509,8 +515,8 @@ char *mtb_command_buffer_copy_label(const mtb_command_buffer *command_buffer);
 /* Takes the next position in the queue's order of execution. MTB_INVALID_STATE the second time. */
 mtb_status mtb_command_buffer_enqueue(mtb_command_buffer *command_buffer, mtb_error **error);
 /* addCompletedHandler:. Before the commit only. Metal calls `callback` once the command buffer has completed or failed,
- * before any wait returns. If the command buffer is never committed, the bridge calls only `destructor` (which may be
- * NULL). If this call fails, neither is called. */
+ * before any wait returns. If the command buffer is never committed, or if this call fails, the bridge calls only
+ * `destructor`. */
 mtb_status mtb_command_buffer_add_completed_callback(mtb_command_buffer *command_buffer,
                                                      mtb_completion_callback callback, void *context,
                                                      mtb_context_destructor destructor, mtb_error **error);
@@ -643,10 +649,10 @@ mtb_status mtb_event_signal(mtb_event *event, uint64_t value, mtb_error **error)
  * up to milliseconds. */
 mtb_status mtb_event_wait(mtb_event *event, uint64_t value, uint64_t timeout_ns, mtb_error **error);
 /* notifyListener:atValue:block:. A thread of Metal's calls `callback` once, when the event reaches the value (at once
- * if it has). If the last reference to the event goes before that, the bridge calls only `destructor` (which may be
- * NULL); if the event had reached the value, the releasing thread calls the callback too. A command buffer that is to
- * signal the event holds a reference. A context that holds a reference keeps the event, and so itself, until the event
- * reaches the value. If this call fails, neither is called. */
+ * if it has). If the last reference to the event goes before that, the bridge calls only `destructor`; if the event had
+ * reached the value, the releasing thread calls the callback too. A command buffer that is to signal the event holds a
+ * reference. A context that holds a reference keeps the event, and so itself, until the event reaches the value. If
+ * this call fails, the bridge calls only `destructor`. */
 mtb_status mtb_event_notify(mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
                             mtb_context_destructor destructor, mtb_error **error);
 

@@ -173,15 +173,13 @@ template <class Call> Result<void> Check(Call call) {
 // A function of the caller's, as the context of a callback of the C ABI.
 template <class Function> class Callback {
 public:
-    // Has `call` hand over the context together with Free; if `call` fails, it hands over neither. An error names
+    // Has `call` hand over the context together with Free, which the bridge calls even if `call` fails. An error names
     // `name`.
     template <class Call> static auto Give(Function function, const char *name, Call call) -> decltype(call(nullptr)) {
         if (!function) return Error::Of(MTB_INVALID_ARGUMENT, name, "the function to call is empty");
-        std::unique_ptr<Callback> callback(new (std::nothrow) Callback(std::move(function)));
+        auto *callback = new (std::nothrow) Callback(std::move(function));
         if (!callback) return Error::Of(MTB_OUT_OF_MEMORY);
-        auto given = call(callback.get());
-        if (given) callback.release();
-        return given;
+        return call(callback);
     }
     // Has `use` call the function. An exception must not unwind into the bridge: it ends here.
     template <class Use> static void Call(void *context, Use use) noexcept {

@@ -102,13 +102,13 @@ mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place
 mtb_status mtb_transfer_fill(mtb_transfer *transfer, mtb_place destination, size_t width, size_t height,
                              const void *pattern, size_t pattern_size, mtb_error **error);
 /* Commits what was added, and empties the transfer (on failure too). `callback` and `destructor` are as in
- * mtb_command_buffer_add_completed_callback; both may be NULL, and on failure neither is called. The returned command
- * buffer completes when the bytes have arrived. Once the callback is called, or a wait has returned, the transfer
- * touches neither buffers nor host memory any more, whether it has failed or not. */
+ * mtb_command_buffer_add_completed_callback; both may be NULL, and on failure only `destructor` is called. The returned
+ * command buffer completes when the bytes have arrived. Once the callback is called, or a wait has returned, the
+ * transfer touches neither buffers nor host memory any more, whether it has failed or not. */
 mtb_command_buffer *mtb_transfer_commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
                                         mtb_context_destructor destructor, mtb_error **error);
 /* The same, but waits for a free slot of the queue no longer than `timeout_ns` nanoseconds: 0 does not wait, also
- * inside a callback. After MTB_TIMEOUT nothing was committed, and the caller keeps the context. */
+ * inside a callback. After MTB_TIMEOUT nothing was committed. */
 mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t timeout_ns,
                                                 mtb_completion_callback callback, void *context,
                                                 mtb_context_destructor destructor, mtb_error **error);
@@ -123,7 +123,7 @@ typedef void (*mtb_host_function)(void *context);
  * later waits for its return. The function is a callback of the queue: what metal_bridge.h says of callbacks holds for
  * it. If the GPU fails, the function is not called. The returned command buffer completes after the function;
  * `callback` is then called as mtb_command_buffer_add_completed_callback says, with the same context. `callback` and
- * `destructor` may be NULL; if this call fails, none of the three is called. */
+ * `destructor` may be NULL; if this call fails, only `destructor` is called. */
 mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_function function,
                                                  mtb_completion_callback callback, void *context,
                                                  mtb_context_destructor destructor, mtb_error **error);

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::metal::completion::Completion;
 use crate::metal::handle::create;
 use crate::metal::process::check_process;
@@ -41,8 +41,8 @@ impl CommandQueue {
             completion: completion.clone(),
         });
         let context = Box::into_raw(call);
-        // SAFETY: the queue is live, and the context is one that the three functions take.
-        let committed = unsafe {
+        // SAFETY: the queue is live, and the context, which the bridge takes over, is one that the three functions take.
+        let handle = unsafe {
             create(|error| {
                 sys::mtb_queue_call_host_function(
                     self.as_ptr(),
@@ -53,18 +53,8 @@ impl CommandQueue {
                     error,
                 )
             })
-        };
-        match committed {
-            Ok(handle) => Ok(Submission::new(handle, completion, self.clone(), turn)),
-            Err(error) => {
-                // After an exception nobody knows whether the call comes: its context stays then.
-                if !matches!(error, Error::Internal(_)) {
-                    // SAFETY: the call failed, so the context is still ours.
-                    drop(unsafe { Box::from_raw(context) });
-                }
-                Err(error)
-            }
-        }
+        }?;
+        Ok(Submission::new(handle, completion, self.clone(), turn))
     }
 }
 

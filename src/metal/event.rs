@@ -134,8 +134,8 @@ impl SharedEvent {
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); the listener is dropped then.
     pub fn notify(&self, value: u64, listener: impl FnOnce(u64) + Send + 'static) -> Result<()> {
         let context: *mut Listener = Box::into_raw(Box::new(Some(Box::new(listener))));
-        // SAFETY: the event is live, and the context is one that both functions take.
-        let notified = unsafe {
+        // SAFETY: the event is live, and the context, which the bridge takes over, is one that both functions take.
+        unsafe {
             check(|error| {
                 let (callback, destructor) =
                     (Some(call_listener as _), Some(release_listener as _));
@@ -148,12 +148,7 @@ impl SharedEvent {
                     error,
                 )
             })
-        };
-        if notified.is_err() {
-            // SAFETY: the call failed, so the context is still ours.
-            drop(unsafe { Box::from_raw(context) });
         }
-        notified
     }
 
     /// Names the event in Metal's tools (`label`).

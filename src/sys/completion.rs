@@ -1,7 +1,6 @@
 //! Completion handlers as Rust values, for all who commit through the C ABI.
 
 use std::ffi::c_void;
-use std::ptr;
 use std::sync::Arc;
 
 use super::callback::contain_panic;
@@ -53,21 +52,23 @@ unsafe extern "C" fn release_handler<H: CompletionHandler>(context: *mut c_void)
 ///
 /// # Safety
 ///
-/// `commands` is live and belongs to this thread; `error` is a place for an error.
+/// `commands` is live and belongs to this thread; `error` is NULL or a place for an error.
 pub unsafe fn commit_with_handler<H: CompletionHandler>(
     commands: *mut mtb_command_buffer,
     handler: &Arc<H>,
     error: *mut *mut mtb_error,
 ) -> mtb_status {
-    let context = handler_context(handler);
-    let (callback, destructor) = (Some(complete::<H> as _), Some(release_handler::<H> as _));
-    // SAFETY: the command buffer is live, and the context is one that both functions take.
+    // SAFETY: the command buffer is live, and the context, which the bridge takes over, is one that both functions take.
     let added = unsafe {
-        mtb_command_buffer_add_completed_callback(commands, callback, context, destructor, error)
+        mtb_command_buffer_add_completed_callback(
+            commands,
+            Some(complete::<H>),
+            handler_context(handler),
+            Some(release_handler::<H>),
+            error,
+        )
     };
     if added != MTB_OK {
-        // SAFETY: the call failed, so the context is still ours.
-        unsafe { release_handler::<H>(context) };
         return added;
     }
     // SAFETY: the command buffer is live.
@@ -85,39 +86,15 @@ pub unsafe fn transfer_commit_with_handler<H: CompletionHandler>(
     handler: &Arc<H>,
     error: *mut *mut mtb_error,
 ) -> *mut mtb_command_buffer {
-    let context = handler_context(handler);
-    let (callback, destructor) = (Some(complete::<H> as _), Some(release_handler::<H> as _));
-    let mut failure = ptr::null_mut();
-    let place = &raw mut failure;
-    // SAFETY: the transfer is live, and the context is one that both functions take.
-    let commands = unsafe {
-        mtb_transfer_commit_timeout(transfer, timeout, callback, context, destructor, place)
-    };
-    // SAFETY: the error is NULL or live.
-    if commands.is_null() && !unsafe { leaves_open(failure) } {
-        // SAFETY: the call failed, so the context is still ours.
-        unsafe { release_handler::<H>(context) };
-    }
-    if error.is_null() {
-        // SAFETY: the error is NULL or ours.
-        unsafe { mtb_error_release(failure) };
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { *error = failure };
-    }
-    commands
-}
-
-/// Whether nobody knows after a failure whether the work runs: its handler stays then.
-///
-/// # Safety
-///
-/// `error` is NULL or a live error.
-unsafe fn leaves_open(error: *const mtb_error) -> bool {
-    // SAFETY: as promised by the caller.
-    !error.is_null()
-        && matches!(
-            unsafe { mtb_error_status(error) },
-            MTB_EXCEPTION | MTB_INTERNAL
+    // SAFETY: the transfer is live, and the context, which the bridge takes over, is one that both functions take.
+    unsafe {
+        mtb_transfer_commit_timeout(
+            transfer,
+            timeout,
+            Some(complete::<H>),
+            handler_context(handler),
+            Some(release_handler::<H>),
+            error,
         )
+    }
 }

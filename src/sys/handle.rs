@@ -181,11 +181,6 @@ impl OwnedError {
             error
         }
     }
-
-    /// Whether Metal raised an exception: nobody knows then how far the call has come.
-    pub fn is_exception(&self) -> bool {
-        matches!(self.status, MTB_EXCEPTION | MTB_INTERNAL)
-    }
 }
 
 impl fmt::Display for OwnedError {

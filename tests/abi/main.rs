@@ -3,6 +3,7 @@
 #![cfg(metal_backend)]
 
 mod files;
+mod handlers;
 mod header;
 mod interface;
 mod mirror;

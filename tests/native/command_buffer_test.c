@@ -138,14 +138,21 @@ static void callbacks_run_in_order_before_the_wait_ends(void) {
     mtb_command_buffer_release(command_buffer);
 }
 
+/* Also of calls that fail. */
 static void discarding_runs_destructors_only(void) {
     record seen = {0};
     numbered context = {&seen, 1};
+    CHECK_FAILS(mtb_command_buffer_add_completed_callback(NULL, note_completion, &context, note_destruction, &error),
+                MTB_INVALID_ARGUMENT, "`command_buffer`");
+    CHECK(seen.destructions == 1);
     mtb_command_buffer *command_buffer = make_command_buffer();
+    CHECK_FAILS(mtb_command_buffer_add_completed_callback(command_buffer, NULL, &context, note_destruction, &error),
+                MTB_INVALID_ARGUMENT, "`callback`");
+    CHECK(seen.destructions == 2);
     CHECK_OK(
         mtb_command_buffer_add_completed_callback(command_buffer, note_completion, &context, note_destruction, &error));
     mtb_command_buffer_release(command_buffer);
-    CHECK(seen.calls == 0 && seen.destructions == 1);
+    CHECK(seen.calls == 0 && seen.destructions == 3);
 }
 
 /* Everything is released before the GPU has begun. */

@@ -123,7 +123,6 @@ static void notifications_arrive_once(void) {
     await_destruction(&at_once);
     CHECK_OK(mtb_event_signal(event, 7, &error));
     CHECK(atomic_load(&later.calls) == 1 && atomic_load(&at_once.calls) == 1);
-    CHECK_FAILS(mtb_event_notify(event, 8, NULL, NULL, NULL, &error), MTB_INVALID_ARGUMENT, "`callback`");
     mtb_event_release(event);
 }
 
@@ -133,6 +132,17 @@ static void notifications_end_with_their_event(void) {
     CHECK_OK(mtb_event_notify(event, 5, note_value, &seen, note_destruction, &error));
     mtb_event_release(event);
     CHECK(atomic_load(&seen.calls) == 0 && atomic_load(&seen.destructions) == 1);
+}
+
+static void notifications_that_are_refused_give_their_contexts_back(void) {
+    record seen = {0};
+    mtb_event *event = make_event();
+    CHECK_FAILS(mtb_event_notify(event, 8, NULL, &seen, note_destruction, &error), MTB_INVALID_ARGUMENT, "`callback`");
+    CHECK(atomic_load(&seen.destructions) == 1);
+    CHECK_FAILS(mtb_event_notify(NULL, 8, note_value, &seen, note_destruction, &error), MTB_INVALID_ARGUMENT,
+                "`event`");
+    CHECK(atomic_load(&seen.destructions) == 2 && atomic_load(&seen.calls) == 0);
+    mtb_event_release(event);
 }
 
 /* The command buffer that is to signal keeps the event, so that the notification arrives. */
@@ -231,6 +241,8 @@ const test event_tests[] = {
     {"event: the GPU signals and waits", the_gpu_signals_and_waits},
     {"event: notifications arrive once", notifications_arrive_once},
     {"event: notifications end with their event", notifications_end_with_their_event},
+    {"event: notifications that are refused give their contexts back",
+     notifications_that_are_refused_give_their_contexts_back},
     {"event: notifications outlive the caller's handle", notifications_outlive_the_callers_handle},
     {"event: a wait ends when nobody can signal", a_wait_ends_when_nobody_can_signal},
     {"event: no listener hears of a wait that nobody could end", no_listener_hears_of_a_wait_that_nobody_could_end},

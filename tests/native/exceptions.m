@@ -2,10 +2,13 @@
  * understand none of its messages: the runtime then raises NSInvalidArgumentException. The only test that looks inside
  * handles. */
 #import "compute/compute_encoder.h"
+#include "metal_bridge_memory.h"
 
 #import <Foundation/Foundation.h>
+#import <objc/runtime.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CHECK(condition) check(condition, #condition, __LINE__)
 
@@ -85,12 +88,97 @@ static void lost_dispatches_spoil_the_command_buffer(mtb_device *device, mtb_que
     mtb_library_release(library);
 }
 
+/* What becomes of a context. */
+typedef struct {
+    atomic_int calls, destructions;
+} noted;
+
+static void note_completion(const mtb_completion *completion, void *context) {
+    (void)completion;
+    atomic_fetch_add(&((noted *)context)->calls, 1);
+}
+
+static void note_value(uint64_t value, void *context) {
+    (void)value;
+    atomic_fetch_add(&((noted *)context)->calls, 1);
+}
+
+static void note_call(void *context) { atomic_fetch_add(&((noted *)context)->calls, 1); }
+
+static void note_destruction(void *context) { atomic_fetch_add(&((noted *)context)->destructions, 1); }
+
+static bool is(const noted *seen, int calls, int destructions) {
+    return atomic_load(&seen->calls) == calls && atomic_load(&seen->destructions) == destructions;
+}
+
+/* One method of an object's class instead of another, while `call` runs; `replaced` is the other one. */
+#define WITH_METHOD(object, selector, method, replaced, call)                                \
+    do {                                                                                     \
+        Method method_ = class_getInstanceMethod(object_getClass((id)(object)), (selector)); \
+        (replaced) = method_setImplementation(method_, (IMP)(void *)(method));               \
+        call;                                                                                \
+        method_setImplementation(method_, (replaced));                                       \
+    } while (0)
+
+static IMP metals_notify, metals_commit;
+
+static void raise_and_notify_nobody(id self, SEL selector, id listener, uint64_t value, void *block) {
+    (void)self, (void)selector, (void)listener, (void)value, (void)block;
+    [NSException raise:NSInvalidArgumentException format:@"raised before anything was done"];
+}
+
+static void commit_and_raise(id self, SEL selector) {
+    ((void (*)(id, SEL))(void *)metals_commit)(self, selector);
+    [NSException raise:NSInvalidArgumentException format:@"raised after the commit"];
+}
+
+/* Metal has nothing yet that could call. */
+static void failed_calls_destroy_their_contexts(mtb_device *device, mtb_queue *queue, mtb_transfer *transfer) {
+    mtb_error *error = NULL;
+    noted commit = {0}, call = {0}, notify = {0};
+    WITHOUT_METAL(queue->metal,
+                  CHECK(!mtb_transfer_commit(transfer, note_completion, &commit, note_destruction, &error)));
+    check_exception(error, "mtb_transfer_commit", __LINE__);
+    CHECK(is(&commit, 0, 1));
+    WITHOUT_METAL(queue->metal, CHECK(!mtb_queue_call_host_function(queue, note_call, note_completion, &call,
+                                                                    note_destruction, &error)));
+    check_exception(error, "mtb_queue_call_host_function", __LINE__);
+    CHECK(is(&call, 0, 1));
+    mtb_event *event = mtb_event_create(device, NULL);
+    WITH_METHOD(event->metal, @selector(notifyListener:atValue:block:), raise_and_notify_nobody, metals_notify,
+                CHECK(mtb_event_notify(event, 1, note_value, &notify, note_destruction, &error) == MTB_EXCEPTION));
+    check_exception(error, "mtb_event_notify", __LINE__);
+    CHECK(is(&notify, 0, 1));
+    mtb_event_release(event);
+}
+
+/* Metal raises at a commit, and does the work all the same. */
+static void commits_that_raise_destroy_their_contexts_once(mtb_queue *queue, mtb_transfer *transfer) {
+    mtb_error *error = NULL;
+    noted seen = {0};
+    WITH_METHOD([queue->metal commandBuffer], @selector(commit), commit_and_raise, metals_commit,
+                CHECK(!mtb_transfer_commit(transfer, note_completion, &seen, note_destruction, &error)));
+    check_exception(error, "mtb_command_buffer_commit", __LINE__);
+    for (int i = 0; i < 60000 && mtb_live_handles(MTB_HANDLE_COMMAND_BUFFER) > 0; i++) usleep(1000);
+    CHECK(is(&seen, 1, 1));
+}
+
+static void contexts_are_destroyed_once(mtb_device *device, mtb_queue *queue) {
+    mtb_memory *memory = mtb_memory_create(device, NULL, NULL);
+    mtb_transfer *transfer = mtb_transfer_create(memory, queue, NULL);
+    failed_calls_destroy_their_contexts(device, queue, transfer);
+    commits_that_raise_destroy_their_contexts_once(queue, transfer);
+    mtb_transfer_release(transfer);
+    mtb_memory_release(memory);
+}
+
 int main(void) {
     mtb_device *device = mtb_device_create_default(NULL);
     mtb_queue *queue = mtb_queue_create(device, 0, NULL);
     @autoreleasepool {
         calls_report_exceptions(device, queue);
         lost_dispatches_spoil_the_command_buffer(device, queue);
+        contexts_are_destroyed_once(device, queue);
     }
     mtb_queue_release(queue);
     mtb_device_release(device);

@@ -5,10 +5,17 @@
 
 static void count_call(void *context) { ++*(int *)context; }
 
-static void count_completion(const mtb_completion *completion, void *context) {
+/* What becomes of a context. */
+typedef struct {
+    int completions, destructions;
+} noted;
+
+static void note_completion(const mtb_completion *completion, void *context) {
     (void)completion;
-    count_call(context);
+    ((noted *)context)->completions++;
 }
+
+static void note_destruction(void *context) { ((noted *)context)->destructions++; }
 
 /* Far more than Metal's own queues take: the calling thread waits for none of them. */
 static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void) {
@@ -67,7 +74,7 @@ static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void) {
     mtb_memory *memory = make_memory();
     mtb_buffer *buffer = make_buffer_of(1, MTB_STORAGE_PRIVATE);
     unsigned char value = 1, other = 2, seen = 0;
-    int calls = 0;
+    noted context = {0};
     MAKE(queue, mtb_queue_create(shared.device, 0, &error));
     MAKE(gate, mtb_event_create(shared.device, &error));
     MAKE(held, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));
@@ -81,8 +88,10 @@ static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void) {
     const uint64_t timeouts[] = {0, SHORT};
     for (int i = 0; i < 2; i++) {
         CHECK_OK(mtb_transfer_fill(transfer, in_buffer(buffer, 0), 1, 1, &other, 1, &error));
-        CHECK_FAILS(mtb_transfer_commit_timeout(transfer, timeouts[i], count_completion, &calls, count_call, &error),
-                    MTB_TIMEOUT, "in use");
+        CHECK_FAILS(
+            mtb_transfer_commit_timeout(transfer, timeouts[i], note_completion, &context, note_destruction, &error),
+            MTB_TIMEOUT, "in use");
+        CHECK(context.destructions == i + 1);
     }
     CHECK_OK(mtb_event_signal(gate, 1, &error));
     for (int i = 0; i < ROOM; i++) finish(fills[i]);
@@ -90,7 +99,7 @@ static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void) {
     /* What found no slot is not recorded any more, and no callback was called for it. */
     CHECK_OK(mtb_transfer_run(transfer, &error));
     copy(memory, queue, in_buffer(buffer, 0), in_host(&seen), 1);
-    CHECK(seen == value && calls == 0);
+    CHECK(seen == value && context.completions == 0 && context.destructions == 2);
     mtb_event_release(gate);
     mtb_transfer_release(transfer);
     mtb_buffer_release(buffer);

@@ -7,7 +7,7 @@
 #include "event/steps.h"
 #include "queue/queue.h"
 
-/* A callback that waits for the command buffer to complete. */
+/* What waits for the command buffer to complete: a callback (which may be NULL), and the context that goes with it. */
 typedef struct mtbi_callback {
     struct mtbi_callback *next;
     mtb_completion_callback callback;
@@ -57,7 +57,9 @@ mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_slot_kind sl
 /* mtb_command_buffer_commit. If `number` is given, a host function follows the command buffer, and gets that number. */
 mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64_t *number, mtb_error **error,
                                       const char *function);
-/* Adds to the end of `callbacks`. */
+/* Calls the destructor. */
+void mtbi_callback_drop(const mtbi_callback *callback);
+/* Adds to the end of `callbacks`. If the call fails, the context is still the caller's. */
 mtb_status mtbi_command_buffer_add_callback(mtb_command_buffer *command_buffer, mtbi_callback callback,
                                             mtb_error **error, const char *function);
 /* Keeps a buffer alive that comes from a pool; does nothing for others. */

@@ -102,20 +102,6 @@ mtb_status mtb_command_buffer_enqueue(mtb_command_buffer *command_buffer, mtb_er
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_status mtb_command_buffer_add_completed_callback(mtb_command_buffer *command_buffer,
-                                                     mtb_completion_callback callback, void *context,
-                                                     mtb_context_destructor destructor, mtb_error **error) {
-    mtbi_error_clear(error);
-    MTBI_ENTER
-    REQUIRE(GIVEN(command_buffer));
-    REQUIRE(mtbi_check_given((const void *)callback, "callback", error, __func__));
-    if (atomic_load(&command_buffer->is_committed))
-        return FAIL(error, MTB_INVALID_STATE, "the command buffer has been committed");
-    mtbi_callback added = {.callback = callback, .context = context, .destructor = destructor};
-    return mtbi_command_buffer_add_callback(command_buffer, added, error, __func__);
-    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
-}
-
 static mtb_times times(id<MTLCommandBuffer> metal) {
     return (mtb_times){
         .gpu_start = [metal GPUStartTime],
@@ -160,7 +146,7 @@ static void run_callbacks(const mtb_command_buffer *command_buffer) {
         .times = times(command_buffer->metal),
     };
     for (const mtbi_callback *callback = command_buffer->callbacks; callback; callback = callback->next)
-        callback->callback(&completion, callback->context);
+        if (callback->callback) callback->callback(&completion, callback->context);
     mtb_error_release(problem);
     MTBI_LEAVE()
 }

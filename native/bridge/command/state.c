@@ -33,12 +33,36 @@ mtb_status mtbi_command_buffer_keep(mtb_command_buffer *command_buffer, mtb_buff
     return mtbi_references_add(&command_buffer->buffers, &buffer->handle, error, function);
 }
 
+void mtbi_callback_drop(const mtbi_callback *callback) {
+    if (callback->destructor) callback->destructor(callback->context);
+}
+
+/* What mtb_command_buffer_add_completed_callback does, but for the context on failure. */
+static mtb_status add_given(mtb_command_buffer *command_buffer, const mtbi_callback *given, mtb_error **error,
+                            const char *function) {
+    REQUIRE(mtbi_check_given(command_buffer, "command_buffer", error, function));
+    REQUIRE(mtbi_check_given((const void *)given->callback, "callback", error, function));
+    if (atomic_load(&command_buffer->is_committed))
+        return mtbi_fail(error, function, MTB_INVALID_STATE, "the command buffer has been committed");
+    return mtbi_command_buffer_add_callback(command_buffer, *given, error, function);
+}
+
+mtb_status mtb_command_buffer_add_completed_callback(mtb_command_buffer *command_buffer,
+                                                     mtb_completion_callback callback, void *context,
+                                                     mtb_context_destructor destructor, mtb_error **error) {
+    mtbi_error_clear(error);
+    const mtbi_callback given = {.callback = callback, .context = context, .destructor = destructor};
+    mtb_status status = add_given(command_buffer, &given, error, __func__);
+    if (status) mtbi_callback_drop(&given);
+    return status;
+}
+
 void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer) {
     mtbi_references_release(&command_buffer->buffers);
     while (command_buffer->callbacks) {
         mtbi_callback *callback = command_buffer->callbacks;
         command_buffer->callbacks = callback->next;
-        if (callback->destructor) callback->destructor(callback->context);
+        mtbi_callback_drop(callback);
         free(callback);
     }
     mtbi_steps_drop(&command_buffer->steps);

@@ -26,5 +26,8 @@ void mtbi_event_release_weakly(mtb_event *event);
 /* The event has `value` or more from here on: the CPU signals if it has less. It also has less if a signal that came
  * late, or at the same time as the CPU's, has lowered it. Returns the event's value. */
 uint64_t mtbi_event_raise(mtb_event *event, uint64_t value);
+/* Has Metal fire the notification of this number when the event has `value`: see event/notifications.h. */
+mtb_status mtbi_event_listen(mtb_event *event, uint64_t value, uint64_t number, mtb_error **error,
+                             const char *function);
 
 #endif

@@ -150,22 +150,15 @@ static void fire(uint64_t number, uint64_t value) {
     MTBI_LEAVE()
 }
 
-mtb_status mtb_event_notify(mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
-                            mtb_context_destructor destructor, mtb_error **error) {
-    uint64_t number = 0;
-    mtbi_error_clear(error);
+mtb_status mtbi_event_listen(mtb_event *event, uint64_t value, uint64_t number, mtb_error **error,
+                             const char *function) {
     MTBI_ENTER
-    REQUIRE(GIVEN(event));
-    REQUIRE(mtbi_check_given((const void *)callback, "callback", error, __func__));
     MTLSharedEventListener *shared = listener(event);
-    if (!shared) return FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a listener");
-    number = mtbi_notification_add(event, value, callback, context, destructor);
-    if (number == 0) return FAIL(error, MTB_OUT_OF_MEMORY, "no memory for a notification");
-    uint64_t captured = number;
+    if (!shared) return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "Metal could not make a listener");
     [event->metal notifyListener:shared atValue:value block:^(id<MTLSharedEvent> metal, uint64_t reached) {
         (void)metal;
-        fire(captured, reached);
+        fire(number, reached);
     }];
     return MTB_OK;
-    MTBI_LEAVE((mtbi_notification_withdraw(number), mtbi_fail_with_exception(error, __func__, exception)))
+    MTBI_LEAVE(mtbi_fail_with_exception(error, function, exception))
 }

@@ -54,7 +54,10 @@ void mtbi_notification_fire(uint64_t number, uint64_t value) {
     drop(taken);
 }
 
-void mtbi_notification_withdraw(uint64_t number) { free(take(number, NULL)); }
+void mtbi_notification_withdraw(uint64_t number) {
+    mtbi_notification *taken = take(number, NULL);
+    if (taken) drop(taken);
+}
 
 mtbi_notification *mtbi_notification_withdraw_all(const mtb_event *event) {
     mtbi_notification *withdrawn = NULL, **end = &withdrawn;

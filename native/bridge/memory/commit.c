@@ -44,13 +44,6 @@ static mtb_status wait_for_host_copies(mtb_queue *queue, const mtbi_record *reco
     return mtb_command_buffer_encode_wait(command_buffer, queue->host_copies.event, record->awaited_host_copies, error);
 }
 
-/* Who is told of the end. */
-typedef struct listener {
-    mtb_completion_callback callback;
-    void *context;
-    mtb_context_destructor destructor;
-} listener;
-
 /* A command buffer with all of `record`, which it takes over, also on failure. */
 static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, uint64_t timeout_ns, mtb_error **error,
                                   const char *function) {
@@ -63,26 +56,31 @@ static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, uint64_
     }
     if (command_buffer && wait_for_host_copies(queue, record, command_buffer, error) == MTB_OK &&
         mtbi_record_encode(record, command_buffer, error, function) == MTB_OK &&
-        mtb_command_buffer_add_completed_callback(command_buffer, complete, record, free_record, error) == MTB_OK)
+        mtbi_command_buffer_add_callback(
+            command_buffer, (mtbi_callback){.callback = complete, .context = record, .destructor = free_record}, error,
+            function) == MTB_OK)
         return command_buffer;
     mtb_command_buffer_release(command_buffer);
     mtbi_record_free(record);
     return NULL;
 }
 
-static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *record, uint64_t timeout_ns, listener who,
-                                             mtb_error **error, const char *function) {
+static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *record, uint64_t timeout_ns,
+                                             mtbi_callback *listener, mtb_error **error, const char *function) {
     mtb_command_buffer *command_buffer = encode(queue, record, timeout_ns, error, function);
     if (!command_buffer) return NULL;
-    if (who.callback &&
-        mtb_command_buffer_add_completed_callback(command_buffer, who.callback, who.context, who.destructor, error)) {
+    if ((listener->callback || listener->destructor) &&
+        mtbi_command_buffer_add_callback(command_buffer, *listener, error, function)) {
         mtb_command_buffer_release(command_buffer);
         return NULL;
     }
+    /* The command buffer has it. */
+    *listener = (mtbi_callback){0};
     /* The record is the command buffer's from the commit on. */
     bool has_host_copies = record->queue != NULL;
     if (mtbi_record_commit_bounces(record, error) || mtb_command_buffer_commit(command_buffer, error)) {
-        mtbi_record_signal_bounces(record);
+        /* If Metal raised an exception in the commit, the record may be gone. */
+        if (!atomic_load(&command_buffer->is_committed)) mtbi_record_signal_bounces(record);
         mtb_command_buffer_release(command_buffer);
         return NULL;
     }
@@ -90,31 +88,42 @@ static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *reco
     return command_buffer;
 }
 
-static mtb_command_buffer *commit(mtb_transfer *transfer, uint64_t timeout_ns, listener who, mtb_error **error,
-                                  const char *function) {
+/* Commits the transfer. Empties `listener`, who is told of the end, if the command buffer has taken it over. */
+static mtb_command_buffer *commit_for(mtb_transfer *transfer, uint64_t timeout_ns, mtbi_callback *listener,
+                                      mtb_error **error, const char *function) {
+    if (mtbi_check_given(transfer, "transfer", error, function)) return NULL;
     mtbi_record *record = transfer->record;
     if (!record) record = mtbi_record_create(transfer->memory, error, function);
     transfer->record = NULL;
     if (!record) return NULL;
-    mtb_command_buffer *command_buffer = encode_and_commit(transfer->queue, record, timeout_ns, who, error, function);
+    mtb_command_buffer *command_buffer =
+        encode_and_commit(transfer->queue, record, timeout_ns, listener, error, function);
     if (!command_buffer) return NULL;
     atomic_fetch_add_explicit(&transfer->memory->command_buffers, 1, memory_order_relaxed);
+    return command_buffer;
+}
+
+/* The same, which takes `listener` over in any case. */
+static mtb_command_buffer *commit(mtb_transfer *transfer, uint64_t timeout_ns, mtbi_callback listener,
+                                  mtb_error **error, const char *function) {
+    mtb_command_buffer *command_buffer = commit_for(transfer, timeout_ns, &listener, error, function);
+    mtbi_callback_drop(&listener);
     return command_buffer;
 }
 
 mtb_command_buffer *mtb_transfer_commit(mtb_transfer *transfer, mtb_completion_callback callback, void *context,
                                         mtb_context_destructor destructor, mtb_error **error) {
     mtbi_error_clear(error);
-    if (GIVEN(transfer)) return NULL;
-    return commit(transfer, MTB_ROOM_TIMEOUT, (listener){callback, context, destructor}, error, __func__);
+    mtbi_callback listener = {.callback = callback, .context = context, .destructor = destructor};
+    return commit(transfer, MTB_ROOM_TIMEOUT, listener, error, __func__);
 }
 
 mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t timeout_ns,
                                                 mtb_completion_callback callback, void *context,
                                                 mtb_context_destructor destructor, mtb_error **error) {
     mtbi_error_clear(error);
-    if (GIVEN(transfer)) return NULL;
-    return commit(transfer, timeout_ns, (listener){callback, context, destructor}, error, __func__);
+    mtbi_callback listener = {.callback = callback, .context = context, .destructor = destructor};
+    return commit(transfer, timeout_ns, listener, error, __func__);
 }
 
 /* Waits for this thread's turn in the queue's order, which has a number as a host function has: after all that was
@@ -162,7 +171,7 @@ mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error) {
     }
     if (transfer->record && mtbi_record_is_for_cpu(transfer->record)) return run_on_cpu(transfer, error, __func__);
     mtb_error *own = NULL, **problem = error ? error : &own;
-    mtb_command_buffer *command_buffer = commit(transfer, MTB_ROOM_TIMEOUT, (listener){0}, problem, __func__);
+    mtb_command_buffer *command_buffer = commit(transfer, MTB_ROOM_TIMEOUT, (mtbi_callback){0}, problem, __func__);
     if (command_buffer) mtb_command_buffer_wait(command_buffer, problem);
     mtb_status status = command_buffer || *problem ? mtb_error_status(*problem) : MTB_OUT_OF_MEMORY;
     mtb_command_buffer_release(command_buffer);

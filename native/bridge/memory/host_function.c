@@ -12,8 +12,6 @@ typedef struct host_call {
     mtb_context_destructor destructor;
     mtb_queue *queue;
     uint64_t number;
-    /* Until then the context is the caller's. */
-    bool is_committed;
 } host_call;
 
 static void call(const mtb_completion *completion, void *context) {
@@ -22,34 +20,52 @@ static void call(const mtb_completion *completion, void *context) {
     mtbi_queue_end_function(what->queue, what->number);
 }
 
-static void free_call(void *context) {
-    host_call *what = context;
-    if (what->is_committed && what->destructor) what->destructor(what->context);
-    free(what);
+static void drop_context(const host_call *what) {
+    if (what->destructor) what->destructor(what->context);
 }
 
-/* Has the command buffer call, and commits it. */
-static mtb_status commit(mtb_command_buffer *command_buffer, const host_call *wanted, mtb_error **error,
+static void free_call(void *context) {
+    drop_context(context);
+    free(context);
+}
+
+/* Has the command buffer call, and commits it. Empties `wanted` if the command buffer has taken it over. */
+static mtb_status commit(mtb_command_buffer *command_buffer, host_call *wanted, mtb_error **error,
                          const char *function) {
     host_call *what = malloc(sizeof *what);
     if (!what) return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for a host function");
     *what = *wanted;
-    mtb_status status = mtb_command_buffer_add_completed_callback(command_buffer, call, what, free_call, error);
+    const mtbi_callback own = {.callback = call, .context = what, .destructor = free_call};
+    mtb_status status = mtbi_command_buffer_add_callback(command_buffer, own, error, function);
     if (status) {
-        free_call(what);
+        free(what);
         return status;
     }
-    if (what->callback)
-        REQUIRE(mtb_command_buffer_add_completed_callback(command_buffer, what->callback, what->context, NULL, error));
-    what->is_committed = true;
+    *wanted = (host_call){0};
+    const mtbi_callback callers = {.callback = what->callback, .context = what->context};
+    if (callers.callback) REQUIRE(mtbi_command_buffer_add_callback(command_buffer, callers, error, function));
     return mtbi_command_buffer_commit(command_buffer, &what->number, error, function);
+}
+
+static mtb_command_buffer *enqueue(host_call *wanted, mtb_error **error, const char *function) {
+    mtb_queue *queue = wanted->queue;
+    if (mtbi_check_given(queue, "queue", error, function) ||
+        mtbi_check_given((const void *)wanted->function, "function", error, function) ||
+        mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, MTB_ROOM_TIMEOUT, error, function))
+        return NULL;
+    mtb_command_buffer *command_buffer =
+        mtbi_command_buffer_make(queue, MTBI_SLOT_TRANSFER, MTB_REFERENCES_UNRETAINED, error, function);
+    if (command_buffer && commit(command_buffer, wanted, error, function)) {
+        mtb_command_buffer_release(command_buffer);
+        return NULL;
+    }
+    return command_buffer;
 }
 
 mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_function function,
                                                  mtb_completion_callback callback, void *context,
                                                  mtb_context_destructor destructor, mtb_error **error) {
     mtbi_error_clear(error);
-    if (GIVEN(queue) || mtbi_check_given((const void *)function, "function", error, __func__)) return NULL;
     host_call wanted = {
         .function = function,
         .callback = callback,
@@ -57,12 +73,7 @@ mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_func
         .destructor = destructor,
         .queue = queue,
     };
-    if (mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, MTB_ROOM_TIMEOUT, error, __func__)) return NULL;
-    mtb_command_buffer *command_buffer =
-        mtbi_command_buffer_make(queue, MTBI_SLOT_TRANSFER, MTB_REFERENCES_UNRETAINED, error, __func__);
-    if (command_buffer && commit(command_buffer, &wanted, error, __func__)) {
-        mtb_command_buffer_release(command_buffer);
-        return NULL;
-    }
+    mtb_command_buffer *command_buffer = enqueue(&wanted, error, __func__);
+    drop_context(&wanted);
     return command_buffer;
 }

@@ -93,15 +93,9 @@ void note_event(uint64_t value, void *context) {
     if (++*(int *)context != 1) abort();
 }
 
-static void *offered;
-
-void *new_context(void) { return offered = calloc(1, sizeof(int)); }
-
-void keep_context_if(bool kept) {
-    if (kept)
-        contexts_given++;
-    else
-        free(offered);
+void *new_context(void) {
+    contexts_given++;
+    return calloc(1, sizeof(int));
 }
 
 static const char source[] =

@@ -139,9 +139,8 @@ extern _Atomic uint64_t contexts_given, contexts_destroyed;
 void destroy_context(void *context);
 void note_completion(const mtb_completion *completion, void *context);
 void note_event(uint64_t value, void *context);
+/* Counts as given. */
 void *new_context(void);
-/* After a call that was given one. */
-void keep_context_if(bool kept);
 
 /* One of a list, or NULL: of an empty list, and now and then of any. */
 #define PICK(list) ((list).count == 0 || one_in(24) ? NULL : &(list).items[below((uint32_t)(list).count)])

@@ -227,7 +227,6 @@ static void do_transfer(void) {
         one_in(2) ? MAKE(&v, mtb_transfer_commit, HANDLE(transfer), note_completion, new_context(), destroy_context)
                   : MAKE(&v, mtb_transfer_commit_timeout, HANDLE(transfer), MTB_ROOM_TIMEOUT, note_completion,
                          new_context(), destroy_context);
-    keep_context_if(committed);
     add_committed(committed, transfer ? transfer->device : 0);
 }
 
@@ -248,7 +247,6 @@ static void call_host_function(void) {
     mtb_command_buffer *committed =
         MAKE(&v, mtb_queue_call_host_function, HANDLE(queue), has_function ? host_function : NULL, note_completion,
              new_context(), destroy_context);
-    keep_context_if(committed);
     add_committed(committed, queue ? queue->device : 0);
 }
 

@@ -106,8 +106,8 @@ static void make_buffer_without_copy(void) {
     if (!is_faultless(&v) || length <= 2 * page)
         buffer = MAKE(&v, mtb_buffer_create_no_copy, HANDLE(device), bytes ? bytes + odd : NULL, length,
                       (mtb_storage_mode)mode, free_pages, context);
-    keep_context_if(buffer);
-    if (!buffer) free(bytes);
+    /* Of a call that fails, memory and context stay the caller's. */
+    if (!buffer) free_pages(bytes, length, context);
     add_buffer(buffer, number, length, mode);
 }
 
@@ -277,8 +277,8 @@ static void use_commands(void) {
     bool has_callback = !one_in(8);
     fault_if(&v, !has_callback, MTB_INVALID_ARGUMENT);
     fault_if(&v, commands && commands->is_committed, MTB_INVALID_STATE);
-    keep_context_if(CALL(&v, mtb_command_buffer_add_completed_callback, handle, has_callback ? note_completion : NULL,
-                         new_context(), destroy_context));
+    CALL(&v, mtb_command_buffer_add_completed_callback, handle, has_callback ? note_completion : NULL, new_context(),
+         destroy_context);
 }
 
 static void enqueue(void) {
@@ -363,8 +363,7 @@ static void wait_for_event(void) {
     v = (verdict){0};
     bool has_callback = !one_in(8);
     fault_if(&v, !event || !has_callback, MTB_INVALID_ARGUMENT);
-    keep_context_if(CALL(&v, mtb_event_notify, HANDLE(event), value, has_callback ? note_event : NULL, new_context(),
-                         destroy_context));
+    CALL(&v, mtb_event_notify, HANDLE(event), value, has_callback ? note_event : NULL, new_context(), destroy_context);
 }
 
 static void encode_event(void) {

@@ -11,6 +11,7 @@ use crate::memory::extent::extent;
 use crate::memory::pointers::Memory;
 use crate::runtime::failure::{Outcome, allocation_failed, require};
 use crate::runtime::stream::Stream;
+use crate::runtime::timeline;
 use crate::runtime::transfer::Transfer;
 use crate::types::*;
 
@@ -116,9 +117,10 @@ impl Ends {
         } else {
             sys::MTB_HOST_COPIED
         };
-        if runs && source.is_pageable() {
+        let earlier = runs.then(|| queue.order()).transpose()?;
+        if let (Some(earlier), true) = (&earlier, source.is_pageable()) {
             // A host function may still write there, and the bridge may read before the stream's turn.
-            queue.order()?.wait()?;
+            earlier.wait()?;
         }
         let transfer = Transfer::new(queue)?;
         let size = (rows.width, rows.height);
@@ -127,7 +129,7 @@ impl Ends {
         if matches!(&copied, Err(failed) if failed.code == cudaErrorInvalidValue) {
             // What else the bridge refuses with this code has been checked: the two ends overlap.
             // SAFETY: as above.
-            return unsafe { self.copy_overlapping(transfer, queue, places, size, runs) };
+            return unsafe { self.copy_overlapping(transfer, queue, places, size, earlier) };
         }
         match copied {
             // No memory to stage a pageable source: it is read in its turn then, while the caller waits.
@@ -135,11 +137,10 @@ impl Ends {
                 let host = sys::MTB_HOST_BORROWED;
                 // SAFETY: the caller's promise, until the call returns.
                 unsafe { transfer.copy(places.0, places.1, size, host) }?;
-                transfer.run()
+                transfer.run(&queue.order()?)
             }
             Err(failed) => Err(failed),
-            Ok(()) if runs => transfer.run(),
-            Ok(()) => transfer.commit(),
+            Ok(()) => finish(transfer, earlier),
         }
     }
 
@@ -155,7 +156,7 @@ impl Ends {
         queue: &Stream,
         (source, destination): (sys::mtb_place, sys::mtb_place),
         (width, height): (usize, usize),
-        runs: bool,
+        earlier: Option<timeline::Ends>,
     ) -> Outcome {
         let memory = queue.state().memory.as_ptr();
         // Memory that the CPU can reach, so that it makes copies between host memories in their turn, as others.
@@ -182,10 +183,14 @@ impl Ends {
             transfer.copy(source, between, size, sys::MTB_HOST_BORROWED)?;
             transfer.copy(between, destination, size, sys::MTB_HOST_BORROWED)?;
         }
-        if runs {
-            transfer.run()
-        } else {
-            transfer.commit()
-        }
+        finish(transfer, earlier)
+    }
+}
+
+/// Runs the transfer after `earlier`, which is the queue's work, or commits it.
+fn finish(transfer: Transfer<'_>, earlier: Option<timeline::Ends>) -> Outcome {
+    match earlier {
+        Some(earlier) => transfer.run(&earlier),
+        None => transfer.commit(),
     }
 }

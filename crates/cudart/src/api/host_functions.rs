@@ -79,8 +79,11 @@ unsafe extern "C" fn run(context: *mut c_void) {
 }
 
 unsafe extern "C" fn end(told: *const sys::mtb_completion, context: *mut c_void) {
-    // SAFETY: the bridge lends both for the call; the context is a host call.
-    unsafe { (*context.cast::<HostCall>()).completion.end(told) };
+    // SAFETY: the context is a host call, which holds a reference to its completion; the bridge lends both for the call.
+    unsafe {
+        let call = &*context.cast::<HostCall>();
+        sys::complete::<Completion>(told, Arc::as_ptr(&call.completion).cast_mut().cast());
+    }
 }
 
 unsafe extern "C" fn release(context: *mut c_void) {
@@ -98,9 +101,9 @@ fn enqueue(stream: &Stream, function: Function, user_data: *mut c_void) -> Outco
             completion: completion.clone(),
         };
         let context: *mut c_void = Box::into_raw(Box::new(call)).cast();
-        // SAFETY: the queue is live, and the context is one that all three functions take; the call returns an owned
-        // command buffer, or NULL and an owned error.
-        let committed = unsafe {
+        // SAFETY: the queue is live, and the context, which the bridge takes over, is one that all three functions take;
+        // the call returns an owned command buffer, or NULL and an owned error.
+        let commands = unsafe {
             create(|error| {
                 sys::mtb_queue_call_host_function(
                     stream.queue().as_ptr(),
@@ -111,13 +114,8 @@ fn enqueue(stream: &Stream, function: Function, user_data: *mut c_void) -> Outco
                     error,
                 )
             })
-        };
-        // After an exception nobody knows whether the call comes: its context stays then.
-        if matches!(&committed, Err(error) if !error.is_exception()) {
-            // SAFETY: the call failed, so the context is still ours.
-            unsafe { release(context) };
-        }
-        Ok(Committed::new(committed?, completion))
+        }?;
+        Ok(Committed::new(commands, completion))
     })
 }
 

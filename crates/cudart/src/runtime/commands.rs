@@ -1,6 +1,5 @@
 //! Command buffers that have been committed, and the note that is taken of those that fail.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,7 +21,7 @@ unsafe impl Send for Committed {}
 unsafe impl Sync for Committed {}
 
 impl Committed {
-    /// `handle` has been committed, with [`end`] among its callbacks for this completion, and last.
+    /// `handle` has been committed, with this completion for its last handler.
     pub(crate) fn new(
         handle: Handle<sys::mtb_command_buffer>,
         completion: Arc<Completion>,
@@ -72,43 +71,22 @@ impl Completion {
         })
     }
 
-    /// The context of [`end`] and [`release_completion`].
-    pub(crate) fn to_context(self: &Arc<Completion>) -> *mut c_void {
-        Arc::into_raw(self.clone()).cast_mut().cast()
-    }
-
     /// The failure of the device's work so far.
     pub(crate) fn device_failure(&self) -> cudaError_t {
         self.sticky.get()
     }
+}
 
+impl sys::CompletionHandler for Completion {
     /// Takes note of the end.
-    ///
-    /// # Safety
-    ///
-    /// `told` is what the bridge lends to a completion callback.
-    pub(crate) unsafe fn end(&self, told: *const sys::mtb_completion) {
-        // SAFETY: the caller's promise.
-        let error = unsafe { (*told).error };
-        if !error.is_null() {
+    unsafe fn complete(&self, told: &sys::mtb_completion) {
+        if !told.error.is_null() {
             // SAFETY: an error that lives during the call.
-            let error = unsafe { sys::OwnedError::copy(error) };
+            let error = unsafe { sys::OwnedError::copy(told.error) };
             self.sticky.set(Failed::from(error).code);
         }
         self.has_ended.store(true, Ordering::Release);
     }
-}
-
-/// A completion callback for every command buffer.
-pub(crate) unsafe extern "C" fn end(told: *const sys::mtb_completion, context: *mut c_void) {
-    // SAFETY: the bridge lends both for the call; the context is `to_context`'s, which holds a reference.
-    unsafe { (*context.cast::<Completion>()).end(told) };
-}
-
-/// The destructor of its context.
-pub(crate) unsafe extern "C" fn release_completion(context: *mut c_void) {
-    // SAFETY: the context is `to_context`'s, given back once.
-    drop(unsafe { Arc::from_raw(context.cast::<Completion>().cast_const()) });
 }
 
 /// Commits a command buffer with what `encode` puts into it. Its failure becomes the device's.
@@ -130,25 +108,7 @@ pub(crate) fn commit(
     }?;
     encode(commands.as_ptr())?;
     let completion = Completion::new(sticky);
-    let context = completion.to_context();
-    // SAFETY: the command buffer is live, and the context is one that both functions take.
-    let added = unsafe {
-        check(|error| {
-            sys::mtb_command_buffer_add_completed_callback(
-                commands.as_ptr(),
-                Some(end),
-                context,
-                Some(release_completion),
-                error,
-            )
-        })
-    };
-    if let Err(error) = added {
-        // SAFETY: the call failed, so the context is still ours.
-        unsafe { release_completion(context) };
-        return Err(error.into());
-    }
-    // SAFETY: the command buffer is live, and has no open encoder.
-    unsafe { check(|error| sys::mtb_command_buffer_commit(commands.as_ptr(), error)) }?;
+    // SAFETY: the command buffer is live, has no open encoder, and is this thread's.
+    unsafe { check(|error| sys::commit_with_handler(commands.as_ptr(), &completion, error)) }?;
     Ok(Committed::new(commands, completion))
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use metal_bridge::sys::{self, Handle, check, create};
 
-use crate::runtime::commands::{Committed, Completion, end, release_completion};
+use crate::runtime::commands::{Committed, Completion};
 use crate::runtime::failure::{Failed, Outcome};
 use crate::runtime::stream::Stream;
+use crate::runtime::timeline::Ends;
 
 pub(crate) struct Transfer<'a> {
     stream: &'a Stream,
@@ -79,31 +80,16 @@ impl<'a> Transfer<'a> {
 
     fn commit_now(&self) -> Outcome<Arc<Committed>> {
         let completion = Completion::new(&self.stream.state().sticky);
-        let context = completion.to_context();
-        // SAFETY: the transfer is this thread's, and the context is one that both functions take; the call returns an
-        // owned command buffer, or NULL and an owned error.
-        let committed = unsafe {
-            create(|error| {
-                sys::mtb_transfer_commit(
-                    self.transfer.as_ptr(),
-                    Some(end),
-                    context,
-                    Some(release_completion),
-                    error,
-                )
-            })
-        };
-        // After an exception nobody knows whether the callback comes: its context stays then.
-        if matches!(&committed, Err(error) if !error.is_exception()) {
-            // SAFETY: the call failed, so the context is still ours.
-            unsafe { release_completion(context) };
-        }
-        Ok(Committed::new(committed?, completion))
+        let (transfer, timeout) = (self.transfer.as_ptr(), sys::MTB_ROOM_TIMEOUT);
+        // SAFETY: the transfer is this thread's; the call returns an owned command buffer, or NULL and an owned error.
+        let commands = unsafe {
+            create(|error| sys::transfer_commit_with_handler(transfer, timeout, &completion, error))
+        }?;
+        Ok(Committed::new(commands, completion))
     }
 
-    /// Runs it after the stream's work, and waits.
-    pub(crate) fn run(self) -> Outcome {
-        let earlier = self.stream.order()?;
+    /// Runs it after the stream's work, which `earlier` is, as [`Stream::order`] gives it, and waits.
+    pub(crate) fn run(self, earlier: &Ends) -> Outcome {
         let transfer = self.transfer.as_ptr();
         // SAFETY: the transfer is this thread's.
         let result = unsafe { check(|error| sys::mtb_transfer_run(transfer, error)) };
