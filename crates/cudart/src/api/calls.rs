@@ -1,40 +1,75 @@
 //! The macro behind every function of the API.
 
-/// Declares functions of the API: C's name, or names, and the function that does it. Of two names the second is the one
-/// that `CUDA_API_PER_THREAD_DEFAULT_STREAM` gives: its default stream is the calling thread's, and the function is
-/// told.
+/// Declares functions of the API: C's name, or names, and the function that does it.
+///
+/// Of two names the second is the one that `CUDA_API_PER_THREAD_DEFAULT_STREAM` gives: its default stream is the calling
+/// thread's, and the function is told. Two more names, behind a semicolon, are those of the asynchronous form, which takes
+/// a stream at the end: the function is told the stream, and whether the call is the synchronous form, by a `Target`.
 macro_rules! calls {
     ($(
         $(#[$doc:meta])*
-        $name:ident $(, $per_thread:ident)? = $body:ident($($parameter:ident: $type:ty),* $(,)?);
+        $name:ident $(, $per_thread:ident)?
+        $(; $(#[$async_doc:meta])* $async_name:ident, $async_per_thread:ident)?
+        = $body:ident($($parameter:ident: $type:ty),* $(,)?);
     )*) => {
         $(
-            calls! { @one [$(#[$doc])*] $name $(, $per_thread)? = $body($($parameter: $type),*) }
+            calls! {
+                @names [$(#[$doc])*] $name $(, $per_thread)?
+                $(; [$(#[$async_doc])*] $async_name, $async_per_thread)?
+                = $body($($parameter: $type),*)
+            }
         )*
     };
-    (@one [$(#[$doc:meta])*] $name:ident = $body:ident($($parameter:ident: $type:ty),*)) => {
-        $(#[$doc])*
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($parameter: $type),*) -> $crate::codes::cudaError_t {
-            // SAFETY: what the header asks of the caller.
-            $crate::runtime::failure::call(|| unsafe { $body($($parameter),*) })
+    (@names [$($doc:tt)*] $name:ident = $body:ident($($parameter:ident: $type:ty),*)) => {
+        calls! { @one [$($doc)*] $name($($parameter: $type),*) = $body($($parameter),*) }
+    };
+    (@names [$($doc:tt)*] $name:ident, $per_thread:ident = $body:ident($($parameter:ident: $type:ty),*)) => {
+        calls! {
+            @two [$($doc)*] $name, $per_thread($($parameter: $type),*) = default,
+            $body(default, $($parameter),*)
         }
     };
-    (@one [$(#[$doc:meta])*] $name:ident, $per_thread:ident = $body:ident($($parameter:ident: $type:ty),*)) => {
+    (
+        @names [$($doc:tt)*] $name:ident, $per_thread:ident;
+        [$($async_doc:tt)*] $async_name:ident, $async_per_thread:ident
+        = $body:ident($($parameter:ident: $type:ty),*)
+    ) => {
+        calls! {
+            @two [$($doc)*] $name, $per_thread($($parameter: $type),*) = default,
+            $body($crate::runtime::handles::Target::synchronous(default), $($parameter),*)
+        }
+        calls! {
+            @two [$($async_doc)*] $async_name, $async_per_thread(
+                $($parameter: $type,)* stream: $crate::types::cudaStream_t
+            ) = default,
+            $body($crate::runtime::handles::Target::asynchronous(default, stream), $($parameter),*)
+        }
+    };
+    (
+        @two [$($doc:tt)*] $name:ident, $per_thread:ident($($parameter:ident: $type:ty),*)
+        = $default:ident, $body:ident($($argument:expr),*)
+    ) => {
+        calls! {
+            @one [$($doc)*] $name($($parameter: $type),*) =
+            { $default = $crate::runtime::handles::DefaultStream::Legacy } $body($($argument),*)
+        }
+        calls! {
+            @one [
+                #[doc = concat!("[`", stringify!($name), "`], where the default stream is the calling thread's.")]
+            ] $per_thread($($parameter: $type),*) =
+            { $default = $crate::runtime::handles::DefaultStream::PerThread } $body($($argument),*)
+        }
+    };
+    (
+        @one [$(#[$doc:meta])*] $name:ident($($parameter:ident: $type:ty),*)
+        = $({ $default:ident = $stream:expr })? $body:ident($($argument:expr),*)
+    ) => {
         $(#[$doc])*
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($parameter: $type),*) -> $crate::codes::cudaError_t {
-            let default = $crate::runtime::handles::DefaultStream::Legacy;
+            $(let $default = $stream;)?
             // SAFETY: what the header asks of the caller.
-            $crate::runtime::failure::call(|| unsafe { $body(default, $($parameter),*) })
-        }
-
-        #[doc = concat!("[`", stringify!($name), "`], where the default stream is the calling thread's.")]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $per_thread($($parameter: $type),*) -> $crate::codes::cudaError_t {
-            let default = $crate::runtime::handles::DefaultStream::PerThread;
-            // SAFETY: what the header asks of the caller.
-            $crate::runtime::failure::call(|| unsafe { $body(default, $($parameter),*) })
+            $crate::runtime::failure::call(|| unsafe { $body($($argument),*) })
         }
     };
 }

@@ -1,46 +1,32 @@
 //! Calls: fills.
 
 use std::ffi::{c_int, c_void};
-use std::ptr;
 
 use crate::api::calls::calls;
-use crate::api::route::{alone_on, devices_of, in_turn, owners};
+use crate::api::route::{owners, perform};
 use crate::codes::*;
 use crate::memory::access::Access;
 use crate::memory::extent::extent;
 use crate::memory::pointers::Memory;
 use crate::runtime::failure::{Outcome, require};
-use crate::runtime::handles::{DefaultStream, stream};
+use crate::runtime::handles::Target;
 use crate::runtime::stream::Stream;
 use crate::runtime::transfer::Transfer;
-use crate::types::*;
 
 calls! {
     /// Fills with the low byte of `value`, in the default stream. Waits where the memory is pinned or managed.
-    cudaMemset, cudaMemset_ptds = memset(pointer: *mut c_void, value: c_int, count: usize);
+    cudaMemset, cudaMemset_ptds;
     /// Fills in a stream. No thread waits.
-    cudaMemsetAsync, cudaMemsetAsync_ptsz = memset_async(
-        pointer: *mut c_void,
-        value: c_int,
-        count: usize,
-        stream: cudaStream_t,
-    );
+    cudaMemsetAsync, cudaMemsetAsync_ptsz = memset(pointer: *mut c_void, value: c_int, count: usize);
     /// Fills rows.
-    cudaMemset2D, cudaMemset2D_ptds = memset_2d(
-        pointer: *mut c_void,
-        pitch: usize,
-        value: c_int,
-        width: usize,
-        height: usize,
-    );
+    cudaMemset2D, cudaMemset2D_ptds;
     /// Fills rows in a stream.
-    cudaMemset2DAsync, cudaMemset2DAsync_ptsz = memset_2d_async(
+    cudaMemset2DAsync, cudaMemset2DAsync_ptsz = memset_2d(
         pointer: *mut c_void,
         pitch: usize,
         value: c_int,
         width: usize,
         height: usize,
-        stream: cudaStream_t,
     );
 }
 
@@ -53,19 +39,8 @@ struct Fill {
 }
 
 impl Fill {
-    fn flat(pointer: *mut c_void, value: c_int, count: usize) -> Fill {
-        Fill {
-            pointer,
-            pitch: count,
-            value,
-            width: count,
-            height: 1,
-        }
-    }
-
-    /// `waits` says whether the call is one of the synchronous ones.
-    fn enqueue(&self, default: DefaultStream, handle: cudaStream_t, waits: bool) -> Outcome {
-        let stream = stream(default, handle)?;
+    fn enqueue(&self, target: Target) -> Outcome {
+        let stream = target.stream()?;
         if self.width == 0 || self.height == 0 {
             return Ok(());
         }
@@ -78,12 +53,14 @@ impl Fill {
         require(!memory.is_pageable(), cudaErrorInvalidValue, || {
             format!("{:p} is not in memory that the runtime knows", self.pointer)
         })?;
-        let fill = || in_turn(&stream, &[&memory], |queue| self.run(queue, &memory, waits));
-        if waits {
-            alone_on(&devices_of(&stream, owners(&[&memory])), &stream, fill)
-        } else {
-            fill()
-        }
+        let memories = [&memory];
+        perform(
+            &stream,
+            &memories,
+            target.waits,
+            owners(&memories),
+            |queue| self.run(queue, &memory, target.waits),
+        )
     }
 
     /// Fills in a queue that takes the memory.
@@ -101,27 +78,13 @@ impl Fill {
     }
 }
 
-unsafe fn memset(
-    default: DefaultStream,
-    pointer: *mut c_void,
-    value: c_int,
-    count: usize,
-) -> Outcome {
-    Fill::flat(pointer, value, count).enqueue(default, ptr::null_mut(), true)
-}
-
-unsafe fn memset_async(
-    default: DefaultStream,
-    pointer: *mut c_void,
-    value: c_int,
-    count: usize,
-    handle: cudaStream_t,
-) -> Outcome {
-    Fill::flat(pointer, value, count).enqueue(default, handle, false)
+unsafe fn memset(target: Target, pointer: *mut c_void, value: c_int, count: usize) -> Outcome {
+    // SAFETY: the caller's promise.
+    unsafe { memset_2d(target, pointer, count, value, count, 1) }
 }
 
 unsafe fn memset_2d(
-    default: DefaultStream,
+    target: Target,
     pointer: *mut c_void,
     pitch: usize,
     value: c_int,
@@ -135,24 +98,5 @@ unsafe fn memset_2d(
         width,
         height,
     };
-    fill.enqueue(default, ptr::null_mut(), true)
-}
-
-unsafe fn memset_2d_async(
-    default: DefaultStream,
-    pointer: *mut c_void,
-    pitch: usize,
-    value: c_int,
-    width: usize,
-    height: usize,
-    handle: cudaStream_t,
-) -> Outcome {
-    let fill = Fill {
-        pointer,
-        pitch,
-        value,
-        width,
-        height,
-    };
-    fill.enqueue(default, handle, false)
+    fill.enqueue(target)
 }

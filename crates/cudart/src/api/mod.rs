@@ -16,11 +16,7 @@ mod route;
 mod settings;
 mod streams;
 
-pub use copies::{
-    cudaMemcpy, cudaMemcpy_ptds, cudaMemcpy2D, cudaMemcpy2D_ptds, cudaMemcpy2DAsync,
-    cudaMemcpy2DAsync_ptsz, cudaMemcpyAsync, cudaMemcpyAsync_ptsz, cudaMemcpyPeer,
-    cudaMemcpyPeer_ptds, cudaMemcpyPeerAsync, cudaMemcpyPeerAsync_ptsz,
-};
+pub use copies::*;
 pub use devices::*;
 pub use errors::*;
 pub use events::*;

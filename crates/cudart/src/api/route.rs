@@ -43,7 +43,7 @@ pub(crate) fn owners<'a>(memories: &[&'a Memory]) -> impl Iterator<Item = &'a Ar
 }
 
 /// Does `work` in the turn of `stream`, in a queue that takes all of `memories`.
-pub(crate) fn in_turn<T>(
+fn in_turn<T>(
     stream: &Arc<Stream>,
     memories: &[&Memory],
     work: impl FnOnce(&Stream) -> Outcome<T>,
@@ -65,7 +65,7 @@ pub(crate) fn in_turn<T>(
 /// Does `work` in `stream` as CUDA's documentation has it for copies between devices that name no stream: after all
 /// that was committed to these devices before, and before all that is committed to them later. The stream's own device
 /// is one of them, where there is any.
-pub(crate) fn alone_on<T>(
+fn alone_on<T>(
     devices: &[Arc<DeviceState>],
     stream: &Arc<Stream>,
     work: impl FnOnce() -> Outcome<T>,
@@ -95,8 +95,25 @@ pub(crate) fn alone_on<T>(
     Ok(done)
 }
 
+/// Does `work` in the turn of `stream`, in a queue that takes all of `memories`; in a call that waits, alone on the stream's
+/// device and these, where one of them is another.
+pub(crate) fn perform<'a>(
+    stream: &Arc<Stream>,
+    memories: &[&Memory],
+    waits: bool,
+    devices: impl Iterator<Item = &'a Arc<DeviceState>>,
+    work: impl FnOnce(&Stream) -> Outcome,
+) -> Outcome {
+    let work = || in_turn(stream, memories, work);
+    if waits {
+        alone_on(&devices_of(stream, devices), stream, work)
+    } else {
+        work()
+    }
+}
+
 /// The stream's device and these, where one of them is another: what a call that names no stream is [`alone_on`].
-pub(crate) fn devices_of<'a>(
+fn devices_of<'a>(
     stream: &Stream,
     others: impl Iterator<Item = &'a Arc<DeviceState>>,
 ) -> Vec<Arc<DeviceState>> {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ptr;
 use std::sync::Arc;
 
 use crate::codes::cudaErrorCudartUnloading;
@@ -19,6 +20,37 @@ pub(crate) static STREAMS: Registry<Stream> = Registry::new("stream");
 pub(crate) enum DefaultStream {
     Legacy,
     PerThread,
+}
+
+/// Which stream a call's work is for, and whether the call is one of the synchronous ones, which name none.
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    default: DefaultStream,
+    handle: cudaStream_t,
+    pub(crate) waits: bool,
+}
+
+impl Target {
+    pub(crate) fn synchronous(default: DefaultStream) -> Target {
+        Target {
+            default,
+            handle: ptr::null_mut(),
+            waits: true,
+        }
+    }
+
+    pub(crate) fn asynchronous(default: DefaultStream, handle: cudaStream_t) -> Target {
+        Target {
+            default,
+            handle,
+            waits: false,
+        }
+    }
+
+    /// The stream. Fails with what its device's work has failed with.
+    pub(crate) fn stream(self) -> Outcome<Arc<Stream>> {
+        stream(self.default, self.handle)
+    }
 }
 
 /// A thread's own streams, by device.
