@@ -1,8 +1,13 @@
 //! The order of streams: with themselves, with the legacy default stream, with each other through events.
 
+use std::ffi::c_void;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
+use metal_bridge_test_support::{in_child, wait_for};
 use metal_cudart::*;
 
 use crate::support::*;
@@ -306,4 +311,53 @@ fn thousands_of_pieces_of_work_go_through_a_stream() {
     let expected: Vec<u8> = (0..10_000).map(|value| value as u8).collect();
     assert_eq!(pair.from.read(0, 10_000), expected);
     destroy(stream);
+}
+
+unsafe extern "C-unwind" fn note_end(context: *mut c_void) {
+    // SAFETY: the flag outlives the stream's work.
+    unsafe { &*context.cast::<AtomicBool>() }.store(true, Ordering::Release);
+}
+
+/// The reset is held up by another stream's work, so that it is going on when the thread ends.
+#[test]
+fn a_thread_that_ends_during_a_reset_leaves_no_work_behind() {
+    let test = "streams::a_thread_that_ends_during_a_reset_leaves_no_work_behind";
+    in_child(test, || {
+        static ENDED: AtomicBool = AtomicBool::new(false);
+        let (reset_gate, own_gate) = (Gate::default(), Arc::new(Gate::default()));
+        let held = stream(cudaStreamNonBlocking);
+        reset_gate.close(held);
+        let (has_begun, begun) = mpsc::channel();
+        let (may_end, end) = mpsc::channel();
+        let thread = thread::spawn({
+            let gate = own_gate.clone();
+            move || {
+                let own = cudaStreamPerThread as cudaStream_t;
+                gate.close(own);
+                let context = ptr::from_ref(&ENDED).cast_mut().cast();
+                // SAFETY: the function takes a flag.
+                ok(unsafe { cudaLaunchHostFunc(own, Some(note_end), context) });
+                has_begun.send(()).unwrap();
+                end.recv().unwrap();
+            }
+        });
+        begun.recv().unwrap();
+        thread::scope(|scope| {
+            // SAFETY: takes nothing.
+            let reset = scope.spawn(|| ok(unsafe { cudaDeviceReset() }));
+            wait_for("the reset", || {
+                query(held) == cudaErrorInvalidResourceHandle
+            });
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(50));
+                own_gate.open();
+            });
+            may_end.send(()).unwrap();
+            thread.join().unwrap();
+            let (has_ended, is_resetting) = (ENDED.load(Ordering::Acquire), !reset.is_finished());
+            reset_gate.open();
+            assert!(has_ended, "the thread has left work behind");
+            assert!(is_resetting);
+        });
+    });
 }
