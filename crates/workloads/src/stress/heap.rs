@@ -1,9 +1,35 @@
 //! What the process has allocated. Its resident size would not do: allocators keep what was freed, and AddressSanitizer keeps all
 //! of it for a while.
 
+use super::waits::settled;
+
+/// What is allocated may vary by this much without being taken for growth: runtimes and drivers keep tables of what they have
+/// seen.
+pub(super) const SLACK: u64 = 16 << 20;
+
 /// Bytes that are allocated on the heap and not freed; `None` where the system does not tell.
-pub(super) fn live_bytes() -> Option<u64> {
+pub fn live_bytes() -> Option<u64> {
     sanitizer_bytes().or_else(system_bytes)
+}
+
+fn has_grown(before: Option<u64>, now: Option<u64>) -> bool {
+    matches!((before, now), (Some(before), Some(now)) if now > before + SLACK)
+}
+
+/// Bytes of the heap when they are no more than `before`, or a long time later. A queue's threads end, and free what they have,
+/// after the queue is gone; and AddressSanitizer takes for live what a thread has freed that is just ending.
+pub(super) fn settled_bytes(before: Option<u64>) -> Option<u64> {
+    settled(live_bytes, |now| !has_grown(before, *now))
+}
+
+/// How much more of the heap is allocated than before, where that is growth, and stays so.
+pub fn growth(before: Option<u64>) -> Option<String> {
+    growth_between(before, settled_bytes(before))
+}
+
+pub(super) fn growth_between(before: Option<u64>, after: Option<u64>) -> Option<String> {
+    let grown = has_grown(before, after).then_some((before?, after?));
+    grown.map(|(before, after)| format!("the heap grew from {before} to {after} bytes"))
 }
 
 /// What a sanitizer's allocator says, which takes the place of the system's.

@@ -5,13 +5,14 @@
 //! threads, which `metal-bridge stress --transfers` runs.
 
 mod error;
-mod heap;
+pub mod heap;
 mod projection;
 mod random;
 mod rounds;
 mod scenario;
 mod threads;
 mod transfers;
+mod waits;
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,16 +22,14 @@ use metal_bridge::{Device, LiveObjects, ObjectKind};
 pub use error::{Error, Result};
 pub use scenario::{Drops, Runner, Scenario};
 pub use transfers::{TransferReport, transfers};
+use waits::settled;
 
 /// The largest deviation from float64, relative, that 32-bit arithmetic in any order explains.
 pub const MAX_DEVIATION: f64 = 1e-5;
 
-/// What is allocated, on the heap and on the device, may vary by this much without being taken for growth: runtimes and drivers
-/// keep tables of what they have seen. The counts of objects have to be equal.
-const MEMORY_SLACK: u64 = 16 << 20;
-
-/// Far longer than Metal's threads take to release what has completed, on the busiest of machines.
-const LONG: Duration = Duration::from_secs(120);
+/// What is allocated on the device may vary by this much without being taken for growth, and the heap too. The counts of objects
+/// have to be equal.
+const MEMORY_SLACK: u64 = heap::SLACK;
 
 /// What there is after a round, once everything that the round made has been dropped.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +84,7 @@ pub fn run(device: &Device, duration: Duration, mut watch: impl FnMut(&Sample)) 
     while last.elapsed < duration {
         last = next()?;
     }
-    last.heap = settled_heap(baseline.heap);
+    last.heap = heap::settled_bytes(baseline.heap);
     let faults = faults(&baseline, &last);
     Ok(Report {
         baseline,
@@ -147,43 +146,11 @@ fn sample(runner: &Runner, round: u64, elapsed: Duration, deviation: f64) -> Sam
     }
 }
 
-/// What `look` sees once that is as it should be, or a long time later.
-fn settled<T>(look: impl Fn() -> T, is_settled: impl Fn(&T) -> bool) -> T {
-    let start = Instant::now();
-    loop {
-        let now = look();
-        if is_settled(&now) || start.elapsed() > LONG {
-            return now;
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
 /// What lives when no command buffer does: the last to go with what it uses, a moment after whoever waited for it has gone on.
 fn idle_objects() -> LiveObjects {
     settled(Device::live_objects, |now| {
         now.live(ObjectKind::CommandBuffer) == 0
     })
-}
-
-fn has_grown(before: Option<u64>, now: Option<u64>) -> bool {
-    matches!((before, now), (Some(before), Some(now)) if now > before + MEMORY_SLACK)
-}
-
-/// Bytes of the heap when they are no more than `before`, or a long time later. A queue's threads end, and free what they have,
-/// after the queue is gone; and AddressSanitizer takes for live what a thread has freed that is just ending.
-fn settled_heap(before: Option<u64>) -> Option<u64> {
-    settled(heap::live_bytes, |now| !has_grown(before, *now))
-}
-
-/// How much more of the heap is allocated than before, where that is growth.
-fn heap_growth(before: Option<u64>) -> Option<String> {
-    growth_between(before, settled_heap(before))
-}
-
-fn growth_between(before: Option<u64>, after: Option<u64>) -> Option<String> {
-    let grown = has_grown(before, after).then_some((before?, after?));
-    grown.map(|(before, after)| format!("the heap grew from {before} to {after} bytes"))
 }
 
 fn faults(baseline: &Sample, last: &Sample) -> Vec<String> {
@@ -200,7 +167,7 @@ fn faults(baseline: &Sample, last: &Sample) -> Vec<String> {
             baseline.allocated, last.allocated
         ));
     }
-    faults.extend(growth_between(baseline.heap, last.heap));
+    faults.extend(heap::growth_between(baseline.heap, last.heap));
     if last.deviation.is_nan() || last.deviation > MAX_DEVIATION {
         faults.push(format!(
             "a result is off by {:e}, relative to float64",

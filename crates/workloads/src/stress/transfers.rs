@@ -7,7 +7,8 @@ use metal_bridge::{Device, LiveObjects};
 
 use super::error::Result;
 use super::threads::on_threads;
-use super::{heap, heap_growth, rounds, settled};
+use super::waits::settled;
+use super::{heap, rounds};
 
 /// What a run of transfers came to.
 #[derive(Debug, Clone)]
@@ -62,7 +63,7 @@ pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<
         memory.statistics()
     };
     faults.extend(left_behind(&before));
-    faults.extend(heap_growth(heap_before));
+    faults.extend(heap::growth(heap_before));
     Ok(TransferReport {
         rounds,
         statistics,

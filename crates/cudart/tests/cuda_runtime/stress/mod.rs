@@ -2,7 +2,6 @@
 //! streams of its own, in shared ones and in its default one.
 
 mod handles;
-mod heap;
 mod program;
 
 use std::env;
@@ -11,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use metal_bridge_test_support::{in_child, settled_handles};
+use metal_bridge_workloads::stress::heap;
 use metal_cudart::*;
 
 use self::handles::{Module, Result, Stream, check};
@@ -101,7 +101,7 @@ fn run(duration: Duration) -> Result<usize> {
         after.same_live(&before),
         "live objects went from {before} to {after}"
     );
-    heap::assert_no_growth(heap_before);
+    assert_eq!(heap::growth(heap_before), None);
     Ok(rounds)
 }
 
