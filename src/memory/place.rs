@@ -112,7 +112,7 @@ pub struct End {
     bytes: Bytes,
     offset: usize,
     /// `None` for rows without gaps.
-    pub(super) pitch: Option<usize>,
+    pitch: Option<usize>,
     /// `None` takes the other end's.
     pub(super) extent: Option<Extent>,
     /// What the bridge may assume of a source in host memory.
