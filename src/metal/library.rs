@@ -5,8 +5,8 @@ use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
 
-use super::constants::FunctionConstantValues;
 use super::device::Device;
+use super::function_constants::FunctionConstantValues;
 use super::handle::{Handle, c_string, create};
 use crate::error::{Error, Failure, Result};
 use crate::sys;

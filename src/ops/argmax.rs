@@ -4,9 +4,9 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
-use crate::ops::kernels::{KernelName, SIMD_WIDTH};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
-use crate::ops::source::Shader;
+use crate::ops::pipelines::{KernelName, SIMD_WIDTH};
+use crate::ops::shader::Shader;
 use crate::ops::{Ops, View};
 
 #[repr(C)]
@@ -45,7 +45,7 @@ impl Ops {
             return Ok(());
         }
         let pipeline = self
-            .kernels
+            .pipelines
             .pipeline(KernelName::new(Shader::Argmax, "argmax"))?;
         let most = pipeline.max_total_threads_per_threadgroup() / SIMD_WIDTH * SIMD_WIDTH;
         let launch = Launch {

@@ -5,9 +5,9 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::kernels::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
-use crate::ops::source::Shader;
+use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
+use crate::ops::shader::Shader;
 use crate::ops::{KvCache, KvElement, KvShape, Ops, View};
 
 /// Rows that a simdgroup matrix takes: with fewer there is nothing to fill it.
@@ -93,7 +93,7 @@ impl Ops {
         let plan = tile.unwrap_or_else(|| Plan::vector(element, head_size, rows, past));
         let launch = Launch {
             function: FUNCTION,
-            pipeline: &self.kernels.pipeline(plan.kernel)?,
+            pipeline: &self.pipelines.pipeline(plan.kernel)?,
             arguments: Arguments {
                 rows: rows as u32,
                 heads: heads as u32,

@@ -4,9 +4,9 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::error::Result;
 use crate::metal::compute::ComputeEncoder;
-use crate::ops::kernels::KernelName;
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
-use crate::ops::source::Shader;
+use crate::ops::pipelines::KernelName;
+use crate::ops::shader::Shader;
 use crate::ops::{Ops, View};
 
 /// Threads of a threadgroup: each takes four elements.
@@ -133,7 +133,7 @@ impl Ops {
         let launch = Launch {
             function,
             pipeline: &self
-                .kernels
+                .pipelines
                 .pipeline(KernelName::new(Shader::Elementwise, kernel))?,
             arguments: Arguments {
                 count: count as u32,

@@ -5,9 +5,9 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::Result;
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::kernels::{KernelName, SIMD_WIDTH};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
-use crate::ops::source::Shader;
+use crate::ops::pipelines::{KernelName, SIMD_WIDTH};
+use crate::ops::shader::Shader;
 use crate::ops::{Ops, View, Weight, WeightType};
 
 /// Elements that a thread unpacks.
@@ -62,7 +62,7 @@ impl Ops {
         let launch = Launch {
             function: FUNCTION,
             pipeline: &self
-                .kernels
+                .pipelines
                 .pipeline(KernelName::new(Shader::Embed, name))?,
             arguments: Arguments {
                 rows: table.rows() as u32,

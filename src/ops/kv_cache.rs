@@ -6,9 +6,9 @@ use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::{Buffer, StorageMode};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::{Device, Size};
-use crate::ops::kernels::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4, elements};
-use crate::ops::source::Shader;
+use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
+use crate::ops::shader::Shader;
 use crate::ops::{Ops, View};
 
 /// The largest head that the kernels have registers for.
@@ -198,10 +198,10 @@ impl Ops {
             KvElement::F16 => "kv_append_f16",
         };
         let kernel =
-            KernelName::new(Shader::KvAppend, name).with(Constant::Uint(0, head_size as u32));
+            KernelName::new(Shader::KvCache, name).with(Constant::Uint(0, head_size as u32));
         let launch = Launch {
             function: FUNCTION,
-            pipeline: &self.kernels.pipeline(kernel)?,
+            pipeline: &self.pipelines.pipeline(kernel)?,
             arguments: Arguments {
                 kv_heads: kv_heads as u32,
                 capacity: capacity as u32,

@@ -5,9 +5,9 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::Result;
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::kernels::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
-use crate::ops::source::Shader;
+use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
+use crate::ops::shader::Shader;
 use crate::ops::{LaneExecution, Ops, View, Weight, WeightType};
 
 /// Up to this many rows of x the matrix-vector kernels are used: they read the weights once for four rows.
@@ -149,7 +149,7 @@ impl Ops {
         };
         let launch = Launch {
             function,
-            pipeline: &self.kernels.pipeline(kernel)?,
+            pipeline: &self.pipelines.pipeline(kernel)?,
             arguments: Arguments {
                 m: m as u32,
                 n: n as u32,

@@ -6,7 +6,7 @@
 //! | embedding rows | [`Ops::embed`] | `embed.metal` |
 //! | RMS norm, also with a residual added first | [`Ops::rms_norm`], [`Ops::add_rms_norm`] | `norm.metal` |
 //! | rotary embedding | [`Ops::rope`], [`rope_frequencies`] | `rope.metal` |
-//! | attention over a KV cache | [`Ops::kv_append`], [`Ops::attention`] | `kv_append.metal`, `attention_vector.metal`, `attention_tile.metal` |
+//! | attention over a KV cache | [`Ops::kv_append`], [`Ops::attention`] | `kv_cache.metal`, `attention_vector.metal`, `attention_tile.metal` |
 //! | SiLU gate, addition, scaling, copy | [`Ops::silu_multiply`], [`Ops::add`], [`Ops::scale`], [`Ops::copy`] | `elementwise.metal` |
 //! | largest element | [`Ops::argmax`] | `argmax.metal` |
 //!
@@ -19,14 +19,15 @@ mod argmax;
 mod attention;
 mod elementwise;
 mod embed;
-mod kernels;
 mod kv_cache;
 mod launch;
 mod matmul;
 mod norm;
-mod operations;
+#[expect(clippy::module_inception)] // It holds `Ops`.
+mod ops;
+mod pipelines;
 mod rope;
-mod source;
+mod shader;
 mod view;
 mod weight;
 
@@ -34,8 +35,8 @@ pub(crate) use launch::bytes4;
 
 pub use attention::AttentionShape;
 pub use kv_cache::{KvCache, KvElement, KvShape};
-pub use operations::{LaneExecution, Ops};
+pub use ops::{LaneExecution, Ops};
 pub use rope::{RopePairing, RopeShape, rope_frequencies};
-pub use source::shader_sources;
+pub use shader::shader_sources;
 pub use view::View;
 pub use weight::{Weight, WeightType};

@@ -4,9 +4,9 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
-use crate::ops::kernels::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
-use crate::ops::source::Shader;
+use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
+use crate::ops::shader::Shader;
 use crate::ops::{Ops, View};
 
 #[repr(C)]
@@ -127,7 +127,7 @@ impl Ops {
         }
         let add_residual = Constant::Bool(0, residual.is_some());
         let pipeline = self
-            .kernels
+            .pipelines
             .pipeline(KernelName::new(Shader::Norm, "rms_norm").with(add_residual))?;
         let most = pipeline.max_total_threads_per_threadgroup() / SIMD_WIDTH * SIMD_WIDTH;
         let launch = Launch {

@@ -5,9 +5,9 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::kernels::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
-use crate::ops::source::Shader;
+use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
+use crate::ops::shader::Shader;
 use crate::ops::{Ops, View};
 
 /// Which elements of a head are rotated together.
@@ -154,7 +154,7 @@ impl Ops {
         let launch = Launch {
             function: FUNCTION,
             pipeline: &self
-                .kernels
+                .pipelines
                 .pipeline(KernelName::new(Shader::Rope, "rope").with(half_split))?,
             arguments: Arguments {
                 first_position: first_position as u32,

@@ -2,16 +2,12 @@
 
 #include <string>
 
+#include "function_constants.h"
 #include "msl/source/attributes.h"
 #include "msl/source/declarators.h"
 
 namespace smtl::msl {
 namespace {
-
-bool is_specifier(const Token &token) {
-    return token.is("const") || token.is("volatile") || token.is("static") || token.is("constexpr") ||
-           token.is("alignas");
-}
 
 // What lives as long as the program is constant: of a type's variables those that are static, of a namespace's all.
 void check_program_variable(Source &source, const Declaration &declaration) {
@@ -38,7 +34,6 @@ public:
 
 private:
     void note(const Declaration &declaration);
-    void add_function_constant(const Declaration &declaration, const Attribute &attribute);
 
     Source &source_;
     ProgramConstants &constants_;
@@ -74,63 +69,13 @@ void ConstantVariables::note(const Declaration &declaration) {
     }
 }
 
-// `constant bool flag [[function_constant(3)]];` becomes a declaration; code generation for one kernel defines it.
-void ConstantVariables::add_function_constant(const Declaration &declaration, const Attribute &attribute) {
-    const Index end = declaration.end;
-    Index name = declaration.begin;
-    Index constant = end;
-    for (Index i = declaration.begin; i < attribute.at; ++i) {
-        if (source_[i].is("constant")) constant = i;
-        if (source_[i].is_identifier()) name = i;
-    }
-    if (constant == end || name <= constant || !source_[declaration.head_end].is(";")) {
-        source_.problem(attribute.at,
-                        "[[function_constant]] needs a variable in the constant address space without an initializer");
-        return;
-    }
-    FunctionConstant function_constant;
-    function_constant.scope = *declaration.scope;
-    function_constant.name = std::string(source_[name].text);
-    Index type_begin = declaration.begin;
-    for (Index i = declaration.begin; i < name; ++i) {
-        const bool specifier = is_specifier(source_[i]) || source_[i].is("constant") || source_[i].is("extern");
-        if (specifier) {
-            source_[i].erase();
-            if (i == type_begin) ++type_begin;
-        }
-    }
-    for (Index i = type_begin; i < name; ++i) {
-        if (source_[i].replaced) continue;
-        if (!function_constant.type.empty() && !source_[i].leading.empty()) function_constant.type += ' ';
-        function_constant.type += source_[i].text;
-    }
-    if (source_.checking()) {
-        source_[constant].replace("__constant");
-        source_[name].appended = " = {}";
-        source_[end - 1].appended += " __constant bool smtl_defined_" + function_constant.name + " = true;";
-        translation_.constants.push_back(std::move(function_constant));
-        return;
-    }
-    source_[constant].replace("extern const");
-    source_[name].appended = " __asm__(\"" + std::string(constant_symbol) +
-                             std::to_string(translation_.constants.size()) +
-                             "\") __attribute__((visibility(\"hidden\")))";
-    const std::string index = "smtl_constant_index_" + std::to_string(translation_.constants.size());
-    source_[end - 1].appended += " extern const bool smtl_defined_" + function_constant.name +
-                                 "; [[maybe_unused]] static constexpr unsigned " + index + " = (" +
-                                 source_.spelling(attribute.arguments) + ");";
-    function_constant.index = qualified(*declaration.scope, index);
-    constants_.by_name.emplace(function_constant.name,
-                               ProgramConstants::Constant{declaration.scope, function_constant.type, {}, end - 1});
-    translation_.constants.push_back(std::move(function_constant));
-}
-
 // `constant float table[4] = {...};` is a constant already; a type's static member needs `constexpr` to be initialised.
 void ConstantVariables::edit(const Declaration &declaration) {
     const Index end = declaration.end;
     const Range whole{declaration.begin, end};
     for (const Attribute &attribute : attributes_in(source_, whole)) {
-        if (attribute.name == "function_constant") return add_function_constant(declaration, attribute);
+        if (attribute.name == "function_constant")
+            return declare_function_constant(source_, declaration, attribute, constants_, translation_);
     }
     bool constexpr_written = false, unchanging = false;
     Index constant = end;

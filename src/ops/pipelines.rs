@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use once_cell::sync::OnceCell;
 
 use crate::error::{Error, Failure, Result};
-use crate::metal::constants::FunctionConstantValues;
 use crate::metal::device::Device;
+use crate::metal::function_constants::FunctionConstantValues;
 use crate::metal::library::{CompileOptions, Library};
 use crate::metal::pipeline::ComputePipeline;
-use crate::ops::source::Shader;
+use crate::ops::shader::Shader;
 
 /// Threads of a simdgroup. The kernels are written for this width, which all Apple GPUs have; others are refused.
 pub(crate) const SIMD_WIDTH: usize = 32;
@@ -52,19 +52,19 @@ impl KernelName {
     }
 }
 
-/// The kernels of one device.
-pub(crate) struct Kernels {
+/// The pipelines of one device's kernels.
+pub(crate) struct Pipelines {
     device: Device,
     libraries: Made<Shader, Library>,
-    pipelines: Made<KernelName, ComputePipeline>,
+    by_kernel: Made<KernelName, ComputePipeline>,
 }
 
-impl Kernels {
-    pub(crate) fn new(device: &Device) -> Kernels {
-        Kernels {
+impl Pipelines {
+    pub(crate) fn new(device: &Device) -> Pipelines {
+        Pipelines {
             device: device.clone(),
             libraries: Made::default(),
-            pipelines: Made::default(),
+            by_kernel: Made::default(),
         }
     }
 
@@ -74,7 +74,7 @@ impl Kernels {
 
     /// The pipeline of a kernel, compiled at its first use. A thread waits only for a compilation that it needs itself.
     pub(crate) fn pipeline(&self, name: KernelName) -> Result<ComputePipeline> {
-        self.pipelines
+        self.by_kernel
             .get_or_make(name, || self.make_pipeline(name))
     }
 

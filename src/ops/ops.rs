@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::metal::device::{Device, GpuFamily};
-use crate::ops::kernels::Kernels;
+use crate::ops::pipelines::Pipelines;
 
 /// The operations on one device. Clones share the compiled kernels; each kernel is compiled when it is first used.
 #[derive(Clone)]
 pub struct Ops {
-    pub(super) kernels: Arc<Kernels>,
+    pub(super) pipelines: Arc<Pipelines>,
     pub(super) lanes: LaneExecution,
     /// The device has simdgroup matrices: GPUs of Intel Macs have none, and do with the kernels for few rows.
     pub(super) has_matrices: bool,
@@ -54,7 +54,7 @@ impl Ops {
     /// Those of [`Ops::new`].
     pub fn with_lane_execution(device: &Device, lanes: LaneExecution) -> Result<Ops> {
         Ok(Ops {
-            kernels: Arc::new(Kernels::new(device)),
+            pipelines: Arc::new(Pipelines::new(device)),
             lanes,
             has_matrices: device.supports_family(GpuFamily::Apple7),
         })
@@ -62,7 +62,7 @@ impl Ops {
 
     /// The device that the kernels are compiled for.
     pub fn device(&self) -> &Device {
-        self.kernels.device()
+        self.pipelines.device()
     }
 }
 
