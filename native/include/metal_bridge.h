@@ -33,7 +33,7 @@
  *   context, whatever the call returns. A queue runs its callbacks one after the other. A wait in a callback (or in its
  *   context's destructor) for work of the same queue that has not completed, its own command buffer included, could
  *   never end: such a wait fails with MTB_DEADLOCK. So does a wait for a free slot of that queue, unless its timeout is
- *   shorter than MTB_ROOM_TIMEOUT. In a deallocator that Metal calls on a thread of its own this holds for every queue,
+ *   shorter than MTB_SLOT_TIMEOUT. In a deallocator that Metal calls on a thread of its own this holds for every queue,
  *   since nobody knows which queues Metal needs the thread for.
  *   The bridge does not see two kinds of cycle: a callback that waits for an event, or for another queue, whose work
  *   waits for this queue's later work; and a callback that joins a thread which waits for this queue. Give such waits a
@@ -63,7 +63,7 @@ extern "C" {
 
 /* How long calls without a timeout wait for a free slot of a queue: ten minutes, in nanoseconds. After that they fail
  * with MTB_TIMEOUT. */
-#define MTB_ROOM_TIMEOUT 600000000000u
+#define MTB_SLOT_TIMEOUT 600000000000u
 
 /* Buffer and threadgroup memory bindings of a compute encoder: indices 0 to 30. */
 #define MTB_MAX_BINDINGS 31u
@@ -502,7 +502,7 @@ typedef void (*mtb_context_destructor)(void *context);
 
 /* commandBuffer or commandBufferWithUnretainedReferences. A queue has slots for a fixed number of command buffers that
  * have not completed (committed or not): if all are taken, this call waits for one to complete or to be released, and
- * fails with MTB_TIMEOUT after `timeout_ns` nanoseconds. MTB_DEADLOCK if it would wait for MTB_ROOM_TIMEOUT or longer
+ * fails with MTB_TIMEOUT after `timeout_ns` nanoseconds. MTB_DEADLOCK if it would wait for MTB_SLOT_TIMEOUT or longer
  * inside a callback of the queue. */
 mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references references, uint64_t timeout_ns,
                                               mtb_error **error);

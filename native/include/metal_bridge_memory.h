@@ -8,7 +8,7 @@
  * Order
  *   A transfer starts after everything that was committed to its queue before it, and everything that is committed to
  *   the queue later starts after the transfer. Events order the work of other queues, as always. The calling thread
- *   waits in the synchronous form. It also waits if the queue has no free slot: for MTB_ROOM_TIMEOUT at most, unless
+ *   waits in the synchronous form. It also waits if the queue has no free slot: for MTB_SLOT_TIMEOUT at most, unless
  * the call gives a timeout. A queue has slots for as many transfers and host functions that have not completed as
  *   mtb_queue_create was given, and for at least 1024.
  *

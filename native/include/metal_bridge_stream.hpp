@@ -123,7 +123,7 @@ public:
 private:
     Result<detail::CommandBufferHandle> MakeCommands() const {
         return detail::Make<detail::CommandBufferHandle>([&](mtb_error **e) {
-            return mtb_command_buffer_create(queue_.Get(), MTB_REFERENCES_RETAINED, MTB_ROOM_TIMEOUT, e);
+            return mtb_command_buffer_create(queue_.Get(), MTB_REFERENCES_RETAINED, MTB_SLOT_TIMEOUT, e);
         });
     }
     // A command buffer with one signal or wait.

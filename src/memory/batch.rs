@@ -270,7 +270,7 @@ impl Batch<'static> {
         timeout: Option<Duration>,
     ) -> Result<Submission> {
         check_process(function)?;
-        let timeout = timeout.map_or(sys::MTB_ROOM_TIMEOUT, nanoseconds);
+        let timeout = timeout.map_or(sys::MTB_SLOT_TIMEOUT, nanoseconds);
         let Batch {
             handle,
             recording,

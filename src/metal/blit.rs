@@ -164,7 +164,7 @@ fn check_range(function: &'static str, buffer: &Buffer, offset: usize, size: usi
         return Ok(());
     }
     let message = format!(
-        "{size} bytes from {offset} on reach out of a buffer of {} bytes",
+        "the range ends past the end of the buffer: {size} bytes at offset {offset}, but it has {} bytes",
         buffer.len()
     );
     Err(Error::OutOfRange(Failure::new(function, message)))

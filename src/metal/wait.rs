@@ -9,7 +9,7 @@ use crate::error::{Error, Failure};
 pub(crate) const LOOK_AFTER: Duration = Duration::from_millis(200);
 
 /// Why work does not run.
-pub(crate) const STUCK: &str = "it runs after a command buffer that this thread, or a thread that has ended, enqueued and never committed";
+pub(crate) const STUCK: &str = "an earlier command buffer blocks the queue, because its thread (this one, or one that has ended) enqueued it and never committed it";
 
 /// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use std::marker::{PhantomData, PhantomPinned};
 
 pub const MTB_ABI_VERSION: u32 = 1;
 pub const MTB_FOREVER: u64 = u64::MAX;
-pub const MTB_ROOM_TIMEOUT: u64 = 600000000000;
+pub const MTB_SLOT_TIMEOUT: u64 = 600000000000;
 pub const MTB_MAX_BINDINGS: u32 = 31;
 pub const MTB_MAX_INLINE_BYTES: u32 = 4096;
 pub const MTB_HANDLE_KIND_COUNT: u32 = 16;

@@ -57,7 +57,7 @@ fn a_handler_is_told_once_of_each_commit() -> Result<(), sys::OwnedError> {
         let transfer =
             create(|error| sys::mtb_transfer_create(memory.as_ptr(), queue.as_ptr(), error))?;
         let sent = create(|error| {
-            let timeout = sys::MTB_ROOM_TIMEOUT;
+            let timeout = sys::MTB_SLOT_TIMEOUT;
             sys::transfer_commit_with_handler(transfer.as_ptr(), timeout, &handler, error)
         })?;
         let commands = create(|error| {

@@ -127,7 +127,7 @@ fn work_that_nobody_can_let_on_is_an_error() {
     let deadlock = |error: &Error| matches!(error, Error::Deadlock(_));
     assert_error(waiting.wait(), deadlock, "nobody could signal");
     assert_error(receiver.recv().unwrap(), deadlock, "nobody could signal");
-    assert_error(recording.commit(), deadlock, "nobody can signal");
+    assert_error(recording.commit(), deadlock, "nothing can signal it");
     // The buffers are free, and the queue goes on.
     values.wait_write::<f32>().unwrap()[0] = 5.0;
     increment(&queue, &values, None).wait().unwrap();

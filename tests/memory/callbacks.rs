@@ -223,6 +223,10 @@ fn a_full_queue_is_an_error_inside_its_callbacks() {
     };
     let called = queue.call_host_function(function).unwrap();
     called.wait_timeout(LONG).unwrap();
-    assert_error(receiver.recv().unwrap(), deadlock, "room in the queue");
+    assert_error(
+        receiver.recv().unwrap(),
+        deadlock,
+        "a free slot of the queue",
+    );
     receiver.recv().unwrap().unwrap();
 }

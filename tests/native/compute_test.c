@@ -213,7 +213,7 @@ static void dispatches_are_checked(void) {
     CHECK_OK(mtb_compute_encoder_set_buffer(encoder, buffer, 0, 0, &error));
     CHECK_FAILS(DISPATCH(SIZE(8, 1, 1), SIZE(8, 1, 1)), MTB_MISSING_ARGUMENT, "`l`");
     CHECK_OK(mtb_compute_encoder_set_bytes(encoder, parameters, 4, 1, &error));
-    CHECK_FAILS(DISPATCH(SIZE(8, 1, 1), SIZE(8, 1, 1)), MTB_OUT_OF_RANGE, "`l` of kernel `line` has 8 bytes");
+    CHECK_FAILS(DISPATCH(SIZE(8, 1, 1), SIZE(8, 1, 1)), MTB_OUT_OF_RANGE, "kernel `line` reads 8 bytes through `l`");
     CHECK_OK(mtb_compute_encoder_set_bytes(encoder, parameters, 8, 1, &error));
     CHECK_OK(mtb_compute_encoder_set_buffer_offset(encoder, 2, 0, &error));
     CHECK_FAILS(DISPATCH(SIZE(1, 1, 1), SIZE(1, 1, 1)), MTB_MISALIGNED, "`values`");

@@ -195,8 +195,8 @@ static void a_full_queue_is_an_error_inside_its_callbacks(void) {
     MAKE(of.queue, mtb_queue_create(shared.device, 1, &error));
     MAKE(called, mtb_queue_call_host_function(of.queue, ask_for_room, NULL, &of, NULL, &error));
     CHECK_OK(mtb_command_buffer_wait_timeout(called, LONG, &error));
-    check_error(of.error, MTB_DEADLOCK, "room in the queue", "a command buffer more", __FILE__, __LINE__);
-    check_error(of.transfer_error, MTB_DEADLOCK, "room in the queue", "a transfer more", __FILE__, __LINE__);
+    check_error(of.error, MTB_DEADLOCK, "a free slot of the queue", "a command buffer more", __FILE__, __LINE__);
+    check_error(of.transfer_error, MTB_DEADLOCK, "a free slot of the queue", "a transfer more", __FILE__, __LINE__);
     CHECK(held && of.transfers > 0);
     mtb_command_buffer_release(held);
     mtb_command_buffer_release(called);

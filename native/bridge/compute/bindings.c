@@ -154,9 +154,10 @@ static mtb_status check_argument(const mtb_compute_encoder *encoder, const mtb_a
     const mtbi_binding *binding = &encoder->bindings[argument->index];
     size_t available = binding->buffer ? binding->buffer->length - binding->offset : binding->length;
     if (available < argument->data_size)
-        return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
-                         "`%s` of kernel `%s` has %zu bytes: index %u is set to the last %zu bytes", argument->name,
-                         kernel, argument->data_size, argument->index, available);
+        return mtbi_fail(
+            error, function, MTB_OUT_OF_RANGE,
+            "kernel `%s` reads %zu bytes through `%s`, but what is set at index %u has only %zu bytes from its offset on",
+            kernel, argument->data_size, argument->name, argument->index, available);
     if (binding->buffer && argument->alignment > 1 && binding->offset % argument->alignment != 0)
         return mtbi_fail(error, function, MTB_MISALIGNED,
                          "`%s` of kernel `%s` (index %u) is at offset %zu, not a multiple of %zu", argument->name,

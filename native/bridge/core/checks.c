@@ -13,8 +13,9 @@ mtb_status mtbi_check_range(size_t offset, size_t length, size_t limit, const ch
                             const char *function) {
     if (length == 0) return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "the range of the %s is empty", what);
     if (offset > limit || length > limit - offset)
-        return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "%zu bytes at offset %zu of the %s, which has %zu bytes",
-                         length, offset, what, limit);
+        return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
+                         "the range ends past the end of the %s: %zu bytes at offset %zu, but it has %zu bytes", what,
+                         length, offset, limit);
     return MTB_OK;
 }
 

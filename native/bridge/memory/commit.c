@@ -115,7 +115,7 @@ mtb_command_buffer *mtb_transfer_commit(mtb_transfer *transfer, mtb_completion_c
                                         mtb_context_destructor destructor, mtb_error **error) {
     mtbi_error_clear(error);
     mtbi_callback listener = {.callback = callback, .context = context, .destructor = destructor};
-    return commit(transfer, MTB_ROOM_TIMEOUT, listener, error, __func__);
+    return commit(transfer, MTB_SLOT_TIMEOUT, listener, error, __func__);
 }
 
 mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t timeout_ns,
@@ -171,7 +171,7 @@ mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error) {
     }
     if (transfer->record && mtbi_record_is_for_cpu(transfer->record)) return run_on_cpu(transfer, error, __func__);
     mtb_error *own = NULL, **problem = error ? error : &own;
-    mtb_command_buffer *command_buffer = commit(transfer, MTB_ROOM_TIMEOUT, (mtbi_callback){0}, problem, __func__);
+    mtb_command_buffer *command_buffer = commit(transfer, MTB_SLOT_TIMEOUT, (mtbi_callback){0}, problem, __func__);
     if (command_buffer) mtb_command_buffer_wait(command_buffer, problem);
     mtb_status status = command_buffer || *problem ? mtb_error_status(*problem) : MTB_OUT_OF_MEMORY;
     mtb_command_buffer_release(command_buffer);

@@ -51,7 +51,7 @@ static mtb_command_buffer *enqueue(host_call *wanted, mtb_error **error, const c
     mtb_queue *queue = wanted->queue;
     if (mtbi_check_given(queue, "queue", error, function) ||
         mtbi_check_given((const void *)wanted->function, "function", error, function) ||
-        mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, MTB_ROOM_TIMEOUT, error, function))
+        mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, MTB_SLOT_TIMEOUT, error, function))
         return NULL;
     mtb_command_buffer *command_buffer =
         mtbi_command_buffer_make(queue, MTBI_SLOT_TRANSFER, MTB_REFERENCES_UNRETAINED, error, function);

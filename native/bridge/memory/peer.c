@@ -99,7 +99,7 @@ static mtb_status begin_bounce(mtbi_record *record, mtb_device *far, size_t size
     REQUIRE(mtbi_bounce_take(record->memory, far, size, &bounce, error, function));
     bounce->next = record->bounces;
     record->bounces = bounce;
-    bounce->command_buffer = mtb_command_buffer_create(bounce->queue, MTB_REFERENCES_RETAINED, MTB_ROOM_TIMEOUT, error);
+    bounce->command_buffer = mtb_command_buffer_create(bounce->queue, MTB_REFERENCES_RETAINED, MTB_SLOT_TIMEOUT, error);
     if (!bounce->command_buffer) return MTB_OUT_OF_MEMORY;
     bounce->command_buffer->earlier = command_buffer->earlier;
     command_buffer->earlier = mtb_command_buffer_retain(bounce->command_buffer);

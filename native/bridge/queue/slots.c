@@ -14,7 +14,8 @@ mtb_status mtbi_queue_take_slots(mtb_queue *queue, mtbi_slot_kind kind, size_t c
     mtb_status status = MTB_OK;
     pthread_mutex_lock(&queue->mutex);
     while (status == MTB_OK && slots->taken + count > slots->limit) {
-        if (timeout_ns >= MTB_ROOM_TIMEOUT) status = mtbi_check_may_wait(queue, "room in the queue", error, function);
+        if (timeout_ns >= MTB_SLOT_TIMEOUT)
+            status = mtbi_check_may_wait(queue, "a free slot of the queue", error, function);
         if (deadline == 0) deadline = mtbi_deadline(timeout_ns);
         if (status == MTB_OK && !mtbi_condition_wait(&queue->has_slots, &queue->mutex, deadline))
             status = mtbi_fail(error, function, MTB_TIMEOUT, "all %zu command buffers of the queue are in use",

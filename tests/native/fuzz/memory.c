@@ -225,7 +225,7 @@ static void do_transfer(void) {
     }
     mtb_command_buffer *committed =
         one_in(2) ? MAKE(&v, mtb_transfer_commit, HANDLE(transfer), note_completion, new_context(), destroy_context)
-                  : MAKE(&v, mtb_transfer_commit_timeout, HANDLE(transfer), MTB_ROOM_TIMEOUT, note_completion,
+                  : MAKE(&v, mtb_transfer_commit_timeout, HANDLE(transfer), MTB_SLOT_TIMEOUT, note_completion,
                          new_context(), destroy_context);
     add_committed(committed, transfer ? transfer->device : 0);
 }

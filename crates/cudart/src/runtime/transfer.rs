@@ -80,7 +80,7 @@ impl<'a> Transfer<'a> {
 
     fn commit_now(&self) -> Outcome<Arc<Committed>> {
         let completion = Completion::new(&self.stream.state().sticky);
-        let (transfer, timeout) = (self.transfer.as_ptr(), sys::MTB_ROOM_TIMEOUT);
+        let (transfer, timeout) = (self.transfer.as_ptr(), sys::MTB_SLOT_TIMEOUT);
         // SAFETY: the transfer is this thread's; the call returns an owned command buffer, or NULL and an owned error.
         let commands = unsafe {
             create(|error| sys::transfer_commit_with_handler(transfer, timeout, &completion, error))

@@ -24,7 +24,7 @@ void declare_function_constant(Source &source, const Declaration &declaration, c
     }
     if (constant == end || name <= constant || !source[declaration.head_end].is(";")) {
         source.problem(attribute.at,
-                        "[[function_constant]] needs a variable in the constant address space without an initializer");
+                       "[[function_constant]] needs a variable in the constant address space without an initializer");
         return;
     }
     FunctionConstant function_constant;
@@ -52,15 +52,15 @@ void declare_function_constant(Source &source, const Declaration &declaration, c
     }
     source[constant].replace("extern const");
     source[name].appended = " __asm__(\"" + std::string(constant_symbol) +
-                             std::to_string(translation.constants.size()) +
-                             "\") __attribute__((visibility(\"hidden\")))";
+                            std::to_string(translation.constants.size()) +
+                            "\") __attribute__((visibility(\"hidden\")))";
     const std::string index = "smtl_constant_index_" + std::to_string(translation.constants.size());
     source[end - 1].appended += " extern const bool smtl_defined_" + function_constant.name +
-                                 "; [[maybe_unused]] static constexpr unsigned " + index + " = (" +
-                                 source.spelling(attribute.arguments) + ");";
+                                "; [[maybe_unused]] static constexpr unsigned " + index + " = (" +
+                                source.spelling(attribute.arguments) + ");";
     function_constant.index = qualified(*declaration.scope, index);
     constants.by_name.emplace(function_constant.name,
-                               ProgramConstants::Constant{declaration.scope, function_constant.type, {}, end - 1});
+                              ProgramConstants::Constant{declaration.scope, function_constant.type, {}, end - 1});
     translation.constants.push_back(std::move(function_constant));
 }
 

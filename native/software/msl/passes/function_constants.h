@@ -1,4 +1,5 @@
-// Function constants: `constant bool flag [[function_constant(3)]];`. Code generation for one kernel defines their values.
+// Function constants: `constant bool flag [[function_constant(3)]];`. Code generation for one kernel defines their
+// values.
 //
 // Before: the variable is declared with an attribute and has no initialiser. After: it is declared `extern`, beside a
 // variable that says whether it is defined; `translation` lists it, and `constants` knows it.
