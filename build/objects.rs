@@ -1,5 +1,7 @@
 //! Compiles the sources of a folder, in parallel and only where something changed, into one static library.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,6 +57,7 @@ struct Job {
 
 pub struct Objects {
     compiler: Option<PathBuf>,
+    tools: BTreeMap<Language, cc::Tool>,
     out: PathBuf,
     jobs: Vec<Job>,
 }
@@ -64,6 +67,7 @@ impl Objects {
     pub fn new(compiler: Option<&Path>, products: &Path) -> Objects {
         Objects {
             compiler: compiler.map(Path::to_owned),
+            tools: BTreeMap::new(),
             out: products.join("objects"),
             jobs: Vec::new(),
         }
@@ -83,34 +87,41 @@ impl Objects {
         Ok(())
     }
 
+    /// The compiler of a language. `cc` runs it to learn what it is, so it is asked for once.
+    fn tool(&mut self, language: Language) -> Result<&cc::Tool, String> {
+        match self.tools.entry(language) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(place) => {
+                let mut build = cc::Build::new();
+                // -O2 in every profile: the software Metal's speed is what a debug build of an engine waits for.
+                build
+                    .cargo_metadata(false)
+                    .cpp(language == Language::Cxx)
+                    .opt_level(2)
+                    .debug(false);
+                if let Some(compiler) = &self.compiler {
+                    build.compiler(compiler);
+                }
+                let tool = build.try_get_compiler();
+                Ok(place.insert(tool.map_err(|error| format!("no compiler: {error}"))?))
+            }
+        }
+    }
+
     fn job(
-        &self,
+        &mut self,
         source: &Path,
         language: Language,
         flags: &[String],
         includes: &[PathBuf],
     ) -> Result<Job, String> {
-        let mut build = cc::Build::new();
-        // -O2 in every profile: the software Metal's speed is what a debug build of an engine waits for.
-        build
-            .cargo_metadata(false)
-            .cpp(language == Language::Cxx)
-            .opt_level(2)
-            .debug(false);
-        if let Some(compiler) = &self.compiler {
-            build.compiler(compiler);
-        }
-        let tool = build
-            .try_get_compiler()
-            .map_err(|error| format!("no compiler: {error}"))?;
-
         let name: String = source
             .to_string_lossy()
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
             .collect();
         let object = self.out.join(format!("{name}.o"));
-        let mut command = tool.to_command();
+        let mut command = self.tool(language)?.to_command();
         if language == Language::Cxx && self.compiler.is_some() {
             command.arg("--driver-mode=g++");
         }

@@ -60,7 +60,11 @@ fn bad_ranges_are_refused() {
     let misaligned = |e: &Error| matches!(e, Error::Misaligned(_));
     let invalid = |e: &Error| matches!(e, Error::InvalidArgument(_));
     run(|blit| {
-        assert_error(blit.copy(&a, 0, &b, 0, 32), out_of_range, "32 bytes from 0");
+        assert_error(
+            blit.copy(&a, 0, &b, 0, 32),
+            out_of_range,
+            "32 bytes at offset 0",
+        );
         assert_error(
             blit.copy(&a, 28, &b, 0, 8),
             out_of_range,

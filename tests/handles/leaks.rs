@@ -131,7 +131,11 @@ fn a_place_that_was_leaked_is_no_wait_for_ever() {
         leak(leaked);
         let behind = increment(&queue, &shared(&[1.0]), None);
         before.wait().unwrap();
-        assert_error(behind.wait(), deadlock, "enqueued and never committed");
+        assert_error(
+            behind.wait(),
+            deadlock,
+            "enqueued it and never committed it",
+        );
         let timeout = |e: &Error| matches!(e, Error::Timeout(_));
         assert_error(behind.wait_timeout(SHORT), timeout, "not completed");
         // The queue's other place is taken by what never runs.
@@ -143,7 +147,11 @@ fn a_place_that_was_leaked_is_no_wait_for_ever() {
         let other = queue.clone();
         let elsewhere = thread::spawn(move || other.call_host_function(|| {}).unwrap());
         let called = elsewhere.join().unwrap();
-        assert_error(called.wait(), deadlock, "enqueued and never committed");
+        assert_error(
+            called.wait(),
+            deadlock,
+            "enqueued it and never committed it",
+        );
     });
 }
 
@@ -167,7 +175,7 @@ fn a_place_that_another_thread_has_is_waited_for() {
 
 #[test]
 fn access_behind_an_enqueued_buffer_is_refused() {
-    let why = "enqueued and never committed";
+    let why = "enqueued it and never committed it";
     let is_refused = |buffer: &Buffer| {
         let mut value = [0.0f32];
         assert_error(buffer.wait_read::<f32>(), deadlock, why);

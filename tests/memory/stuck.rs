@@ -7,7 +7,7 @@ use metal_bridge_test_support::{in_time, leak};
 
 use crate::*;
 
-const WHY: &str = "enqueued and never committed";
+const WHY: &str = "enqueued it and never committed it";
 
 fn deadlock(error: &Error) -> bool {
     matches!(error, Error::Deadlock(_))
