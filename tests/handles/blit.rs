@@ -68,7 +68,7 @@ fn bad_ranges_are_refused() {
         assert_error(
             blit.copy(&a, 28, &b, 0, 8),
             out_of_range,
-            "a buffer of 32 bytes",
+            "the buffer: 8 bytes at offset 28, but it has 32 bytes",
         );
         assert_error(
             blit.copy(&a, usize::MAX - 3, &b, 0, 8),
