@@ -68,11 +68,19 @@ SMTL_INLINE uint32_t current_lane() { return current_thread() % SMTL_SIMDGROUP_W
 
 /* Everything but the stack and frame pointers: a thread that goes on after others have run finds nothing else. */
 #if defined(__aarch64__)
+/* Clang takes a `v` for all of the `z` that it is the first part of. The register of first faults has no name here;
+ * only intrinsic functions, which Metal has not, write it. */
+#ifdef __ARM_FEATURE_SVE
+#define SMTL_CLOBBERS_SVE \
+    , "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14", "p15"
+#else
+#define SMTL_CLOBBERS_SVE
+#endif
 #define SMTL_CLOBBERS                                                                                                 \
     "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x19", "x20", "x21", "x22", \
         "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9",  \
         "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24",      \
-        "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory"
+        "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory" SMTL_CLOBBERS_SVE
 #else
 #ifdef __AVX512F__
 #define SMTL_CLOBBERS_AVX512                                                                                      \
