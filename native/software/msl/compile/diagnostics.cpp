@@ -106,7 +106,19 @@ std::size_t original_column(std::string_view compiled, std::size_t column, std::
     return 0;
 }
 
-// The same of a file that the source includes, or says to come from: of one that it could have included.
+// Where the last token of what was compiled stands, and how long it is on its line.
+struct LastToken {
+    SourceLocation location;
+    std::size_t length = 0;
+};
+LastToken last_token(std::string_view compiled) {
+    const std::vector<Token> tokens = tokenize(compiled);
+    const std::size_t last = tokens.size() - std::min<std::size_t>(tokens.size(), 2);
+    const std::string_view text = tokens[last].text;
+    return {locate(compiled, tokens, last), std::min(text.find('\n'), text.size())};
+}
+
+// A line of a file that the source includes, or says to come from: of one that it could have included.
 std::string line_of_file(const SourceLocation &wanted, const std::vector<std::string> &include_paths) {
     constexpr std::size_t largest = std::size_t{1} << 24;
     if (!is_visible(wanted.file, include_paths)) return {};
@@ -199,8 +211,15 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         // Why each function of the library was no candidate helps nobody.
         if (line.starts_with(library) && line.find(": note: ") != std::string::npos) continue;
         const bool trail = line.starts_with("In file included from ");
-        const Message message = trail ? Message() : parse(line);
+        Message message = trail ? Message() : parse(line);
         if (message.location.file == surroundings_name) continue;
+        std::size_t behind = 0;
+        if (message.location.file == end_of_source_name) {
+            const LastToken last = last_token(compiled);
+            message.location = last.location;
+            message.column = last.location.column;
+            behind = last.length;
+        }
         Diagnostic diagnostic;
         if (message.location.line == 0) {
             split_severity(trail ? line : " " + line, diagnostic);
@@ -221,6 +240,7 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         } else {
             diagnostic.column = original_column(compiled_lines.at(message.location), message.column, diagnostic.quoted);
         }
+        if (diagnostic.column > 0) diagnostic.column += behind;
         if (diagnostic.quoted.size() > longest_line) diagnostic.quoted.clear();
         result.push_back(std::move(diagnostic));
     }

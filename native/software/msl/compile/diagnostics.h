@@ -17,6 +17,9 @@ enum class Severity {
 // What stands around the source, as the compiler is told to call it: nothing of it reaches a user.
 inline constexpr const char *surroundings = "#line 1 \"<surroundings>\"\n";
 inline constexpr std::string_view surroundings_name = "<surroundings>";
+// Written behind the source. What the compiler finds there, or misses, is an error behind the source's last token.
+inline constexpr const char *end_of_source = "\n#line 1 \"<end of source>\"\n";
+inline constexpr std::string_view end_of_source_name = "<end of source>";
 
 const char *severity_name(Severity severity);
 

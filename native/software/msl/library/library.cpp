@@ -25,10 +25,9 @@ constexpr const char *reflection_name = "/reflection";
 
 // Everything that the source defines stays inside the shared object, and what a kernel does not use is not generated.
 std::string wrap(const std::string &translated) {
-    // What is behind the source keeps its place: the compiler finds there what the source lacks.
     return std::string(surroundings) +
            "#pragma clang attribute smtl.push(__attribute__((internal_linkage)), apply_to = function)\n" + translated +
-           "\n#pragma clang attribute smtl.pop\n";
+           end_of_source + "#pragma clang attribute smtl.pop\n";
 }
 
 bool precompile(const Toolchain &toolchain, const std::string &translated, const Dialect &dialect, bool may_mix,

@@ -111,7 +111,7 @@ bool lint(std::string_view source, const Options &options, Diagnostics &diagnost
     const Toolchain &toolchain = Toolchain::shared();
     TemporaryFolder folder(Cache::shared().root());
     const std::string input = folder.path() + "/input";
-    if (!folder.made() || !write_file(input, translation.text)) {
+    if (!folder.made() || !write_file(input, translation.text + end_of_source)) {
         diagnostics.push_back(general_error("the source cannot be written to " + Cache::shared().root()));
         return false;
     }

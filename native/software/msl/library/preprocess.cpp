@@ -85,7 +85,7 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
     const std::string files = folder.path() + "/files";
     std::string text = "#line 1 " + string_literal(options.name) + "\n";
     text += source;
-    text += '\n';
+    if (!text.ends_with('\n')) text += '\n';
     if (!folder.made() || !write_file(input, text) ||
         !write_file(files, describe_visible_files({toolchain.headers, toolchain.resources}, options.include_paths))) {
         diagnostics.push_back(general_error("the source cannot be written to " + Cache::shared().root()));

@@ -60,12 +60,16 @@ std::string compile_and_run(Program &program) {
     return program.difference(buffers);
 }
 
-// Damaged, a source ends in a library or in errors whose places exist, and no file's content is among what they say.
-std::string compile_damaged(std::uint64_t seed, const std::string &file) {
+std::string damaged_text(std::uint64_t seed, const std::string &file) {
     Mutator mutator(seed);
     std::string text = Program(seed).text();
     text = seed % 4 == 0 ? mutator.mutate(text) : mutator.mutate_tokens(text);
     if (seed % 8 == 1) text += "\n" + std::string(seed % 16 == 1 ? "#include" : "#embed") + " \"" + file + "\"\n";
+    return text;
+}
+
+// Damaged, a source ends in a library or in errors whose places exist, and no file's content is among what they say.
+std::string compile_damaged(const std::string &text) {
     const compiled library(text);
     if (library.log.find(secret) != std::string::npos) return "reads a file: " + library.log;
     if (library.library == nullptr && library.log.find("error: ") == std::string::npos)
@@ -175,11 +179,12 @@ int main(int count, char **arguments) {
             return 1;
         }
         for (std::uint64_t k = 0; k < damaged; ++k) {
-            const std::string said = apart([&] { return compile_damaged(own * damaged + k, file); });
+            const std::string text = damaged_text(own * damaged + k, file);
+            const std::string said = apart([&] { return compile_damaged(text); });
             if (said.empty()) continue;
-            std::printf("shaders: seed %lu, case %lu, damaged %lu: %s\nagain: make fuzz SEED=%lu\n",
+            std::printf("shaders: seed %lu, case %lu, damaged %lu: %s\nin:\n%s\nagain: make fuzz SEED=%lu\n",
                         static_cast<unsigned long>(seed), static_cast<unsigned long>(n), static_cast<unsigned long>(k),
-                        said.c_str(), static_cast<unsigned long>(seed));
+                        said.c_str(), text.c_str(), static_cast<unsigned long>(seed));
             return 1;
         }
         ++n;

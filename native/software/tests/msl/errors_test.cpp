@@ -1,5 +1,8 @@
 // Errors with their lines, and sources that are none of Metal.
+#include <fstream>
 #include <string>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "compiled_source.h"
@@ -146,6 +149,44 @@ void test_broken_sources() {
           input.log.find("pragma") == std::string::npos);
     const compiled unknown_pragma("#pragma METAL internals : enable\n#pragma METAL fp future(mode)\n");
     CHECK(unknown_pragma.library != nullptr);
+}
+
+// What the source lacks at its end is missed behind its last token, whatever stands behind that.
+void test_end_of_source() {
+    const auto missed = [](const std::string &source, const std::string &wanted) {
+        smtl_compile_options options{};
+        options.name = "own.metal";
+        for (const bool strict : {false, true}) {
+            char *log = nullptr;
+            if (strict) {
+                CHECK(!smtl_lint(source.data(), source.size(), &options, &log));
+            } else {
+                CHECK(smtl_library_compile(source.data(), source.size(), &options, &log) == nullptr);
+            }
+            const std::string said = log ? log : "";
+            std::free(log);
+            if (!CHECK(said.find(wanted) != std::string::npos)) std::fprintf(stderr, "%s\n", said.c_str());
+            CHECK(said.find("end of source") == std::string::npos && said.find("pragma") == std::string::npos);
+        }
+    };
+    missed("constant int x =", "own.metal:1:17: error: expected expression\nconstant int x =\n                ^\n");
+    missed("int f();\ntemplate <class T>\n\n\n// nothing\n", "own.metal:2:19: error: ");
+    missed("constant int x = \\\n  2 + \\\n", "own.metal:1: error: expected expression");
+    missed("constant int x =\n#if 0\n1\n#endif", "own.metal:1:17: error: expected expression");
+    missed("#line 7 \"other.metal\"\nconstant int x =\n\n", "other.metal:7:17: error: expected expression");
+    // A brace that clang passes over as it recovers from an error.
+    missed("int f(int a) {\n  switch (short([a & 3])) {\n  case 0: {\n    a = 1;\n  }\n  }\n  return a;\n}\n\n",
+           "own.metal:8:2: error: expected '}'");
+    const std::string folder = "/tmp/msl_errors_test." + std::to_string(getpid());
+    CHECK(mkdir(folder.c_str(), 0700) == 0);
+    std::ofstream(folder + "/part.h") << "\nconstant int y = 1 +\n\n\n";
+    const char *const folders[] = {folder.c_str()};
+    smtl_compile_options options{};
+    options.include_paths = folders;
+    options.include_path_count = 1;
+    const compiled included("\n#include \"part.h\"\n", &options);
+    CHECK(included.library == nullptr && included.says(folder + "/part.h:2:21: error: expected expression"));
+    CHECK(std::remove((folder + "/part.h").c_str()) == 0 && rmdir(folder.c_str()) == 0);
 }
 
 void test_includes() {
@@ -298,6 +339,7 @@ int main() {
     test_errors();
     test_odd_sources();
     test_broken_sources();
+    test_end_of_source();
     test_includes();
     test_unsupported();
     test_atomics();
