@@ -20,6 +20,7 @@
 #include "passes/qualifiers.h"
 #include "passes/recursion.h"
 #include "passes/refusals.h"
+#include "passes/shift_counts.h"
 #include "passes/simd_sync/simd_sync.h"
 #include "passes/threadgroup_variables.h"
 #include "source/declarations.h"
@@ -43,6 +44,7 @@ bool run_passes(Source &source, Translation &translation) {
     const bool definitions_differ = erase_duplicates(source, declarations, variables);
     ProgramConstants constants = edit_constant_variables(source, declarations, translation);
     define_kernels(source, declarations, constants, translation);
+    if (!checking) edit_shift_counts(source);
     if (!checking) synchronize_lanes(source, declarations, variables);
     define_evaluated_constants(source, constants);
     edit_constant_queries(source, translation);

@@ -587,7 +587,6 @@ kernel void k(device float *a) {
     expect("overloads", found, {21, 2, 2, 1, 1, 3, 8, 2 + 2.5f + 2, 4 + 3});
 }
 
-// Constants of the program that are made of vectors: nothing computes them as a kernel is loaded.
 // A shift takes its count modulo the width.
 void test_shifts() {
     const std::vector<float> found = results_of(R"(
@@ -608,6 +607,41 @@ kernel void k(device float *a) {
     expect("shifts", found, {2, 128, 2, 2, 128, 2, 2});
 }
 
+// The compiler knows all of them.
+void test_shifts_of_constants() {
+    const std::vector<float> found = results_of(R"(
+constant int five = 5, far = -30, one[2] = {1, 1 << 4};
+constant ulong wide = 1ul << 40;
+constant short many = (five << 33) >> far;
+template <int N, int M = (1 << N)> struct S { int a[1 << N]; enum { last = 256 >> N + 1, first = M }; };
+template <class T> T twice(T x) { return x << (T)33; }
+template <class... T> int all(T... n) { return (1 << ... << n); }
+struct Flags { uint bits; Flags operator<<(uint n) const { return {bits << n}; } uint operator>>(uint n) const { return bits >> n; } };
+kernel void k(device float *a) {
+    const int n = 34;
+    int4 v = int4(five) << far + 32;
+    S<3> s{{7, 6}};
+    vec<vec<int, 2>::value_type, 2> w = five >> 33;
+    a[0] = 5 << 33;
+    a[1] = five << far;
+    a[2] = 256 >> n << n;
+    a[3] = -8 << five + 28;
+    a[4] = wide >> five * static_cast<uint>(S<3>::first + 12);
+    a[5] = many + s.a[1] + sizeof(s) / 4 + S<3>::last + S<2>::first;
+    a[6] = twice(five) + v.x + w.y + all(2, 3);
+    a[7] = (Flags{3} << 35) >> 1;
+    switch (five >> 32 - far * 16) { case 1 << 2: a[8] = 1; break; case 5: a[8] = 2; break; default: a[8] = 3; }
+    a[9] = one[n >> 5] < 3 >> 1;
+    int shifted = 1;
+    shifted <<= n;
+    a[10] = (bool)far ? shifted >> 33 : 0;
+}
+)",
+                                                11);
+    expect("shifts of constants", found, {10, 20, 256, -16, 16, 2 + 6 + 8 + 16 + 4, 10 + 20 + 2 + 32, 12, 2, 0, 2});
+}
+
+// Constants of the program that are made of vectors: nothing computes them as a kernel is loaded.
 void test_constants_of_vectors() {
     const std::vector<float> found = results_of(R"(
 struct point { float size; float3 at; packed_float3 color; packed_uchar4 mask; };
@@ -655,6 +689,7 @@ int main() {
     test_deleted_members();
     test_own_overloads();
     test_shifts();
+    test_shifts_of_constants();
     test_constants_of_vectors();
     return check::report("msl/language_test");
 }

@@ -1,0 +1,14 @@
+// The counts of shifts, which Metal takes modulo the width of what is shifted. Clang computes a shift of one constant
+// by another itself, and leaves nothing of it that bound_shifts (machine_code/shifts.h) could bound.
+//
+// Before: no declaration is left to be erased; passes that put brackets around operands follow. After: each count that
+// is more than a small literal is the argument of a function, which clang does not look through.
+#pragma once
+
+#include "msl/source/source.h"
+
+namespace smtl::msl {
+
+void edit_shift_counts(Source &source);
+
+}  // namespace smtl::msl
