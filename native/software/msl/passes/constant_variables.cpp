@@ -9,6 +9,11 @@
 namespace smtl::msl {
 namespace {
 
+void refuse_place(Source &source, Index name) {
+    source.problem(name, "'" + std::string(source[name].text) +
+                             "' is not a local variable and must be in the constant address space");
+}
+
 // What lives as long as the program is constant: of a type's variables those that are static, of a namespace's all.
 void check_program_variable(Source &source, const Declaration &declaration) {
     bool is_static = !declaration.member;
@@ -19,10 +24,30 @@ void check_program_variable(Source &source, const Declaration &declaration) {
         is_static = is_static || source[i].is("static");
     }
     const Token &stop = source[declaration.head_end];
-    if (is_static && (stop.is("=") || stop.is(";") || stop.is("{"))) {
-        source.problem(declaration.head_end - 1,
-                       "'" + std::string(source[declaration.head_end - 1].text) +
-                           "' is not a local variable and must be in the constant address space");
+    if (is_static && (stop.is("=") || stop.is(";") || stop.is("{"))) refuse_place(source, declaration.head_end - 1);
+}
+
+// Of pointers the variable itself lies somewhere, apart from what it points to: `constant float *constant p`.
+void check_program_pointers(Source &source, const Declaration &declaration) {
+    if (declaration.kind != DeclarationKind::variable) return;
+    Specifiers specifiers;
+    Index i = read_specifiers(source, declaration.begin, declaration.end, specifiers);
+    bool unchanging = false, is_static = !declaration.member;
+    for (Index j = declaration.begin; j < i; ++j) {
+        if (source[j].is("using") || source[j].is("friend") || source[j].is("typedef")) return;
+        unchanging = unchanging || source[j].is("constexpr");
+        is_static = is_static || source[j].is("static");
+    }
+    if (!specifiers.typed || specifiers.body != 0 || !is_static) return;
+    for (bool more = true; more; ++i) {
+        Declarator declarator;
+        i = read_declarator(source, i, declaration.end - 1, declarator);
+        more = i < declaration.end - 1 && source[i].is(",");
+        if (declarator.name == 0 || !declarator.indirect || declarator.reference || declarator.called) continue;
+        bool fixed = unchanging;
+        for (Index j = declarator.name; !source[j - 1].is("*") && j > declaration.begin; --j)
+            fixed = fixed || source[j - 1].is("const");
+        if (declarator.spaces.empty() && (!fixed || source.checking())) refuse_place(source, declarator.name);
     }
 }
 
@@ -85,7 +110,8 @@ void ConstantVariables::edit(const Declaration &declaration) {
                      space_named(source_, i) == AddressSpace::device ||
                      space_named(source_, i) == AddressSpace::threadgroup;  // which are refused elsewhere
         if (source_[i].is("constant") && constant == end) constant = i;
-        if (source_[i].is("*") || source_[i].is("&")) return;  // what it points to is constant, not the variable
+        // What it points to is constant, not the variable.
+        if (source_[i].is("*") || source_[i].is("&")) return check_program_pointers(source_, declaration);
         if (source_[i].is("<")) {
             if (const auto past = source_.skip_angles(i, declaration.head_end)) {
                 i = *past;

@@ -98,17 +98,25 @@ void refuse_atomic_type(Source &source, Index name) {
     Index past = name + 1;
     std::string type(source[name].text);
     if (type == "atomic" && source[past].is("<") && past + 2 < source.size() && source[past + 2].is(">")) {
-        type += "_" + std::string(source[past + 1].text);
-        past += 3;
+        const std::string_view argument = source[past + 1].text;
+        if (argument == "float" || argument == "ulong") {
+            type += "_" + std::string(argument);
+            past += 3;
+        }
     }
-    if (type != "atomic_float" && type != "atomic_ulong") return;
+    const bool named = type != "atomic";
+    if (named && type != "atomic_float" && type != "atomic_ulong") return;
+    // Of which type is known when the compiler puts it in.
+    if (!named) past = source[past].is("<") ? source.skip_angles(past, source.size()).value_or(past) : past;
+    if (!named && past == name + 1) return;
     const auto qualifies = [&](Index i) { return source[i].is("const") || source[i].is("volatile"); };
     Index before = name;
     if (name >= 2 && source[name - 1].is("::") && source[name - 2].is("metal")) before -= 2;
     while (before > 0 && qualifies(before - 1)) --before;
     while (past + 1 < source.size() && qualifies(past)) ++past;
-    if ((before > 0 && source[before - 1].is("threadgroup")) || source[past].is("threadgroup"))
-        source.problem(name, "'" + type + "' lies in the device address space alone");
+    if ((before == 0 || !source[before - 1].is("threadgroup")) && !source[past].is("threadgroup")) return;
+    if (named) return source.problem(name, "'" + type + "' lies in the device address space alone");
+    if (!source.checking()) source[name].replace("smtl_threadgroup_atomic");
 }
 
 // `[[gnu::name]]`; what has no namespace is Metal's own, or standard.

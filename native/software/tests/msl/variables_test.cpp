@@ -35,6 +35,25 @@ kernel void run(device float *out [[buffer(0)]]) {
     CHECK((out == std::vector<float>{6, 7, 10, 5, 11, float(first), float(last), -2, -12}));
 }
 
+void test_half_matrices() {
+    const compiled library(head + R"(
+constant half3x3 m = half3x3(1) + half3x3(1, 2, 3, 4, 5, 6, 7, 8, 9) - half3x3(half3(1), half3(2), half3(3));
+constant half2x2 scaled = half2x2(1, 2, 3, 4) * 2.0h, negated = -scaled, twice = 2.0h * scaled;
+constant half3x2 narrowed = half3x2(float3x2(1, 2, 3, 4, 5, 6));
+constant half4x4 both[2] = {half4x4(1), half4x4(2) + half4x4(3)};
+constant float2x2 wide = float2x2(scaled) * 2;
+kernel void run(device float *out [[buffer(0)]]) {
+    const half got[] = {m[0][0], m[1][1], m[2][1], scaled[1][0], negated[0][1], twice[1][1], narrowed[2][0], both[1][3][3]};
+    for (int i = 0; i < 8; ++i) out[i] = got[i];
+    out[8] = wide[1][1];
+}
+)");
+    if (!CHECK(library.library != nullptr)) return (void)std::fprintf(stderr, "%s\n", library.log.c_str());
+    std::vector<float> out(9);
+    CHECK(run(library.specialize("run", {}), {&out}, 1).empty());
+    CHECK((out == std::vector<float>{1, 4, 5, 6, -4, 16, 5, 5, 16}));
+}
+
 // A function of the library that takes exactly these types is preferred to a template of the source.
 void test_templates_of_library_names() {
     const compiled library(head + R"(
@@ -72,17 +91,33 @@ void test_refusals() {
     const std::string program = "'v' is not a local variable and must be in the constant address space",
                       local = "static variables of functions must be",
                       atomic = "lies in the device address space alone";
-    for (const auto &[code, message] : std::vector<std::pair<std::string, std::string>>{
-             {"int v = 0;", program},
-             {"static float4 v;", program},
-             {"namespace n { thread uint v = 1; }", program},
-             {"struct s { static int v; };", program},
-             {"static int f() { static int n = 0; return n++; }", local},
-             {"template <typename T> T f(T x) { if (x) { static T n[2]; return n[0]; } return x; }", local},
-             {"void f(threadgroup atomic_float *t);", "'atomic_float' " + atomic},
-             {"void f(volatile threadgroup metal::atomic_float &t);", "'atomic_float' " + atomic},
-             {"void f(atomic<float> threadgroup *t);", "'atomic_float' " + atomic},
-             {"kernel void k() { threadgroup atomic_ulong t[4]; }", "'atomic_ulong' " + atomic}}) {
+    for (
+        const auto &[code, message] : std::vector<std::pair<std::string, std::string>>{
+            {"int v = 0;", program},
+            {"static float4 v;", program},
+            {"namespace n { thread uint v = 1; }", program},
+            {"struct s { static int v; };", program},
+            {"static int f() { static int n = 0; return n++; }", local},
+            {"template <typename T> T f(T x) { if (x) { static T n[2]; return n[0]; } return x; }", local},
+            {"void f(threadgroup atomic_float *t);", "'atomic_float' " + atomic},
+            {"void f(volatile threadgroup metal::atomic_float &t);", "'atomic_float' " + atomic},
+            {"void f(atomic<float> threadgroup *t);", "'atomic_float' " + atomic},
+            {"kernel void k() { threadgroup atomic_ulong t[4]; }", "'atomic_ulong' " + atomic},
+            {"template <typename T> void f(device T *p) { threadgroup atomic<T> t; }\nkernel void k(device float *p) { f(p); }",
+             "'atomic_float' " + atomic},
+            {"template <typename T> void f() { threadgroup metal::atomic<T> t[2]; }\nkernel void k() { f<ulong>(); }",
+             "'atomic_ulong' " + atomic},
+            {"template <typename T> void f(threadgroup const atomic<T> *t) {}\nkernel void k() { f<float>(nullptr); }",
+             "'atomic_float' " + atomic},
+            {"template <typename T> kernel void t(device T *p, threadgroup atomic<T> *v) {}\ntemplate [[host_name(\"t\")]] kernel void t<float>(device float *, threadgroup atomic<float> *);",
+             "'atomic_float' " + atomic},
+            {"device float *v;", program},
+            {"constant float *v;", program},
+            {"constant float a = 1; constant float *w = &a, *constant u = &a;", "3:39: error: 'w' is not a local"},
+            {"static float *v = nullptr;", program},
+            {"namespace n { constant int a = 1; constant int *v[2] = {&a, &a}; }", program},
+            {"struct s { static constant float *v; };", program},
+            {"constant float a = 1; constant float *device v = &a;", "'v' cannot be in the device address space"}}) {
         const compiled library(head + code);
         CHECK(library.library == nullptr && library.says(message));
     }
@@ -91,6 +126,20 @@ constant int a = 1;
 static constant constexpr int b = 2;
 struct s { static constant constexpr int c = 3; };
 static int f() { static constant int t[2] = {1, 2}; const int n = 0; return t[n]; }
+constant int *constant p = &a, *constant q[2] = {&a, &b};
+static constexpr constant int *constant r = &a;
+constant int &alias = a;
+struct pointers { device float *x; constant int *y; static constant int *constant z; };
+constant int *constant pointers::z = p;
+device float *next(device float *x);
+template <typename T> void shared(device T *x) {
+    threadgroup atomic<T> t;
+    threadgroup metal::atomic<T> u[2];
+    atomic_store_explicit(&t, T(1), memory_order_relaxed);
+    atomic_store_explicit(&u[1], T(1), memory_order_relaxed);
+}
+template <typename T> T first(threadgroup atomic<T> *x) { return atomic_load_explicit(x, memory_order_relaxed); }
+kernel void on_types(device int *x, device uint *y, threadgroup atomic<int> *z) { shared(x); shared(y); *x = first(z); }
 kernel void run(device atomic_float *x, device atomic_ulong *y, threadgroup atomic_uint *z, threadgroup int *w) {
     threadgroup atomic_int q;
     atomic_store_explicit(&q, a + b + s::c + f(), memory_order_relaxed);
@@ -103,6 +152,7 @@ kernel void run(device atomic_float *x, device atomic_ulong *y, threadgroup atom
 
 int main() {
     test_matrices();
+    test_half_matrices();
     test_templates_of_library_names();
     test_operands_of_other_types();
     test_refusals();

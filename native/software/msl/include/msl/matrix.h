@@ -32,23 +32,23 @@ template <class T, int Columns, int Rows = Columns> struct matrix {
         for (int i = 0; i < Columns; ++i) columns[i] = gather(list + i * Rows);
     }
     template <class U, class = enable_if_t<!is_same_v<T, U>>>
-    SMTL_FUNCTION explicit matrix(const matrix<U, Columns, Rows> &other)
+    SMTL_FUNCTION explicit constexpr matrix(const matrix<U, Columns, Rows> &other)
         : matrix(of_columns([&](int i) { return column(other.columns[i]); })) {}
 
     SMTL_FUNCTION column &operator[](int i) { return columns[i]; }
-    SMTL_FUNCTION const column &operator[](int i) const { return columns[i]; }
+    SMTL_FUNCTION constexpr const column &operator[](int i) const { return columns[i]; }
 
-    friend SMTL_FUNCTION matrix operator+(const matrix &a, const matrix &b) {
+    friend SMTL_FUNCTION constexpr matrix operator+(const matrix &a, const matrix &b) {
         return of_columns([&](int i) { return a.columns[i] + b.columns[i]; });
     }
-    friend SMTL_FUNCTION matrix operator-(const matrix &a, const matrix &b) {
+    friend SMTL_FUNCTION constexpr matrix operator-(const matrix &a, const matrix &b) {
         return of_columns([&](int i) { return a.columns[i] - b.columns[i]; });
     }
-    friend SMTL_FUNCTION matrix operator-(const matrix &a) { return a * T(-1); }
-    friend SMTL_FUNCTION matrix operator*(const matrix &a, T factor) {
+    friend SMTL_FUNCTION constexpr matrix operator-(const matrix &a) { return a * T(-1); }
+    friend SMTL_FUNCTION constexpr matrix operator*(const matrix &a, T factor) {
         return of_columns([&](int i) { return a.columns[i] * factor; });
     }
-    friend SMTL_FUNCTION matrix operator*(T factor, const matrix &a) { return a * factor; }
+    friend SMTL_FUNCTION constexpr matrix operator*(T factor, const matrix &a) { return a * factor; }
     friend SMTL_FUNCTION column operator*(const matrix &a, vec<T, Columns> v) {
         column sum = fma(a.columns[1], column(v.y), a.columns[0] * v.x);
         if constexpr (Columns > 2) sum = fma(a.columns[2], column(v.z), sum);
@@ -77,7 +77,7 @@ template <class T, int Columns, int Rows = Columns> struct matrix {
 
     // A matrix of what `f` says of each column, and a column of what it says of each row. Without loops: the optimiser
     // evaluates no loop that initialises a variable of the program.
-    template <class F> static SMTL_FUNCTION matrix of_columns(F f) {
+    template <class F> static SMTL_FUNCTION constexpr matrix of_columns(F f) {
         if constexpr (Columns == 2)
             return matrix(f(0), f(1));
         else if constexpr (Columns == 3)

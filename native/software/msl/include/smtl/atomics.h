@@ -42,6 +42,24 @@ using atomic_ulong = _atomic<unsigned long>;
 
 namespace smtl {
 
+template <class T> constexpr int refuse_in_threadgroup() {
+    static_assert(!__is_same(T, float), "'atomic_float' lies in the device address space alone");
+    static_assert(!__is_same(T, unsigned long), "'atomic_ulong' lies in the device address space alone");
+    return 0;
+}
+
+} // namespace smtl
+
+namespace metal {
+
+/* What the translation makes of `threadgroup atomic<T>`. The compiler deduces the type as that of an `atomic`, and
+ * looks at the other argument where it has one. */
+template <class T, int = smtl::refuse_in_threadgroup<T>()> using smtl_threadgroup_atomic = _atomic<T>;
+
+} // namespace metal
+
+namespace smtl {
+
 template <class T> struct identity {
     using type = T;
 };
