@@ -84,7 +84,7 @@ sanitize-kernels-all: setup ## the same with all of them (not in CI: half an hou
 shuffle: setup ## the crate's suite on a software Metal that reorders what Metal leaves unordered and poisons memory
 	scripts/shuffle $(SEEDS)
 
-fuzz: setup-check ## random files, command lines and calls of the C ABI for SECONDS (60) from SEED (1): docs/fuzzing.md
+fuzz: setup-check ## random files, command lines, shaders and calls of the C ABI for SECONDS (60) from SEED (1): docs/fuzzing.md
 	scripts/fuzz $(SECONDS) $(SEED)
 
 soak: setup-check ## the suites of SUITES, TIMES times with all cores busy: what depends on time fails (not in CI: hours)

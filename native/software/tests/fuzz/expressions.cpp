@@ -24,7 +24,9 @@ template <class F> std::function<Value(unsigned)> mapped(unsigned n, std::vector
 }  // namespace
 
 Kind Program::any_kind() { return Kind(below(kinds)); }
-Type Program::any_type() { return {any_kind(), chance(2) ? 1 : 2 + below(3)}; }
+Type Program::any_type() {
+    return chance(3) ? palette_[below(unsigned(palette_.size()))] : Type{any_kind(), chance(2) ? 1 : 2 + below(3)};
+}
 
 std::string Program::spell(Type type) {
     const std::string name = type.name(), scalar = name_of(type.kind);
@@ -69,6 +71,10 @@ Expression Program::literal(Type type) {
                      : made(text, number, negative ? unary : primary);
 }
 
+Expression Program::number(Type type, unsigned value) {
+    return converted({{Kind::i32, 1}, std::to_string(value), primary, [=](unsigned) { return Value{value}; }}, type);
+}
+
 Expression Program::small(unsigned bound, unsigned depth) {
     const Kind kind = pick({Kind::i32, Kind::u32, Kind::i16, Kind::u64, Kind::u8});
     const Expression number = expression({kind, 1}, depth);
@@ -78,11 +84,13 @@ Expression Program::small(unsigned bound, unsigned depth) {
 }
 
 Expression Program::read(const Variable &variable, unsigned depth) {
-    if (variable.count == 0)
-        return {variable.type, variable.name, variable.name[0] == '*' ? unary : primary,
-                [this, variable](unsigned thread) { return memory_[variable.at(thread)]; }};
-    const Expression index = small(variable.count, depth);
-    return {variable.type, variable.name + "[" + index.text + "]", primary, [this, variable, index](unsigned thread) {
+    const Expression index = variable.count == 0
+                                 ? Expression{{Kind::i32, 1}, "", primary, [](unsigned) { return Value{}; }}
+                                 : small(variable.count, depth);
+    const std::string name = variable.text(index.text);
+    // Packed, it becomes a vector first.
+    return {variable.type, variable.packed ? spell(variable.type) + "(" + name + ")" : name,
+            name[0] == '*' && !variable.packed ? unary : primary, [this, variable, index](unsigned thread) {
                 return memory_[variable.at(thread, unsigned(index.at(thread)[0]))];
             }};
 }
@@ -151,7 +159,7 @@ Expression Program::arithmetic(Type type, unsigned depth) {
         if (chance(6)) {
             const Expression a = expression(type, depth);
             return {type, "-" + a.in(primary), unary,
-                    mapped(type.n, {a}, [](Number x, Number, Number) { return std::bit_cast<Number>(-real(x)); })};
+                    mapped(type.n, {a}, [=](Number x, Number, Number) { return rounded(type.kind, -real(x)); })};
         }
         const std::string op = pick({"+", "-", "*", "/"});
         const Expression a = expression(type, depth);
@@ -190,11 +198,7 @@ Expression Program::arithmetic(Type type, unsigned depth) {
     const std::string op = pick({"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "+", "*"});
     if (op == "/" || op == "%") {
         // By a number from 1 to 64.
-        Expression divisor =
-            operation("+",
-                      operation("&", expression(wide, depth),
-                                converted({{Kind::i32, 1}, "63", primary, [](unsigned) { return Value{63}; }}, wide)),
-                      converted({{Kind::i32, 1}, "1", primary, [](unsigned) { return Value{1}; }}, wide));
+        Expression divisor = operation("+", operation("&", expression(wide, depth), number(wide, 63)), number(wide, 1));
         return converted(operation(op, a, divisor), type);
     }
     if (op == "<<" || op == ">>") {
@@ -244,7 +248,7 @@ Expression Program::library_call(Type type, unsigned depth) {
     Expression made{type, text + ")", primary, at};
     // Which of two zeros they give is nobody's promise.
     if (is_float(type.kind) && count > 1 && name != "fma" && name != "step")
-        made = operation("+", made, converted({{Kind::i32, 1}, "0", primary, [](unsigned) { return Value{0}; }}, type));
+        made = operation("+", made, number(type, 0));
     return made;
 }
 
@@ -292,7 +296,9 @@ Expression Program::swizzled(Type type, unsigned depth) {
     std::array<unsigned, 4> places{};
     const char *const set = letters[below(2)];
     for (unsigned i = 0; i < type.n; ++i) name += set[places[i] = below(size)];
-    return {type, from.in(primary) + "." + name, primary, [=](unsigned thread) {
+    // Where the operands of an operator are both swizzles of what depends on a template's argument, clang finds none.
+    const std::string text = from.in(primary) + "." + name;
+    return {type, generic_ && type.n > 1 ? spell(type) + "(" + text + ")" : text, primary, [=](unsigned thread) {
                 const Value value = from.at(thread);
                 Value result{};
                 for (unsigned i = 0; i < type.n; ++i) result[i] = value[places[i]];
@@ -331,6 +337,9 @@ Expression Program::leaf(Type type) {
 }
 
 Expression Program::condition(unsigned depth) { return expression({Kind::boolean, 1}, depth); }
+Expression Program::uniform_condition() {
+    return steadily([&] { return condition(2); });
+}
 
 Expression Program::expression(Type type, unsigned depth) {
     if (depth == 0 || (plain_ && type.kind == Kind::boolean)) return leaf(type);
@@ -347,7 +356,9 @@ Expression Program::expression(Type type, unsigned depth) {
             if (!function.changes && function.result == type && chance(2)) return function_call(function, depth);
         }
         [[fallthrough]];
-    case 6: return type.kind == Kind::boolean ? comparison(type, depth) : library_call(type, depth);
+    case 6:
+        if (chance(3)) return type.kind == Kind::boolean ? test(type, depth) : exact_call(type, depth);
+        return type.kind == Kind::boolean ? comparison(type, depth) : library_call(type, depth);
     default: return type.kind == Kind::boolean ? comparison(type, depth) : arithmetic(type, depth);
     }
 }

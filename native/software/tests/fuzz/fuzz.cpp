@@ -17,6 +17,9 @@
 #include "../mutator.h"
 #include "program.h"
 
+// Is there where AddressSanitizer is, which takes more addresses than anybody has memory.
+extern "C" __attribute__((weak)) void __asan_init();
+
 namespace {
 
 using fuzz::Program;
@@ -100,9 +103,14 @@ template <class F> std::string apart(F &&check) {
     std::fflush(nullptr);
     const pid_t child = fork();
     if (child == 0) {
-        constexpr rlim_t processor_seconds = 300;
-        const rlimit limit{processor_seconds, processor_seconds};
-        (void)setrlimit(RLIMIT_CPU, &limit);
+        // One that waits for what never comes takes no time of the processor.
+        constexpr unsigned seconds = 900;
+        constexpr rlim_t processor_seconds = 120, addresses = rlim_t{64} << 30;
+        for (const auto &[resource, most] : {std::pair{RLIMIT_CPU, processor_seconds}, {RLIMIT_AS, addresses}}) {
+            const rlimit limit{most, most};
+            if (resource != RLIMIT_AS || __asan_init == nullptr) (void)setrlimit(resource, &limit);
+        }
+        (void)alarm(seconds);
         const std::string said = check();
         (void)!write(pipe_ends[1], said.data(), said.size());
         _exit(0);

@@ -192,7 +192,7 @@ Number load(Kind kind, const void *from) {
         exponent == 31 ? (fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity())
         : exponent == 0 ? std::ldexp(fraction, -24)
                         : std::ldexp(fraction + 1024, exponent - 25);
-    return std::bit_cast<Number>(bits >> 15 ? -size : size);
+    return rounded(kind, bits >> 15 ? -size : size);
 }
 
 void store(Kind kind, Number number, void *to) {

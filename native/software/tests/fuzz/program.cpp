@@ -25,13 +25,27 @@ Number raw(Kind kind, Number number) {
     return bits;
 }
 
+Number any_number(Kind kind, std::mt19937_64 &random) {
+    // Few of many bits, many of few: every size, and what is at the ends of a type.
+    std::uint64_t bits = random();
+    if (bits % 8 < 5) bits = bits >> 8 >> (bits >> 3) % 56;
+    Number number = is_float(kind) ? rounded(kind, double(std::int64_t(bits << 40) >> 44) / 16)
+                                   : wrap(kind, Wide(bits % 3 == 0 ? ~bits : bits));
+    if (is_float(kind) && bits % 16 == 15) number = load(kind, &bits);
+    // Processors flush bfloats that are too small for a normal number, where they have instructions for them.
+    if (kind == Kind::bf16 && std::abs(real(number)) < 0x1p-40) number = std::bit_cast<Number>(0.0);
+    return number;
+}
+
 }  // namespace
 
 Program::Program(std::uint64_t seed, std::set<std::uint64_t> off)
     : off_(std::move(off)), random_(seed), id_(seed * 2654435761 + 1) {
     blocking_ = chance(2);
     text_ = start;
+    for (unsigned i = 0; i < 3; ++i) palette_.push_back({any_kind(), 1 + below(4)});
     make_constants();
+    make_structures();
     const std::size_t constants = scope_.size();
     for (unsigned n = 2 + below(4); n > 0; --n) {
         make_function();
@@ -45,7 +59,7 @@ void Program::make_constants() {
     for (unsigned i = 0; i < 3; ++i) {
         const Type type{any_kind(), 1 + below(2)};
         Variable made{type, fresh("given"), allocate(1, true)};
-        made.shared = true, made.writable = false, made.where = Variable::constant;
+        made.shared = made.steady = true, made.writable = false, made.where = Variable::constant;
         Value value{};
         for (unsigned k = 0; k < type.n; ++k) value[k] = literal({type.kind, 1}).at(0)[0];
         constants_.push_back({type, i * 3, value});
@@ -62,7 +76,7 @@ void Program::make_constants() {
         Variable made{type, fresh("fixed"), 0};
         made.count = chance(2) ? 4 : 0;
         made.base = allocate(std::max(made.count, 1u), true);
-        made.shared = true, made.writable = false, made.where = Variable::constant;
+        made.shared = made.steady = true, made.writable = false, made.where = Variable::constant;
         std::string words[] = {"constant", spell(type)}, values;
         if (chance(3)) std::swap(words[0], words[1]);
         for (unsigned k = 0; k < std::max(made.count, 1u); ++k) {
@@ -90,13 +104,16 @@ void Program::make_function() {
     for (unsigned i = 0, n = 1 + below(3); i < n; ++i) {
         Variable parameter{chance(2) ? generic : any_type(), fresh("p"), 0};
         const std::string passing = made.changes && (i == 0 || chance(2)) ? pick({"&", "*"}) : "";
-        if (passing == "*" && chance(2)) parameter.count = 2;
+        const bool in_device = passing == "*" && chance(3);
+        if (in_device) parameter.where = Variable::device;
+        if (passing == "*" && (in_device || chance(2))) parameter.count = in_device ? 4 : 2;
+        const std::string space = in_device ? "device" : "thread";
         parameter.base = allocate(std::max(parameter.count, 1u), false);
         const std::string type = is_template && parameter.type == generic ? "T" : spell(parameter.type);
         parameters += (i ? ", " : "") +
                       (passing.empty() ? type + " "
-                       : chance(2)     ? "thread " + type + " " + passing
-                                       : type + " thread " + passing) +
+                       : chance(2)     ? space + " " + type + " " + passing
+                                       : type + " " + space + " " + passing) +
                       parameter.name;
         scope_.push_back(parameter);
         made.parameters.push_back(parameter);
@@ -104,9 +121,11 @@ void Program::make_function() {
         if (passing == "*" && parameter.count == 0) scope_.back().name = "(*" + parameter.name + ")";
     }
     const bool deduced = parameters.starts_with("T ") || parameters.find(", T ") != std::string::npos ||
-                         parameters.find("thread T ") != std::string::npos ||
-                         parameters.find("T thread ") != std::string::npos;
+                         parameters.find("e T ") != std::string::npos || parameters.find("d T ") != std::string::npos ||
+                         parameters.find("T thread ") != std::string::npos ||
+                         parameters.find("T device ") != std::string::npos;
     function_ = &made;
+    generic_ = is_template;
     made.body = block(1, 5, id_ * 17 + functions_.size(), true);
     const Expression value = expression(made.result, 2);
     const std::size_t base = made.result_base;
@@ -115,6 +134,7 @@ void Program::make_function() {
                              return Mask(0);
                          }});
     function_ = nullptr;
+    generic_ = false;
     text_ += (deduced ? "template <typename T> " : "") +
              pick<std::string>({"static ", "inline ", "", "static __attribute__((noinline)) "}) + spell(made.result) +
              " " + made.name + "(" + parameters + ") {\n" + text_of(made.body) + "}\n";
@@ -122,37 +142,48 @@ void Program::make_function() {
 }
 
 void Program::make_buffers() {
-    const auto add = [&](const std::string &stem, Type type, unsigned count, bool shared, bool writable,
-                         Variable::Where where, unsigned stride) {
-        Variable made{type, fresh(stem), 0, count, writable, shared, where};
-        made.base = allocate(std::max(count, 1u), shared);
-        buffers_.push_back({made, "", stride});
-        return made;
+    const auto add = [&](const std::string &stem, Type type, unsigned count, const Variable &like) {
+        Buffer made{fresh(stem), spell(type), "", count, type.size(), like.shared};
+        Variable variable = like;
+        variable.type = type, variable.name = made.name, variable.count = count;
+        variable.base = allocate(std::max(count, 1u), like.shared);
+        made.parts.push_back({variable, 0});
+        buffers_.push_back(std::move(made));
     };
+    const auto add_structures = [&](const std::string &stem, unsigned count, const Variable &like) {
+        const Structure &structure = structures_[below(unsigned(structures_.size()))];
+        Buffer made{fresh(stem), structure.name, "", count, structure.size, like.shared};
+        const std::vector<Variable> members = instance(structure, made.name, ".", count, like);
+        for (std::size_t i = 0; i < members.size(); ++i)
+            made.parts.push_back({members[i], structure.members[i].offset});
+        buffers_.push_back(std::move(made));
+    };
+    // All but the first argument.
     const auto declare = [&](const std::string &text) {
         buffers_.back().declaration = text + " [[buffer(" + std::to_string(buffers_.size() - 1) + ")]]";
+        for (const Buffer::Part &part : buffers_.back().parts) scope_.push_back(part.variable);
     };
     // The first holds the results.
-    Variable out{{Kind::u64, 1}, "out", 0, 0, false, false, Variable::device};
-    buffers_.push_back({out, "device ulong *out [[buffer(0)]]", 8});
+    buffers_.push_back({"out", "ulong", "device ulong *out [[buffer(0)]]", 0, 8, false});
+    buffers_[0].parts.push_back({{{Kind::u64, 1}, "out", 0, 0, false, false, Variable::device}, 0});
     for (unsigned n = 2 + below(3); n > 0; --n) {
-        const Type type = any_type();
         const std::string space = pick({"device const ", "constant ", "const device "});
-        const Variable made = add("in", type, chance(4) ? 0 : 16, true, false,
-                                  space == "constant " ? Variable::constant : Variable::device, type.size());
-        declare(space + spell(type) + (made.count ? " *" : " &") + made.name);
-        scope_.push_back(made);
+        Variable like{{}, "", 0, 0, false, true, space == "constant " ? Variable::constant : Variable::device};
+        like.steady = true;
+        const unsigned count = chance(4) ? 0 : 16;
+        chance(3) ? add_structures("in", count, like) : add("in", any_type(), count, like);
+        declare(space + buffers_.back().type + (count ? " *" : " &") + buffers_.back().name);
     }
     for (unsigned n = 1 + below(2); n > 0; --n) {
-        const Type type = any_type();
-        const Variable made = add("mine", type, 4, false, true, Variable::device, type.size());
-        declare("device " + spell(type) + " *all_" + made.name);
-        scope_.push_back(made);
+        const Variable like{{}, "", 0, 0, true, false, Variable::device};
+        chance(3) ? add_structures("mine", 4, like) : add("mine", any_type(), 4, like);
+        declare("device " + buffers_.back().type + " *all_" + buffers_.back().name);
     }
     const Kind kind = pick({Kind::i32, Kind::u32});
-    const Variable counter = add("counters", {kind, 1}, 8, true, false, Variable::device, 4);
-    declare(std::string("device atomic_") + name_of(kind) + " *" + counter.name);
-    counters_.push_back(counter);
+    add("counters", {kind, 1}, 8, {{}, "", 0, 0, false, true, Variable::device});
+    counters_.push_back(buffers_.back().parts[0].variable);
+    declare(std::string("device atomic_") + name_of(kind) + " *" + buffers_.back().name);
+    scope_.pop_back();  // for atomic functions alone
 }
 
 void Program::make_kernel() {
@@ -163,8 +194,7 @@ void Program::make_kernel() {
         "uint gid [[thread_position_in_grid]], uint tid [[thread_position_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {\n";
     for (const Buffer &buffer : buffers_) {
         if (buffer.declaration.find(" *all_") != std::string::npos)
-            text_ += "device " + buffer.variable.type.name() + " *" + buffer.variable.name + " = all_" +
-                     buffer.variable.name + " + gid * 4;\n";
+            text_ += "device " + buffer.type + " *" + buffer.name + " = all_" + buffer.name + " + gid * 4;\n";
     }
     for (const char *name : {"gid", "tid", "lane"}) {
         Variable made{{name[0] == 'l' ? Kind::u16 : Kind::u32, 1}, name, allocate(1, false)};
@@ -186,12 +216,11 @@ void Program::make_results() {
                 results_.push_back({variable, index, component});
         }
     }
-    buffers_[0].variable.count = unsigned(results_.size());
+    buffers_[0].count = buffers_[0].parts[0].variable.count = unsigned(results_.size());
     text_ += "out += gid * " + std::to_string(results_.size()) + ";\n";
     for (std::size_t i = 0; i < results_.size(); ++i) {
         const auto &[variable, index, component] = results_[i];
-        text_ += "out[" + std::to_string(i) + "] = raw(" + variable.name +
-                 (variable.count ? "[" + std::to_string(index) + "]" : "") +
+        text_ += "out[" + std::to_string(i) + "] = raw(" + variable.text(std::to_string(index)) +
                  (variable.type.n > 1 ? std::string(".") + "xyzw"[component] : "") + ");\n";
     }
 }
@@ -201,19 +230,12 @@ std::vector<std::vector<unsigned char>> Program::given() const {
     for (const Buffer &buffer : buffers_) {
         std::vector<unsigned char> bytes(buffer.elements() * buffer.stride);
         std::mt19937_64 random(id_ + all.size());
-        const Type type = buffer.variable.type;
         for (std::size_t i = 0; i < buffer.elements() && !all.empty(); ++i) {
-            for (unsigned k = 0; k < type.n; ++k) {
-                // Few of many bits, many of few: every size, and what is at the ends of a type.
-                std::uint64_t bits = random();
-                if (bits % 8 < 5) bits = bits >> 8 >> (bits >> 3) % 56;
-                Number number = is_float(type.kind) ? rounded(type.kind, double(std::int64_t(bits << 40) >> 44) / 16)
-                                                    : wrap(type.kind, Wide(bits % 3 == 0 ? ~bits : bits));
-                if (is_float(type.kind) && bits % 16 == 15) number = load(type.kind, &bits);
-                // Processors flush bfloats that are too small for a normal number, where they have instructions for
-                // them.
-                if (type.kind == Kind::bf16 && std::abs(real(number)) < 0x1p-40) number = std::bit_cast<Number>(0.0);
-                store(type.kind, number, bytes.data() + i * buffer.stride + k * size_of(type.kind));
+            for (const Buffer::Part &part : buffer.parts) {
+                const Kind kind = part.variable.type.kind;
+                for (unsigned k = 0; k < part.variable.type.n; ++k)
+                    store(kind, any_number(kind, random),
+                          bytes.data() + i * buffer.stride + part.offset + k * size_of(kind));
             }
         }
         all.push_back(std::move(bytes));
@@ -229,14 +251,15 @@ std::vector<std::vector<unsigned char>> Program::expected() {
     const auto every = [&](unsigned group, auto &&visit) {
         for (std::size_t b = 1; b < buffers_.size(); ++b) {
             const Buffer &buffer = buffers_[b];
-            const unsigned count = std::max(buffer.variable.count, 1u);
-            for (unsigned thread = 0; thread < (buffer.variable.shared ? 1 : threads); ++thread) {
+            const unsigned count = std::max(buffer.count, 1u);
+            for (unsigned thread = 0; thread < (buffer.shared ? 1 : threads); ++thread) {
                 for (unsigned index = 0; index < count; ++index) {
-                    const std::size_t element =
-                        buffer.variable.shared ? index : (group * threads + thread) * count + index;
-                    for (unsigned k = 0; k < buffer.variable.type.n; ++k)
-                        visit(buffer.variable.type.kind, memory_[buffer.variable.at(thread, index)][k],
-                              all[b].data() + element * buffer.stride + k * size_of(buffer.variable.type.kind));
+                    const std::size_t element = buffer.shared ? index : (group * threads + thread) * count + index;
+                    for (const auto &[variable, offset] : buffer.parts) {
+                        for (unsigned k = 0; k < variable.type.n; ++k)
+                            visit(variable.type.kind, memory_[variable.at(thread, index)][k],
+                                  all[b].data() + element * buffer.stride + offset + k * size_of(variable.type.kind));
+                    }
                 }
             }
         }
@@ -268,24 +291,29 @@ std::string Program::difference(const std::vector<std::vector<unsigned char>> &f
     const auto wanted = expected();
     for (std::size_t b = 0; b < buffers_.size(); ++b) {
         const Buffer &buffer = buffers_[b];
-        const Kind kind = buffer.variable.type.kind;
-        for (std::size_t at = 0; at < wanted[b].size(); at += size_of(kind)) {
-            // Nobody says what a vector of three leaves behind its components.
-            if (at % buffer.stride >= size_of(kind) * buffer.variable.type.n) continue;
-            const Number is = load(kind, found[b].data() + at), should = load(kind, wanted[b].data() + at);
-            if (is == should || (is_float(kind) && std::isnan(real(is)) && std::isnan(real(should)))) continue;
-            const std::size_t element = at / buffer.stride, count = std::max(buffer.variable.count, 1u);
-            std::string where = buffer.variable.name + "[" + std::to_string(element) + "]";
-            if (b == 0) {
-                const auto &[variable, index, component] = results_[element % count];
-                where = variable.name + (variable.count ? "[" + std::to_string(index) + "]" : "") +
-                        (variable.type.n > 1 ? std::string(".") + "xyzw"[component] : "") + " (" +
-                        variable.type.name() + ") of thread " + std::to_string(element / count);
+        for (std::size_t element = 0; element < buffer.elements(); ++element) {
+            // Nobody says what lies between the numbers.
+            for (const auto &[variable, offset] : buffer.parts) {
+                const Kind kind = variable.type.kind;
+                for (unsigned k = 0; k < variable.type.n; ++k) {
+                    const std::size_t at = element * buffer.stride + offset + k * size_of(kind);
+                    const Number is = load(kind, found[b].data() + at), should = load(kind, wanted[b].data() + at);
+                    if (is == should || (is_float(kind) && std::isnan(real(is)) && std::isnan(real(should)))) continue;
+                    std::string where = buffer.name + "[" + std::to_string(element) + "]" +
+                                        (buffer.parts.size() > 1 ? " at " + std::to_string(offset) : "");
+                    if (b == 0) {
+                        const std::size_t count = results_.size();
+                        const auto &[result, index, component] = results_[element % count];
+                        where = result.text(std::to_string(index)) +
+                                (result.type.n > 1 ? std::string(".") + "xyzw"[component] : "") + " (" +
+                                result.type.name() + ") of thread " + std::to_string(element / count);
+                    }
+                    char values[80];
+                    std::snprintf(values, sizeof values, " is %#lx, not %#lx", static_cast<unsigned long>(is),
+                                  static_cast<unsigned long>(should));
+                    return where + values;
+                }
             }
-            char values[80];
-            std::snprintf(values, sizeof values, " is %#lx, not %#lx", static_cast<unsigned long>(is),
-                          static_cast<unsigned long>(should));
-            return where + values;
         }
     }
     return {};

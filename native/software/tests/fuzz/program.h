@@ -70,9 +70,25 @@ struct Variable {
     bool writable = true;
     bool shared = false;  // one for all threads
     Where where = own;
+    std::string suffix{};  // behind the index: a member of an array's elements
+    bool packed = false;
+    bool steady = false;  // the same for all threads
+    std::string text(const std::string &index) const { return name + (count ? "[" + index + "]" : "") + suffix; }
     std::size_t at(unsigned thread, unsigned index = 0) const {
         return base + (shared ? index : index * threads + thread);
     }
+};
+
+struct Member {
+    Type type;
+    std::string name;
+    bool packed;
+    unsigned offset;  // in memory
+};
+struct Structure {
+    std::string name;
+    std::vector<Member> members;
+    unsigned size = 0;
 };
 
 struct Function {
@@ -87,10 +103,15 @@ struct Function {
 
 // A buffer has a part for each thread of the grid, or is shared.
 struct Buffer {
-    Variable variable;
-    std::string declaration;
-    unsigned stride;  // bytes of an element
-    std::size_t elements() const { return std::max(variable.count, 1u) * (variable.shared ? 1 : threads * groups); }
+    struct Part {
+        Variable variable;
+        unsigned offset;  // in an element
+    };
+    std::string name, type, declaration;
+    unsigned count, stride;  // elements, of a thread where it is not shared, and the bytes of one
+    bool shared;
+    std::vector<Part> parts{};  // one, or the members of a structure
+    std::size_t elements() const { return std::max(count, 1u) * (shared ? 1 : threads * groups); }
 };
 
 struct Constant {
@@ -135,12 +156,31 @@ private:
     Expression built(Type type, unsigned depth);
     Expression swizzled(Type type, unsigned depth);
     Expression function_call(const Function &function, unsigned depth);
+    Expression number(Type type, unsigned value);
     Expression small(unsigned bound, unsigned depth);
     Expression condition(unsigned depth);
+    // Of what is the same for all threads.
+    template <class F> Expression steadily(F &&make);
+    Expression uniform_condition();
+
+    // functions.cpp
+    Expression exact(Type type, unsigned depth);
+    Expression exact_call(Type type, unsigned depth);
+    Expression bits_call(Type type, unsigned depth);
+    Expression reinterpreted(Type type, unsigned depth);
+    Expression test(Type type, unsigned depth);
+
+    // structures.cpp
+    void make_structures();
+    std::vector<Variable> instance(const Structure &structure, const std::string &name, const std::string &to,
+                                   unsigned count, Variable like);
+    Statement structure();
+    Statement matrix();
 
     // statements.cpp
     struct Loop {
         Mask left = 0, skipped = 0;
+        bool uniform = false;  // all threads leave it at once
     };
     std::string fresh(const std::string &stem) { return stem + std::to_string(names_++); }
     std::size_t allocate(unsigned count, bool shared) {
@@ -155,11 +195,15 @@ private:
     Statement loop(unsigned depth);
     Statement choose(unsigned depth);
     Statement leave();
-    Statement talk();
-    Statement exchange();
-    Statement count();
     Statement call_with_references();
     const Variable *writable();
+
+    // together.cpp
+    Statement talk();
+    Statement vote();
+    Statement exchange();
+    Statement exchange_structures();
+    Statement count();
     static std::string text_of(const Block &block);
     static Mask run(const Block &block, Mask mask);
 
@@ -180,6 +224,8 @@ private:
     std::vector<Value> memory_;
     std::vector<Variable> scope_;
     std::deque<Function> functions_;
+    std::vector<Structure> structures_;
+    std::vector<Type> palette_;  // types that come more often than others, so that they meet
     std::vector<Buffer> buffers_;
     std::vector<Constant> constants_;
     struct Result {
@@ -190,6 +236,7 @@ private:
     std::vector<Variable> counters_;
     std::vector<std::pair<std::size_t, Value>> initial_;
     std::string text_;
+    bool generic_ = false;  // a template is in the making
     bool plain_ = false;  // what constants are initialised with
     Function *function_ = nullptr;  // in the making
     std::vector<Loop *> loops_;     // around the statement in the making
@@ -198,5 +245,15 @@ private:
          blocking_ = false;  // all threads execute the statement; the kernel may have barriers and lane functions
     Block kernel_;
 };
+
+template <class F> Expression Program::steadily(F &&make) {
+    std::vector<Variable> all = std::exchange(scope_, {});
+    for (const Variable &variable : all) {
+        if (variable.steady) scope_.push_back(variable);
+    }
+    Expression made = make();
+    scope_ = std::move(all);
+    return made;
+}
 
 }  // namespace fuzz

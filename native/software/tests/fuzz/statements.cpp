@@ -34,22 +34,24 @@ Block Program::block(unsigned depth, unsigned most, std::uint64_t id, bool keeps
 }
 
 Statement Program::statement(unsigned depth) {
-    switch (below(depth > 2 ? 9 : 16)) {
+    switch (below(depth > 2 ? 11 : 18)) {
     case 0:
     case 1: return declaration();
     case 2:
     case 3:
     case 4: return assignment();
     case 5: return loops_.empty() && function_ == nullptr ? declaration() : leave();
-    case 6: return blocking_ && function_ == nullptr ? talk() : assignment();
-    case 7: return uniform_ && blocking_ ? exchange() : assignment();
+    case 6: return !blocking_ || function_ != nullptr ? assignment() : chance(4) ? vote() : talk();
+    case 7: return !uniform_ || !blocking_ ? assignment() : chance(3) ? exchange_structures() : exchange();
     case 8: return function_ == nullptr && !counters_.empty() ? count() : assignment();
-    case 9:
-    case 10:
-    case 11: return branch(depth);
+    case 9: return structure();
+    case 10: return matrix();
+    case 11:
     case 12:
-    case 13: return loop(depth);
-    case 14: return choose(depth);
+    case 13: return branch(depth);
+    case 14:
+    case 15: return loop(depth);
+    case 16: return choose(depth);
     default: return call_with_references();
     }
 }
@@ -136,18 +138,15 @@ Statement Program::assignment() {
     const Variable to = *chosen;
     const Type type = to.type;
     Expression index{{Kind::i32, 1}, "", primary, [](unsigned) { return Value{}; }};
-    std::string target = to.name;
-    if (to.count > 0) {
-        index = small(to.count, 1);
-        target += "[" + index.text + "]";
-    }
+    if (to.count > 0) index = small(to.count, 1);
+    std::string target = to.text(index.text);
     // Some of its components, in any order.
     std::vector<unsigned> places{0, 1, 2, 3};
     places.resize(type.n);
     if (type.n > 1 && chance(2)) {
         std::shuffle(places.begin(), places.end(), random_);
-        places.resize(1 + below(type.n));
-        const char *const letters = pick({"xyzw", "rgba"});
+        places.resize(to.packed ? 1 : 1 + below(type.n));
+        const char *const letters = to.packed ? "xyzw" : pick({"xyzw", "rgba"});
         target += places.size() == 1 && chance(3) ? "[" + std::to_string(places[0]) + "]" : "." + [&] {
             std::string name;
             for (const unsigned place : places) name += letters[place];
@@ -189,8 +188,8 @@ Statement Program::assignment() {
 }
 
 Statement Program::branch(unsigned depth) {
-    const Expression which = condition(2);
-    const bool around = std::exchange(uniform_, false);
+    const bool together = uniform_ && chance(3), around = std::exchange(uniform_, together);
+    const Expression which = together ? uniform_condition() : condition(2);
     const Block first = block(depth + 1, 3, id_ * 7);
     const Block second = chance(2) ? block(depth + 1, 3, id_ * 11) : Block{};
     uniform_ = around;
@@ -204,15 +203,17 @@ Statement Program::branch(unsigned depth) {
 }
 
 Statement Program::loop(unsigned depth) {
-    const Expression limit = small(4, 1);
+    const bool together = uniform_ && blocking_ && chance(2);
+    const Expression limit = together ? steadily([&] { return small(4, 1); }) : small(4, 1);
     Variable counter{{pick({Kind::i32, Kind::u32, Kind::i16, Kind::u8}), 1}, fresh("n"), allocate(1, false)};
-    counter.writable = false;
+    counter.writable = false, counter.steady = together;
     Variable end{{Kind::i32, 1}, "", allocate(1, false)};
     scope_.push_back(counter);
     all_loops_.push_back(std::make_unique<Loop>());
     Loop *const state = all_loops_.back().get();
+    state->uniform = together;
     loops_.push_back(state);
-    const bool around = std::exchange(uniform_, false);
+    const bool around = std::exchange(uniform_, together);
     const Block body = block(depth + 1, 3, id_ * 7);
     uniform_ = around;
     loops_.pop_back();
@@ -220,8 +221,13 @@ Statement Program::loop(unsigned depth) {
     const std::string name = counter.name, stop = name + "_end", type = counter.type.name(),
                       limit_text = "const int " + stop + " = " + limit.text + ";\n";
     std::string text;
-    switch (below(3)) {
+    const unsigned form = below(4);
+    switch (form) {
     case 0:
+        text = "{\n" + limit_text + type + " " + name + ", next_" + name + " = 0;\ndo {\n" + name + " = next_" + name +
+               "++;\n" + text_of(body) + "} while (next_" + name + " < " + type + "(" + stop + "));\n}\n";
+        break;
+    case 1:
         text = "{\n" + limit_text + type + " " + name + " = 0;\nwhile (" + name + " < " + type + "(" + stop + ")) {\n" +
                type + " next_" + name + " = " + name + "++;\n{ const " + type + " " + name + " = next_" + name + ";\n" +
                text_of(body) + "}\n}\n}\n";
@@ -234,13 +240,13 @@ Statement Program::loop(unsigned depth) {
     }
     return {text, [=, this](Mask mask) {
                 each(mask, [&](unsigned thread) { memory_[end.at(thread)] = limit.at(thread); });
-                const Loop outer = std::exchange(*state, {});
+                const Loop outer = std::exchange(*state, {0, 0, together});
                 Mask done = 0, active = mask;
                 for (unsigned n = 0; active != 0; ++n) {
                     Mask going = 0;
                     each(active, [&](unsigned thread) {
                         memory_[counter.at(thread)] = Value{n};
-                        going |= Mask(n < memory_[end.at(thread)][0]) << thread;
+                        going |= Mask((n == 0 && form == 0) || n < memory_[end.at(thread)][0]) << thread;
                     });
                     done |= active & ~going;
                     active = run(body, going) | std::exchange(state->skipped, 0);
@@ -252,8 +258,8 @@ Statement Program::loop(unsigned depth) {
 }
 
 Statement Program::choose(unsigned depth) {
-    const Expression which = small(4, 2);
-    const bool falls_through = chance(2), around = std::exchange(uniform_, false);
+    const bool together = uniform_ && chance(3), falls_through = chance(2), around = std::exchange(uniform_, together);
+    const Expression which = together ? steadily([&] { return small(4, 2); }) : small(4, 2);
     const std::vector<Loop *> loops = std::exchange(loops_, {});
     std::vector<Block> cases;
     // A return would be all that may leave; of loops around nothing is known here.
@@ -281,7 +287,8 @@ Statement Program::choose(unsigned depth) {
 
 // A break, a continue or a return, of some.
 Statement Program::leave() {
-    const Expression which = condition(1);
+    if (!loops_.empty() && loops_.back()->uniform && !uniform_) return assignment();
+    const Expression which = uniform_ ? uniform_condition() : condition(1);
     std::string text = "if (" + which.text + ") ";
     const auto parted = [=](Mask mask, auto &&gone) {
         Mask leaving = 0;
@@ -306,115 +313,6 @@ Statement Program::leave() {
             [=](Mask mask) { return parted(mask, [&](Mask leaving) { state->skipped |= leaving; }); }};
 }
 
-// Lane functions of active lanes; shuffles where all are.
-Statement Program::talk() {
-    const Type type{pick({Kind::i32, Kind::u32, Kind::i16, Kind::u16, Kind::i8, Kind::u8}),
-                    chance(2) ? 1 : 2 + below(3)};
-    const Expression from = expression(type, 1);
-    Variable made{type, fresh("v"), allocate(1, false)};
-    const std::string prefix = pick({"simd", "simd", "quad"});
-    const unsigned size = prefix == "simd" ? lanes : 4, k = 1 + below(size - 1);
-    std::string name =
-        pick({"sum", "product", "min", "max", "and", "or", "xor", "prefix_inclusive_sum", "prefix_exclusive_sum",
-              "prefix_inclusive_product", "prefix_exclusive_product", "broadcast_first"});
-    const bool shuffles = uniform_ && chance(2);
-    if (shuffles)
-        name = pick({"shuffle", "broadcast", "shuffle_xor", "shuffle_up", "shuffle_down", "shuffle_rotate_up",
-                     "shuffle_rotate_down"});
-    const std::string text = declared(type, made.name) + " = " + prefix + "_" + name + "(" + from.text +
-                             (shuffles ? ", " + std::to_string(k) : "") + ");\n";
-    scope_.push_back(made);
-    return {text, [=, this](Mask mask) {
-                std::vector<Value> given(threads), results(threads);
-                each(mask, [&](unsigned thread) { given[thread] = from.at(thread); });
-                for (unsigned first = 0; first < threads; first += size) {
-                    const Mask active =
-                        mask >> first << first & (first + size < 64 ? (Mask(1) << (first + size)) - 1 : everyone);
-                    each(active, [&](unsigned thread) {
-                        const unsigned lane = thread - first;
-                        const unsigned other = name == "shuffle" || name == "broadcast" ? k
-                                               : name == "shuffle_xor"                  ? lane ^ k
-                                               : name == "shuffle_up"                   ? (lane < k ? lane : lane - k)
-                                               : name == "shuffle_down"      ? (lane + k < size ? lane + k : lane)
-                                               : name == "shuffle_rotate_up" ? (lane - k) % size
-                                                                             : (lane + k) % size;
-                        for (unsigned i = 0; i < type.n; ++i) {
-                            Number &result = results[thread][i];
-                            if (shuffles) {
-                                result = given[first + other][i];
-                                continue;
-                            }
-                            if (name == "broadcast_first") {
-                                result = given[unsigned(std::countr_zero(active))][i];
-                                continue;
-                            }
-                            const bool scans = name.starts_with("prefix"), product = name.ends_with("product"),
-                                       inclusive = name.starts_with("prefix_i");
-                            bool any = scans && !inclusive;
-                            Number all = product && scans ? 1 : 0;
-                            each(active, [&](unsigned from_thread) {
-                                if (scans && (from_thread > thread || (from_thread == thread && !inclusive))) return;
-                                const Number x = given[from_thread][i];
-                                all = !any                    ? x
-                                      : product               ? binary("*", type.kind, all, x)
-                                      : name.ends_with("sum") ? binary("+", type.kind, all, x)
-                                      : name == "and"         ? all & x
-                                      : name == "or"          ? all | x
-                                      : name == "xor"         ? wrap(type.kind, Wide(all ^ x))
-                                                              : call(name, type.kind, all, x, 0);
-                                any = true;
-                            });
-                            result = all;
-                        }
-                    });
-                }
-                each(mask, [&](unsigned thread) { memory_[made.at(thread)] = results[thread]; });
-                return mask;
-            }};
-}
-
-// By threadgroup memory, with barriers.
-Statement Program::exchange() {
-    const Type type = any_type();
-    const Expression from = expression(type, 2);
-    Variable made{type, fresh("v"), allocate(1, false)};
-    const std::string name = fresh("shared");
-    const unsigned k = below(threads);
-    const std::string barrier = chance(4) ? "threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);\n"
-                                          : "threadgroup_barrier(mem_flags::mem_threadgroup);\n";
-    const std::string text = declared(type, name, "threadgroup") + "[" + std::to_string(threads) + "];\n" + name +
-                             "[tid] = " + from.text + ";\n" + barrier + declared(type, made.name) + " = " + name +
-                             "[(tid + " + std::to_string(k) + ") % " + std::to_string(threads) + "];\n" + barrier;
-    scope_.push_back(made);
-    return {text, [=, this](Mask mask) {
-                std::vector<Value> given(threads);
-                each(mask, [&](unsigned thread) { given[thread] = from.at(thread); });
-                each(mask, [&](unsigned thread) { memory_[made.at(thread)] = given[(thread + k) % threads]; });
-                return mask;
-            }};
-}
-
-// Atomic functions whose order does not matter: one for each counter.
-Statement Program::count() {
-    static const char *const names[] = {"add", "sub", "and", "or", "xor", "min", "max"};
-    static const char *const operators[] = {"+", "-", "&", "|", "^", "", ""};
-    const unsigned which = below(7);
-    const Variable counter = counters_[below(unsigned(counters_.size()))];
-    const Kind kind = counter.type.kind;
-    const Expression value = expression({kind, 1}, 2);
-    const std::string text = std::string("atomic_fetch_") + names[which] + "_explicit(&" + counter.name + "[" +
-                             std::to_string(which) + "], " + value.text + ", memory_order_relaxed);\n";
-    return {text, [=, this](Mask mask) {
-                each(mask, [&](unsigned thread) {
-                    Number &number = memory_[counter.at(thread, which)][0];
-                    const Number operand = value.at(thread)[0];
-                    number = which < 5 ? binary(operators[which], kind, number, operand)
-                                       : call(names[which], kind, number, operand, 0);
-                });
-                return mask;
-            }};
-}
-
 // Of a function that changes variables of its caller's.
 Statement Program::call_with_references() {
     const Function *called = nullptr;
@@ -437,8 +335,9 @@ Statement Program::call_with_references() {
         for (const Variable &variable : scope_) {
             const bool taken = std::any_of(changed.begin(), changed.end(),
                                            [&](const Variable &other) { return other.base == variable.base; });
-            if (variable.writable && variable.where == Variable::own && variable.type == parameter.type &&
-                variable.count == parameter.count && !taken)
+            const bool whole = !variable.packed && (variable.count == 0 || variable.suffix.empty());
+            if (variable.writable && variable.where == parameter.where && variable.type == parameter.type &&
+                variable.count == parameter.count && whole && !taken)
                 found = &variable;
         }
         if (found == nullptr) return assignment();
