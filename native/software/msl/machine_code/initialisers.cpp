@@ -8,14 +8,36 @@
 #include "msl/reflection/reflection.h"
 
 namespace smtl::msl {
+namespace {
+
+// Of members clang says it as an error already, calls them what the translation has made of them, and tells in notes
+// how it came to that. Empty for other messages.
+std::string constant_expression_error(const std::string &line) {
+    constexpr std::string_view begin = "error: constexpr variable '",
+                               end = "' must be initialized by a constant expression";
+    const std::size_t at = line.find(begin);
+    if (at == std::string::npos || !line.ends_with(end)) return {};
+    const std::string name = line.substr(at + begin.size(), line.size() - end.size() - at - begin.size());
+    return line.substr(0, at) + "error: '" + name + "' needs a constant expression as its initializer\n";
+}
+
+}  // namespace
 
 DynamicInitialisers find_dynamic_initialisers(const std::string &messages) {
     constexpr std::string_view severity = "warning: ";
     DynamicInitialisers result;
+    bool explained = false;
     for (std::size_t p = 0; p < messages.size();) {
         const std::size_t newline = std::min(messages.find('\n', p), messages.size());
         const std::string line = messages.substr(p, newline - p);
         p = newline + 1;
+        explained = explained && line.find(" note: ") != std::string::npos;
+        if (explained) continue;
+        if (const std::string error = constant_expression_error(line); !error.empty()) {
+            result.messages += error;
+            explained = true;
+            continue;
+        }
         const std::size_t at = line.find("warning: declaration requires a");
         const bool constructor = line.find(" global constructor") != std::string::npos,
                    destructor = line.find(" destructor") != std::string::npos;

@@ -121,6 +121,21 @@ void test_refusals() {
         const compiled library(head + code);
         CHECK(library.library == nullptr && library.says(message));
     }
+    for (
+        const auto &[code, message] : std::vector<std::pair<std::string, std::string>>{
+            {"float f(float x);\nconstant float v = f(1);",
+             "4:16: error: a variable outside of functions needs a constant"},
+            {"struct s { static constant float v = sqrt(2.0f); };",
+             "3:34: error: 'v' needs a constant expression as its initializer"},
+            {"float f(float x) { constexpr float v = x; return v; }",
+             "3:36: error: 'v' needs a constant expression as its initializer"},
+            {"int f(int x) { return x; }\ntemplate <int N> struct s { static constant int v[2] = {N, f(N)}; };\nint g(int i) { return s<3>::v[i]; }",
+             "4:49: error: 'v' needs a constant expression as its initializer"}}) {
+        const compiled library(head + code);
+        CHECK(library.library == nullptr && library.says(message));
+        CHECK(library.log.find("non-constexpr") == std::string::npos &&
+              library.log.find("candidate") == std::string::npos);
+    }
     const compiled valid(head + R"(
 constant int a = 1;
 static constant constexpr int b = 2;
