@@ -8,6 +8,7 @@ mod copies;
 mod devices;
 mod events;
 mod failures;
+mod header;
 mod host_functions;
 mod kernels;
 mod memory;
