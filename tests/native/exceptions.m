@@ -6,6 +6,7 @@
 
 #import <Foundation/Foundation.h>
 #import <objc/runtime.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -163,11 +164,60 @@ static void commits_that_raise_destroy_their_contexts_once(mtb_queue *queue, mtb
     CHECK(is(&seen, 1, 1));
 }
 
+static void *signal_soon(void *event) {
+    usleep(50000);
+    mtb_event_signal(event, 1, NULL);
+    return NULL;
+}
+
+static void raise_instead_of_waiting(id self, SEL selector) {
+    (void)self, (void)selector;
+    [NSException raise:NSInvalidArgumentException format:@"raised before the end"];
+}
+
+/* The caller frees its memory then, whatever the call returns: here the GPU has not begun when Metal raises. */
+static void runs_that_raise_return_when_the_transfer_has_ended(mtb_device *device, mtb_queue *queue,
+                                                               mtb_transfer *transfer) {
+    const struct {
+        SEL selector;
+        IMP method;
+        const char *function;
+    } raised[] = {
+        {@selector(commit), (IMP)(void *)commit_and_raise, "mtb_command_buffer_commit"},
+        {@selector(waitUntilCompleted), (IMP)(void *)raise_instead_of_waiting, "mtb_command_buffer_wait"},
+    };
+    mtb_buffer *buffer = mtb_buffer_create(device, 4, MTB_STORAGE_PRIVATE, NULL);
+    for (int i = 0; i < 2; i++) {
+        unsigned char pattern = (unsigned char)(5 + i), bytes[4] = {0};
+        const mtb_place in_buffer = {.buffer = buffer}, in_host = {.bytes = bytes};
+        mtb_error *error = NULL;
+        pthread_t signaller;
+        mtb_event *gate = mtb_event_create(device, NULL);
+        mtb_command_buffer *held = mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, NULL);
+        mtb_command_buffer_encode_wait(held, gate, 1, NULL);
+        mtb_command_buffer_commit(held, NULL);
+        mtb_transfer_fill(transfer, in_buffer, 4, 1, &pattern, 1, NULL);
+        mtb_transfer_copy(transfer, in_buffer, in_host, 4, 1, MTB_HOST_BORROWED, NULL);
+        pthread_create(&signaller, NULL, signal_soon, gate);
+        WITH_METHOD([queue->metal commandBuffer], raised[i].selector, raised[i].method, metals_commit,
+                    CHECK(mtb_transfer_run(transfer, &error) == MTB_EXCEPTION));
+        check_exception(error, raised[i].function, __LINE__);
+        CHECK(bytes[0] == pattern && bytes[3] == pattern);
+        pthread_join(signaller, NULL);
+        mtb_command_buffer_wait(held, NULL);
+        mtb_command_buffer_release(held);
+        mtb_event_release(gate);
+    }
+    mtb_buffer_release(buffer);
+    for (int i = 0; i < 60000 && mtb_live_handles(MTB_HANDLE_COMMAND_BUFFER) > 0; i++) usleep(1000);
+}
+
 static void contexts_are_destroyed_once(mtb_device *device, mtb_queue *queue) {
     mtb_memory *memory = mtb_memory_create(device, NULL, NULL);
     mtb_transfer *transfer = mtb_transfer_create(memory, queue, NULL);
     failed_calls_destroy_their_contexts(device, queue, transfer);
     commits_that_raise_destroy_their_contexts_once(queue, transfer);
+    runs_that_raise_return_when_the_transfer_has_ended(device, queue, transfer);
     mtb_transfer_release(transfer);
     mtb_memory_release(memory);
 }

@@ -57,6 +57,8 @@ mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_slot_kind sl
 /* mtb_command_buffer_commit. If `number` is given, a host function follows the command buffer, and gets that number. */
 mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64_t *number, mtb_error **error,
                                       const char *function);
+/* Whether Metal has it and will complete it, which Metal says also after an exception in the commit. */
+bool mtbi_command_buffer_runs(const mtb_command_buffer *command_buffer);
 /* Calls the destructor. */
 void mtbi_callback_drop(const mtbi_callback *callback);
 /* Adds to the end of `callbacks`. If the call fails, the context is still the caller's. */

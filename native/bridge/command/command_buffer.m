@@ -205,6 +205,12 @@ mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64
     MTBI_LEAVE(mtbi_fail_with_exception(error, function, exception))
 }
 
+bool mtbi_command_buffer_runs(const mtb_command_buffer *command_buffer) {
+    MTBI_ENTER
+    return [command_buffer->metal status] >= MTLCommandBufferStatusCommitted;
+    MTBI_LEAVE(false)
+}
+
 static mtb_status check_wait(mtb_command_buffer *command_buffer, uint64_t timeout_ns, mtb_error **error,
                              const char *function) {
     REQUIRE(mtbi_check_given(command_buffer, "command_buffer", error, function));

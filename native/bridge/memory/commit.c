@@ -65,7 +65,8 @@ static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, uint64_
     return NULL;
 }
 
-static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *record, uint64_t timeout_ns,
+/* `waits` says whether the caller waits for the end of what Metal has, also after an exception in the commit. */
+static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *record, uint64_t timeout_ns, bool waits,
                                              mtbi_callback *listener, mtb_error **error, const char *function) {
     mtb_command_buffer *command_buffer = encode(queue, record, timeout_ns, error, function);
     if (!command_buffer) return NULL;
@@ -81,6 +82,7 @@ static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *reco
     if (mtbi_record_commit_bounces(record, error) || mtb_command_buffer_commit(command_buffer, error)) {
         /* If Metal raised an exception in the commit, the record may be gone. */
         if (!atomic_load(&command_buffer->is_committed)) mtbi_record_signal_bounces(record);
+        if (waits && mtbi_command_buffer_runs(command_buffer)) mtbi_command_buffer_await(command_buffer, MTB_FOREVER);
         mtb_command_buffer_release(command_buffer);
         return NULL;
     }
@@ -89,7 +91,7 @@ static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *reco
 }
 
 /* Commits the transfer. Empties `listener`, who is told of the end, if the command buffer has taken it over. */
-static mtb_command_buffer *commit_for(mtb_transfer *transfer, uint64_t timeout_ns, mtbi_callback *listener,
+static mtb_command_buffer *commit_for(mtb_transfer *transfer, uint64_t timeout_ns, bool waits, mtbi_callback *listener,
                                       mtb_error **error, const char *function) {
     if (mtbi_check_given(transfer, "transfer", error, function)) return NULL;
     mtbi_record *record = transfer->record;
@@ -97,7 +99,7 @@ static mtb_command_buffer *commit_for(mtb_transfer *transfer, uint64_t timeout_n
     transfer->record = NULL;
     if (!record) return NULL;
     mtb_command_buffer *command_buffer =
-        encode_and_commit(transfer->queue, record, timeout_ns, listener, error, function);
+        encode_and_commit(transfer->queue, record, timeout_ns, waits, listener, error, function);
     if (!command_buffer) return NULL;
     atomic_fetch_add_explicit(&transfer->memory->command_buffers, 1, memory_order_relaxed);
     return command_buffer;
@@ -106,7 +108,7 @@ static mtb_command_buffer *commit_for(mtb_transfer *transfer, uint64_t timeout_n
 /* The same, which takes `listener` over in any case. */
 static mtb_command_buffer *commit(mtb_transfer *transfer, uint64_t timeout_ns, mtbi_callback listener,
                                   mtb_error **error, const char *function) {
-    mtb_command_buffer *command_buffer = commit_for(transfer, timeout_ns, &listener, error, function);
+    mtb_command_buffer *command_buffer = commit_for(transfer, timeout_ns, false, &listener, error, function);
     mtbi_callback_drop(&listener);
     return command_buffer;
 }
@@ -171,8 +173,13 @@ mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error) {
     }
     if (transfer->record && mtbi_record_is_for_cpu(transfer->record)) return run_on_cpu(transfer, error, __func__);
     mtb_error *own = NULL, **problem = error ? error : &own;
-    mtb_command_buffer *command_buffer = commit(transfer, MTB_SLOT_TIMEOUT, (mtbi_callback){0}, problem, __func__);
-    if (command_buffer) mtb_command_buffer_wait(command_buffer, problem);
+    mtbi_callback none = {0};
+    mtb_command_buffer *command_buffer = commit_for(transfer, MTB_SLOT_TIMEOUT, true, &none, problem, __func__);
+    if (command_buffer) {
+        mtb_command_buffer_wait(command_buffer, problem);
+        /* Metal may have raised an exception before the end. */
+        mtbi_command_buffer_await(command_buffer, MTB_FOREVER);
+    }
     mtb_status status = command_buffer || *problem ? mtb_error_status(*problem) : MTB_OUT_OF_MEMORY;
     mtb_command_buffer_release(command_buffer);
     mtb_error_release(own);
