@@ -18,7 +18,7 @@ impl CommandQueue {
     ///
     /// Work of the same queue waits for the function. So a wait of its own for that work (for a [`Submission`] or a
     /// [`Download`](crate::memory::Download), in a synchronous transfer, for a buffer that is in use, for a slot in the
-    /// queue) is [`Error::Deadlock`]. It may wait for other queues and for [`SharedEvent`](crate::SharedEvent)s where
+    /// queue) is [`Error::Deadlock`](crate::Error::Deadlock). It may wait for other queues and for [`SharedEvent`](crate::SharedEvent)s where
     /// their work does not wait for this queue in its turn: of that nothing is known here, so such waits are best given
     /// a timeout. An executor that it blocks on sees a future pending as ever.
     ///
@@ -26,7 +26,7 @@ impl CommandQueue {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`], and if the queue has no free slot [`Error::Timeout`] after ten minutes, or [`Error::Deadlock`]
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), and if the queue has no free slot [`Error::Timeout`](crate::Error::Timeout) after ten minutes, or [`Error::Deadlock`](crate::Error::Deadlock)
     /// inside another one.
     pub fn call_host_function(
         &self,

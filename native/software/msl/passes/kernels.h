@@ -4,7 +4,7 @@
 // declares what the rest of the compiler finds it by.
 #pragma once
 
-#include "function_constant_conditions.h"
+#include "function_constants/conditions.h"
 #include "msl/source/declarations.h"
 
 namespace smtl::msl {

@@ -5,7 +5,7 @@
 // variable that says whether it is defined; `translation` lists it, and `constants` knows it.
 #pragma once
 
-#include "function_constant_conditions.h"
+#include "conditions.h"
 #include "msl/source/attributes.h"
 
 namespace smtl::msl {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "function_constants.h"
+#include "declaration.h"
 #include "msl/source/attributes.h"
 #include "msl/source/declarators.h"
 

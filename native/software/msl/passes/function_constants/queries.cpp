@@ -1,4 +1,4 @@
-#include "function_constant_queries.h"
+#include "queries.h"
 
 #include <map>
 #include <string_view>

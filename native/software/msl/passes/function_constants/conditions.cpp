@@ -1,6 +1,6 @@
-#include "function_constant_conditions.h"
+#include "conditions.h"
 
-#include "function_constant_queries.h"
+#include "queries.h"
 
 namespace smtl::msl {
 namespace {

@@ -1,11 +1,11 @@
-// Variables in the constant address space. Those with [[function_constant]] go to function_constants.h.
+// Variables in the constant address space. Those with [[function_constant]] go to declaration.h.
 //
 // Before: declarations that say the same are erased. After: clang initialises members in the constant address space,
 // and the result knows the constants that conditions may name. If the source is only checked, clang's word names the
 // space.
 #pragma once
 
-#include "function_constant_conditions.h"
+#include "conditions.h"
 
 namespace smtl::msl {
 

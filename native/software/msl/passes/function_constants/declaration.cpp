@@ -1,4 +1,4 @@
-#include "function_constants.h"
+#include "declaration.h"
 
 #include <string>
 #include <utility>
