@@ -18,16 +18,17 @@ impl CommandQueue {
     ///
     /// Work of the same queue waits for the function. So a wait of its own for that work (for a [`Submission`] or a
     /// [`Download`](crate::memory::Download), in a synchronous transfer, for a buffer that is in use, for a slot in the
-    /// queue) is [`Error::Deadlock`](crate::Error::Deadlock). It may wait for other queues and for [`SharedEvent`](crate::SharedEvent)s where
-    /// their work does not wait for this queue in its turn: of that nothing is known here, so such waits are best given
-    /// a timeout. An executor that it blocks on sees a future pending as ever.
+    /// queue) is [`Error::Deadlock`](crate::Error::Deadlock). It may wait for other queues and for
+    /// [`SharedEvent`](crate::SharedEvent)s if their work does not wait for this queue in its turn. Nothing checks that, so
+    /// give such a wait a timeout. An executor on which the function blocks sees a future as pending.
     ///
     /// A panic of the function ends there. It is dropped uncalled where the GPU fails just before its turn.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), and if the queue has no free slot [`Error::Timeout`](crate::Error::Timeout) after ten minutes, or [`Error::Deadlock`](crate::Error::Deadlock)
-    /// inside another one.
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory). If the queue has no free slot:
+    /// [`Error::Timeout`](crate::Error::Timeout) after ten minutes, or [`Error::Deadlock`](crate::Error::Deadlock) inside
+    /// another host function.
     pub fn call_host_function(
         &self,
         function: impl FnOnce() + Send + 'static,
