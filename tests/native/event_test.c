@@ -206,8 +206,8 @@ static void a_wait_on_record_that_nobody_can_end_is_not_committed(void) {
     CHECK_OK(mtb_event_signal(event, 1, &error));
     mtb_event_release(event);
     run(met);
-    CHECK_FAILS(mtb_command_buffer_commit(unmet, &error), MTB_DEADLOCK, "reaches 2: it has 1");
-    CHECK_FAILS(mtb_command_buffer_commit(unmet, &error), MTB_DEADLOCK, "reaches 2: it has 1");
+    CHECK_FAILS(mtb_command_buffer_commit(unmet, &error), MTB_DEADLOCK, "waits for event value 2, but the event has 1");
+    CHECK_FAILS(mtb_command_buffer_commit(unmet, &error), MTB_DEADLOCK, "waits for event value 2, but the event has 1");
     mtb_command_buffer_release(unmet);
 }
 
