@@ -37,7 +37,7 @@ const LONG_FILES: [(&str, &str); 6] = [
 ];
 
 /// Folders that may hold more, and why.
-const LARGE_FOLDERS: [(&str, &str); 6] = [
+const LARGE_FOLDERS: [(&str, &str); 5] = [
     (
         "native/software/framework/command",
         "a class is a header and a file",
@@ -49,10 +49,6 @@ const LARGE_FOLDERS: [(&str, &str); 6] = [
     (
         "native/software/msl/include/preprocess",
         "Apple's names for its headers",
-    ),
-    (
-        "native/software/msl/passes",
-        "a pass is a header and a file",
     ),
     (
         "tests/compile_fail/cases",
