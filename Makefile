@@ -3,17 +3,17 @@
 MODEL  ?= models/tiny-stories/tiny-stories-q8_0.gguf
 PROMPT ?= Once upon a time
 
-# Of `make shuffle`: the whole suite runs once for each.
+# `make shuffle` runs the whole suite once for each seed.
 SEEDS ?= 1 2
 
-# What may be published, in this order.
+# The packages that may be published, in this order.
 PUBLISHED = metal-bridge metal-bridge-llama metal-bridge-workloads metal-bridge-cli metal-cudart
 
-# Of `make fuzz`: the time of all fuzzers together, and where they begin.
+# `make fuzz`: the time of all fuzzers together, and their seed.
 SECONDS = 60
 SEED = 1
 
-# Of `make soak`: what is repeated, and how often.
+# `make soak`: the suites, and how often each is repeated.
 SUITES ?= threads address address-crate
 TIMES ?= 30
 
@@ -23,7 +23,7 @@ SOFTWARE_METAL = $(MAKE) -C native/software PREFIX="$(abspath $(PREFIX))" BUILD=
 PRODUCTS = $(abspath $(or $(CARGO_TARGET_DIR),target))
 SOFTWARE_METAL_BUILD = $(PRODUCTS)/software-metal
 BRIDGE = $(MAKE) -C native/bridge PREFIX="$(abspath $(PREFIX))" BUILD="$(PRODUCTS)/bridge" SOFTWARE_BUILD="$(SOFTWARE_METAL_BUILD)"
-# A Mac has a Metal.
+# A Mac needs no software Metal.
 ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 
 .PHONY: help demo test check fmt lint doc package native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
@@ -75,7 +75,7 @@ native: setup-check ## the native code's own tests
 sanitize: setup-check ## the native code and its tests under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
 	scripts/sanitize
 
-sanitize-kernels: setup ## our kernels, and some that nobody here wrote, under the sanitizer for kernels
+sanitize-kernels: setup ## our kernels, and some that nobody here wrote, under the kernel sanitizer
 	scripts/sanitize-kernels
 
 sanitize-kernels-all: setup ## the same with all of them (not in CI: half an hour)

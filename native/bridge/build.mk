@@ -2,7 +2,7 @@
 # products go (BUILD), which sanitizers (SANITIZE) and, on Linux, where the software Metal's go (SOFTWARE_BUILD). They link
 # $(BRIDGE_OBJECTS) with $(METAL) and $(METAL_LDLIBS) by $(CXX).
 #
-# Sources are named as this file is: Objective-C objects hold the path that the compiler was given.
+# The paths of sources begin as this file's does: Objective-C objects hold the path that the compiler was given.
 BRIDGE := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 NATIVE := $(abspath $(BRIDGE)/..)
 
@@ -28,10 +28,10 @@ COMMON = $(OPTIMIZE) -Wall -Wextra -fPIC -pthread -MMD -MP $(SANITIZE_FLAGS)
 CFLAGS = $(COMMON) -std=gnu17
 OBJCFLAGS = $(OBJC_FLAGS) $(COMMON)
 INCLUDES = -I$(NATIVE)/include $(METAL_INCLUDES)
-# Its own headers are named with their folders.
+# The bridge includes its own headers by folder and name.
 BRIDGE_INCLUDES = -I$(BRIDGE) $(INCLUDES)
 
-# A folder a noun, and what differs between the Metals.
+# A folder for each noun, and one for what differs between the Metals.
 BRIDGE_SOURCES := $(foreach folder,* platform/$(METAL_KIND),$(wildcard $(BRIDGE)/$(folder)/*.c $(BRIDGE)/$(folder)/*.m))
 TRANSFER_SOURCE := $(BUILD)/generated/transfer_source.c
 BRIDGE_OBJECTS := $(BRIDGE_SOURCES:$(BRIDGE)/%=$(BUILD)/bridge/%.o) $(TRANSFER_SOURCE).o
@@ -53,5 +53,5 @@ $(BUILD)/bridge/%.m.o: $(BRIDGE)/%.m | $(OBJC_RUNTIME)
 
 -include $(BRIDGE_OBJECTS:.o=.d)
 
-# Whoever includes this file has a default goal of their own.
+# The Makefile that includes this file sets the default goal.
 .DEFAULT_GOAL := all

@@ -2,12 +2,11 @@
 # include this file and link $(LIBRARY), which the software Metal's Makefile makes, with $(CXX) and $(LIBRARY_LDLIBS).
 #
 # SOFTWARE_BUILD: where the library's products go, which several Makefiles may share. SANITIZE: sanitizers, as -fsanitize=
-# takes them; SOFTWARE_SANITIZE: those of the library, where they are not the same. CLANG: the compiler, where the first that
-# is found will not do.
+# takes them; SOFTWARE_SANITIZE: those of the library, if they differ. CLANG: the compiler, if the first one found will not do.
 SOFTWARE := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 include $(SOFTWARE)/flags.mk
 
-# Debian and Ubuntu name the packages in these messages alike.
+# The packages in these messages have the same names on Debian and Ubuntu.
 CLANG ?= $(firstword $(foreach name,$(CLANG_NAMES),$(if $(shell command -v $(name)),$(name))))
 CLANG := $(CLANG)
 CLANG_MAJOR := $(shell $(or $(CLANG),false) -dumpversion 2>/dev/null | cut -d. -f1)
@@ -41,7 +40,7 @@ VERSION = 0.1.0
 SHARED_LIBRARY := $(SOFTWARE_BUILD)/libSoftwareMetal.so.$(VERSION)
 LIBRARY_LDLIBS := -L$(GCC_OBJC) $(LIBRARIES:%=-l%)
 
-# Whoever includes this file has a default goal of their own.
+# The Makefile that includes this file sets the default goal.
 .DEFAULT_GOAL := all
 
 # Only the objc/ of GCC's headers may be seen: its stdatomic.h breaks clang.
@@ -50,7 +49,7 @@ $(SOFTWARE_BUILD)/gcc/objc:
 	ln -sfn $(GCC_OBJC)/include/objc $@
 
 ifneq ($(CURDIR),$(SOFTWARE))
-# Its own Makefile knows whether it is up to date.
+# The library's own Makefile knows whether the library is up to date.
 .PHONY: software-metal
 .PRECIOUS: $(SOFTWARE_BUILD)/lib%
 $(SOFTWARE_BUILD)/lib%: software-metal

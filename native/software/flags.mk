@@ -2,7 +2,7 @@
 # line is NAME = WORDS.
 
 # The first of these that is installed; it has to be OLDEST_CLANG or newer.
-# Older ones compile most kernels, and some wrong: the sum of bfloats over a simdgroup with 17 and 18.
+# Older ones compile most kernels, but some of them wrong: 17 and 18 the sum of bfloats over a simdgroup.
 CLANG_NAMES = clang-19 clang-20 clang-21 clang
 OLDEST_CLANG = 19
 
