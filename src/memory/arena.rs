@@ -34,7 +34,7 @@ impl ArenaOptions {
         self
     }
 
-    /// Bytes by which the arena grows, or more where one buffer needs more.
+    /// Bytes by which the arena grows; it grows by more if one buffer needs more.
     pub fn block_bytes(mut self, bytes: usize) -> ArenaOptions {
         self.block_bytes = bytes.max(1);
         self
@@ -54,9 +54,8 @@ impl Default for ArenaOptions {
 }
 
 /// Scratch buffers of one storage mode, out of heaps (`MTLHeap`) that grow with the need. Clones share it.
-///
-/// A buffer of it is a [`Buffer`] like any other. Its place is free again once its last handle is gone and every
-/// command buffer that it was bound in has completed. What it held before is still in it.
+/// A buffer of an arena is a [`Buffer`] like any other. Its place is free again once its last handle is gone and every command
+/// buffer that it was bound in has completed. A new buffer still holds what its place held before.
 ///
 /// ```
 /// use metal_bridge::memory::{ArenaOptions, Memory};
@@ -152,8 +151,8 @@ impl Arena {
         unsafe { sys::mtb_arena_trim(self.as_ptr()) }
     }
 
-    /// What the arena holds: misses are buffers that needed a new heap; what is kept is the heaps' free space, and as
-    /// objects the heaps with nothing in them.
+    /// What the arena holds. Misses are buffers that needed a new heap. The bytes kept are the heaps' free space; the objects
+    /// kept are the heaps with nothing in them.
     pub fn statistics(&self) -> PoolStatistics {
         PoolStatistics::of_arena(self.as_ptr())
     }

@@ -26,8 +26,8 @@ use crate::sys;
 /// Transfers that are recorded for one command buffer, in the order in which they are added; copies whose ranges touch become
 /// one.
 ///
-/// [`run`](Batch::run) waits for their end; [`commit`](Batch::commit) does not, so it is for batches that borrow no host memory:
-/// what they read and write there, they own. Dropping a batch discards it.
+/// [`run`](Batch::run) waits for their end; [`commit`](Batch::commit) does not, so it is for batches that own the host memory
+/// that they read and write. Dropping a batch discards it.
 ///
 /// ```
 /// use metal_bridge::memory::{Memory, Owned, Values};
@@ -50,7 +50,7 @@ use crate::sys;
 /// # Ok::<(), metal_bridge::Error>(())
 /// ```
 pub struct Batch<'h> {
-    // Released first: it knows addresses of the host memory, which goes after it.
+    // Dropped before the host memory, whose addresses it knows.
     handle: Handle<sys::mtb_transfer>,
     recording: Recording,
     host_memories: HostMemories,
@@ -80,12 +80,10 @@ impl<'h> Batch<'h> {
     ///
     /// The size comes from the end that has one: host memory, [`Buffer::range`](crate::Buffer::range) or
     /// [`Buffer::rows`](crate::Buffer::rows). [`Buffer::at`](crate::Buffer::at) and [`Rows`](super::Rows) take the other end's.
-    /// If both ends have a size, the sizes must be the same. Rows go with as many bytes in one piece, and then have no gaps
-    /// there. The buffers may have any storage mode.
-    ///
-    /// One of two buffers may belong to another device: where the devices are peers, whole words of a private source are
-    /// read through a remote view, all else goes by way of system memory. That device's own queues are ordered by events,
-    /// as always.
+    /// If both ends have a size, the sizes must be the same. The other end of rows may be as many bytes in one piece, which then
+    /// hold the rows without gaps. The buffers may have any storage mode.
+    /// One of two buffers may belong to another device. If the devices are peers, whole words of a private source are read
+    /// through a remote view; all else goes by way of system memory. Events order the other device's own queues, as always.
     ///
     /// # Errors
     ///
@@ -108,7 +106,7 @@ impl<'h> Batch<'h> {
     ) -> Result<D::Output> {
         let source = source.into_end(function)?;
         let (destination, output) = destination.into_end(function, &source)?;
-        // SAFETY: the ends' types promise it. A batch that is run does not outlive 'h, which is 'static where one is
+        // SAFETY: the ends' types promise it. A batch that is run does not outlive 'h, which is 'static for one that is
         // committed.
         unsafe { self.add_ends(function, source, destination) }?;
         Ok(output)
@@ -117,7 +115,7 @@ impl<'h> Batch<'h> {
     /// # Safety
     ///
     /// Host memory of the ends is valid until the batch has completed or is dropped, or for as long as what the end owns: to
-    /// read, and to write for nobody else. That of a staged source has to be valid for the call only.
+    /// read, and to write for nobody else. Host memory of a staged source has to be valid for the call only.
     unsafe fn add_ends(
         &mut self,
         function: &'static str,
@@ -209,14 +207,14 @@ impl<'h> Batch<'h> {
         self.recording.encode(function, uses, fill)
     }
 
-    /// Hands the transfers over and waits for them. Where the CPU sees source and destination, this thread copies, once
-    /// what was committed to the queue before has completed.
+    /// Hands the transfers over and waits for them. If the CPU sees source and destination, this thread copies, once what was
+    /// committed to the queue before has completed.
     ///
     /// # Errors
     ///
     /// [`Error::CommandBuffer`] if the GPU failed, [`Error::OutOfMemory`], [`Error::Deadlock`] in a completion handler or
-    /// a host function of the queue, and where this thread, or one that has ended, has
-    /// [enqueued](crate::CommandBuffer::enqueue) a command buffer there and never committed it: nothing is committed then.
+    /// a host function of the queue, and if this thread, or one that has ended, has [enqueued](crate::CommandBuffer::enqueue) a
+    /// command buffer there and never committed it: nothing is committed then.
     pub fn run(self) -> Result<()> {
         self.run_for("Batch::run")
     }
@@ -249,7 +247,7 @@ impl Batch<'static> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`], [`Error::Internal`], and where the queue has no free slot [`Error::Timeout`] after ten minutes, or
+    /// [`Error::OutOfMemory`], [`Error::Internal`]. If the queue has no free slot: [`Error::Timeout`] after ten minutes, or
     /// [`Error::Deadlock`] in a completion handler or a host function of the queue. The transfers are discarded then.
     pub fn commit(self) -> Result<Submission> {
         self.commit_for("Batch::commit", None)

@@ -90,7 +90,7 @@ unsafe impl<'h, T: Pod + Send> Destination<'h> for Values<T> {
             let message = format!("{count} values are more than there is memory");
             return Err(Error::OutOfRange(Failure::new(function, message)));
         };
-        // Before there is memory for it: nobody asks the host for more than a source can have.
+        // Before memory for it is allocated: nobody asks the host for more than a source can have.
         let extent = source.common_extent(function, Some(Extent::bytes(length)))?;
         source.place(function, extent)?;
         let Some(mut values) = Unwritten::<T>::new(count) else {

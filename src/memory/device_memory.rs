@@ -13,8 +13,7 @@ use crate::sys;
 
 /// What the transfers of a device have in common: staging memory, a cache of buffers, queues to use again, a budget,
 /// statistics. Clones share it.
-///
-/// What came from it, buffers and queues, may outlive it.
+/// Buffers and queues from a memory may outlive it.
 #[derive(Clone)]
 pub struct Memory {
     inner: Arc<MemoryInner>,
@@ -62,11 +61,10 @@ impl Memory {
         &self.inner.device
     }
 
-    /// A buffer of `length` bytes, whose contents are whatever was there before: from the cache where one of up to
-    /// twice the length is kept.
+    /// A buffer of `length` bytes, whose contents are whatever was there before. It comes from the cache if a buffer of up to
+    /// twice the length is kept there.
     ///
-    /// Once its last handle is gone, and every command buffer that it was bound in has completed, the cache has it
-    /// back.
+    /// Once its last handle is gone, and every command buffer that it was bound in has completed, it returns to the cache.
     ///
     /// # Errors
     ///
@@ -88,8 +86,7 @@ impl Memory {
         ))
     }
 
-    /// Gives back to Metal what is kept and was not used for `idle`: zero is all of it.
-    /// Returns the bytes.
+    /// Gives back to Metal what is kept and was not used for `idle`; zero gives back all. Returns the bytes.
     pub fn trim(&self, idle: Duration) -> u64 {
         // SAFETY: the memory is live.
         unsafe { sys::mtb_memory_trim(self.as_ptr(), nanoseconds(idle)) }

@@ -16,8 +16,7 @@ use crate::metal::wait::Wait;
 
 /// Values on their way from a buffer, which come when the transfer has completed: a [`Future`] of them, for any
 /// executor.
-///
-/// Dropping or leaking it leaves the transfer running, which owns the memory that it writes.
+/// If a download is dropped or leaked, the transfer, which owns the memory that it writes, goes on.
 pub struct Download<V> {
     slot: Arc<Slot<V>>,
 }
@@ -68,8 +67,7 @@ impl<V> Slot<V> {
 }
 
 impl<V> State<V> {
-    /// The values or the error, once and when they are there; from then on an error, so that nobody waits for what does not
-    /// come again.
+    /// The values or the error, once, when they are there; later an error, so that nobody waits for what does not come again.
     fn take(&mut self, function: &'static str) -> Option<Result<V>> {
         match mem::replace(&mut self.stage, Stage::Taken) {
             Stage::Ended(result) => Some(result),
@@ -91,9 +89,9 @@ impl<V> Download<V> {
     /// # Errors
     ///
     /// [`Error::CommandBuffer`] if the GPU failed, [`Error::InvalidState`] if the batch that the download belongs to
-    /// is not committed, or was dropped. [`Error::Deadlock`] if the values are not there, in a completion handler or a host
-    /// function of the same queue, and where they come after a command buffer that this thread, or one that has ended, has
-    /// [enqueued](crate::CommandBuffer::enqueue) and never committed: they are dropped when they come.
+    /// is not committed, or was dropped. [`Error::Deadlock`] if the values are not there yet, in a completion handler or a host
+    /// function of the same queue, or if they come after a command buffer that this thread, or one that has ended, has
+    /// [enqueued](crate::CommandBuffer::enqueue) and never committed: the values are dropped when they come.
     pub fn wait(self) -> Result<V> {
         self.wait_until(None)
     }
@@ -137,7 +135,7 @@ impl<V> Download<V> {
     }
 
     /// Calls `handler` with the values once they are there: on a thread of Metal's, or at once on this one if they are
-    /// already. What it must not wait for is said at [`Submission::on_completed`](crate::Submission::on_completed).
+    /// already. [`Submission::on_completed`](crate::Submission::on_completed) says what a handler must not wait for.
     pub fn on_completed(self, handler: impl FnOnce(Result<V>) + Send + 'static) {
         let mut state = self.slot.lock();
         match state.take("Download::on_completed") {
@@ -154,7 +152,7 @@ impl<V> Future for Download<V> {
     type Output = Result<V>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<V>> {
-        // The old waker is dropped, and the new one cloned, outside of the lock: both may be code of the caller's.
+        // The old waker is dropped, and the new one cloned, outside of the lock: both may run the caller's code.
         let waker = context.waker().clone();
         let mut state = self.slot.lock();
         if let Some(result) = state.take("Download::poll") {

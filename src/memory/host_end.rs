@@ -8,7 +8,7 @@ use crate::metal::lent_owner::LentOwner;
 /// type that lends a slice.
 ///
 /// As a source, the transfer reads all of `AsRef<[T]>` and then drops it. As a destination, the transfer writes all of
-/// `AsMut<[T]>`, which comes back with the [`Download`](super::Download); if the transfer fails, it is dropped.
+/// `AsMut<[T]>`. The memory comes back with the [`Download`](super::Download), or is dropped if the transfer fails.
 pub struct Owned<O, T> {
     pub(super) owner: LentOwner<O>,
     values: PhantomData<fn() -> T>,
@@ -24,7 +24,7 @@ impl<O, T> Owned<O, T> {
     }
 }
 
-/// A source that the call copies, so that it is free again at once.
+/// A source that the call copies, so that the caller may change or drop it at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Staged<'v, T>(pub &'v [T]);
 
@@ -47,8 +47,7 @@ impl<T> Values<T> {
 
 /// Rows in host memory, which begin `pitch` bytes apart: as many and as wide as the other end of the copy has them. What lies
 /// between the rows is neither read nor written.
-///
-/// Slices, [`Owned`] and [`Staged`] memory can have rows. [`Values`] take them without gaps between.
+/// Slices, [`Owned`] and [`Staged`] memory can have rows. [`Values`] take rows only without gaps between them.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<E> {
     pub(super) memory: E,
@@ -62,7 +61,7 @@ impl<E> Rows<E> {
     }
 }
 
-/// Host memory that [`Rows`] can be in: all of it is initialised, also between the rows.
+/// Host memory that [`Rows`] can be in: all of it is initialised, between the rows too.
 #[diagnostic::on_unimplemented(
     message = "`Rows` cannot be in `{Self}`",
     note = "borrowed slices, vectors and arrays, `Staged` and `Owned` can have rows"

@@ -13,16 +13,15 @@ use crate::metal::submission::Submission;
 use crate::sys::{self, contain_panic};
 
 impl CommandQueue {
-    /// Calls `function`, on a thread of the bridge's, after all that was committed to the queue before, and has what is
-    /// committed later wait for its return. The calling thread does not wait.
+    /// Calls `function`, on a thread of the bridge's, after all that was committed to the queue before. What is committed later
+    /// waits for its return. The calling thread does not wait.
     ///
-    /// Work of the same queue waits for the function. So a wait of its own for that work (for a [`Submission`] or a
-    /// [`Download`](crate::memory::Download), in a synchronous transfer, for a buffer that is in use, for a slot in the
-    /// queue) is [`Error::Deadlock`](crate::Error::Deadlock). It may wait for other queues and for
-    /// [`SharedEvent`](crate::SharedEvent)s if their work does not wait for this queue in its turn. Nothing checks that, so
-    /// give such a wait a timeout. An executor on which the function blocks sees a future as pending.
-    ///
-    /// A panic of the function ends there. It is dropped uncalled where the GPU fails just before its turn.
+    /// Work of the same queue waits for the function. So a wait inside the function for that work (for a [`Submission`] or a
+    /// [`Download`](crate::memory::Download), in a synchronous transfer, for a buffer that is in use, for a slot in the queue) is
+    /// [`Error::Deadlock`](crate::Error::Deadlock). The function may wait for other queues and for [`SharedEvent`](crate::SharedEvent)s if
+    /// their work does not wait for this queue in its turn. Nothing checks that, so give such a wait a timeout. An executor on
+    /// which the function blocks sees a future as pending.
+    /// A panic of the function ends there. If the GPU fails just before the function's turn, the function is dropped uncalled.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use crate::metal::slots::Turn;
 use crate::metal::submission::Submission;
 use crate::sys::contain_panic;
 
-/// Memory that a transfer reads or writes, at an address that stays the same. Dropping it gives it up: the transfer
+/// Memory that a transfer reads or writes, at an address that stays the same. A drop means that the transfer
 /// will never run.
 pub(super) trait HostMemory: Send {
     /// The transfer is about to be committed for its turn.
@@ -53,7 +53,7 @@ impl HostMemories {
         }
     }
 
-    /// Never drops the memory, and tells those who wait for it of `error`.
+    /// Never drops the memory, and gives `error` to those who wait for it.
     pub(super) fn leak(self, error: &Error) {
         for memory in self.0 {
             contain_panic(|| memory.leak(error));

@@ -48,9 +48,9 @@
 //! # Host memory
 //!
 //! What a committed transfer reads or writes has to be there until it has completed, and a future can be leaked. So such
-//! memory is [`Owned`] by the transfer (a `Vec`, a `Box<[T]>`, an `Arc<[T]>`, anything that gives a slice) and is dropped, or
-//! comes back, at the end; or it is copied at the call ([`Staged`]). A [`Transfer`] or a [`Batch`] that borrows can only be run:
-//! it has no `commit`.
+//! memory is [`Owned`] by the transfer (a `Vec`, a `Box<[T]>`, an `Arc<[T]>`, anything that gives a slice), and the end drops it
+//! or gives it back; or the call copies it ([`Staged`]). A [`Transfer`] or a [`Batch`] that borrows can only be run: it has no
+//! `commit`.
 //!
 //! # Who uses a buffer
 //!
@@ -60,12 +60,10 @@
 //! conflicts with it.
 //!
 //! # Weights and activations
-//!
-//! An engine that wants its weights in private buffers maps the file
+//! An inference engine that wants its weights in private buffers maps the file
 //! ([`Device::new_buffer_with_mmap`](crate::Device::new_buffer_with_mmap)) and copies from there with a [`Batch`]
-//! ([`Batch::copy`]): the GPU reads the pages itself, nothing is staged. A [`ResidencySet`] keeps them at hand through
-//! pauses. Activations come from an [`Arena`], or from [`Memory::allocate`], which both give back what was used a token
-//! ago.
+//! ([`Batch::copy`]): the GPU reads the pages itself, nothing is staged. A [`ResidencySet`] keeps the weights resident through
+//! pauses. Activations come from an [`Arena`] or from [`Memory::allocate`]: both use again what the token before has used.
 
 mod arena;
 mod batch;

@@ -38,8 +38,8 @@ impl MemoryOptions {
         self
     }
 
-    /// Bytes of staging, in use and kept: 64 MiB by default. What transfers need beyond it at once is not kept for the
-    /// next; it counts against the budget, as all staging does.
+    /// Bytes of staging, in use and kept: 64 MiB by default. What transfers need beyond it at once is not kept for later
+    /// transfers, but counts against the budget, as all staging does.
     pub fn staging_limit(mut self, bytes: u64) -> MemoryOptions {
         self.staging_limit = Some(bytes);
         self
@@ -51,8 +51,7 @@ impl MemoryOptions {
         self
     }
 
-    /// What is kept and has not been used for so long goes back to Metal: 5 seconds by default; `Duration::MAX` keeps
-    /// it.
+    /// How long what is kept may go unused before it goes back to Metal: 5 seconds by default; `Duration::MAX` keeps it for ever.
     pub fn idle(mut self, time: Duration) -> MemoryOptions {
         self.idle = Some(time);
         self

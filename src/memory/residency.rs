@@ -1,4 +1,4 @@
-//! [`ResidencySet`]: buffers that stay where the GPU has them at hand.
+//! [`ResidencySet`]: buffers that stay resident, so that the GPU need not wait for them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,9 @@ use crate::metal::handle::{Handle, check, create, nanoseconds};
 use crate::metal::queue::CommandQueue;
 use crate::sys;
 
-/// Buffers that stay where the GPU has them at hand (`MTLResidencySet`). Clones share it.
-///
-/// Systems let memory go that was idle for a second, and decoding slows down until it is back:
-/// [`request`](ResidencySet::request) keeps a set alive through such pauses.
+/// Buffers that stay resident, so that the GPU need not wait for them (`MTLResidencySet`). Clones share the set.
+/// Systems evict memory that was idle for a second, and decoding slows down until the memory is back:
+/// [`request`](ResidencySet::request) keeps a set resident through such pauses.
 ///
 /// ```
 /// use std::time::Duration;
@@ -121,7 +120,7 @@ impl ResidencySet {
         unsafe { check(|error| sys::mtb_residency_set_request(self.as_ptr(), keep_alive, error)) }
     }
 
-    /// Lets the system take the memory where it needs it (`endResidency`), and requests no more.
+    /// Lets the system take the memory if it needs it (`endResidency`), and requests no more.
     ///
     /// # Errors
     ///
@@ -139,7 +138,7 @@ impl ResidencySet {
 }
 
 impl CommandQueue {
-    /// Has the set's buffers resident for every command buffer of the queue (`addResidencySet:`).
+    /// Makes the set's buffers resident for every command buffer of the queue (`addResidencySet:`).
     ///
     /// # Errors
     ///

@@ -36,7 +36,7 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// Between what and what bytes move.
+/// What bytes move from and to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum TransferKind {
@@ -133,9 +133,9 @@ impl TransferStatistics {
 /// What is kept to be used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PoolStatistics {
-    /// Requests that something kept was used for.
+    /// Requests that a kept object met.
     pub hits: u64,
-    /// Requests that something new was made for.
+    /// Requests that needed a new object.
     pub misses: u64,
     /// Given back to Metal: idle, over the limit, or under pressure.
     pub trimmed: u64,
@@ -264,7 +264,7 @@ impl Statistics {
     }
 }
 
-/// Two tables, transfers that there were and pools, and a line of what is alive.
+/// Two tables, one of the transfers that there were and one of the pools, and a line of what is alive.
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(

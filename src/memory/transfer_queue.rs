@@ -23,12 +23,11 @@ use crate::metal::queue::CommandQueue;
 /// - [`run_timeout`](Transfer::run_timeout) returns after its timeout at the latest with
 ///   [`Error::Timeout`](crate::Error::Timeout), whatever it waits for: the transfer goes on, or the queue had no free slot and
 ///   nothing was committed, which the message says.
-/// - [`commit`](Transfer::commit) does not wait for the transfer. Where the queue has a thousand transfers that have not
-///   completed, it first waits for a slot: ten minutes at most, and then it fails with
+/// - [`commit`](Transfer::commit) does not wait for the transfer. If the queue has a thousand transfers that have not completed,
+///   `commit` first waits for a slot: ten minutes at most, and then it fails with
 ///   [`Error::Timeout`](crate::Error::Timeout).
-///
-/// In a completion handler or a host function of the same queue, which the queue's later work waits for, all that wait are
-/// [`Error::Deadlock`](crate::Error::Deadlock).
+/// The queue's later work waits for its completion handlers and host functions, so each of these calls that would wait there
+/// returns [`Error::Deadlock`](crate::Error::Deadlock).
 #[derive(Clone)]
 pub struct TransferQueue {
     memory: Memory,
@@ -72,7 +71,7 @@ impl Memory {
 }
 
 impl TransferQueue {
-    /// What the transfers go by way of.
+    /// The memory that the transfers go through.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
