@@ -9,12 +9,12 @@ struct mtb_buffer {
     mtbi_handle handle;
     mtb_device *device;
     MTBI_OBJECT(MTLBuffer) metal;
-    /* Less than Metal's buffer has if that comes from a pool. */
+    /* A buffer from a pool may be longer in Metal. */
     size_t length;
     void *contents;
     uint64_t gpu_address;
     mtb_storage_mode mode;
-    /* What a peer device sees this buffer through: see peer_view.m. */
+    /* Through these views peer devices see this buffer: see peer_view.m. */
     mtb_buffer *_Atomic view;
     /* A command buffer keeps the buffers of pools alive until it has completed, so that none is lent again while work
      * uses it. */
@@ -23,7 +23,7 @@ struct mtb_buffer {
 
 /* A new buffer's handle->destroy. A pool that owns the buffer puts its own there, and calls this in the end. */
 void mtbi_buffer_destroy(mtbi_handle *handle);
-/* The view of the buffer for a device that is its peer, which stays the buffer's; NULL if there can be none. */
+/* The view of the buffer for a peer device; the buffer keeps owning the view. NULL if there can be none. */
 mtb_buffer *mtbi_buffer_view_for(mtb_buffer *buffer, mtb_device *device);
 
 #ifdef __OBJC__

@@ -94,7 +94,7 @@ mtb_buffer *mtb_buffer_create_with_bytes(mtb_device *device, const void *bytes, 
 typedef struct {
     mtb_deallocator deallocator;
     void *context;
-    /* Set once the caller has the buffer: should Metal fail and call the block all the same, the memory is still the
+    /* Set once the caller has the buffer. If Metal fails and calls the block all the same, the memory is still the
      * caller's. */
     atomic_bool is_armed;
 } memory_owner;
@@ -135,7 +135,7 @@ mtb_buffer *mtb_buffer_create_no_copy(mtb_device *device, void *bytes, size_t le
         owner->context = context;
     }
     memory_owner *captured = owner;
-    /* Here and not in the `if`: a block lives on the stack, as long as the scope that it is written in. */
+    /* Here and not in the `if`: a block lives on the stack, as long as the scope in which it is written. */
     void (^block)(void *, NSUInteger) = ^(void *pointer, NSUInteger size) {
         end_use(captured, pointer, size);
         if (atomic_load(&captured->is_armed)) free(captured);

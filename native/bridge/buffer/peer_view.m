@@ -1,5 +1,5 @@
-/* Private buffers of one device as a peer sees them: an Infinity Fabric link, not system memory, is between the two.
- * Metal has these views for blits to read from, not for blits to write to, nor for kernels. */
+/* Private buffers of one device as a peer sees them, over an Infinity Fabric link and not through system memory. Blits
+ * may read from such a view; neither blits may write to one nor kernels use one. */
 #import "buffer/buffer.h"
 #import "core/guard.h"
 

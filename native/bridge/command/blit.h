@@ -14,7 +14,8 @@ typedef struct mtbi_blit {
     uint8_t value;
 } mtbi_blit;
 
-/* Encodes blits whose ranges have been checked, all in one guard: a guard for each would cost more than the blit. */
+/* Encodes blits whose ranges have been checked, all in one guard: a guard for each blit would cost more than the blit.
+ */
 mtb_status mtbi_blit_encoder_encode(mtb_blit_encoder *encoder, const mtbi_blit *blits, size_t count, mtb_error **error);
 
 #endif

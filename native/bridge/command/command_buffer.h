@@ -24,10 +24,10 @@ struct mtb_command_buffer {
     /* The encoder that is open; NULL between encoders. Not retained: it ends at the latest when the command buffer
      * goes. */
     struct mtbi_encoder *encoder;
-    /* Metal raised an exception at something that the caller had been told was encoded. */
+    /* Metal raised an exception at a command after the caller had been told that it was encoded. */
     bool is_spoiled;
     atomic_bool is_committed;
-    /* Later than the commit if that is held up: see command/order.m. */
+    /* Later than the commit, if a host function holds that up: see command/order.m. */
     atomic_bool is_with_metal;
     /* The last host functions that its own wait is for, and that come before it; the next that is held up. */
     uint64_t waits_for;
@@ -39,7 +39,8 @@ struct mtb_command_buffer {
     mtbi_steps steps;
     /* Buffers of pools, until it has completed. */
     mtbi_references buffers;
-    /* NULL, or an earlier part of the same transfer, whose failure is this one's too. It has completed by then. */
+    /* NULL, or an earlier part of the same transfer, whose failure is this one's too. The earlier part completes first.
+     */
     mtb_command_buffer *earlier;
     /* Set, and announced, once the callbacks have run. */
     pthread_mutex_t mutex;
@@ -57,23 +58,23 @@ mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_slot_kind sl
 /* mtb_command_buffer_commit. If `number` is given, a host function follows the command buffer, and gets that number. */
 mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64_t *number, mtb_error **error,
                                       const char *function);
-/* Whether Metal has it and will complete it, which Metal says also after an exception in the commit. */
+/* Whether Metal has the command buffer and will complete it. Metal says so even after an exception in the commit. */
 bool mtbi_command_buffer_runs(const mtb_command_buffer *command_buffer);
 /* Calls the destructor. */
 void mtbi_callback_drop(const mtbi_callback *callback);
 /* Adds to the end of `callbacks`. If the call fails, the context is still the caller's. */
 mtb_status mtbi_command_buffer_add_callback(mtb_command_buffer *command_buffer, mtbi_callback callback,
                                             mtb_error **error, const char *function);
-/* Keeps a buffer alive that comes from a pool; does nothing for others. */
+/* Keeps a buffer from a pool alive; does nothing for others. */
 mtb_status mtbi_command_buffer_keep(mtb_command_buffer *command_buffer, mtb_buffer *buffer, mtb_error **error,
                                     const char *function);
-/* Drops what is kept, callbacks (with their contexts), signals and waits. */
+/* Drops the buffers that are kept, the callbacks with their contexts, the signals and the waits. */
 void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer);
 /* Gives the queue back the command buffer's slot. Only the first call acts. */
 void mtbi_command_buffer_leave_queue(mtb_command_buffer *command_buffer);
 /* After the callbacks: wakes those who wait. */
 void mtbi_command_buffer_announce(mtb_command_buffer *command_buffer);
-/* Waits for that. False when the time was up first. */
+/* Waits until the callbacks have run. False if the time was up first. */
 bool mtbi_command_buffer_await(mtb_command_buffer *command_buffer, uint64_t timeout_ns);
 
 #endif

@@ -8,15 +8,16 @@
 #import "core/guard.h"
 #import "core/text.h"
 
-/* An encoder that nobody has ended records what can no longer be committed. Should nobody release it either, it must
- * not keep the queue's slot and the buffers. */
+/* What an encoder that nobody has ended records can no longer be committed. If nobody releases the encoder either, it
+ * must not keep the queue's slot and the buffers. */
 static void end_open_encoder(mtb_command_buffer *command_buffer) {
     MTBI_ENTER
     if (command_buffer->encoder) mtbi_encoder_abandon(command_buffer->encoder);
     MTBI_LEAVE()
 }
 
-/* One that was committed holds a reference to itself until it has completed, so here it either has or never will. */
+/* A committed command buffer holds a reference to itself until it has completed, so this one either has completed or
+ * never will. */
 static void destroy(mtbi_handle *handle) {
     mtb_command_buffer *command_buffer = (mtb_command_buffer *)handle;
     MTBI_ENTER

@@ -8,7 +8,7 @@
 /* The first member of an encoder. */
 typedef struct mtbi_encoder {
     mtbi_handle handle;
-    /* Until the encoder has ended; not retained: the command buffer ends it when it goes. */
+    /* Until the encoder has ended; not retained: a command buffer that goes ends its encoder. */
     mtb_command_buffer *command_buffer;
     MTBI_OBJECT(MTLCommandEncoder) metal;
     /* Releases what the encoder keeps; NULL if it keeps nothing. */
@@ -21,7 +21,7 @@ typedef struct mtbi_encoder {
 #define ENCODER_BASE(encoder) ((mtbi_encoder *)(encoder))
 
 mtb_status mtbi_fail_encoder(const mtbi_encoder *encoder, mtb_error **error, const char *function);
-/* The encoder is given and has not been ended. Inline: it is on the path of every binding. */
+/* The encoder is not NULL and has not been ended. Inline: every binding asks. */
 static inline mtb_status mtbi_encoder_check(const mtbi_encoder *encoder, mtb_error **error, const char *function) {
     if (encoder && !encoder->has_ended) return MTB_OK;
     return mtbi_fail_encoder(encoder, error, function);
@@ -33,7 +33,7 @@ mtb_status mtbi_encoder_begin(mtbi_encoder *encoder, mtb_command_buffer *command
                               mtb_error **error, const char *function);
 /* Closes the debug groups that are open, and ends the encoder, unless that has been done. */
 void mtbi_encoder_end(mtbi_encoder *encoder);
-/* The same, and gives back what it keeps: its command buffer goes, and the handle is left to its owner. */
+/* The same, and releases what the encoder keeps: its command buffer goes, and the owner has only the handle. */
 void mtbi_encoder_abandon(mtbi_encoder *encoder);
 /* The last step of an encoder's destruction: ends it and frees it. */
 void mtbi_encoder_destroy(mtbi_encoder *encoder);

@@ -1,8 +1,9 @@
 /* Host functions, and copies that the calling thread makes, have numbers, which rise in the queue's order; a shared
- * event of the queue has the number of the last that has returned and was awaited. Each command buffer that is made
- * while one has not returned begins with a wait for that value: of its own, so that the order holds whichever other
- * command buffer fails. One that was made before the call cannot begin so any more: committed after the call, it takes
- * its position in the queue, and Metal is given it when the function has returned. */
+ * event of the queue has the number of the last one that has returned and was awaited. A command buffer that is made
+ * before a function has returned begins with a wait of its own for that function's number, so that the order holds
+ * whichever other command buffer fails. A command buffer that was made before the call can no longer begin with a wait.
+ * If it is committed after the call, it takes its position in the queue, and Metal gets it when the function has
+ * returned. */
 #import "command/order.h"
 
 #import "core/checks.h"
@@ -55,8 +56,8 @@ static void hand_over(mtb_command_buffer *command_buffer) {
     atomic_store(&command_buffer->is_with_metal, true);
 }
 
-/* Keeps the command buffer until the function that it comes after has returned; with a reference, as it may be gone as
- * soon as Metal has it. */
+/* Keeps the command buffer until the function before it has returned. Holds a reference, since the caller's may be gone
+ * as soon as Metal has the command buffer. */
 static void hold(mtb_queue *queue, mtb_command_buffer *command_buffer) {
     if (!command_buffer->is_enqueued) take_position(command_buffer);
     mtb_command_buffer **end = &queue->functions.held;
@@ -93,7 +94,7 @@ bool mtbi_queue_begin_function(mtb_queue *queue, uint64_t *function) {
     return is_idle;
 }
 
-/* Takes the first that may begin from those that are held. Under the mutex. */
+/* Takes the first command buffer that may begin from those that are held. Under the mutex. */
 static mtb_command_buffer *take_held(mtb_queue *queue) {
     mtb_command_buffer **link = &queue->functions.held;
     while (*link && (*link)->comes_after > queue->functions.returned) link = &(*link)->next_held;
@@ -105,7 +106,7 @@ static mtb_command_buffer *take_held(mtb_queue *queue) {
 void mtbi_queue_end_function(mtb_queue *queue, uint64_t function) {
     mtb_command_buffer *released = NULL;
     bool is_awaited = false;
-    /* Rare: a command buffer that has failed has not waited for them. */
+    /* Rare: a command buffer that has failed has not waited for the functions. */
     while (atomic_load(&queue->functions.returned) + 1 < function) usleep(100);
     MTBI_ENTER
     pthread_mutex_lock(&queue->functions.mutex);

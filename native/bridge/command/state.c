@@ -37,7 +37,7 @@ void mtbi_callback_drop(const mtbi_callback *callback) {
     if (callback->destructor) callback->destructor(callback->context);
 }
 
-/* What mtb_command_buffer_add_completed_callback does, but for the context on failure. */
+/* As mtb_command_buffer_add_completed_callback, except that on failure the context is still the caller's. */
 static mtb_status add_given(mtb_command_buffer *command_buffer, const mtbi_callback *given, mtb_error **error,
                             const char *function) {
     REQUIRE(mtbi_check_given(command_buffer, "command_buffer", error, function));

@@ -63,8 +63,8 @@ struct mtb_compute_encoder {
     bool is_pipeline_changed;
     mtbi_binding bindings[MTB_MAX_BINDINGS];
     size_t threadgroup_memory[MTB_MAX_BINDINGS];
-    /* Bit i is about index i. What has changed since the last dispatch is not in the batch yet. Where only the offset
-     * has changed, the index is in `moved` and not in `changed`. */
+    /* Bit i is about index i. What has changed since the last dispatch is not in the batch yet. If only the offset has
+     * changed, the index is in `moved` and not in `changed`. */
     uint32_t bound;
     uint32_t changed;
     uint32_t moved;
@@ -80,7 +80,7 @@ struct mtb_compute_encoder {
  * threadgroup memory within the device's. */
 mtb_status mtbi_compute_encoder_check_bindings(const mtb_compute_encoder *encoder, mtb_error **error,
                                                const char *function);
-/* Drops what is set, what is kept and what has not been sent: its base's `forget`. */
+/* Drops what is set, what is kept and what has not been sent: the base's `forget`. */
 void mtbi_compute_encoder_forget(mtbi_encoder *encoder);
 
 /* Sends the batch to Metal. */

@@ -42,7 +42,7 @@ mtb_compute_encoder *mtb_compute_encoder_create(mtb_command_buffer *command_buff
 
 static MTLSize metal_size(const uint32_t *extents) { return MTLSizeMake(extents[0], extents[1], extents[2]); }
 
-/* Buffers at indices that follow each other are one message. Returns how many commands that was. */
+/* One message sets buffers at consecutive indices. Returns how many commands the message took. */
 static size_t send_buffers(id<MTLComputeCommandEncoder> metal, const mtbi_command *first, size_t count) {
     id<MTLBuffer> buffers[MTB_MAX_BINDINGS];
     NSUInteger offsets[MTB_MAX_BINDINGS];
@@ -80,8 +80,8 @@ static void send_command(id<MTLComputeCommandEncoder> metal, const mtbi_command 
     }
 }
 
-/* Should Metal raise an exception, the rest of the batch is lost, although the caller has been told that it was
- * encoded: so the command buffer can no longer be committed. */
+/* If Metal raises an exception, the rest of the batch is lost, although the caller has been told that it was encoded;
+ * so the command buffer can no longer be committed. */
 mtb_status mtbi_compute_encoder_flush(mtb_compute_encoder *encoder, mtb_error **error, const char *function) {
     mtbi_batch *batch = encoder->batch;
     MTBI_ENTER

@@ -1,6 +1,6 @@
-/* Dispatches. Plain C: what Metal is to be told is written down here, and told by compute_encoder.m a batch at a time:
- * one pool for hundreds of messages, since on GNUstep a pool costs as much as twenty of them. Everything is checked
- * before it is written down, so that the caller learns of its mistakes at once. */
+/* Dispatches. Plain C: this file writes down what Metal is to be told, and compute_encoder.m tells it a batch at a
+ * time: one autorelease pool for hundreds of messages, since on GNUstep a pool costs as much as twenty of them.
+ * Everything is checked before it is written down, so that callers learn of their mistakes at once. */
 #include "compute/compute_encoder.h"
 #include "core/checks.h"
 
@@ -10,7 +10,7 @@
 /* Kernels count threads in 32 bits. */
 static bool fits_grid(size_t count, size_t unit) { return count <= UINT32_MAX / unit; }
 
-/* Metal does nothing then, and whatever is missing is not missed. */
+/* Metal does nothing then, so it does not matter what is missing. */
 static bool is_empty(mtb_size grid, mtb_size group) {
     return !grid.width || !grid.height || !grid.depth || !group.width || !group.height || !group.depth;
 }
@@ -74,7 +74,7 @@ static mtb_status grow_bytes(mtbi_batch *batch, size_t needed, mtb_error **error
     return MTB_OK;
 }
 
-/* Sees to it that one more dispatch fits into the batch. */
+/* Makes room for one more dispatch in the batch. */
 static mtb_status prepare_batch(mtb_compute_encoder *encoder, mtb_error **error, const char *function) {
     if (!encoder->batch) {
         encoder->batch = malloc(sizeof *encoder->batch);

@@ -1,5 +1,5 @@
-/* Which queues have a callback or a host function running on this thread. A queue has one at a time, so that whatever
- * has not completed there comes after it: a wait for that would last for ever, and is refused. Metal also calls
+/* Which queues have a callback or a host function running on this thread. A queue runs one at a time, so whatever has
+ * not completed there comes after it: a wait for that would last for ever, and is refused. Metal also calls
  * deallocators, on a thread that it may need for the work of any queue: there a wait for any queue is refused. */
 #ifndef MTBI_CALLBACK_SCOPE_H
 #define MTBI_CALLBACK_SCOPE_H
@@ -16,8 +16,7 @@ typedef struct mtbi_callback_scope {
 void mtbi_callback_scope_enter(mtbi_callback_scope *scope, const mtb_queue *queue);
 void mtbi_callback_scope_leave(const mtbi_callback_scope *scope);
 
-/* Calls of the bridge's that this thread is in. What Metal calls while there is none, it calls on a thread of its own.
- */
+/* The bridge's functions that this thread is in. If there is none, a call from Metal comes on a thread of Metal's. */
 extern _Thread_local unsigned mtbi_calls_under_way;
 
 static inline char mtbi_call_begin(void) {

@@ -4,7 +4,7 @@
 
 #include "core/errors.h"
 
-/* `what` is a handle or a pointer that must not be NULL. What every call on a handle begins with, so that it also
+/* `what` is a handle or a pointer that must not be NULL. Every call on a handle begins with this check, so it also
  * refuses calls in a child of fork(). */
 mtb_status mtbi_check_given(const void *pointer, const char *what, mtb_error **error, const char *function);
 /* offset .. offset + length, not empty, is inside `limit` bytes. */

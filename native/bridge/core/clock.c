@@ -1,5 +1,5 @@
-/* Timeouts on condition variables. macOS can wait on the wall clock only, which may be set while we wait: so a long
- * wait is cut into slices, and the deadline is measured on the monotonic clock. */
+/* Timeouts on condition variables. macOS can wait on the wall clock only, and somebody may set that clock during the
+ * wait. So a long wait is cut into slices, and the monotonic clock measures the deadline. */
 #include "core/clock.h"
 
 #include <time.h>

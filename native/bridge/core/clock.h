@@ -8,7 +8,7 @@
 
 /* Nanoseconds of the monotonic clock. */
 uint64_t mtbi_now(void);
-/* Its time at which a timeout that begins now ends; UINT64_MAX is never. */
+/* The monotonic time at which a timeout that begins now ends; UINT64_MAX is never. */
 uint64_t mtbi_deadline(uint64_t timeout_ns);
 /* What is left until `deadline`: zero once it has passed. */
 uint64_t mtbi_time_left(uint64_t deadline);

@@ -1,4 +1,4 @@
-/* Errors that outlive the pool they arose in. Plain C: the strings are copies. */
+/* Errors that outlive the autorelease pool in which they arose. Plain C: the strings are copies. */
 #include "core/errors.h"
 
 #include "core/handles.h"

@@ -27,13 +27,13 @@ static inline void mtbi_error_drop(mtb_error **error) {
     }
 }
 
-/* In a function of the ABI: blames it. */
+/* In a function of the ABI: blames that function. */
 #define FAIL(error, status, ...) mtbi_fail(error, __func__, status, __VA_ARGS__)
 
 #ifdef __OBJC__
 #import <Foundation/Foundation.h>
 
-/* Copies `problem` out of the pool; `message` is used if it is nil or says nothing. */
+/* Copies `problem` out of the autorelease pool; `message` is used if `problem` is nil or says nothing. */
 mtb_status mtbi_fail_with_nserror(mtb_error **error, const char *function, mtb_status status, NSError *problem,
                                   const char *message);
 /* For an exception that Metal raised. */

@@ -9,8 +9,8 @@
  *     }
  *
  * The pool is the function's own, whatever the calling thread has; a `return` in the body drains it. The exception is
- * caught inside the pool, since the exception object itself is autoreleased. If there is no exception, all that runs
- * is the making and the draining of the pool, and the count of the thread's calls. */
+ * caught inside the pool, since the exception object itself is autoreleased. Without an exception a guard only makes
+ * and drains the pool, and counts the thread's calls. */
 #ifndef MTBI_GUARD_H
 #define MTBI_GUARD_H
 

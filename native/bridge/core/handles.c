@@ -73,8 +73,8 @@ void mtbi_handle_free(mtbi_handle *handle) {
 
 void mtbi_handle_revive(mtbi_handle *handle) { atomic_store_explicit(&handle->references, 1, memory_order_relaxed); }
 
-/* A count beyond `most_references` is that of a caller that retains and does not release. It stays in the middle of
- * what is beyond: such a handle is never freed, rather than too early when the count has wrapped. */
+/* A count beyond `most_references` comes from a caller that retains and does not release. The count is then set to the
+ * middle of the numbers beyond: such a handle is never freed, instead of too early when the count has wrapped. */
 static const size_t most_references = SIZE_MAX / 2;
 static const size_t too_many_references = SIZE_MAX / 4 * 3;
 
@@ -92,7 +92,7 @@ void mtbi_handle_retain(mtbi_handle *handle) {
         atomic_store_explicit(&handle->references, too_many_references, memory_order_relaxed);
 }
 
-/* A child of fork() keeps what it has of its parent's: the threads of Metal's that would release it are not there. */
+/* A child of fork() keeps its parent's objects: Metal's threads, which would release them, are not there. */
 void mtbi_handle_release(mtbi_handle *handle) {
     if (mtb_process_is_forked()) return;
     size_t before = atomic_fetch_sub_explicit(&handle->references, 1, memory_order_acq_rel);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All zero for an object that belongs to no pool. The pool's, but for `is_changed`. */
+/* All zero for an object that belongs to no pool. Only the pool writes it, except for `is_changed`. */
 typedef struct mtbi_pooled {
     /* The pool that the object came from and goes back to. */
     struct mtbi_pool *owner;

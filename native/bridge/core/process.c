@@ -1,6 +1,6 @@
-/* Children of fork(). They have the objects of their parent, and of its threads none: not those that run command
- * buffers, nor those that hold a lock at the moment of the fork. So a call in a child is refused before it takes a lock
- * or waits. A process that forks before it uses Metal may use it in both. */
+/* Children of fork(). They have their parent's objects and none of its threads: neither those that run command buffers
+ * nor those that held a lock at the moment of the fork. So a call in a child is refused before it takes a lock or
+ * waits. A process that forks before it uses Metal may use it in both. */
 #include "core/process.h"
 
 #include <pthread.h>

@@ -19,7 +19,7 @@ static inline bool mtbi_is_same_device(const mtb_device *a, const mtb_device *b)
     return a == b || a->info.registry_id == b->info.registry_id;
 }
 
-/* Both are the same GPU, if not the same handle. Inline: it is on the path of every binding. */
+/* Both are the same GPU, if not the same handle. Inline: every binding asks. */
 static inline mtb_status mtbi_check_device(const mtb_device *expected, const mtb_device *device, const char *what,
                                            mtb_error **error, const char *function) {
     if (mtbi_is_same_device(expected, device)) return MTB_OK;

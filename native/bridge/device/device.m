@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* What a device that runs on a CPU may answer beside Metal's own questions. */
+/* Questions beyond Metal's that a device on a CPU may answer. */
 @protocol MTBILaneExecution
 - (BOOL)runsLanesInTurn;
 @end
@@ -65,7 +65,7 @@ mtb_device *mtb_device_create_default(mtb_error **error) {
     if (mtbi_process_begin(error, __func__)) return NULL;
     id<MTLDevice> metal = MTLCreateSystemDefaultDevice();
     if (!metal) {
-        /* There is no default device in some processes that do have devices, such as a daemon's. */
+        /* Some processes that have devices have no default device: daemons, for instance. */
         NSArray<id<MTLDevice>> *all = [MTLCopyAllDevices() autorelease];
         if ([all count] == 0) {
             FAIL(error, MTB_NO_DEVICE, "this machine has no Metal device");

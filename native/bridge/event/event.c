@@ -13,7 +13,7 @@ void mtbi_event_release_weakly(mtb_event *event) {
 }
 
 uint64_t mtb_event_signaled_value(const mtb_event *event) {
-    /* What the event is to its users is not changed. */
+    /* Nothing that users of the event see is changed. */
     return event ? mtbi_event_raise((mtb_event *)event, 0) : 0;
 }
 

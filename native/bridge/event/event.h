@@ -15,7 +15,7 @@ struct mtb_event {
     /* Signals that committed command buffers are still to make, and waits. See event/steps.h. */
     struct mtbi_step *pending;
     struct mtbi_step *waiting;
-    /* Those who keep the handle and cannot signal: waits of command buffers, and one for all references together. */
+    /* Counts what keeps the handle and cannot signal: waits of command buffers, and one for all references together. */
     atomic_size_t weak_references;
     /* No reference is left: the event stays at `reached`. */
     bool is_abandoned;
@@ -23,8 +23,8 @@ struct mtb_event {
 
 void mtbi_event_retain_weakly(mtb_event *event);
 void mtbi_event_release_weakly(mtb_event *event);
-/* The event has `value` or more from here on: the CPU signals if it has less. It also has less if a signal that came
- * late, or at the same time as the CPU's, has lowered it. Returns the event's value. */
+/* The event has `value` or more from here on: the CPU signals if the event has less, which may also be because a signal
+ * that came late, or at the same time as the CPU's, has lowered the value. Returns the event's value. */
 uint64_t mtbi_event_raise(mtb_event *event, uint64_t value);
 /* Has Metal fire the notification of this number when the event has `value`: see event/notifications.h. */
 mtb_status mtbi_event_listen(mtb_event *event, uint64_t value, uint64_t number, mtb_error **error,

@@ -23,8 +23,8 @@ static void destroy(mtbi_handle *handle) {
     MTBI_ENTER
     uint64_t signaled = [event->metal signaledValue];
     uint64_t awaited = mtbi_steps_abandon(event, signaled);
-    /* First, since nobody has signalled what Metal would tell them of. Their ends may wait for command buffers that now
-     * go on. */
+    /* The callbacks go first, since nobody has signalled what Metal would call them for. Their ends may wait for
+     * command buffers that now go on. */
     mtbi_notification *withdrawn = mtbi_notification_withdraw_all(event);
     if (awaited > signaled) [event->metal setSignaledValue:awaited];
     mtbi_notification_end(withdrawn, signaled);
@@ -96,7 +96,7 @@ mtb_status mtb_event_signal(mtb_event *event, uint64_t value, mtb_error **error)
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-/* For macOS 11, whose events cannot be waited for: looks once a millisecond. */
+/* For macOS 11, where the CPU cannot wait for an event: looks once a millisecond. */
 static bool poll_until(id<MTLSharedEvent> metal, uint64_t value, uint64_t deadline) {
     while ([metal signaledValue] < value) {
         if (mtbi_time_left(deadline) == 0) return false;

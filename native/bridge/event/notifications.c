@@ -1,6 +1,6 @@
 /* Callbacks that wait for an event. Metal keeps a notification's block for as long as the event lives and never says
- * that it has dropped one. So the block knows its callback by number only, and here is the list in which a number is
- * found until it has been called or its event has gone. */
+ * that it has dropped one. So the block knows only its callback's number, and this list has the number until the
+ * callback has been called or its event has gone. */
 #include "event/notifications.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ uint64_t mtbi_notification_add(const mtb_event *event, uint64_t value, mtb_event
     return number;
 }
 
-/* Takes the first that has the number or, if that is zero, the event. */
+/* Takes the first callback that has the number or, if the number is zero, the event. */
 static mtbi_notification *take(uint64_t number, const mtb_event *event) {
     pthread_mutex_lock(&mutex);
     mtbi_notification **link = &notifications;

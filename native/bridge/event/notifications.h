@@ -11,12 +11,12 @@ uint64_t mtbi_notification_add(const mtb_event *event, uint64_t value, mtb_event
                                mtb_context_destructor destructor);
 /* Calls the callback and forgets it; does nothing if it has been forgotten. */
 void mtbi_notification_fire(uint64_t number, uint64_t value);
-/* Forgets one without calling it; does nothing if it has been forgotten. */
+/* Forgets the callback without calling it; does nothing if it has been forgotten. */
 void mtbi_notification_withdraw(uint64_t number);
 /* The event goes, having reached `signaled`: withdraws its callbacks, which nothing calls from here on but
  * mtbi_notification_end. */
 mtbi_notification *mtbi_notification_withdraw_all(const mtb_event *event);
-/* Calls those that Metal owes, and forgets all of them. */
+/* Calls the callbacks that Metal owes, and forgets all of them. */
 void mtbi_notification_end(mtbi_notification *withdrawn, uint64_t signaled);
 
 #endif

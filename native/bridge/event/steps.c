@@ -150,8 +150,8 @@ static void ignore(uint64_t value, void *context) {
 
 static void go_on(void *context);
 
-/* Has the rescue go on when the event has reached the value, or nobody is left who could signal it. False if it has,
- * or cannot be waited for. Without a reference: the wait must not be what keeps the event. */
+/* The rescue is to go on when the event has reached the value, or when nobody is left who could signal it. False if the
+ * event has reached it, or nobody can wait for it. Takes no reference: the wait must not keep the event alive. */
 static bool suspend(mtbi_steps *rescue, mtb_event *event, uint64_t value) {
     return mtbi_event_raise(event, 0) < value && mtb_event_notify(event, value, ignore, rescue, go_on, NULL) == MTB_OK;
 }
@@ -186,7 +186,7 @@ void mtbi_steps_rescue(mtbi_steps *steps) {
     if (!steps->first) return;
     mtbi_steps *rescue = malloc(sizeof *rescue);
     if (!rescue) {
-        /* Out of order rather than not at all. */
+        /* Better a signal out of order than none. */
         for (const mtbi_step *step = steps->first; step; step = step->next)
             if (step->kind == MTBI_STEP_SIGNAL) mtbi_event_raise(step->event, step->value);
         mtbi_steps_drop(steps);

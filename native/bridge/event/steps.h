@@ -9,14 +9,15 @@ typedef enum mtbi_step_kind {
     MTBI_STEP_WAIT
 } mtbi_step_kind;
 
-/* One of them. A signal holds a reference to the event; a wait keeps only its handle, so that nobody can signal an
- * event whose references are gone. */
+/* A signal or a wait. A signal holds a reference to the event; a wait keeps only its handle, so that nobody can signal
+ * an event whose references are gone. */
 typedef struct mtbi_step {
     struct mtbi_step *next;
     mtbi_step_kind kind;
     mtb_event *event;
     uint64_t value;
-    /* Of one that has been committed and is still to come: the event's next of the kind, and whose it is. */
+    /* If the step has been committed and is still to come: the event's next step of the kind, and whose step this is.
+     */
     struct mtbi_step *next_pending;
     struct mtbi_steps *owner;
 } mtbi_step;
@@ -37,10 +38,10 @@ mtb_status mtbi_steps_begin(mtbi_steps *steps, mtb_error **error, const char *fu
 /* No reference to the event is left, and it has `signaled`: marks who waits for more. Returns the largest value among
  * theirs; zero for none. */
 uint64_t mtbi_steps_abandon(mtb_event *event, uint64_t signaled);
-/* It has completed: its signals have come. Drops the steps. */
+/* The command buffer has completed: its signals have come. Drops the steps. */
 void mtbi_steps_complete(mtbi_steps *steps);
-/* It has failed, and Metal has not signalled. Each signal comes when it would have come had there been nothing to fail:
- * after the waits before it, and after smaller values that other command buffers are still to signal. */
+/* The command buffer has failed, and Metal has not signalled. Each signal comes when it would have come without the
+ * failure: after the waits before it, and after smaller values that other command buffers are still to signal. */
 void mtbi_steps_rescue(mtbi_steps *steps);
 /* Drops the steps of a command buffer that was not committed. */
 void mtbi_steps_drop(mtbi_steps *steps);

@@ -98,8 +98,8 @@ static NSDictionary *macros(const mtb_compile_options *options, mtb_error **erro
     return dictionary;
 }
 
-/* MTLCompileOptions has it from macOS 15 on. Declared here, since the SDKs before that, which compile all the rest,
- * know neither the property nor MTLMathMode: safe is 0, relaxed 1, fast 2. */
+/* MTLCompileOptions has this property from macOS 15 on. It is declared here because older SDKs, which compile all the
+ * rest, know neither the property nor MTLMathMode: safe is 0, relaxed 1, fast 2. */
 @protocol MTBIMathMode
 - (void)setMathMode:(NSInteger)mode;
 @end
@@ -114,7 +114,7 @@ static bool set_math_mode(MTLCompileOptions *compile, mtb_math_mode mode) {
     return true;
 }
 
-/* The versions that MTLLanguageVersion has: Metal aborts at others. */
+/* The versions that MTLLanguageVersion has: Metal aborts on others. */
 static bool is_language_version(uint32_t version) {
     static const uint32_t last_minor[] = {[1] = 2, [2] = 4, [3] = 2, [4] = 0};
     uint32_t major = version >> 16, minor = version & 0xffff;

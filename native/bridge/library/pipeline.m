@@ -28,7 +28,7 @@ __attribute__((availability(macos, introduced = 13.0))) static mtb_argument desc
     return argument;
 }
 
-/* As macOS 11 and 12 describe it. */
+/* The description of macOS 11 and 12. */
 static mtb_argument describe_argument(MTLArgument *described) {
     mtb_argument argument = {
         .kind = MTB_ARGUMENT_OTHER,

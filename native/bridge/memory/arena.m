@@ -42,7 +42,7 @@ static void take_back(mtbi_handle *handle) {
     mtb_arena_release(arena);
 }
 
-/* Its buffers are gone: each has kept it alive. */
+/* The arena's buffers are gone: each has kept it alive. */
 static void destroy(mtbi_handle *handle) {
     mtb_arena *arena = (mtb_arena *)handle;
     MTBI_ENTER
@@ -79,8 +79,8 @@ uint64_t mtb_arena_trim(mtb_arena *arena) {
     MTBI_LEAVE(0)
 }
 
-/* Reserves a block, or as much of it as the arena's limit and the memory's budget allow, and no less than `size`: the
- * bytes, or zero and why not. */
+/* Reserves a block, or as much of it as the arena's limit and the memory's budget allow, but at least `size`. Returns
+ * the bytes, or zero with an error. */
 static size_t reserve_block(mtb_arena *arena, size_t size, mtb_error **error, const char *function) {
     mtb_memory *memory = arena->memory;
     pthread_mutex_lock(&memory->mutex);
@@ -128,7 +128,7 @@ static heap *make_heap(mtb_arena *arena, size_t size, mtb_error **error, const c
     return made;
 }
 
-/* A buffer in a heap that is listed; nil if none has the bytes. */
+/* A buffer in a listed heap; nil if no heap has the bytes. */
 static id<MTLBuffer> take_part(mtb_arena *arena, size_t length, MTLSizeAndAlign need, mtbi_pooled **whole) {
     id<MTLBuffer> metal = nil;
     pthread_mutex_lock(&arena->memory->mutex);

@@ -1,4 +1,4 @@
-/* Bounce buffers: system memory that two devices see, for copies between devices that are no peers. */
+/* Bounce buffers: system memory that two devices see, for copies between devices that are not peers. */
 #ifndef MTBI_BOUNCE_H
 #define MTBI_BOUNCE_H
 
@@ -17,20 +17,21 @@ typedef struct mtbi_bounce {
     void *pages;
     mtb_buffer *near;
     mtb_buffer *far;
-    /* Of the peer: nobody else's work is in it, so that it waits for nothing but this. */
+    /* A queue of the peer's: nobody else's work is in it, so that it waits only for these copies. */
     mtb_queue *queue;
     mtb_command_buffer *command_buffer;
-    /* What is signalled here and there, and the last values. An event for each way: a signal that comes late, after one
-     * that the bridge has made for a command buffer that failed, would take a common event back. */
+    /* What is signalled here and there, and the last values. Each way has its own event: a common one would go back if
+     * a signal came late, after the bridge's own for a command buffer that failed. */
     mtb_event *out;
     mtb_event *back;
     uint64_t out_value;
     uint64_t back_value;
 } mtbi_bounce;
 
-/* Here has failed and there waits for nothing more of it: waits for the end of what is done there. */
+/* This side has failed, and the other waits for nothing more of it: waits for the end of the other side's work. */
 void mtbi_bounces_end(const mtbi_bounce *bounces);
-/* The pages, with their ends, that a copy of so many bytes gets: no more than twice as many, or a piece of it. */
+/* The size of the pages, with their ends, that a copy of so many bytes gets: no more than twice the bytes, or those of
+ * a piece of the copy. */
 size_t mtbi_bounce_size(size_t bytes);
 /* A bounce buffer of this size. Its pages are staging memory: they count against the budget and the limit of that. */
 mtb_status mtbi_bounce_take(mtb_memory *memory, mtb_device *far, size_t size, mtbi_bounce **taken, mtb_error **error,
@@ -40,7 +41,7 @@ void mtbi_bounces_give_back(mtbi_bounce *bounces);
 
 struct mtbi_kernels *mtbi_peer_kernels(mtbi_peer *peer);
 mtb_device *mtbi_peer_device(const mtbi_peer *peer);
-/* Once all their bounce buffers are back. */
+/* Only after all their bounce buffers are back. */
 void mtbi_peers_free(mtbi_peer *peers);
 
 #endif

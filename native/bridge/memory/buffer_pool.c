@@ -26,8 +26,8 @@ static void free_buffer(mtb_memory *memory, mtbi_pooled *object) {
 
 static const mtbi_pooled_type buffers = {.renew = renew, .free = free_buffer};
 
-/* The last reference is gone. Without a guard, which would cost more than the rest: what sends a message has its own.
- */
+/* The last reference is gone. There is no guard, which would cost more than the rest: whatever sends a message has its
+ * own. */
 static void take_back(mtbi_handle *handle) {
     mtbi_pooled *object = &((mtb_buffer *)handle)->pooled;
     mtb_memory *memory = object->owner->memory;

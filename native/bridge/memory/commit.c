@@ -1,4 +1,5 @@
-/* Transfers on their way: committed in the queue's order, and completed by the bridge before the caller hears of it. */
+/* Transfers on their way: committed in the queue's order. The bridge completes them before the caller hears of the end.
+ */
 #include "memory/transfer.h"
 
 #include "command/order.h"
@@ -44,7 +45,7 @@ static mtb_status wait_for_host_copies(mtb_queue *queue, const mtbi_record *reco
     return mtb_command_buffer_encode_wait(command_buffer, queue->host_copies.event, record->awaited_host_copies, error);
 }
 
-/* A command buffer with all of `record`, which it takes over, also on failure. */
+/* A command buffer with all of `record`. Takes the record over, also on failure. */
 static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, uint64_t timeout_ns, mtb_error **error,
                                   const char *function) {
     mtb_command_buffer *command_buffer = NULL;
@@ -65,7 +66,7 @@ static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, uint64_
     return NULL;
 }
 
-/* `waits` says whether the caller waits for the end of what Metal has, also after an exception in the commit. */
+/* `waits` says whether the caller waits for the end of what Metal has, even after an exception in the commit. */
 static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *record, uint64_t timeout_ns, bool waits,
                                              mtbi_callback *listener, mtb_error **error, const char *function) {
     mtb_command_buffer *command_buffer = encode(queue, record, timeout_ns, error, function);
@@ -128,8 +129,8 @@ mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t
     return commit(transfer, timeout_ns, listener, error, __func__);
 }
 
-/* Waits for this thread's turn in the queue's order, which has a number as a host function has: after all that was
- * committed. What comes later waits for its end. The number is zero if there is no turn to be ended. */
+/* Waits for this thread's turn in the queue's order, which comes after all that was committed and has a number, as a
+ * host function has. What comes later waits for the end of the turn. The number is zero if there is no turn to end. */
 static mtb_status take_turn(mtb_queue *queue, uint64_t *turn, mtb_error **error, const char *function) {
     if (mtbi_queue_begin_function(queue, turn)) return MTB_OK;
     REQUIRE(mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, MTB_FOREVER, error, function));

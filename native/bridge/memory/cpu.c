@@ -35,8 +35,8 @@ void mtbi_perform(const mtbi_operation *operation) {
     }
 }
 
-/* The CPU's copy of a managed buffer may be older than the GPU's. So it is not read; and what is written to it goes
- * on to the GPU as one range, in which nothing else may be. */
+/* The CPU's copy of a managed buffer may be older than the GPU's. So the CPU does not read it; and what the CPU writes
+ * there goes on to the GPU as one range, in which nothing else may be. */
 static bool is_for_cpu(const mtbi_operation *operation) {
     const mtb_buffer *source = operation->action == MTBI_COPY ? operation->source.buffer : NULL;
     const mtb_buffer *destination = operation->destination.buffer;

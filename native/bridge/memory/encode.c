@@ -15,12 +15,12 @@ enum {
 enum {
     BLITS = 64
 };
-/* Rows that are blits of their own: more are one dispatch. */
+/* So many rows are blits of their own; more rows are one dispatch. */
 static const size_t most_blit_rows = 16;
-/* Bytes that a kernel moves, ends and all, rather than that a blit moves them without the ends. */
+/* Below so many bytes a kernel moves all; from there on a blit moves all but the ends. */
 static const size_t smallest_split = 4096;
 
-/* The encoder that is open: one of the two, or neither. */
+/* At most one of the two encoders is open. */
 typedef struct commands {
     mtbi_kernels *kernels;
     mtb_command_buffer *command_buffer;
@@ -178,7 +178,7 @@ mtb_status mtbi_encode_copy(mtbi_kernels *kernels, mtb_command_buffer *command_b
     return status ? status : ended;
 }
 
-/* What is between devices goes to and fro between two command buffers. */
+/* A copy between devices goes to and fro between two command buffers. */
 static mtb_status encode_any(commands *to, mtbi_record *record, const mtbi_operation *operation, mtb_error **error,
                              const char *function) {
     if (!mtbi_is_between_devices(record->memory, operation)) return encode(to, operation, error);

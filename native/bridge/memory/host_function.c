@@ -29,7 +29,7 @@ static void free_call(void *context) {
     free(context);
 }
 
-/* Has the command buffer call, and commits it. Empties `wanted` if the command buffer has taken it over. */
+/* Adds the call to the command buffer, and commits it. Empties `wanted` if the command buffer has taken it over. */
 static mtb_status commit(mtb_command_buffer *command_buffer, host_call *wanted, mtb_error **error,
                          const char *function) {
     host_call *what = malloc(sizeof *what);

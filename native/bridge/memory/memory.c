@@ -29,7 +29,7 @@ static uint64_t idle_time_ago(const mtb_memory *memory, uint64_t now) {
     return now > memory->idle_ns ? now - memory->idle_ns : 0;
 }
 
-/* Twice in the idle time: what is freed has been idle for that, and for half as long again at most. */
+/* Looks twice in the idle time: what is freed has been idle for one to one and a half times that time. */
 static uint64_t next_look(const mtb_memory *memory) { return mtbi_deadline(memory->idle_ns / 2); }
 
 static uint64_t trim_idle(mtbi_task *task) {
@@ -49,7 +49,7 @@ void mtbi_memory_expect_idle(mtb_memory *memory) {
     if (!mtbi_timer_schedule(&memory->task, next_look(memory))) atomic_store(&memory->is_expecting, false);
 }
 
-/* Nothing of it is in use any more: that would have kept it alive. */
+/* Nothing of the memory is in use any more: a user would have kept it alive. */
 static void destroy(mtbi_handle *handle) {
     mtb_memory *memory = (mtb_memory *)handle;
     mtbi_timer_cancel(&memory->task);

@@ -63,8 +63,8 @@ mtb_pipeline *mtbi_kernels_get(mtbi_kernels *kernels, mtbi_kernel kernel, mtb_er
  * MTB_OVER_BUDGET if that is not enough. */
 mtb_status mtbi_memory_reserve(mtb_memory *memory, uint64_t bytes, mtb_error **error, const char *function);
 void mtbi_memory_unreserve(mtb_memory *memory, uint64_t bytes);
-/* There was no memory: frees what is kept and drops the error. False if nothing was kept, so that another try is vain.
- */
+/* There was no memory: frees what is kept and drops the error. False if nothing was kept, so that another try is
+ * useless. */
 bool mtbi_memory_free_for_retry(mtb_memory *memory, mtb_error **error);
 /* Something is kept: the timer frees it when nobody has used it for the memory's idle time. */
 void mtbi_memory_expect_idle(mtb_memory *memory);

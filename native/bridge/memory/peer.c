@@ -1,6 +1,6 @@
-/* Copies between devices that need both. Where the other one is a peer it copies from a view, in this one's turn.
- * Otherwise the bytes go through pages that both devices see, a piece at a time: the device that has them copies a
- * piece there and signals, and the other copies it on and signals back. */
+/* Copies between devices that need both. If the other device is a peer, it copies from a view, in this device's turn.
+ * Otherwise the bytes go through pages that both devices see, a piece at a time: the device with the source copies a
+ * piece there and signals, and the other copies the piece on and signals back. */
 #include "memory/transfer.h"
 
 #include "core/checks.h"
@@ -17,8 +17,8 @@ bool mtbi_is_between_devices(const mtb_memory *memory, const mtbi_operation *ope
 }
 
 void mtbi_bounces_end(const mtbi_bounce *bounces) {
-    /* Looks again and again rather than waits: this is a callback, and Metal may want its thread for the other's.
-     * The bridge has signalled all that the other waits for. */
+    /* Looks again and again instead of waiting: this is a callback, and Metal may need its thread for the other's. The
+     * bridge has signalled all that the other waits for. */
     for (; bounces; bounces = bounces->next)
         while (mtb_command_buffer_get_status(bounces->command_buffer) < MTB_COMMAND_BUFFER_COMPLETED) usleep(200);
 }
@@ -31,7 +31,7 @@ typedef struct way {
     bool is_from_far;
 } way;
 
-/* Has what is done there wait for what has been encoded here, and the other way round. */
+/* What is done there waits for what has been encoded here, and the other way round. */
 static mtb_status encode_out(const way *along, mtb_error **error) {
     mtbi_bounce *bounce = along->bounce;
     uint64_t value = ++bounce->out_value;
@@ -85,14 +85,14 @@ static mtb_status encode_pieces(const way *along, const mtbi_operation *copy, mt
     return MTB_OK;
 }
 
-/* The far device does all of it. */
+/* The far device does the whole copy. */
 static mtb_status encode_there(const way *along, const mtbi_operation *copy, mtb_error **error) {
     REQUIRE(encode_out(along, error));
     REQUIRE(mtbi_encode_copy(mtbi_peer_kernels(along->bounce->peer), along->bounce->command_buffer, copy, error));
     return encode_back(along, error);
 }
 
-/* Takes what one needs, with a command buffer of the far device's: its failure is that of the transfer. */
+/* Takes what such a copy needs, with a command buffer of the far device's, whose failure is the transfer's too. */
 static mtb_status begin_bounce(mtbi_record *record, mtb_device *far, size_t size, mtb_command_buffer *command_buffer,
                                mtbi_bounce **begun, mtb_error **error, const char *function) {
     mtbi_bounce *bounce = NULL;
@@ -136,7 +136,7 @@ mtb_status mtbi_record_commit_bounces(mtbi_record *record, mtb_error **error) {
     return MTB_OK;
 }
 
-/* Whether blits alone can do the copy, which move words. */
+/* Whether blits, which move words, can do the copy alone. */
 static bool is_of_words(const mtbi_operation *copy) {
     size_t all = copy->source.offset | copy->destination.offset | copy->width;
     if (copy->height > 1) all |= copy->source.pitch | copy->destination.pitch;

@@ -1,6 +1,6 @@
 /* What becomes of host memory before a record is encoded. Large pieces are wrapped in a buffer, so that the GPU reads
- * or writes them itself; the rest goes through staging, which the CPU fills before, or empties after, the GPU has its
- * turn. */
+ * or writes them itself; the rest goes through staging, which the CPU fills before the GPU's turn, or empties after it.
+ */
 #include "core/checks.h"
 #include "core/clock.h"
 #include "memory/transfer.h"

@@ -5,7 +5,7 @@
 #include "core/clock.h"
 #include "memory/memory.h"
 
-/* Sizes are multiples of UNIT up to eight times of it; from there on each power of two has eight. */
+/* Sizes are multiples of UNIT up to eight times UNIT; from there on each power of two has eight sizes. */
 enum {
     UNIT = 256,
     STEPS = 8

@@ -1,4 +1,4 @@
-/* The record of a transfer: what it holds, and the staging that it has. */
+/* The record of a transfer: what it keeps alive, and its staging. */
 #include "memory/transfer.h"
 
 #include "core/checks.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block that is not the first of a record has at least so much, since there will be more to put into it. */
+/* A block that is not a record's first has at least so many bytes, since more will be put into it. */
 static const size_t next_block_size = 64 << 10;
 /* Bytes that blits move as one. */
 enum {

@@ -1,4 +1,4 @@
-/* What transfers and pools have amounted to. */
+/* The sums of what transfers and pools have done. */
 #include "memory/memory.h"
 
 static const char *const kind_names[MTB_TRANSFER_KIND_COUNT] = {

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Part of whoever has something to be done. All zero but for the function at the start. */
+/* A member of what the task is about. All zero at the start, except for the function. */
 typedef struct mtbi_task {
-    /* Returns when it is to be called next, on the monotonic clock; UINT64_MAX for never. */
+    /* Returns the time, on the monotonic clock, of the next call; UINT64_MAX for never. */
     uint64_t (*run)(struct mtbi_task *task);
     struct mtbi_task *next;
     uint64_t due;
@@ -16,7 +16,7 @@ typedef struct mtbi_task {
 
 /* Runs the task at `due`, or earlier if it was scheduled for an earlier time. False if no thread could be made. */
 bool mtbi_timer_schedule(mtbi_task *task, uint64_t due);
-/* Forgets the task. It does not run any more once this has returned. Not from the task itself. */
+/* Forgets the task, which does not run any more once this has returned. The task itself must not call this. */
 void mtbi_timer_cancel(mtbi_task *task);
 
 #endif

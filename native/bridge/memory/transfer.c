@@ -41,8 +41,8 @@ static mtb_status check_place(const mtb_place *place, const char *what, size_t w
     return mtbi_check_range(place->offset, extent, place->buffer->length, what, error, function);
 }
 
-/* Whether two blocks of rows at positions `a` and `b` have a byte in common. Rows that are interleaved with the same
- * pitch need not; with different pitches they are taken to. */
+/* Whether two blocks of rows at positions `a` and `b` have a byte in common. Interleaved rows with the same pitch need
+ * not; interleaved rows with different pitches are taken to have one. */
 static bool rows_overlap(uint64_t a, size_t a_pitch, uint64_t b, size_t b_pitch, size_t width, size_t height) {
     uint64_t low = a < b ? a : b, high = a < b ? b : a;
     size_t low_pitch = a < b ? a_pitch : b_pitch;
@@ -71,7 +71,7 @@ static mtb_transfer_kind kind_of(const mtb_memory *memory, const mtb_place *sour
     return MTB_TRANSFER_HOST_TO_HOST;
 }
 
-/* Rows without gaps are one. */
+/* Rows without gaps are one row. */
 static void join_rows(mtbi_operation *operation) {
     bool is_copy = operation->action == MTBI_COPY;
     if (operation->height > 1 && operation->destination.pitch == operation->width &&

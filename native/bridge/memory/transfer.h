@@ -21,7 +21,7 @@ typedef struct mtbi_operation {
     mtb_place destination;
     size_t width;
     size_t height;
-    /* Of a fill: repeated to four bytes, and whether all four are equal. */
+    /* The pattern of a fill, repeated to four bytes, and whether all four are equal. */
     uint8_t pattern[4];
     bool is_uniform;
 } mtbi_operation;
@@ -74,49 +74,49 @@ mtb_status mtbi_record_use(mtbi_record *record, mtb_buffer *buffer, mtb_error **
  * and are `pitch` bytes apart, so that blits can move all but their ends. */
 mtb_status mtbi_record_stage(mtbi_record *record, size_t offset, size_t pitch, size_t width, size_t height,
                              mtb_place *staged, mtb_error **error, const char *function);
-/* Has the operation read its host memory now. */
+/* Reads the operation's host memory now. */
 mtb_status mtbi_record_stage_source(mtbi_record *record, mtbi_operation *operation, mtb_error **error,
                                     const char *function);
 /* From the first byte of a block of rows to its last. */
 size_t mtbi_extent(const mtb_place *place, size_t width, size_t height);
-/* Makes the host memory at `place` a buffer of the pages that it is in. False if that does not pay, or Metal does
- * not want these pages. */
+/* Wraps the pages of the host memory at `place` in a buffer. False if that does not pay, or if Metal does not take
+ * these pages. */
 bool mtbi_record_wrap(mtbi_record *record, mtb_place *place, size_t width, size_t height);
 
 /* Small pieces of host memory that have pages for themselves: the sources of copies, or their destinations. */
 typedef struct mtbi_pieces {
     bool is_source;
-    /* Of all these pages; NULL: they are not wrapped. */
+    /* The buffer around all these pages; NULL: they are not wrapped. */
     mtb_buffer *buffer;
     uintptr_t begin;
 } mtbi_pieces;
 
-/* Wraps the pieces together, if there are so many that it pays. */
+/* Wraps the pieces together, if there are enough of them to make that pay. */
 void mtbi_record_wrap_pieces(mtbi_record *record, bool is_source, mtbi_pieces *pieces);
-/* Has the operation use that buffer. False if its host memory is not such a piece. */
+/* Makes the operation use that buffer. False if its host memory is not such a piece. */
 bool mtbi_pieces_take(const mtbi_pieces *pieces, mtbi_operation *operation);
 
-/* Leaves no host memory in the operations: that becomes staging with host copies, or buffers that wrap it. The record
- * is the next to be committed to `queue`. */
+/* Leaves no host memory in the operations: staging with host copies, or buffers that wrap it, take its place. The
+ * record is the next to be committed to `queue`. */
 mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **error, const char *function);
 /* Encodes all operations. */
 mtb_status mtbi_record_encode(mtbi_record *record, mtb_command_buffer *command_buffer, mtb_error **error,
                               const char *function);
-/* Encodes one copy, for the device that the kernels are of. */
+/* Encodes one copy, for the device of the kernels. */
 mtb_status mtbi_encode_copy(mtbi_kernels *kernels, mtb_command_buffer *command_buffer, const mtbi_operation *copy,
                             mtb_error **error);
 
-/* Whether the buffer is of another device than the memory; whether the copy has such a buffer. */
+/* Whether the buffer belongs to another device than the memory does; whether the copy has such a buffer. */
 bool mtbi_is_foreign(const mtb_memory *memory, const mtb_buffer *buffer);
 bool mtbi_is_between_devices(const mtb_memory *memory, const mtbi_operation *operation);
-/* Has the copy, between devices, read a view of its source on the destination's device, if there can be one and
+/* Makes the copy between devices read a view of its source on the destination's device, if there can be a view and
  * blits are enough. */
 mtb_status mtbi_record_view_source(mtbi_record *record, mtbi_operation *copy, mtb_error **error, const char *function);
 /* Encodes a copy between devices: what is done here into `command_buffer`, and what is done there into one of the
  * record's own, which is to be committed first. */
 mtb_status mtbi_record_bounce(mtbi_record *record, const mtbi_operation *operation, mtb_command_buffer *command_buffer,
                               mtb_error **error, const char *function);
-/* This side will not be committed: has the other side wait for nothing of it. */
+/* This side will not be committed: the other side no longer waits for it. */
 void mtbi_record_signal_bounces(mtbi_record *record);
 /* Commits what is done there. */
 mtb_status mtbi_record_commit_bounces(mtbi_record *record, mtb_error **error);

@@ -1,5 +1,5 @@
-// What blits cannot do: they copy and fill whole words, on some GPUs at multiples of four only. A thread has UNIT bytes
-// of a row, or words of it.
+// What blits cannot do: they copy and fill whole words, on some GPUs at multiples of four only. A thread moves UNIT
+// bytes of a row, or UNIT words of it.
 #include <metal_stdlib>
 using namespace metal;
 

@@ -3,15 +3,15 @@
 
 #include <stdlib.h>
 
-/* Below this the second copy, which stays in the caches, is taken to cost less than making a wrapped buffer: measured
- * on the software Metal (docs/performance.md), with a reserve for systems that wire the pages down. */
+/* Below this size a second copy, which stays in the caches, is taken to cost less than a wrapped buffer: measured on
+ * the software Metal (docs/performance.md), with a reserve for systems that wire the pages down. */
 static const size_t smallest_wrap = 256 << 10;
 /* Bytes that blits move as one. */
 enum {
     WORD = 4
 };
 
-/* A buffer of the pages from `begin` to `end`, and the offset of `begin` in it. NULL if Metal does not want these
+/* A buffer of the pages from `begin` to `end`, and the offset of `begin` in it. NULL if Metal does not take these
  * pages.
  */
 static mtb_buffer *wrap_pages(mtbi_record *record, uintptr_t begin, uintptr_t end, size_t *offset) {
@@ -42,7 +42,7 @@ static mtb_place *host_of(mtbi_operation *operation, bool is_source) {
     return is_source ? &operation->source : &operation->destination;
 }
 
-/* Too small to be wrapped by itself, and as far from a word's start as the other side, as blits need it. */
+/* Too small to be wrapped by itself, and as far from a word's start as the other side is, as blits need it. */
 static bool is_piece(mtbi_operation *operation, bool is_source) {
     const mtb_place *host = host_of(operation, is_source), *other = host_of(operation, !is_source);
     return operation->action == MTBI_COPY && !host->buffer && other->buffer && operation->height == 1 &&

@@ -9,8 +9,8 @@
 static const size_t default_limit = 64;
 /* Metal documents no bound. This one catches a count that can only be a mistake. */
 static const size_t largest_limit = 1 << 16;
-/* Slots for transfers are as many as those of the caller's own command buffers, but no less than this: a caller that
- * does not wait for them is not to be made to. */
+/* Transfers have as many slots as the caller's own command buffers, but no fewer than this: a caller that does not wait
+ * for transfers should not have to. */
 static const size_t least_transfers = 1024;
 
 mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error) {

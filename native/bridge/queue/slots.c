@@ -1,7 +1,7 @@
-/* The slots that a queue has for command buffers. Metal blocks for ever if a queue is full, also when the one thread
- * that asks for another command buffer holds all the others: so the bridge counts for itself, and waits with a timeout.
- * Transfers have slots of their own: whoever holds command buffers that it has not committed does not keep a transfer
- * from being committed. */
+/* The slots that a queue has for command buffers. Metal blocks for ever if a queue is full, even if the thread that
+ * asks for another command buffer holds all the others itself. So the bridge counts too, and waits with a timeout.
+ * Transfers have slots of their own: a caller that holds uncommitted command buffers keeps no transfer from being
+ * committed. */
 #include "core/callback_scope.h"
 #include "core/clock.h"
 #include "core/errors.h"
