@@ -1,5 +1,5 @@
-/* The devices, and the objects that they make: of every folder of the framework, which know the device by its interface
- * alone. */
+/* The devices, and the objects that they make. The objects are of every folder of the framework, and know the device by
+ * its interface alone. */
 #import "framework/device/SMTLDevice.h"
 
 #include "SMTLClasses.h"
@@ -186,7 +186,7 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
     return [[SMTLCounterSampleBuffer alloc] initWithDevice:self descriptor:descriptor error:error];
 }
 
-/* Wherever a compute or blit encoder can be: the others have nothing to sample. */
+/* Counters are sampled wherever a compute or blit encoder can be: other encoders have nothing to sample. */
 - (BOOL)supportsCounterSampling:(MTLCounterSamplingPoint)samplingPoint {
     return samplingPoint == MTLCounterSamplingPointAtStageBoundary ||
            samplingPoint == MTLCounterSamplingPointAtDispatchBoundary ||

@@ -5,7 +5,7 @@
 #import "framework/memory/SMTLBuffer.h"
 #import "support/SMTLError.h"
 
-/* GPUs of the Mac2 family copy and fill in units of four bytes; Apple's own do not care. */
+/* GPUs of the Mac2 family copy and fill in units of four bytes; Apple's own do not require that. */
 static void require_alignment(const char *where, SMTLDevice *device, NSUInteger value, NSString *what) {
     SMTL_REQUIRE(value % 4 == 0 || [device hasUnifiedMemory], where, @"%@ %lu must be a multiple of 4 on this device",
                  what, (unsigned long)value);
@@ -105,7 +105,7 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
     command->index = destinationIndex;
 }
 
-/* Commands are executed as they stand: there is nothing to make better. */
+/* Commands are executed as they stand: there is nothing to optimise. */
 - (void)optimizeIndirectCommandBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandBuffer withRange:(NSRange)range {
     const char *where = "-[MTLBlitCommandEncoder optimizeIndirectCommandBuffer:withRange:]";
     SMTL_REQUIRE_ENCODING(self, where);

@@ -1,5 +1,5 @@
-/* Blits that follow each other and have nothing to do with each other: executed together, they can be divided among
- * threads where each alone is too small. */
+/* Consecutive blits that do not depend on each other: together they can be divided among threads even if each alone is
+ * too small. */
 #ifndef SMTL_BLIT_GROUP_H
 #define SMTL_BLIT_GROUP_H
 
@@ -24,7 +24,7 @@ typedef struct {
 
 /* Makes it empty. The blits need not be initialised. */
 void smtl_blit_group_clear(smtl_blit_group *group);
-/* Adds a blit (`before` is filled in), after executing the group where the blit might depend on it or it is full. */
+/* Adds a blit (`before` is filled in). First executes the group if the blit might depend on it or the group is full. */
 void smtl_blit_group_add(smtl_blit_group *group, smtl_blit blit);
 /* Executes the blits; the group is empty then. */
 void smtl_blit_group_run(smtl_blit_group *group);

@@ -40,7 +40,8 @@ typedef struct {
     struct smtl_log_buffer *_log;
     uint64_t _injectedError; /* an MTLCommandBufferError, 0 for none */
     NSError *_error;
-    /* For the sanitizer: what is done for certain when it is committed, and where in the queue it ended. */
+    /* For the kernel sanitizer: what is certainly done when the command buffer is committed, and where in the queue it
+     * ended. */
     const struct smtl_clock *_known;
     smtl_moment _end;
     CFTimeInterval _kernelStartTime, _kernelEndTime, _GPUStartTime, _GPUEndTime;
@@ -50,12 +51,12 @@ typedef struct {
            retainedReferences:(BOOL)retained
                  errorOptions:(MTLCommandBufferErrorOption)options
                      logState:(SMTLLogState *)logState;
-/* For encoders: the one that is open ends, or goes without having ended. */
+/* For encoders: the open one ends, or goes without having ended. */
 - (void)encoderEnded;
 - (void)encoderLost:(SMTLCommandEncoder *)encoder;
 /* Retains `object` until the command buffer has finished. */
 - (void)keep:(id)object;
-/* For the sanitizer: the CPU has seen that it is done. */
+/* For the kernel sanitizer: the CPU has seen that the command buffer is done. */
 - (void)observeEnd;
 /* Releases what only an executing command buffer needs: commands, the objects that they use, handlers. */
 - (void)releaseWork;

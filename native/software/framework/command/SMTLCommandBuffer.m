@@ -280,7 +280,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
     return [self status] < MTLCommandBufferStatusCompleted ? nil : [[_error retain] autorelease];
 }
 
-/* What Metal's validation of shaders finds, of which there is none here; what kernels log goes to log states. */
+/* Metal's shader validation reports here; the software Metal has none. What kernels log goes to log states. */
 - (id<MTLLogContainer>)logs {
     return (id<MTLLogContainer>)[NSArray array];
 }

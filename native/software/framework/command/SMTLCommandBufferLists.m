@@ -33,7 +33,7 @@ void SMTLHandlersCall(const smtl_handlers *handlers, id<MTLCommandBuffer> buffer
             @try {
                 handlers->blocks[i](buffer);
             } @catch (id exception) {
-                /* The other handlers and the waiters must not suffer for it. */
+                /* One handler's exception must not harm the other handlers and the waiters. */
                 NSLog(@"software Metal: uncaught exception in a command buffer's handler: %@", exception);
             }
         }

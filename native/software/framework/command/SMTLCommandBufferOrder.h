@@ -10,7 +10,7 @@ void SMTLHandOver(smtl_queue_core *core);
 @interface SMTLCommandBuffer (Order)
 /* Appends the command buffer to the queue's order. The caller holds the queue's mutex. */
 - (void)joinQueue;
-/* An enqueued command buffer that goes without a commit must not hold up those behind it. */
+/* Removes an enqueued command buffer that goes without a commit, so that it does not hold up those behind it. */
 - (void)leaveQueue;
 @end
 

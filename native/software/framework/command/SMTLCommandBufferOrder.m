@@ -28,7 +28,7 @@ void SMTLHandOver(smtl_queue_core *core) {
     __atomic_store_n(&_status, MTLCommandBufferStatusEnqueued, __ATOMIC_RELEASE);
 }
 
-/* An enqueued command buffer that goes without a commit must not hold up those behind it. */
+/* Removes an enqueued command buffer that goes without a commit, so that it does not hold up those behind it. */
 - (void)leaveQueue {
     smtl_queue_core *core = _queue->_core;
     pthread_mutex_lock(&core->mutex);

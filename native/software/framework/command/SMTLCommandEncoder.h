@@ -21,7 +21,7 @@
 - (void)setInfo:(SMTLCommandBufferEncoderInfo *)info;
 /* Takes the samples that the pass wants at its start now, and those at its end when it ends: SMTLSampleAttachment
  * objects. */
-/* Ends an encoder that nobody has got. */
+/* Ends an encoder that no caller has received. */
 - (void)abandon;
 - (void)takeAttachments:(NSArray *)attachments where:(const char *)where;
 @end
@@ -37,12 +37,12 @@
 - (NSUInteger)endOfEncoderSampleIndex;
 @end
 
-/* A counter sample at this place. With a barrier or without: what is before it has run. */
+/* A counter sample at this place. A barrier changes nothing: what is before the sample has run anyway. */
 void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCounterSampleBuffer> sampleBuffer,
                       NSUInteger index, BOOL barrier);
 
 /* Fences order the encoders of a queue, and a queue here executes in order: only misuse is to be found. */
-/* Checks the fence, and records what the encoder does with it where somebody wants to know. */
+/* Checks the fence, and records what the encoder does with it, if the kernel sanitizer wants to know. */
 void SMTLEncodeFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *encoder, smtl_op op);
 
 #endif

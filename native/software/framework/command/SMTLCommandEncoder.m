@@ -11,7 +11,7 @@ void SMTLEncodeFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *
     if (smtl_sanitizer_enabled()) {
         smtl_record_fence *command = smtl_stream_append(&encoder->_buffer->_stream, op, 0, sizeof *command);
         command->fence = (SMTLFence *)fence;
-        /* Whether or not the command buffer retains its resources: the program may release it now. */
+        /* Retained even if the command buffer does not retain its resources: the program may release it now. */
         [encoder->_buffer keep:fence];
     }
 }

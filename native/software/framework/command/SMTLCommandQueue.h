@@ -11,7 +11,8 @@
 @class SMTLCommandBuffer;
 @class SMTLLogState;
 
-/* The part of a queue that its threads use. It outlives the queue object if one of these threads releases that last. */
+/* The part of a queue that its threads use. It outlives the queue object if one of these threads releases the object
+ * last. */
 typedef struct {
     uint64_t references;
     pthread_mutex_t mutex;
@@ -27,7 +28,7 @@ typedef struct {
     uint64_t stepped_aside_at; /* `handed_over` at that time */
     smtl_chunk_pool chunks;
     smtl_turn turn;
-    smtl_order *order; /* for the sanitizer; NULL while it is off */
+    smtl_order *order; /* for the kernel sanitizer; NULL while that is off */
 } smtl_queue_core;
 
 void smtl_queue_core_retain(smtl_queue_core *core);
@@ -39,7 +40,7 @@ smtl_worker *smtl_queue_core_completion_worker(smtl_queue_core *core);
  * may run handlers itself, which saves a change of threads; the other thread then executes what is committed from now
  * on. False if a command buffer waits. */
 bool smtl_queue_core_step_aside(smtl_queue_core *core);
-/* It executes again, unless something was committed meanwhile: then the threads have changed roles. */
+/* The thread executes again, unless something was committed meanwhile: then the two threads have changed roles. */
 void smtl_queue_core_step_back(smtl_queue_core *core);
 
 @interface SMTLCommandQueue : SMTLObject <MTLCommandQueue> {

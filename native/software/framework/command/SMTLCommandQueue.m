@@ -153,7 +153,7 @@ static smtl_queue_core *make_core(NSUInteger slots) {
     return _device;
 }
 
-/* Marks a place for a capture tool, and there is none. */
+/* Would mark a place for a capture tool, but there is none. */
 - (void)insertDebugCaptureBoundary {
 }
 

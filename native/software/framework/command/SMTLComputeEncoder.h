@@ -10,7 +10,8 @@
 
 @interface SMTLComputeEncoder : SMTLCommandEncoder <MTLComputeCommandEncoder> {
     MTLDispatchType _dispatchType;
-    /* What is bound now, to check launches with; the stream has it for the execution. Buffers are not retained. */
+    /* What is bound now, for the checks of launches; the stream has its own copy for the execution. Buffers are not
+     * retained. */
     SMTLComputePipeline *_pipeline;
     SMTLBuffer *_buffers[SMTL_MAX_BUFFER_ARGUMENTS];
     size_t _lengths[SMTL_MAX_BUFFER_ARGUMENTS]; /* bytes behind the binding; 0: nothing is bound */

@@ -107,9 +107,9 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
 
 /* --- Launches --------------------------------------------------------------------------------------------------- */
 
-/* What cannot be launched ends the command buffer when its turn comes, as it does where Metal checks nothing
- * beforehand; other exceptions, and with Metal's own checks this one too, go on to the caller. Of an indirect launch
- * `groups` are the threadgroups that there will be. */
+/* A launch that cannot run ends the command buffer when its turn comes, as in a Metal without checks. Other exceptions
+ * go on to the caller, and with Metal's own checks this one does too. For an indirect launch `groups` are the
+ * threadgroups that there will be. */
 static void record_failure(SMTLComputeEncoder *encoder, NSException *problem, const uint32_t *groups) {
     if (![[problem name] isEqual:SMTLValidationException] || smtl_settings_get()->debug_layer) {
         @throw problem;
@@ -258,7 +258,7 @@ static void record_launch(SMTLComputeEncoder *encoder, const char *where, MTLSiz
     [self recordBarrier];
 }
 
-/* For all resources: which ones a launch touches is not known. */
+/* The barrier is for all resources, since nobody knows which ones a launch touches. */
 - (void)recordBarrier {
     if (_dispatchType == MTLDispatchTypeConcurrent) {
         smtl_stream_append(&_buffer->_stream, SMTL_OP_BARRIER, 0, sizeof(smtl_record));

@@ -10,7 +10,7 @@ typedef struct {
     NSUInteger encoder; /* how many encoders had begun when the execution ended; the last of them failed */
     NSUInteger error_code; /* an MTLCommandBufferError; 0 for success */
     char *error_message; /* malloc'd, or NULL */
-    smtl_order *order; /* for the sanitizer; NULL while it is off */
+    smtl_order *order; /* for the kernel sanitizer; NULL while that is off */
     struct smtl_log_buffer *log; /* what kernels log goes there; NULL: nowhere */
 } smtl_execution;
 

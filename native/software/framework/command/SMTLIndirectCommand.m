@@ -66,7 +66,7 @@
          where:(const char *)where {
     SMTL_REQUIRE((_buffer->_types & type) != 0, where, @"the indirect command buffer is not for this type of command");
     SMTLComputePipeline *pipeline = _command->pipeline;
-    /* Otherwise what the command lacks shows when it executes. */
+    /* Otherwise the command fails when it executes, if it lacks something. */
     if (smtl_settings_get()->debug_layer) {
         SMTL_REQUIRE(_buffer->_inheritsPipeline || pipeline != nil, where, @"no compute pipeline state is set");
         SMTLRequireThreadgroup(where, group,

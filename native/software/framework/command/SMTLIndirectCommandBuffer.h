@@ -46,8 +46,8 @@ typedef struct {
 SMTLIndirectCommandBuffer *SMTLCheckIndirectCommands(const char *where, id<MTLIndirectCommandBuffer> buffer,
                                                      NSRange range, SMTLDevice *device);
 
-/* Makes a launch of the command: on top of `inherited`, the encoder's bindings, where the buffer inherits. NULL, or
- * what the command lacks. */
+/* Makes a launch of the command; if the buffer inherits, on top of `inherited`, the encoder's bindings. Returns NULL,
+ * or what the command lacks. */
 const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, const smtl_indirect_command *command,
                                        const smtl_launch *inherited, smtl_launch *launch);
 

@@ -23,7 +23,7 @@ void SMTLRequireIndirectArguments(const char *where, const SMTLBuffer *buffer, N
 
 /* Stores count times scale, which must fit. */
 void SMTLStoreGrid(const char *where, MTLSize count, MTLSize scale, uint32_t stored[3]);
-/* What is larger than can be stored becomes the largest number. */
+/* A product that is too large to be stored becomes the largest number. */
 void SMTLStoreSize(MTLSize size, uint32_t stored[3]);
 
 #endif

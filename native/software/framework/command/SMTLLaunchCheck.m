@@ -32,8 +32,8 @@ void SMTLRequireThreadgroup(const char *where, MTLSize group, NSUInteger limit) 
                  (unsigned long)limit);
 }
 
-/* Of the buffers that an argument takes. An array takes several, of which hosts may leave out what the kernel does not
- * touch: zero if none is there. */
+/* For the buffers that an argument takes. An array takes several, and hosts may leave out those that the kernel does
+ * not touch: zero if none is there. */
 static size_t shortest(const size_t *lengths, const smtl_argument *argument) {
     size_t length = 0;
     for (uint32_t i = argument->index; i < argument->index + argument->array_length; i++) {
@@ -50,8 +50,8 @@ static void require_arguments(const char *where, const SMTLComputePipeline *pipe
         bool buffer = argument->kind == SMTL_ARGUMENT_BUFFER;
         size_t length = buffer ? shortest(lengths, argument) : threadgroup_lengths[argument->index];
         threadgroup_memory += buffer ? 0 : length;
-        /* Kernels share signatures, and hosts leave out the threadgroup memory that the one at hand does not touch,
-         * which its machine code cannot always tell. One that does touch it faults. */
+        /* Kernels share signatures, and hosts leave out threadgroup memory that the kernel at hand does not touch. Its
+         * machine code cannot always tell. A kernel that does touch it faults. */
         if (length == 0 && (!argument->used || !buffer)) {
             continue;
         }

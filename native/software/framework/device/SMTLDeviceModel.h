@@ -4,7 +4,7 @@
 #import "support/SMTLObject.h"
 #import <Metal/MTLDevice.h>
 
-/* The part of a device that answers questions about it; what makes objects of it is its subclasses'. */
+/* The part of a device that answers questions about it; its subclasses make objects. */
 @interface SMTLDeviceModel : SMTLObject <MTLDevice> {
 @public
     uint32_t _index;

@@ -53,7 +53,8 @@ void SMTLDeviceGiveMemory(SMTLDevice *device, size_t size) {
 @implementation SMTLDeviceModel
 #pragma clang diagnostic pop
 
-/* The names of Apple's architectures carry the generation of the GPU, which engines read: an A14 or M1 for family 7. */
+/* The names of Apple's architectures carry the generation of the GPU, which inference engines read: an A14 or M1 for
+ * family 7. */
 static NSString *architecture_name(void) {
     static NSString *const names[] = {@"applegpu_g13g", @"applegpu_g14g", @"applegpu_g15g", @"applegpu_g17g"};
     const smtl_settings *settings = smtl_settings_get();
@@ -177,7 +178,7 @@ static NSString *architecture_name(void) {
     if (gpuFamily >= MTLGPUFamilyApple1 && gpuFamily <= MTLGPUFamilyApple10) {
         return [self supportsAppleFamily:(NSUInteger)(gpuFamily - MTLGPUFamilyApple1) + 1];
     }
-    /* What a family of Apple's implies; a discrete GPU is a Mac2. */
+    /* What a family of Apple's implies; a discrete GPU is of family Mac2. */
     const bool discrete = ![self hasUnifiedMemory];
     switch (gpuFamily) {
     case MTLGPUFamilyCommon1: return discrete || [self supportsAppleFamily:2];
@@ -190,7 +191,7 @@ static NSString *architecture_name(void) {
     }
 }
 
-/* Of the sets of macOS those that ask nothing of textures. */
+/* The feature sets of macOS that ask nothing of textures. */
 - (BOOL)supportsFeatureSet:(MTLFeatureSet)featureSet {
     switch (featureSet) {
     case MTLFeatureSet_macOS_GPUFamily1_v1:

@@ -14,9 +14,9 @@
     void **_handlers;   /* blocks; guarded by @synchronized */
     NSUInteger _handlerCount;
 }
-/* nil and an error for a size that there cannot be. */
+/* nil and an error for an impossible size. */
 - (instancetype)initWithLevel:(MTLLogLevel)level bufferSize:(NSInteger)size error:(NSError **)error;
-/* To the handlers, or to the standard error stream where there are none. */
+/* To the handlers, or to the standard error stream if there are none. */
 - (void)deliver:(const struct smtl_log_buffer *)buffer;
 @end
 

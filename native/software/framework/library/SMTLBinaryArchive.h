@@ -10,13 +10,13 @@
     SMTLDevice *_device;
     NSMutableDictionary *_code; /* NSData by name */
 }
-/* nil, and an autoreleased error, where the descriptor names a file that is none. */
+/* nil, and an autoreleased error, if the descriptor names a file that is not an archive. */
 - (instancetype)initWithDevice:(SMTLDevice *)device
                     descriptor:(MTLBinaryArchiveDescriptor *)descriptor
                          error:(NSError **)error;
 @end
 
-/* Hands what the descriptor's archives have for its function to the compiler. False, with an error, where they have
+/* Hands what the descriptor's archives have for its function to the compiler. False, with an error, if they have
  * nothing and the options make that a failure. */
 bool SMTLUseBinaryArchives(MTLComputePipelineDescriptor *descriptor, MTLPipelineOption options, NSError **error);
 

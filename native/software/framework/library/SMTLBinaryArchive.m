@@ -22,7 +22,7 @@ static NSError *archive_error(MTLBinaryArchiveError code, NSString *description)
     return SMTLMakeError(MTLBinaryArchiveDomain, (NSInteger)code, description);
 }
 
-/* FNV-1a: against damage, not against attackers, who could as well have written the program. */
+/* FNV-1a finds damage, not attackers: they could as well have written the program. */
 static uint64_t checksum(NSData *data) {
     const uint8_t *bytes = [data bytes];
     uint64_t sum = 0xcbf29ce484222325u;

@@ -53,7 +53,7 @@
 - (instancetype)init {
     self = [super init];
     _mathMode = MTLMathModeFast;
-    _languageVersion = MTLLanguageVersion3_2; /* the newest of which all is here */
+    _languageVersion = MTLLanguageVersion3_2; /* the newest version that is here as a whole */
     return self;
 }
 
@@ -83,7 +83,7 @@
     return copy;
 }
 
-/* The older name for the two outer math modes. */
+/* The older name for the fast and the safe math mode. */
 - (BOOL)fastMathEnabled {
     return _mathMode == MTLMathModeFast;
 }

@@ -22,7 +22,7 @@
     BOOL _supportsIndirect;
     MTLShaderValidation _shaderValidation;
 }
-/* nil, and an autoreleased error, where the kernel cannot be compiled or loaded. */
+/* nil, and an autoreleased error, if the kernel cannot be compiled or loaded. */
 - (instancetype)initWithDevice:(SMTLDevice *)device
                     descriptor:(MTLComputePipelineDescriptor *)descriptor
                          error:(NSError **)error;

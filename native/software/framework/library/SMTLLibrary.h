@@ -9,12 +9,12 @@
     SMTLDevice *_device;
     smtl_library *_library;
     NSUInteger _maxThreads;   /* of a threadgroup, as the compile options limit it */
-    MTLSize _requiredThreads; /* the same; zeros where they require nothing */
+    MTLSize _requiredThreads; /* the same; zeros if they require nothing */
 @protected
     MTLLibraryType _type;
     NSString *_installName;
 }
-/* Compiles; nil and an autoreleased error with the compiler's log where that fails. `options` may be nil. */
+/* Compiles; nil and an autoreleased error with the compiler's log if that fails. `options` may be nil. */
 - (instancetype)initWithDevice:(SMTLDevice *)device
                         source:(NSData *)source
                        options:(MTLCompileOptions *)options

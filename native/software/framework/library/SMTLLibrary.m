@@ -39,7 +39,7 @@ static smtl_macro *copy_macros(NSDictionary *dictionary, size_t *count) {
     return macros;
 }
 
-/* What the options ask for that there is not; nil for nothing. */
+/* What the options ask for and the software Metal lacks; nil for nothing. */
 static NSString *what_is_unsupported(MTLCompileOptions *options) {
     if ([options libraryType] != MTLLibraryTypeExecutable || [[options libraries] count] > 0) {
         return @"dynamic libraries are not supported: the device answers NO to supportsDynamicLibraries";

@@ -1,12 +1,13 @@
 /* Types of arguments as reflection shows them. */
 #import "SMTLTypes.h"
 
-/* A structure may hold a pointer to its own type: deeper than any argument buffer of use, reflection stops. */
+/* A structure may hold a pointer to its own type, so reflection stops at a depth beyond that of any useful argument
+ * buffer. */
 #define MAX_DEPTH 6
 
 static MTLType *reflect(const smtl_type *type, unsigned depth);
 
-/* `type` where it is of the class. */
+/* `type` if it is of the class. */
 static id as_class(MTLType *type, Class wanted) { return [type isKindOfClass:wanted] ? type : nil; }
 
 static MTLBindingAccess access_of(smtl_access access) {
@@ -131,7 +132,7 @@ static MTLBindingAccess access_of(smtl_access access) {
 
 @end
 
-/* Of elements MTLType answers for both. */
+/* MTLType answers for the elements of both. */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wincomplete-implementation"
 @implementation MTLArrayType
@@ -167,7 +168,7 @@ static MTLBindingAccess access_of(smtl_access access) {
     return self;
 }
 
-/* A structure with a pointer in it can only have been filled in as one. */
+/* A structure with a pointer in it can only have been filled in as an argument buffer. */
 - (BOOL)elementIsArgumentBuffer {
     for (MTLStructMember *member in [[self elementStructType] members]) {
         if ([member dataType] == MTLDataTypePointer) {

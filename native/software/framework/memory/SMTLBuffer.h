@@ -21,7 +21,7 @@
     NSUInteger _heap_offset;
     BOOL _aliasable;
     SMTLBuffer *_remote; /* retained: the buffer whose memory this one shows to another device */
-    smtl_watched *_watched; /* what the sanitizer knows of the device's bytes; owned where they are not in `_memory` */
+    smtl_watched *_watched; /* the kernel sanitizer's notes on the device's bytes; owned if not in `_memory` */
 }
 /* Each returns nil if memory runs out or a failure is injected. `bytes` may be NULL. */
 - (instancetype)initWithDevice:(SMTLDevice *)device

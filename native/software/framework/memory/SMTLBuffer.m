@@ -154,7 +154,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
     return self;
 }
 
-/* The CPU gets at the memory through the buffer itself. */
+/* The CPU reaches the memory through the buffer itself. */
 - (instancetype)initWithRemote:(SMTLBuffer *)remote device:(SMTLDevice *)device {
     self = [super init];
     [self setDevice:device length:remote->_length options:remote->_options];
@@ -179,7 +179,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
     return [[_remote retain] autorelease];
 }
 
-/* For the sanitizer; NULL while it is off. */
+/* For the kernel sanitizer; NULL while that is off. */
 - (void)setWatched:(smtl_watched *)watched {
     _watched = watched;
     if (watched != NULL && [self hazardTrackingMode] == MTLHazardTrackingModeUntracked) {

@@ -17,7 +17,7 @@ typedef struct {
 
 /* How many bytes smtl_memory_allocate reserves for `length`. */
 size_t smtl_memory_reserved(size_t length);
-/* Every allocation is aligned to this at least, large ones to a page; to 32 bytes where buffers are guarded. */
+/* Every allocation is aligned to this at least, large ones to a page; to 32 bytes if buffers are guarded. */
 #define SMTL_MEMORY_ALIGNMENT 256u
 
 /* Filled as fresh memory is, unless `filled` says that the caller fills all of it. False when memory runs out. */

@@ -10,8 +10,8 @@
 #define MAP_THRESHOLD ((size_t)64 << 10)
 #define HUGE_PAGE ((size_t)2 << 20)
 #define HUGE_THRESHOLD ((size_t)8 << 20)
-/* A Mac's pages: what runs over a buffer's end by some bytes meets nothing else up to the end of one, and programs do
- * it. With AddressSanitizer a buffer ends where its own bytes do, so that what the CPU does there is seen. */
+/* A Mac's pages: programs run over a buffer's end by some bytes, and meet nothing else before the end of the page. With
+ * AddressSanitizer a buffer ends at its own last byte, so that the CPU's overruns are seen. */
 #if __has_feature(address_sanitizer)
 #define ROOM SMTL_MEMORY_ALIGNMENT
 #else
@@ -40,7 +40,7 @@ static void *map_with_huge_pages(size_t size) {
     if (tail > 0) {
         munmap(base + size, tail);
     }
-    /* A refusal costs speed only. */
+    /* A refusal costs only speed. */
     (void)madvise(base, size, MADV_HUGEPAGE);
     return base;
 }
@@ -53,7 +53,7 @@ static void *map_pages(size_t size) {
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* The bytes end, but for what alignment costs, at a page that cannot be touched. */
+/* The bytes end at a page that cannot be touched, except for what alignment costs. */
 static bool allocate_guarded(smtl_memory *memory, size_t length) {
     size_t page = smtl_settings_get()->page_size;
     size_t usable = round_up(length, page);

@@ -100,7 +100,7 @@ void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevic
     return size;
 }
 
-/* Hints about paging, which is the host's own business here. */
+/* Hints about paging, which the host decides here. */
 - (void)requestResidency {
 }
 

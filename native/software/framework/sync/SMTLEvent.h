@@ -20,7 +20,7 @@
 }
 - (instancetype)initWithDevice:(SMTLDevice *)device;
 - (void)signalValue:(uint64_t)value;
-/* For the sanitizer: what those who wait for the event come after. */
+/* For the kernel sanitizer: what comes before every wait for the event. */
 - (void)noteSignalOf:(const smtl_order *)order;
 - (const struct smtl_clock *)signals;
 /* Blocks until the event's value is `value` or more. */

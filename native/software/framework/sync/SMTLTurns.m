@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <time.h>
 
-/* So long after the last commit a caller is taken to have no more. */
+/* A caller that has not committed for this long is taken to have no more. */
 #define GRACE_NS 2000000
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -50,7 +50,7 @@ static int64_t now_ns(void) {
 
 static bool is_ready(const smtl_turn *turn) { return turn->pending > 0 && !turn->blocked; }
 
-/* One of the queues that have something to execute; NULL if there is none. */
+/* A queue that has something to execute; NULL if there is none. */
 static smtl_turn *pick(void) {
     uint64_t ready = 0;
     for (const smtl_turn *turn = first; turn != NULL; turn = turn->next) {

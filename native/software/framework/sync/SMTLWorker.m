@@ -20,7 +20,7 @@ struct smtl_worker {
     smtl_work *first;
     smtl_work **last;
     bool released;
-    /* Counts what was posted, and the release: what a thread that has nothing to do looks at before it sleeps. */
+    /* Counts what was posted, and the release. A thread that has nothing to do looks at it before it sleeps. */
     _Atomic uint64_t posted;
     bool looks_out;
     char name[NAME_CAPACITY];
@@ -30,9 +30,9 @@ struct smtl_worker {
  * it has replaced at once, while other threads may be reading them; GNUstep tells it of none. */
 __attribute__((constructor)) static void tell_runtime_of_threads(void) { objc_thread_add(); }
 
-/* A program that commits one small piece after another would wake the thread for each, which takes longer than what
- * there is to do, and puts the thread on the program's core. So it looks out for more for a while; one thread at a
- * time, since it is the last one that has had work that most likely has more. */
+/* A program that commits one small piece after another would wake the thread for each, which takes longer than the
+ * work, and puts the thread on the program's core. So the thread looks out for more work for a while. Only one thread
+ * does so at a time, since the last one that had work most likely gets more. */
 static const uint64_t look_out_ns = 20000;
 enum {
     LOOKS_BETWEEN_YIELDS = 100
@@ -93,7 +93,7 @@ static void run_in_pool(smtl_work *work) {
         @try {
             work->run(work);
         } @catch (id exception) {
-            /* As on a dispatch queue nobody is there to catch it; unlike there, the program goes on. */
+            /* Nobody catches the exception, as on a dispatch queue; but here the program goes on. */
             NSLog(@"software Metal: uncaught exception on a worker thread: %@", exception);
         }
     }
@@ -123,7 +123,7 @@ smtl_worker *smtl_worker_create(const char *name) {
     }
     strncpy(worker->name, name, NAME_CAPACITY - 1);
     worker->last = &worker->first;
-    /* Not where it keeps the program from its only core, and not where orders are to be other than the usual ones. */
+    /* Not if polling keeps the program from its only core, and not if orders are to differ from the usual ones. */
     worker->looks_out = sysconf(_SC_NPROCESSORS_ONLN) > 1 && !smtl_settings_get()->shuffle.on;
     pthread_mutex_init(&worker->mutex, NULL);
     pthread_cond_init(&worker->wake, NULL);
