@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char *manifest_name = "manifest";
 
-// Against damage, not against attackers: entries are large, and every use checks them.
+// A fast hash: it finds damage, not attackers. Entries are large, and every use checks them.
 std::uint64_t checksum(std::string_view bytes) {
     constexpr std::uint64_t factor = 0x9e3779b97f4a7c15u;
     std::uint64_t lanes[4] = {1, 2, 3, 4};
@@ -41,8 +41,8 @@ std::uint64_t checksum(std::string_view bytes) {
     return sum;
 }
 
-// Code is loaded from the cache, so nobody else may write to it: asked of what was opened, since names may come to
-// stand for something else. What is wrong; empty where nothing is.
+// Code is loaded from the cache, so nobody else may write to it. Checks what was opened, since a name may come to stand
+// for something else. Returns what is wrong; empty if nothing is.
 std::string objection_to(int file) {
     struct stat status;
     if (fstat(file, &status) != 0) return std::strerror(errno);
@@ -50,8 +50,8 @@ std::string objection_to(int file) {
     return (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ? "others than its owner may write to it" : "";
 }
 
-// One line for each file below the open folder: name, size and checksum. False where anything is not a file or a folder
-// of the user's own.
+// One line for each file below the open folder: name, size and checksum. False if anything is not a file or a folder of
+// the user's own.
 bool describe(const Descriptor &folder, const std::string &prefix, std::vector<std::string> &lines) {
     if (folder.number() < 0 || !objection_to(folder.number()).empty()) return false;
     for (const std::string &name : folder.names()) {
@@ -69,7 +69,7 @@ bool describe(const Descriptor &folder, const std::string &prefix, std::vector<s
     return true;
 }
 
-// What the manifest of the folder has to say; empty where the folder cannot be trusted.
+// What the folder's manifest has to say; empty if the folder cannot be trusted.
 std::string describe(const Descriptor &folder) {
     std::vector<std::string> lines;
     if (!describe(folder, "", lines)) return {};
@@ -99,8 +99,8 @@ bool make_private(const std::string &folder) {
     return !error;
 }
 
-// Whoever may rename the folders above puts another in its place. Those of groups are left to their owners: their
-// members are the user alone on most systems, and what is loaded is asked for once more.
+// Whoever may rename the folders above can put another folder in its place. Folders that a group may write to are
+// accepted: on most systems the user is the group's only member, and what is loaded is checked once more.
 std::string objection_to_place(const std::string &path) {
     std::error_code error;
     for (std::filesystem::path above = std::filesystem::canonical(path, error).parent_path(); !error;
@@ -116,7 +116,7 @@ std::string objection_to_place(const std::string &path) {
     return error ? error.message() : "";
 }
 
-// Why nothing may be kept there; empty where it may.
+// Why nothing may be kept there; empty if it may.
 std::string objection_to(const std::string &path) {
     std::error_code error;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
@@ -212,7 +212,7 @@ std::shared_ptr<std::mutex> Cache::lock_for(const std::string &key) {
 std::string Cache::find(const std::string &key) const {
     const std::string path = root_ + "/" + key;
     if (root_.empty() || !intact(path)) return {};
-    // Used now: what prune() goes by.
+    // Marks the entry as used now, for prune().
     (void)utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
     return path;
 }
@@ -241,7 +241,7 @@ void Cache::prune(std::chrono::system_clock::time_point recent) const {
     std::sort(items.begin(), items.end(), [](const Item &a, const Item &b) { return a.used < b.used; });
     for (const Item &item : items) {
         if (total <= most_bytes_ / 4 * 3) break;
-        // Out of sight at once, whoever looks meanwhile.
+        // Out of sight at once, even for those who look meanwhile.
         TemporaryFolder old(root_);
         if (old.made() && std::rename(item.path.c_str(), (old.path() + "/old").c_str()) == 0) total -= item.bytes;
     }
@@ -268,7 +268,7 @@ std::string Cache::build_entry(const std::string &key, const Builder &build) {
     if (manifest.empty() || !write_file(folder.path() + "/" + manifest_name, manifest)) return {};
     const std::string path = root_ + "/" + key;
     if (folder.rename_to(path)) return path;
-    // Another process was first, or what lies there is damaged and has to make room.
+    // Another process was first, or the entry there is damaged and has to make room.
     if (intact(path)) return path;
     {
         TemporaryFolder old(root_);

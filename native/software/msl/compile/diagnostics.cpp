@@ -49,7 +49,7 @@ Message parse(const std::string &line) {
     return message;
 }
 
-// The lines of a text by their locations, which line markers have a say in. Read when first asked for.
+// The lines of a text by their locations, which line markers change. Read when first asked for.
 class Lines {
 public:
     Lines(std::string_view text, const std::string &name) : text_(text), name_(name) {}
@@ -118,7 +118,7 @@ LastToken last_token(std::string_view compiled) {
     return {locate(compiled, tokens, last), std::min(text.find('\n'), text.size())};
 }
 
-// A line of a file that the source includes, or says to come from: of one that it could have included.
+// A line of a file that the source includes, or names in a line marker: only of a file that it could include.
 std::string line_of_file(const SourceLocation &wanted, const std::vector<std::string> &include_paths) {
     constexpr std::size_t largest = std::size_t{1} << 24;
     if (!is_visible(wanted.file, include_paths)) return {};
@@ -141,8 +141,8 @@ void split_severity(std::string_view text, Diagnostic &diagnostic) {
     diagnostic.message = text.starts_with(" ") ? text.substr(1) : text;
 }
 
-// Clang knows nothing of what Metal has and this has not: what it misses at `column` of the line that it compiled is
-// named as what it is. False where it means something else.
+// Clang does not know what Metal has and the software Metal lacks. Names what clang misses at `column` of the line that
+// it compiled as what it is. False if the message means something else.
 bool explain_missing_name(Diagnostic &diagnostic, std::string_view compiled, std::size_t column) {
     constexpr std::array<std::string_view, 7> complaints = {
         "unknown type name '", "no template named '",     "use of undeclared identifier '", "no type named '",
@@ -167,7 +167,7 @@ bool explain_missing_name(Diagnostic &diagnostic, std::string_view compiled, std
     return true;
 }
 
-// On the line of something that is not supported other errors follow from it.
+// On the line of something unsupported, other errors follow from that.
 void drop_consequences(Diagnostics &diagnostics, const std::set<std::pair<std::string, unsigned long>> &explained) {
     std::set<std::string> said;
     std::erase_if(diagnostics, [&](const Diagnostic &diagnostic) {

@@ -14,7 +14,7 @@ enum class Severity {
     warning,
     note
 };
-// What stands around the source, as the compiler is told to call it: nothing of it reaches a user.
+// The name that the compiler is given for what stands around the source: no user sees any of that.
 inline constexpr const char *surroundings = "#line 1 \"<surroundings>\"\n";
 inline constexpr std::string_view surroundings_name = "<surroundings>";
 // Written behind the source. What the compiler finds there, or misses, is an error behind the source's last token.
@@ -34,8 +34,9 @@ struct Diagnostic {
 
 using Diagnostics = std::vector<Diagnostic>;
 
-// What the compiler said about `compiled`, which came of `source`: at the user's own lines and columns and without our
-// folders. `source` may hold #line directives and include other files, of which those in `include_paths` are quoted.
+// What the compiler said about `compiled`, which was made of `source`: at the user's own lines and columns and without
+// our folders. `source` may hold #line directives and include other files, of which those in `include_paths` are
+// quoted.
 Diagnostics read_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled,
                              const std::string &name, const std::vector<std::string> &include_paths);
 

@@ -18,7 +18,7 @@ extern const smtl_embedded_header smtl_embedded_headers[];
 extern const size_t smtl_embedded_header_count;
 /* The clang that the build found; another may serve where the binary runs. */
 extern const char smtl_embedded_clang[];
-/* Of the translator's sources: what one version has compiled is not what another would. */
+/* A hash of the translator's sources: another version compiles other code. */
 extern const char smtl_embedded_translator[];
 
 #ifdef __cplusplus

@@ -34,7 +34,7 @@ bool is_of_kind(int file, mode_t kind) {
 
 }  // namespace
 
-// Pipes that nobody writes to are opened, too: what they are is asked afterwards.
+// Opens even a pipe that nobody writes to; what it is, is checked afterwards.
 Descriptor::Descriptor(const std::string &path, int flags)
     : number_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags)) {}
 Descriptor::Descriptor(const Descriptor &folder, const std::string &name, int flags)

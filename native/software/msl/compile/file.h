@@ -18,7 +18,7 @@ bool write_file(const std::string &path, std::string_view bytes);
 bool make_folders(const std::string &path);
 void remove_tree(const std::string &path);
 
-// What a name stands for, open: never a link, and the same whatever happens to the name.
+// What a name stands for, opened: never a link, and the same file whatever happens to the name.
 class Descriptor {
 public:
     Descriptor(const std::string &path, int flags);
@@ -27,7 +27,7 @@ public:
     Descriptor &operator=(const Descriptor &) = delete;
     ~Descriptor();
 
-    int number() const { return number_; }  // negative where it could not be opened
+    int number() const { return number_; }  // negative if it could not be opened
     bool is_file() const;
     bool is_folder() const;
     // Of a folder: what is in it, in no order.

@@ -1,4 +1,4 @@
-// SHA-256, for names in the cache: what two different inputs share a name for would be run in each other's place.
+// SHA-256, for names in the cache: if two inputs shared a name, one's code would run in place of the other's.
 #pragma once
 
 #include <array>

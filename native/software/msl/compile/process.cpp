@@ -53,8 +53,8 @@ void limit(pid_t process, __rlimit_resource resource, rlim_t value) {
     (void)prlimit(process, resource, &bound, nullptr);
 }
 
-// Ends the process when its time is over; whether it had to. Kernels that know no descriptors of processes wait for
-// ever.
+// Ends the process when its time is over, and returns whether it had to. On Linux kernels without process descriptors
+// it waits for ever.
 bool end_in_time(pid_t process, std::uint64_t seconds) {
     const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
     if (descriptor < 0) return false;
@@ -77,7 +77,7 @@ std::string count_of(std::uint64_t number, const std::string &unit) {
     return std::to_string(number) + " " + unit + (number == 1 ? "" : "s");
 }
 
-// SIGKILL comes where SIGXCPU would: the bound is a hard one.
+// The bound is a hard one: SIGKILL comes instead of SIGXCPU.
 std::string describe_signal(int signal, bool too_slow, std::uint64_t processor_milliseconds,
                             const ProcessBounds &bounds) {
     constexpr std::uint64_t accuracy = 200;
@@ -89,7 +89,7 @@ std::string describe_signal(int signal, bool too_slow, std::uint64_t processor_m
     return "was ended by signal " + std::to_string(signal);
 }
 
-// What a program says that is refused memory, each in its own words.
+// What programs say that are refused memory, each in its own words.
 bool ran_out_of_memory(const std::string &errors) {
     for (const char *words :
          {"out of memory", "std::bad_alloc", "Cannot allocate memory", "failed to map segment", "memory exhausted"}) {
@@ -124,7 +124,7 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
     posix_spawn_file_actions_addopen(&settings.actions, 0, input.empty() ? "/dev/null" : input.c_str(), O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&settings.actions, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&settings.actions, 2, errors_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    // Whatever else the host has open is none of the compiler's business.
+    // The compiler gets nothing else that the host has open.
     posix_spawn_file_actions_addclosefrom_np(&settings.actions, 3);
     sigset_t signals;
     sigemptyset(&signals);
@@ -132,8 +132,8 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
     sigaddset(&signals, SIGPIPE);
     sigaddset(&signals, SIGCHLD);
     sigaddset(&signals, SIGINT);
-    // A host that ignores these two, as Python does one, would have the compiler go on past its bounds, or fail with
-    // other words.
+    // The compiler would inherit a host's choice to ignore these two, as Python ignores one, and go on past its bounds
+    // or fail with other words.
     sigaddset(&signals, SIGXCPU);
     sigaddset(&signals, SIGXFSZ);
     posix_spawnattr_setsigdefault(&settings.attributes, &signals);
@@ -161,7 +161,7 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
     } while (waited < 0 && errno == EINTR);
     result.errors = read_file(errors_path, bounds.error_bytes).value_or("");
     if (waited < 0) {
-        // The host ignores SIGCHLD, so the kernel kept no status: what the program left behind must tell.
+        // The host ignores SIGCHLD, so the kernel kept no status: what the program left behind has to tell.
         result.succeeded = result.errors.find("error:") == std::string::npos;
     } else if (WIFEXITED(status)) {
         result.succeeded = WEXITSTATUS(status) == 0;

@@ -24,8 +24,8 @@ struct ProcessBounds {
 };
 
 // Standard input is read from the file `input`, standard output discarded, standard error collected in a file of
-// `folder`, which is also where the program is told to make temporary files. It is ended where it goes beyond its
-// bounds.
+// `folder`, which is also where the program is told to make temporary files. A program that goes beyond its bounds is
+// ended.
 ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input,
                           const std::string &folder, const ProcessBounds &bounds = {});
 

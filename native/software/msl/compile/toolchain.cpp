@@ -56,7 +56,7 @@ std::vector<std::string> candidates() {
     return found;
 }
 
-// At least 1: without an optimiser nobody computes constants that are made of function constants.
+// At least 1: only the optimiser computes constants that are made of function constants.
 std::string optimization_level() {
     return "-O" + std::to_string(std::max<std::uint64_t>(1, smtl_settings_get()->optimize));
 }
@@ -90,7 +90,7 @@ Toolchain find_toolchain() {
         toolchain.problem = "no folder for compiled kernels can be written to: set SOFTWARE_METAL_CACHE";
         return toolchain;
     }
-    // What a full disk does to the compiler is hard to tell from a compiler that is of no use.
+    // A compiler on a full disk is hard to tell from a useless compiler.
     constexpr std::size_t block = 4096;
     const TemporaryFolder trial(Cache::shared().root());
     if (!trial.made() || !write_file(trial.path() + "/block", std::string(block, ' '))) {
@@ -136,27 +136,28 @@ Toolchain find_toolchain() {
     return toolchain;
 }
 
-// Every access to memory a call of ours, with the line it comes from; see <smtl/sanitize.h>. Optimised little: an
-// access that is merged with another, or that the optimiser proves useless, is one that nobody checks.
+// Every access to memory is a call of ours, with the line that it comes from: see <smtl/sanitize.h>. Little is
+// optimised: nobody checks an access that is merged with another, or that the optimiser proves useless.
 void instrument(std::vector<std::string> &arguments, const std::string &headers) {
     for (const char *argument :
          {"-O1", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-gline-tables-only", "-DSMTL_SANITIZE=1",
           "-fsanitize=kernel-address", "-fsanitize-recover=kernel-address", "-fno-sanitize-address-use-after-scope"}) {
         arguments.emplace_back(argument);
     }
-    // What has a relative name has it in this folder, whichever the process works in.
+    // Relative names are names in this folder, whatever folder the process works in.
     arguments.push_back("-working-directory=" + headers);
     const std::string shadow = "-asan-mapping-offset=" + std::to_string(SMTL_STACK_SHADOW_OFFSET);
-    for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=1", "-asan-globals=1",
-                               "-asan-destructor-kind=none", "-asan-instrument-atomics=0",
-                               "-asan-kernel-mem-intrinsic-prefix=1", shadow.c_str(),
-                               // Within bounds for certain, or checked a moment ago, says nothing of races.
-                               "-asan-opt-globals=0", "-asan-opt-same-temp=0",
-                               // Two stores made one belong to no line.
-                               "-simplifycfg-sink-common=0", "-simplifycfg-hoist-common=0",
-                               "-simplifycfg-merge-cond-stores=0", "-enable-tail-merge=0",
-                               // A loop that copies element by element stays one.
-                               "-disable-loop-idiom-all"}) {
+    for (const char *option :
+         {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=1", "-asan-globals=1",
+          "-asan-destructor-kind=none", "-asan-instrument-atomics=0", "-asan-kernel-mem-intrinsic-prefix=1",
+          shadow.c_str(),
+          // An access that is certainly within bounds, or was checked a moment ago, may still race.
+          "-asan-opt-globals=0", "-asan-opt-same-temp=0",
+          // Two stores that are made one belong to no line.
+          "-simplifycfg-sink-common=0", "-simplifycfg-hoist-common=0", "-simplifycfg-merge-cond-stores=0",
+          "-enable-tail-merge=0",
+          // A loop that copies element by element stays a loop.
+          "-disable-loop-idiom-all"}) {
         arguments.insert(arguments.end(), {"-mllvm", option});
     }
 }
@@ -180,8 +181,8 @@ const Toolchain &Toolchain::shared() {
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
     if (const Toolchain *known = found.load(std::memory_order_acquire)) return *known;
-    // What is missing now may be there when it is asked for again: a compiler, or room on the disk. Those that were not
-    // found stay for whoever holds them.
+    // What is missing now, a compiler or room on the disk, may be there at the next call. Toolchains that were not
+    // found stay for those who hold them.
     static std::deque<Toolchain> tried;
     const Toolchain &toolchain = tried.emplace_back(find_toolchain());
     if (toolchain.problem.empty()) found.store(&toolchain, std::memory_order_release);
@@ -197,7 +198,7 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-fPIC",
         "-fvisibility=hidden",
         "-fdeclspec",
-        // What GPUs do not have, and kernels do not pay for.
+        // GPUs have none of this, and kernels do not pay for it.
         "-fno-exceptions",
         "-fno-rtti",
         "-fno-threadsafe-statics",
@@ -212,14 +213,14 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-fno-strict-aliasing",
         "-fmax-type-align=8",
         // In the address spaces of a GPU null is an address like any other: code that reads through a null pointer and
-        // does not use what it read has to stay as it is, where clang would take it for unreachable.
+        // does not use what it read has to stay as it is, although clang would take it for unreachable.
         "-fno-delete-null-pointer-checks",
         // Each operation on halves and bfloats rounds, whether or not the processor computes with them.
         "-Xclang",
         "-ffloat16-excess-precision=none",
         "-Xclang",
         "-fbfloat16-excess-precision=none",
-        // Kernels meet our standard library only.
+        // Kernels see only our standard library.
         "-nostdlibinc",
         "-nostdinc++",
         "-isystem",
@@ -228,7 +229,7 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         std::string("-DSMTL_LOGGING=") + (dialect.logging ? "1" : "0"),
         "-fno-math-errno",
         "-fno-trapping-math",
-        // From floating-point numbers to integers conversions saturate, and NaN gives 0.
+        // Conversions from floating-point numbers to integers saturate, and NaN gives 0.
         "-fno-strict-float-cast-overflow",
         "-fno-color-diagnostics",
         "-fno-caret-diagnostics",
@@ -259,8 +260,8 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         return arguments;
     }
     // Infinities and NaNs stay what they are in the fast mode too: the language lets a compiler assume that there are
-    // none, and kernels that mask with -INFINITY rely on compilers that do not. Estimates of reciprocal roots, refined,
-    // make NaNs of infinity and zero: they stay out.
+    // none, and kernels that mask with -INFINITY rely on compilers that do not. Refined estimates of reciprocal roots
+    // make NaNs of infinity and zero, so none are used.
     for (const char *argument : {"-ffp-contract=fast", "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros",
                                  "-fapprox-func", "-mrecip=none"}) {
         arguments.emplace_back(argument);

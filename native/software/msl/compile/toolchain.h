@@ -11,11 +11,11 @@ namespace smtl::msl {
 // What changes how the standard library itself is compiled.
 struct Dialect {
     smtl_math_mode math_mode = SMTL_MATH_FAST;
-    // The source looks at the elements that a thread holds of a simdgroup matrix; others are spared what that takes.
+    // The source looks at the elements that a thread holds of a simdgroup matrix; other sources do not pay for that.
     bool thread_elements = false;
-    // Instrumented for the sanitizer: every access to memory is a call.
+    // Instrumented for the kernel sanitizer: every access to memory is a call.
     bool sanitize = false;
-    // Messages of kernels are written; others are spared the code.
+    // Messages of kernels are written; other sources do without the code.
     bool logging = false;
     // Pointers carry their address spaces; see spaces.h.
     bool address_spaces = false;
@@ -35,7 +35,7 @@ struct Toolchain {
     std::vector<std::string>
         linker;  // the command that makes a shared object, with the two names below in place of files
     std::string problem;  // why it cannot be used
-    bool prefers_widest_registers = false;  // vectors of 64 bytes where the processor has them
+    bool prefers_widest_registers = false;  // vectors of 64 bytes if the processor has them
 
     static constexpr const char *link_input = "\1input.o";
     static constexpr const char *link_output = "\1output";

@@ -8,7 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Empty where there is nothing of that name.
+// Empty if there is nothing of that name.
 std::string resolved(const fs::path &path) {
     std::error_code error;
     const fs::path result = fs::canonical(path, error);
@@ -53,8 +53,7 @@ class Listing {
 public:
     explicit Listing(const std::vector<std::string> &roots) : roots_(roots) {}
 
-    // The folder `path`, called `name`: whole where nothing but files and folders is in it, else what can be seen of
-    // it.
+    // The folder `path`, called `name`: whole if it holds only files and folders, else what can be seen of it.
     std::string describe(const std::string &name, const std::string &path) const {
         std::string text;
         return list(path, text)

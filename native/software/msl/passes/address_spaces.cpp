@@ -5,8 +5,8 @@
 namespace smtl::msl {
 
 // `constant` becomes `const`, so that writing through it stays an error; the other spaces leave no trace. A source that
-// is checked keeps them all, see lint.h for what they are there; one whose functions depend on them keeps those that
-// are not the thread's own, which is where everything is that names no space: see spaces.h.
+// is checked keeps them all: lint.h says what they are there. A source whose functions depend on spaces keeps those
+// that are not the thread's own, in which everything lies that names no space: see spaces.h.
 void erase_address_spaces_and_attributes(Source &source) {
     const Index end = source.size();
     for (Index i = 0; i < end; ++i) {
@@ -17,8 +17,8 @@ void erase_address_spaces_and_attributes(Source &source) {
                 keep = keep || is_standard_attribute(attribute.name);
                 indexed = indexed || attribute.name == "id";
             }
-            // The index of a member stays for types.cpp to find: as a comment, or where clang reads the list and passes
-            // over it.
+            // The index of a member stays for types.cpp to find: as a comment, or in a list that clang reads and passes
+            // over.
             if (indexed && !keep) {
                 source[i].replace("/");
                 source[i + 1].replace("*");

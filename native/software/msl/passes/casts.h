@@ -1,4 +1,4 @@
-// Clang converts between its 16-bit floating-point types in no way, Metal does so when told to. After: casts to these
+// Clang never converts between its 16-bit floating-point types; Metal does so when told to. After: casts to these
 // types and to template parameters, in each of their forms, are calls of a function that goes by way of float, wherever
 // bfloat occurs in the source.
 #pragma once

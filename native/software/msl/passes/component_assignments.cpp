@@ -19,7 +19,7 @@ bool is_swizzle(const Token &token) {
 }
 
 // Where the object starts whose component stands before `assignment`: names, members and subscripts that may be
-// evaluated twice. `assignment` where it is something else, or where no expression starts there.
+// evaluated twice. `assignment` if it is something else, or if no expression starts there.
 Index component_begin(const Source &source, Index assignment) {
     Index i = assignment - 1;
     while (i >= 2 && (source[i - 1].is(".") || source[i - 1].is("->"))) {
@@ -46,7 +46,7 @@ Index component_begin(const Source &source, Index assignment) {
     return assignment;
 }
 
-// Past the value that is assigned; `begin` where it is longer than a real one. A comma ends it, unless it stands
+// Past the value that is assigned; `begin` if it is longer than a real one. A comma ends it, unless it stands
 // between template arguments.
 Index assigned_end(const Source &source, Index begin, Index end) {
     constexpr std::size_t longest = 1 << 11;

@@ -6,8 +6,8 @@ namespace smtl::msl {
 namespace {
 
 // Past the expression that begins there and that a comma, a semicolon, a bracket or the colon of a conditional around
-// it ends. `end` where a `<` is no argument list's, since what it compares may not end there, or where the expression
-// is longer than a real one: chains of conditionals would be looked through from each of them.
+// it ends. `end` if a `<` begins no argument list, since what it compares may not end there, or if the expression is
+// longer than a real one: chains of conditionals would be looked through from each of them.
 Index skip_branch(const Source &source, Index begin, Index end) {
     constexpr std::size_t longest = 1 << 11;
     std::size_t inner = 0, steps = 0;

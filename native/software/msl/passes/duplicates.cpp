@@ -13,7 +13,7 @@ namespace smtl::msl {
 namespace {
 
 // With address spaces kept, only what stands behind the parameters of a member is erased; the spaces of the parameters
-// tell apart.
+// tell declarations apart.
 //
 // The head of a declaration without parameter names, attributes and (unless asked for) address spaces.
 std::string overload_key(const Source &source, const Declaration &declaration, bool with_spaces) {
@@ -89,7 +89,7 @@ std::string overload_key(const Source &source, const Declaration &declaration, b
 class Duplicates {
 public:
     Duplicates(Source &source, const ThreadgroupVariables &variables) : source_(source), variables_(variables) {}
-    // True where an earlier definition says the same.
+    // True if an earlier definition says the same.
     bool erase_if_known(const Declaration &declaration, Range body);
     bool depend_on_spaces() const { return depends_on_spaces_; }
 

@@ -8,7 +8,7 @@ namespace smtl::msl {
 
 void edit_kernel_heads(Source &source, const Declarations &declarations);
 
-// Reports the word where no declaration has taken it.
+// Reports the word if no declaration has taken it.
 void reject_stray_kernels(Source &source);
 
 }  // namespace smtl::msl

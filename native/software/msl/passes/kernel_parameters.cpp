@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 20> input_attributes = {
     "threads_per_threadgroup",
 };
 
-// All buffers, all threadgroup memory and all attributes are fewer. What a template says of its parameters is kept for
+// More than all buffers, threadgroup memory and attributes together. What a template says of its parameters is kept for
 // each of its instantiations.
 constexpr std::size_t most_parameters = 128;
 constexpr std::size_t longest_parameter = 2048;

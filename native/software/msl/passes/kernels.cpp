@@ -62,7 +62,7 @@ private:
     std::map<std::string, std::string> addresses_;            // of the kernels by name, as written
 };
 
-// Notes the kernel and returns the declarations that the rest of the compiler finds it by.
+// Notes the kernel and returns the declarations by which the rest of the compiler finds it.
 std::string KernelDefinitions::register_kernel(const Scope &scope, Index at, std::string name,
                                                const std::string &address, std::vector<KernelParameter> parameters,
                                                const std::string &thread_limit) {
@@ -136,7 +136,7 @@ void KernelDefinitions::define(const Declaration &declaration) {
         if (!parameter.condition.empty())
             parameter.condition = "::" + qualified(*declaration.scope, parameter.condition);
     }
-    // In full: the name may be that of a function of the standard library, too.
+    // Qualified, since a function of the standard library may have the same name.
     source_[body_end].appended += register_kernel(*declaration.scope, declaration.name_begin, std::move(host_name),
                                                   "&::" + qualified(*declaration.scope, name), std::move(parameters),
                                                   source_.spelling(declaration.thread_limit));

@@ -1,7 +1,7 @@
 // Kernel functions, kernel templates and their explicit instantiations.
 //
 // Before: their heads are those of functions of C++. After: `translation` lists the kernels, and for each the source
-// declares what the rest of the compiler finds it by.
+// has the declarations by which the rest of the compiler finds it.
 #pragma once
 
 #include "function_constants/conditions.h"

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view opening = "#pragma METAL";
 
-// `fp name(value)`, with what is wrong where it is not that.
+// `fp name(value)`, or what is wrong with it.
 struct Setting {
     std::string_view name, value;
     std::string problem;

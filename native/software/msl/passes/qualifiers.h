@@ -1,4 +1,4 @@
-// The qualifiers that clang takes where Metal takes address spaces of its own.
+// Address spaces in places where Metal takes them and clang takes other qualifiers.
 #pragma once
 
 #include "msl/source/declarations.h"

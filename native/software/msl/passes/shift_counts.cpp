@@ -20,7 +20,7 @@ bool is_small(const Token &token) {
            std::all_of(read.ptr, end, [](char c) { return c == 'u' || c == 'U' || c == 'l' || c == 'L'; });
 }
 
-// What binds less than a count does, or closes around it.
+// Operators that bind less than a count does, and brackets that close around it.
 bool ends_count(const Token &token) {
     constexpr std::array<std::string_view, 20> ends = {
         ";", ",", ")", "]", "}", "?", ":", "<", ">", "<=", ">=", "==", "!=", "&&", "||", "|", "^", "=", "<<", "<<="};

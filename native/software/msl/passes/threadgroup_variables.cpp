@@ -16,7 +16,7 @@ bool opens_condition(const Token &token) {
     return token.is("if") || token.is("for") || token.is("while") || token.is("switch") || token.is("constexpr");
 }
 
-// What a declaration stands in, or that it is one of a type's name.
+// What a declaration stands in, or that it declares the name of a type.
 enum class Context {
     program,
     type,
@@ -176,8 +176,8 @@ bool Placement::lies_in_threadgroup(const Specifiers &specifiers, const Declarat
     return false;
 }
 
-// Where some declarators are shared and others pointers, each kind gets a declaration of its own. Clang's C++ for
-// OpenCL, in which sources are checked, wants such variables in kernels only, and templates cannot be kernels there:
+// If some declarators are shared and others are pointers, each kind gets a declaration of its own. Clang's C++ for
+// OpenCL, in which sources are checked, wants shared variables in kernels only, and templates cannot be kernels there:
 // the names become types, and references to such types in threadgroup memory.
 void Placement::share_variables(const Specifiers &specifiers, const std::vector<Declarator> &declarators, Index end) {
     const Range head{specifiers.begin, declarators.front().begin};

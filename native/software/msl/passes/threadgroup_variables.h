@@ -1,6 +1,6 @@
 // `threadgroup float tile[32];` in a function becomes thread-local storage: all threads of a threadgroup run as fibers
-// of one system thread. `threadgroup float *p = tile;` declares a pointer, which is private to each thread. What is not
-// understood would be private, too, and nobody would notice: it is an error.
+// of one system thread. `threadgroup float *p = tile;` declares a pointer, which is private to each thread. A
+// declaration that the pass does not understand is an error: it would be private too, and nobody would notice.
 #pragma once
 
 #include <map>

@@ -31,8 +31,8 @@ void check_parameters(Source &source, const Declaration &declaration) {
     }
 }
 
-// A declaration `T *name` or `T &name` at the start of a statement. `a * b` alone says nothing, so nobody writes it
-// there; `auto` deduces its address space.
+// A declaration `T *name` or `T &name` at the start of a statement. A product `a * b` would do nothing there, so nobody
+// writes one; `auto` deduces its address space.
 void check_local_pointers(Source &source, Range body) {
     for (Index i = body.begin + 1; i < body.end; ++i) {
         const Token &previous = source[i - 1];

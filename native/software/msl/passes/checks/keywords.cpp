@@ -7,7 +7,7 @@
 namespace smtl::msl {
 namespace {
 
-// What C++ has and Metal has not.
+// What C++ has and Metal does not.
 constexpr std::array<std::string_view, 9> rejected = {"virtual", "throw",  "try",  "catch",       "new",
                                                       "delete",  "typeid", "goto", "dynamic_cast"};
 // Keywords of OpenCL that are names like any other in Metal.

@@ -1,5 +1,5 @@
-// Reports functions that call themselves, directly or through others. Of names with one definition only: which of
-// several a call means is not known here. Nothing is edited.
+// Reports functions that call themselves, directly or through others. Looks only at names with one definition: with
+// several, nobody knows here which one a call means. Nothing is edited.
 #pragma once
 
 #include "msl/source/declarations.h"

@@ -13,7 +13,7 @@ template <std::size_t N> bool is_one_of(std::string_view text, const std::array<
     return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// Of GNU's spelling, and of gnu:: and clang::; among them those of headers that shaders share with programs.
+// Attributes in GNU's spelling, and of gnu:: and clang::; headers that shaders share with programs have some of them.
 constexpr std::array<std::string_view, 39> attributes = {"aligned",
                                                          "always_inline",
                                                          "annotate",
@@ -57,7 +57,7 @@ constexpr std::array<std::string_view, 39> attributes = {"aligned",
 constexpr std::array<std::string_view, 7> pragmas = {"METAL", "STDC", "mark", "once", "pack", "unroll", "nounroll"};
 constexpr std::array<std::string_view, 7> compiler_pragmas = {"assume_nonnull", "system_header", "loop",    "fp",
                                                               "diagnostic",     "unroll",        "optimize"};
-// Others that compilers act upon; what no compiler knows goes without a word, as it does everywhere.
+// Other pragmas that compilers act upon. One that no compiler knows is ignored silently, as everywhere.
 constexpr std::array<std::string_view, 21> refused_pragmas = {
     "alloc_text", "bss_seg",    "code_seg",         "comment",  "const_seg",       "data_seg",  "detect_mismatch",
     "export",     "function",   "include_alias",    "init_seg", "intrinsic",       "ms_struct", "pointers_to_members",
@@ -142,7 +142,7 @@ void refuse_attribute_list(Source &source, Index open) {
     }
 }
 
-// Whether it is to go.
+// Whether the attribute has to go.
 bool refuse_pragma(Source &source, const std::vector<Token> &found, Index token, std::size_t offset) {
     const std::string_view first = found.size() > 1 ? found[1].text : std::string_view();
     if (is_one_of(first, pragmas)) return false;
@@ -156,8 +156,8 @@ bool refuse_pragma(Source &source, const std::vector<Token> &found, Index token,
     return true;
 }
 
-// Before a token, on lines of their own. The preprocessor has followed them all, but for pragmas; what looks like
-// another one now was made by macros.
+// Before a token, on lines of their own. The preprocessor has followed all of them except pragmas; macros made what
+// looks like one now.
 void refuse_directives(Source &source, Index token) {
     const std::string_view leading = source[token].leading;
     if (leading.find('#') == std::string_view::npos) return;
@@ -179,7 +179,7 @@ void refuse_directives(Source &source, Index token) {
             }
         }
         changed = changed || erased;
-        // As long as before: messages tell columns by it.
+        // As long as before, so that columns in messages stay right.
         kept += erased ? std::string(line.size(), ' ') : std::string(line);
         if (newline < leading.size()) kept += '\n';
         p = newline + 1;
@@ -193,8 +193,8 @@ void refuse_what_metal_has_not(Source &source) {
     for (Index i = 0; i < source.size(); ++i) {
         refuse_directives(source, i);
         const Token &token = source[i];
-        // The preprocessor has joined what was to be joined. The compiler would make one word of two of what looks like
-        // more.
+        // The preprocessor has joined all lines that were to be joined. The compiler would join words at what still
+        // looks like a line's end.
         const bool joined = token.is("\\") && joins_lines("\\" + std::string(source[i + 1].leading), 0);
         if (joined || joins_lines(token.leading))
             source.problem(i, "'\\' must stand directly before the line break that it joins");

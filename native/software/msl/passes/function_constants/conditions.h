@@ -1,6 +1,5 @@
-// Whether a kernel's argument is there may hang on function constants, and on constants that are made of them. The
-// compiler decides: where the conditions and those constants stand become functions, which it evaluates once it knows
-// the values.
+// Whether a kernel has an argument may depend on function constants, and on constants that are made of them. The
+// compiler decides: the conditions and those constants become functions, which it evaluates once it knows the values.
 #pragma once
 
 #include <map>
@@ -32,7 +31,7 @@ std::string define_conditions(Source &source, ProgramConstants &constants, std::
                               const std::string &suffix, Range template_parameters);
 
 // Before: `constants.evaluated` holds what the conditions of all kernels name. After: a function stands behind each of
-// these constants, and behind each that it is made of.
+// these constants, and behind each constant that one is made of.
 void define_evaluated_constants(Source &source, ProgramConstants &constants);
 
 }  // namespace smtl::msl

@@ -14,7 +14,7 @@ void refuse_place(Source &source, Index name) {
                              "' is not a local variable and must be in the constant address space");
 }
 
-// What lives as long as the program is constant: of a type's variables those that are static, of a namespace's all.
+// What lives as long as the program is constant: a type's static variables, and all variables of a namespace.
 void check_program_variable(Source &source, const Declaration &declaration) {
     bool is_static = !declaration.member;
     for (Index i = declaration.begin; i < declaration.head_end; ++i) {
@@ -27,7 +27,7 @@ void check_program_variable(Source &source, const Declaration &declaration) {
     if (is_static && (stop.is("=") || stop.is(";") || stop.is("{"))) refuse_place(source, declaration.head_end - 1);
 }
 
-// Of pointers the variable itself lies somewhere, apart from what it points to: `constant float *constant p`.
+// A pointer variable lies somewhere itself, apart from what it points to: `constant float *constant p`.
 void check_program_pointers(Source &source, const Declaration &declaration) {
     if (declaration.kind != DeclarationKind::variable) return;
     Specifiers specifiers;
@@ -127,7 +127,7 @@ void ConstantVariables::edit(const Declaration &declaration) {
         declaration.parameters && constant < declaration.name_begin && source_[declaration.head_end].is(";");
     const bool typed =
         declaration.head_end > declaration.begin + 1 && (declaration.name_end == declaration.head_end || constructed);
-    // One that changes would be all threads' own, of all dispatches.
+    // A variable that changes would be shared by all threads of all dispatches.
     if (constant == end && typed && (source_.checking() || !unchanging)) check_program_variable(source_, declaration);
     if (source_.checking()) {
         if (constant != end && typed) source_[constant].replace("__constant");

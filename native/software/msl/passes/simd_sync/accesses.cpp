@@ -1,9 +1,9 @@
 // A GPU runs the lanes of a SIMD-group together, and code counts on it: one lane stores what the others have just read,
 // or lanes read what their neighbours have just stored, with no simdgroup_barrier between. Here a lane runs until it
-// waits for others. So a function is searched for stores to shared memory that meet accesses by other lanes before the
-// lanes meet, and only there lanes wait: before the store for what was read before, after it for what is read later.
-// Code with the barriers that Metal asks for has no such store, unless two names of locations in one object are never
-// the same location.
+// waits for others. So the pass searches a function for stores to shared memory that meet accesses by other lanes
+// before the lanes meet. Only there do lanes wait: before the store for earlier reads, after it for later ones. Code
+// with the barriers that Metal asks for has no such store, unless two names of locations in one object are never the
+// same location.
 #include "function_sync.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace smtl::msl {
 namespace {
 
-// More is no real function.
+// No real function has more.
 constexpr std::size_t deepest = 128;
 constexpr std::size_t most_accesses = 128;
 
@@ -128,7 +128,7 @@ Index FunctionSync::control(Index begin, Index end) {
     return i;
 }
 
-// Once more, after what the loop has done before. Loops inside have been repeated for themselves.
+// The loop's body once more, after its first turn. Loops inside it have been repeated already.
 void FunctionSync::repeat(Range head, Index body, Index end) {
     expression(head, {});
     if (repeating_ || body >= end) return;
@@ -298,7 +298,7 @@ void FunctionSync::insert() {
                 source_[store.statement.begin - 1].appended += " ::smtl::simd_sync" + where + "),";
             }
         }
-        // While some lanes wait before a store, the others shall not run ahead of it.
+        // While some lanes wait before a store, the others must not run ahead of it.
         if (!store.after && (!store.before || store.controls.empty())) continue;
         for (const Range &control : store.controls) {
             auto &[end, threadgroup] = controls[control.begin];

@@ -13,7 +13,8 @@
 
 namespace smtl::msl {
 
-// Found by name alone, as all that the translation knows: an object that goes by two names is two objects to it.
+// Objects are found by name alone, which is all that the translation knows: it takes an object with two names for two
+// objects.
 class FunctionSync {
 public:
     // `meeting`: functions that make lanes wait for each other, among those that have been edited.
@@ -57,7 +58,7 @@ private:
     struct Segment {
         std::vector<Access> reads, writes;
     };
-    // What happens where the walk over an expression comes to a token.
+    // What happens at a token of the walk over an expression.
     struct Pending {
         Index at = 0;
         bool meets = false;
@@ -101,7 +102,7 @@ private:
     void insert();
     bool barrier_follows(Index i) const;
 
-    // More is no real expression.
+    // No real expression has more.
     static constexpr Index longest_location = 1 << 8, longest_value = 1 << 11;
 
     Source &source_;

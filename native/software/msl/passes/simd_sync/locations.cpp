@@ -11,8 +11,8 @@ bool FunctionSync::ends_operand(const Token &token) {
            token.kind == TokenKind::number || token.is(")") || token.is("]");
 }
 
-// Past `name[...]`, `*name`, `*(name + ...)` or `((type *)name)[...]`, with members and subscripts behind; `i` where
-// none begins.
+// Past `name[...]`, `*name`, `*(name + ...)` or `((type *)name)[...]`, with members and subscripts behind; `i` if none
+// begins there.
 Index FunctionSync::location_at(Index i, Range range, Index &name) const {
     const Token &token = source_[i];
     if (i > 0 && (source_[i - 1].is(".") || source_[i - 1].is("->") || source_[i - 1].is("::"))) return i;
@@ -59,10 +59,10 @@ Index FunctionSync::past_postfix(Index i, Index end) const {
     return i;
 }
 
-// Where the right side of an assignment ends; `begin` where it is too long to be looked at.
+// Where the right side of an assignment ends; `begin` if it is too long to be looked at.
 Index FunctionSync::value_end(Index begin, Index end) const {
     std::size_t choices = 0;
-    // To find out that what opens is never closed takes a look at all that follows.
+    // Only a look at all that follows shows that a bracket is never closed.
     unsigned comparisons = 8;
     const Index limit = std::min(end, begin + longest_value);
     for (Index i = begin; i < limit;) {

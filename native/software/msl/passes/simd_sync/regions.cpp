@@ -81,7 +81,7 @@ struct FunctionSync::Regions {
             const Piece &piece = pieces.back();
             if (piece.choice == 0 || !talks({piece.choice, end}) || !uniformity.diverges({piece.begin, piece.last}))
                 return;
-            // Two that call one function shall not meet in it.
+            // Two parts that call one function must not meet in it.
             for (std::size_t n = 1; n < piece.operands.size(); ++n) {
                 const Range operand{piece.operands[n], n + 1 < piece.operands.size() ? piece.operands[n + 1] - 1 : end};
                 if (talks({piece.choice, operand.begin}) && talks(operand))
@@ -123,7 +123,7 @@ struct FunctionSync::Regions {
         finish(range.end);
     }
 
-    // Of `f<a, b>(...)`; `open` + 1 where it compares.
+    // Of `f<a, b>(...)`; `open` + 1 if the `<` compares.
     Index past_arguments(Index open, Index end) const {
         constexpr Index longest = 64;
         const auto past = source.skip_angles(open, end);
@@ -284,8 +284,7 @@ struct FunctionSync::Regions {
         if (editing) regions.push_back({});
         scopes.emplace_back();
         if (loop || word == "switch") loops.push_back(begin);
-        // Where no region holds the lanes of its cases together, those that waited for a turn would miss what comes
-        // next.
+        // If no region held the lanes of its cases together, those that waited for a turn would miss what comes next.
         if (word == "switch") switches.push_back(parts && talks({begin, switch_ends[begin]}));
         if (!head.empty()) simple(head, apart || parts, !constant);
         const Index body = i;
@@ -319,7 +318,7 @@ struct FunctionSync::Regions {
         return i;
     }
 
-    // Until nothing new is found: values go round in loops.
+    // Repeated until nothing new is found, since values go round in loops.
     void walk() {
         constexpr int most = 16;
         for (int pass = 0; pass < most + 2; ++pass) {

@@ -37,8 +37,8 @@ FunctionSync::Uniformity::Uniformity(FunctionSync &function)
     find_other_names();
 }
 
-// A kernel's differ where they tell lanes apart, or hold pointers to what lanes share. Those of other functions may be
-// anything.
+// A kernel's parameters differ if they tell lanes apart, or hold pointers to what lanes share. Those of other functions
+// may be anything.
 void FunctionSync::Uniformity::find_parameters() {
     for (const Range &part : source_.split_commas(*function_.declaration_.parameters)) {
         Index name = part.end;
