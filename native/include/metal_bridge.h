@@ -12,7 +12,7 @@
  * Errors
  *   Every fallible call takes `mtb_error **error` last, which may be NULL. Success sets it to NULL. Failure sets it to
  *   an error that the caller owns (mtb_error_release). Functions that return a handle return NULL on failure; the
- *   others return an mtb_status. (If there is no memory even for the error, it is NULL: treat that as out of memory.)
+ *   others return an mtb_status. If there is no memory for the error, it says no more than its status.
  *   Getters cannot fail: with NULL for a handle they return zero, false or NULL.
  *   Arguments are checked before Metal sees them, since Metal aborts the process if it finds a mistake.
  *

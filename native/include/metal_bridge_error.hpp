@@ -68,10 +68,10 @@ public:
     // Function, status and message.
     const char *what() const noexcept override { return details_ ? details_->text.c_str() : mtb_status_name(status_); }
 
-    // Takes over the error of a call that failed. NULL means that there was no memory for the error.
+    // Takes over the error of a call that failed. The C ABI gives one with every failure.
     static Error Take(mtb_error *raw) {
         const detail::Handle<mtb_error, mtb_error_release> owned(raw);
-        return raw ? CopyOf(raw) : Of(MTB_OUT_OF_MEMORY);
+        return raw ? CopyOf(raw) : Of(MTB_INTERNAL);
     }
 
     // A copy of an error that somebody else owns; none for NULL.

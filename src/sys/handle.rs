@@ -147,13 +147,13 @@ impl OwnedError {
     /// `raw` is NULL or a live error of the bridge.
     pub unsafe fn copy(raw: *const mtb_error) -> OwnedError {
         if raw.is_null() {
-            // The bridge's contract: a failure without an error had no memory for one.
+            // Every failure has an error: the bridge is at fault.
             return OwnedError {
-                status: MTB_OUT_OF_MEMORY,
+                status: MTB_INTERNAL,
                 code: 0,
                 domain: "metal_bridge".to_owned(),
                 function: "metal_bridge".to_owned(),
-                message: "there was no memory for the error itself".to_owned(),
+                message: "the bridge gave no error".to_owned(),
             };
         }
         // SAFETY: `raw` is live; its strings live as long as it does and are copied here.

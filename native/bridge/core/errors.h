@@ -14,6 +14,9 @@ mtb_status mtbi_fail(mtb_error **error, const char *function, mtb_status status,
 mtb_status mtbi_fail_with_code(mtb_error **error, const char *function, mtb_status status, int64_t code,
                                const char *domain, const char *message);
 
+/* What this thread's last failure was. For who called a function that returned NULL, and returns a status. */
+mtb_status mtbi_last_failure(void);
+
 /* Every fallible function begins with this. */
 static inline void mtbi_error_clear(mtb_error **error) {
     if (error) *error = NULL;

@@ -99,7 +99,7 @@ static mtb_status fill_in(mtbi_bounce *bounce, mtb_memory *memory, size_t size, 
     if (bounce->far) bounce->queue = mtb_queue_create(far, 0, error);
     if (bounce->queue) bounce->out = mtb_event_create(memory->device, error);
     if (bounce->out) bounce->back = mtb_event_create(far, error);
-    return bounce->back ? MTB_OK : MTB_OUT_OF_MEMORY;
+    return bounce->back ? MTB_OK : mtbi_last_failure();
 }
 
 static mtb_status make(mtb_memory *memory, mtbi_peer *peer, size_t size, mtbi_bounce **made, mtb_error **error,

@@ -44,8 +44,9 @@ static mtb_status make(mtbi_pool *pool, mtb_storage_mode mode, size_t size, mtb_
     if (!buffer && mtbi_memory_free_for_retry(memory, error))
         buffer = mtb_buffer_create(memory->device, size, mode, error);
     if (!buffer) {
+        mtb_status status = mtbi_last_failure();
         mtbi_memory_unreserve(memory, size);
-        return MTB_OUT_OF_MEMORY;
+        return status;
     }
     buffer->handle.destroy = take_back;
     mtbi_pool_add(pool, &buffer->pooled, &buffers, size);

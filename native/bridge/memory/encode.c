@@ -55,14 +55,14 @@ static mtb_status use_blit(commands *to, mtb_error **error) {
     if (to->blit) return MTB_OK;
     REQUIRE(end_encoder(to, error));
     to->blit = mtb_blit_encoder_create(to->command_buffer, error);
-    return to->blit ? MTB_OK : MTB_OUT_OF_MEMORY;
+    return to->blit ? MTB_OK : mtbi_last_failure();
 }
 
 static mtb_status use_compute(commands *to, mtb_error **error) {
     if (to->compute) return MTB_OK;
     REQUIRE(end_encoder(to, error));
     to->compute = mtb_compute_encoder_create(to->command_buffer, MTB_DISPATCH_SERIAL, error);
-    return to->compute ? MTB_OK : MTB_OUT_OF_MEMORY;
+    return to->compute ? MTB_OK : mtbi_last_failure();
 }
 
 static mtb_status dispatch(commands *to, mtbi_kernel kernel, const mtbi_operation *operation, mtb_error **error) {
@@ -75,7 +75,7 @@ static mtb_status dispatch(commands *to, mtbi_kernel kernel, const mtbi_operatio
     };
     for (size_t i = 0; i < sizeof operation->pattern; i++) rows.pattern |= (uint32_t)operation->pattern[i] << (8 * i);
     mtb_pipeline *pipeline = mtbi_kernels_get(to->kernels, kernel, error);
-    if (!pipeline) return MTB_COMPILE_FAILED;
+    if (!pipeline) return mtbi_last_failure();
     REQUIRE(use_compute(to, error));
     REQUIRE(mtb_compute_encoder_set_pipeline(to->compute, pipeline, error));
     if (operation->action == MTBI_COPY)

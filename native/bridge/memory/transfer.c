@@ -131,7 +131,7 @@ static mtb_status check_devices(const mtb_transfer *transfer, const mtb_place *s
 
 static mtb_status begin(mtb_transfer *transfer, mtb_error **error, const char *function) {
     if (!transfer->record) transfer->record = mtbi_record_create(transfer->memory, error, function);
-    return transfer->record ? MTB_OK : MTB_OUT_OF_MEMORY;
+    return transfer->record ? MTB_OK : mtbi_last_failure();
 }
 
 mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place destination, size_t width,

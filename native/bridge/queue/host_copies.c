@@ -1,13 +1,14 @@
 /* Copies that the CPU makes at the end of transfers. */
 #include "queue/host_copies.h"
 
+#include "core/errors.h"
 #include "event/event.h"
 
 mtb_status mtbi_host_copies_prepare(mtb_queue *queue, mtb_error **error) {
     mtbi_host_copies *copies = &queue->host_copies;
     pthread_mutex_lock(&queue->mutex);
     if (!copies->event) copies->event = mtb_event_create(queue->device, error);
-    mtb_status status = copies->event ? MTB_OK : MTB_OUT_OF_MEMORY;
+    mtb_status status = copies->event ? MTB_OK : mtbi_last_failure();
     pthread_mutex_unlock(&queue->mutex);
     return status;
 }

@@ -45,12 +45,12 @@ void judge(const verdict *v, mtb_status status, mtb_error *error, const char *fu
         status_ == MTB_OK;                                                      \
     })
 /* The same for a call that makes a handle, which is the value. */
-#define MAKE(v, function, ...)                                                                               \
-    ({                                                                                                       \
-        mtb_error *error_ = NULL;                                                                            \
-        __auto_type made_ = function(__VA_ARGS__ __VA_OPT__(, ) & error_);                                   \
-        judge(v, made_ ? MTB_OK : error_ ? mtb_error_status(error_) : MTB_OUT_OF_MEMORY, error_, #function); \
-        made_;                                                                                               \
+#define MAKE(v, function, ...)                                                  \
+    ({                                                                          \
+        mtb_error *error_ = NULL;                                               \
+        __auto_type made_ = function(__VA_ARGS__ __VA_OPT__(, ) & error_);      \
+        judge(v, made_ ? MTB_OK : mtb_error_status(error_), error_, #function); \
+        made_;                                                                  \
     })
 
 /* ---- the model */
