@@ -495,9 +495,10 @@ typedef struct mtb_completion {
 
 typedef void (*mtb_completion_callback)(const mtb_completion *completion, void *context);
 /* Frees a callback's context. The bridge calls it exactly once: after the callback, or when nothing can call the
- * callback any more. If the call that was given the context fails, that is before the call returns; after MTB_EXCEPTION
- * it may be later, since nobody knows whether Metal still calls the callback. May be NULL: then the context stays the
- * caller's. */
+ * callback any more. If the call that was given the context fails, that is before the call returns, with one exception:
+ * after MTB_EXCEPTION Metal may run the command buffer all the same, and then it is after the callback. (It is never,
+ * if Metal also raises an exception when the bridge asks whether the command buffer runs.) May be NULL: then the
+ * context stays the caller's. */
 typedef void (*mtb_context_destructor)(void *context);
 
 /* commandBuffer or commandBufferWithUnretainedReferences. A queue has slots for a fixed number of command buffers that
@@ -521,7 +522,10 @@ mtb_status mtb_command_buffer_add_completed_callback(mtb_command_buffer *command
                                                      mtb_completion_callback callback, void *context,
                                                      mtb_context_destructor destructor, mtb_error **error);
 /* Hands the command buffer to the GPU. MTB_INVALID_STATE while an encoder is open, the second time, and if Metal
- * raised an exception at the work of a compute encoder. */
+ * raised an exception at the work of a compute encoder. After MTB_EXCEPTION the command buffer either runs all the same
+ * or has ended, without callbacks and signals, with MTB_COMMAND_BUFFER_ERROR. If Metal raises the exception only after
+ * this call, since a host function had to return first, the command buffer fails as if the GPU had failed, with
+ * MTB_EXCEPTION; what comes later in the queue then waits until its last reference is released. */
 mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_error **error);
 /* Waits until the command buffer and its callbacks have completed. MTB_COMMAND_BUFFER_FAILED if the GPU failed,
  * MTB_INVALID_STATE if it was not committed, MTB_DEADLOCK if it has not completed and this thread is inside a

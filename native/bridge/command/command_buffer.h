@@ -29,6 +29,10 @@ struct mtb_command_buffer {
     atomic_bool is_committed;
     /* Later than the commit, if a host function holds that up: see command/order.m. */
     atomic_bool is_with_metal;
+    /* Metal raised an exception at the commit, and will not run the command buffer. */
+    atomic_bool is_refused;
+    /* The CPU makes copies at its end: see queue/host_copies.h. */
+    bool has_host_copies;
     /* The last host functions that its own wait is for, and that come before it; the next that is held up. */
     uint64_t waits_for;
     uint64_t comes_after;
@@ -55,11 +59,16 @@ mtb_status mtbi_command_buffer_check_open(const mtb_command_buffer *command_buff
 /* Makes a command buffer in a slot that the caller has taken. On failure the slot is given back. */
 mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_slot_kind slot, mtb_references references,
                                              mtb_error **error, const char *function);
-/* mtb_command_buffer_commit. If `number` is given, a host function follows the command buffer, and gets that number. */
+/* mtb_command_buffer_commit. If `number` is given, a host function follows the command buffer, and gets that number:
+ * zero if Metal raised an exception and does not run the command buffer. */
 mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64_t *number, mtb_error **error,
                                       const char *function);
-/* Whether Metal has the command buffer and will complete it. Metal says so even after an exception in the commit. */
-bool mtbi_command_buffer_runs(const mtb_command_buffer *command_buffer);
+/* Whether Metal has the command buffer and will complete it. Metal says so even after an exception in the commit;
+ * `if_unknown` if Metal raises an exception at this question, too. */
+bool mtbi_command_buffer_runs(const mtb_command_buffer *command_buffer, bool if_unknown);
+/* Metal raised an exception at a commit that the caller had been told of before: unless Metal runs the command buffer,
+ * it has failed. */
+void mtbi_command_buffer_complete_refused(mtb_command_buffer *command_buffer);
 /* Calls the destructor. */
 void mtbi_callback_drop(const mtbi_callback *callback);
 /* Adds to the end of `callbacks`. If the call fails, the context is still the caller's. */

@@ -104,17 +104,22 @@ mtb_status mtb_command_buffer_enqueue(mtb_command_buffer *command_buffer, mtb_er
 }
 
 static mtb_times times(id<MTLCommandBuffer> metal) {
+    MTBI_ENTER
     return (mtb_times){
         .gpu_start = [metal GPUStartTime],
         .gpu_end = [metal GPUEndTime],
         .kernel_start = [metal kernelStartTime],
         .kernel_end = [metal kernelEndTime],
     };
+    MTBI_LEAVE((mtb_times){0})
 }
 
 /* MTB_OK, or the error that the command buffer, or an earlier part of its transfer, has completed with. */
 static mtb_status outcome(const mtb_command_buffer *command_buffer, mtb_error **error, const char *function) {
     if (command_buffer->earlier) REQUIRE(outcome(command_buffer->earlier, error, function));
+    if (atomic_load(&command_buffer->is_refused))
+        return mtbi_fail(error, function, MTB_EXCEPTION,
+                         "Metal raised an exception at the commit, and does not run the command buffer");
     if ([command_buffer->metal status] != MTLCommandBufferStatusError) {
         if (!atomic_load(&command_buffer->steps.is_abandoned)) return MTB_OK;
         return mtbi_fail(
@@ -128,6 +133,7 @@ static mtb_status outcome(const mtb_command_buffer *command_buffer, mtb_error **
 
 static mtb_command_buffer_status status(const mtb_command_buffer *command_buffer) {
     mtb_command_buffer_status own = (mtb_command_buffer_status)[command_buffer->metal status];
+    if (atomic_load(&command_buffer->is_refused)) return MTB_COMMAND_BUFFER_ERROR;
     if (own == MTB_COMMAND_BUFFER_COMPLETED &&
         (atomic_load(&command_buffer->steps.is_abandoned) ||
          (command_buffer->earlier && status(command_buffer->earlier) == MTB_COMMAND_BUFFER_ERROR)))
@@ -137,34 +143,52 @@ static mtb_command_buffer_status status(const mtb_command_buffer *command_buffer
     return own;
 }
 
-static void run_callbacks(const mtb_command_buffer *command_buffer) {
+/* How the command buffer ended. If Metal does not say because it raises an exception, the exception is the error. */
+static mtb_completion describe(const mtb_command_buffer *command_buffer, mtb_error **problem) {
+    static const char *const function = "mtb_command_buffer_commit";
     MTBI_ENTER
-    mtb_error *problem = NULL;
-    outcome(command_buffer, &problem, "mtb_command_buffer_commit");
-    mtb_completion completion = {
+    outcome(command_buffer, problem, function);
+    return (mtb_completion){
         .status = status(command_buffer),
-        .error = problem,
+        .error = *problem,
         .times = times(command_buffer->metal),
     };
+    MTBI_LEAVE((mtbi_error_drop(problem), mtbi_fail_with_exception(problem, function, exception),
+                (mtb_completion){.status = MTB_COMMAND_BUFFER_ERROR, .error = *problem}))
+}
+
+static void run_callbacks(const mtb_command_buffer *command_buffer) {
+    mtb_error *problem = NULL;
+    mtb_completion completion = describe(command_buffer, &problem);
     for (const mtbi_callback *callback = command_buffer->callbacks; callback; callback = callback->next)
         if (callback->callback) callback->callback(&completion, callback->context);
     mtb_error_release(problem);
-    MTBI_LEAVE()
 }
 
-/* Owns a reference to the command buffer. The queue has its slot back before the callbacks, so that one of them may
- * make the next command buffer. */
+/* Whether Metal may not have signalled what the command buffer signals. */
+static bool owes_signals(const mtb_command_buffer *command_buffer) {
+    MTBI_ENTER
+    return atomic_load(&command_buffer->is_refused) || [command_buffer->metal status] == MTLCommandBufferStatusError;
+    MTBI_LEAVE(true)
+}
+
+/* Ends what was committed, with its handler's reference: nobody waits or is called from here on. */
+static void end(mtb_command_buffer *command_buffer) {
+    mtbi_command_buffer_forget(command_buffer);
+    mtbi_command_buffer_announce(command_buffer);
+    mtb_command_buffer_release(command_buffer);
+}
+
+/* The queue has the slot back before the callbacks, so that one of them may make the next command buffer. */
 static void complete(mtb_command_buffer *command_buffer) {
     MTBI_ENTER
     mtbi_command_buffer_leave_queue(command_buffer);
-    if ([command_buffer->metal status] == MTLCommandBufferStatusError)
+    if (owes_signals(command_buffer))
         mtbi_steps_rescue(&command_buffer->steps);
     else
         mtbi_steps_complete(&command_buffer->steps);
     if (command_buffer->callbacks) run_callbacks(command_buffer);
-    mtbi_command_buffer_forget(command_buffer);
-    mtbi_command_buffer_announce(command_buffer);
-    mtb_command_buffer_release(command_buffer);
+    end(command_buffer);
     MTBI_LEAVE()
 }
 
@@ -184,6 +208,21 @@ mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_err
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
+/* Metal has raised an exception in the commit. If it does not run the command buffer, nothing calls the handler, and
+ * the call that fails is all that the caller hears of it. */
+static void end_if_refused(mtb_command_buffer *command_buffer) {
+    if (mtbi_command_buffer_runs(command_buffer, true)) return;
+    atomic_store(&command_buffer->is_refused, true);
+    mtbi_command_buffer_leave_queue(command_buffer);
+    end(command_buffer);
+}
+
+void mtbi_command_buffer_complete_refused(mtb_command_buffer *command_buffer) {
+    if (mtbi_command_buffer_runs(command_buffer, true)) return;
+    atomic_store(&command_buffer->is_refused, true);
+    handle_completion(command_buffer);
+}
+
 mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64_t *number, mtb_error **error,
                                       const char *function) {
     MTBI_ENTER
@@ -192,24 +231,23 @@ mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64
         return mtbi_fail(error, function, MTB_INVALID_STATE,
                          "Metal raised an exception while a compute encoder was encoded");
     REQUIRE(mtbi_steps_begin(&command_buffer->steps, error, function));
-    /* The handler's reference. If Metal raises an exception below, the reference is not taken back: the handler may
-     * still be called. */
+    /* The handler's reference. */
     mtb_command_buffer_retain(command_buffer);
+    atomic_store(&command_buffer->is_committed, true);
+    atomic_fetch_add(&command_buffer->queue->running, 1);
     [command_buffer->metal addCompletedHandler:^(id<MTLCommandBuffer> completed) {
         (void)completed;
         handle_completion(command_buffer);
     }];
-    atomic_store(&command_buffer->is_committed, true);
-    atomic_fetch_add(&command_buffer->queue->running, 1);
     mtbi_queue_commit(command_buffer, number);
     return MTB_OK;
-    MTBI_LEAVE(mtbi_fail_with_exception(error, function, exception))
+    MTBI_LEAVE((end_if_refused(command_buffer), mtbi_fail_with_exception(error, function, exception)))
 }
 
-bool mtbi_command_buffer_runs(const mtb_command_buffer *command_buffer) {
+bool mtbi_command_buffer_runs(const mtb_command_buffer *command_buffer, bool if_unknown) {
     MTBI_ENTER
     return [command_buffer->metal status] >= MTLCommandBufferStatusCommitted;
-    MTBI_LEAVE(false)
+    MTBI_LEAVE(if_unknown)
 }
 
 static mtb_status check_wait(mtb_command_buffer *command_buffer, uint64_t timeout_ns, mtb_error **error,
@@ -250,11 +288,11 @@ mtb_command_buffer_status mtb_command_buffer_get_status(const mtb_command_buffer
 }
 
 mtb_error *mtb_command_buffer_copy_error(const mtb_command_buffer *command_buffer) {
-    MTBI_ENTER
     mtb_error *error = NULL;
+    MTBI_ENTER
     if (command_buffer) outcome(command_buffer, &error, __func__);
     return error;
-    MTBI_LEAVE(NULL)
+    MTBI_LEAVE((mtbi_fail_with_exception(&error, __func__, exception), error))
 }
 
 mtb_times mtb_command_buffer_get_times(const mtb_command_buffer *command_buffer) {

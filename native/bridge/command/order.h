@@ -7,7 +7,8 @@
 /* A command buffer was made: what is encoded into it waits for the functions that were called before. */
 mtb_status mtbi_queue_follow_functions(mtb_command_buffer *command_buffer, mtb_error **error);
 /* The command buffer's position in the queue's order, and its commit. If `function` is given, a host function follows
- * the command buffer; its number is set before Metal has the command buffer. Inside a guard. */
+ * the command buffer; its number is set before Metal has the command buffer. If Metal raises an exception and does not
+ * run the command buffer, no function follows, and the number is zero. Inside a guard. */
 void mtbi_queue_enqueue(mtb_command_buffer *command_buffer);
 void mtbi_queue_commit(mtb_command_buffer *command_buffer, uint64_t *function);
 /* If nothing of the queue is under way, gives the calling thread a turn like that of a host function: what comes later

@@ -8,6 +8,7 @@
 
 #import "core/checks.h"
 #import "core/guard.h"
+#import "queue/host_copies.h"
 
 #include <unistd.h>
 
@@ -18,7 +19,7 @@ static mtb_status await(mtb_queue *queue, uint64_t function, bool *is_awaited, m
     *is_awaited = function > atomic_load(&queue->functions.returned);
     if (*is_awaited) {
         if (!queue->functions.event) queue->functions.event = mtb_event_create(queue->device, error);
-        status = queue->functions.event ? MTB_OK : MTB_OUT_OF_MEMORY;
+        status = queue->functions.event ? MTB_OK : mtbi_last_failure();
         if (queue->functions.awaited < function) queue->functions.awaited = function;
     }
     pthread_mutex_unlock(&queue->functions.mutex);
@@ -56,6 +57,13 @@ static void hand_over(mtb_command_buffer *command_buffer) {
     atomic_store(&command_buffer->is_with_metal, true);
 }
 
+/* For one whose commit the caller has been told of. */
+static void try_to_hand_over(mtb_command_buffer *command_buffer) {
+    MTBI_ENTER
+    hand_over(command_buffer);
+    MTBI_LEAVE()
+}
+
 /* Keeps the command buffer until the function before it has returned. Holds a reference, since the caller's may be gone
  * as soon as Metal has the command buffer. */
 static void hold(mtb_queue *queue, mtb_command_buffer *command_buffer) {
@@ -65,18 +73,34 @@ static void hold(mtb_queue *queue, mtb_command_buffer *command_buffer) {
     *end = mtb_command_buffer_retain(command_buffer);
 }
 
+/* What is to end has begun. Before anything that comes later in the queue's order. */
+static void count(mtb_command_buffer *command_buffer, const uint64_t *function, uint64_t number) {
+    mtb_queue *queue = command_buffer->queue;
+    if (function) atomic_store(&queue->functions.last, number);
+    if (command_buffer->has_host_copies) mtbi_host_copies_begin(queue);
+}
+
 void mtbi_queue_commit(mtb_command_buffer *command_buffer, uint64_t *function) {
     mtb_queue *queue = command_buffer->queue;
+    bool is_held = false;
     pthread_mutex_lock(&queue->functions.mutex);
+    uint64_t last = atomic_load(&queue->functions.last);
+    if (function) *function = last + 1;
     @try {
-        uint64_t last = atomic_load(&queue->functions.last);
         uint64_t comes_after = command_buffer->is_enqueued ? command_buffer->comes_after : last;
-        if (function) *function = last + 1;
-        if (comes_after > command_buffer->waits_for && comes_after > atomic_load(&queue->functions.returned))
+        is_held = comes_after > command_buffer->waits_for && comes_after > atomic_load(&queue->functions.returned);
+        if (is_held)
             hold(queue, command_buffer);
         else
             hand_over(command_buffer);
-        if (function) atomic_store(&queue->functions.last, last + 1);
+        count(command_buffer, function, last + 1);
+    } @catch (id exception) {
+        /* What Metal runs all the same will end, and counts. */
+        if (!is_held && mtbi_command_buffer_runs(command_buffer, true))
+            count(command_buffer, function, last + 1);
+        else if (function)
+            *function = 0;
+        @throw;
     } @finally {
         pthread_mutex_unlock(&queue->functions.mutex);
     }
@@ -117,7 +141,7 @@ void mtbi_queue_end_function(mtb_queue *queue, uint64_t function) {
         while ((held = take_held(queue))) {
             held->next_held = released;
             released = held;
-            hand_over(held);
+            try_to_hand_over(held);
         }
     } @finally {
         pthread_mutex_unlock(&queue->functions.mutex);
@@ -126,6 +150,7 @@ void mtbi_queue_end_function(mtb_queue *queue, uint64_t function) {
     if (is_awaited) mtb_event_signal(queue->functions.event, function, NULL);
     while (released) {
         mtb_command_buffer *next = released->next_held;
+        if (!atomic_load(&released->is_with_metal)) mtbi_command_buffer_complete_refused(released);
         mtb_command_buffer_release(released);
         released = next;
     }

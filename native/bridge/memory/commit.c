@@ -37,7 +37,13 @@ static void complete(const mtb_completion *completion, void *context) {
     mtbi_record_release(record);
 }
 
-static void free_record(void *context) { mtbi_record_free(context); }
+/* If the command buffer was never run, the other side waits for it, and may be at work. */
+static void free_record(void *context) {
+    mtbi_record *record = context;
+    mtbi_record_signal_bounces(record);
+    mtbi_bounces_end(record->bounces);
+    mtbi_record_free(record);
+}
 
 static mtb_status wait_for_host_copies(mtb_queue *queue, const mtbi_record *record, mtb_command_buffer *command_buffer,
                                        mtb_error **error) {
@@ -78,17 +84,15 @@ static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *reco
     }
     /* The command buffer has it. */
     *listener = (mtbi_callback){0};
-    /* The record is the command buffer's from the commit on. */
-    bool has_host_copies = record->queue != NULL;
-    if (mtbi_record_commit_bounces(record, error) || mtb_command_buffer_commit(command_buffer, error)) {
-        /* If Metal raised an exception in the commit, the record may be gone. */
-        if (!atomic_load(&command_buffer->is_committed)) mtbi_record_signal_bounces(record);
-        if (waits && mtbi_command_buffer_runs(command_buffer)) mtbi_command_buffer_await(command_buffer, MTB_FOREVER);
-        mtb_command_buffer_release(command_buffer);
-        return NULL;
-    }
-    if (has_host_copies) mtbi_host_copies_begin(queue);
-    return command_buffer;
+    command_buffer->has_host_copies = record->queue != NULL;
+    /* The record may be gone after the commit, also after one that failed. */
+    if (mtbi_record_commit_bounces(record, error) == MTB_OK &&
+        mtb_command_buffer_commit(command_buffer, error) == MTB_OK)
+        return command_buffer;
+    if (waits && mtbi_command_buffer_runs(command_buffer, false))
+        mtbi_command_buffer_await(command_buffer, MTB_FOREVER);
+    mtb_command_buffer_release(command_buffer);
+    return NULL;
 }
 
 /* Commits the transfer. Empties `listener`, who is told of the end, if the command buffer has taken it over. */
@@ -136,13 +140,9 @@ static mtb_status take_turn(mtb_queue *queue, uint64_t *turn, mtb_error **error,
     REQUIRE(mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, MTB_FOREVER, error, function));
     mtb_command_buffer *last =
         mtbi_command_buffer_make(queue, MTBI_SLOT_TRANSFER, MTB_REFERENCES_UNRETAINED, error, function);
-    if (!last) return MTB_OUT_OF_MEMORY;
-    uint64_t number = 0;
-    mtb_status status = mtbi_command_buffer_commit(last, &number, error, function);
-    if (status == MTB_OK) {
-        *turn = number;
-        status = mtb_command_buffer_wait(last, error);
-    }
+    if (!last) return mtbi_last_failure();
+    mtb_status status = mtbi_command_buffer_commit(last, turn, error, function);
+    if (status == MTB_OK) status = mtb_command_buffer_wait(last, error);
     mtb_command_buffer_release(last);
     return status;
 }
@@ -181,7 +181,7 @@ mtb_status mtb_transfer_run(mtb_transfer *transfer, mtb_error **error) {
         /* Metal may have raised an exception before the end. */
         mtbi_command_buffer_await(command_buffer, MTB_FOREVER);
     }
-    mtb_status status = command_buffer || *problem ? mtb_error_status(*problem) : MTB_OUT_OF_MEMORY;
+    mtb_status status = mtb_error_status(*problem);
     mtb_command_buffer_release(command_buffer);
     mtb_error_release(own);
     return status;

@@ -16,11 +16,17 @@ bool mtbi_is_between_devices(const mtb_memory *memory, const mtbi_operation *ope
            (operation->action == MTBI_COPY && mtbi_is_foreign(memory, operation->source.buffer));
 }
 
+/* One that was not committed, or that Metal has refused, is not. */
+static bool is_at_work(const mtb_command_buffer *command_buffer) {
+    return command_buffer && mtbi_command_buffer_runs(command_buffer, false) &&
+           mtb_command_buffer_get_status(command_buffer) < MTB_COMMAND_BUFFER_COMPLETED;
+}
+
 void mtbi_bounces_end(const mtbi_bounce *bounces) {
     /* Looks again and again instead of waiting: this is a callback, and Metal may need its thread for the other's. The
      * bridge has signalled all that the other waits for. */
     for (; bounces; bounces = bounces->next)
-        while (mtb_command_buffer_get_status(bounces->command_buffer) < MTB_COMMAND_BUFFER_COMPLETED) usleep(200);
+        while (is_at_work(bounces->command_buffer)) usleep(200);
 }
 
 /* Where a copy between devices is encoded. */
@@ -100,7 +106,7 @@ static mtb_status begin_bounce(mtbi_record *record, mtb_device *far, size_t size
     bounce->next = record->bounces;
     record->bounces = bounce;
     bounce->command_buffer = mtb_command_buffer_create(bounce->queue, MTB_REFERENCES_RETAINED, MTB_SLOT_TIMEOUT, error);
-    if (!bounce->command_buffer) return MTB_OUT_OF_MEMORY;
+    if (!bounce->command_buffer) return mtbi_last_failure();
     bounce->command_buffer->earlier = command_buffer->earlier;
     command_buffer->earlier = mtb_command_buffer_retain(bounce->command_buffer);
     *begun = bounce;
