@@ -5,7 +5,6 @@
 #import "metal_bridge_memory.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 /* What becomes of a context. */
 typedef struct {
@@ -113,8 +112,7 @@ static void commits_that_raise_and_run_destroy_contexts_once(void) {
                 CHECK(!mtb_transfer_commit(transfer, note_completion, &sent, note_destruction, &error)));
     CHECK_EXCEPTION(error, "mtb_command_buffer_commit");
     mtb_command_buffer *raised = make_command_buffer();
-    CHECK_OK(
-        mtb_command_buffer_add_completed_callback(raised, note_completion, &committed, note_destruction, &error));
+    CHECK_OK(mtb_command_buffer_add_completed_callback(raised, note_completion, &committed, note_destruction, &error));
     WHILE_METAL(commit, commit_and_raise, CHECK(mtb_command_buffer_commit(raised, &error) == MTB_EXCEPTION));
     CHECK_EXCEPTION(error, "mtb_command_buffer_commit");
     CHECK_OK(mtb_command_buffer_wait_timeout(raised, LONG, &error));
@@ -132,8 +130,8 @@ static void refuse(SEL selector) {
     WITH_METHOD([shared.queue->metal commandBuffer], selector, raise_at_once, metals, {
         CHECK(!mtb_transfer_commit(transfer, note_completion, &sent, note_destruction, &error));
         CHECK_EXCEPTION(error, "mtb_command_buffer_commit");
-        CHECK(!mtb_queue_call_host_function(shared.queue, note_call, note_completion, &called, note_destruction,
-                                            &error));
+        CHECK(
+            !mtb_queue_call_host_function(shared.queue, note_call, note_completion, &called, note_destruction, &error));
         CHECK_EXCEPTION(error, "mtb_queue_call_host_function");
         CHECK(mtb_command_buffer_commit(refused, &error) == MTB_EXCEPTION);
         CHECK_EXCEPTION(error, "mtb_command_buffer_commit");
@@ -321,7 +319,7 @@ static void copies_between_devices_that_raise_have_ended(void) {
     MAKE(far, mtb_device_create_at(1, &error));
     MAKE(near.buffer, mtb_buffer_create(shared.device, LARGE, MTB_STORAGE_SHARED, &error));
     MAKE(there.buffer, mtb_buffer_create(far, LARGE, MTB_STORAGE_SHARED, &error));
-    unsigned char *bytes = mtb_buffer_contents(there.buffer), *seen = malloc(LARGE);
+    unsigned char *bytes = mtb_buffer_contents(there.buffer);
     mtb_memory_trim(memory, 0);
     for (int before = 0; before < 3; before++) {
         memset(bytes, 0x77, LARGE);
@@ -334,17 +332,17 @@ static void copies_between_devices_that_raise_have_ended(void) {
         WHILE_METAL(commit, commit_or_raise,
                     CHECK_FAILS(mtb_transfer_commit(transfer, note_completion, &context, note_destruction, &error),
                                 MTB_EXCEPTION, "raised"));
-        memcpy(seen, bytes, LARGE);
+        /* What is copied last. */
+        unsigned char last = bytes[LARGE - 1];
         mtb_memory_get_statistics(memory, &statistics);
         CHECK(is(&context, 0, 1) && statistics.staging.bytes_in_use == 0 && statistics.staging.objects_kept == 2);
         usleep(50000);
-        CHECK(memcmp(seen, bytes, LARGE) == 0);
+        CHECK(bytes[LARGE - 1] == last);
         let_end();
         /* They serve the next. */
         CHECK_OK(mtb_transfer_copy(transfer, near, there, LARGE, 1, MTB_HOST_COPIED, &error));
         CHECK_OK(mtb_transfer_run(transfer, &error));
     }
-    free(seen);
     mtb_buffer_release(near.buffer);
     mtb_buffer_release(there.buffer);
     mtb_device_release(far);
