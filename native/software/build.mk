@@ -40,6 +40,9 @@ VERSION = 0.1.0
 SHARED_LIBRARY := $(SOFTWARE_BUILD)/libSoftwareMetal.so.$(VERSION)
 LIBRARY_LDLIBS := -L$(GCC_OBJC) $(LIBRARIES:%=-l%)
 
+# How precompiled.h is compiled: again if a standard header changes.
+PRECOMPILE := -MD -MP -fpch-instantiate-templates -x c++-header
+
 # The Makefile that includes this file sets the default goal.
 .DEFAULT_GOAL := all
 
