@@ -29,6 +29,20 @@ std::string replace_all(std::string text, std::string_view from, std::string_vie
     return text;
 }
 
+// What clang says of a shift whose count stands for itself (passes/shift_counts.h), as it would say it of the source.
+std::string without_shift_counts(std::string text) {
+    constexpr std::string_view name = "shift_count<", ambiguous = "is ambiguous (with operand types ";
+    if (text.find(name) == std::string::npos) return text;
+    if (const std::size_t types = text.find(ambiguous); types != std::string::npos)
+        text.replace(0, types + ambiguous.size(), " error: invalid operands to binary expression (");
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
+        const std::size_t close = text.find('>', at);
+        if (close == std::string::npos) break;
+        text.erase(close, 1).erase(at, name.size());
+    }
+    return text;
+}
+
 // `file:line:column: text` or `file:line: text`; line 0 for others.
 Message parse(const std::string &line) {
     Message message;
@@ -208,8 +222,9 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         const std::string line = text.substr(p, newline - p);
         p = newline + 1;
         if (line.empty()) continue;
-        // Why each function of the library was no candidate helps nobody.
+        // Why each function of the library was no candidate helps nobody, nor do clang's own operators.
         if (line.starts_with(library) && line.find(": note: ") != std::string::npos) continue;
+        if (line.find(": note: built-in candidate ") != std::string::npos) continue;
         const bool trail = line.starts_with("In file included from ");
         Message message = trail ? Message() : parse(line);
         if (message.location.file == surroundings_name) continue;
@@ -228,7 +243,7 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         }
         diagnostic.file = message.location.file;
         diagnostic.line = message.location.line;
-        split_severity(message.text, diagnostic);
+        split_severity(without_shift_counts(message.text), diagnostic);
         if (result.size() >= most_messages && diagnostic.severity != Severity::error) continue;
         if (explain_missing_name(diagnostic, compiled_lines.at(message.location), message.column))
             explained.emplace(diagnostic.file, diagnostic.line);

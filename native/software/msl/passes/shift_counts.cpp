@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -21,10 +22,38 @@ bool is_small(const Token &token) {
 }
 
 // Operators that bind less than a count does, and brackets that close around it.
-bool ends_count(const Token &token) {
-    constexpr std::array<std::string_view, 20> ends = {
-        ";", ",", ")", "]", "}", "?", ":", "<", ">", "<=", ">=", "==", "!=", "&&", "||", "|", "^", "=", "<<", "<<="};
-    return token.kind == TokenKind::end || std::find(ends.begin(), ends.end(), token.text) != ends.end();
+bool ends_count(const Token &token, bool assigned) {
+    constexpr std::array<std::string_view, 5> closes = {";", ",", ")", "]", "}"};
+    constexpr std::array<std::string_view, 21> follows = {
+        "?", ":", "<",  ">",   "<=",  ">=", "==",  "!=",     "&&",    "||",    "|",
+        "^", "=", "<<", "<<=", "and", "or", "xor", "bitand", "bitor", "not_eq"};
+    const auto is_in = [&](const auto &texts) {
+        return std::find(texts.begin(), texts.end(), token.text) != texts.end();
+    };
+    return token.kind == TokenKind::end || is_in(closes) || (!assigned && is_in(follows));
+}
+
+// Names, members and elements, the only operands that `<<=` is given by their types.
+std::optional<Range> assigned(const Source &source, Index assignment) {
+    constexpr Index longest = 64;
+    Index i = assignment - 1;
+    for (;; i -= 2) {
+        while (i > 0 && source[i].is("]")) {
+            for (Index depth = 1; depth > 0;) {
+                if (--i == 0 || assignment - i > longest) return std::nullopt;
+                depth += source[i].is("]");
+                depth -= source[i].is("[");
+            }
+            --i;
+        }
+        if (i < 2 || assignment - i > longest || !source[i].is_identifier()) return std::nullopt;
+        if (!source[i - 1].is(".") && !source[i - 1].is("->") && !source[i - 1].is("::")) break;
+    }
+    while (i > 1 && source[i - 1].is("*")) --i;
+    for (const char *before : {";", "{", "}", "(", ")", ",", ":", "=", "else", "do", "return"}) {
+        if (source[i - 1].is(before)) return Range{i, assignment};
+    }
+    return std::nullopt;
 }
 
 }  // namespace
@@ -36,28 +65,34 @@ void edit_shift_counts(Source &source) {
         if (const auto past = source.skip_angles(i, source.size())) closing.insert(*past - 1);
     }
     for (Index i = 3; i + 1 < source.size(); ++i) {
-        const bool right = source[i].is(">") && source[i - 1].is(">") && source[i].leading.empty() &&
-                           !closing.contains(i) && !closing.contains(i - 1);
-        if ((!right && !source[i].is("<<")) || source[i].replaced) continue;
-        const Index left = i - (right ? 2 : 1);
-        if (source[left].is("operator")) continue;
+        const bool ends_right = (source[i].is(">") || source[i].is(">=")) && source[i - 1].is(">") &&
+                                source[i].leading.empty() && !closing.contains(i) && !closing.contains(i - 1);
+        const bool assigns = source[i].is("<<=") || source[i].is(">=");
+        if ((!ends_right && !source[i].is("<<") && !source[i].is("<<=")) || source[i].replaced) continue;
+        const Index operation = i - ends_right;
+        if (source[operation - 1].is("operator")) continue;
         const Index begin = i + 1;
         Index end = begin;
         bool expands = false;
+        Index choices = 0;
         while (end < source.size()) {
             const Index past = source.skip_part(end, source.size());
             const bool arguments = source[end].is("<") && past > end + 1;
-            if (!arguments && (ends_count(source[end]) || (source[end].is("&") && end > begin))) break;
+            if (!arguments && (ends_count(source[end], assigns) || (source[end].is("&") && end > begin && !assigns)))
+                break;
+            choices += source[end].is("?");
+            if (source[end].is(":") && choices-- == 0) break;
             expands = expands || source[end].is("...");
             end = past;
         }
         if (end == begin || expands || (end == begin + 1 && is_small(source[begin]))) continue;
-        const bool named = source[left].is_identifier() && !source[left - 1].is(".") && !source[left - 1].is("->") &&
-                           !source[left - 1].is("::");
-        const std::string type = named || source[left].kind == TokenKind::number
-                                     ? "decltype(" + std::string(source[left].text) + ")"
-                                     : "unsigned long";
-        source[i].appended += " ::smtl::shift_count<" + type + ">(";
+        if (assigns) {
+            const std::optional<Range> to = assigned(source, operation);
+            source[i].appended += " ::smtl::assigned_shift_count<" +
+                                  (to ? "decltype(" + source.written(*to) + ")" : "unsigned long") + ">(";
+        } else {
+            source[i].appended += " ::smtl::shift_by(";
+        }
         source[end - 1].appended += ")";
     }
 }

@@ -2,7 +2,7 @@
 // by another itself, and leaves nothing of it that bound_shifts (machine_code/shifts.h) could bound.
 //
 // Before: no declaration is left to be erased; passes that put brackets around operands follow. After: each count that
-// is more than a small literal is the argument of a function, which clang does not look through.
+// is more than a small literal is a type of its own, whose operators bound it (include/msl/shift.h).
 #pragma once
 
 #include "msl/source/source.h"

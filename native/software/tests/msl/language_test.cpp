@@ -3,26 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "check.h"
-#include "metal_program.h"
+#include "results.h"
 
 namespace {
-
-// The results of a kernel `k` that fills `a`, run by one thread.
-std::vector<float> results_of(const std::string &source, size_t count, uint32_t threads = 1) {
-    const std::string whole = source;
-    metal_program program(whole);
-    std::vector<float> results(count, -1);
-    CHECK(dispatch(program.kernel("k")).buffer(0, results).run({threads}, {threads}).empty());
-    return results;
-}
-
-void expect(const char *what, const std::vector<float> &found, const std::vector<float> &expected) {
-    for (size_t i = 0; i < expected.size(); ++i) {
-        if (!CHECK(found[i] == expected[i]))
-            std::fprintf(stderr, "%s: result %zu is %g, not %g\n", what, i, double(found[i]), double(expected[i]));
-    }
-}
 
 // Each form of cast between half and bfloat, whatever the types are called and whatever stands around them.
 void test_sixteen_bit_casts() {
@@ -456,7 +439,6 @@ kernel void k(device float *a) {
     expect("volatile", found, {16, 13 + 12, -13 + 17, 15, 16, 9});
 }
 
-// The counts of a shift have a type of their own.
 // A value of any arithmetic type is assigned to all components.
 void test_assigned_values() {
     const std::vector<float> found = results_of(R"(
@@ -487,23 +469,6 @@ kernel void k(device float *a) {
 )",
                                                 6);
     expect("assigned values", found, {1, 2, 0.5f, 3 + 'c', 9, 9});
-}
-
-void test_mixed_shifts() {
-    const std::vector<float> found = results_of(R"(
-kernel void k(device float *a) {
-    int2 i = int2(-8, 3);
-    uint2 u = uint2(1, 2);
-    ushort2 h = ushort2(1, 3);
-    long2 l = long2(1);
-    a[0] = (i >> u).x; a[1] = (u << int2(4, 5)).y; a[2] = (h << u).y; a[3] = (l << u).y;
-    i <<= u;
-    u >>= h;
-    a[4] = i.y; a[5] = u.x; a[6] = (u << 3).x; a[7] = (1 << int2(3, 4)).y;
-}
-)",
-                                                8);
-    expect("shifts", found, {-4, 64, 12, 4, 12, 0, 0, 16});
 }
 
 void test_initializer_lists() {
@@ -587,60 +552,6 @@ kernel void k(device float *a) {
     expect("overloads", found, {21, 2, 2, 1, 1, 3, 8, 2 + 2.5f + 2, 4 + 3});
 }
 
-// A shift takes its count modulo the width.
-void test_shifts() {
-    const std::vector<float> found = results_of(R"(
-kernel void k(device float *a) {
-    const int n = int(a[0] * -33), one = int(-a[1]);
-    a[0] = one << n;
-    a[1] = (one * 256) >> (n + 32);
-    a[2] = (uint4(one) << uint4(n)).z;
-    a[3] = (short3(short(one)) << short3(short(n)))[2];
-    a[4] = (long2(256) >> long2(n + 32)).y;
-    int shifted = one;
-    shifted <<= -31;
-    a[5] = shifted;
-    a[6] = ulong(1) << (ulong(n) + 32);
-}
-)",
-                                                7);
-    expect("shifts", found, {2, 128, 2, 2, 128, 2, 2});
-}
-
-// The compiler knows all of them.
-void test_shifts_of_constants() {
-    const std::vector<float> found = results_of(R"(
-constant int five = 5, far = -30, one[2] = {1, 1 << 4};
-constant ulong wide = 1ul << 40;
-constant short many = (five << 33) >> far;
-template <int N, int M = (1 << N)> struct S { int a[1 << N]; enum { last = 256 >> N + 1, first = M }; };
-template <class T> T twice(T x) { return x << (T)33; }
-template <class... T> int all(T... n) { return (1 << ... << n); }
-struct Flags { uint bits; Flags operator<<(uint n) const { return {bits << n}; } uint operator>>(uint n) const { return bits >> n; } };
-kernel void k(device float *a) {
-    const int n = 34;
-    int4 v = int4(five) << far + 32;
-    S<3> s{{7, 6}};
-    vec<vec<int, 2>::value_type, 2> w = five >> 33;
-    a[0] = 5 << 33;
-    a[1] = five << far;
-    a[2] = 256 >> n << n;
-    a[3] = -8 << five + 28;
-    a[4] = wide >> five * static_cast<uint>(S<3>::first + 12);
-    a[5] = many + s.a[1] + sizeof(s) / 4 + S<3>::last + S<2>::first;
-    a[6] = twice(five) + v.x + w.y + all(2, 3);
-    a[7] = (Flags{3} << 35) >> 1;
-    switch (five >> 32 - far * 16) { case 1 << 2: a[8] = 1; break; case 5: a[8] = 2; break; default: a[8] = 3; }
-    a[9] = one[n >> 5] < 3 >> 1;
-    int shifted = 1;
-    shifted <<= n;
-    a[10] = (bool)far ? shifted >> 33 : 0;
-}
-)",
-                                                11);
-    expect("shifts of constants", found, {10, 20, 256, -16, 16, 2 + 6 + 8 + 16 + 4, 10 + 20 + 2 + 32, 12, 2, 0, 2});
-}
-
 // Constants of the program that are made of vectors: nothing computes them as a kernel is loaded.
 void test_constants_of_vectors() {
     const std::vector<float> found = results_of(R"(
@@ -684,12 +595,9 @@ int main() {
     test_names_in_metal();
     test_volatile_vectors();
     test_assigned_values();
-    test_mixed_shifts();
     test_initializer_lists();
     test_deleted_members();
     test_own_overloads();
-    test_shifts();
-    test_shifts_of_constants();
     test_constants_of_vectors();
     return check::report("msl/language_test");
 }

@@ -38,21 +38,3 @@ using ::ushort;
 }  // namespace metal
 
 #define SMTL_FUNCTION inline __attribute__((always_inline))
-
-namespace smtl {
-
-// Not constant.
-SMTL_FUNCTION void count_a_width_or_more() {}
-
-// What a source shifts by: `Shifted` is the type of what stands before the operator. Code is generated for a call, so
-// that a count is never put into the instruction as a number before it is bounded. In constant expressions the call is
-// what it gives, unless the compiler would take a count for the width that is more.
-template <class Shifted, class T> SMTL_FUNCTION constexpr T shift_count(T count) {
-    if constexpr (__is_integral(T)) {
-        constexpr int width = sizeof(Shifted) > sizeof(int) ? 64 : 32;
-        if (count < T(0) || (sizeof(T) > 1 && count >= T(width))) count_a_width_or_more();
-    }
-    return count;
-}
-
-}  // namespace smtl

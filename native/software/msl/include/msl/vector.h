@@ -3,6 +3,7 @@
 // equal size by reinterpreting their bits.
 #pragma once
 
+#include "shift.h"
 #include "swizzle.h"
 #include "type_traits.h"
 
@@ -117,16 +118,23 @@ template <int N, class Mask> SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask 
         a.native = native_t(a.native op b.native);                                                         \
         return a;                                                                                          \
     }
-// The counts of a shift may have another type than what is shifted.
-#define SMTL_VECTOR_SHIFT(op)                                                     \
-    SMTL_VECTOR_BINARY(op)                                                        \
-    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>> \
-    friend SMTL_FUNCTION constexpr vec operator op(vec a, vec<U, size> b) {       \
-        return a op vec(b);                                                       \
-    }                                                                             \
-    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>> \
-    friend SMTL_FUNCTION constexpr vec &operator op##=(vec & a, vec<U, size> b) { \
-        return a = a op vec(b);                                                   \
+// The counts of a shift may have another type than what is shifted. Clang masks none of them where it computes itself.
+#define SMTL_VECTOR_SHIFT(op)                                                                              \
+    friend SMTL_FUNCTION constexpr vec operator op(vec a, vec b) {                                         \
+        return vec(from_native, native_t(a.native op(b.native & native_t(sizeof(T) * 8 - 1))));            \
+    }                                                                                                      \
+    template <class U> friend SMTL_FUNCTION constexpr vec operator op(vec a, ::smtl::shift_count<U> b) {   \
+        return a op vec(T(b.value));                                                                       \
+    }                                                                                                      \
+    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                          \
+    friend SMTL_FUNCTION constexpr vec operator op(vec a, vec<U, size> b) {                                \
+        return a op vec(b);                                                                                \
+    }                                                                                                      \
+    friend SMTL_FUNCTION volatile vec &operator op##=(volatile vec & a, vec b) { return a = vec(a) op b; } \
+    friend SMTL_FUNCTION constexpr vec &operator op##=(vec & a, vec b) { return a = a op b; }              \
+    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                          \
+    friend SMTL_FUNCTION constexpr vec &operator op##=(vec & a, vec<U, size> b) {                          \
+        return a = a op vec(b);                                                                            \
     }
 #define SMTL_VECTOR_COMPARE(op)                                                \
     friend SMTL_FUNCTION constexpr vec<bool, size> operator op(vec a, vec b) { \

@@ -1,0 +1,156 @@
+// Shifts, which take their count modulo the width of what they shift, whether the compiler computes them or a kernel.
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "compiled_source.h"
+#include "results.h"
+
+namespace {
+
+// The counts of a shift have a type of their own.
+void test_mixed_shifts() {
+    const std::vector<float> found = results_of(R"(
+kernel void k(device float *a) {
+    int2 i = int2(-8, 3);
+    uint2 u = uint2(1, 2);
+    ushort2 h = ushort2(1, 3);
+    long2 l = long2(1);
+    a[0] = (i >> u).x; a[1] = (u << int2(4, 5)).y; a[2] = (h << u).y; a[3] = (l << u).y;
+    i <<= u;
+    u >>= h;
+    a[4] = i.y; a[5] = u.x; a[6] = (u << 3).x; a[7] = (1 << int2(3, 4)).y;
+}
+)",
+                                                8);
+    expect("shifts", found, {-4, 64, 12, 4, 12, 0, 0, 16});
+}
+
+// A shift takes its count modulo the width.
+void test_shifts() {
+    const std::vector<float> found = results_of(R"(
+kernel void k(device float *a) {
+    const int n = int(a[0] * -33), one = int(-a[1]);
+    a[0] = one << n;
+    a[1] = (one * 256) >> (n + 32);
+    a[2] = (uint4(one) << uint4(n)).z;
+    a[3] = (short3(short(one)) << short3(short(n)))[2];
+    a[4] = (long2(256) >> long2(n + 32)).y;
+    int shifted = one;
+    shifted <<= -31;
+    a[5] = shifted;
+    a[6] = ulong(1) << (ulong(n) + 32);
+}
+)",
+                                                7);
+    expect("shifts", found, {2, 128, 2, 2, 128, 2, 2});
+}
+
+// The compiler knows all of them.
+void test_shifts_of_constants() {
+    const std::vector<float> found = results_of(R"(
+constant int five = 5, far = -30, one[2] = {1, 1 << 4};
+constant ulong wide = 1ul << 40;
+constant short many = (five << 33) >> far;
+template <int N, int M = (1 << N)> struct S { int a[1 << N]; enum { last = 256 >> N + 1, first = M }; };
+template <class T> T twice(T x) { return x << (T)33; }
+template <class... T> int all(T... n) { return (1 << ... << n); }
+struct Flags { uint bits; Flags operator<<(uint n) const { return {bits << n}; } uint operator>>(uint n) const { return bits >> n; } };
+kernel void k(device float *a) {
+    const int n = 34;
+    int4 v = int4(five) << far + 32;
+    S<3> s{{7, 6}};
+    vec<vec<int, 2>::value_type, 2> w = five >> 33;
+    a[0] = 5 << 33;
+    a[1] = five << far;
+    a[2] = 256 >> n << n;
+    a[3] = -8 << five + 28;
+    a[4] = wide >> five * static_cast<uint>(S<3>::first + 12);
+    a[5] = many + s.a[1] + sizeof(s) / 4 + S<3>::last + S<2>::first;
+    a[6] = twice(five) + v.x + w.y + all(2, 3);
+    a[7] = (Flags{3} << 35) >> 1;
+    switch (five >> 32 - far * 16) { case 1 << 2: a[8] = 1; break; case 5: a[8] = 2; break; default: a[8] = 3; }
+    a[9] = one[n >> 5] < 3 >> 1;
+    int shifted = 1;
+    shifted <<= n;
+    a[10] = (bool)far ? shifted >> 33 : 0;
+}
+)",
+                                                11);
+    expect("shifts of constants", found, {10, 20, 256, -16, 16, 2 + 6 + 8 + 16 + 4, 10 + 20 + 2 + 32, 12, 2, 0, 2});
+}
+
+// Wherever the compiler computes a shift itself, and whatever is shifted.
+void test_shifts_that_the_compiler_computes() {
+    const std::vector<float> found = results_of(R"(
+enum small { one = 1, far = 40 };
+enum class scoped : int { x = 33 };
+int operator<<(int a, scoped b) { return a + int(b); }
+struct bits { uint low : 4; int high : 1 << 36; };
+struct stream { int sum; };
+template <class T> stream operator<<(stream s, T x) { return {s.sum + int(x)}; }
+constexpr int same(int n) { return n; }
+constexpr int assigned(int n) { int i[2] = {1, 2}; n <<= 33; if (n) i[1] <<= 40; return i[1] >>= n / 4 + 31; }
+constexpr long assigned_long(int n) { long i = 1; i <<= n + 32; return i; }
+constexpr int2 assigned_vector(int2 n) { n <<= 40; return n; }
+constant int cast = int(2) << 40, called = same(2) << 40, by_enumerator = 2 << far, several[2] = {int(2) << 40, same(64) >> 37};
+constant bool truth = int(2) << 40;
+constant float real = (2) << 40;
+constant char2 vector = char2(2) << 9, vectors = char2(2) << char2(9, -7);
+constexpr constant int evaluated = assigned(2);
+constant int of_vector = assigned_vector(int2(2)).x;
+template <int N> struct S { enum { n = N }; uchar a[N << 33]; };
+kernel void k(device float *a) {
+    a[0] = (int(2) << 40 ? 1 : 0) + (truth ? 10 : 0) + (same(2) << 40 && true ? 100 : 0);
+    a[1] = cast + called;
+    a[2] = by_enumerator + real;
+    a[3] = several[0] * 10 + several[1];
+    a[4] = vector.x * 10 + vectors.y;
+    a[5] = evaluated + assigned_long(2) / 1073741824;
+    a[6] = of_vector;
+    a[7] = S<1 << 33>::n + S<(8 >> 33)>::n * 10 + sizeof(S<3>) * 100;
+    int array[same(2) << 33];
+    a[8] = sizeof(array);
+    const int n = 33;
+    a[9] = (1 << n and true ? 1 : 0) + (1 << 33 bitand 3) * 10;
+    a[10] = (1 << scoped::x) + (one << n);
+    a[11] = (stream{1} << n << 2).sum;
+    bits b = {1, 1};
+    b.high <<= n, b.low <<= n + 1;
+    a[12] = (b.low << n) * 10 + b.high;
+    packed_char2 p = {1, 3};
+    p <<= n;
+    int4 v = 4;
+    v.x <<= n, v.zy >>= n;
+    a[13] = (p << n).y + (2 << packed_int2(n, 1)).x + v.x + v.y;
+    bool less = n < 40;
+    int chosen = 1;
+    less ? chosen <<= less ? n : 2 : chosen >>= n;
+    a[14] = chosen;
+    if constexpr ((1 << 33) == 2) switch (same(1) << 34) { case 1 << 34: a[15] = 1; }
+}
+)",
+                                                16);
+    expect("shifts that the compiler computes", found,
+           {111, 1024, 1024, 5122, 44, 512 + 16, 512, 2 + 40 + 600, 16, 1 + 20, 34 + 2, 36, 82, 12 + 4 + 8 + 2, 2, 1});
+}
+
+// A float is not shifted, and the error speaks of the source's types.
+void test_errors() {
+    for (const char *left : {"1.0f", "half(1)", "(&a[0])"}) {
+        const compiled source(head + "kernel void k(device float *a) { const int n = 33; a[0] = " + left + " << n; }");
+        CHECK(source.library == nullptr && source.says("error: invalid operands to binary expression ('") &&
+              source.says("and 'int')") && source.log.find("note:") == std::string::npos);
+    }
+}
+
+}  // namespace
+
+int main() {
+    test_mixed_shifts();
+    test_shifts();
+    test_shifts_of_constants();
+    test_shifts_that_the_compiler_computes();
+    test_errors();
+    return check::report("msl/shifts_test");
+}
