@@ -56,7 +56,7 @@ fn random_bytes(random: &mut SmallRng) -> Vec<u8> {
 
 /// Every pair of memories, any offsets and lengths, flat and in rows, synchronous and not, against a copy in a vector.
 #[test]
-fn copies_between_all_memories_do_what_a_model_does() {
+fn copies_1d_and_2d_between_memories_match_a_model() {
     let mut random = SmallRng::seed_from_u64(1);
     let (mut sources, mut destinations) = (Side::all(), Side::all());
     let stream = stream(cudaStreamNonBlocking);
@@ -112,7 +112,7 @@ fn copies_between_all_memories_do_what_a_model_does() {
 }
 
 #[test]
-fn fills_do_what_a_model_does() {
+fn fills_1d_and_2d_match_a_model() {
     let mut random = SmallRng::seed_from_u64(2);
     for kind in [Kind::Device, Kind::Pinned, Kind::Managed] {
         let memory = Memory::new(kind, LENGTH);

@@ -36,7 +36,7 @@ fn copies_that_overlap_are_accepted() {
 
 /// Columns of one pitched memory into others of it: the ranges overlap, the rows do not.
 #[test]
-fn columns_of_one_memory_are_copied_beside_each_other() {
+fn copies_2d_may_have_ranges_that_overlap() {
     let (mut pointer, mut pitch) = (ptr::null_mut(), 0);
     let mut rows = vec![0u8; 10 * 8];
     // SAFETY: places for the results, and rows that lie in the memories.
