@@ -26,6 +26,7 @@ use crate::metal::queue::CommandQueue;
 /// - [`commit`](Transfer::commit) does not wait for the transfer. If the queue has a thousand transfers that have not completed,
 ///   `commit` first waits for a slot: ten minutes at most, and then it fails with
 ///   [`Error::Timeout`](crate::Error::Timeout).
+///
 /// The queue's later work waits for its completion handlers and host functions, so each of these calls that would wait there
 /// returns [`Error::Deadlock`](crate::Error::Deadlock).
 #[derive(Clone)]
