@@ -53,6 +53,29 @@ kernel void k(device float *a) {
            {4.5f + 1.5f + 4.5f, -2 + 1.5f * 0.5f, -3 + 1.5f, 1.5f, 6, 2, 1.5f, 3, 3 + 2, 9, 1, 1, 256, 5, 3.5f});
 }
 
+// The bits of 16-bit floats as two bytes, and two bytes as bits.
+void test_bytes_of_sixteen_bits() {
+    const std::vector<float> found = results_of(R"(
+constexpr constant uchar2 bytes = as_type<uchar2>(bfloat(-1));
+kernel void k(device float *a) {
+    const float x = a[0];
+    const bfloat b = bfloat(x);
+    const half h = half(x);
+    const uchar2 v = as_type<uchar2>(b);
+    a[0] = v.x;
+    a[1] = v.y;
+    a[2] = as_type<char2>(b).y;
+    a[3] = as_type<bfloat>(v) + as_type<bfloat>(as_type<char2>(b));
+    a[4] = as_type<uchar2>(h).x + as_type<uchar2>(h).y;
+    a[5] = as_type<packed_uchar2>(b)[1];
+    a[6] = as_type<bfloat>(packed_uchar2(v));
+    a[7] = bytes.x + bytes.y;
+}
+)",
+                                                8);
+    expect("bytes", found, {0x80, 0xbf, 0xbf - 256, -2, 0xbc, 0xbf, -1, 0x80 + 0xbf});
+}
+
 void test_functions_and_types() {
     const std::vector<float> found = results_of(R"(
 enum class color : uchar { red = 3, green };
@@ -582,6 +605,7 @@ kernel void k(device float *a) {
 
 int main() {
     test_sixteen_bit_casts();
+    test_bytes_of_sixteen_bits();
     test_functions_and_types();
     test_vectors_and_matrices();
     test_questions_about_constants();

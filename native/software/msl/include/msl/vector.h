@@ -294,6 +294,13 @@ SMTL_VECTOR_NAMES(bfloat)
 // Reinterprets the bits of a value of the same size.
 template <class To, class From> SMTL_FUNCTION constexpr To as_type(From value) {
     static_assert(sizeof(To) == sizeof(From), "as_type needs types of one size");
+    if constexpr (::metal::is_same_v<From, bfloat> && ::metal::is_vector_v<To>) {
+        if (!__builtin_is_constant_evaluated()) {
+            // By way of memory: clang's code generator fails on bytes of a bfloat in a register.
+            const volatile ushort bits = __builtin_bit_cast(ushort, value);
+            return __builtin_bit_cast(To, static_cast<ushort>(bits));
+        }
+    }
     return __builtin_bit_cast(To, value);
 }
 namespace metal {
