@@ -53,7 +53,7 @@ int main(void) {
     }
 
     /* One command buffer with one dispatch. */
-    mtb_queue *queue = mtb_queue_create(device, 0, &error);
+    mtb_command_queue *queue = mtb_command_queue_create(device, 0, &error);
     check(error);
     mtb_command_buffer *command_buffer = mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error);
     check(error);
@@ -86,7 +86,7 @@ int main(void) {
 
     mtb_compute_encoder_release(encoder);
     mtb_command_buffer_release(command_buffer);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
     for (int i = 0; i < 3; i++) mtb_buffer_release(buffers[i]);
     mtb_pipeline_release(pipeline);
     mtb_function_release(function);

@@ -84,7 +84,7 @@ bool mtb_process_is_forked(void);
 typedef struct mtb_error mtb_error;
 typedef struct mtb_device mtb_device;                   /* MTLDevice */
 typedef struct mtb_buffer mtb_buffer;                   /* MTLBuffer */
-typedef struct mtb_queue mtb_queue;                     /* MTLCommandQueue */
+typedef struct mtb_command_queue mtb_command_queue;                     /* MTLCommandQueue */
 typedef struct mtb_command_buffer mtb_command_buffer;   /* MTLCommandBuffer */
 typedef struct mtb_compute_encoder mtb_compute_encoder; /* MTLComputeCommandEncoder */
 typedef struct mtb_blit_encoder mtb_blit_encoder;       /* MTLBlitCommandEncoder */
@@ -451,13 +451,13 @@ bool mtb_pipeline_get_argument(const mtb_pipeline *pipeline, size_t position, mt
 
 /* newCommandQueueWithMaxCommandBufferCount:; zero is Metal's default of 64 command buffers that have not completed.
  * MTB_OUT_OF_RANGE over 65536. The bridge's own command buffers (metal_bridge_memory.h) have slots of their own. */
-mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error);
-mtb_queue *mtb_queue_retain(mtb_queue *queue);
-void mtb_queue_release(mtb_queue *queue);
-mtb_status mtb_queue_set_label(mtb_queue *queue, const char *label, mtb_error **error);
-char *mtb_queue_copy_label(const mtb_queue *queue);
+mtb_command_queue *mtb_command_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error);
+mtb_command_queue *mtb_command_queue_retain(mtb_command_queue *queue);
+void mtb_command_queue_release(mtb_command_queue *queue);
+mtb_status mtb_command_queue_set_label(mtb_command_queue *queue, const char *label, mtb_error **error);
+char *mtb_command_queue_copy_label(const mtb_command_queue *queue);
 /* Whether this thread is inside a callback or a host function of the queue: see "Callbacks". */
-bool mtb_queue_is_in_callback(const mtb_queue *queue);
+bool mtb_command_queue_is_in_callback(const mtb_command_queue *queue);
 
 typedef enum mtb_references {
     /* The command buffer retains the resources that it uses. */
@@ -505,7 +505,7 @@ typedef void (*mtb_context_destructor)(void *context);
  * have not completed (committed or not): if all are taken, this call waits for one to complete or to be released, and
  * fails with MTB_TIMEOUT after `timeout_ns` nanoseconds. MTB_DEADLOCK if it would wait for MTB_SLOT_TIMEOUT or longer
  * inside a callback of the queue. */
-mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references references, uint64_t timeout_ns,
+mtb_command_buffer *mtb_command_buffer_create(mtb_command_queue *queue, mtb_references references, uint64_t timeout_ns,
                                               mtb_error **error);
 mtb_command_buffer *mtb_command_buffer_retain(mtb_command_buffer *command_buffer);
 /* Releasing a command buffer that was not committed discards it, and ends an encoder that is open: an encoder keeps

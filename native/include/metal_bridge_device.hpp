@@ -10,13 +10,13 @@ namespace metal_bridge {
 namespace detail {
 using DeviceHandle = Handle<mtb_device, mtb_device_release>;
 using MemoryHandle = Handle<mtb_memory, mtb_memory_release>;
-using QueueHandle = Handle<mtb_queue, mtb_queue_release>;
+using QueueHandle = Handle<mtb_command_queue, mtb_command_queue_release>;
 
 inline MemoryHandle Share(const MemoryHandle &memory) {
     return MemoryHandle(memory ? mtb_memory_retain(memory.Get()) : nullptr);
 }
 inline QueueHandle Share(const QueueHandle &queue) {
-    return QueueHandle(queue ? mtb_queue_retain(queue.Get()) : nullptr);
+    return QueueHandle(queue ? mtb_command_queue_retain(queue.Get()) : nullptr);
 }
 } // namespace detail
 
@@ -85,7 +85,7 @@ public:
     mtb_memory *Memory() const noexcept { return memory_.Get(); }
     // The queue whose order the transfers of the device's buffers keep. Kernels that use these buffers belong there too
     // (Stream::Default).
-    mtb_queue *Queue() const noexcept { return queue_.Get(); }
+    mtb_command_queue *Queue() const noexcept { return queue_.Get(); }
 
 private:
     friend class Arena;
@@ -97,8 +97,8 @@ private:
         auto memory = detail::Make<detail::MemoryHandle>(
             [&](mtb_error **e) { return mtb_memory_create(handle->Get(), &options, e); });
         if (!memory) return memory.error();
-        auto queue =
-            detail::Make<detail::QueueHandle>([&](mtb_error **e) { return mtb_queue_create(handle->Get(), 0, e); });
+        auto queue = detail::Make<detail::QueueHandle>(
+            [&](mtb_error **e) { return mtb_command_queue_create(handle->Get(), 0, e); });
         if (!queue) return queue.error();
         Device device;
         device.device_ = *std::move(handle);

@@ -10,7 +10,7 @@
  *   the queue later starts after the transfer. Events order the work of other queues, as always. The calling thread
  *   waits in the synchronous form. It also waits if the queue has no free slot: for MTB_SLOT_TIMEOUT at most, unless
  * the call gives a timeout. A queue has slots for as many transfers and host functions that have not completed as
- *   mtb_queue_create was given, and for at least 1024.
+ *   mtb_command_queue_create was given, and for at least 1024.
  *
  *   In the asynchronous form the GPU moves the bytes. If the GPU cannot write to the host memory itself, the CPU makes
  * a host copy at the end, before the command buffer completes: whoever reads that memory waits for the command buffer,
@@ -59,7 +59,7 @@ void mtb_memory_release(mtb_memory *memory);
  * completed. MTB_OVER_BUDGET if the buffer does not fit beside what is in use, even with nothing kept. */
 mtb_buffer *mtb_memory_allocate(mtb_memory *memory, size_t length, mtb_storage_mode mode, mtb_error **error);
 /* A queue for the caller alone, from the memory's pool of queues that this caller, or others before, have released. */
-mtb_queue *mtb_memory_acquire_queue(mtb_memory *memory, mtb_error **error);
+mtb_command_queue *mtb_memory_acquire_queue(mtb_memory *memory, mtb_error **error);
 /* Gives back to Metal what the memory keeps and nobody used in the last `idle_ns` nanoseconds: 0 gives back all.
  * Returns the number of bytes. */
 uint64_t mtb_memory_trim(mtb_memory *memory, uint64_t idle_ns);
@@ -85,7 +85,7 @@ typedef enum mtb_host_memory {
 } mtb_host_memory;
 
 /* The transfers of one command buffer, in the order in which they are added; the bridge joins those that touch. */
-mtb_transfer *mtb_transfer_create(mtb_memory *memory, mtb_queue *queue, mtb_error **error);
+mtb_transfer *mtb_transfer_create(mtb_memory *memory, mtb_command_queue *queue, mtb_error **error);
 /* What was added and not committed does not happen. */
 void mtb_transfer_release(mtb_transfer *transfer);
 /* Adds a copy of `height` rows of `width` bytes. Source and destination may each be host memory or a buffer of any
@@ -124,9 +124,9 @@ typedef void (*mtb_host_function)(void *context);
  * it. If the GPU fails, the function is not called. The returned command buffer completes after the function;
  * `callback` is then called as mtb_command_buffer_add_completed_callback says, with the same context. `callback` and
  * `destructor` may be NULL; if this call fails, only `destructor` is called. */
-mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_function function,
-                                                 mtb_completion_callback callback, void *context,
-                                                 mtb_context_destructor destructor, mtb_error **error);
+mtb_command_buffer *mtb_command_queue_call_host_function(mtb_command_queue *queue, mtb_host_function function,
+                                                         mtb_completion_callback callback, void *context,
+                                                         mtb_context_destructor destructor, mtb_error **error);
 
 /* ---------------------------------------------------------------------------------------------- statistics */
 
@@ -229,8 +229,8 @@ mtb_status mtb_residency_set_request(mtb_residency_set *set, uint64_t keep_alive
 mtb_status mtb_residency_set_end(mtb_residency_set *set, mtb_error **error);
 /* addResidencySet: and removeResidencySet: of the queue, which keeps the set's buffers resident for its command
  * buffers. */
-mtb_status mtb_queue_add_residency_set(mtb_queue *queue, mtb_residency_set *set, mtb_error **error);
-mtb_status mtb_queue_remove_residency_set(mtb_queue *queue, mtb_residency_set *set, mtb_error **error);
+mtb_status mtb_command_queue_add_residency_set(mtb_command_queue *queue, mtb_residency_set *set, mtb_error **error);
+mtb_status mtb_command_queue_remove_residency_set(mtb_command_queue *queue, mtb_residency_set *set, mtb_error **error);
 /* allocatedSize: bytes of what has been committed to the set. */
 uint64_t mtb_residency_set_allocated_size(const mtb_residency_set *set);
 

@@ -92,7 +92,7 @@ public:
         using Callback = detail::Callback<std::function<void()>>;
         return Callback::Give(std::move(function), "Stream::CallHostFunction", [&](void *context) {
             return detail::Make<Pending>([&](mtb_error **e) {
-                return mtb_queue_call_host_function(queue_.Get(), Call, nullptr, context, Callback::Free, e);
+                return mtb_command_queue_call_host_function(queue_.Get(), Call, nullptr, context, Callback::Free, e);
             });
         });
     }
@@ -107,10 +107,12 @@ public:
     }
     // Keeps the set's buffers resident for what is committed later.
     Result<> AddResidencySet(const ResidencySet &set) const {
-        return detail::Check([&](mtb_error **e) { return mtb_queue_add_residency_set(queue_.Get(), set.Get(), e); });
+        return detail::Check(
+            [&](mtb_error **e) { return mtb_command_queue_add_residency_set(queue_.Get(), set.Get(), e); });
     }
     Result<> RemoveResidencySet(const ResidencySet &set) const {
-        return detail::Check([&](mtb_error **e) { return mtb_queue_remove_residency_set(queue_.Get(), set.Get(), e); });
+        return detail::Check(
+            [&](mtb_error **e) { return mtb_command_queue_remove_residency_set(queue_.Get(), set.Get(), e); });
     }
     // Waits for everything that was committed.
     Result<> Synchronize() const {
@@ -118,7 +120,7 @@ public:
     }
 
     explicit operator bool() const noexcept { return bool(queue_); }
-    mtb_queue *Queue() const noexcept { return queue_.Get(); }
+    mtb_command_queue *Queue() const noexcept { return queue_.Get(); }
 
 private:
     Result<detail::CommandBufferHandle> MakeCommands() const {

@@ -44,7 +44,7 @@ impl CommandQueue {
         // SAFETY: the queue is live, and the context, which the bridge takes over, is one that the three functions take.
         let handle = unsafe {
             create(|error| {
-                sys::mtb_queue_call_host_function(
+                sys::mtb_command_queue_call_host_function(
                     self.as_ptr(),
                     Some(call_function as _),
                     Some(complete_call as _),

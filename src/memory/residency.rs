@@ -146,7 +146,7 @@ impl CommandQueue {
     pub fn add_residency_set(&self, set: &ResidencySet) -> Result<()> {
         let (queue, set) = (self.as_ptr(), set.as_ptr());
         // SAFETY: both are live.
-        unsafe { check(|error| sys::mtb_queue_add_residency_set(queue, set, error)) }
+        unsafe { check(|error| sys::mtb_command_queue_add_residency_set(queue, set, error)) }
     }
 
     /// Undoes [`add_residency_set`](CommandQueue::add_residency_set) (`removeResidencySet:`).
@@ -157,7 +157,7 @@ impl CommandQueue {
     pub fn remove_residency_set(&self, set: &ResidencySet) -> Result<()> {
         let (queue, set) = (self.as_ptr(), set.as_ptr());
         // SAFETY: both are live.
-        unsafe { check(|error| sys::mtb_queue_remove_residency_set(queue, set, error)) }
+        unsafe { check(|error| sys::mtb_command_queue_remove_residency_set(queue, set, error)) }
     }
 }
 

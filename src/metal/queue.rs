@@ -18,7 +18,7 @@ pub struct CommandQueue {
 }
 
 struct QueueInner {
-    handle: Handle<sys::mtb_queue>,
+    handle: Handle<sys::mtb_command_queue>,
     device: Device,
     /// The most buffer uses that a command buffer of this queue has had: the capacity that the next one starts with.
     usual_uses: AtomicUsize,
@@ -60,18 +60,23 @@ impl Device {
 
     fn command_queue(&self, count: usize) -> Result<CommandQueue> {
         // SAFETY: returns an owned queue, or NULL and an owned error.
-        let handle = unsafe { create(|error| sys::mtb_queue_create(self.as_ptr(), count, error)) }?;
+        let handle =
+            unsafe { create(|error| sys::mtb_command_queue_create(self.as_ptr(), count, error)) }?;
         Ok(CommandQueue::with_slots(handle, self, count))
     }
 }
 
 impl CommandQueue {
     /// A queue with Metal's usual number of slots.
-    pub(crate) fn new(handle: Handle<sys::mtb_queue>, device: &Device) -> CommandQueue {
+    pub(crate) fn new(handle: Handle<sys::mtb_command_queue>, device: &Device) -> CommandQueue {
         CommandQueue::with_slots(handle, device, USUAL_SLOTS)
     }
 
-    fn with_slots(handle: Handle<sys::mtb_queue>, device: &Device, count: usize) -> CommandQueue {
+    fn with_slots(
+        handle: Handle<sys::mtb_command_queue>,
+        device: &Device,
+        count: usize,
+    ) -> CommandQueue {
         let id = QueueId::new(handle.as_ptr());
         CommandQueue {
             inner: Arc::new(QueueInner {
@@ -83,7 +88,7 @@ impl CommandQueue {
         }
     }
 
-    pub(crate) fn as_ptr(&self) -> *mut sys::mtb_queue {
+    pub(crate) fn as_ptr(&self) -> *mut sys::mtb_command_queue {
         self.inner.handle.as_ptr()
     }
 
@@ -100,13 +105,15 @@ impl CommandQueue {
     pub fn set_label(&self, label: &str) -> Result<()> {
         let label = c_string("CommandQueue::set_label", "the label", label)?;
         // SAFETY: both are live; the label is copied.
-        unsafe { check(|error| sys::mtb_queue_set_label(self.as_ptr(), label.as_ptr(), error)) }
+        unsafe {
+            check(|error| sys::mtb_command_queue_set_label(self.as_ptr(), label.as_ptr(), error))
+        }
     }
 
     /// The label, if there is one.
     pub fn label(&self) -> Option<String> {
         // SAFETY: the queue is live, and the string is ours.
-        unsafe { take_string(sys::mtb_queue_copy_label(self.as_ptr())) }
+        unsafe { take_string(sys::mtb_command_queue_copy_label(self.as_ptr())) }
     }
 
     pub(crate) fn slots(&self) -> &Arc<Slots> {

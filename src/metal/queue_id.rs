@@ -9,7 +9,7 @@ use crate::sys;
 pub(crate) struct QueueId(usize);
 
 impl QueueId {
-    pub(crate) fn new(queue: *mut sys::mtb_queue) -> QueueId {
+    pub(crate) fn new(queue: *mut sys::mtb_command_queue) -> QueueId {
         QueueId(queue.addr())
     }
 
@@ -18,6 +18,6 @@ impl QueueId {
         // The default id names no queue, so it is never inside a callback; a build without a Metal has no other id.
         // SAFETY: the address is compared, and nothing is read there.
         self != Self::default()
-            && unsafe { sys::mtb_queue_is_in_callback(ptr::without_provenance(self.0)) }
+            && unsafe { sys::mtb_command_queue_is_in_callback(ptr::without_provenance(self.0)) }
     }
 }

@@ -49,7 +49,7 @@ macro_rules! objects {
 objects! {
     mtb_device: mtb_device_release,
     mtb_buffer: mtb_buffer_release,
-    mtb_queue: mtb_queue_release,
+    mtb_command_queue: mtb_command_queue_release,
     mtb_command_buffer: mtb_command_buffer_release,
     mtb_compute_encoder: mtb_compute_encoder_release,
     mtb_blit_encoder: mtb_blit_encoder_release,
@@ -79,7 +79,7 @@ macro_rules! shareable {
 // Not command buffers, encoders, transfers and constant values: one thread at a time, and Metal wants them where they
 // began.
 shareable! {
-    mtb_device mtb_buffer mtb_queue mtb_library mtb_function mtb_pipeline mtb_event
+    mtb_device mtb_buffer mtb_command_queue mtb_library mtb_function mtb_pipeline mtb_event
     mtb_memory mtb_arena mtb_residency_set
 }
 

@@ -98,12 +98,12 @@ abi! {
     pub fn mtb_memory_acquire_queue(
         memory: *mut mtb_memory,
         error: *mut *mut mtb_error,
-    ) -> *mut mtb_queue;
+    ) -> *mut mtb_command_queue;
     pub fn mtb_memory_trim(memory: *mut mtb_memory, idle_ns: u64) -> u64;
 
     pub fn mtb_transfer_create(
         memory: *mut mtb_memory,
-        queue: *mut mtb_queue,
+        queue: *mut mtb_command_queue,
         error: *mut *mut mtb_error,
     ) -> *mut mtb_transfer;
     pub fn mtb_transfer_release(transfer: *mut mtb_transfer);
@@ -144,8 +144,8 @@ abi! {
         transfer: *mut mtb_transfer,
         error: *mut *mut mtb_error,
     ) -> mtb_status;
-    pub fn mtb_queue_call_host_function(
-        queue: *mut mtb_queue,
+    pub fn mtb_command_queue_call_host_function(
+        queue: *mut mtb_command_queue,
         function: mtb_host_function,
         callback: mtb_completion_callback,
         context: *mut c_void,
@@ -208,13 +208,13 @@ abi! {
         set: *mut mtb_residency_set,
         error: *mut *mut mtb_error,
     ) -> mtb_status;
-    pub fn mtb_queue_add_residency_set(
-        queue: *mut mtb_queue,
+    pub fn mtb_command_queue_add_residency_set(
+        queue: *mut mtb_command_queue,
         set: *mut mtb_residency_set,
         error: *mut *mut mtb_error,
     ) -> mtb_status;
-    pub fn mtb_queue_remove_residency_set(
-        queue: *mut mtb_queue,
+    pub fn mtb_command_queue_remove_residency_set(
+        queue: *mut mtb_command_queue,
         set: *mut mtb_residency_set,
         error: *mut *mut mtb_error,
     ) -> mtb_status;

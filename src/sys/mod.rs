@@ -43,7 +43,7 @@ opaque! {
     mtb_error
     mtb_device
     mtb_buffer
-    mtb_queue
+    mtb_command_queue
     mtb_command_buffer
     mtb_compute_encoder
     mtb_blit_encoder
@@ -477,23 +477,23 @@ abi! {
         argument: *mut mtb_argument,
     ) -> bool;
 
-    pub fn mtb_queue_create(
+    pub fn mtb_command_queue_create(
         device: *mut mtb_device,
         max_command_buffers: usize,
         error: *mut *mut mtb_error,
-    ) -> *mut mtb_queue;
-    pub fn mtb_queue_retain(queue: *mut mtb_queue) -> *mut mtb_queue;
-    pub fn mtb_queue_release(queue: *mut mtb_queue);
-    pub fn mtb_queue_set_label(
-        queue: *mut mtb_queue,
+    ) -> *mut mtb_command_queue;
+    pub fn mtb_command_queue_retain(queue: *mut mtb_command_queue) -> *mut mtb_command_queue;
+    pub fn mtb_command_queue_release(queue: *mut mtb_command_queue);
+    pub fn mtb_command_queue_set_label(
+        queue: *mut mtb_command_queue,
         label: *const c_char,
         error: *mut *mut mtb_error,
     ) -> mtb_status;
-    pub fn mtb_queue_copy_label(queue: *const mtb_queue) -> *mut c_char;
-    pub fn mtb_queue_is_in_callback(queue: *const mtb_queue) -> bool;
+    pub fn mtb_command_queue_copy_label(queue: *const mtb_command_queue) -> *mut c_char;
+    pub fn mtb_command_queue_is_in_callback(queue: *const mtb_command_queue) -> bool;
 
     pub fn mtb_command_buffer_create(
-        queue: *mut mtb_queue,
+        queue: *mut mtb_command_queue,
         references: mtb_references,
         timeout_ns: u64,
         error: *mut *mut mtb_error,

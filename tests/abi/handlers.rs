@@ -52,7 +52,7 @@ fn a_handler_is_told_once_of_each_commit() -> Result<(), sys::OwnedError> {
     // SAFETY: the objects are live, and this thread's; each call returns an owned object, or NULL and an owned error.
     unsafe {
         let device = create(|error| sys::mtb_device_create_default(error))?;
-        let queue = create(|error| sys::mtb_queue_create(device.as_ptr(), 0, error))?;
+        let queue = create(|error| sys::mtb_command_queue_create(device.as_ptr(), 0, error))?;
         let memory = create(|error| sys::mtb_memory_create(device.as_ptr(), ptr::null(), error))?;
         let transfer =
             create(|error| sys::mtb_transfer_create(memory.as_ptr(), queue.as_ptr(), error))?;

@@ -78,8 +78,8 @@ static void what_comes_too_late_or_too_early_is_refused(void) {
     CHECK_FAILS(mtb_command_buffer_wait(NULL, &error), MTB_INVALID_ARGUMENT, "`command_buffer`");
     CHECK_FAILS(mtb_command_buffer_create(NULL, MTB_REFERENCES_RETAINED, 0, &error), MTB_INVALID_ARGUMENT, "`queue`");
     CHECK_FAILS(mtb_command_buffer_create(shared.queue, (mtb_references)7, 0, &error), MTB_INVALID_ARGUMENT, "kind 7");
-    CHECK_FAILS(mtb_queue_create(NULL, 0, &error), MTB_INVALID_ARGUMENT, "`device`");
-    CHECK_FAILS(mtb_queue_create(shared.device, SIZE_MAX, &error), MTB_OUT_OF_RANGE, "the largest has 65536");
+    CHECK_FAILS(mtb_command_queue_create(NULL, 0, &error), MTB_INVALID_ARGUMENT, "`device`");
+    CHECK_FAILS(mtb_command_queue_create(shared.device, SIZE_MAX, &error), MTB_OUT_OF_RANGE, "the largest has 65536");
     mtb_command_buffer_release(command_buffer);
     mtb_event_release(event);
 }
@@ -157,12 +157,12 @@ static void discarding_runs_destructors_only(void) {
 
 /* Everything is released before the GPU has begun. */
 static void committed_work_needs_no_handle(void) {
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_event *gate;
     mtb_command_buffer *command_buffer;
     mtb_blit_encoder *blit;
     mtb_buffer *buffer = make_buffer(64);
-    MAKE(queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(queue, mtb_command_queue_create(shared.device, 0, &error));
     MAKE(gate, mtb_event_create(shared.device, &error));
     MAKE(command_buffer, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error));
     CHECK_OK(mtb_command_buffer_encode_wait(command_buffer, gate, 1, &error));
@@ -172,7 +172,7 @@ static void committed_work_needs_no_handle(void) {
     CHECK_OK(mtb_command_buffer_encode_signal(command_buffer, gate, 2, &error));
     CHECK_OK(mtb_command_buffer_commit(command_buffer, &error));
     mtb_command_buffer_release(command_buffer);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
     mtb_buffer_release(buffer);
     CHECK_OK(mtb_event_signal(gate, 1, &error));
     CHECK_OK(mtb_event_wait(gate, 2, MTB_FOREVER, &error));
@@ -183,11 +183,11 @@ static void full_queues_time_out(void) {
     enum {
         LIMIT = 3
     };
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_command_buffer *all[LIMIT];
-    MAKE(queue, mtb_queue_create(shared.device, LIMIT, &error));
-    CHECK_OK(mtb_queue_set_label(queue, "narrow", &error));
-    char *label = mtb_queue_copy_label(queue);
+    MAKE(queue, mtb_command_queue_create(shared.device, LIMIT, &error));
+    CHECK_OK(mtb_command_queue_set_label(queue, "narrow", &error));
+    char *label = mtb_command_queue_copy_label(queue);
     CHECK(label && strcmp(label, "narrow") == 0);
     mtb_string_free(label);
     for (int i = 0; i < LIMIT; i++)
@@ -202,7 +202,7 @@ static void full_queues_time_out(void) {
     MAKE(one_more, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error));
     mtb_command_buffer_release(one_more);
     for (int i = 0; i < LIMIT; i++) mtb_command_buffer_release(all[i]);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
 }
 
 static void *release_later(void *command_buffer) {
@@ -212,21 +212,21 @@ static void *release_later(void *command_buffer) {
 }
 
 static void full_queues_wait_for_a_slot(void) {
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_command_buffer *first, *second;
     pthread_t thread;
-    MAKE(queue, mtb_queue_create(shared.device, 1, &error));
+    MAKE(queue, mtb_command_queue_create(shared.device, 1, &error));
     MAKE(first, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));
     pthread_create(&thread, NULL, release_later, first);
     MAKE(second, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error));
     pthread_join(thread, NULL);
     mtb_command_buffer_release(second);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
 }
 
 /* The next command buffer, made and committed by the callback of the one that fills the queue. */
 typedef struct {
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_command_buffer *next;
     mtb_status status;
 } successor;
@@ -239,9 +239,9 @@ static void make_successor(const mtb_completion *completion, void *context) {
 }
 
 static void callbacks_may_refill_the_queue(void) {
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_command_buffer *first;
-    MAKE(queue, mtb_queue_create(shared.device, 1, &error));
+    MAKE(queue, mtb_command_queue_create(shared.device, 1, &error));
     MAKE(first, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));
     successor made = {.queue = queue};
     CHECK_OK(mtb_command_buffer_add_completed_callback(first, make_successor, &made, NULL, &error));
@@ -251,7 +251,7 @@ static void callbacks_may_refill_the_queue(void) {
     CHECK_OK(mtb_command_buffer_wait(made.next, &error));
     mtb_command_buffer_release(first);
     mtb_command_buffer_release(made.next);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
 }
 
 /* Neither committed nor ended: released in the order that is the harder one. An encoder that is never released would
@@ -261,11 +261,11 @@ static void abandoned_encoders_are_ended(void) {
         LIMIT = 2,
         ROUNDS = 3 * LIMIT
     };
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_compute_encoder *computes[ROUNDS];
     mtb_blit_encoder *blits[ROUNDS];
     mtb_buffer *buffer = make_buffer(64);
-    MAKE(queue, mtb_queue_create(shared.device, LIMIT, &error));
+    MAKE(queue, mtb_command_queue_create(shared.device, LIMIT, &error));
     uint64_t live = mtb_live_handles(MTB_HANDLE_COMMAND_BUFFER);
     for (int i = 0; i < ROUNDS; i++) {
         mtb_command_buffer *command_buffer;
@@ -286,7 +286,7 @@ static void abandoned_encoders_are_ended(void) {
         mtb_compute_encoder_release(computes[i]);
         mtb_blit_encoder_release(blits[i]);
     }
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
     mtb_buffer_release(buffer);
 }
 

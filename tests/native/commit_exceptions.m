@@ -92,9 +92,9 @@ static void failed_calls_destroy_their_contexts(void) {
                   CHECK(!mtb_transfer_commit(transfer, note_completion, &commit, note_destruction, &error)));
     CHECK_EXCEPTION(error, "mtb_transfer_commit");
     CHECK(is(&commit, 0, 1));
-    WITHOUT_METAL(shared.queue->metal, CHECK(!mtb_queue_call_host_function(shared.queue, note_call, note_completion,
-                                                                           &call, note_destruction, &error)));
-    CHECK_EXCEPTION(error, "mtb_queue_call_host_function");
+    WITHOUT_METAL(shared.queue->metal, CHECK(!mtb_command_queue_call_host_function(
+                                           shared.queue, note_call, note_completion, &call, note_destruction, &error)));
+    CHECK_EXCEPTION(error, "mtb_command_queue_call_host_function");
     CHECK(is(&call, 0, 1));
     mtb_event *event = make_event();
     WITH_METHOD(event->metal, @selector(notifyListener:atValue:block:), raise_at_once, metals,
@@ -130,9 +130,9 @@ static void refuse(SEL selector) {
     WITH_METHOD([shared.queue->metal commandBuffer], selector, raise_at_once, metals, {
         CHECK(!mtb_transfer_commit(transfer, note_completion, &sent, note_destruction, &error));
         CHECK_EXCEPTION(error, "mtb_command_buffer_commit");
-        CHECK(
-            !mtb_queue_call_host_function(shared.queue, note_call, note_completion, &called, note_destruction, &error));
-        CHECK_EXCEPTION(error, "mtb_queue_call_host_function");
+        CHECK(!mtb_command_queue_call_host_function(shared.queue, note_call, note_completion, &called, note_destruction,
+                                                    &error));
+        CHECK_EXCEPTION(error, "mtb_command_queue_call_host_function");
         CHECK(mtb_command_buffer_commit(refused, &error) == MTB_EXCEPTION);
         CHECK_EXCEPTION(error, "mtb_command_buffer_commit");
     });
@@ -170,8 +170,8 @@ static void commits_that_raise_are_counted(void) {
                                    MTB_HOST_COPIED, &error));
         WHILE_METAL(commit, ways[i].method, {
             CHECK_FAILS(mtb_transfer_commit(transfer, NULL, NULL, NULL, &error), MTB_EXCEPTION, "raised");
-            CHECK_FAILS(mtb_queue_call_host_function(shared.queue, note_call, NULL, &seen, NULL, &error), MTB_EXCEPTION,
-                        "raised");
+            CHECK_FAILS(mtb_command_queue_call_host_function(shared.queue, note_call, NULL, &seen, NULL, &error),
+                        MTB_EXCEPTION, "raised");
         });
         let_end();
         CHECK(copies->event && atomic_load(&copies->committed) == atomic_load(&copies->made));
@@ -221,7 +221,7 @@ static void held_up_commits_that_raise_fail(void) {
     mtb_command_buffer *held[HELD], *called;
     CHECK_OK(mtb_event_signal(signalled, 1, &error));
     for (int i = 0; i < HELD; i++) held[i] = make_gated(signalled, done[i], &seen[i]);
-    MAKE(called, mtb_queue_call_host_function(shared.queue, await_gate, NULL, gate, NULL, &error));
+    MAKE(called, mtb_command_queue_call_host_function(shared.queue, await_gate, NULL, gate, NULL, &error));
     for (int i = 0; i < HELD; i++) CHECK_OK(mtb_command_buffer_commit(held[i], &error));
     atomic_store(&commits_before, 0);
     WHILE_METAL(commit, commit_or_raise, {
@@ -362,7 +362,7 @@ static const test tests[] = {
 
 int main(void) {
     MAKE(shared.device, mtb_device_create_default(&error));
-    MAKE(shared.queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(shared.queue, mtb_command_queue_create(shared.device, 0, &error));
     MAKE(memory, mtb_memory_create(shared.device, NULL, &error));
     MAKE(transfer, mtb_transfer_create(memory, shared.queue, &error));
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
@@ -374,7 +374,7 @@ int main(void) {
     }
     mtb_transfer_release(transfer);
     mtb_memory_release(memory);
-    mtb_queue_release(shared.queue);
+    mtb_command_queue_release(shared.queue);
     mtb_device_release(shared.device);
     CHECK(live_handles() == 0);
     printf("%s\n", failed_checks() ? "FAILED" : "all passed");

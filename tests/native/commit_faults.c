@@ -79,7 +79,7 @@ static void record_nothing(scene *on) { (void)on; }
 
 static mtb_command_buffer *call_host_function(scene *on, noted *seen, mtb_error **error) {
     (void)on;
-    return mtb_queue_call_host_function(shared.queue, note_function, note_end, seen, note_destruction, error);
+    return mtb_command_queue_call_host_function(shared.queue, note_function, note_end, seen, note_destruction, error);
 }
 
 /* Has one allocation after the other fail, until a commit needs no more of them. */

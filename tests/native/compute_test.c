@@ -277,13 +277,13 @@ static void devices_are_not_mixed(void) {
         mtb_device_release(other);
         MAKE(other, mtb_device_create_at(1, &error));
     }
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_command_buffer *command_buffer;
     mtb_blit_encoder *blit;
     mtb_buffer *ours = make_buffer(16), *theirs;
     mtb_pipeline *pipeline = make_pipeline("add");
     MAKE(theirs, mtb_buffer_create(other, 16, MTB_STORAGE_SHARED, &error));
-    MAKE(queue, mtb_queue_create(other, 0, &error));
+    MAKE(queue, mtb_command_queue_create(other, 0, &error));
     MAKE(command_buffer, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error));
     MAKE(blit, mtb_blit_encoder_create(command_buffer, &error));
     CHECK_FAILS(mtb_blit_encoder_copy(blit, ours, 0, theirs, 0, 16, &error), MTB_WRONG_DEVICE, "source");
@@ -302,7 +302,7 @@ static void devices_are_not_mixed(void) {
     mtb_buffer_release(ours);
     mtb_buffer_release(theirs);
     mtb_pipeline_release(pipeline);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
     mtb_device_release(other);
 }
 

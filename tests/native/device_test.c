@@ -70,7 +70,7 @@ static void null_handles_have_harmless_getters(void) {
     CHECK(mtb_library_function_count(NULL) == 0 && mtb_library_function_name(NULL, 0) == NULL);
     CHECK(mtb_library_warnings(NULL) == NULL && mtb_function_name(NULL) == NULL);
     CHECK(mtb_pipeline_argument_count(NULL) == 0 && mtb_pipeline_max_total_threads_per_threadgroup(NULL) == 0);
-    CHECK(mtb_queue_copy_label(NULL) == NULL && mtb_command_buffer_copy_label(NULL) == NULL);
+    CHECK(mtb_command_queue_copy_label(NULL) == NULL && mtb_command_buffer_copy_label(NULL) == NULL);
     CHECK(mtb_command_buffer_get_status(NULL) == MTB_COMMAND_BUFFER_NOT_ENQUEUED);
     CHECK(mtb_command_buffer_copy_error(NULL) == NULL && mtb_command_buffer_get_times(NULL).gpu_end == 0);
     CHECK(mtb_event_signaled_value(NULL) == 0 && mtb_event_copy_label(NULL) == NULL);
@@ -79,7 +79,7 @@ static void null_handles_have_harmless_getters(void) {
     mtb_error_release(NULL);
     mtb_device_release(NULL);
     mtb_buffer_release(NULL);
-    mtb_queue_release(NULL);
+    mtb_command_queue_release(NULL);
     mtb_command_buffer_release(NULL);
     mtb_compute_encoder_release(NULL);
     mtb_blit_encoder_release(NULL);

@@ -215,9 +215,9 @@ static void a_wait_on_record_that_nobody_can_end_is_not_committed(void) {
 static void a_wait_goes_on_while_somebody_can_signal(void) {
     for (int is_committed = 0; is_committed < 2; is_committed++) {
         mtb_event *event = make_event();
-        mtb_queue *other;
+        mtb_command_queue *other;
         mtb_command_buffer *waiting = waiting_for(event, 1), *signalling;
-        MAKE(other, mtb_queue_create(shared.device, 0, &error));
+        MAKE(other, mtb_command_queue_create(shared.device, 0, &error));
         MAKE(signalling, mtb_command_buffer_create(other, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error));
         CHECK_OK(mtb_command_buffer_encode_signal(signalling, event, 1, &error));
         CHECK_OK(mtb_command_buffer_commit(waiting, &error));
@@ -230,7 +230,7 @@ static void a_wait_goes_on_while_somebody_can_signal(void) {
         else
             CHECK_FAILS(mtb_command_buffer_wait(waiting, &error), MTB_DEADLOCK, nobody);
         mtb_command_buffer_release(waiting);
-        mtb_queue_release(other);
+        mtb_command_queue_release(other);
     }
 }
 

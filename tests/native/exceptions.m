@@ -6,12 +6,12 @@
 
 static const char source[] = "#include <metal_stdlib>\nkernel void f(device int *out [[buffer(0)]]) { *out = 1; }\n";
 
-static void calls_report_exceptions(mtb_device *device, mtb_queue *queue) {
+static void calls_report_exceptions(mtb_device *device, mtb_command_queue *queue) {
     mtb_error *error = NULL;
     WITHOUT_METAL(device->metal, CHECK(!mtb_buffer_create(device, 64, MTB_STORAGE_SHARED, &error)));
     CHECK_EXCEPTION(error, "mtb_buffer_create");
-    WITHOUT_METAL(device->metal, CHECK(!mtb_queue_create(device, 0, &error)));
-    CHECK_EXCEPTION(error, "mtb_queue_create");
+    WITHOUT_METAL(device->metal, CHECK(!mtb_command_queue_create(device, 0, &error)));
+    CHECK_EXCEPTION(error, "mtb_command_queue_create");
     WITHOUT_METAL(device->metal, CHECK(!mtb_library_create_from_source(device, source, strlen(source), NULL, &error)));
     CHECK_EXCEPTION(error, "mtb_library_create_from_source");
     WITHOUT_METAL(device->metal, CHECK(!mtb_event_create(device, &error)));
@@ -28,7 +28,7 @@ static void calls_report_exceptions(mtb_device *device, mtb_queue *queue) {
 }
 
 /* A dispatch was accepted, and Metal raises when it is told: the command buffer must not run without it. */
-static void lost_dispatches_spoil_the_command_buffer(mtb_device *device, mtb_queue *queue) {
+static void lost_dispatches_spoil_the_command_buffer(mtb_device *device, mtb_command_queue *queue) {
     mtb_error *error = NULL;
     const mtb_size one = {1, 1, 1};
     mtb_library *library = mtb_library_create_from_source(device, source, strlen(source), NULL, NULL);
@@ -56,12 +56,12 @@ static void lost_dispatches_spoil_the_command_buffer(mtb_device *device, mtb_que
 
 int main(void) {
     mtb_device *device = mtb_device_create_default(NULL);
-    mtb_queue *queue = mtb_queue_create(device, 0, NULL);
+    mtb_command_queue *queue = mtb_command_queue_create(device, 0, NULL);
     @autoreleasepool {
         calls_report_exceptions(device, queue);
         lost_dispatches_spoil_the_command_buffer(device, queue);
     }
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
     mtb_device_release(device);
     for (unsigned kind = 0; kind < MTB_HANDLE_KIND_COUNT; kind++) CHECK(mtb_live_handles((mtb_handle_kind)kind) == 0);
     printf("%s\n", failed_checks() ? "FAILED" : "all passed");

@@ -22,10 +22,10 @@ static int64_t live_objects(void) { return smtl_live_objects_total() - smtl_live
 static void run_test(const test *one) {
     int failures_before = failed_checks();
     MAKE(shared.device, mtb_device_create_default(&error));
-    MAKE(shared.queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(shared.queue, mtb_command_queue_create(shared.device, 0, &error));
     one->run();
     smtl_clear_injections();
-    mtb_queue_release(shared.queue);
+    mtb_command_queue_release(shared.queue);
     mtb_device_release(shared.device);
     /* The last reference may be a completion handler's, which is let end. */
     AWAIT(live_handles() == 0 && live_objects() == 0);

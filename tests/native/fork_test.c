@@ -29,7 +29,7 @@ static void ask_for_everything(const inherited *of) {
     CHECK(mtb_process_is_forked());
     CHECK_FAILS(mtb_device_create_default(&error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_device_create_at(0, &error), MTB_INVALID_STATE, why);
-    CHECK_FAILS(mtb_queue_create(shared.device, 0, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_command_queue_create(shared.device, 0, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_buffer_create(shared.device, SIZE, MTB_STORAGE_SHARED, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_event_create(shared.device, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_library_create_from_source(shared.device, "", 0, NULL, &error), MTB_INVALID_STATE, why);
@@ -47,7 +47,8 @@ static void ask_for_everything(const inherited *of) {
     CHECK_FAILS(mtb_transfer_commit(of->transfer, NULL, NULL, NULL, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_transfer_commit_timeout(of->transfer, MTB_FOREVER, NULL, NULL, NULL, &error), MTB_INVALID_STATE,
                 why);
-    CHECK_FAILS(mtb_queue_call_host_function(shared.queue, ignore, NULL, NULL, NULL, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_command_queue_call_host_function(shared.queue, ignore, NULL, NULL, NULL, &error), MTB_INVALID_STATE,
+                why);
     CHECK_FAILS(mtb_memory_create(shared.device, NULL, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_memory_allocate(of->memory, SIZE, MTB_STORAGE_SHARED, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_memory_acquire_queue(of->memory, &error), MTB_INVALID_STATE, why);

@@ -57,7 +57,7 @@ uint64_t live_handles(void);
 /* Objects that most tests need: made once, before the first test, and released after the last. */
 typedef struct {
     mtb_device *device;
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_library *library;
 } fixture;
 extern fixture shared;

@@ -154,7 +154,7 @@ static void residency_sets_hold_buffers(void) {
     CHECK(mtb_residency_set_allocated_size(set) == 0);
     CHECK_OK(mtb_residency_set_commit(set, &error));
     CHECK(mtb_residency_set_allocated_size(set) == 2 * BLOCK);
-    CHECK_OK(mtb_queue_add_residency_set(shared.queue, set, &error));
+    CHECK_OK(mtb_command_queue_add_residency_set(shared.queue, set, &error));
     CHECK_OK(mtb_residency_set_request(set, 0, &error));
     CHECK_OK(mtb_residency_set_request(set, MTB_FOREVER, &error));
     run(make_command_buffer());
@@ -167,11 +167,11 @@ static void residency_sets_hold_buffers(void) {
     CHECK(mtb_residency_set_allocated_size(set) == BLOCK);
     CHECK_OK(mtb_residency_set_end(set, &error));
     CHECK_OK(mtb_residency_set_request(set, MTB_FOREVER, &error));
-    CHECK_OK(mtb_queue_remove_residency_set(shared.queue, set, &error));
+    CHECK_OK(mtb_command_queue_remove_residency_set(shared.queue, set, &error));
     CHECK_FAILS(mtb_residency_set_create(NULL, &error), MTB_INVALID_ARGUMENT, "`device` is NULL");
     CHECK_FAILS(mtb_residency_set_add_buffer(set, NULL, &error), MTB_INVALID_ARGUMENT, "`buffer` is NULL");
     CHECK_FAILS(mtb_residency_set_commit(NULL, &error), MTB_INVALID_ARGUMENT, "`set` is NULL");
-    CHECK_FAILS(mtb_queue_add_residency_set(NULL, set, &error), MTB_INVALID_ARGUMENT, "`queue` is NULL");
+    CHECK_FAILS(mtb_command_queue_add_residency_set(NULL, set, &error), MTB_INVALID_ARGUMENT, "`queue` is NULL");
     CHECK(mtb_residency_set_allocated_size(NULL) == 0 && !mtb_device_supports_residency_sets(NULL));
     mtb_residency_set_release(set);
     mtb_buffer_release(a);

@@ -9,7 +9,7 @@ enum {
 
 /* What a callback tries, and how each attempt ends. */
 typedef struct {
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_memory *memory;
     mtb_buffer *buffer;
     /* Later work of the same queue, committed before the callback has its turn. */
@@ -31,7 +31,7 @@ static void try_everything(attempts *of) {
     mtb_error *error = NULL;
     unsigned char bytes[SIZE] = {0};
     CHECK(mtb_event_wait(of->gate, 1, LONG, NULL) == MTB_OK);
-    of->is_inside = mtb_queue_is_in_callback(of->queue);
+    of->is_inside = mtb_command_queue_is_in_callback(of->queue);
     mtb_command_buffer_wait(of->later, &error);
     note(of, error);
     mtb_command_buffer_wait_timeout(of->later, LONG, &error);
@@ -78,7 +78,7 @@ typedef enum {
 static mtb_command_buffer *start(attempts *of, where there) {
     mtb_command_buffer *first;
     if (there == IN_FUNCTION) {
-        MAKE(first, mtb_queue_call_host_function(of->queue, try_in_function, NULL, of, NULL, &error));
+        MAKE(first, mtb_command_queue_call_host_function(of->queue, try_in_function, NULL, of, NULL, &error));
         return first;
     }
     MAKE(first, mtb_command_buffer_create(of->queue, MTB_REFERENCES_RETAINED, 0, &error));
@@ -102,7 +102,7 @@ static mtb_command_buffer *start(attempts *of, where there) {
 /* Has `of` try there, and checks what came of it. */
 static void check_attempts(where there) {
     attempts of = {.memory = make_memory(), .buffer = make_buffer(SIZE)};
-    MAKE(of.queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(of.queue, mtb_command_queue_create(shared.device, 0, &error));
     MAKE(of.gate, mtb_event_create(shared.device, &error));
     MAKE(of.tried, mtb_event_create(shared.device, &error));
     memset(mtb_buffer_contents(of.buffer), 9, SIZE);
@@ -112,8 +112,8 @@ static void check_attempts(where there) {
         mtb_command_buffer_release(first);
         first = NULL;
     }
-    MAKE(of.later, mtb_queue_call_host_function(of.queue, ignore, NULL, NULL, NULL, &error));
-    CHECK(!mtb_queue_is_in_callback(of.queue));
+    MAKE(of.later, mtb_command_queue_call_host_function(of.queue, ignore, NULL, NULL, NULL, &error));
+    CHECK(!mtb_command_queue_is_in_callback(of.queue));
     CHECK_OK(mtb_event_signal(of.gate, 1, &error));
     CHECK_OK(mtb_command_buffer_wait_timeout(of.later, LONG, &error));
     CHECK_OK(mtb_event_wait(of.tried, 1, LONG, &error));
@@ -129,7 +129,7 @@ static void check_attempts(where there) {
     mtb_event_release(of.tried);
     mtb_buffer_release(of.buffer);
     mtb_memory_release(of.memory);
-    mtb_queue_release(of.queue);
+    mtb_command_queue_release(of.queue);
 }
 
 static void host_functions_do_not_wait_for_what_waits_for_them(void) { check_attempts(IN_FUNCTION); }
@@ -142,7 +142,7 @@ static void deallocators_on_threads_of_metals_do_not_wait_for_what_waits_for_the
 
 typedef struct {
     mtb_command_buffer *own;
-    mtb_queue *other;
+    mtb_command_queue *other;
     mtb_error *own_wait;
     mtb_status other_wait;
 } waits;
@@ -151,26 +151,26 @@ static void wait_for_own_and_other(const mtb_completion *completion, void *conte
     (void)completion;
     waits *of = context;
     mtb_command_buffer_wait(of->own, &of->own_wait);
-    mtb_command_buffer *other = mtb_queue_call_host_function(of->other, ignore, NULL, NULL, NULL, NULL);
+    mtb_command_buffer *other = mtb_command_queue_call_host_function(of->other, ignore, NULL, NULL, NULL, NULL);
     of->other_wait = mtb_command_buffer_wait_timeout(other, LONG, NULL);
     mtb_command_buffer_release(other);
 }
 
 static void a_callback_may_wait_for_another_queue_and_not_for_its_own_command_buffer(void) {
     waits of = {.own = make_command_buffer(), .other_wait = MTB_TIMEOUT};
-    MAKE(of.other, mtb_queue_create(shared.device, 0, &error));
+    MAKE(of.other, mtb_command_queue_create(shared.device, 0, &error));
     CHECK_OK(mtb_command_buffer_add_completed_callback(of.own, wait_for_own_and_other, &of, NULL, &error));
     CHECK_OK(mtb_command_buffer_commit(of.own, &error));
     CHECK_OK(mtb_command_buffer_wait_timeout(of.own, LONG, &error));
     check_error(of.own_wait, MTB_DEADLOCK, "could never end", "the wait for its own command buffer", __FILE__,
                 __LINE__);
     CHECK(of.other_wait == MTB_OK);
-    mtb_queue_release(of.other);
+    mtb_command_queue_release(of.other);
     mtb_command_buffer_release(of.own);
 }
 
 typedef struct {
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_command_buffer **held;
     mtb_error *error;
     size_t transfers;
@@ -183,7 +183,7 @@ static void ask_for_room(void *context) {
     *of->held = mtb_command_buffer_create(of->queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
     CHECK(!mtb_command_buffer_create(of->queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &of->error));
     mtb_command_buffer *called = NULL;
-    while ((called = mtb_queue_call_host_function(of->queue, ignore, NULL, NULL, NULL, &of->transfer_error))) {
+    while ((called = mtb_command_queue_call_host_function(of->queue, ignore, NULL, NULL, NULL, &of->transfer_error))) {
         of->transfers++;
         mtb_command_buffer_release(called);
     }
@@ -192,8 +192,8 @@ static void ask_for_room(void *context) {
 static void a_full_queue_is_an_error_inside_its_callbacks(void) {
     mtb_command_buffer *called, *held = NULL;
     asking of = {.held = &held};
-    MAKE(of.queue, mtb_queue_create(shared.device, 1, &error));
-    MAKE(called, mtb_queue_call_host_function(of.queue, ask_for_room, NULL, &of, NULL, &error));
+    MAKE(of.queue, mtb_command_queue_create(shared.device, 1, &error));
+    MAKE(called, mtb_command_queue_call_host_function(of.queue, ask_for_room, NULL, &of, NULL, &error));
     CHECK_OK(mtb_command_buffer_wait_timeout(called, LONG, &error));
     check_error(of.error, MTB_DEADLOCK, "a free slot of the queue", "a command buffer more", __FILE__, __LINE__);
     check_error(of.transfer_error, MTB_DEADLOCK, "a free slot of the queue", "a transfer more", __FILE__, __LINE__);
@@ -201,10 +201,10 @@ static void a_full_queue_is_an_error_inside_its_callbacks(void) {
     mtb_command_buffer_release(held);
     mtb_command_buffer_release(called);
     /* All of it has its turn, and the queue has free slots again. */
-    MAKE(called, mtb_queue_call_host_function(of.queue, ignore, NULL, NULL, NULL, &error));
+    MAKE(called, mtb_command_queue_call_host_function(of.queue, ignore, NULL, NULL, NULL, &error));
     CHECK_OK(mtb_command_buffer_wait_timeout(called, LONG, &error));
     mtb_command_buffer_release(called);
-    mtb_queue_release(of.queue);
+    mtb_command_queue_release(of.queue);
 }
 
 const test memory_callback_tests[] = {

@@ -21,7 +21,7 @@ static bool all_are(const int *values, int value) {
 }
 
 /* Adds to each of the buffer's integers, on `queue`. */
-static void add_on_gpu(mtb_queue *queue, mtb_pipeline *pipeline, mtb_buffer *buffer) {
+static void add_on_gpu(mtb_command_queue *queue, mtb_pipeline *pipeline, mtb_buffer *buffer) {
     mtb_command_buffer *command_buffer;
     mtb_compute_encoder *encoder;
     MAKE(command_buffer, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error));
@@ -144,8 +144,8 @@ static void host_functions_take_their_turn(void) {
         STEPS = 6
     };
     journal ran = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-    mtb_queue *queue;
-    MAKE(queue, mtb_queue_create(shared.device, 0, &error));
+    mtb_command_queue *queue;
+    MAKE(queue, mtb_command_queue_create(shared.device, 0, &error));
     mtb_pipeline *pipeline = make_incrementer();
     mtb_buffer *buffer = make_buffer(BYTES);
     entry entries[STEPS];
@@ -153,8 +153,8 @@ static void host_functions_take_their_turn(void) {
     for (int i = 0; i < STEPS; i++) {
         entries[i] = (entry){&ran, i, buffer, 0};
         add_on_gpu(queue, pipeline, buffer);
-        MAKE(steps[i],
-             mtb_queue_call_host_function(queue, step_on_host, note_completion, &entries[i], count_destroyed, &error));
+        MAKE(steps[i], mtb_command_queue_call_host_function(queue, step_on_host, note_completion, &entries[i],
+                                                            count_destroyed, &error));
     }
     add_on_gpu(queue, pipeline, buffer);
     int expected = 0;
@@ -170,16 +170,16 @@ static void host_functions_take_their_turn(void) {
     CHECK(all_are(mtb_buffer_contents(buffer), expected + 1));
     CHECK(ran.completed == STEPS && ran.destroyed == STEPS);
     mtb_buffer_release(buffer);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
     mtb_pipeline_release(pipeline);
 }
 
 /* A transfer waits for work of another queue at an event, and the caller does not. */
 static void events_order_queues(void) {
     static int out[COUNT];
-    mtb_queue *other;
+    mtb_command_queue *other;
     mtb_event *event;
-    MAKE(other, mtb_queue_create(shared.device, 0, &error));
+    MAKE(other, mtb_command_queue_create(shared.device, 0, &error));
     MAKE(event, mtb_event_create(shared.device, &error));
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, other);
@@ -205,13 +205,13 @@ static void events_order_queues(void) {
     mtb_transfer_release(transfer);
     mtb_memory_release(memory);
     mtb_event_release(event);
-    mtb_queue_release(other);
+    mtb_command_queue_release(other);
 }
 
 /* What callbacks may do: make and commit more, and release what they belong to. */
 typedef struct {
     mtb_memory *memory;
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_buffer *buffer;
     mtb_event *done;
     int left;
@@ -238,7 +238,7 @@ static void commit_next(const mtb_completion *completion, void *context) {
 
 static void callbacks_may_commit(void) {
     chain links = {.memory = make_memory(), .buffer = make_buffer(BYTES), .left = 20};
-    MAKE(links.queue, mtb_queue_create(shared.device, 1, &error));
+    MAKE(links.queue, mtb_command_queue_create(shared.device, 1, &error));
     MAKE(links.done, mtb_event_create(shared.device, &error));
     mtb_transfer *transfer = make_transfer(links.memory, links.queue);
     mtb_command_buffer *first;
@@ -248,7 +248,7 @@ static void callbacks_may_commit(void) {
     CHECK_OK(mtb_event_wait(links.done, 1, MTB_FOREVER, &error));
     CHECK(*(uint8_t *)mtb_buffer_contents(links.buffer) == 0);
     mtb_event_release(links.done);
-    mtb_queue_release(links.queue);
+    mtb_command_queue_release(links.queue);
     mtb_buffer_release(links.buffer);
     mtb_memory_release(links.memory);
 }
@@ -256,10 +256,10 @@ static void callbacks_may_commit(void) {
 /* Everything is released while the transfer waits; it ends all the same. */
 static void handles_may_go_first(void) {
     static int in[COUNT];
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_event *event;
     mtb_command_buffer *gate;
-    MAKE(queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(queue, mtb_command_queue_create(shared.device, 0, &error));
     MAKE(event, mtb_event_create(shared.device, &error));
     MAKE(gate, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error));
     CHECK_OK(mtb_command_buffer_encode_wait(gate, event, 1, &error));
@@ -274,7 +274,7 @@ static void handles_may_go_first(void) {
     mtb_buffer_release(hidden);
     mtb_transfer_release(transfer);
     mtb_memory_release(memory);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
     mtb_command_buffer_release(gate);
     CHECK_OK(mtb_event_signal(event, 1, &error));
     finish(copied);
@@ -297,8 +297,8 @@ static void *transfer_in_a_loop(void *context) {
     };
     worker *self = context;
     random_source source = {self->seed};
-    mtb_queue *own;
-    MAKE(own, mtb_queue_create(shared.device, 0, &error));
+    mtb_command_queue *own;
+    MAKE(own, mtb_command_queue_create(shared.device, 0, &error));
     mtb_buffer *hidden = make_buffer_of(SIZE, MTB_STORAGE_PRIVATE);
     uint8_t *in = malloc(SIZE), *out = malloc(SIZE);
     self->is_right = true;
@@ -320,7 +320,7 @@ static void *transfer_in_a_loop(void *context) {
     free(in);
     free(out);
     mtb_buffer_release(hidden);
-    mtb_queue_release(own);
+    mtb_command_queue_release(own);
     return NULL;
 }
 

@@ -15,7 +15,7 @@ static mtb_buffer *make_far_buffer(mtb_device *far, size_t length, mtb_storage_m
 }
 
 /* Out and back again, with nothing waited for in between. */
-static void there_and_back(mtb_queue *queue, mtb_device *far, mtb_memory *memory, mtb_storage_mode mode,
+static void there_and_back(mtb_command_queue *queue, mtb_device *far, mtb_memory *memory, mtb_storage_mode mode,
                            mtb_storage_mode far_mode, size_t length, size_t offset) {
     mtb_transfer *transfer = make_transfer(memory, queue);
     mtb_buffer *near = make_buffer_of(LENGTH, mode), *there = make_far_buffer(far, LENGTH, far_mode);
@@ -43,10 +43,10 @@ static void there_and_back(mtb_queue *queue, mtb_device *far, mtb_memory *memory
 
 static void buffers_of_two_devices(void) {
     mtb_device *far;
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     if (mtb_device_count() < 2) return;
     MAKE(far, mtb_device_create_at(1, &error));
-    MAKE(queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(queue, mtb_command_queue_create(shared.device, 0, &error));
     mtb_memory *memory = make_memory();
     for (mtb_storage_mode mode = MTB_STORAGE_SHARED; mode <= MTB_STORAGE_PRIVATE; mode++)
         for (mtb_storage_mode far_mode = MTB_STORAGE_SHARED; far_mode <= MTB_STORAGE_PRIVATE; far_mode++) {
@@ -61,7 +61,7 @@ static void buffers_of_two_devices(void) {
     CHECK(statistics.transfers[MTB_TRANSFER_PEER].count == (are_peers ? 6 : 0));
     CHECK(statistics.transfers[MTB_TRANSFER_PEER_STAGED].count == (are_peers ? 32 : 38));
     mtb_memory_release(memory);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
     mtb_device_release(far);
 }
 
@@ -73,10 +73,10 @@ static void rows_between_devices(void) {
     };
     static uint8_t in[PITCH * HEIGHT], out[PITCH * HEIGHT];
     mtb_device *far;
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     if (mtb_device_count() < 2) return;
     MAKE(far, mtb_device_create_at(1, &error));
-    MAKE(queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(queue, mtb_command_queue_create(shared.device, 0, &error));
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, queue);
     mtb_buffer *near = make_buffer_of(PITCH * HEIGHT, MTB_STORAGE_PRIVATE);
@@ -105,7 +105,7 @@ static void rows_between_devices(void) {
     mtb_buffer_release(there);
     mtb_transfer_release(transfer);
     mtb_memory_release(memory);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
     mtb_device_release(far);
 }
 
@@ -177,10 +177,10 @@ static void rows_of_words_between_devices(void) {
     };
     static uint8_t in[PITCH * HEIGHT], out[PITCH * HEIGHT], zero;
     mtb_device *far;
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     if (mtb_device_count() < 2) return;
     MAKE(far, mtb_device_create_at(1, &error));
-    MAKE(queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(queue, mtb_command_queue_create(shared.device, 0, &error));
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, queue);
     mtb_buffer *near = make_buffer_of(sizeof in, MTB_STORAGE_PRIVATE);
@@ -203,7 +203,7 @@ static void rows_of_words_between_devices(void) {
     mtb_buffer_release(there);
     mtb_transfer_release(transfer);
     mtb_memory_release(memory);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
     mtb_device_release(far);
 }
 

@@ -24,12 +24,12 @@ static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void) 
     };
     static unsigned char bytes[CALLS];
     static mtb_command_buffer *calls[CALLS];
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_event *gate;
     mtb_memory *memory = make_memory();
     mtb_buffer *buffer = make_buffer_of(CALLS, MTB_STORAGE_PRIVATE);
     int count = 0;
-    MAKE(queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(queue, mtb_command_queue_create(shared.device, 0, &error));
     MAKE(gate, mtb_event_create(shared.device, &error));
     mtb_command_buffer *held;
     MAKE(held, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));
@@ -39,7 +39,7 @@ static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void) 
     for (int i = 0; i < CALLS; i++) {
         unsigned char value = (unsigned char)(i * 7);
         if (i % 10 == 9) {
-            MAKE(calls[i], mtb_queue_call_host_function(queue, count_call, NULL, &count, NULL, &error));
+            MAKE(calls[i], mtb_command_queue_call_host_function(queue, count_call, NULL, &count, NULL, &error));
             continue;
         }
         CHECK_OK(
@@ -58,7 +58,7 @@ static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void) 
     mtb_transfer_release(transfer);
     mtb_buffer_release(buffer);
     mtb_memory_release(memory);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
 }
 
 /* Behind an event that nobody signals: a full queue makes nobody wait longer than asked. */
@@ -68,14 +68,14 @@ static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void) {
         SHORT = 20000000
     };
     static mtb_command_buffer *fills[ROOM];
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_event *gate;
     mtb_command_buffer *held;
     mtb_memory *memory = make_memory();
     mtb_buffer *buffer = make_buffer_of(1, MTB_STORAGE_PRIVATE);
     unsigned char value = 1, other = 2, seen = 0;
     noted context = {0};
-    MAKE(queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(queue, mtb_command_queue_create(shared.device, 0, &error));
     MAKE(gate, mtb_event_create(shared.device, &error));
     MAKE(held, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));
     CHECK_OK(mtb_command_buffer_encode_wait(held, gate, 1, &error));
@@ -104,7 +104,7 @@ static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void) {
     mtb_transfer_release(transfer);
     mtb_buffer_release(buffer);
     mtb_memory_release(memory);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
 }
 
 /* A large download behind small ones, to the same memory: the GPU writes it itself, after the CPU has done the
@@ -116,12 +116,12 @@ static void large_downloads_behind_small_ones_are_not_staged(void) {
         LIMIT = 64 << 10
     };
     mtb_memory *memory;
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_event *gate;
     mtb_memory_options options = {.staging_limit = LIMIT};
     unsigned char *out = malloc(LARGE), one = 1, two = 2;
     MAKE(memory, mtb_memory_create(shared.device, &options, &error));
-    MAKE(queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(queue, mtb_command_queue_create(shared.device, 0, &error));
     mtb_transfer *transfer = make_transfer(memory, queue);
     mtb_buffer *large = make_buffer_of(LARGE, MTB_STORAGE_PRIVATE), *small = make_buffer_of(SMALL, MTB_STORAGE_PRIVATE);
     CHECK_OK(mtb_transfer_fill(transfer, in_buffer(large, 0), LARGE, 1, &one, 1, &error));
@@ -153,7 +153,7 @@ static void large_downloads_behind_small_ones_are_not_staged(void) {
     mtb_buffer_release(large);
     mtb_buffer_release(small);
     mtb_transfer_release(transfer);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
     mtb_memory_release(memory);
 }
 

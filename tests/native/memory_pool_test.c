@@ -112,10 +112,10 @@ static void limits_bound_what_is_kept(void) {
 
 static void what_is_idle_goes(void) {
     mtb_memory *memory = make_memory_with((mtb_memory_options){.idle_ns = 20000000});
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_buffer_release(allocate(memory, 4096));
     MAKE(queue, mtb_memory_acquire_queue(memory, &error));
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
     /* Queues go after buffers. */
     AWAIT(statistics_of(memory).queues.objects_kept == 0);
     CHECK(statistics_of(memory).held == 0 && statistics_of(memory).queues.objects_kept == 0);
@@ -192,22 +192,22 @@ static void reused_buffers_are_as_new(void) {
 
 static void queues_are_reused(void) {
     mtb_memory *memory = make_memory();
-    mtb_queue *first, *second;
+    mtb_command_queue *first, *second;
     MAKE(first, mtb_memory_acquire_queue(memory, &error));
     mtb_command_buffer *command_buffer;
     MAKE(command_buffer, mtb_command_buffer_create(first, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error));
-    mtb_queue_release(first);
+    mtb_command_queue_release(first);
     /* Its work is not done. */
     MAKE(second, mtb_memory_acquire_queue(memory, &error));
     CHECK(second != first);
     run(command_buffer);
     AWAIT(statistics_of(memory).queues.objects_kept > 0);
-    mtb_queue *third;
+    mtb_command_queue *third;
     MAKE(third, mtb_memory_acquire_queue(memory, &error));
     CHECK(third == first && statistics_of(memory).queues.hits == 1 && statistics_of(memory).queues.misses == 2);
-    CHECK_OK(mtb_queue_set_label(third, "mine", &error));
-    mtb_queue_release(second);
-    mtb_queue_release(third);
+    CHECK_OK(mtb_command_queue_set_label(third, "mine", &error));
+    mtb_command_queue_release(second);
+    mtb_command_queue_release(third);
     CHECK(statistics_of(memory).queues.objects_kept == 1 && statistics_of(memory).queues.objects_in_use == 0);
     CHECK_FAILS(mtb_memory_acquire_queue(NULL, &error), MTB_INVALID_ARGUMENT, "`memory` is NULL");
     mtb_memory_release(memory);
@@ -223,7 +223,7 @@ static void a_steady_stream_allocates_nothing(void) {
     mtb_memory *memory = make_memory();
     uint64_t buffers = 0, queues = 0, events = 0;
     for (int round = 0; round < 200; round++) {
-        mtb_queue *queue;
+        mtb_command_queue *queue;
         mtb_command_buffer *called;
         MAKE(queue, mtb_memory_acquire_queue(memory, &error));
         mtb_buffer *hidden = allocate(memory, SIZE - (size_t)round);
@@ -233,11 +233,11 @@ static void a_steady_stream_allocates_nothing(void) {
             mtb_transfer_copy(transfer, in_host(in), in_buffer(hidden, 1), length - 1, 1, MTB_HOST_COPIED, &error));
         CHECK_OK(mtb_transfer_copy(transfer, in_buffer(hidden, 0), in_host(out), length, 1, MTB_HOST_COPIED, &error));
         finish(commit(transfer));
-        MAKE(called, mtb_queue_call_host_function(queue, nothing, NULL, NULL, NULL, &error));
+        MAKE(called, mtb_command_queue_call_host_function(queue, nothing, NULL, NULL, NULL, &error));
         finish(called);
         mtb_transfer_release(transfer);
         mtb_buffer_release(hidden);
-        mtb_queue_release(queue);
+        mtb_command_queue_release(queue);
         /* The queue comes back with its last command buffer, which may be a moment later. */
         AWAIT(statistics_of(memory).queues.objects_in_use == 0);
         if (round == 1) {

@@ -112,8 +112,8 @@ static void handles_are_needed(void) {
     WITHOUT(mtb_transfer_commit(NULL, NULL, NULL, NULL, &error), "transfer");
     WITHOUT(mtb_transfer_commit_timeout(NULL, 0, NULL, NULL, NULL, &error), "transfer");
     WITHOUT(mtb_transfer_run(NULL, &error), "transfer");
-    WITHOUT(mtb_queue_call_host_function(NULL, nothing, NULL, NULL, NULL, &error), "queue");
-    WITHOUT(mtb_queue_call_host_function(all.queue, NULL, NULL, NULL, NULL, &error), "function");
+    WITHOUT(mtb_command_queue_call_host_function(NULL, nothing, NULL, NULL, NULL, &error), "queue");
+    WITHOUT(mtb_command_queue_call_host_function(all.queue, NULL, NULL, NULL, NULL, &error), "function");
     WITHOUT(mtb_arena_create(NULL, MTB_STORAGE_SHARED, 0, 0, &error), "memory");
     WITHOUT(mtb_arena_allocate(NULL, 1, &error), "arena");
     WITHOUT(mtb_residency_set_create(NULL, &error), "device");
@@ -127,12 +127,12 @@ static void handles_are_needed(void) {
         MAKE(set, mtb_residency_set_create(shared.device, &error));
         WITHOUT(mtb_residency_set_add_buffer(set, NULL, &error), "buffer");
         WITHOUT(mtb_residency_set_remove_buffer(set, NULL, &error), "buffer");
-        WITHOUT(mtb_queue_add_residency_set(NULL, set, &error), "queue");
-        WITHOUT(mtb_queue_remove_residency_set(NULL, set, &error), "queue");
+        WITHOUT(mtb_command_queue_add_residency_set(NULL, set, &error), "queue");
+        WITHOUT(mtb_command_queue_remove_residency_set(NULL, set, &error), "queue");
         mtb_residency_set_release(set);
     }
-    WITHOUT(mtb_queue_add_residency_set(all.queue, NULL, &error), "set");
-    WITHOUT(mtb_queue_remove_residency_set(all.queue, NULL, &error), "set");
+    WITHOUT(mtb_command_queue_add_residency_set(all.queue, NULL, &error), "set");
+    WITHOUT(mtb_command_queue_remove_residency_set(all.queue, NULL, &error), "set");
 
     /* What cannot fail has nothing to say, and nothing to take a reference to. */
     mtb_memory_statistics statistics = {.held = 1};
@@ -173,7 +173,7 @@ static void devices_must_fit(void) {
             mtb_residency_set *set;
             MAKE(set, mtb_residency_set_create(shared.device, &error));
             CHECK_FAILS(mtb_residency_set_add_buffer(set, foreign, &error), MTB_WRONG_DEVICE, "buffer");
-            CHECK_FAILS(mtb_queue_add_residency_set(all.far_queue, set, &error), MTB_WRONG_DEVICE, "set");
+            CHECK_FAILS(mtb_command_queue_add_residency_set(all.far_queue, set, &error), MTB_WRONG_DEVICE, "set");
             mtb_residency_set_release(set);
         }
     }
@@ -184,13 +184,13 @@ static void devices_must_fit(void) {
 /* What was made lives on without what it was made from. */
 static void parents_may_go_first(void) {
     mtb_memory *memory = make_memory();
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_arena *arena;
     MAKE(queue, mtb_memory_acquire_queue(memory, &error));
     MAKE(arena, mtb_arena_create(memory, MTB_STORAGE_PRIVATE, 0, 0, &error));
     mtb_transfer *transfer = make_transfer(memory, queue);
     mtb_memory_release(memory);
-    mtb_queue_release(queue);
+    mtb_command_queue_release(queue);
     mtb_buffer *scratch, *other;
     MAKE(scratch, mtb_arena_allocate(arena, LENGTH, &error));
     MAKE(other, mtb_arena_allocate(arena, LENGTH, &error));

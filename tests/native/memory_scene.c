@@ -32,12 +32,12 @@ static void add_area(scene *all, const char *name, mtb_device *device, mtb_stora
 
 void make_scene(scene *all) {
     *all = (scene){.memory = make_memory()};
-    MAKE(all->queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(all->queue, mtb_command_queue_create(shared.device, 0, &error));
     all->transfer = make_transfer(all->memory, all->queue);
     if (mtb_device_count() > 1) {
         MAKE(all->far, mtb_device_create_at(1, &error));
         MAKE(all->far_memory, mtb_memory_create(all->far, NULL, &error));
-        MAKE(all->far_queue, mtb_queue_create(all->far, 0, &error));
+        MAKE(all->far_queue, mtb_command_queue_create(all->far, 0, &error));
     }
     add_area(all, "shared", shared.device, MTB_STORAGE_SHARED);
     add_area(all, "managed", shared.device, MTB_STORAGE_MANAGED);
@@ -67,8 +67,8 @@ void free_scene(scene *all) {
         free(all->areas[i].host);
     }
     mtb_transfer_release(all->transfer);
-    mtb_queue_release(all->queue);
-    mtb_queue_release(all->far_queue);
+    mtb_command_queue_release(all->queue);
+    mtb_command_queue_release(all->far_queue);
     mtb_memory_release(all->memory);
     mtb_memory_release(all->far_memory);
     mtb_device_release(all->far);

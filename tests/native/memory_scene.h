@@ -19,11 +19,11 @@ typedef struct {
 
 typedef struct {
     mtb_memory *memory;
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_transfer *transfer;
     mtb_device *far;
     mtb_memory *far_memory;
-    mtb_queue *far_queue;
+    mtb_command_queue *far_queue;
     /* Shared, managed, private, twice of the host, and, if there is a second device, its shared and private. */
     area areas[PLACES];
     size_t count;

@@ -13,7 +13,7 @@ mtb_memory *make_memory(void) {
     return memory;
 }
 
-mtb_transfer *make_transfer(mtb_memory *memory, mtb_queue *queue) {
+mtb_transfer *make_transfer(mtb_memory *memory, mtb_command_queue *queue) {
     mtb_transfer *transfer;
     MAKE(transfer, mtb_transfer_create(memory, queue, &error));
     return transfer;
@@ -29,7 +29,7 @@ mtb_place in_buffer(mtb_buffer *buffer, size_t offset) { return (mtb_place){.buf
 
 mtb_place in_host(const void *bytes) { return (mtb_place){.bytes = (void *)bytes}; }
 
-void copy(mtb_memory *memory, mtb_queue *queue, mtb_place source, mtb_place destination, size_t length) {
+void copy(mtb_memory *memory, mtb_command_queue *queue, mtb_place source, mtb_place destination, size_t length) {
     mtb_transfer *transfer = make_transfer(memory, queue);
     CHECK_OK(mtb_transfer_copy(transfer, source, destination, length, 1, MTB_HOST_BORROWED, &error));
     CHECK_OK(mtb_transfer_run(transfer, &error));

@@ -291,10 +291,10 @@ static void arguments_are_checked(void) {
     CHECK_FAILS(mtb_transfer_fill(transfer, in_buffer(a, 61), 4, 1, bytes, 1, &error), MTB_OUT_OF_RANGE, "destination");
     CHECK_FAILS(mtb_transfer_commit(NULL, NULL, NULL, NULL, &error), MTB_INVALID_ARGUMENT, "`transfer` is NULL");
     CHECK_FAILS(mtb_transfer_run(NULL, &error), MTB_INVALID_ARGUMENT, "`transfer` is NULL");
-    CHECK_FAILS(mtb_queue_call_host_function(NULL, NULL, NULL, NULL, NULL, &error), MTB_INVALID_ARGUMENT,
+    CHECK_FAILS(mtb_command_queue_call_host_function(NULL, NULL, NULL, NULL, NULL, &error), MTB_INVALID_ARGUMENT,
                 "`queue` is NULL");
-    CHECK_FAILS(mtb_queue_call_host_function(shared.queue, NULL, NULL, NULL, NULL, &error), MTB_INVALID_ARGUMENT,
-                "`function` is NULL");
+    CHECK_FAILS(mtb_command_queue_call_host_function(shared.queue, NULL, NULL, NULL, NULL, &error),
+                MTB_INVALID_ARGUMENT, "`function` is NULL");
     /* After all of that nothing is recorded, and what is right works: columns that are interleaved do not overlap. */
     right.offset = 4;
     memset(mtb_buffer_contents(a), 'x', 64);

@@ -17,13 +17,13 @@ static mtb_event *make_event(void) {
     return event;
 }
 
-static mtb_queue *make_queue(void) {
-    mtb_queue *queue;
-    MAKE(queue, mtb_queue_create(shared.device, 0, &error));
+static mtb_command_queue *make_queue(void) {
+    mtb_command_queue *queue;
+    MAKE(queue, mtb_command_queue_create(shared.device, 0, &error));
     return queue;
 }
 
-static mtb_command_buffer *make_on(mtb_queue *queue) {
+static mtb_command_buffer *make_on(mtb_command_queue *queue) {
     mtb_command_buffer *command_buffer;
     MAKE(command_buffer, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));
     return command_buffer;
@@ -79,7 +79,7 @@ static void later_work_waits_for_a_host_function_whatever_fails(void) {
             set_up(&function);
             for (int i = 0; i < made_before; i++) work[i] = make_on(shared.queue);
             smtl_inject_command_buffer_error(failing, 3);
-            MAKE(called, mtb_queue_call_host_function(shared.queue, be_slow, NULL, &function, NULL, &error));
+            MAKE(called, mtb_command_queue_call_host_function(shared.queue, be_slow, NULL, &function, NULL, &error));
             for (int i = 0; i < WORK; i++) {
                 if (i >= made_before) work[i] = make_on(shared.queue);
                 encode_signal(work[i], function.done[i], 1);
@@ -109,7 +109,7 @@ static void a_failed_host_function_is_not_called(void) {
     set_up(&function);
     mtb_command_buffer *called, *early = make_on(shared.queue);
     smtl_inject_command_buffer_error(1, 3);
-    MAKE(called, mtb_queue_call_host_function(shared.queue, be_slow, NULL, &function, NULL, &error));
+    MAKE(called, mtb_command_queue_call_host_function(shared.queue, be_slow, NULL, &function, NULL, &error));
     mtb_command_buffer *late = make_on(shared.queue);
     commit(early);
     commit(late);
@@ -125,7 +125,7 @@ static void a_failed_host_function_is_not_called(void) {
 
 /* Two queues raise an event in turn. The second fails while the first is still at work. */
 static void a_failed_signal_does_not_overtake_the_work_before_it(bool waits) {
-    mtb_queue *other = make_queue();
+    mtb_command_queue *other = make_queue();
     mtb_event *event = make_event(), *gate = make_event();
     mtb_command_buffer *first = make_on(shared.queue), *second = make_on(other);
     encode_wait(first, gate, 1);
@@ -148,7 +148,7 @@ static void a_failed_signal_does_not_overtake_the_work_before_it(bool waits) {
     mtb_command_buffer_release(second);
     mtb_event_release(event);
     mtb_event_release(gate);
-    mtb_queue_release(other);
+    mtb_command_queue_release(other);
 }
 
 static void a_failed_signal_waits_for_what_its_command_buffer_waited_for(void) {
@@ -161,7 +161,7 @@ static void a_failed_signal_waits_for_smaller_values(void) {
 
 /* The failed one's value comes first, since nothing tells that a smaller one is still to be committed. */
 static void a_late_signal_does_not_lower_an_event(void) {
-    mtb_queue *other = make_queue();
+    mtb_command_queue *other = make_queue();
     mtb_event *event = make_event();
     mtb_command_buffer *first = make_on(shared.queue), *second = make_on(other), *waiting = make_on(other);
     encode_signal(first, event, 5);
@@ -180,7 +180,7 @@ static void a_late_signal_does_not_lower_an_event(void) {
     mtb_command_buffer_release(second);
     mtb_command_buffer_release(waiting);
     mtb_event_release(event);
-    mtb_queue_release(other);
+    mtb_command_queue_release(other);
 }
 
 /* A chain over two queues, of which any link may fail: it ends, and every value is there. */
@@ -189,7 +189,7 @@ static void a_chain_of_signals_ends_whatever_fails(void) {
         LINKS = 6
     };
     for (uint64_t failing = 1; failing <= LINKS; failing++) {
-        mtb_queue *queues[] = {make_queue(), make_queue()};
+        mtb_command_queue *queues[] = {make_queue(), make_queue()};
         mtb_event *event = make_event();
         mtb_command_buffer *links[LINKS];
         smtl_inject_command_buffer_error(failing, 3);
@@ -207,8 +207,8 @@ static void a_chain_of_signals_ends_whatever_fails(void) {
         }
         CHECK(mtb_event_signaled_value(event) == LINKS);
         mtb_event_release(event);
-        mtb_queue_release(queues[0]);
-        mtb_queue_release(queues[1]);
+        mtb_command_queue_release(queues[0]);
+        mtb_command_queue_release(queues[1]);
     }
 }
 

@@ -35,7 +35,7 @@ static void run_test(const test *one) {
 }
 
 /* A queue makes the events of its own at the first use: before the tests count. */
-static void warm_up(mtb_queue *queue) {
+static void warm_up(mtb_command_queue *queue) {
     char byte;
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, queue);
@@ -71,14 +71,14 @@ int main(int argc, char **argv) {
                                       fork_tests};
     const char *wanted = argc > 1 ? argv[1] : "";
     MAKE(shared.device, mtb_device_create_default(&error));
-    MAKE(shared.queue, mtb_queue_create(shared.device, 0, &error));
+    MAKE(shared.queue, mtb_command_queue_create(shared.device, 0, &error));
     MAKE(shared.library, mtb_library_create_from_source(shared.device, source, strlen(source), NULL, &error));
     warm_up(shared.queue);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (const test *one = all[i]; one->name; one++)
             if (strstr(one->name, wanted)) run_test(one);
     mtb_library_release(shared.library);
-    mtb_queue_release(shared.queue);
+    mtb_command_queue_release(shared.queue);
     mtb_device_release(shared.device);
     CHECK(live_handles() == 0);
     printf("%s\n", failed_checks() ? "FAILED" : "all passed");

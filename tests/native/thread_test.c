@@ -22,7 +22,7 @@ static void *make_and_release(void *argument) {
         mtb_buffer *buffer = mtb_buffer_create(shared.device, 256, MTB_STORAGE_SHARED, NULL);
         mtb_event *event = mtb_event_create(shared.device, NULL);
         mtb_constant_values *values = mtb_constant_values_create(NULL);
-        mtb_queue *queue = round % 16 ? NULL : mtb_queue_create(shared.device, 0, NULL);
+        mtb_command_queue *queue = round % 16 ? NULL : mtb_command_queue_create(shared.device, 0, NULL);
         mtb_buffer_set_label(buffer, "of a thread", NULL);
         mtb_string_free(mtb_buffer_copy_label(buffer));
         mtb_device_release(mtb_device_create_default(NULL));
@@ -32,7 +32,7 @@ static void *make_and_release(void *argument) {
         mtb_buffer_release(buffer);
         mtb_event_release(event);
         mtb_constant_values_release(values);
-        mtb_queue_release(queue);
+        mtb_command_queue_release(queue);
     }
     return NULL;
 }

@@ -17,7 +17,7 @@ typedef struct mtbi_callback {
 
 struct mtb_command_buffer {
     mtbi_handle handle;
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     MTBI_OBJECT(MTLCommandBuffer) metal;
     mtbi_slot_kind slot;
     bool is_enqueued;
@@ -57,7 +57,7 @@ mtb_status mtbi_command_buffer_check_open(const mtb_command_buffer *command_buff
                                           const char *function);
 
 /* Makes a command buffer in a slot that the caller has taken. On failure the slot is given back. */
-mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_slot_kind slot, mtb_references references,
+mtb_command_buffer *mtbi_command_buffer_make(mtb_command_queue *queue, mtbi_slot_kind slot, mtb_references references,
                                              mtb_error **error, const char *function);
 /* mtb_command_buffer_commit. If `number` is given, a host function follows the command buffer, and gets that number:
  * zero if Metal raised an exception and does not run the command buffer. */

@@ -26,14 +26,14 @@ static void destroy(mtbi_handle *handle) {
     mtb_command_buffer_release(command_buffer->earlier);
     [command_buffer->metal release];
     mtbi_command_buffer_leave_queue(command_buffer);
-    mtb_queue_release(command_buffer->queue);
+    mtb_command_queue_release(command_buffer->queue);
     pthread_cond_destroy(&command_buffer->completion);
     pthread_mutex_destroy(&command_buffer->mutex);
     mtbi_handle_free(handle);
     MTBI_LEAVE()
 }
 
-mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_slot_kind slot, mtb_references references,
+mtb_command_buffer *mtbi_command_buffer_make(mtb_command_queue *queue, mtbi_slot_kind slot, mtb_references references,
                                              mtb_error **error, const char *function) {
     mtb_command_buffer *command_buffer =
         mtbi_handle_create(MTB_HANDLE_COMMAND_BUFFER, sizeof *command_buffer, destroy, error, function);
@@ -44,7 +44,7 @@ mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_slot_kind sl
     MTBI_ENTER
     pthread_mutex_init(&command_buffer->mutex, NULL);
     pthread_cond_init(&command_buffer->completion, NULL);
-    command_buffer->queue = mtb_queue_retain(queue);
+    command_buffer->queue = mtb_command_queue_retain(queue);
     command_buffer->slot = slot;
     id<MTLCommandBuffer> metal = references == MTB_REFERENCES_RETAINED
                                      ? [queue->metal commandBuffer]
@@ -63,7 +63,7 @@ mtb_command_buffer *mtbi_command_buffer_make(mtb_queue *queue, mtbi_slot_kind sl
     MTBI_LEAVE((mtb_command_buffer_release(command_buffer), mtbi_fail_with_exception(error, function, exception), NULL))
 }
 
-mtb_command_buffer *mtb_command_buffer_create(mtb_queue *queue, mtb_references references, uint64_t timeout_ns,
+mtb_command_buffer *mtb_command_buffer_create(mtb_command_queue *queue, mtb_references references, uint64_t timeout_ns,
                                               mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
@@ -255,7 +255,7 @@ static mtb_status check_wait(mtb_command_buffer *command_buffer, uint64_t timeou
     REQUIRE(mtbi_check_given(command_buffer, "command_buffer", error, function));
     if (!atomic_load(&command_buffer->is_committed))
         return mtbi_fail(error, function, MTB_INVALID_STATE, "the command buffer has not been committed");
-    if (timeout_ns == 0 || !mtb_queue_is_in_callback(command_buffer->queue) ||
+    if (timeout_ns == 0 || !mtb_command_queue_is_in_callback(command_buffer->queue) ||
         mtbi_command_buffer_await(command_buffer, 0))
         return MTB_OK;
     return mtbi_check_may_wait(command_buffer->queue, "the command buffer", error, function);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* Whether the function has not returned, so that its return will be signalled. */
-static mtb_status await(mtb_queue *queue, uint64_t function, bool *is_awaited, mtb_error **error) {
+static mtb_status await(mtb_command_queue *queue, uint64_t function, bool *is_awaited, mtb_error **error) {
     mtb_status status = MTB_OK;
     pthread_mutex_lock(&queue->functions.mutex);
     *is_awaited = function > atomic_load(&queue->functions.returned);
@@ -27,7 +27,7 @@ static mtb_status await(mtb_queue *queue, uint64_t function, bool *is_awaited, m
 }
 
 mtb_status mtbi_queue_follow_functions(mtb_command_buffer *command_buffer, mtb_error **error) {
-    mtb_queue *queue = command_buffer->queue;
+    mtb_command_queue *queue = command_buffer->queue;
     bool is_awaited = false;
     command_buffer->waits_for = atomic_load(&queue->functions.last);
     if (command_buffer->waits_for > atomic_load(&queue->functions.returned))
@@ -66,7 +66,7 @@ static void try_to_hand_over(mtb_command_buffer *command_buffer) {
 
 /* Keeps the command buffer until the function before it has returned. Holds a reference, since the caller's may be gone
  * as soon as Metal has the command buffer. */
-static void hold(mtb_queue *queue, mtb_command_buffer *command_buffer) {
+static void hold(mtb_command_queue *queue, mtb_command_buffer *command_buffer) {
     if (!command_buffer->is_enqueued) take_position(command_buffer);
     mtb_command_buffer **end = &queue->functions.held;
     while (*end) end = &(*end)->next_held;
@@ -75,13 +75,13 @@ static void hold(mtb_queue *queue, mtb_command_buffer *command_buffer) {
 
 /* What is to end has begun. Before anything that comes later in the queue's order. */
 static void count(mtb_command_buffer *command_buffer, const uint64_t *function, uint64_t number) {
-    mtb_queue *queue = command_buffer->queue;
+    mtb_command_queue *queue = command_buffer->queue;
     if (function) atomic_store(&queue->functions.last, number);
     if (command_buffer->has_host_copies) mtbi_host_copies_begin(queue);
 }
 
 void mtbi_queue_commit(mtb_command_buffer *command_buffer, uint64_t *function) {
-    mtb_queue *queue = command_buffer->queue;
+    mtb_command_queue *queue = command_buffer->queue;
     bool is_held = false;
     pthread_mutex_lock(&queue->functions.mutex);
     uint64_t last = atomic_load(&queue->functions.last);
@@ -106,7 +106,7 @@ void mtbi_queue_commit(mtb_command_buffer *command_buffer, uint64_t *function) {
     }
 }
 
-bool mtbi_queue_begin_function(mtb_queue *queue, uint64_t *function) {
+bool mtbi_queue_begin_function(mtb_command_queue *queue, uint64_t *function) {
     pthread_mutex_lock(&queue->functions.mutex);
     uint64_t last = atomic_load(&queue->functions.last);
     bool is_idle = atomic_load(&queue->running) == 0 && atomic_load(&queue->functions.returned) == last;
@@ -119,7 +119,7 @@ bool mtbi_queue_begin_function(mtb_queue *queue, uint64_t *function) {
 }
 
 /* Takes the first command buffer that may begin from those that are held. Under the mutex. */
-static mtb_command_buffer *take_held(mtb_queue *queue) {
+static mtb_command_buffer *take_held(mtb_command_queue *queue) {
     mtb_command_buffer **link = &queue->functions.held;
     while (*link && (*link)->comes_after > queue->functions.returned) link = &(*link)->next_held;
     mtb_command_buffer *taken = *link;
@@ -127,7 +127,7 @@ static mtb_command_buffer *take_held(mtb_queue *queue) {
     return taken;
 }
 
-void mtbi_queue_end_function(mtb_queue *queue, uint64_t function) {
+void mtbi_queue_end_function(mtb_command_queue *queue, uint64_t function) {
     mtb_command_buffer *released = NULL;
     bool is_awaited = false;
     /* Rare: a command buffer that has failed has not waited for the functions. */

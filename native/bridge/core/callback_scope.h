@@ -9,11 +9,11 @@
 /* Lives on the stack of the thread that calls back. */
 typedef struct mtbi_callback_scope {
     /* NULL for all queues. */
-    const mtb_queue *queue;
+    const mtb_command_queue *queue;
     const struct mtbi_callback_scope *outer;
 } mtbi_callback_scope;
 
-void mtbi_callback_scope_enter(mtbi_callback_scope *scope, const mtb_queue *queue);
+void mtbi_callback_scope_enter(mtbi_callback_scope *scope, const mtb_command_queue *queue);
 void mtbi_callback_scope_leave(const mtbi_callback_scope *scope);
 
 /* The bridge's functions that this thread is in. If there is none, a call from Metal comes on a thread of Metal's. */
@@ -30,6 +30,7 @@ static inline void mtbi_call_end(const char *call) {
 }
 
 /* MTB_DEADLOCK inside a callback of the queue; `what` is waited for. */
-mtb_status mtbi_check_may_wait(const mtb_queue *queue, const char *what, mtb_error **error, const char *function);
+mtb_status mtbi_check_may_wait(const mtb_command_queue *queue, const char *what, mtb_error **error,
+                               const char *function);
 
 #endif

@@ -113,7 +113,7 @@ void mtbi_handle_release(mtbi_handle *handle) {
 
 DEFINE_RETAIN(device)
 DEFINE_RETAIN(buffer)
-DEFINE_RETAIN(queue)
+DEFINE_RETAIN(command_queue)
 DEFINE_RETAIN(command_buffer)
 DEFINE_RETAIN(library)
 DEFINE_RETAIN(function)
@@ -126,7 +126,7 @@ DEFINE_RETAIN(residency_set)
 
 DEFINE_RELEASE(device)
 DEFINE_RELEASE(buffer)
-DEFINE_RELEASE(queue)
+DEFINE_RELEASE(command_queue)
 DEFINE_RELEASE(command_buffer)
 DEFINE_RELEASE(compute_encoder)
 DEFINE_RELEASE(blit_encoder)

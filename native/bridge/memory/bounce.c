@@ -36,7 +36,7 @@ static bool renew(mtbi_pooled *object) {
 
 static void free_bounce(mtb_memory *memory, mtbi_pooled *object) {
     mtbi_bounce *bounce = (mtbi_bounce *)object;
-    mtb_queue_release(bounce->queue);
+    mtb_command_queue_release(bounce->queue);
     mtb_event_release(bounce->out);
     mtb_event_release(bounce->back);
     mtb_buffer_release(bounce->near);
@@ -96,7 +96,7 @@ static mtb_status fill_in(mtbi_bounce *bounce, mtb_memory *memory, size_t size, 
         mtb_buffer_create_no_copy(memory->device, bounce->pages, size, MTB_STORAGE_SHARED, NULL, NULL, error);
     if (bounce->near)
         bounce->far = mtb_buffer_create_no_copy(far, bounce->pages, size, MTB_STORAGE_SHARED, NULL, NULL, error);
-    if (bounce->far) bounce->queue = mtb_queue_create(far, 0, error);
+    if (bounce->far) bounce->queue = mtb_command_queue_create(far, 0, error);
     if (bounce->queue) bounce->out = mtb_event_create(memory->device, error);
     if (bounce->out) bounce->back = mtb_event_create(far, error);
     return bounce->back ? MTB_OK : mtbi_last_failure();

@@ -18,7 +18,7 @@ typedef struct mtbi_bounce {
     mtb_buffer *near;
     mtb_buffer *far;
     /* A queue of the peer's: nobody else's work is in it, so that it waits only for these copies. */
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     mtb_command_buffer *command_buffer;
     /* What is signalled here and there, and the last values. Each way has its own event: a common one would go back if
      * a signal came late, after the bridge's own for a command buffer that failed. */

@@ -45,14 +45,14 @@ static void free_record(void *context) {
     mtbi_record_free(record);
 }
 
-static mtb_status wait_for_host_copies(mtb_queue *queue, const mtbi_record *record, mtb_command_buffer *command_buffer,
-                                       mtb_error **error) {
+static mtb_status wait_for_host_copies(mtb_command_queue *queue, const mtbi_record *record,
+                                       mtb_command_buffer *command_buffer, mtb_error **error) {
     if (record->awaited_host_copies == 0) return MTB_OK;
     return mtb_command_buffer_encode_wait(command_buffer, queue->host_copies.event, record->awaited_host_copies, error);
 }
 
 /* A command buffer with all of `record`. Takes the record over, also on failure. */
-static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, uint64_t timeout_ns, mtb_error **error,
+static mtb_command_buffer *encode(mtb_command_queue *queue, mtbi_record *record, uint64_t timeout_ns, mtb_error **error,
                                   const char *function) {
     mtb_command_buffer *command_buffer = NULL;
     if (mtbi_record_plan(record, queue, error, function) == MTB_OK &&
@@ -73,8 +73,9 @@ static mtb_command_buffer *encode(mtb_queue *queue, mtbi_record *record, uint64_
 }
 
 /* `waits` says whether the caller waits for the end of what Metal has, even after an exception in the commit. */
-static mtb_command_buffer *encode_and_commit(mtb_queue *queue, mtbi_record *record, uint64_t timeout_ns, bool waits,
-                                             mtbi_callback *listener, mtb_error **error, const char *function) {
+static mtb_command_buffer *encode_and_commit(mtb_command_queue *queue, mtbi_record *record, uint64_t timeout_ns,
+                                             bool waits, mtbi_callback *listener, mtb_error **error,
+                                             const char *function) {
     mtb_command_buffer *command_buffer = encode(queue, record, timeout_ns, error, function);
     if (!command_buffer) return NULL;
     if ((listener->callback || listener->destructor) &&
@@ -135,7 +136,7 @@ mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t
 
 /* Waits for this thread's turn in the queue's order, which comes after all that was committed and has a number, as a
  * host function has. What comes later waits for the end of the turn. The number is zero if there is no turn to end. */
-static mtb_status take_turn(mtb_queue *queue, uint64_t *turn, mtb_error **error, const char *function) {
+static mtb_status take_turn(mtb_command_queue *queue, uint64_t *turn, mtb_error **error, const char *function) {
     if (mtbi_queue_begin_function(queue, turn)) return MTB_OK;
     REQUIRE(mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, MTB_FOREVER, error, function));
     mtb_command_buffer *last =

@@ -10,7 +10,7 @@ typedef struct host_call {
     mtb_completion_callback callback;
     void *context;
     mtb_context_destructor destructor;
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     uint64_t number;
 } host_call;
 
@@ -48,7 +48,7 @@ static mtb_status commit(mtb_command_buffer *command_buffer, host_call *wanted, 
 }
 
 static mtb_command_buffer *enqueue(host_call *wanted, mtb_error **error, const char *function) {
-    mtb_queue *queue = wanted->queue;
+    mtb_command_queue *queue = wanted->queue;
     if (mtbi_check_given(queue, "queue", error, function) ||
         mtbi_check_given((const void *)wanted->function, "function", error, function) ||
         mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, MTB_SLOT_TIMEOUT, error, function))
@@ -62,9 +62,9 @@ static mtb_command_buffer *enqueue(host_call *wanted, mtb_error **error, const c
     return command_buffer;
 }
 
-mtb_command_buffer *mtb_queue_call_host_function(mtb_queue *queue, mtb_host_function function,
-                                                 mtb_completion_callback callback, void *context,
-                                                 mtb_context_destructor destructor, mtb_error **error) {
+mtb_command_buffer *mtb_command_queue_call_host_function(mtb_command_queue *queue, mtb_host_function function,
+                                                         mtb_completion_callback callback, void *context,
+                                                         mtb_context_destructor destructor, mtb_error **error) {
     mtbi_error_clear(error);
     host_call wanted = {
         .function = function,

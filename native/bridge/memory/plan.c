@@ -31,7 +31,7 @@ static mtb_status plan_source(mtbi_record *record, mtbi_operation *operation, co
 }
 
 static mtb_status plan_destination(mtbi_record *record, mtbi_operation *operation, const wrapped *wrapped,
-                                   const mtb_queue *queue, mtb_error **error, const char *function) {
+                                   const mtb_command_queue *queue, mtb_error **error, const char *function) {
     mtb_place host = operation->destination, staged;
     size_t width = operation->width, height = operation->height;
     if (!is_awaited(record, host.bytes, mtbi_extent(&host, width, height)) &&
@@ -50,8 +50,8 @@ static mtb_status plan_destination(mtbi_record *record, mtbi_operation *operatio
     return mtbi_operations_add(&record->host_copies, &copy, error, function);
 }
 
-static mtb_status plan(mtbi_record *record, mtbi_operation *operation, const wrapped *wrapped, const mtb_queue *queue,
-                       mtb_error **error, const char *function) {
+static mtb_status plan(mtbi_record *record, mtbi_operation *operation, const wrapped *wrapped,
+                       const mtb_command_queue *queue, mtb_error **error, const char *function) {
     bool reads_host = operation->action == MTBI_COPY && !operation->source.buffer;
     if (operation->destination.buffer)
         return reads_host ? plan_source(record, operation, wrapped, error, function) : MTB_OK;
@@ -60,7 +60,7 @@ static mtb_status plan(mtbi_record *record, mtbi_operation *operation, const wra
     return mtbi_operations_add(&record->host_copies, operation, error, function);
 }
 
-mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **error, const char *function) {
+mtb_status mtbi_record_plan(mtbi_record *record, mtb_command_queue *queue, mtb_error **error, const char *function) {
     wrapped wrapped = {0};
     uint64_t start = mtbi_now();
     mtbi_record_wrap_pieces(record, true, &wrapped.sources);

@@ -6,7 +6,9 @@
 
 #include <stddef.h>
 
-static mtb_queue *queue_of(mtbi_pooled *object) { return (mtb_queue *)((char *)object - offsetof(mtb_queue, pooled)); }
+static mtb_command_queue *queue_of(mtbi_pooled *object) {
+    return (mtb_command_queue *)((char *)object - offsetof(mtb_command_queue, pooled));
+}
 
 static bool renew(mtbi_pooled *object) { return !object->is_changed; }
 
@@ -19,17 +21,17 @@ static const mtbi_pooled_type queues = {.renew = renew, .free = free_queue};
 
 /* The last reference is gone. */
 static void take_back(mtbi_handle *handle) {
-    mtbi_pooled *object = &((mtb_queue *)handle)->pooled;
+    mtbi_pooled *object = &((mtb_command_queue *)handle)->pooled;
     mtb_memory *memory = object->owner->memory;
     mtbi_pool_give_back(object, object->size);
     mtb_memory_release(memory);
 }
 
-mtb_queue *mtb_memory_acquire_queue(mtb_memory *memory, mtb_error **error) {
+mtb_command_queue *mtb_memory_acquire_queue(mtb_memory *memory, mtb_error **error) {
     mtbi_error_clear(error);
     if (GIVEN(memory)) return NULL;
     mtbi_pooled *kept = mtbi_pool_take(&memory->queues, 0, 0);
-    mtb_queue *queue = kept ? queue_of(kept) : mtb_queue_create(memory->device, 0, error);
+    mtb_command_queue *queue = kept ? queue_of(kept) : mtb_command_queue_create(memory->device, 0, error);
     if (!queue) return NULL;
     if (kept) {
         mtbi_handle_revive(&queue->handle);

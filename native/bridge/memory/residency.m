@@ -222,7 +222,7 @@ uint64_t mtb_residency_set_allocated_size(const mtb_residency_set *set) {
     MTBI_LEAVE(0)
 }
 
-mtb_status mtb_queue_add_residency_set(mtb_queue *queue, mtb_residency_set *set, mtb_error **error) {
+mtb_status mtb_command_queue_add_residency_set(mtb_command_queue *queue, mtb_residency_set *set, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(queue));
@@ -234,7 +234,7 @@ mtb_status mtb_queue_add_residency_set(mtb_queue *queue, mtb_residency_set *set,
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-mtb_status mtb_queue_remove_residency_set(mtb_queue *queue, mtb_residency_set *set, mtb_error **error) {
+mtb_status mtb_command_queue_remove_residency_set(mtb_command_queue *queue, mtb_residency_set *set, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(queue));

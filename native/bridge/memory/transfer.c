@@ -9,19 +9,19 @@
 static void destroy(mtbi_handle *handle) {
     mtb_transfer *transfer = (mtb_transfer *)handle;
     if (transfer->record) mtbi_record_free(transfer->record);
-    mtb_queue_release(transfer->queue);
+    mtb_command_queue_release(transfer->queue);
     mtb_memory_release(transfer->memory);
     mtbi_handle_free(handle);
 }
 
-mtb_transfer *mtb_transfer_create(mtb_memory *memory, mtb_queue *queue, mtb_error **error) {
+mtb_transfer *mtb_transfer_create(mtb_memory *memory, mtb_command_queue *queue, mtb_error **error) {
     mtbi_error_clear(error);
     if (GIVEN(memory) || GIVEN(queue) || mtbi_check_device(memory->device, queue->device, "queue", error, __func__))
         return NULL;
     mtb_transfer *transfer = mtbi_handle_create(MTB_HANDLE_TRANSFER, sizeof *transfer, destroy, error, __func__);
     if (!transfer) return NULL;
     transfer->memory = mtb_memory_retain(memory);
-    transfer->queue = mtb_queue_retain(queue);
+    transfer->queue = mtb_command_queue_retain(queue);
     return transfer;
 }
 

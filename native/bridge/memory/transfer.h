@@ -39,7 +39,7 @@ typedef struct mtbi_record {
     /* What the CPU does once the GPU has done its part: copies and fills of host memory. */
     mtbi_operations host_copies;
     /* The queue that counts the host copies; NULL if there are none. */
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     /* Host copies on this queue that must finish first; 0 if none. */
     uint64_t awaited_host_copies;
     /* Buffers that are used, those that wrap host memory, and staging blocks. */
@@ -56,7 +56,7 @@ typedef struct mtbi_record {
 struct mtb_transfer {
     mtbi_handle handle;
     mtb_memory *memory;
-    mtb_queue *queue;
+    mtb_command_queue *queue;
     /* NULL while nothing is recorded. */
     mtbi_record *record;
 };
@@ -98,7 +98,7 @@ bool mtbi_pieces_take(const mtbi_pieces *pieces, mtbi_operation *operation);
 
 /* Leaves no host memory in the operations: staging with host copies, or buffers that wrap it, take its place. The
  * record is the next to be committed to `queue`. */
-mtb_status mtbi_record_plan(mtbi_record *record, mtb_queue *queue, mtb_error **error, const char *function);
+mtb_status mtbi_record_plan(mtbi_record *record, mtb_command_queue *queue, mtb_error **error, const char *function);
 /* Encodes all operations. */
 mtb_status mtbi_record_encode(mtbi_record *record, mtb_command_buffer *command_buffer, mtb_error **error,
                               const char *function);

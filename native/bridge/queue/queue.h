@@ -1,4 +1,4 @@
-/* What is behind mtb_queue. */
+/* What is behind mtb_command_queue. */
 #ifndef MTBI_QUEUE_H
 #define MTBI_QUEUE_H
 
@@ -41,7 +41,7 @@ typedef struct mtbi_host_copies {
     mtb_event *event;
 } mtbi_host_copies;
 
-struct mtb_queue {
+struct mtb_command_queue {
     mtbi_handle handle;
     mtb_device *device;
     MTBI_OBJECT(MTLCommandQueue) metal;
@@ -61,8 +61,8 @@ void mtbi_queue_destroy(mtbi_handle *handle);
 
 /* Takes `count` slots at once, so that nobody waits for the rest of what it needs. MTB_TIMEOUT, and MTB_DEADLOCK inside
  * a callback of the queue. */
-mtb_status mtbi_queue_take_slots(mtb_queue *queue, mtbi_slot_kind kind, size_t count, uint64_t timeout_ns,
+mtb_status mtbi_queue_take_slots(mtb_command_queue *queue, mtbi_slot_kind kind, size_t count, uint64_t timeout_ns,
                                  mtb_error **error, const char *function);
-void mtbi_queue_give_slot(mtb_queue *queue, mtbi_slot_kind kind);
+void mtbi_queue_give_slot(mtb_command_queue *queue, mtbi_slot_kind kind);
 
 #endif

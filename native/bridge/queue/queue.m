@@ -13,8 +13,8 @@ static const size_t largest_limit = 1 << 16;
  * for transfers should not have to. */
 static const size_t least_transfers = 1024;
 
-mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error) {
-    mtb_queue *queue = NULL;
+mtb_command_queue *mtb_command_queue_create(mtb_device *device, size_t max_command_buffers, mtb_error **error) {
+    mtb_command_queue *queue = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
     if (GIVEN(device)) return NULL;
@@ -36,15 +36,15 @@ mtb_queue *mtb_queue_create(mtb_device *device, size_t max_command_buffers, mtb_
     queue->metal = [device->metal newCommandQueueWithMaxCommandBufferCount:limit + transfers];
     if (!queue->metal) {
         FAIL(error, MTB_OUT_OF_MEMORY, "Metal could not make a queue of %zu command buffers", limit);
-        mtb_queue_release(queue);
+        mtb_command_queue_release(queue);
         return NULL;
     }
     return queue;
-    MTBI_LEAVE((mtb_queue_release(queue), mtbi_fail_with_exception(error, __func__, exception), NULL))
+    MTBI_LEAVE((mtb_command_queue_release(queue), mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
 
 void mtbi_queue_destroy(mtbi_handle *handle) {
-    mtb_queue *queue = (mtb_queue *)handle;
+    mtb_command_queue *queue = (mtb_command_queue *)handle;
     MTBI_ENTER
     [queue->metal release];
     mtb_event_release(queue->functions.event);
@@ -57,7 +57,7 @@ void mtbi_queue_destroy(mtbi_handle *handle) {
     MTBI_LEAVE()
 }
 
-mtb_status mtb_queue_set_label(mtb_queue *queue, const char *label, mtb_error **error) {
+mtb_status mtb_command_queue_set_label(mtb_command_queue *queue, const char *label, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(queue));
@@ -66,7 +66,7 @@ mtb_status mtb_queue_set_label(mtb_queue *queue, const char *label, mtb_error **
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-char *mtb_queue_copy_label(const mtb_queue *queue) {
+char *mtb_command_queue_copy_label(const mtb_command_queue *queue) {
     MTBI_ENTER
     return queue ? mtbi_copy_label(queue->metal) : NULL;
     MTBI_LEAVE(NULL)

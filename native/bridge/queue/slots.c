@@ -7,7 +7,7 @@
 #include "core/errors.h"
 #include "queue/queue.h"
 
-mtb_status mtbi_queue_take_slots(mtb_queue *queue, mtbi_slot_kind kind, size_t count, uint64_t timeout_ns,
+mtb_status mtbi_queue_take_slots(mtb_command_queue *queue, mtbi_slot_kind kind, size_t count, uint64_t timeout_ns,
                                  mtb_error **error, const char *function) {
     mtbi_slots *slots = &queue->slots[kind];
     uint64_t deadline = 0;
@@ -26,7 +26,7 @@ mtb_status mtbi_queue_take_slots(mtb_queue *queue, mtbi_slot_kind kind, size_t c
     return status;
 }
 
-void mtbi_queue_give_slot(mtb_queue *queue, mtbi_slot_kind kind) {
+void mtbi_queue_give_slot(mtb_command_queue *queue, mtbi_slot_kind kind) {
     pthread_mutex_lock(&queue->mutex);
     queue->slots[kind].taken--;
     /* Wakes all: those who wait need slots of different kinds and in different numbers. */

@@ -130,7 +130,7 @@ static void release_everything(void) {
         drop_commands(all.commands.items[i]);
     }
     for (int i = 0; i < all.buffers.count; i++) mtb_buffer_release(all.buffers.items[i].handle);
-    for (int i = 0; i < all.queues.count; i++) mtb_queue_release(all.queues.items[i].handle);
+    for (int i = 0; i < all.queues.count; i++) mtb_command_queue_release(all.queues.items[i].handle);
     for (int i = 0; i < all.events.count; i++) mtb_event_release(all.events.items[i].handle);
     end_memory();
     all.encoders.count = all.commands.count = all.buffers.count = all.queues.count = all.events.count = 0;

@@ -35,7 +35,8 @@ bool is_faultless(const verdict *v);
 /* Ends the process, for libFuzzer to report, if the call did not end as it has to. Releases the error. */
 void judge(const verdict *v, mtb_status status, mtb_error *error, const char *function);
 
-/* CALL(v, mtb_queue_set_label, queue, "x") calls it with an error, and judges; its value is whether the call succeeded.
+/* CALL(v, mtb_command_queue_set_label, queue, "x") calls it with an error, and judges; its value is whether the call
+ * succeeded.
  */
 #define CALL(v, function, ...)                                                  \
     ({                                                                          \
@@ -77,7 +78,7 @@ typedef struct {
 } buffer_model;
 
 typedef struct {
-    mtb_queue *handle;
+    mtb_command_queue *handle;
     int device;
     /* Nothing on it waits for an event, and none of its command buffers is enqueued before its commit: its work ends by
      * itself.

@@ -55,7 +55,7 @@ static void use_memory(void) {
     if (!HAS_ROOM(all.queues)) return;
     verdict v = {0};
     fault_if(&v, !memory, MTB_INVALID_ARGUMENT);
-    mtb_queue *queue = MAKE(&v, mtb_memory_acquire_queue, handle);
+    mtb_command_queue *queue = MAKE(&v, mtb_memory_acquire_queue, handle);
     if (queue)        /* Its next user gets it with what the last one has committed. */
         ADD(all.queues, (queue_model){queue, memory->device, true});
 }
@@ -245,8 +245,8 @@ static void call_host_function(void) {
     verdict v = {0};
     fault_if(&v, !queue || !has_function, MTB_INVALID_ARGUMENT);
     mtb_command_buffer *committed =
-        MAKE(&v, mtb_queue_call_host_function, HANDLE(queue), has_function ? host_function : NULL, note_completion,
-             new_context(), destroy_context);
+        MAKE(&v, mtb_command_queue_call_host_function, HANDLE(queue), has_function ? host_function : NULL,
+             note_completion, new_context(), destroy_context);
     add_committed(committed, queue ? queue->device : 0);
 }
 
@@ -280,8 +280,8 @@ static void use_set(void) {
     v = given;
     fault_if(&v, !queue, MTB_INVALID_ARGUMENT);
     fault_if(&v, set && queue && set->device != queue->device, MTB_WRONG_DEVICE);
-    CALL(&v, mtb_queue_add_residency_set, HANDLE(queue), handle);
-    if (one_in(2)) CALL(&v, mtb_queue_remove_residency_set, HANDLE(queue), handle);
+    CALL(&v, mtb_command_queue_add_residency_set, HANDLE(queue), handle);
+    if (one_in(2)) CALL(&v, mtb_command_queue_remove_residency_set, HANDLE(queue), handle);
     mtb_residency_set_allocated_size(handle);
     mtb_residency_set_release(mtb_residency_set_retain(handle));
 }

@@ -213,7 +213,7 @@ void make_queue(void) {
     verdict v = {0};
     fault_if(&v, !device, MTB_INVALID_ARGUMENT);
     fault_if(&v, count > 65536, MTB_OUT_OF_RANGE);
-    mtb_queue *queue = MAKE(&v, mtb_queue_create, HANDLE(device), count);
+    mtb_command_queue *queue = MAKE(&v, mtb_command_queue_create, HANDLE(device), count);
     if (queue) ADD(all.queues, (queue_model){queue, number, one_in(2)});
 }
 
@@ -222,15 +222,15 @@ static void use_queue(void) {
     verdict v = {0};
     fault_if(&v, !queue, MTB_INVALID_ARGUMENT);
     const char *label = any_label(&v);
-    CALL(&v, mtb_queue_set_label, HANDLE(queue), label);
-    mtb_string_free(mtb_queue_copy_label(HANDLE(queue)));
-    mtb_queue_release(mtb_queue_retain(HANDLE(queue)));
-    if (mtb_queue_is_in_callback(HANDLE(queue))) abort();
+    CALL(&v, mtb_command_queue_set_label, HANDLE(queue), label);
+    mtb_string_free(mtb_command_queue_copy_label(HANDLE(queue)));
+    mtb_command_queue_release(mtb_command_queue_retain(HANDLE(queue)));
+    if (mtb_command_queue_is_in_callback(HANDLE(queue))) abort();
 }
 
 static void release_queue(void) {
     queue_model *queue = PICK(all.queues);
-    mtb_queue_release(HANDLE(queue));
+    mtb_command_queue_release(HANDLE(queue));
     if (queue) REMOVE(all.queues, queue);
 }
 

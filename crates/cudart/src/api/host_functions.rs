@@ -105,7 +105,7 @@ fn enqueue(stream: &Stream, function: Function, user_data: *mut c_void) -> Outco
         // the call returns an owned command buffer, or NULL and an owned error.
         let commands = unsafe {
             create(|error| {
-                sys::mtb_queue_call_host_function(
+                sys::mtb_command_queue_call_host_function(
                     stream.queue().as_ptr(),
                     Some(run),
                     Some(end),

@@ -91,7 +91,7 @@ impl sys::CompletionHandler for Completion {
 
 /// Commits a command buffer with what `encode` puts into it. Its failure becomes the device's.
 pub(crate) fn commit(
-    queue: &Handle<sys::mtb_queue>,
+    queue: &Handle<sys::mtb_command_queue>,
     sticky: &Sticky,
     encode: impl FnOnce(*mut sys::mtb_command_buffer) -> Result<(), sys::OwnedError>,
 ) -> Outcome<Arc<Committed>> {

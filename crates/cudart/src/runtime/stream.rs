@@ -82,7 +82,7 @@ impl Stream {
         &self.timeline.state
     }
 
-    pub(crate) fn queue(&self) -> &Handle<sys::mtb_queue> {
+    pub(crate) fn queue(&self) -> &Handle<sys::mtb_command_queue> {
         self.timeline.queue()
     }
 

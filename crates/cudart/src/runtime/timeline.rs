@@ -27,7 +27,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct Timeline {
     number: u64,
     pub(crate) state: Arc<DeviceState>,
-    queue: Handle<sys::mtb_queue>,
+    queue: Handle<sys::mtb_command_queue>,
     event: Arc<Handle<sys::mtb_event>>,
     /// Pieces of work that were ever committed.
     work: AtomicU64,
@@ -81,7 +81,7 @@ impl Timeline {
         // SAFETY: the device is live; each call returns an owned handle, or NULL and an owned error.
         let (queue, event) = unsafe {
             (
-                create(|error| sys::mtb_queue_create(device, SLOTS, error))?,
+                create(|error| sys::mtb_command_queue_create(device, SLOTS, error))?,
                 create(|error| sys::mtb_event_create(device, error))?,
             )
         };
@@ -95,7 +95,7 @@ impl Timeline {
         })
     }
 
-    pub(crate) fn queue(&self) -> &Handle<sys::mtb_queue> {
+    pub(crate) fn queue(&self) -> &Handle<sys::mtb_command_queue> {
         &self.queue
     }
 
