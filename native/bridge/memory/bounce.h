@@ -28,7 +28,7 @@ typedef struct mtbi_bounce {
     uint64_t back_value;
 } mtbi_bounce;
 
-/* This side has failed, and the other waits for nothing more of it: waits for the end of the other side's work. */
+/* This side has failed or was never run: ends the other side's wait for it, and waits for the end of its work. */
 void mtbi_bounces_end(const mtbi_bounce *bounces);
 /* The size of the pages, with their ends, that a copy of so many bytes gets: no more than twice the bytes, or those of
  * a piece of the copy. */

@@ -40,7 +40,6 @@ static void complete(const mtb_completion *completion, void *context) {
 /* If the command buffer was never run, the other side waits for it, and may be at work. */
 static void free_record(void *context) {
     mtbi_record *record = context;
-    mtbi_record_signal_bounces(record);
     mtbi_bounces_end(record->bounces);
     mtbi_record_free(record);
 }

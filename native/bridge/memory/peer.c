@@ -23,10 +23,12 @@ static bool is_at_work(const mtb_command_buffer *command_buffer) {
 }
 
 void mtbi_bounces_end(const mtbi_bounce *bounces) {
-    /* Looks again and again instead of waiting: this is a callback, and Metal may need its thread for the other's. The
-     * bridge has signalled all that the other waits for. */
-    for (; bounces; bounces = bounces->next)
+    /* One after the other, since two may write the same bytes. Looks again and again instead of waiting: this is a
+     * callback, and Metal may need its thread for the other's. */
+    for (; bounces; bounces = bounces->next) {
+        mtb_event_signal(bounces->out, bounces->out_value, NULL);
         while (is_at_work(bounces->command_buffer)) usleep(200);
+    }
 }
 
 /* Where a copy between devices is encoded. */
@@ -129,11 +131,6 @@ mtb_status mtbi_record_bounce(mtbi_record *record, const mtbi_operation *operati
         .is_from_far = is_from_far,
     };
     return is_by_pages ? encode_pieces(&along, operation, error) : encode_there(&along, operation, error);
-}
-
-void mtbi_record_signal_bounces(mtbi_record *record) {
-    for (mtbi_bounce *bounce = record->bounces; bounce; bounce = bounce->next)
-        mtb_event_signal(bounce->out, bounce->out_value, NULL);
 }
 
 mtb_status mtbi_record_commit_bounces(mtbi_record *record, mtb_error **error) {

@@ -116,8 +116,6 @@ mtb_status mtbi_record_view_source(mtbi_record *record, mtbi_operation *copy, mt
  * record's own, which is to be committed first. */
 mtb_status mtbi_record_bounce(mtbi_record *record, const mtbi_operation *operation, mtb_command_buffer *command_buffer,
                               mtb_error **error, const char *function);
-/* This side will not be committed: the other side no longer waits for it. */
-void mtbi_record_signal_bounces(mtbi_record *record);
 /* Commits what is done there. */
 mtb_status mtbi_record_commit_bounces(mtbi_record *record, mtb_error **error);
 
