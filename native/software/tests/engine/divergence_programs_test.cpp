@@ -1,6 +1,6 @@
 /* Generated programs in which lanes part in every way, with lane functions in between, against a model that executes a
  * statement for all lanes together, as a GPU does: with a mask, and with the variables of inactive lanes as they were.
- */
+ * In the second half lanes also wait for stores to shared memory, which must change nothing else. */
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -187,10 +187,11 @@ std::string text_of(const statement &s, uint32_t depth) {
     return {};
 }
 
+/* Before each statement and at the end lanes may touch memory that they share. */
 std::string text_of(const block &statements, uint32_t depth) {
     std::string text;
-    for (const statement &s : statements) text += text_of(s, depth);
-    return text;
+    for (const statement &s : statements) text += "SHARE\n" + text_of(s, depth);
+    return text + "SHARE\n";
 }
 
 class model {
@@ -391,19 +392,22 @@ private:
 
 int main() {
     for (uint32_t first = 0; first < programs; first += programs_together) {
-        std::string source = "static __attribute__((noinline)) uint together(uint x) { return simd_sum(x); }\n", choice;
+        const char *const share = "m[lane ^ 1] += a; if (lane % 3 == 1) m[lane] = m[lane ^ 1];";
+        std::string source = "#define SHARE " + std::string(first != 0 ? share : "") +
+                             "\nstatic __attribute__((noinline)) uint together(uint x) { return simd_sum(x); }\n",
+                    choice;
         std::vector<block> made;
         for (uint32_t i = 0; i < programs_together; ++i) {
             made.push_back(generator(first + i).make());
             const std::string name = "program" + std::to_string(i);
             source += "static __attribute__((noinline)) uint " + name +
-                      "(uint a, uint lane) {\nuint b = lane * 11 + 6, c = lane * 11 + 11;\n" + text_of(made.back(), 0) +
-                      "return a ^ b * 3 ^ c * 7;\n}\n";
-            choice += "if (n == " + std::to_string(i) + ") out[i] = " + name + "(lane * 11 + 1, lane);\n";
+                      "(uint a, uint lane, threadgroup uint *m) {\nuint b = lane * 11 + 6, c = lane * 11 + 11;\n" +
+                      text_of(made.back(), 0) + "return a ^ b * 3 ^ c * 7;\n}\n";
+            choice += "if (n == " + std::to_string(i) + ") out[i] = " + name + "(lane * 11 + 1, lane, m);\n";
         }
         source +=
             "kernel void run(device uint *out [[buffer(0)]], constant uint &n [[buffer(1)]], uint i [[thread_position_in_grid]],"
-            " uint lane [[thread_index_in_simdgroup]]) {\n" +
+            " uint lane [[thread_index_in_simdgroup]]) {\nthreadgroup uint m[32];\n" +
             choice + "}\n";
         metal_program program(source);
         for (uint32_t i = 0; i < programs_together; ++i) {

@@ -1,4 +1,5 @@
 /* Lane functions where lanes part: what inactive lanes give, and that lanes come together again. */
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -67,6 +68,43 @@ kernel void in_branches(device const int *in [[buffer(0)]], device int *out [[bu
     }
     out[i] = t;
 }
+// Lanes wait for stores to shared memory where the switch begins, and come together again where it ends.
+kernel void after_stores(device const int *in [[buffer(0)]], device int *out [[buffer(1)]],
+                         uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    device int *shared = out;
+    if (in[i ^ 1] > 0) shared[i] = in[i];
+    switch ((lane + uint(shared[i ^ 1]) * 0) % 3) {
+    case 0:
+    case 1:
+        switch (lane & 3) {
+        case 1:
+        default: (void)simd_active_threads_mask();
+        }
+        break;
+    default: break;
+    }
+    out[i] = simd_prefix_inclusive_sum(1);
+}
+// Three statements end with the last store, and lanes wait where two of them end.
+kernel void shift_in_loop(device const int *in [[buffer(0)]], device int *out [[buffer(1)]],
+                          uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup int all[64];
+    threadgroup int *s = all + i % 64 / 32 * 32;
+    s[lane] = 0;
+    if (lane > 30) s[lane] = simd_sum(in[i]) * 0;
+    else
+        for (uint n = 0; n < 3; ++n)
+            if ((lane + n) % 2 == 0)
+                s[lane] = s[lane + 1] + 1;
+    out[i] = s[lane];
+}
+kernel void shift_by_choice(device const int *in [[buffer(0)]], device int *out [[buffer(1)]],
+                            uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    int s = in[i];
+    s <<= lane % 2 ? simd_sum(1) / 4 : simd_sum(2) / 16;
+    s >>= lane > 3 && simd_any(lane == 4);
+    out[i] = s;
+}
 )";
 
 /* Lanes part in each, without a lane function in it: nobody waits there for others, and all meet in what comes next. */
@@ -125,6 +163,13 @@ int main() {
     }
     const std::vector<int> masks = run(program, "keep_mask", in);
     for (uint32_t i = 0; i < 128; ++i) CHECK(masks[i] == (i % 2 == 0 && i >= 4));
+    const std::vector<int> stored = run(program, "after_stores", in), moved = run(program, "shift_in_loop", in),
+                           chosen = run(program, "shift_by_choice", in);
+    for (uint32_t i = 0; i < 128; ++i) {
+        CHECK(stored[i] == int(i % 32 + 1));
+        CHECK(moved[i] == (i % 32 == 31 ? 0 : i % 2 == 0 ? std::min(3, int(31 - i % 32)) : 2));
+        CHECK(chosen[i] == in[i] << (i % 2 ? 4 : 2) >> (i % 32 > 3));
+    }
     std::string kernels = silent_function;
     for (std::size_t k = 0; k < silent.size(); ++k)
         kernels += "kernel void silent" + std::to_string(k) +

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <functional>
 
 namespace smtl::msl {
 namespace {
@@ -47,11 +46,12 @@ FunctionSync::FunctionSync(Source &source, const Declaration &declaration, const
 }
 
 void FunctionSync::edit() {
-    join_lanes();
     if (!shared_.empty()) {
         for (Index i = body_.begin + 1; i + 1 < body_.end;) i = statement(i, body_.end - 1);
         insert();
     }
+    join_lanes();
+    write_brackets();
     for (Index i = body_.begin, open = 0; i < body_.end; ++i) {
         if (!is_call(i, body_.end, open) || !meets(i)) continue;
         meeting_.insert(function_);
@@ -286,16 +286,14 @@ void FunctionSync::unite(std::vector<Access> &all, const std::vector<Access> &mo
 }
 
 void FunctionSync::insert() {
-    std::map<Index, std::pair<Index, bool>, std::greater<>>
-        controls;  // ends, and whether threadgroup memory is concerned
+    std::map<Index, std::pair<Index, bool>> controls;  // ends, and whether threadgroup memory is concerned
     for (auto &[begin, store] : stores_) {
         const std::string where = store.threadgroup ? "(" : "_where_blocking(";
         if (store.before) {
             if (store.assignment != 0 && !store.value.empty() && !source_[store.value.begin].is("{")) {
-                source_[store.assignment].appended.insert(0, " ::smtl::synced" + where);
-                source_[store.value.end - 1].appended += ")";
+                write_around(store.value, " ::smtl::synced" + where, ")");
             } else if (!store.statement.empty()) {
-                source_[store.statement.begin - 1].appended += " ::smtl::simd_sync" + where + "),";
+                write_around(store.statement, " ::smtl::simd_sync" + where + "),", "");
             }
         }
         // While some lanes wait before a store, the others must not run ahead of it.
@@ -309,15 +307,11 @@ void FunctionSync::insert() {
             source_[store.statement.end].replace(", ::smtl::simd_sync" + where + ");");
         }
     }
-    // One statement may end where another begins; of those that end together the inner one comes first.
-    std::erase_if(controls, [&](const auto &control) {
-        return control.second.first <= control.first || barrier_follows(control.second.first);
-    });
     for (const auto &[begin, control] : controls) {
-        source_[control.first - 1].appended +=
-            control.second ? " ::smtl::simd_sync(); }" : " ::smtl::simd_sync_where_blocking(); }";
+        if (control.first <= begin || barrier_follows(control.first)) continue;
+        write_around({begin, control.first}, " {",
+                     control.second ? " ::smtl::simd_sync(); }" : " ::smtl::simd_sync_where_blocking(); }");
     }
-    for (const auto &[begin, control] : controls) source_[begin - 1].appended += " {";
 }
 
 bool FunctionSync::barrier_follows(Index i) const {

@@ -1,5 +1,5 @@
 // Where lanes of one function wait for each other. The parts of the pass share this class: accesses.cpp looks at
-// memory, regions.cpp at branches and loops, names.cpp at what both ask.
+// memory, regions.cpp at branches and loops, names.cpp at what both ask; brackets.cpp writes what they found.
 #pragma once
 
 #include <map>
@@ -65,6 +65,15 @@ private:
         Access write;
     };
 
+    // What is written before and behind a statement or an expression.
+    struct Brackets {
+        std::string open, close;
+    };
+    // In the order of the source, the outer before the inner.
+    struct Outer {
+        bool operator()(Range a, Range b) const { return a.begin != b.begin ? a.begin < b.begin : a.end > b.end; }
+    };
+
     // names.cpp
     void find_shared(Range range, bool parameters);
     void find_lane_values(const Declaration &declaration);
@@ -87,6 +96,11 @@ private:
     // regions.cpp
     void join_lanes();
     struct Regions;
+
+    // brackets.cpp
+    // Of two around the same range the first one stands outside.
+    void write_around(Range range, std::string open, std::string close);
+    void write_brackets();
 
     // accesses.cpp
     Index statement(Index begin, Index end);
@@ -120,6 +134,7 @@ private:
     bool repeating_ = false;
     Segment segment_;
     std::map<Index, Store> stores_;
+    std::multimap<Range, Brackets, Outer> brackets_;
 };
 
 }  // namespace smtl::msl

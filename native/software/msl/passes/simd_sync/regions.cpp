@@ -361,23 +361,22 @@ struct FunctionSync::Regions {
             if (region.range.empty()) continue;
             const Range range = region.range;
             if (region.kind == Kind::turn_in_expression) {
-                source[range.begin - 1].appended += " (::smtl::take_turn(),";
-                source[range.end - 1].appended += ")";
+                function.write_around(range, " (::smtl::take_turn(),", ")");
                 continue;
             }
             const std::string text = region.kind == Kind::turn ? " ::smtl::take_turn();" : declaration(range, named);
-            const bool expression = region.kind == Kind::expression;
-            if (!expression && (source[range.begin].is("{") || source[range.begin].is(":"))) {
-                source[range.begin].appended += text;
+            if (region.kind == Kind::expression) {
+                function.write_around(range, " ({" + text, "; })");
+            } else if (source[range.begin].is("{") || source[range.begin].is(":")) {
+                function.write_around({range.begin + 1, function.body_.end}, text, "");
             } else {
-                source[range.begin - 1].appended += (expression ? " ({" : " {") + text;
-                source[range.end - 1].appended += expression ? "; })" : " }";
+                function.write_around(range, " {" + text, " }");
             }
         }
         for (const Operand &operand : operands) {
             if (!named.contains(operand.declared)) continue;
-            source[operand.at - 1].appended += "::smtl::named<" + number(operand.declared) + ">(";
-            source[operand.at].appended += ")";
+            function.write_around({operand.at, operand.at + 1}, "::smtl::named<" + number(operand.declared) + ">(",
+                                  ")");
         }
     }
 
