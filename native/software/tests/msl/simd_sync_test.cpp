@@ -58,6 +58,9 @@ int main() {
     right(
         "what one lane does alone",
         "if (lane == 0) { s[0] = 1; for (uint j = 1; j < n; ++j) s[j] = s[j - 1] + in[j]; } simdgroup_barrier(mem_flags::mem_none); out[i] = s[lane];");
+    right("what one lane does alone, if it does",
+          "if (n > 3 && (0 == lane)) { s[0] = 1; s[1] = s[0] + in[i]; }"
+          "simdgroup_barrier(mem_flags::mem_none); if (!lane && n) { s[0] = 1; s[1] = s[0] + in[i]; }");
     right(
         "pointers in an array",
         "device const float *rows[4]; for (uint j = 0; j < 4; ++j) rows[j] = in + j * n; out[i] = rows[0][i] + rows[1][i];");
@@ -72,6 +75,15 @@ int main() {
 
     racy("one lane after all have read", "float x = s[0]; if (lane == 0) s[0] = x + 1; out[i] = x;");
     racy("all after one lane", "if (lane == 31) s[0] = in[i]; out[i] = s[0];");
+    racy("all but one lane", "if (lane == 31) out[i] = 0; else { s[lane] = in[i]; out[i] = s[lane + 1]; }");
+    racy("one lane or another", "if (lane == 0 || lane == 1) { s[lane] = in[i]; out[i] = s[1 - lane]; }");
+    racy("not that one lane", "if (!(lane == 3)) { s[lane] = in[i]; out[i] = s[31 - lane]; }");
+    racy("every eighth lane", "if (lane % 8 == 0) { s[lane] = in[i]; out[i] = s[24 - lane]; }");
+    racy("a group of lanes", "uint eight = lane / 8; if (eight == 0) { s[lane] = in[i]; out[i] = s[7 - lane]; }");
+    racy("an index that changes", "lane /= 8; if (lane == 0) { s[i] = in[i]; out[i] = s[7 - i]; }");
+    racy("positions in a row", "if (local.x == 0) { s[local.y] = in[i]; out[i] = s[7 - local.y]; }");
+    racy("a function of a number", "f(s, lane, 1);",
+         "void f(threadgroup float *p, uint l, int k) { if (k == 1) { p[l] = 1; p[l] = p[l + 1]; } }");
     racy("the other branch's end", "float x = s[1]; if (group > 0) { if (lane != 3) out[i] = x; else s[1] = 2; }");
     racy("the loop's next round", "for (uint j = 0; j < n; ++j) { float x = s[j]; out[i] += x; s[j + lane] = x; }");
     racy("neighbours", "s[lane] = in[i]; out[i] = s[lane ^ 1];");

@@ -16,8 +16,6 @@ namespace {
 constexpr std::size_t deepest = 128;
 constexpr std::size_t most_accesses = 128;
 
-bool is_increment(const Token &token) { return token.is("++") || token.is("--"); }
-
 // `x.d` and `x.values[0]`: whatever object it is, these are different members of it.
 bool are_members(std::string_view one, std::string_view other) {
     const auto in_name = [](std::string_view text, std::size_t i) {
@@ -114,7 +112,10 @@ Index FunctionSync::control(Index begin, Index end) {
         } else {
             Segment other = before;
             std::swap(segment_, other);
-            if (word == "if" && i < end && source_[i].is("else")) i = i + 1 < end ? statement(i + 1, end) : end;
+            if (word == "if" && i < end && source_[i].is("else")) {
+                controls_.back().only_lane = {};
+                i = i + 1 < end ? statement(i + 1, end) : end;
+            }
             unite(segment_.reads, other.reads);
             unite(segment_.writes, other.writes);
         }
@@ -158,7 +159,34 @@ FunctionSync::Control FunctionSync::condition(Range statement, Range head) const
         if (name < head.end) control.only_lane = source_[name].text;
     }
     if (!control.diverges || !source_[statement.begin].is("if")) control.only_lane = {};
+    control.is_alone = !control.only_lane.empty() && lets_one_lane_through(head);
     return control;
+}
+
+// `lane == 0`, `0 == lane`, `!lane`, `simd_is_first()`, alone or with other conditions behind and before `&&`.
+bool FunctionSync::lets_one_lane_through(Range condition) const {
+    for (Index i = condition.begin; i < condition.end; i = source_.skip_part(i, condition.end)) {
+        if (source_[i].is("||") || source_[i].is("or") || source_[i].is("?") || source_[i].is(",") ||
+            is_assignment(source_[i]))
+            return false;
+    }
+    const auto is_index = [&](Index i) { return lane_indices_.contains(source_[i].text); };
+    const auto is_number = [&](Index i) { return source_[i].kind == TokenKind::number; };
+    for (Index begin = condition.begin, end = begin; begin < condition.end; begin = end + 1) {
+        end = begin;
+        while (end < condition.end && !source_[end].is("&&") && !source_[end].is("and"))
+            end = source_.skip_part(end, condition.end);
+        const Index length = end - begin;
+        if (length == 3 && source_[begin + 1].is("==") &&
+            ((is_index(begin) && is_number(begin + 2)) || (is_number(begin) && is_index(begin + 2))))
+            return true;
+        if (length == 3 && source_[begin].is("simd_is_first")) return true;
+        if (length == 2 && (source_[begin].is("!") || source_[begin].is("not")) && is_index(begin + 1)) return true;
+        if (length > 2 && source_[begin].is("(") && source_.skip_group(begin, end) == end &&
+            lets_one_lane_through({begin + 1, end - 1}))
+            return true;
+    }
+    return false;
 }
 
 // Calls the accesses in the order in which they happen: what is stored is computed first.
@@ -217,7 +245,8 @@ void FunctionSync::access(Index name, Range location, Range range, Range whole, 
         controls.push_back({control.statement.begin, 0});
         if (control.only_lane.empty()) continue;
         access.only_lane = control.statement.begin;
-        access.by_lane = mentions(written, {control.only_lane});
+        access.is_alone = control.is_alone;
+        if (control.is_alone) access.by_lane = mentions(written, {control.only_lane});
     }
     const bool assigned = location.end < range.end && is_assignment(source_[location.end]);
     const bool before = is_increment(source_[location.begin - 1]),
@@ -268,7 +297,7 @@ void FunctionSync::write(const Access &access) {
 bool FunctionSync::conflict(const Access &earlier, const Access &later, bool stored) {
     if (earlier.name != later.name) return false;
     const bool only = earlier.only_lane != 0 || later.only_lane != 0;
-    if (only && earlier.only_lane == later.only_lane) return false;
+    if (earlier.is_alone && later.is_alone && earlier.only_lane == later.only_lane) return false;
     if (earlier.location.empty() || later.location.empty()) return only;
     if (earlier.location != later.location) return !are_members(earlier.location, later.location);
     if (earlier.by_lane && later.by_lane) return false;

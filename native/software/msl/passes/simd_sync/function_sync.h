@@ -33,14 +33,16 @@ private:
         Range statement;
         bool diverges = false;
         bool by_data = false;       // the lanes decide by what lies in shared memory
-        std::string_view only_lane; // what is compared, where it lets one lane through
+        std::string_view only_lane; // what is compared, where it may let one lane through
+        bool is_alone = false;      // certainly one
     };
     struct Access {
         std::string_view name;
         std::string location;       // as written; empty: unknown
         bool by_lane = false;    // the location differs from lane to lane
         bool divergent = false;  // not by all lanes
-        Index only_lane = 0;     // the statement that lets one lane through; 0: none
+        Index only_lane = 0;     // the statement that may let one lane through; 0: none
+        bool is_alone = false;   // it certainly does
         Index store = 0;         // in `stores_`, of accesses that write
     };
     struct Store {
@@ -79,6 +81,7 @@ private:
     void find_lane_values(const Declaration &declaration);
     void spread_lane_values();
     static bool is_assignment(const Token &token);
+    static bool is_increment(const Token &token);
     bool mentions(Range range, const std::set<std::string_view, std::less<>> &names) const;
     bool mentions_shared(Range range) const;
     bool meets(Index call) const;
@@ -112,6 +115,7 @@ private:
     void write(const Access &access);
     static bool conflict(const Access &earlier, const Access &later, bool stored);
     Control condition(Range statement, Range head) const;
+    bool lets_one_lane_through(Range condition) const;
     static void unite(std::vector<Access> &all, const std::vector<Access> &more);
     void insert();
     bool barrier_follows(Index i) const;
@@ -129,6 +133,7 @@ private:
     std::map<std::string_view, Shared, std::less<>> shared_;
     std::set<Index> declared_;  // where
     std::set<std::string_view, std::less<>> lane_values_;
+    std::set<std::string_view, std::less<>> lane_indices_;  // those that no two lanes of a SIMD-group share
     std::vector<Control> controls_;
     std::size_t depth_ = 0;
     bool repeating_ = false;

@@ -82,14 +82,23 @@ void FunctionSync::find_lane_values(const Declaration &declaration) {
     for (const Range &part : source_.split_commas(*declaration.parameters)) {
         const AddressSpace space = address_space_of(source_, part);
         bool lane = !declaration.kernel && (space == AddressSpace::none || space == AddressSpace::device);
-        for (const Attribute &attribute : attributes_in(source_, part))
+        bool index = false;
+        for (const Attribute &attribute : attributes_in(source_, part)) {
             lane = lane || is_lane_attribute(attribute.name);
+            index = attribute.name == "thread_index_in_simdgroup" || attribute.name == "thread_index_in_threadgroup";
+        }
         if (!lane) continue;
         Index name = part.end;
         for (Index i = part.begin; i < part.end && !source_[i].is("[") && !source_[i].is("="); ++i) {
             if (source_[i].is_identifier()) name = i;
         }
-        if (name < part.end) lane_values_.insert(source_[name].text);
+        if (name == part.end) continue;
+        lane_values_.insert(source_[name].text);
+        if (index) lane_indices_.insert(source_[name].text);
+    }
+    for (Index i = body_.begin + 1; i + 1 < body_.end; ++i) {
+        if (is_assignment(source_[i + 1]) || is_increment(source_[i + 1]) || is_increment(source_[i - 1]))
+            lane_indices_.erase(source_[i].text);
     }
     if (lane_values_.empty()) return;
     // What is made of them, twice: loops hand values back.
@@ -116,6 +125,8 @@ bool FunctionSync::is_assignment(const Token &token) {
     }
     return token.kind == TokenKind::punctuator && token.text.ends_with('=');
 }
+
+bool FunctionSync::is_increment(const Token &token) { return token.is("++") || token.is("--"); }
 
 bool FunctionSync::mentions(Range range, const std::set<std::string_view, std::less<>> &names) const {
     for (Index i = range.begin; i < range.end; ++i) {

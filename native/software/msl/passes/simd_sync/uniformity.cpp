@@ -10,8 +10,6 @@ template <std::size_t N> bool is_one_of(const Token &token, const std::array<std
     return std::find(list.begin(), list.end(), token.text) != list.end();
 }
 
-bool is_increment(const Token &token) { return token.is("++") || token.is("--"); }
-
 // What stands before a name that is declared.
 bool ends_type(const Token &token) {
     constexpr std::array<std::string_view, 12> words = {"return", "else",  "do",     "case",     "goto",  "new",
