@@ -29,7 +29,7 @@ public:
         separate();
         text_ += value ? "true" : "false";
     }
-    // Any bytes: what is no UTF-8 is replaced, since JSON is.
+    // Takes any bytes. JSON is UTF-8, so bytes that are not are replaced.
     void string(std::string_view value) {
         separate();
         text_ += '"';
@@ -71,7 +71,7 @@ private:
     void separate() {
         if (!text_.empty() && std::strchr("{[:,", text_.back()) == nullptr) text_ += ',';
     }
-    // Of the character of UTF-8 at the start; 0 where there is none.
+    // The length of the UTF-8 character at the start; 0 if there is none.
     static std::size_t sequence_length(std::string_view text) {
         const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
         const unsigned first = byte(0);
@@ -83,7 +83,7 @@ private:
         for (std::size_t i = 1; i < length; ++i) {
             if ((byte(i) & 0xc0) != 0x80) return 0;
         }
-        // Longer than need be, halves of pairs, beyond the last.
+        // Not UTF-8: encodings that are too long, surrogates, numbers beyond the last character.
         if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) ||
             (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90))
             return 0;

@@ -1,5 +1,5 @@
-// Clang lets half and bfloat meet in arithmetic, makes nonsense of it, and crashes when it writes machine code. All it
-// says is a warning about the conversion.
+// Clang accepts arithmetic of a half and a bfloat, misinterprets it, and crashes when it writes machine code. It only
+// warns about the conversion.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace smtl::msl {
 
-// Both types occur, and so the two may meet.
+// Whether both types occur, and so may meet.
 bool may_mix_halves(const Translation &translation);
 
 // The compiler's argument that makes it warn.
 inline constexpr const char *mixed_halves_warning = "-Wdouble-promotion";
 
-// What a compiler said with that argument, with an error in place of those warnings and without the others of their
+// The compiler's messages with that argument: errors in place of those warnings, and without other warnings of that
 // kind.
 struct MixedHalves {
     std::string messages;

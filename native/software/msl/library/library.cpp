@@ -62,7 +62,7 @@ bool reflect(const Translation &translation, const Dialect &dialect, const std::
     const std::string warnings = errors;
     const ProcessResult result = compile_object(dialect, folder, folder, object, !initialisers.empty());
     const std::string bytes = result.succeeded ? read_file(object).value_or("") : "";
-    // A source may have said not to be warned. Of function constants' values nothing is known then.
+    // A source may have turned warnings off. Then nothing is known of the function constants' values.
     const bool unknown = initialisers.empty() && !translation.constants.empty();
     const bool computed = unknown || !result.succeeded || !has_initialisers(bytes, dialect.sanitize);
     (void)unlink(input.c_str());
@@ -86,7 +86,7 @@ bool reflect(const Translation &translation, const Dialect &dialect, const std::
     return write_file(folder + reflection_name, serialize(*reflection));
 }
 
-// What the translation alone knows.
+// Problems that only the translation knows.
 Reflection undetermined(const Translation &translation) {
     Reflection reflection;
     reflection.kernels = translation.kernels;

@@ -25,7 +25,7 @@ struct Options {
 };
 Options read_options(const smtl_compile_options *options);
 
-// Runs the preprocessor; nothing on errors, which are among the diagnostics, as warnings are.
+// Runs the preprocessor. Errors and warnings are among the diagnostics; after errors there is no result.
 std::optional<std::string> preprocess(std::string_view source, const Options &options, Diagnostics &diagnostics);
 
 // Nothing on errors.
@@ -33,7 +33,7 @@ std::unique_ptr<smtl_library> compile(std::string_view source, const Options &op
 // Checks more strictly than `compile`; false on errors.
 bool lint(std::string_view source, const Options &options, Diagnostics &diagnostics);
 
-// What was found wrong, as a compiler says it.
+// The problems, as a compiler reports them.
 std::string list_problems(const std::vector<Problem> &problems);
 
 }  // namespace smtl::msl

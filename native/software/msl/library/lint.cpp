@@ -57,7 +57,7 @@ bool speaks_of_spaces(const std::string &line) {
     return false;
 }
 
-// What the translation has said already, in Metal's terms.
+// Problems that the translation has reported already, in Metal's terms.
 bool repeats_ours(const std::string &line) { return line.find("with exceptions disabled") != std::string::npos; }
 
 struct Complaint {
@@ -67,8 +67,8 @@ struct Complaint {
     bool about_spaces = false;
 };
 
-// The messages that are the source's own fault, and how many errors are among them: where clang has judged all else
-// already, those about address spaces.
+// The messages about the source's own faults, and how many of them are errors. If clang has checked everything else
+// already, these are the messages about address spaces.
 std::string select_messages(const std::string &messages, bool judged, std::size_t &errors) {
     std::string kept;
     Complaint complaint;
@@ -104,7 +104,7 @@ bool lint(std::string_view source, const Options &options, Diagnostics &diagnost
     const bool compiles = compile(source, options, ordinary) != nullptr;
     const std::optional<std::string> preprocessed = preprocess(source, options, diagnostics);
     if (!preprocessed) return false;
-    // Clang has seen what the ordinary translation had no objection to.
+    // Clang has seen a source that the ordinary translation accepted.
     const bool judged = compiles || translate(*preprocessed).problems.empty();
     diagnostics = judged && !compiles ? std::move(ordinary) : Diagnostics();
     const Translation translation = translate(*preprocessed, Purpose::check);

@@ -1,4 +1,4 @@
-// Options, and the preprocessor's run.
+// Reads the options and runs the preprocessor.
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
@@ -19,7 +19,7 @@ namespace {
 // The newest language version whose library is here.
 constexpr unsigned newest_version = (3u << 16) + 2;
 
-// Text with its macros expanded is long before it is hard.
+// Macros can expand to more text than can be translated in a reasonable time.
 constexpr ProcessBounds preprocessor_bounds = {.processor_seconds = 60,
                                                .seconds = 60,
                                                .address_space = std::uint64_t{4} << 30,
@@ -34,8 +34,7 @@ std::string string_literal(std::string_view text) {
     return result + '"';
 }
 
-// SOFTWARE_METAL_INCLUDE: folders, with colons between them, where every source's #include "..." looks after all
-// others.
+// SOFTWARE_METAL_INCLUDE: folders, with colons between them, in which every source's #include "..." looks last.
 void add_include_paths_of_environment(std::vector<std::string> &paths) {
     std::istringstream all(smtl_settings_get()->include);
     for (std::string path; std::getline(all, path, ':');) {
@@ -107,7 +106,7 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
         "-Wno-invalid-pp-token",
         "-Wno-builtin-macro-redefined",
         "-Wno-null-character",
-        // For macros in pragmas alone: #pragma unroll(COUNT) would keep a name that no later stage knows.
+        // Only for macros in pragmas: #pragma unroll(COUNT) would keep a name that no later stage knows.
         "-fms-extensions",
         // A GPU program sees neither this host's operating system nor its processor.
         "-U__linux__",
@@ -123,8 +122,8 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
         "-U__amd64",
         "-U__aarch64__",
         "-D__METAL_VERSION__=" + std::to_string(version),
-        // One spelling for each token: what the translation takes for two others could be a bracket, or begin a
-        // directive.
+        // One spelling for each token: without it the translation could take a digraph or trigraph for other tokens,
+        // although it is a bracket or begins a directive.
         "-fno-digraphs",
         "-fno-trigraphs",
         "-ivfsoverlay",
@@ -135,7 +134,7 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
         toolchain.headers + "/preprocess/predefined.h",
     };
     for (const auto &[name, value] : options.macros) arguments.push_back("-D" + name + "=" + value.value_or(""));
-    // In one word: clang would read arguments from a file of a word that begins with an @.
+    // As one word: clang would take a word that begins with @ for a file of arguments.
     for (const std::string &path : options.include_paths) arguments.push_back("-I" + path);
     arguments.insert(arguments.end(), {"-o", output, "-"});
     const ProcessResult result = run_process(arguments, input, folder.path(), preprocessor_bounds);

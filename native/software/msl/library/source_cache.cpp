@@ -16,8 +16,8 @@ namespace {
 
 constexpr const char *file_name = "/library";
 
-// `#include "..."` looks beside the source, and so finds something else in another folder; the others ask for more than
-// text.
+// `#include "..."` looks beside the source, and so finds another file in another folder. The other words depend on more
+// than the text.
 bool looks_elsewhere(std::string_view source) {
     for (std::string_view word : {"__has_include", "__has_embed", "__DATE__", "__TIME__", "__TIMESTAMP__"}) {
         if (source.find(word) != std::string_view::npos) return true;
@@ -110,7 +110,7 @@ void remember_library(const std::string &key, const smtl_library &library, const
         writer.text(diagnostic.quoted);
     }
     writer.text(serialize(library.reflection));
-    // One that cannot be written is compiled again next time.
+    // An entry that cannot be written is compiled again next time.
     (void)Cache::shared().entry(
         key, [&](const std::string &folder) { return write_file(folder + file_name, writer.take()); });
 }

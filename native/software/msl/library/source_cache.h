@@ -1,4 +1,4 @@
-// What a source was compiled to before, found by the source itself: neither preprocessor nor translation run again.
+// Finds what a source was compiled to before by its text, so that neither preprocessor nor translation run again.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace smtl::msl {
 
-// The name in the cache; empty where the result may hang on more than the source and the options.
+// The name in the cache; empty if the result may depend on more than the source and the options.
 std::string source_key(std::string_view source, const Options &options);
-// True where the preprocessor opened none but our own files.
+// Whether the preprocessor opened only our own files.
 bool stands_alone(std::string_view preprocessed);
 
 std::unique_ptr<smtl_library> recall_library(const std::string &key, Diagnostics &diagnostics);

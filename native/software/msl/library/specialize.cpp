@@ -59,7 +59,7 @@ std::string describe_constant(const FunctionConstant &constant, std::uint32_t in
     return "function constant '" + constant.name + "' (index " + std::to_string(index) + ")";
 }
 
-// Before the message of an assertion of ours, which is all that anybody wants to read of it.
+// Stands before the message of one of our assertions; only that message is shown.
 constexpr std::string_view assertion_mark = "smtl: ";
 
 std::string explain(const std::string &errors) {
@@ -76,7 +76,7 @@ public:
                    std::size_t count)
         : library_(library), kernel_(kernel), values_(values), count_(count) {}
 
-    // The translation unit; empty with `error` where a value does not fit. Constants in `zero` that have no value are
+    // The translation unit; empty with `error` if a value does not fit. Constants in `zero` that have no value are
     // zero.
     std::string source(const std::set<std::size_t> &zero = {}) {
         zero_ = zero;
@@ -94,7 +94,7 @@ public:
     const std::string &error() const { return error_; }
     bool any_given() const { return any_given_; }
 
-    // The constants that the kernel uses and nobody gave, which the linker misses.
+    // The constants that the kernel uses and that have no value: the linker misses them.
     std::set<std::size_t> unset_constants(const std::string &errors) const {
         std::set<std::size_t> unset;
         const std::string symbol(constant_symbol);
@@ -109,7 +109,7 @@ public:
                " has no value\n";
     }
 
-    // Of clang's errors: an argument of which it is not known whether it is there. Empty where they are others.
+    // From clang's errors: an argument that may be present or absent. Empty for other errors.
     std::string describe_undecided(const std::string &errors) const {
         constexpr std::string_view unset = "initializer of '";
         const std::size_t at = errors.find("constexpr variable '" + presence_prefix);
@@ -142,7 +142,7 @@ private:
                              data_type_name(value->data_type) + "\n";
                     return false;
                 }
-                // Conditions are evaluated with it; vectors are classes, which have no part in that.
+                // Conditions are evaluated with it. Vectors are classes, and cannot be part of a condition.
                 const bool scalar = data_type_name(facts.data_type).find_first_of("234") == std::string::npos;
                 text += std::string(scalar ? "constexpr " : "const ") + constant.type + " " + constant.name + " = " +
                         data_type_value(*value) + "; ";
@@ -165,7 +165,7 @@ private:
         }
     }
 
-    // Arguments that function constants choose between may have one index, where no two of them are there.
+    // Arguments that function constants choose between may share an index if only one of them is present.
     void refuse_shared_indices(std::string &text) const {
         const Kernel &kernel = library_.reflection.kernels[kernel_];
         const std::vector<ParameterFacts> &facts = library_.reflection.parameters[kernel_];
@@ -183,7 +183,7 @@ private:
         }
     }
 
-    // What says whether an argument is there.
+    // Says whether an argument is present.
     std::string presence(std::size_t i) const {
         return library_.reflection.kernels[kernel_].parameters[i].condition.empty()
                    ? "true"
@@ -220,12 +220,12 @@ bool generate(const smtl_library &library, const std::string &source, const std:
     if (precompiled.empty() || !write_file(input, source)) return false;
     ProcessResult result =
         compile_object(library.dialect, precompiled, folder, object, !library.reflection.initialisers.empty());
-    // The linker finds constants that have no value, of which others may be made.
+    // The linker finds constants that have no value. Other constants may be computed from these.
     if (result.succeeded)
         result =
             run_process(Toolchain::shared().link_arguments(library.dialect, object, folder + code_file), "", folder);
     if (result.succeeded && has_initialisers(read_file(object).value_or(""), library.dialect.sanitize)) {
-        // What could be computed with other function constants, or what no message of clang's speaks of.
+        // Values that other function constants would allow to compute, and values that no message of clang's names.
         result.succeeded = false;
         result.errors = not_computed;
     }
@@ -240,7 +240,7 @@ bool generate(const smtl_library &library, const std::string &source, const std:
 
 constexpr std::string_view name_prefix = "kernel-";
 
-// What is to be compiled, and the name of the result: a hash of all that decides on it.
+// The source to compile, and the name of the result: a hash of everything that the result depends on.
 struct Request {
     Specialization specialization;
     std::string source;
@@ -274,8 +274,8 @@ std::string specialize(const smtl_library &library, const char *function, const 
     std::string errors;
     const std::string entry = Cache::shared().entry(request->name, [&](const std::string &folder) {
         bool made = generate(library, request->source, folder, errors);
-        // Engines that set some constants leave out others which they know to make no difference; Metal takes that. A
-        // linker may name one at a time.
+        // Programs may leave out constants that make no difference to them; Metal accepts that. A linker may name one
+        // missing constant at a time.
         for (std::set<std::size_t> unset; !made && specialization.any_given();) {
             const std::size_t known = unset.size();
             unset.merge(specialization.unset_constants(errors));

@@ -30,7 +30,7 @@ struct Member {
     std::string index;  // what [[id(...)]] says; empty without
 };
 
-// What msl/types.h of the headers says of one member.
+// The facts that the header msl/types.h gives of one member.
 struct MemberFacts {
     std::uint64_t index, offset, length, pointer, read_only, data_type, is_class, base_size, base_alignment,
         element_size, element_alignment;
@@ -56,7 +56,7 @@ bool is_word_of_a_type(const Token &token) {
     return token.is_identifier() && !token.is("const") && !token.is("struct") && !token.is("volatile");
 }
 
-// What `id(...)` says in a list of attributes; empty where it is not there.
+// The operand of `id(...)` in a list of attributes; empty if there is none.
 std::string index_among(const Tokens &attributes, Index begin, Index end) {
     for (Index i = begin; i + 1 < end; i = opens(attributes[i]) ? past_group(attributes, i) : i + 1) {
         if (!attributes[i].is("id") || !attributes[i + 1].is("(")) continue;
@@ -67,7 +67,7 @@ std::string index_among(const Tokens &attributes, Index begin, Index end) {
     return {};
 }
 
-// In the comment before a token that a list of attributes has become.
+// Reads a list of attributes from the comment before a token that the list has become.
 std::string index_before(const Token &token) {
     const std::size_t begin = token.leading.find("/*");
     if (begin == std::string_view::npos) return {};
@@ -76,7 +76,7 @@ std::string index_before(const Token &token) {
     return index_among(inside, 0, inside.size() - 1);
 }
 
-// `int *a, b[2]` up to the token at `end`: nothing for what is not a plain member.
+// `int *a, b[2]` up to the token at `end`: nothing if one is not a plain member.
 std::optional<std::vector<Member>> read_statement(const Tokens &tokens, Index begin, Index end) {
     std::vector<Member> members;
     std::string base, last_word, index;
@@ -129,7 +129,7 @@ std::optional<std::vector<Member>> read_body(const Tokens &tokens, Index begin, 
     return members;
 }
 
-// The members of `struct name { ... }` or `typedef struct { ... } name`; nothing where there is none that is plain.
+// The members of `struct name { ... }` or `typedef struct { ... } name`; nothing if there is no such plain structure.
 std::optional<std::vector<Member>> find_members(const Tokens &tokens, std::string_view name) {
     for (Index i = 0; i + 2 < tokens.size(); ++i) {
         if (!tokens[i].is("struct")) continue;
@@ -152,7 +152,7 @@ std::string facts_source(const std::string &name, const std::vector<Member> &mem
     return text + ")\n";
 }
 
-// The compiler's answer; empty where the source does not compile.
+// The compiler's answer; empty if the source does not compile.
 std::string compile_facts(const smtl_library &library, const std::string &source) {
     const std::string key = "types-" + Hash().add(library.key).add(source).digest();
     const std::string folder = Cache::shared().entry(key, [&](const std::string &into) {

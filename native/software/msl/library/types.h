@@ -1,5 +1,5 @@
-// Types behind the buffers of kernels, for argument encoders and reflection. Most hosts never ask for them: they are
-// found when one does.
+// The types behind the buffers of kernels, for argument encoders and reflection. Most hosts never ask for them, so they
+// are found when a host asks.
 #pragma once
 
 #include <deque>
@@ -18,8 +18,8 @@ namespace smtl::msl {
 
 class TypeTable {
 public:
-    // The type, of `size` bytes, that a parameter with this spelling refers to; NULL where it is neither built in nor a
-    // structure of plain members.
+    // The type, of `size` bytes, that a parameter with this spelling refers to; NULL if the type is neither built in
+    // nor a structure of plain members.
     const smtl_type *find(const smtl_library &library, std::string_view parameter_type, std::size_t size);
 
 private:

@@ -71,7 +71,7 @@ public:
     std::string_view list() const { return list_; }
 
     bool is_initialiser(std::string_view name) const { return is_initialiser_.contains(name); }
-    // A variable that an initialiser is for, or that tells whether one has run.
+    // A variable that has an initialiser, or that tells whether an initialiser has run.
     bool is_computed(std::string_view name) const {
         return computed_.contains(name) || (name.starts_with(guard) && variables_.contains(name));
     }
@@ -122,8 +122,8 @@ private:
         return true;
     }
 
-    // The variable is constant once it has its value, which clang says at the end; of one that it does not say this of,
-    // all that are named may be meant.
+    // Clang says at the end that the variable is constant once it has its value. If clang does not say so of a
+    // variable, any variable that the initialiser names may be the one.
     void add(std::string_view initialiser) {
         const std::string_view body = functions_[initialiser];
         const std::size_t last = body.rfind("@llvm.invariant.start");
@@ -153,7 +153,7 @@ private:
                 continue;
             }
             const std::string_view need = needs[step.next++];
-            // An initialiser needs the variable that it is for, and the variable its initialiser.
+            // An initialiser needs its variable, and the variable needs its initialiser.
             const auto own = initialised_.find(step.name);
             if (own != initialised_.end() &&
                 std::find(own->second.begin(), own->second.end(), need) != own->second.end())
@@ -184,7 +184,7 @@ private:
     Names initialisers_;
 };
 
-// The list of what is kept although nothing needs it.
+// The list of symbols that are kept although nothing needs them.
 void append_used(std::string &text, std::string_view line, const Module &module) {
     std::string kept;
     std::size_t count = 0;
@@ -197,8 +197,8 @@ void append_used(std::string &text, std::string_view line, const Module &module)
                 "], section \"llvm.metadata\"\n";
 }
 
-// Code with the variables that are to be computed as this module's alone, which they are; the optimiser computes no
-// others, such as those of templates, which several modules could have.
+// Makes the variables to be computed private to this module, which they are: the optimiser does not compute variables
+// that several modules could have, such as those of templates.
 void append_own(std::string &text, std::string_view code, const Module &module) {
     constexpr std::string_view assigned = " = ", global = " global ", group = ", comdat", used = "@llvm.used = ";
     bool initialising = false;

@@ -10,8 +10,8 @@
 namespace smtl::msl {
 namespace {
 
-// Of members clang says it as an error already, calls them what the translation has made of them, and tells in notes
-// how it came to that. Empty for other messages.
+// For members clang reports this as an error already, under the names that the translation gave them, and adds notes
+// that say why. Empty for other messages.
 std::string constant_expression_error(const std::string &line) {
     constexpr std::string_view begin = "error: constexpr variable '",
                                end = "' must be initialized by a constant expression";
@@ -77,7 +77,7 @@ bool has_initialisers(std::string_view object, bool instrumented) {
         const bool named = std::any_of(names.begin(), names.end(), [&](std::string_view known) {
             return name == known || name.starts_with(std::string(known) + ".");
         });
-        // Of the instrumentation, one address; the engine calls it.
+        // The instrumentation has one address; the engine calls it.
         const bool own = instrumented && name == ".init_array.1" && section.sh_size == sizeof(std::uint64_t);
         if ((typed || named) && !own) bytes += section.sh_size;
     });

@@ -1,5 +1,4 @@
-// Values of the program's variables that only machine code could compute, which nothing runs: what the compiler has not
-// computed is an error.
+// Values of the program's variables that only machine code could compute are errors, since nothing runs that code.
 #pragma once
 
 #include <string>
@@ -9,22 +8,22 @@
 
 namespace smtl::msl {
 
-// What clang says of variables whose values are no constant expressions: -Wglobal-constructors. The optimiser computes
-// most of them, above all those that function constants decide, once their values are there.
+// Clang's warning about variables whose values are not constant expressions: -Wglobal-constructors. The optimiser
+// computes most of these values, above all those that depend on function constants, once the constants have values.
 struct DynamicInitialisers {
     std::string messages;  // the others
     std::string errors;  // of these variables, should any of them not be computed; empty: there are none
 };
 DynamicInitialisers find_dynamic_initialisers(const std::string &messages);
 
-// Where clang was not to say which.
+// For values of which clang does not say the variable.
 inline constexpr std::string_view not_computed =
     "error: a variable outside of functions needs a constant expression as its initializer, and one here has another\n";
 
 // Definitions of all function constants, for a compilation that shows what can be computed.
 std::string define_function_constants(const Translation &translation);
 
-// True where code would run as the object is loaded or unloaded, but for clang's own instrumentation.
+// Whether code other than clang's own instrumentation would run when the object is loaded or unloaded.
 bool has_initialisers(std::string_view object, bool instrumented);
 
 }  // namespace smtl::msl

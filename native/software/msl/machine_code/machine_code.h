@@ -1,4 +1,4 @@
-// Object files, by way of clang's intermediate code.
+// Makes object files from clang's intermediate code.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace smtl::msl {
 
-// Of the source in the file `folder`/input on top of the library in the folder `precompiled`. Where the value of a
-// variable of the program hangs on itself, `errors` are not_computed. `initialises`: there are variables whose values
-// the optimiser computes.
+// Compiles the file `folder`/input on top of the library in the folder `precompiled`. If the value of a variable of the
+// program depends on itself, `errors` are not_computed. `initialises`: the optimiser computes the values of some
+// variables.
 ProcessResult compile_object(const Dialect &dialect, const std::string &precompiled, const std::string &folder,
                              const std::string &object, bool initialises);
 

@@ -20,7 +20,7 @@ std::string spell(double value) {
     return text;
 }
 
-// In place of the declaration of an intrinsic, `fptosi.sat.i32.f32` behind the prefix; empty where it is another one.
+// Replaces the declaration of an intrinsic, `fptosi.sat.i32.f32` after the prefix; empty for any other.
 std::string define(std::string_view name) {
     const bool is_signed = name.starts_with("si.sat.i");
     constexpr std::size_t type = std::string_view("si.sat.").size();

@@ -18,7 +18,7 @@ unsigned number(std::string_view text) {
     return value;
 }
 
-// Of an operand's text, which ends before the comma or the line does.
+// The text of an operand ends before the comma or the end of the line.
 std::size_t operand_end(std::string_view text) {
     unsigned depth = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {

@@ -38,7 +38,7 @@ public:
                                    " is out of bounds: the last index is " + std::to_string(SMTL_BUFFER_SLOTS - 1));
                 continue;
             }
-            // Which of several that depend on function constants are there is known later.
+            // Function constants decide later which of several are present.
             if (!parameter.condition.empty()) continue;
             for (std::uint32_t index = facts[i].index; index < facts[i].index + facts[i].length; ++index) {
                 const auto [other, free] = taken.emplace(std::pair(parameter.kind, index), &parameter);
@@ -52,7 +52,7 @@ public:
     std::vector<Problem> take() { return std::move(problems_); }
 
 private:
-    // The parameters of a template once, whatever number of kernels it is instantiated as.
+    // The parameters of a template, once for all kernels that it is instantiated as.
     void add(const KernelParameter &parameter, std::string message) {
         constexpr std::size_t most = 64;  // each is compared with those before
         if (problems_.size() == most) return;

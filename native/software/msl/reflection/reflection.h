@@ -1,4 +1,4 @@
-// What is known of a compiled library beyond its code, and how the cache keeps it.
+// The facts about a compiled library beside its code, and how the cache keeps them.
 #pragma once
 
 #include <elf.h>
@@ -13,14 +13,14 @@
 
 namespace smtl::msl {
 
-// What a parameter's type can be filled with.
+// The kinds of resource that a parameter takes.
 enum class ParameterCategory : std::uint32_t {
     neither,
     memory,
     integers
 };
 
-// What the compiler found out about one parameter.
+// The compiler's facts about one parameter.
 struct ParameterFacts {
     std::uint32_t index = 0;
     std::uint32_t read_only = 0;
@@ -44,20 +44,20 @@ struct Reflection {
     std::string initialisers;  // errors, for a kernel whose object would have to compute variables: see initialisers.h
 };
 
-// Calls `visit` with the name and the header of each section of a 64-bit object file; false where it cannot be read.
+// Calls `visit` with the name and the header of each section of a 64-bit object file; false if the file cannot be read.
 bool each_section(std::string_view object,
                   const std::function<void(std::string_view name, const Elf64_Shdr &section)> &visit);
 
-// The bytes of a section of a 64-bit object file of this machine's byte order; empty where there is none.
+// The bytes of a section of a 64-bit object file of this machine's byte order; empty if there is none.
 std::string_view find_section(std::string_view object, std::string_view name);
 
 // A translation unit whose object file, compiled on top of the library's own code, holds all facts in one section.
 std::string reflection_source(const Translation &translation);
 
-// What a host could not bind: indices out of bounds or given twice, types that take no memory or no position.
+// Parameters that a host could not bind: indices out of bounds or given twice, types without memory or position.
 std::vector<Problem> find_misplaced_arguments(const Translation &translation, const Reflection &reflection);
 
-// Reads them back; nothing where the object file is not as expected.
+// Reads the facts back; nothing if the object file is not as expected.
 std::optional<Reflection> read_reflection(const Translation &translation, std::string_view object);
 
 std::string serialize(const Reflection &reflection);

@@ -33,7 +33,7 @@ private:
     std::string bytes_;
 };
 
-// After the first thing that is not as expected everything reads as empty.
+// After the first value that is not as expected, every read gives an empty value.
 class Reader {
 public:
     explicit Reader(std::string_view bytes) : bytes_(bytes) {}

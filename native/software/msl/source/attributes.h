@@ -15,7 +15,7 @@ struct Attribute {
     Index at = 0;
 };
 
-// One that stays for clang to honour.
+// An attribute that stays for clang to honour.
 bool is_standard_attribute(std::string_view name);
 
 std::vector<Attribute> attributes_in(const Source &source, Range range);
@@ -25,8 +25,8 @@ AddressSpace space_named(const Source &source, Index i);
 // The first one in a declaration, which is that of what a pointer or reference points to.
 AddressSpace address_space_of(const Source &source, Range range);
 
-// `coherent device float *`, `device coherent(system) uint *`: who sees a write, which processors keep coherent for
-// everybody. Past the words; `at` where the name is something else.
+// `coherent device float *`, `device coherent(system) uint *`: the scope that sees a write. Processors keep memory
+// coherent for all. Past the words; `at` if the name is something else.
 Index past_coherence(const Source &source, Index at, Index end);
 
 }  // namespace smtl::msl

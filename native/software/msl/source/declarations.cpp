@@ -11,14 +11,14 @@ bool is_class_key(std::string_view text) {
     return text == "struct" || text == "class" || text == "union" || text == "enum";
 }
 
-// Operators with a parenthesised operand that is no parameter list.
+// Operators with a parenthesised operand that is not a parameter list.
 bool takes_parentheses(std::string_view text) {
     return text == "decltype" || text == "alignas" || text == "__attribute__" || text == "__attribute" ||
            text == "noexcept" || text == "__declspec" || text == "typeof" || text == "__typeof__" ||
            text == "explicit" || text == "sizeof";
 }
 
-// Each type is looked through for each type around it, and its name stands in those of all its members.
+// A type is searched once for each type around it, and its name is part of the names of all its members.
 constexpr std::size_t deepest_nesting = 64;
 constexpr std::size_t longest_scope = 4096;
 
@@ -111,7 +111,7 @@ Declaration read_head(const Source &source, Index begin, Index end) {
     return declaration;
 }
 
-// Where the body of a function starts, past a constructor's initialisers; `end` where there is none.
+// Where the body of a function starts, past a constructor's initialisers; `end` if there is none.
 Index body_begin(const Source &source, const Declaration &declaration, Index end) {
     Index i = declaration.head_end;
     if (i < end && source[i].is(":")) {

@@ -1,5 +1,5 @@
-// The declarations of a source, outside of functions. As much C++ is understood as tells functions, types, variables
-// and templates apart; whatever is not recognised is left for clang to judge.
+// The declarations of a source, outside of functions. This understands as much C++ as tells functions, types, variables
+// and templates apart, and leaves the rest to clang.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@
 namespace smtl::msl {
 
 enum class DeclarationKind {
-    function,   // defined here
+    function,  // defined here
     prototype,  // or what looks like one: `T name(1, 2);`
     type,
     variable,
     kernel_instantiation,  // explicit, of a template
-    statement              // `using`, `typedef`, `static_assert`
+    statement  // `using`, `typedef`, `static_assert`
 };
 
 // The names of the enclosing namespaces and types, outermost first; empty string: unnamed.
@@ -28,12 +28,12 @@ struct Declaration {
     DeclarationKind kind = DeclarationKind::variable;
     Index begin = 0;
     Index head_end = 0;  // the `{`, `;`, `=` or constructor's `:` that ends what stands before
-    Index end = 0;       // past its `}` or semicolon
-    Range body;          // of a function or type that is defined, with the braces
+    Index end = 0;  // past its `}` or semicolon
+    Range body;  // of a function or type that is defined, with the braces
     std::shared_ptr<const Scope> scope;
     std::optional<Range> template_parameters;  // of the innermost `template <...>`
-    bool explicit_instantiation = false;       // `template` without `<`
-    std::optional<Range> parameters;           // between the parentheses of a function
+    bool explicit_instantiation = false;  // `template` without `<`
+    std::optional<Range> parameters;  // between the parentheses of a function
     Index name_begin = 0;  // the declared name (with template arguments) where there are parameters
     Index name_end = 0;
     Index class_key = 0;  // `struct`, `class`, `union`, `enum` that opens a type; 0: none

@@ -12,7 +12,7 @@ template <std::size_t N> bool is_one_of(const Token &token, const std::array<std
     return token.is_identifier() && std::find(list.begin(), list.end(), token.text) != list.end();
 }
 
-// They say nothing of the type, and a qualifier after `*` belongs to the pointer.
+// Words that do not change the type; a qualifier after `*` belongs to the pointer.
 constexpr std::array<std::string_view, 20> specifiers = {
     "const",    "volatile",     "static",     "constexpr",    "inline",       "extern",   "mutable",
     "register", "friend",       "typename",   "virtual",      "explicit",     "template", "restrict",
@@ -66,7 +66,7 @@ Index read_specifiers(const Source &source, Index i, Index end, Specifiers &read
     read.begin = end;
     while (i < end) {
         const Token &token = source[i];
-        // A list in brackets stays before all else.
+        // A list in brackets stays before everything else.
         if (read.begin == end && !source.opens_attribute(i)) read.begin = i;
         if (const Index past = past_attribute(source, i, end); past > i) {
             i = past;

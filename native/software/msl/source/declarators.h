@@ -30,9 +30,9 @@ struct Declarator {
     bool shared = false;       // lies in threadgroup memory
 };
 
-// Past attributes of either form; `i` where there is none.
+// Past attributes of either form; `i` if there are none.
 Index past_attribute(const Source &source, Index i, Index end);
-// Both read from `i`, and return where what they read ends.
+// Both read from `i`, and return the end of what they read.
 Index read_specifiers(const Source &source, Index i, Index end, Specifiers &read);
 Index read_declarator(const Source &source, Index i, Index end, Declarator &read);
 

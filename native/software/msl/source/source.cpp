@@ -15,7 +15,7 @@ Source::Source(std::string_view text, bool checking, bool distinct)
     match_brackets();
 }
 
-// Clang's own complaint about what is open at the end speaks of a line that is not the user's.
+// Clang's own message about a bracket that is open at the end names a line that is not the user's.
 std::optional<Problem> Source::find_open_bracket() const {
     const auto problem = [&](Index at, const std::string &what) {
         return Problem{locate(source_, tokens_, at), "'" + std::string(tokens_[at].text) + "' " + what};
@@ -35,8 +35,8 @@ std::optional<Problem> Source::find_open_bracket() const {
     return problem(open.back(), "is never closed");
 }
 
-// Where brackets and template argument lists close and statements end, once for all questions: asked of nested brackets
-// one by one, each would look through all that is inside.
+// Finds once where brackets and template argument lists close and statements end. A search for each of many nested
+// brackets would look through everything inside it again and again.
 void Source::match_brackets() {
     const Index end = tokens_.size();
     closing_.assign(end, end);
@@ -154,7 +154,7 @@ void Source::replace_leading(Index i, std::string text) {
 }
 
 void Source::problem(Index at, std::string message, std::size_t offset) {
-    // To locate one looks through all that stands before.
+    // Locating a token looks through everything before it.
     constexpr std::size_t most = 64;
     if (findings_.size() == most) return;
     const auto after = std::upper_bound(findings_.begin(), findings_.end(), at,

@@ -22,8 +22,8 @@ struct Range {
     bool empty() const { return begin >= end; }
 };
 
-// Edits change what is written in place of a token or behind it, never its text: passes read the source as it was, and
-// see earlier edits only where they ask for them (`written`, `Token::replaced`).
+// An edit changes what is written in place of a token or behind it, never the token's text: passes read the source as
+// it was, and see earlier edits only if they ask for them (`written`, `Token::replaced`).
 class Source {
 public:
     // `checking`: for clang's C++ for OpenCL, which has all address spaces. `distinct`: functions differ in address
@@ -59,12 +59,12 @@ public:
     std::string written(Range range) const;
 
     void erase(Range range);
-    // In place of the white space, line markers and pragmas before a token.
+    // Replaces the white space, line markers and pragmas before a token.
     void replace_leading(Index i, std::string text);
 
-    // Notes an error. With `offset`, of what stands that far into what leads to the token.
+    // Notes an error at a token; with `offset`, that many bytes into the white space and directives before the token.
     void problem(Index at, std::string message, std::size_t offset = std::string_view::npos);
-    // What is noted, in the order of the source.
+    // The errors that were noted, in the order of the source.
     std::vector<Problem> problems() const;
     // A bracket that is never closed, or one that closes nothing.
     std::optional<Problem> find_open_bracket() const;

@@ -25,7 +25,7 @@ struct Token {
     // What is written in place of the text.
     std::string replacement;
     bool replaced = false;
-    // Gone for good: later edits leave it alone.
+    // Erased: later edits leave the token alone.
     bool erased = false;
     // Written directly after the token (or its replacement).
     std::string appended;
@@ -46,8 +46,8 @@ struct Token {
     }
 };
 
-// Splits `source`, which must outlive the tokens. Any bytes are accepted: what is no token of C++ becomes a punctuator,
-// for the compiler to complain about. The last token has kind `end` and carries the trailing white space.
+// Splits `source`, which must outlive the tokens. Any bytes are accepted: what is not a token of C++ becomes a
+// punctuator, for the compiler to complain about. The last token has kind `end` and carries the trailing white space.
 std::vector<Token> tokenize(std::string_view source);
 
 // The text with all edits applied.
@@ -62,7 +62,7 @@ struct SourceLocation {
 };
 // Reads `# 12 "file"` or `#line 12 "file"` as the location of the next line; false for other directives.
 bool read_line_marker(std::string_view directive, SourceLocation &location);
-// With `offset`, where that byte of what leads to the token stands.
+// With `offset`, the place of that byte of the white space and directives before the token.
 SourceLocation locate(std::string_view source, const std::vector<Token> &tokens, std::size_t index,
                       std::size_t offset = std::string_view::npos);
 

@@ -1,12 +1,12 @@
-// What Metal has and this does not, by the names that sources use it under.
+// Parts of Metal that are not supported, by the names that sources use.
 #pragma once
 
 #include <string_view>
 
 namespace smtl::msl {
 
-// "textures are", "ray tracing is": what a name belongs to; empty where it is none of these. `qualifies`: `::` or `<`
-// stands behind the name, without which some of them are words like any other.
+// "textures are", "ray tracing is": the part that a name belongs to; empty for other names. `qualifies`: `::` or `<`
+// follows the name. Without these, some of the names are ordinary words.
 std::string_view unsupported_subject(std::string_view name, bool qualifies);
 
 }  // namespace smtl::msl
