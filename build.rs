@@ -1,6 +1,6 @@
 //! Compiles `native/` and links it: against Metal.framework on Apple's hosts, against the software Metal elsewhere.
 //!
-//! Sets `cfg(metal_backend)` where there is a Metal to call, and `cfg(software_metal)` where it is the software Metal (for
+//! Sets `cfg(metal_backend)` if there is a Metal to call, and `cfg(software_metal)` where it is the software Metal (for
 //! tests, and for what only the software Metal has). Without a Metal (no feature `software`, not Apple) the crate builds
 //! with no native toolchain and every `Device` constructor returns `Error::NoDevice`.
 

@@ -1,4 +1,4 @@
-//! Compiles the sources of a folder, in parallel and only where something changed, into one static library.
+//! Compiles the sources of a folder, in parallel and only if something changed, into one static library.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -213,7 +213,7 @@ fn linker_finds_libobjc() -> bool {
     let output = Command::new("cc")
         .arg("-print-file-name=libobjc.so")
         .output();
-    // The answer is the bare name where there is no such file.
+    // The answer is the bare name if there is no such file.
     output.is_ok_and(|output| output.stdout.contains(&b'/'))
 }
 

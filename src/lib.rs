@@ -34,7 +34,7 @@
 //!
 //! # Examples
 //!
-//! Each is a whole program; `is_available` lets them pass where there is no Metal.
+//! Each is a whole program; `is_available` lets them pass if there is no Metal.
 //!
 //! 1. Ask what there is:
 //!

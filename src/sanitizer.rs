@@ -178,7 +178,7 @@ pub fn clear_reports() {
     }
 }
 
-/// `None` where somebody has cleared them meanwhile.
+/// `None` if somebody has cleared them meanwhile.
 fn copy_report(index: usize) -> Option<Report> {
     // SAFETY: takes a number, may be called from any thread, and gives a report of our own or null.
     let raw = unsafe { sys::mtb_report_copy(index) };

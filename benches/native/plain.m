@@ -1,5 +1,5 @@
 // The calls that the bridge's benchmarks time, made straight from Objective-C, with the pool that correct code has.
-// Each returns the nanoseconds of `count` rounds, or 0 where a call failed.
+// Each returns the nanoseconds of `count` rounds, or 0 if a call failed.
 
 #import <Foundation/Foundation.h>
 #import <Metal/Metal.h>

@@ -23,7 +23,7 @@ pub fn output_directory() -> PathBuf {
     target.join("criterion")
 }
 
-/// The median time of one iteration in nanoseconds, or none where the benchmark has not run since `start`: an older
+/// The median time of one iteration in nanoseconds, or none if the benchmark has not run since `start`: an older
 /// run's result must not stand beside this one's.
 fn median_ns(directory: &Path, start: SystemTime, group: &str, contender: &str) -> Option<f64> {
     // Criterion replaces the separators of an id when it names the folder.

@@ -1,4 +1,4 @@
-//! Sets the `cfg`s that metal-bridge was built with: `metal_backend` where there is a Metal to call, and `software_metal` where it
+//! Sets the `cfg`s that metal-bridge was built with: `metal_backend` if there is a Metal to call, and `software_metal` where it
 //! is the software Metal. Tests ask for both, and the command line for the second: `check` is there with the software Metal only.
 //!
 //! `crates/cli/build.rs` is a link to this file, which a package holds as a file of its own.

@@ -249,7 +249,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Waits until no committed command buffer uses the buffer, for as long as `timeout` where there is one.
+    /// Waits until no committed command buffer uses the buffer, for as long as `timeout` if there is one.
     ///
     /// # Errors
     ///

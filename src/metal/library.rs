@@ -44,7 +44,7 @@ impl LanguageVersion {
 /// How a source is compiled (`MTLCompileOptions`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CompileOptions {
-    /// Preprocessor macros: name and value, 1 where there is none.
+    /// Preprocessor macros: name and value, 1 if there is none.
     pub macros: Vec<(String, Option<String>)>,
     /// `None` for the newest that the system has.
     pub language_version: Option<LanguageVersion>,

@@ -316,7 +316,7 @@ pub struct mtb_report {
     pub occurrences: u64,
 }
 
-/// Declares the functions as foreign where there is a Metal to link, and as unreachable ones elsewhere.
+/// Declares the functions as foreign if there is a Metal to link, and as unreachable ones elsewhere.
 macro_rules! abi {
     ($(pub fn $name:ident($($parameter:ident: $type:ty),* $(,)?) $(-> $result:ty)?;)*) => {
         #[cfg(metal_backend)]

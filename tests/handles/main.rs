@@ -77,7 +77,7 @@ fn shared(values: &[f32]) -> Buffer {
         .unwrap()
 }
 
-/// Encodes and commits `values[i] += 1` for the whole buffer, behind `gate` where there is one.
+/// Encodes and commits `values[i] += 1` for the whole buffer, behind `gate` if there is one.
 fn increment(queue: &CommandQueue, values: &Buffer, gate: Option<&SharedEvent>) -> Submission {
     let mut commands = queue.command_buffer().unwrap();
     if let Some(gate) = gate {

@@ -164,7 +164,7 @@ pub fn settle(of: &mut String, aliases: &Aliases) {
     }
 }
 
-/// The value of a constant expression; nothing where it needs one that is not known.
+/// The value of a constant expression; nothing if it needs one that is not known.
 pub fn evaluate(expression: &syn::Expr, known: &BTreeMap<String, i128>) -> Option<i128> {
     match expression {
         syn::Expr::Lit(literal) => match &literal.lit {

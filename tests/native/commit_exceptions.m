@@ -193,7 +193,7 @@ static void a_turn_whose_commit_raises_ends(void) {
         CHECK_OK(mtb_transfer_fill(transfer, host, 4, 1, "a", 1, &error));
         WHILE_METAL(commit, methods[i], CHECK(mtb_transfer_run(transfer, NULL) == MTB_EXCEPTION));
         CHECK(bytes[0] == 0);
-        /* The status is the exception's also where there is no command buffer, and nobody asks for an error. */
+        /* The status is the exception's also if there is no command buffer, and nobody asks for an error. */
         CHECK_OK(mtb_transfer_fill(transfer, host, 4, 1, "a", 1, &error));
         WITHOUT_METAL(shared.queue->metal, CHECK(mtb_transfer_run(transfer, NULL) == MTB_EXCEPTION));
         CHECK_OK(mtb_event_signal(gate, 1, &error));

@@ -27,7 +27,7 @@ unsafe extern "C" {
     ) -> bool;
 }
 
-/// What the check has to say against `source`; nothing where it is good.
+/// What the check has to say against `source`; nothing if it is good.
 fn complaints(name: &str, source: &str) -> Option<String> {
     let name = CString::new(name).expect("a name");
     let options = CompileOptions {

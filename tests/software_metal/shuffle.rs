@@ -1,5 +1,5 @@
 //! `SOFTWARE_METAL_SHUFFLE` and `SOFTWARE_METAL_POISON`, under which continuous integration runs the whole suite: they do what
-//! a test of the suite would fail by, and nothing where Metal promises an order.
+//! a test of the suite would fail by, and nothing if Metal promises an order.
 
 use std::env;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! The memory of this process.
 
-/// The most memory that the process has had at a time, mapped files included, in bytes; `None` where the system does
+/// The most memory that the process has had at a time, mapped files included, in bytes; `None` if the system does
 /// not tell.
 #[cfg(unix)]
 pub fn peak() -> Option<u64> {

@@ -36,7 +36,7 @@ typedef struct {
 } smtl_compile_options;
 
 /* Compiles `source` (any bytes). NULL on error. `*log` gets a malloc'd text: the errors, or the warnings of a success,
- * with the user's own lines; NULL where there is nothing to say. */
+ * with the user's own lines; NULL if there is nothing to say. */
 smtl_library *smtl_library_compile(const char *source, size_t length, const smtl_compile_options *options, char **log);
 smtl_library *smtl_library_retain(smtl_library *library);
 void smtl_library_release(smtl_library *library);
@@ -90,11 +90,11 @@ typedef struct {
  */
 size_t smtl_library_arguments(smtl_library *library, const char *function, const smtl_argument **arguments);
 
-/* The type that a buffer argument refers to; NULL where it is not known. It lives as long as the library. The first
+/* The type that a buffer argument refers to; NULL if it is not known. It lives as long as the library. The first
  * question about a structure runs the compiler. */
 const smtl_type *smtl_library_pointee(smtl_library *library, const smtl_argument *argument);
 
-/* What [[max_total_threads_per_threadgroup(n)]] of a kernel says; 0 where it says nothing. */
+/* What [[max_total_threads_per_threadgroup(n)]] of a kernel says; 0 if it says nothing. */
 uint32_t smtl_library_max_total_threads(const smtl_library *library, const char *function);
 
 typedef struct {
@@ -121,12 +121,12 @@ char *smtl_library_specialize(smtl_library *library, const char *function, const
                               size_t count, char **log);
 
 /* The name of that machine code, without making it: what has one name is the same code. malloc'd; NULL and a malloc'd
- * `*log` where there is no such function or a value does not fit. */
+ * `*log` if there is no such function or a value does not fit. */
 char *smtl_library_specialization_name(smtl_library *library, const char *function, const smtl_constant_value *values,
                                        size_t count, char **log);
 
 /* Puts machine code that smtl_library_specialize has once made into the cache under its name; what is there already
- * stays. False where the name is none of ours or the disk failed. */
+ * stays. False if the name is none of ours or the disk failed. */
 bool smtl_cache_import(const char *name, const void *code, size_t size);
 
 /* Checks a source as Apple's compiler does, which is stricter than what is executed here: device, constant, threadgroup

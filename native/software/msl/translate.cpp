@@ -29,7 +29,7 @@
 namespace smtl::msl {
 namespace {
 
-// Each pass says in its header what it needs and what holds after it. True where something in the source depends on the
+// Each pass says in its header what it needs and what holds after it. True if something in the source depends on the
 // address spaces that were erased: functions that differ in them and in what they do.
 bool run_passes(Source &source, Translation &translation) {
     const bool checking = source.checking(), distinct = source.distinct();

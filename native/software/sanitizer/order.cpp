@@ -20,7 +20,7 @@ struct order_state {
     std::mutex mutex;
     uint32_t queues = 0;
     std::vector<uint32_t> known; /* by the CPU: phases by queue */
-    /* Never freed one by one: launches long done refer to them, and a new one is made only where queues meet. */
+    /* Never freed one by one: launches long done refer to them, and a new one is made only if queues meet. */
     std::vector<std::unique_ptr<const smtl_clock>> clocks;
 };
 

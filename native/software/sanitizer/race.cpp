@@ -69,7 +69,7 @@ const access *checked_launch::conflict(const cell &state, const access &now, spa
     return nullptr;
 }
 
-/* Of reads that are in no order two are kept, of different threadgroups where there are such, and rather plain ones
+/* Of reads that are in no order two are kept, of different threadgroups if there are such, and rather plain ones
  * than atomic ones: a later write that is in conflict with any is then in conflict with one of them. */
 void checked_launch::record(cell &state, const access &now, space where, bool tracked) {
     if (is_write(now)) {

@@ -76,7 +76,7 @@ public:
         return *this;
     }
 
-    /* The error; empty where it went well. */
+    /* The error; empty if it went well. */
     std::string run(size3 grid, size3 threadgroup) {
         const uint32_t g[] = {grid.x, grid.y, grid.z}, t[] = {threadgroup.x, threadgroup.y, threadgroup.z};
         std::memcpy(raw.threads_per_grid, g, sizeof g);

@@ -23,7 +23,7 @@ pub fn device() -> &'static Device {
     &DEVICES[0]
 }
 
-/// A second device, where there is one: handles of the two must not be mixed.
+/// A second device, if there is one: handles of the two must not be mixed.
 pub fn other_device() -> Option<&'static Device> {
     DEVICES.get(1)
 }

@@ -28,7 +28,7 @@ pub fn count_objects() {
     unsafe { mbts_count_objects() }
 }
 
-/// What [`live_objects`] may grow by without a leak: none where objects are counted; where bytes are, what a driver keeps.
+/// What [`live_objects`] may grow by without a leak: none if objects are counted; where bytes are, what a driver keeps.
 pub const SLACK: i64 = if cfg!(software_metal) { 0 } else { 16 << 20 };
 
 /// Objective-C objects that exist: Foundation's and the software Metal's. On Apple's systems, which do not count them,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A run of a program that prints text.
 pub struct Printed {
-    /// Its exit status; none where a signal ended it.
+    /// Its exit status; none if a signal ended it.
     pub code: Option<i32>,
     /// Its standard output.
     pub out: String,

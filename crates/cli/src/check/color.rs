@@ -13,7 +13,7 @@ pub enum ColorChoice {
     Never,
 }
 
-/// How diagnostics look; every part is empty where there is no colour.
+/// How diagnostics look; every part is empty if there is no colour.
 #[derive(Clone, Copy)]
 pub struct Style {
     pub bold: &'static str,

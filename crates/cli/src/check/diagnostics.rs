@@ -30,7 +30,7 @@ impl Totals {
         self.failures > 0
     }
 
-    /// The compiler's last line, where there is something to say.
+    /// The compiler's last line, if there is something to say.
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let counted = |count: usize, what: &str| {
             let plural = if count == 1 { "" } else { "s" };

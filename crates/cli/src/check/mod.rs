@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(short = 'I', value_name = "FOLDER")]
     include: Vec<PathBuf>,
 
-    /// Define a macro, as 1 where there is no value
+    /// Define a macro, as 1 if there is no value
     #[arg(short = 'D', value_name = "NAME[=VALUE]", value_parser = parse_macro)]
     define: Vec<(String, Option<String>)>,
 

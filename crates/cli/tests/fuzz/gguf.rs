@@ -1,5 +1,5 @@
 //! GGUF files: models of odd shapes, with metadata that contradicts itself, with damaged bytes and with holes. A process of
-//! its own reads each and decodes a token where there is something to decode.
+//! its own reads each and decodes a token if there is something to decode.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -260,7 +260,7 @@ impl Reader {
         Self { child, answers }
     }
 
-    /// What it says of the file, `None` where it dies of it.
+    /// What it says of the file, `None` if it dies of it.
     fn read(&mut self, path: &Path) -> Option<String> {
         let questions = self.child.stdin.as_mut()?;
         writeln!(questions, "{}", path.display()).ok()?;

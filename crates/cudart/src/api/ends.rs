@@ -45,7 +45,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// `None` where there is nothing to copy.
+    /// `None` if there is nothing to copy.
     pub(crate) fn of(
         (source, destination): (*const c_void, *mut c_void),
         rows: &Rows,

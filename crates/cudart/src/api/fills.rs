@@ -14,7 +14,7 @@ use crate::runtime::stream::Stream;
 use crate::runtime::transfer::Transfer;
 
 calls! {
-    /// Fills with the low byte of `value`, in the default stream. Waits where the memory is pinned or managed.
+    /// Fills with the low byte of `value`, in the default stream. Waits if the memory is pinned or managed.
     cudaMemset, cudaMemset_ptds;
     /// Fills in a stream. No thread waits.
     cudaMemsetAsync, cudaMemsetAsync_ptsz = memset(pointer: *mut c_void, value: c_int, count: usize);

@@ -128,7 +128,7 @@ fn is_freeable(allocation: &Allocation) -> bool {
 }
 
 unsafe fn free(pointer: *mut c_void) -> Outcome {
-    // Also where there is nothing to free: the call reports the failure of earlier work.
+    // Also if there is nothing to free: the call reports the failure of earlier work.
     let current = Context::current()?;
     if pointer.is_null() {
         return Ok(());

@@ -64,7 +64,7 @@ fn in_turn<T>(
 
 /// Does `work` in `stream` as CUDA's documentation has it for copies between devices that name no stream: after all
 /// that was committed to these devices before, and before all that is committed to them later. The stream's own device
-/// is one of them, where there is any.
+/// is one of them, if there is any.
 fn alone_on<T>(
     devices: &[Arc<DeviceState>],
     stream: &Arc<Stream>,

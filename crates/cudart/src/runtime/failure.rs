@@ -54,7 +54,7 @@ pub(crate) fn allocation_failed(error: sys::OwnedError) -> Failed {
     Failed::new(code, error.to_string())
 }
 
-/// `Err(code)` with a message, made only where `holds` is false.
+/// `Err(code)` with a message, made only if `holds` is false.
 pub(crate) fn require(holds: bool, code: cudaError_t, message: impl FnOnce() -> String) -> Outcome {
     if holds {
         return Ok(());
@@ -107,7 +107,7 @@ pub(crate) fn forget_last() {
     LAST.set(cudaSuccess);
 }
 
-/// The message of the thread's last error; NULL where it has none. It lives until the thread's next error.
+/// The message of the thread's last error; NULL if it has none. It lives until the thread's next error.
 pub(crate) fn last_message() -> *const c_char {
     // Destructors of C++ run after the thread's own: there is no message any more then, while codes stay.
     let message = MESSAGE.try_with(|message| {

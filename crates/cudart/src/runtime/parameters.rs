@@ -11,7 +11,7 @@ pub(crate) struct Declared {
     pub(crate) is_value: bool,
 }
 
-/// The pointers and references among the parameters of the kernel called `kernel`; `None` where its declaration is not
+/// The pointers and references among the parameters of the kernel called `kernel`; `None` if its declaration is not
 /// found.
 pub(crate) fn declared_parameters(source: &str, kernel: &str) -> Option<Vec<Declared>> {
     let text = without_comments(source);
@@ -49,7 +49,7 @@ fn declaration(tokens: &[&str], kernel: &str) -> Option<usize> {
     None
 }
 
-/// The tokens of each parameter up to the closing parenthesis, without what is in brackets; `None` where that is
+/// The tokens of each parameter up to the closing parenthesis, without what is in brackets; `None` if that is
 /// missing.
 fn parameters<'a>(tokens: &[&'a str]) -> Option<Vec<Vec<&'a str>>> {
     let mut parameters = vec![Vec::new()];

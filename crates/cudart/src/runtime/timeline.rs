@@ -144,7 +144,7 @@ impl Timeline {
         oldest.map_or(Ok(()), |commands| commands.wait())
     }
 
-    /// The present point, where there is work beyond the first `seen` pieces.
+    /// The present point, if there is work beyond the first `seen` pieces.
     pub(crate) fn point_after(&self, seen: u64) -> Outcome<Option<Point>> {
         if self.work.load(Ordering::Acquire) == seen {
             return Ok(None);

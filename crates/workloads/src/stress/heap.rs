@@ -7,7 +7,7 @@ use super::waits::settled;
 /// seen.
 pub(super) const SLACK: u64 = 16 << 20;
 
-/// Bytes that are allocated on the heap and not freed; `None` where the system does not tell.
+/// Bytes that are allocated on the heap and not freed; `None` if the system does not tell.
 pub fn live_bytes() -> Option<u64> {
     sanitizer_bytes().or_else(system_bytes)
 }

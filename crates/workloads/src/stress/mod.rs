@@ -43,7 +43,7 @@ pub struct Sample {
     pub objects: LiveObjects,
     /// Bytes allocated on the device.
     pub allocated: u64,
-    /// Bytes allocated on the heap; `None` where the system does not tell.
+    /// Bytes allocated on the heap; `None` if the system does not tell.
     pub heap: Option<u64>,
     /// The largest relative deviation of a result from float64 so far.
     pub deviation: f64,

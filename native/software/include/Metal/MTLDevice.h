@@ -281,7 +281,7 @@ MTL_EXPORT
 - (nullable id<MTLSharedEvent>)newSharedEventWithHandle:(MTLSharedEventHandle *)sharedEventHandle;
 @end
 
-/* +1, or nil where the machine has no device. */
+/* +1, or nil if the machine has no device. */
 MTL_EXTERN id<MTLDevice> _Nullable MTLCreateSystemDefaultDevice(void) NS_RETURNS_RETAINED;
 /* +1. */
 MTL_EXTERN NSArray<id<MTLDevice>> *MTLCopyAllDevices(void) NS_RETURNS_RETAINED;

@@ -14,7 +14,7 @@ namespace smtl::msl {
 // not.
 std::string describe_visible_files(const std::vector<std::string> &own, const std::vector<std::string> &named);
 
-// True where the path leads to a regular file in one of the folders, after all links.
+// True if the path leads to a regular file in one of the folders, after all links.
 bool is_visible(const std::string &path, const std::vector<std::string> &named);
 
 }  // namespace smtl::msl

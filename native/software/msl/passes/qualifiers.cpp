@@ -25,7 +25,7 @@ void qualify_member(Source &source, const Declaration &declaration) {
 }
 
 // `constant uint n`: a parameter that is a value lies in no space but the thread's. `threadgroup float a[4]` is a
-// pointer, which clang takes only where it is written as one.
+// pointer, which clang takes only if it is written as one.
 void qualify_parameters(Source &source, Range parameters) {
     for (const Range &part : source.split_commas(parameters)) {
         Index space = part.end, bounds = part.end;

@@ -34,7 +34,7 @@ struct Declaration {
     std::optional<Range> template_parameters;  // of the innermost `template <...>`
     bool explicit_instantiation = false;  // `template` without `<`
     std::optional<Range> parameters;  // between the parentheses of a function
-    Index name_begin = 0;  // the declared name (with template arguments) where there are parameters
+    Index name_begin = 0;  // the declared name (with template arguments) if there are parameters
     Index name_end = 0;
     Index class_key = 0;  // `struct`, `class`, `union`, `enum` that opens a type; 0: none
     bool kernel = false;

@@ -75,7 +75,7 @@ void Source::match_brackets() {
 
 Index Source::skip_group(Index open, Index end) const { return open < end ? std::min(closing_[open] + 1, end) : end; }
 
-// `<` opens a template argument list only where a `>` closes it before a statement could end.
+// `<` opens a template argument list only if a `>` closes it before a statement could end.
 std::optional<Index> Source::skip_angles(Index open, Index end) const {
     if (closing_[open] >= end) return std::nullopt;
     return closing_[open] + 1;

@@ -31,7 +31,7 @@ struct KernelParameter {
     AddressSpace space = AddressSpace::none;
     std::string attribute;         // for ParameterKind::attribute: Metal's spelling
     std::string index_expression;  // for the others; empty: Metal numbers it
-    std::string condition;         // [[function_constant(...)]]: present only where this function's value is true
+    std::string condition;         // [[function_constant(...)]]: present only if this function's value is true
     std::size_t token = 0;         // of the preprocessed source, for messages
     std::size_t condition_begin = 0, condition_end = 0;  // the same
 };

@@ -55,7 +55,7 @@ static void test_round_trip(void) {
         [encoder dispatchThreads:MTLSizeMake(64, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
     });
     CHECK(are_ints(values, 3, 1));
-    /* Not in it: a failure only where the options say so. */
+    /* Not in it: a failure only if the options say so. */
     CHECK(make_archived(describe(library, @"digit", archive), &error) == nil && error != nil);
     id<MTLComputePipelineState> compiled =
         [device newComputePipelineStateWithDescriptor:describe(library, @"digit", archive) options:MTLPipelineOptionNone

@@ -89,7 +89,7 @@ static void test_large_blits_in_order(void) {
     [private release];
 }
 
-/* Copies of the whole of one buffer to another, or fills of it where there is none to copy from, in little pieces: each
+/* Copies of the whole of one buffer to another, or fills of it if there is none to copy from, in little pieces: each
  * pass reads or overwrites what others read or write, and its pieces have nothing to do with each other. */
 static void test_passes_of_small_blits(void) {
     enum {

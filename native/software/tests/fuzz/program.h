@@ -132,7 +132,7 @@ public:
     const std::vector<std::uint64_t> &statements() const { return statements_; }
     // The buffers as the host gives them.
     std::vector<std::vector<unsigned char>> given() const;
-    // The first value that is not what it should be when all has run; empty where all are.
+    // The first value that is not what it should be when all has run; empty if all are.
     std::string difference(const std::vector<std::vector<unsigned char>> &found);
 
 private:

@@ -20,7 +20,7 @@ struct FunctionConstant {
     const char *type;
     uint32_t data_type;
     bool is_given;
-    int value;  // of each component; 0 where it is not given
+    int value;  // of each component; 0 if it is not given
 };
 
 class Program {

@@ -33,7 +33,7 @@ const FAILURES_SHOWN: usize = 20;
 struct Options {
     /// Leave out the pipelines of kernels that no suite launches.
     execute_only: bool,
-    /// Files whose name contains one of these; all where there is none.
+    /// Files whose name contains one of these; all if there is none.
     filters: Vec<String>,
 }
 

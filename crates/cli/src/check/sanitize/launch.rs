@@ -18,7 +18,7 @@ pub struct Launch {
     #[arg(long, value_name = "X[,Y[,Z]]", requires = "grid", value_parser = parse_size)]
     threadgroup: Option<Size>,
 
-    /// The kernel to launch; needed where there are several
+    /// The kernel to launch; needed if there are several
     #[arg(long, value_name = "NAME", requires = "grid")]
     kernel: Option<String>,
 

@@ -35,7 +35,7 @@ template <class... Taken> constexpr unsigned automatic_index(unsigned n, Taken..
 }
 
 #if SMTL_ADDRESS_SPACES
-// `(operand(), x)` is x, loaded where it lies in an address space; nothing where x is nothing.
+// `(operand(), x)` is x, loaded where it lies in an address space; nothing if x is nothing.
 struct operand_mark {};
 constexpr operand_mark operand() { return {}; }
 template <class T> constexpr T &&operator,(operand_mark, T &&x) { return static_cast<T &&>(x); }

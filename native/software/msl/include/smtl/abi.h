@@ -131,7 +131,7 @@ struct smtl_sanitized_globals {
     size_t count;
 };
 
-/* The functions that fill the list above: one, or none where there are no constants. */
+/* The functions that fill the list above: one, or none if there are no constants. */
 struct smtl_global_lister {
     void (*const *begin)();
     void (*const *end)();

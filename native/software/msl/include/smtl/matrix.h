@@ -7,7 +7,7 @@
 #include "exchange.h"
 #include "tile.h"
 
-/* 0 where the source has no `thread_elements`: matrices need not keep track then of how they are laid out. */
+/* 0 if the source has no `thread_elements`: matrices need not keep track then of how they are laid out. */
 #ifndef SMTL_USES_THREAD_ELEMENTS
 #define SMTL_USES_THREAD_ELEMENTS 1
 #endif

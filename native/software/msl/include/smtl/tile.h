@@ -36,7 +36,7 @@ template <class T> struct eight {
 SMTL_INLINE tile_row widen(eight<float>::vector row) { return row; }
 SMTL_INLINE tile_row widen(eight<_Float16>::vector row) { return __builtin_convertvector(row, tile_row); }
 
-/* By way of the bits: the conversions of __bf16 call library functions where there is no instruction. */
+/* By way of the bits: the conversions of __bf16 call library functions if there is no instruction. */
 using eight_bits = eight<uint32_t>::vector;
 SMTL_INLINE tile_row widen(eight<uint16_t>::vector bits) {
     return (tile_row)(__builtin_convertvector(bits, eight_bits) << 16);
@@ -132,7 +132,7 @@ SMTL_INLINE tile_rows unpack_transposed(const tile &from) {
  * into the processor's cache of decoded instructions. */
 #define SMTL_TILE_FUNCTION static SMTL_UNINSTRUMENTED __attribute__((noinline, unused))
 
-/* Registers of 64 bytes where there are such: compilers shy away from them otherwise. */
+/* Registers of 64 bytes if there are such: compilers shy away from them otherwise. */
 #if defined(__AVX512F__)
 #define SMTL_WIDEST_REGISTERS __attribute__((min_vector_width(512)))
 #else

@@ -51,7 +51,7 @@ private:
         Index assignment = 0;         // the operator; 0: an increment
         Range location;
         Range value;
-        Range statement;              // that consists of the store; empty where it is a part of an expression
+        Range statement;              // that consists of the store; empty if it is a part of an expression
         std::vector<Range> controls;  // around it, in which lanes diverge
         bool before = false, after = false;  // where lanes have to wait
         bool at_once = false;                // after the store itself: lanes in the same branch read

@@ -59,7 +59,7 @@ impl Tensors {
     }
 
     /// What each query gives. `score` takes a query's head, its number, a key's number and the product, and says the
-    /// score, or nothing where the key is hidden.
+    /// score, or nothing if the key is hidden.
     pub fn reference(
         &self,
         values: &Values,
