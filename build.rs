@@ -122,7 +122,7 @@ fn deployment_target() -> String {
 /// only in newer versions than the oldest that this crate builds with.
 fn link_clang_runtime() {
     let output = Command::new("clang").arg("-print-resource-dir").output();
-    // Without an answer there is nothing to add: where the runtime is missing after all, the linker names it.
+    // Without an answer there is nothing to add: if the runtime is missing after all, the linker names it.
     let Ok(output) = output else { return };
     let folder = Path::new(String::from_utf8_lossy(&output.stdout).trim()).join("lib/darwin");
     if folder.join("libclang_rt.osx.a").exists() {

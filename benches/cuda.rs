@@ -14,7 +14,7 @@ use metal_cudart::*;
 const BUDGET: Duration = Duration::from_millis(600);
 const SIZES: [usize; 3] = [4 << 10, 64 << 10, 1 << 20];
 
-/// Ends the benchmark where a call failed.
+/// Ends the benchmark if a call failed.
 fn ok(code: cudaError_t) {
     // SAFETY: names live for ever.
     let name = unsafe { CStr::from_ptr(cudaGetErrorName(code)) };

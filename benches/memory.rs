@@ -16,7 +16,7 @@ use metal_bridge_benches::rounds::{Contender, best_of, repeated};
 
 const BUDGET: Duration = Duration::from_secs(3);
 const MIB: usize = 1 << 20;
-/// How many threads of the software Metal share a dispatch or a large blit: one a core where it is not set.
+/// How many threads of the software Metal share a dispatch or a large blit: one a core if it is not set.
 const THREADS: &str = "SOFTWARE_METAL_THREADS";
 
 fn main() -> Result<()> {
@@ -257,7 +257,7 @@ kernel void spin(device uint *out [[buffer(0)]], constant uint &rounds [[buffer(
 }
 ";
 
-/// The same where a copy leaves the kernel a core: the software Metal reads the setting when the program starts.
+/// The same if a copy leaves the kernel a core: the software Metal reads the setting when the program starts.
 fn overlap_on_one_thread_each() {
     println!("\nThe same with {THREADS}=1:");
     let program = std::env::current_exe().expect("this program");

@@ -1,7 +1,7 @@
 //! Compiles `native/` with the compiler of metal-bridge, and gives the shared library the name that programs
 //! ask the system's loader for.
 //!
-//! Sets `cfg(software_metal)`, for tests, where the Metal below is the software Metal.
+//! Sets `cfg(software_metal)`, for tests, if the Metal below is the software Metal.
 
 use std::env;
 

@@ -8,7 +8,7 @@ use std::env;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(metal_backend, software_metal)");
-    // Apple's compiler is not named; where nothing was built, there is no compiler.
+    // Apple's compiler is not named; if nothing was built, there is no compiler.
     let Ok(clang) = env::var("DEP_METAL_BRIDGE_CLANG") else {
         return;
     };

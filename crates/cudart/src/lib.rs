@@ -1,7 +1,7 @@
 //! CUDA's runtime API on Metal: what `libmetal_cudart` exports, for C and C++ programs.
 //!
 //! The header is `include/cuda_runtime.h`, and `docs/cuda-runtime.md` says what each call does and where it differs
-//! from CUDA. The functions are here for Rust too, as they are: `unsafe` where the header asks something of the caller,
+//! from CUDA. The functions are here for Rust too, as they are: `unsafe` if the header asks something of the caller,
 //! which is that host memory and places for results are valid. All else is checked.
 //!
 //! A stream is a Metal queue; what orders streams are shared events that queues wait for, never the calling thread.

@@ -111,7 +111,7 @@ impl Sampler {
         self.draw()
     }
 
-    /// Keeps the best tokens and puts them in order where a later step needs it.
+    /// Keeps the best tokens and puts them in order if a later step needs it.
     fn keep_top_k(&mut self) {
         let count = self.settings.top_k;
         if count > 0 && count < self.candidates.len() {

@@ -32,7 +32,7 @@ impl Default for SessionOptions {
     }
 }
 
-/// The context of a session that does not say how much it wants, where the model has as much.
+/// The context of a session that does not say how much it wants, if the model has as much.
 const DEFAULT_CONTEXT: usize = 4096;
 
 /// What a session has asked of the GPU so far.
@@ -76,7 +76,7 @@ impl Session {
     /// # Errors
     ///
     /// [`Error::Unsupported`] for a context beyond the model's or a batch of nothing, [`Error::CacheTooLarge`],
-    /// [`Error::Metal`] where the device
+    /// [`Error::Metal`] if the device
     /// has not enough memory or a kernel does not compile.
     pub fn with_options(model: &Model, options: &SessionOptions) -> Result<Self> {
         let config = model.config();

@@ -1,4 +1,4 @@
-//! The weights of a model in GPU buffers: the mapped file itself where it can be used as it is.
+//! The weights of a model in GPU buffers: the mapped file itself if it can be used as it is.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -197,7 +197,7 @@ impl<'a> Loader<'a> {
         Ok(tensor)
     }
 
-    /// The buffer that holds a tensor, and where in it: the mapped file, or a copy where the file's alignment is too
+    /// The buffer that holds a tensor, and where in it: the mapped file, or a copy if the file's alignment is too
     /// small for the kernels or the tensor larger than a buffer over it may be.
     fn place(&mut self, tensor: &TensorInfo) -> Result<(Buffer, usize)> {
         let end = tensor.offset() + tensor.byte_len();
@@ -255,7 +255,7 @@ impl<'a> Loader<'a> {
 }
 
 /// Page-aligned ranges of the file, of at most `limit` bytes each, that together hold every tensor which fits into
-/// one: a single range where the file is no larger than that.
+/// one: a single range if the file is no larger than that.
 fn windows(tensors: &[TensorInfo], file_size: u64, page: u64, limit: u64) -> Vec<(u64, u64)> {
     // The bridge rounds a range up to whole pages.
     let fits = |start: u64, end: u64| (end - start).next_multiple_of(page) <= limit;

@@ -25,7 +25,7 @@ void move(const smtl_blit &blit, size_t begin, size_t end) {
 }
 
 /* The bytes of all blits, one after the other, in parts. The caller takes them from the front and the pool's threads
- * from the back: where the same memory is moved again, each finds in its caches what it had before. */
+ * from the back: when the same memory is moved again, each finds in its caches what it had before. */
 class divisible_blits : public divisible_work {
 public:
     divisible_blits(const smtl_blit *blits, size_t count, size_t size)

@@ -73,7 +73,7 @@ private:
     void bind_launch(smtl::launch &launch);
     bool next_chunk();
     bool next_threadgroup();
-    /* The threadgroup, and those that follow it in x where the kernel takes several at once. */
+    /* The threadgroup, and those that follow it in x if the kernel takes several at once. */
     void place_threadgroups(uint64_t linear);
     void poison_threadgroup_memory();
     void reset_threads();

@@ -18,7 +18,7 @@ struct tls_index {
     size_t offset;
 };
 
-/* The loader's own: allocates the thread's block where it does not exist yet. */
+/* The loader's own: allocates the thread's block if it does not exist yet. */
 extern "C" void *__tls_get_addr(tls_index *);
 
 struct segment_query {

@@ -74,7 +74,7 @@ private:
         return within ? reinterpret_cast<const T *>(bytes_ + offset) : nullptr;
     }
 
-    /* What will lie at an address, where the file holds all of it. */
+    /* What will lie at an address, if the file holds all of it. */
     template <class T> const T *loaded(uint64_t address, uint64_t count) const {
         for (size_t i = 0; i < segment_count_; ++i) {
             const ElfW(Phdr) &segment = segments_[i];

@@ -64,7 +64,7 @@ uint64_t now_ns() {
     return uint64_t(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }
 
-/* A kernel's cost may change with its arguments: what looked small is offered late where it takes long. */
+/* A kernel's cost may change with its arguments: what looked small is offered late if it takes long. */
 class caller_watch : public progress_watch {
 public:
     caller_watch(shared_work &work, uint64_t start) : work_(work), offer_at_(start + worth_sharing_ns) {}

@@ -12,7 +12,7 @@ typedef struct smtl_pool_item {
     void (*run)(struct smtl_pool_item *item);
 } smtl_pool_item;
 
-/* Runs `item` on one of the threads, inside an autorelease pool; on this one where the system gives no thread. */
+/* Runs `item` on one of the threads, inside an autorelease pool; on this one if the system gives no thread. */
 void smtl_pool_post(smtl_pool_item *item);
 /* Runs `item`, which must not wait, when the monotonic clock says `deadline` nanoseconds; in the order of deadlines. */
 void smtl_run_at(smtl_pool_item *item, uint64_t deadline);

@@ -71,7 +71,7 @@ pub fn error(message: String) -> Diagnostic {
     }
 }
 
-/// Prints all of a file; `name` stands where a diagnostic has no file of its own.
+/// Prints all of a file; a diagnostic without a file of its own is about `name`.
 pub fn print(
     out: &mut impl Write,
     name: &str,

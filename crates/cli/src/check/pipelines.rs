@@ -31,7 +31,7 @@ impl Pipelines {
 }
 
 /// Notes what each kernel declares, and what goes wrong. A kernel that needs a value for a function constant stays as it is, and
-/// so do all where a host could not ask for the library: it has no macros with parameters.
+/// so do all if a host could not ask for the library: it has no macros with parameters.
 pub fn make(source: &[u8], options: &CompileOptions, check: &mut SourceCheck) {
     let text = String::from_utf8_lossy(source);
     let library = Device::system_default()

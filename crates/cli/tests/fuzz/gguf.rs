@@ -144,7 +144,7 @@ fn values() -> impl Strategy<Value = Value> {
 }
 
 impl Case {
-    /// Writes the file; an error where the writer refuses the model.
+    /// Writes the file; an error if the writer refuses the model.
     fn write(&self, path: &Path) -> io::Result<()> {
         self.model.write(path, 1)?;
         let mut bytes = fs::read(path)?;

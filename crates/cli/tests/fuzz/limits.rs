@@ -1,4 +1,4 @@
-//! What a process under test may use. The system ends it where it takes more, so that the fuzzer sees a death, and not the
+//! What a process under test may use. The system ends it if it takes more, so that the fuzzer sees a death, and not the
 //! machine.
 
 use std::io;
@@ -54,7 +54,7 @@ fn limit(resource: Resource, most: u64) -> io::Result<()> {
     }
 }
 
-/// How a process ended, where it did not end by itself.
+/// How a process ended, if it did not end by itself.
 pub fn violent_end(status: ExitStatus) -> Option<String> {
     let signal = status.signal()?;
     let meaning = match signal {

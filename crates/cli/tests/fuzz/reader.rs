@@ -140,7 +140,7 @@ fn parse(path: &Path) {
     }
 }
 
-/// Loads the model, and decodes tokens where the work of it is bounded.
+/// Loads the model, and decodes tokens if the work of it is bounded.
 fn run(device: &Device, path: &Path) -> Result<(), String> {
     /// Every weight is computed with once a token.
     const MOST: u64 = 16 << 20;

@@ -22,7 +22,7 @@ static const char source[] = "#include <metal_stdlib>\n"
                              "        y[i] += a * x[i];\n"
                              "}\n";
 
-/* Ends the program where a call made an error. */
+/* Ends the program if a call made an error. */
 static void check(cudaError_t error, const char *what) {
     if (error == cudaSuccess) return;
     const char *message = cudaMetalGetLastErrorMessage();

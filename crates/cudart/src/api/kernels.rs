@@ -34,7 +34,7 @@ calls! {
         module: cudaMetalModule_t,
         name: *const c_char,
     );
-    /// The same, where the program says what each buffer argument is, in the order of their indices.
+    /// The same, if the program says what each buffer argument is, in the order of their indices.
     cudaMetalGetFunctionWithParameters = get_function_with_parameters(
         function: *mut cudaMetalFunction_t,
         module: cudaMetalModule_t,

@@ -90,7 +90,7 @@ fn publish(allocation: Allocation) -> Outcome<*mut c_void> {
     Ok(ptr::with_exposed_provenance_mut(start))
 }
 
-/// Takes away the allocation that starts at `pointer`, where it is of a kind that `is_wanted` says.
+/// Takes away the allocation that starts at `pointer`, if it is of a kind that `is_wanted` says.
 fn withdraw(
     pointer: *const c_void,
     noun: &str,

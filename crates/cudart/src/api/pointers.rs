@@ -22,7 +22,7 @@ calls! {
         pointer: *const c_void,
     );
     /// The address that kernels see (`gpuAddress`), for pointers that stand in memory; kernels that are launched later
-    /// may follow it. `cudaErrorNotSupported` where the system does not tell it.
+    /// may follow it. `cudaErrorNotSupported` if the system does not tell it.
     cudaMetalGetGpuAddress = get_gpu_address(address: *mut u64, pointer: *const c_void);
 }
 

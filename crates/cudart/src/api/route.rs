@@ -96,7 +96,7 @@ fn alone_on<T>(
 }
 
 /// Does `work` in the turn of `stream`, in a queue that takes all of `memories`; in a call that waits, alone on the stream's
-/// device and these, where one of them is another.
+/// device and these, if one of them is another.
 pub(crate) fn perform<'a>(
     stream: &Arc<Stream>,
     memories: &[&Memory],
@@ -112,7 +112,7 @@ pub(crate) fn perform<'a>(
     }
 }
 
-/// The stream's device and these, where one of them is another: what a call that names no stream is [`alone_on`].
+/// The stream's device and these, if one of them is another: what a call that names no stream is [`alone_on`].
 fn devices_of<'a>(
     stream: &Stream,
     others: impl Iterator<Item = &'a Arc<DeviceState>>,

@@ -21,7 +21,7 @@ calls! {
     cudaGetDeviceFlags = get_flags(flags: *mut c_uint);
     /// A hint: Metal divides no memory between caches and threadgroups.
     cudaDeviceSetCacheConfig = set_cache_config(config: c_int);
-    /// `cudaFuncCachePreferNone`, as where the division is fixed.
+    /// `cudaFuncCachePreferNone`, as on devices with a fixed division.
     cudaDeviceGetCacheConfig = get_cache_config(config: *mut c_int);
     /// The same hint for a kernel.
     cudaFuncSetCacheConfig = set_function_cache_config(function: *const c_void, config: c_int);

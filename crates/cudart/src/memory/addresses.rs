@@ -9,7 +9,7 @@ use crate::codes::cudaErrorMemoryAllocation;
 use crate::memory::system::{page_size, reserve};
 use crate::runtime::failure::{Failed, Outcome};
 
-/// Bytes of a region, where not more are asked for.
+/// Bytes of a region, if not more are asked for.
 const REGION: usize = 1 << 30;
 /// So many ranges, with so many bytes in all, are not given again after they were freed: pointers to them that are left
 /// are found out for longer.

@@ -101,7 +101,7 @@ mod linux {
         }
     }
 
-    /// The process's mappings, where the system answers questions about them.
+    /// The process's mappings, if the system answers questions about them.
     pub(crate) struct Query(File);
 
     impl Query {

@@ -54,7 +54,7 @@ fn is_refused(maps: &str, range: ops::Range<usize>, access: Access) -> bool {
     })
 }
 
-/// The whole pages that hold `length` bytes from `start` on: their first address and length. Fails where one of them is
+/// The whole pages that hold `length` bytes from `start` on: their first address and length. Fails if one of them is
 /// not mapped, or does not allow the access.
 pub(crate) fn whole_pages(start: usize, length: usize, access: Access) -> Outcome<(usize, usize)> {
     let page = page_size();

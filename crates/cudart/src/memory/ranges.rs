@@ -25,7 +25,7 @@ impl<T: Clone> Ranges<T> {
         }
     }
 
-    /// Adds a range. False, and nothing is added, where it is empty, overlaps one that is there, or has no end.
+    /// Adds a range. False, and nothing is added, if it is empty, overlaps one that is there, or has no end.
     pub(crate) fn insert(&mut self, start: usize, length: usize, value: T) -> bool {
         let is_free = length > 0 && matches!(self.find(start, length), Found::Outside);
         if is_free {

@@ -54,7 +54,7 @@ impl Context {
         })
     }
 
-    /// What the device has, where it has been used, failed or not.
+    /// What the device has, if it has been used, failed or not.
     pub(crate) fn in_use(device: &Device) -> Option<Arc<Context>> {
         lock(slot(device)).clone()
     }
@@ -236,7 +236,7 @@ mod tests {
         committed.unwrap();
     }
 
-    /// Also where it was waited for by way of a third stream, and by an event.
+    /// Also if it was waited for by way of a third stream, and by an event.
     #[test]
     fn waits_end_after_the_completion_of_earlier_work() {
         let context = Context::current().unwrap();

@@ -64,7 +64,7 @@ impl Module {
 
 /// A kernel of a module.
 pub(crate) struct Function {
-    /// Gone where the module was unregistered.
+    /// Gone if the module was unregistered.
     pub(crate) module: Weak<Module>,
     name: CString,
     /// What the program has said of the arguments, in the order of their indices.
@@ -239,7 +239,7 @@ fn reflection(pipeline: &Handle<sys::mtb_pipeline>) -> Vec<sys::mtb_argument> {
             data_size: 0,
             alignment: 0,
         };
-        // SAFETY: the pipeline is live, and the call fills the structure where it returns true.
+        // SAFETY: the pipeline is live, and the call fills the structure if it returns true.
         unsafe { sys::mtb_pipeline_get_argument(pipeline.as_ptr(), position, &mut argument) }
             .then_some(argument)
     };

@@ -1,7 +1,7 @@
 //! How a kernel takes its buffer arguments, from its declaration in the source: what Metal's reflection does not tell.
 //!
 //! A reference to constant memory (`constant uint &count`) is a value for `cudaLaunchKernel`, and everything else a
-//! pointer. The declaration is looked for as it is written: where it comes from a macro or a template, the program says
+//! pointer. The declaration is looked for as it is written: if it comes from a macro or a template, the program says
 //! which argument is what.
 
 /// A parameter that is declared as a pointer or a reference.
@@ -32,7 +32,7 @@ fn declared(parameter: &[&str]) -> Option<Declared> {
     })
 }
 
-/// The place of the parenthesis after the kernel's name, where what is before makes it a declaration of a kernel.
+/// The place of the parenthesis after the kernel's name, if what is before makes it a declaration of a kernel.
 fn declaration(tokens: &[&str], kernel: &str) -> Option<usize> {
     let mut is_kernel = false;
     for (place, token) in tokens.iter().enumerate() {

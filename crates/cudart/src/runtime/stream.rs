@@ -91,7 +91,7 @@ impl Stream {
         self.enqueue_after(|_| work())
     }
 
-    /// The same, where `work` wants to know what stands before it.
+    /// The same, if `work` wants to know what stands before it.
     pub(crate) fn enqueue_after(
         &self,
         work: impl FnOnce(&Progress) -> Outcome<Arc<Committed>>,
@@ -175,7 +175,7 @@ impl Stream {
         matches!(self.role, Role::Proxy)
     }
 
-    /// The streams that this one waits for: all that block, where it is the legacy stream.
+    /// The streams that this one waits for: all that block, if it is the legacy stream.
     fn waited_for(&self) -> Vec<Arc<Stream>> {
         match &self.role {
             Role::Legacy(streams) => streams.blocking(),

@@ -68,7 +68,7 @@ impl Ends {
     }
 }
 
-/// How far a stream is: so many pieces of work, and the marker after them where they have not ended.
+/// How far a stream is: so many pieces of work, and the marker after them if they have not ended.
 pub(crate) struct Point {
     pub(crate) work: u64,
     pub(crate) marker: Option<Marker>,

@@ -37,7 +37,7 @@ enum Role {
     NonBlocking,
 }
 
-/// A device's streams. The first is what NULL means where the device is the current one.
+/// A device's streams. The first is what NULL means if the device is the current one.
 const ROLES: [Role; 5] = [
     Role::Legacy,
     Role::Blocking,

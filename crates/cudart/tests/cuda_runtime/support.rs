@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex};
 
 use metal_cudart::*;
 
-/// Fails the test where a call returned something else.
+/// Fails the test if a call returned something else.
 #[track_caller]
 pub fn expect(expected: cudaError_t, code: cudaError_t) {
     if code != expected {

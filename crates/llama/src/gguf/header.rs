@@ -12,7 +12,7 @@ use super::value::Value;
 const MIN_ENTRY_BYTES: u64 = 8 + 4 + 1;
 /// Fewest bytes of a tensor's entry: length of an empty name, dimension count, type, offset.
 const MIN_TENSOR_BYTES: u64 = 8 + 4 + 4 + 8;
-/// Alignment of tensor data where the file does not say.
+/// Alignment of tensor data if the file does not say.
 pub(super) const DEFAULT_ALIGNMENT: u64 = 32;
 /// Where a file says it.
 pub(super) const ALIGNMENT_KEY: &str = "general.alignment";

@@ -17,7 +17,7 @@ struct Rule {
     add_bos: bool,
 }
 
-/// How patterns end that split white space too: a run of it, but for the last character where a word follows. A look-ahead
+/// How patterns end that split white space too: a run of it, but for the last character if a word follows. A look-ahead
 /// takes a backtracking matcher, whose time and memory have no bound; [`Pattern`] does the same without.
 const WHITE_SPACE: &str = r"|\s+(?!\S)|\s+";
 

@@ -22,7 +22,7 @@ pub(super) fn settled_bytes(before: Option<u64>) -> Option<u64> {
     settled(live_bytes, |now| !has_grown(before, *now))
 }
 
-/// How much more of the heap is allocated than before, where that is growth, and stays so.
+/// How much more of the heap is allocated than before, if that is growth, and stays so.
 pub fn growth(before: Option<u64>) -> Option<String> {
     growth_between(before, settled_bytes(before))
 }

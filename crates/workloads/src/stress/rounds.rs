@@ -142,7 +142,7 @@ fn with_the_cpu(transfers: &TransferQueue, arena: &Arena, seed: usize) -> Result
         .commit()?;
     results.on_completed(move |results| {
         let is_in_order = has_run.load(Ordering::Acquire);
-        // Nobody listens where the round has failed before.
+        // Nobody listens if the round has failed before.
         let _ = tell.send(results.map(|results| (results, is_in_order)));
     });
     called.wait()?;

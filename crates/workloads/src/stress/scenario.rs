@@ -151,7 +151,7 @@ impl Runner {
     }
 
     fn sequence(&self, count: usize, drops: Drops) -> Result<f64> {
-        // A thread of its own for the drops, where they are to be elsewhere; it ends with the channel.
+        // A thread of its own for the drops, if they are to be elsewhere; it ends with the channel.
         thread::scope(|scope| {
             let (sender, receiver) = mpsc::sync_channel::<Buffer>(64);
             let elsewhere = drops == Drops::Elsewhere;

@@ -62,7 +62,7 @@ typedef struct {
 - (void)releaseWork;
 @end
 
-/* Keeps `object` alive until the command buffer has finished, where its references are retained. */
+/* Keeps `object` alive until the command buffer has finished, if its references are retained. */
 void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object);
 /* The same for a resource that notes who retained it last. */
 static inline void SMTLRetainOnce(SMTLCommandBuffer *buffer, id object, uint64_t *retained_by) {

@@ -1,4 +1,4 @@
-/* What headers for Metal name of CoreFoundation: metal-cpp includes this file. It is not CoreFoundation; where one is
+/* What headers for Metal name of CoreFoundation: metal-cpp includes this file. It is not CoreFoundation; if one is
  * installed (GNUstep's corebase), that is used. */
 #if __has_include_next(<CoreFoundation/CoreFoundation.h>)
 #include_next <CoreFoundation/CoreFoundation.h>

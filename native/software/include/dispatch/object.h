@@ -10,7 +10,7 @@ void dispatch_release(dispatch_object_t object) SMTL_DISPATCH_SYMBOL(dispatch_re
 
 void *_Nullable dispatch_get_context(dispatch_object_t object) SMTL_DISPATCH_SYMBOL(dispatch_get_context);
 void dispatch_set_context(dispatch_object_t object, void *_Nullable context) SMTL_DISPATCH_SYMBOL(dispatch_set_context);
-/* Called on a global queue with the object's context when the object is gone; not where the context is NULL. */
+/* Called on a global queue with the object's context when the object is gone; not if the context is NULL. */
 void dispatch_set_finalizer_f(dispatch_object_t object, dispatch_function_t _Nullable finalizer)
     SMTL_DISPATCH_SYMBOL(dispatch_set_finalizer_f);
 

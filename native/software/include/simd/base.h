@@ -7,7 +7,7 @@
 #endif
 
 /* Vectors of more than 16 bytes are passed in one way by code for newer processors and in another by code for older
- * ones: that does not concern functions that are always inlined, as those here are, but clang warns where they are
+ * ones: that does not concern functions that are always inlined, as those here are, but clang warns if they are
  * called. */
 #pragma clang diagnostic ignored "-Wpsabi"
 

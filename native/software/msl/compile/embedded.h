@@ -16,7 +16,7 @@ typedef struct {
 
 extern const smtl_embedded_header smtl_embedded_headers[];
 extern const size_t smtl_embedded_header_count;
-/* The clang that the build found; another may serve where the binary runs. */
+/* The clang that the build found; the machine that runs the binary may have another. */
 extern const char smtl_embedded_clang[];
 /* A hash of the translator's sources: another version compiles other code. */
 extern const char smtl_embedded_translator[];

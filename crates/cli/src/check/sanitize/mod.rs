@@ -1,4 +1,4 @@
-//! `--sanitize`: compiles kernels with the sanitizer's checks, launches one where a grid is given, and tells what was found.
+//! `--sanitize`: compiles kernels with the sanitizer's checks, launches one if a grid is given, and tells what was found.
 
 mod findings;
 mod launch;

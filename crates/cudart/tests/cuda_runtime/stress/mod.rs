@@ -17,7 +17,7 @@ use self::handles::{Module, Result, Stream, check};
 use self::program::Program;
 
 const THREADS: usize = 64;
-/// For how many seconds they run, three where it is not set: `make stress` sets a minute.
+/// For how many seconds they run, three if it is not set: `make stress` sets a minute.
 const SECONDS_VARIABLE: &str = "METAL_CUDART_STRESS_SECONDS";
 
 const SOURCE: &CStr = c"

@@ -13,7 +13,7 @@ template <class T> constexpr bool is_bfloat_v = is_same_v<make_scalar_t<T>, bflo
 // What arithmetic on a component is done in.
 template <class T> using computed_t = conditional_t<is_same_v<T, half> || is_same_v<T, bfloat>, float, T>;
 
-// Calls `Op::on` on scalars, or on whole vectors of clang's where it says `whole`.
+// Calls `Op::on` on scalars, or on whole vectors of clang's if it says `whole`.
 template <class Op, class T, class... Same> SMTL_FUNCTION T apply(T a, Same... others) {
     using S = make_scalar_t<T>;
     if constexpr (!is_same_v<S, computed_t<S>>) {
@@ -35,7 +35,7 @@ template <class Op, class T, class... Same> SMTL_FUNCTION T apply(T a, Same... o
     }
 }
 
-// The type that scalars of several types meet in; integers alone meet in float where a function has no integer form.
+// The type that scalars of several types meet in; integers alone meet in float if a function has no integer form.
 template <bool Integers, class... T>
 using met_t = enable_if_t<(is_arithmetic_v<T> && ...),
                           conditional_t<!Integers && (is_integral_v<T> && ...), float, common_type_t<T...>>>;
