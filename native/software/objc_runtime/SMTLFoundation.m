@@ -6,6 +6,8 @@
  * threads use is therefore initialised by one thread, before there are others. */
 #include "SMTLFoundation.h"
 
+#include "SMTLProcessStrings.h"
+
 #import <Foundation/Foundation.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -39,6 +41,7 @@ __attribute__((section(".init_array.00001"), used)) static void (*const first_in
 
 void SMTLInitialiseFoundation(void) {
     @autoreleasepool {
+        SMTLReadProcessStrings();
         const Class classes[] = {
             [NSDate class],         [NSError class],         [NSException class],
             [NSMutableArray class], [NSMutableData class],   [NSMutableDictionary class],
