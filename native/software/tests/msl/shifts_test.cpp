@@ -135,6 +135,46 @@ kernel void k(device float *a) {
            {111, 1024, 1024, 5122, 44, 512 + 16, 512, 2 + 40 + 600, 16, 1 + 20, 34 + 2, 36, 82, 12 + 4 + 8 + 2, 2, 1});
 }
 
+// A source's own operators get the count as it is written: its value and its type.
+void test_own_operators() {
+    const std::vector<float> found = results_of(R"(
+enum small { one = 1, far = 40 };
+constexpr int operator<<(small s, int n) { return 1000 + n; }
+int operator>>(int n, small s) { return 2000 + s; }
+thread small &operator<<=(thread small &s, int n) { return s = small(n); }
+constexpr int operator<<(small s, small t) { return 3000 + t; }
+struct wide { int v; wide(int v) : v(v) {} };
+wide operator<<(wide w, wide n) { return w.v * 100 + n.v; }
+struct typed { int v; };
+template <class T> struct name { enum { v = 9 }; };
+template <> struct name<int> { enum { v = 1 }; };
+template <> struct name<short> { enum { v = 2 }; };
+template <class T> typed operator<<(typed s, T n) { n += 1; return {s.v * 10 + name<T>::v}; }
+template <class T> thread typed &operator>>(thread typed &s, T n) { s.v += n * T(2); return s; }
+struct member { int v; template <class T> member operator<<(T) const { return {v * 10 + name<T>::v}; } };
+constant int of_constants = one << far, of_a_literal = one << 41;
+kernel void k(device float *a) {
+    int n = 33;
+    short s = 4;
+    a[0] = one << n;
+    a[1] = n >> far;
+    a[2] = of_constants;
+    a[3] = of_a_literal;
+    a[4] = (wide(3) << n << 50).v;
+    a[5] = (typed{0} << n << s << 40 << 3u).v;
+    typed t = {1};
+    t >> n >> s;
+    a[6] = t.v;
+    a[7] = (member{0} << n << s).v;
+    small assigned = one;
+    assigned <<= 50;
+    a[8] = assigned;
+}
+)",
+                                                9);
+    expect("own operators", found, {1033, 2040, 3040, 1041, 33350, 1219, 75, 12, 50});
+}
+
 // A float is not shifted, and the error speaks of the source's types.
 void test_errors() {
     for (const char *left : {"1.0f", "half(1)", "(&a[0])"}) {
@@ -144,6 +184,14 @@ void test_errors() {
     }
 }
 
+// Clang warns of what a source says, not of what its translation makes of that.
+void test_warnings() {
+    const compiled source(head + R"(
+static_assert(1 << 33 == 2, "modulo the width");
+kernel void k(device int *a) { int i = 0; const int n = 33; a[i++] <<= n; })");
+    CHECK(source.library != nullptr && source.log.empty());
+}
+
 }  // namespace
 
 int main() {
@@ -151,6 +199,8 @@ int main() {
     test_shifts();
     test_shifts_of_constants();
     test_shifts_that_the_compiler_computes();
+    test_own_operators();
     test_errors();
+    test_warnings();
     return check::report("msl/shifts_test");
 }

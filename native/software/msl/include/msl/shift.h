@@ -11,7 +11,7 @@ template <class T> constexpr bool counts = __is_integral(T) || (__is_enum(T) && 
 // The number of bits of what an operand becomes before it is shifted.
 template <class T> constexpr int shifted_bits = sizeof(+::metal::declval<T>()) * 8;
 
-// A count that waits for what is shifted by it. Whatever else has an operator `<<` takes the count as it is.
+// A count that waits for what is shifted by it.
 template <class T> struct shift_count {
     T value;
     SMTL_FUNCTION constexpr operator T() const { return value; }
@@ -23,21 +23,34 @@ template <class T> SMTL_FUNCTION constexpr auto shift_by(T count) {
         return count;
 }
 
-// Operands that C++ itself shifts: those for which no source has an operator.
-template <class L, class T, class Result = decltype(::metal::declval<L>() << ::metal::declval<T>())>
-using shifted = ::metal::enable_if_t<counts<L> && ::metal::is_same_v<Result, decltype(+::metal::declval<L>())>, Result>;
-
-template <class L, class T> SMTL_FUNCTION constexpr shifted<L, T> operator<<(L left, shift_count<T> count) {
-    return left << (static_cast<int>(count.value) & (shifted_bits<L> - 1));
-}
-template <class L, class T> SMTL_FUNCTION constexpr shifted<L, T> operator>>(L left, shift_count<T> count) {
-    return left >> (static_cast<int>(count.value) & (shifted_bits<L> - 1));
-}
+// Scalars are shifted by a count within their width, unless the source has an operator for an enumeration. A source's
+// own operators get the count as it is written, templates too: without enable_if these would fit as well as ours.
+#define SMTL_SHIFT(op, has_own)                                                                                       \
+    template <class L, class T, class = void> constexpr bool has_own = false;                                         \
+    template <class L, class T>                                                                                       \
+    constexpr bool has_own<L, T, decltype(void(operator op(::metal::declval<L>(), ::metal::declval<T>())))> = true;   \
+                                                                                                                      \
+    template <class L, class T, class Result = decltype(::metal::declval<L>() op ::metal::declval<T>()),              \
+              class = ::metal::enable_if_t<!::metal::is_class_v<L>>>                                                  \
+    SMTL_FUNCTION constexpr Result operator op(L left, shift_count<T> count) {                                        \
+        if constexpr (counts<L> && !has_own<L, T>)                                                                    \
+            return left op(static_cast<int>(count.value) & (shifted_bits<L> - 1));                                    \
+        else                                                                                                          \
+            return left op count.value;                                                                               \
+    }                                                                                                                 \
+    template <class L, class T, class Result = decltype(::metal::declval<L>() op ::metal::declval<T>()),              \
+              class = ::metal::enable_if_t<::metal::is_class_v<::metal::remove_reference_t<L>>>>                      \
+    SMTL_FUNCTION constexpr Result operator op(L &&left, shift_count<T> count) __attribute__((enable_if(true, ""))) { \
+        return static_cast<L &&>(left) op count.value;                                                                \
+    }
+SMTL_SHIFT(<<, has_own_left)
+SMTL_SHIFT(>>, has_own_right)
+#undef SMTL_SHIFT
 
 // What stands behind `<<=`, whose left side has the type `To`. An object of a source's own takes the count as it is.
 template <class To, class T> SMTL_FUNCTION constexpr auto assigned_shift_count(T count) {
     using L = ::metal::remove_cv_t<::metal::remove_reference_t<To>>;
-    if constexpr (counts<T> && counts<L>)
+    if constexpr (counts<T> && __is_integral(L))
         return static_cast<int>(count) & (shifted_bits<L> - 1);
     else
         return count;
