@@ -118,6 +118,9 @@ std::string objection_to_place(const std::string &path) {
 
 // Why nothing may be kept there; empty if it may.
 std::string objection_to(const std::string &path) {
+    // Clang includes files of it by their names in quotes.
+    if (path.find_first_of("\"\\\n") != std::string::npos)
+        return "its path has a quotation mark, a backslash or a line break";
     std::error_code error;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
     (void)mkdir(path.c_str(), 0700);

@@ -19,7 +19,17 @@ constexpr const char *macros_name = "/macros";
 constexpr const char *resources_name = "/resources";
 constexpr const char *link_name = "/link";
 
-// The words of a command as the compiler prints them: each in quotes, with a backslash before what is special there.
+// A word of a command as the compiler prints it: in quotes, with a backslash before what is special there.
+std::string as_printed(std::string_view word) {
+    std::string text = "\"";
+    for (const char c : word) {
+        if (c == '"' || c == '\\' || c == '$') text += '\\';
+        text += c;
+    }
+    return text + "\"";
+}
+
+// The words of a command that the compiler prints.
 std::vector<std::string> split_command(std::string_view text) {
     std::vector<std::string> words;
     bool inside = false;
@@ -56,9 +66,10 @@ bool ask_compiler(const std::string &clang, const std::string &folder, std::stri
             result.errors.rfind("\n \"") == std::string::npos ? 0 : result.errors.rfind("\n \"") + 1);
         for (const auto &[path, name] :
              {std::pair(object, Toolchain::link_input), std::pair(work + "/output", Toolchain::link_output)}) {
-            const std::size_t at = command.find(path);
+            const std::string word = as_printed(path);
+            const std::size_t at = command.find(word);
             good = good && at != std::string::npos;
-            if (good) command.replace(at, path.size(), name);
+            if (good) command.replace(at, word.size(), as_printed(name));
         }
         good = good && result.succeeded && write_file(folder + link_name, command);
     }

@@ -251,6 +251,8 @@ void test_unusable_folders(const fs::path &folder) {
     fs::permissions(folder / "own", fs::perms::owner_all);
     fs::create_directory_symlink(folder / "own", folder / "linked");
     refused(folder / "linked", "it is a symbolic link");
+    for (const char *name : {"a\"b", "a\\b", "a\nb"})
+        refused(folder / name, "its path has a quotation mark, a backslash or a line break");
     fs::create_directory(folder / "above");
     fs::permissions(folder / "above", fs::perms::all);
     refused(folder / "above" / "cache", "everybody may write to " + (folder / "above").string() + ", which it lies in");
@@ -315,7 +317,7 @@ void test_damaged_library() {
 int main() {
     std::string folder = "/tmp/software-metal-cache-test-XXXXXX";
     if (!mkdtemp(folder.data())) return 1;
-    setenv("SOFTWARE_METAL_CACHE", (folder + "/cache").c_str(), 1);
+    setenv("SOFTWARE_METAL_CACHE", (folder + "/a $cache").c_str(), 1);
     std::signal(SIGXFSZ, SIG_IGN);
     test_sources_on_full_disk();
     test_hash();
