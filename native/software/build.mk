@@ -40,11 +40,14 @@ VERSION = 0.1.0
 SHARED_LIBRARY := $(SOFTWARE_BUILD)/libSoftwareMetal.so.$(VERSION)
 LIBRARY_LDLIBS := -L$(GCC_OBJC) $(LIBRARIES:%=-l%)
 
-# How precompiled.h is compiled: again if a standard header changes.
-PRECOMPILE := -MD -MP -fpch-instantiate-templates -x c++-header
-
 # The Makefile that includes this file sets the default goal.
 .DEFAULT_GOAL := all
+
+# precompiled.h, once for each choice of flags: what includes it sets PRECOMPILED_FLAGS for its target. It is compiled again
+# if a standard header changes.
+%/precompiled.pch: $(SOFTWARE)/precompiled.h
+	@mkdir -p $(@D)
+	$(CXX) $(filter-out -MMD,$(PRECOMPILED_FLAGS)) -MD -MP -fpch-instantiate-templates -x c++-header $< -o $@
 
 # Only the objc/ of GCC's headers may be seen: its stdatomic.h breaks clang.
 $(SOFTWARE_BUILD)/gcc/objc:
