@@ -208,19 +208,22 @@ mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_err
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
-/* Metal has raised an exception in the commit. If it does not run the command buffer, nothing calls the handler, and
- * the call that fails is all that the caller hears of it. */
-static void end_if_refused(mtb_command_buffer *command_buffer) {
-    if (mtbi_command_buffer_runs(command_buffer, true)) return;
+/* Metal has raised an exception in the commit. */
+static bool refused(mtb_command_buffer *command_buffer) {
+    if (mtbi_command_buffer_runs(command_buffer, true)) return false;
     atomic_store(&command_buffer->is_refused, true);
+    return true;
+}
+
+/* Nothing calls the handler of a refused command buffer, and the call that fails is all that the caller hears of it. */
+static void end_if_refused(mtb_command_buffer *command_buffer) {
+    if (!refused(command_buffer)) return;
     mtbi_command_buffer_leave_queue(command_buffer);
     end(command_buffer);
 }
 
 void mtbi_command_buffer_complete_refused(mtb_command_buffer *command_buffer) {
-    if (mtbi_command_buffer_runs(command_buffer, true)) return;
-    atomic_store(&command_buffer->is_refused, true);
-    handle_completion(command_buffer);
+    if (refused(command_buffer)) handle_completion(command_buffer);
 }
 
 mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64_t *number, mtb_error **error,
