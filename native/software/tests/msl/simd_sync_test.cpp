@@ -61,6 +61,9 @@ int main() {
     right("what one lane does alone, if it does",
           "if (n > 3 && (0 == lane)) { s[0] = 1; s[1] = s[0] + in[i]; }"
           "simdgroup_barrier(mem_flags::mem_none); if (!lane && n) { s[0] = 1; s[1] = s[0] + in[i]; }");
+    right("what one lane does alone, whose index is computed with",
+          "uint bits = n & lane; float x = max(in[lane], float(lane * bits));"
+          "if (lane == 0) { s[0] = x; s[1] = s[0] + in[i]; }");
     right(
         "pointers in an array",
         "device const float *rows[4]; for (uint j = 0; j < 4; ++j) rows[j] = in + j * n; out[i] = rows[0][i] + rows[1][i];");
@@ -81,6 +84,14 @@ int main() {
     racy("every eighth lane", "if (lane % 8 == 0) { s[lane] = in[i]; out[i] = s[24 - lane]; }");
     racy("a group of lanes", "uint eight = lane / 8; if (eight == 0) { s[lane] = in[i]; out[i] = s[7 - lane]; }");
     racy("an index that changes", "lane /= 8; if (lane == 0) { s[i] = in[i]; out[i] = s[7 - i]; }");
+    racy("an index that a function changes", "halve(lane); if (lane == 0) { s[i] = in[i]; out[i] = s[7 - i]; }",
+         "void halve(thread uint &n) { n /= 2; }");
+    racy("an index that goes by another name",
+         "thread uint &same = lane; same /= 2; if (lane == 0) { s[i] = in[i]; out[i] = s[7 - i]; }");
+    racy("an index that a pointer reaches",
+         "thread uint *same = &lane; *same /= 2; if (lane == 0) { s[i] = in[i]; out[i] = s[7 - i]; }");
+    racy("an index that another variable hides",
+         "{ uint lane{i / 2}; if (lane == 0) { s[i] = in[i]; out[i] = s[1 - i]; } }");
     racy("positions in a row", "if (local.x == 0) { s[local.y] = in[i]; out[i] = s[7 - local.y]; }");
     racy("a function of a number", "f(s, lane, 1);",
          "void f(threadgroup float *p, uint l, int k) { if (k == 1) { p[l] = 1; p[l] = p[l + 1]; } }");

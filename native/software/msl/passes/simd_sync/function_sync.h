@@ -79,6 +79,7 @@ private:
     // names.cpp
     void find_shared(Range range, bool parameters);
     void find_lane_values(const Declaration &declaration);
+    void keep_lane_indices();
     void spread_lane_values();
     static bool is_assignment(const Token &token);
     static bool is_increment(const Token &token);

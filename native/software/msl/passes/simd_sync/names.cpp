@@ -85,7 +85,8 @@ void FunctionSync::find_lane_values(const Declaration &declaration) {
         bool index = false;
         for (const Attribute &attribute : attributes_in(source_, part)) {
             lane = lane || is_lane_attribute(attribute.name);
-            index = attribute.name == "thread_index_in_simdgroup" || attribute.name == "thread_index_in_threadgroup";
+            index = index || attribute.name == "thread_index_in_simdgroup" ||
+                    attribute.name == "thread_index_in_threadgroup";
         }
         if (!lane) continue;
         Index name = part.end;
@@ -96,14 +97,29 @@ void FunctionSync::find_lane_values(const Declaration &declaration) {
         lane_values_.insert(source_[name].text);
         if (index) lane_indices_.insert(source_[name].text);
     }
-    for (Index i = body_.begin + 1; i + 1 < body_.end; ++i) {
-        if (is_assignment(source_[i + 1]) || is_increment(source_[i + 1]) || is_increment(source_[i - 1]))
-            lane_indices_.erase(source_[i].text);
-    }
     if (lane_values_.empty()) return;
+    keep_lane_indices();
     // What is made of them, twice: loops hand values back.
     spread_lane_values();
     spread_lane_values();
+}
+
+// Those alone that are never changed, also not by another name, and that no other variable hides.
+void FunctionSync::keep_lane_indices() {
+    if (lanes_.anything_writes) lane_indices_.clear();
+    for (Index i = body_.begin + 1; i + 1 < body_.end && !lane_indices_.empty(); ++i) {
+        const Token &token = source_[i], &before = source_[i - 1], &behind = source_[i + 1];
+        if (Index open = 0; is_call(i, body_.end, open) && lanes_.writing.contains(token.text)) {
+            const Index past = source_.skip_group(open, std::min(body_.end, open + longest_value));
+            for (Index argument = open; argument < past; ++argument) lane_indices_.erase(source_[argument].text);
+        }
+        if (!lane_indices_.contains(token.text)) continue;
+        const bool changed = is_assignment(behind) || is_increment(behind) || is_increment(before);
+        const bool hidden = before.is_identifier() && ends_operand(before);
+        const bool referred_to = (before.is("&") && !ends_operand(source_[i - 2])) ||
+                                 ((before.is("=") || before.is("(") || before.is("{")) && source_[i - 3].is("&"));
+        if (changed || hidden || referred_to) lane_indices_.erase(token.text);
+    }
 }
 
 void FunctionSync::spread_lane_values() {
