@@ -202,8 +202,7 @@ Expression Program::arithmetic(Type type, unsigned depth) {
         return converted(operation(op, a, divisor), type);
     }
     if (op == "<<" || op == ">>") {
-        // Clang folds a shift by a literal before anybody can look at it.
-        Expression by = small(8, 0);
+        Expression by = chance(3) ? literal({wide.kind, 1}) : small(128, 0);
         for (const Variable &variable : scope_) {
             if ((variable.type.n == 1 || variable.type.n == wide.n) && chance(3)) by = read(variable, 0);
         }

@@ -175,6 +175,35 @@ kernel void k(device float *a) {
     expect("own operators", found, {1033, 2040, 3040, 1041, 33350, 1219, 75, 12, 50});
 }
 
+// What an object converts to is shifted as the scalar that it is.
+void test_objects_that_convert() {
+    const std::vector<float> found = results_of(R"(
+struct to_int { int v; constexpr operator int() const { return v; } };
+struct to_long { int v; constexpr operator long() const { return v; } };
+struct to_char { char v; constexpr operator char() const { return v; } };
+struct shifted { int v; constexpr operator int() const { return v; } constexpr int operator>>(int n) const { return v * 100 + n; } };
+constexpr int operator<<(shifted s, int n) { return s.v * 1000 + n; }
+constexpr constant to_int two{2};
+constant int folded = two << 33, right = to_int{64} >> 36, narrow = to_char{3} << 34;
+constant long wide = to_long{1} << 33, around = to_long{5} << 65;
+constant int own = shifted{1} << 40, own_right = shifted{1} >> 40;
+template <int N> struct S { enum { n = N }; };
+kernel void k(device float *a) {
+    const int n = 33;
+    const to_int c{3};
+    a[0] = folded + (c << 33);
+    a[1] = right;
+    a[2] = narrow;
+    a[3] = wide / 1073741824;
+    a[4] = around;
+    a[5] = own + own_right;
+    a[6] = S<(to_int{1} << 35)>::n + (c << n);
+}
+)",
+                                                7);
+    expect("objects that convert", found, {4 + 6, 4, 12, 8, 10, 1040 + 140, 8 + 6});
+}
+
 // A float is not shifted, and the error speaks of the source's types.
 void test_errors() {
     for (const char *left : {"1.0f", "half(1)", "(&a[0])"}) {
@@ -200,6 +229,7 @@ int main() {
     test_shifts_of_constants();
     test_shifts_that_the_compiler_computes();
     test_own_operators();
+    test_objects_that_convert();
     test_errors();
     test_warnings();
     return check::report("msl/shifts_test");

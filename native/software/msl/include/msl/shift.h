@@ -23,10 +23,15 @@ template <class T> SMTL_FUNCTION constexpr auto shift_by(T count) {
         return count;
 }
 
-// Scalars are shifted by a count within their width, unless the source has an operator for an enumeration. A source's
-// own operators get the count as it is written, templates too: without enable_if these would fit as well as ours.
+// Scalars are shifted by a count within their width, also those that an object converts to, unless the source has an
+// operator for an enumeration or an object. A source's own operators get the count as it is written, templates too:
+// without enable_if these would fit as well as ours.
 #define SMTL_SHIFT(op, has_own)                                                                                       \
-    template <class L, class T, class = void> constexpr bool has_own = false;                                         \
+    template <class L, class T, class = void> constexpr bool has_own##_member = false;                                \
+    template <class L, class T>                                                                                       \
+    constexpr bool has_own##_member<L, T, decltype(void(::metal::declval<L>().operator op(::metal::declval<T>())))> = \
+        true;                                                                                                         \
+    template <class L, class T, class = void> constexpr bool has_own = has_own##_member<L, T>;                        \
     template <class L, class T>                                                                                       \
     constexpr bool has_own<L, T, decltype(void(operator op(::metal::declval<L>(), ::metal::declval<T>())))> = true;   \
                                                                                                                       \
@@ -41,7 +46,10 @@ template <class T> SMTL_FUNCTION constexpr auto shift_by(T count) {
     template <class L, class T, class Result = decltype(::metal::declval<L>() op ::metal::declval<T>()),              \
               class = ::metal::enable_if_t<::metal::is_class_v<::metal::remove_reference_t<L>>>>                      \
     SMTL_FUNCTION constexpr Result operator op(L &&left, shift_count<T> count) __attribute__((enable_if(true, ""))) { \
-        return static_cast<L &&>(left) op count.value;                                                                \
+        if constexpr (__is_integral(Result) && !has_own<L, T>)                                                        \
+            return static_cast<L &&>(left) op(static_cast<int>(count.value) & (shifted_bits<Result> - 1));            \
+        else                                                                                                          \
+            return static_cast<L &&>(left) op count.value;                                                            \
     }
 SMTL_SHIFT(<<, has_own_left)
 SMTL_SHIFT(>>, has_own_right)
