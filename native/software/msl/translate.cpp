@@ -9,7 +9,7 @@
 #include "passes/checks/keywords.h"
 #include "passes/checks/recursion.h"
 #include "passes/checks/refusals.h"
-#include "passes/component_assignments.h"
+#include "passes/components.h"
 #include "passes/conditionals.h"
 #include "passes/duplicates.h"
 #include "passes/function_constants/conditions.h"
@@ -52,7 +52,7 @@ bool run_passes(Source &source, Translation &translation) {
     if (checking) check_recursion(source, declarations);
 
     edit_literals(source);
-    edit_component_assignments(source);
+    edit_components(source);
     edit_casts(source);
     if (distinct && !checking) edit_conditionals(source);
     if (checking) check_keywords(source);

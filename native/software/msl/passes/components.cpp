@@ -1,5 +1,6 @@
-#include "component_assignments.h"
+#include "components.h"
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -46,6 +47,48 @@ Index component_begin(const Source &source, Index assignment) {
     return assignment;
 }
 
+// The operators of vectors, except `&&` and `||`: what they choose may have other text around it.
+bool is_binary(const Token &token) {
+    static const std::set<std::string_view> operators = {"+", "-",  "*",  "/", "%",  "&",  "|",  "^",
+                                                         "<", "<=", "==", ">", ">=", "!=", "<<", ">>"};
+    return token.kind == TokenKind::punctuator && operators.contains(token.text);
+}
+
+// The bracket that `close` closes; nothing if none is near.
+std::optional<Index> opening(const Source &source, Index close) {
+    constexpr Index longest = 256;
+    const char *const bracket = source[close].is(")") ? "(" : source[close].is("]") ? "[" : "<";
+    for (Index i = close; i > 2 && close - i < longest;) {
+        if (!source[--i].is(bracket)) continue;
+        if ((*bracket == '<' ? source.skip_angles(i, close + 1) : source.skip_group(i, close + 1)) == close + 1)
+            return i;
+    }
+    return std::nullopt;
+}
+
+bool ends_operand(const Token &token) {
+    static const std::set<std::string_view> words = {"return", "else", "do", "case"};
+    return (token.is_identifier() && !words.contains(token.text)) || token.is(")") || token.is("]") || token.is(">");
+}
+
+// Where the operand starts that ends with the member at `i`: names, members, subscripts, calls and parentheses; `i` if
+// that cannot be told.
+Index operand_begin(const Source &source, Index i) {
+    Index begin = i;
+    while (begin > 2 && (source[begin - 1].is(".") || source[begin - 1].is("->") || source[begin - 1].is("::"))) {
+        begin -= 2;
+        while (source[begin].is(")") || source[begin].is("]") || source[begin].is(">")) {
+            const std::optional<Index> open = opening(source, begin);
+            if (!open) return i;
+            const Token &before = source[*open - 1];
+            if (!ends_operand(before)) return *open;
+            begin = *open - 1;
+        }
+        if (!source[begin].is_identifier()) return i;
+    }
+    return source[begin - 1].is("template") ? i : begin;
+}
+
 // Past the value that is assigned; `begin` if it is longer than a real one. A comma ends it, unless it stands
 // between template arguments.
 Index assigned_end(const Source &source, Index begin, Index end) {
@@ -77,7 +120,7 @@ Index declared_end(const Source &source, Index begin, Index end) {
 
 }  // namespace
 
-void edit_component_assignments(Source &source) {
+void edit_components(Source &source) {
     std::set<std::string_view> overloaded;
     for (Index i = 0; i + 1 < source.size(); ++i) {
         if (source[i].is("operator") && is_compound_assignment(source[i + 1])) overloaded.insert(source[i + 1].text);
@@ -87,15 +130,22 @@ void edit_component_assignments(Source &source) {
     for (Index i = 2; i < end; ++i) {
         if (i >= template_end && source[i].is("template") && source[i + 1].is("<") && !source[i + 2].is(">"))
             template_end = declared_end(source, i + 1, end);
-        const Token &assignment = source[i];
-        if (assignment.erased || !is_compound_assignment(assignment)) continue;
-        if (i >= template_end && !overloaded.contains(assignment.text)) continue;
+        const Token &token = source[i];
+        if (token.erased) continue;
+        if (i < template_end && token.text.size() > 1 && is_swizzle(token) && is_binary(source[i + 1])) {
+            if (const Index begin = operand_begin(source, i); begin < i) {
+                source[begin - 1].appended += " ::smtl::value(";
+                source[i].appended += ")";
+            }
+        }
+        if (!is_compound_assignment(token)) continue;
+        if (i >= template_end && !overloaded.contains(token.text)) continue;
         if (!is_swizzle(source[i - 1])) continue;
         const Index begin = component_begin(source, i);
         const Index past = assigned_end(source, i + 1, end);
         if (begin == i || past == i + 1) continue;
-        const std::string_view operation = assignment.text.substr(0, assignment.text.size() - 1);
-        source[i].replace("= " + source.written({begin, i}) + " " + std::string(operation) + " (");
+        const std::string_view operation = token.text.substr(0, token.text.size() - 1);
+        source[i].replace("= ::smtl::value(" + source.written({begin, i}) + ") " + std::string(operation) + " (");
         source[past - 1].appended += ")";
     }
 }

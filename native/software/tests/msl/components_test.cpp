@@ -1,4 +1,5 @@
 // Components of vectors where clang has its faults: in templates, and the fourth that vectors of three have in memory.
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -36,6 +37,52 @@ kernel void run(device float4 *at [[buffer(0)]], device float *out [[buffer(1)]]
     CHECK(dispatch(program.kernel("run")).buffer(0, at).buffer(1, out).run({1}, {1}).empty());
     CHECK((at == std::vector<float>{2, 2, 6, 6}));
     CHECK(out[0] == 1 + 30 + 600 + 16000 + 1200000);
+}
+
+// Both operands of an operator, with every operator of vectors, however the left one is written.
+void test_operands_in_templates() {
+    metal_program program(R"(
+struct pair { float2 xy; float4 v[2]; };
+template <class T> T id(T x) { return x; }
+template <class T, int N> T add(vec<T, N> p, vec<T, N> q) {
+    pair s = {float2(1, 2), {float4(3, 4, 5, 6), float4(7)}};
+    thread pair *r = &s;
+    T sum = 0;
+    vec<T, 2> w = p.xy * q.yx + p.zw / q.rg;
+    sum += w.x + w.y;
+    w = (p).xy - id<vec<T, N>>(q).wz * metal::max(p, q).yx + vec<T, N>(p).xz + p.xyzw.zw - q.xx;
+    sum += w.x + w.y;
+    sum += (-p.xy * q.xy + r->v[N - 4].xy * q.zw).y + (r->xy + p.xy).x + (r->v[0].yx + p.xy - q.xy).y;
+    sum += (p.xy < q.xy).x + (p.xy == q.wz).y + (p.xyz >= q.zyx).z + (p.xy != q.xy && p.xy > q.yy).x;
+    w.xy += p.zw, w.yx -= q.xy;
+    return sum + w.x * 100 + w.y * 1000;
+}
+template <class T> int bits(T p, T q) {
+    T r = p;
+    r.yx |= q.xy;
+    r.xy <<= q.xy & q.yx;
+    const auto m = (p.xy & q.yx) + (p.xy | q.xy) - (p.yx ^ q.xy) + p.xy % q.xy + (p.xy << q.yx) + (p.yx >> q.xy);
+    return m.x + m.y * 100 + r.x * 10000 + r.y * 1000000;
+}
+kernel void run(device float *out [[buffer(0)]], device int *n [[buffer(1)]]) {
+    *out = add(float4(1, 2, 3, 4), float4(5, 6, 7, 8));
+    *n = bits(int2(12, 5), int2(3, 6)) + bits(uchar2(12, 5), uchar2(3, 6));
+}
+)");
+    std::vector<float> out(1);
+    std::vector<int> bits(1);
+    CHECK(dispatch(program.kernel("run")).buffer(0, out).buffer(1, bits).run({1}, {1}).empty());
+    // The same by hand: p = (1, 2, 3, 4), q = (5, 6, 7, 8).
+    const float first = 1 * 6 + 3.0f / 5 + 2 * 5 + 4.0f / 6;
+    const float x = 1 - 8 * 6 + 1 + 3 - 5, y = 2 - 7 * 5 + 3 + 4 - 5;
+    const float mixed = (-2 * 6 + 4 * 8) + (1 + 1) + (3 + 2 - 6), compared = 1 + 0 + 0 + 0;
+    const float expected = first + x + y + mixed + compared + (x + 3 - 6) * 100 + (y + 4 - 5) * 1000;
+    CHECK(std::abs(out[0] - expected) < std::abs(expected) * 1e-5f);
+    const int m_x = (12 & 6) + (12 | 3) - (5 ^ 3) + 12 % 3 + (12 << 6) + (5 >> 3);
+    const int m_y = (5 & 3) + (5 | 6) - (12 ^ 6) + 5 % 6 + (5 << 3) + (12 >> 6);
+    const int r_x = (12 | 6) << (3 & 6), r_y = (5 | 3) << (6 & 3);
+    const int bytes_x = ((12 & 6) + (12 | 3) - (5 ^ 3) + 12 % 3 + (12 << 6) + (5 >> 3)) & 255;
+    CHECK(bits[0] == m_x + m_y * 100 + r_x * 10000 + r_y * 1000000 + bytes_x + m_y * 100 + r_x * 10000 + r_y * 1000000);
 }
 
 // Clang stores a fourth component that is poison, and what such vectors are copied by, whole integers, was poison with
@@ -81,6 +128,7 @@ kernel void run(device int *out [[buffer(0)]], device const float4 *in [[buffer(
 
 int main() {
     test_components_in_templates();
+    test_operands_in_templates();
     test_fourth_components();
     return check::report("msl_components_test");
 }

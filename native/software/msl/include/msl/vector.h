@@ -268,6 +268,13 @@ template <class T> constexpr bool is_vector_v = is_vector<T>::value;
 
 }  // namespace metal
 
+namespace smtl {
+
+// Of a property, what its getter returns (passes/components.h).
+template <class T> SMTL_FUNCTION constexpr T value(T value) { return value; }
+
+}  // namespace smtl
+
 // Metal's types have their names with and without `metal::`.
 #define SMTL_IN_METAL(name) \
     namespace metal {       \
