@@ -1,4 +1,4 @@
-/* Tells AddressSanitizer which stack is in use; nothing in other builds. */
+/* Tells AddressSanitizer which stack is in use. In other builds this does nothing. */
 #ifndef SMTL_ADDRESS_SANITIZER_H
 #define SMTL_ADDRESS_SANITIZER_H
 
@@ -18,8 +18,8 @@
 
 namespace smtl::address_sanitizer {
 
-/* While it lives, the thread runs in the given arena, which is one stack to AddressSanitizer: it has not instrumented
- * the code of fibers, so switches between them need not concern it. */
+/* While it lives, AddressSanitizer takes the whole arena for the thread's stack. The code of fibers is not
+ * instrumented, so AddressSanitizer need not know of switches between them. */
 class arena_scope {
 public:
     arena_scope([[maybe_unused]] const void *arena, [[maybe_unused]] size_t size) {

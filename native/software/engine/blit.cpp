@@ -10,9 +10,9 @@
 namespace smtl {
 namespace {
 
-/* Less is moved before another thread would have woken up. */
+/* Less than this is moved before another thread has woken up. */
 constexpr size_t worth_sharing = 256 << 10;
-/* Parts are not so small that taking one costs much, nor so many that the memory is walked through in little pieces. */
+/* Taking a smaller part would cost too much, and more parts would go through the memory in small pieces. */
 constexpr size_t smallest_part = 128 << 10;
 constexpr size_t most_parts = 16;
 constexpr size_t cache_line = 64;
@@ -44,7 +44,7 @@ public:
     uint64_t part_count() const override { return count_; }
 
 private:
-    /* So many parts are taken from both ends together as there are. */
+    /* Counts a part as taken, from either end. False if all are taken. */
     bool take() { return has_parts() && taken_.fetch_add(1, std::memory_order_relaxed) < count_; }
     void move_part(size_t part) {
         const size_t begin = part * part_, end = std::min(begin + part_, size_);

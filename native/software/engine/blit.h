@@ -14,11 +14,11 @@ typedef struct {
     uint8_t *to;
     const uint8_t *from;
     size_t size;
-    size_t before; /* bytes of those that come before it in an array */
+    size_t before; /* bytes of all blits before it in the array */
     uint8_t value;
 } smtl_blit;
 
-/* Executes blits in any order, and parts of them at once: none touches what another one writes. */
+/* Executes the blits in any order, and parts of them at once. No blit may touch bytes that another one writes. */
 void smtl_blits_run(const smtl_blit *blits, size_t count);
 /* memcpy and memset. */
 void smtl_blit_copy(void *to, const void *from, size_t size);

@@ -35,7 +35,7 @@ asm(".text\n"
     "andq $-0x10000000, %rdi\n"
     "xorl %ebp, %ebp\n" /* ends the chain of frames for debuggers */
     "callq *8(%rdi)\n"
-    "movq %rsp, %rdi\n" /* only of kernels that never block */
+    "movq %rsp, %rdi\n" /* only kernels that never block return here */
     "andq $-0x10000000, %rdi\n"
     ENTRY("smtl_enter_finished", "smtl_on_finished")
     ENTRY("smtl_enter_barrier", "smtl_on_barrier")
@@ -78,7 +78,7 @@ asm(".text\n"
     "mov x29, xzr\n" /* ends the chain of frames for debuggers */
     "ldr x9, [x0, #8]\n"
     "blr x9\n"
-    "mov x0, sp\n" /* only of kernels that never block */
+    "mov x0, sp\n" /* only kernels that never block return here */
     "and x0, x0, #0xfffffffff0000000\n"
     ENTRY("smtl_enter_finished", "smtl_on_finished")
     ENTRY("smtl_enter_barrier", "smtl_on_barrier")

@@ -1,4 +1,4 @@
-/* A core's way through the threadgroups of a launch. */
+/* How a core executes the threadgroups of a launch. */
 #include "core.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 /* A core executes threadgroups, one at a time, on the host thread that owns it at the moment. Its scheduler has a stack
  * of its own; each fiber of the kernel has another.
  *
- * A kernel whose threads never block runs a threadgroup as a plain loop on one fiber. Otherwise each thread starts on a
- * fiber: that of the thread before, where this one has ended, and a new one where it waits in a barrier or an exchange
- * of its simdgroup. Which threads can run is a bit mask for each simdgroup. */
+ * A kernel whose threads never block runs a threadgroup as a plain loop on one fiber. Otherwise each thread needs a
+ * fiber. It takes that of the thread before it if that thread has ended, and a new one if that thread waits in a
+ * barrier or an exchange of its simdgroup. Each simdgroup has a bit mask of the lanes that can run. */
 #ifndef SMTL_CORE_STATE_H
 #define SMTL_CORE_STATE_H
 
@@ -21,13 +21,13 @@ constexpr uint32_t max_threads_per_threadgroup = SMTL_MAX_THREADS_PER_THREADGROU
 constexpr uint32_t max_simdgroups = max_threads_per_threadgroup / simd_width;
 constexpr size_t threadgroup_memory_alignment = 128;
 
-/* Lanes that diverge meet in several exchanges at once: at most one for each lane, and the last one that completed,
- * whose results are being read. An exchange completes only when no lane of its simdgroup can run, and so after all
- * results of the one before have been read. */
+/* Lanes that diverge meet in several exchanges at once, at most one for each lane. One more holds the results of the
+ * last exchange that completed. An exchange completes only when no lane of its simdgroup can run, so all results of the
+ * exchange before it have been read by then. */
 constexpr uint32_t exchanges_per_simdgroup = simd_width + 1;
 
-/* While lanes wait in a threadgroup barrier, other lanes of their simdgroup may meet so often before they come to the
- * barrier. No correct kernel needs as many meetings: lanes that go on beyond never come. */
+/* How often lanes of a simdgroup may meet while other lanes of it wait in a threadgroup barrier. No correct kernel
+ * needs as many meetings: lanes that meet more often never come to the barrier. */
 constexpr uint32_t most_meetings = 1 << 22;
 
 struct open_exchange : smtl_exchange {
@@ -39,8 +39,8 @@ struct alignas(128) simdgroup {
     uint32_t unstarted; /* those of them that have not started */
     uint32_t at_barrier; /* lanes that wait in a threadgroup barrier */
     uint32_t open_count; /* exchanges in which lanes wait */
-    uint32_t meetings; /* exchanges that completed while other lanes waited in a threadgroup barrier, the same one */
-    uint32_t completed; /* index of that exchange */
+    uint32_t meetings; /* exchanges that completed while other lanes waited in the present threadgroup barrier */
+    uint32_t completed; /* index of the exchange that completed last */
     uint64_t free; /* exchanges that are neither open nor `completed` */
     uint8_t open[simd_width];
 };
@@ -48,20 +48,20 @@ struct alignas(128) simdgroup {
 struct core : smtl_core {
     core();
 
-    /* Runs threadgroups of the launch until none is left, and says how many. The launch's `failed` says how it went.
-     * The watch may be NULL. */
+    /* Runs threadgroups of the launch until none is left or the launch has failed. Returns how many it ran. The watch
+     * may be NULL. */
     uint64_t run_launch(smtl::launch &launch, progress_watch *watch);
-    /* Called by the fault handler, and so without a lock or an allocation: the context to continue instead of the
-     * kernel's. The launch fails. */
+    /* Ends the kernel, so that the launch fails, and returns the context to continue instead. The fault handler calls
+     * this, so it takes no lock and allocates nothing. */
     const smtl_context *abandon_kernel(int signal_number, const void *address);
     /* The same from kernel code, for an error that no signal reports. Does not return. */
     [[noreturn]] void abandon_kernel();
-    /* The address lies in the core's arena. */
+    /* Whether the address lies in the core's arena. */
     bool owns(const void *address) const;
-    /* The instruction is the running kernel's own, not that of the scheduler or a library. */
+    /* Whether the instruction is the running kernel's own, and not one of the scheduler or a library. */
     bool is_kernel_code(const void *instruction) const { return current->kernel->contains(instruction); }
 
-    /* What the running thread asks for, on the scheduler's stack; the results are the contexts to continue. Threads of
+    /* The running thread's calls, executed on the scheduler's stack. Each returns the context to continue. Threads of
      * the threadgroup that have returned count as arrived at barriers, and as absent from exchanges. */
     const smtl_context *barrier(uint32_t site, uint32_t memory);
     const smtl_context *meet(uint32_t site, const void *value, uint32_t size);
@@ -73,7 +73,7 @@ private:
     void bind_launch(smtl::launch &launch);
     bool next_chunk();
     bool next_threadgroup();
-    /* The threadgroup, and those that follow it in x if the kernel takes several at once. */
+    /* Sets the position and size of the next threadgroup, and how many after it in x run with it. */
     void place_threadgroups(uint64_t linear);
     void poison_threadgroup_memory();
     void reset_threads();
@@ -81,7 +81,7 @@ private:
     std::string describe_fault() const;
     std::string describe_threadgroup() const;
     std::string describe_waiting() const;
-    /* The last exchange of the simdgroup was one too many. */
+    /* Lanes of the simdgroup have met `most_meetings` times while others waited in a barrier. */
     [[noreturn]] __attribute__((noinline)) void fail_deadlock(const simdgroup &group);
 
     bool prepare_checks(std::string &problem);
@@ -106,13 +106,13 @@ private:
     const smtl_context *native_context();
 
     uint32_t thread_count, alive, waiting_at_barrier;
-    uint32_t barrier_site; /* where the last thread came to a barrier */
+    uint32_t barrier_site; /* the site of the last thread that came to a barrier */
     uint32_t simdgroup_count;
-    uint32_t running_stack; /* of the thread that starts or has ended; that of others is in `stack_of` */
+    uint32_t running_stack; /* the stack of a thread that starts or has ended; `stack_of` has the others */
     bool blocks, shuffle;
-    bool takes_turns; /* lanes run in order, and nobody wants to know of each switch */
+    bool takes_turns; /* lanes run in order, and no checks have to hear of each switch */
     uint64_t random_state;
-    smtl_context other_context; /* not a thread's: that of a new fiber, or of native code */
+    smtl_context other_context; /* the context of a new fiber or of native code, not of a thread */
 
     smtl::launch *current;
     progress_watch *watch;

@@ -1,4 +1,4 @@
-/* What a kernel that went wrong is said to have done, and what its threads were waiting for. */
+/* Describes what a kernel that failed has done, and what its threads were waiting for. */
 #include <bit>
 #include <csignal>
 #include <cstdio>
@@ -12,7 +12,7 @@
 namespace smtl {
 namespace {
 
-/* As SMTL_SITE counts them. */
+/* The line that SMTL_SITE has put into the site. */
 uint32_t line_of(uint32_t site) {
     return (site & ~(SMTL_SYNC_SITE | SMTL_JOIN_SITE | SMTL_TURN_SITE)) >> SMTL_SITE_COLUMN_BITS;
 }
@@ -62,7 +62,7 @@ std::string core::describe_threadgroup() const {
            ", " + std::to_string(threadgroup_position[2]) + ")";
 }
 
-/* The threads that cannot go on: where they wait, and how many. */
+/* How many threads cannot go on, and where they wait. */
 std::string core::describe_waiting() const {
     uint32_t at_barrier = 0, talking = 0, line = 0;
     for (uint32_t s = 0; s < simdgroup_count; ++s) {

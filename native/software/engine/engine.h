@@ -23,22 +23,22 @@ smtl_kernel *smtl_kernel_load(const char *path, const char *entry, char **error)
 void smtl_kernel_release(smtl_kernel *kernel);
 /* Bytes of threadgroup memory that the kernel declares itself. */
 size_t smtl_kernel_static_threadgroup_memory(const smtl_kernel *kernel);
-/* The buffer (or, if `threadgroup`, threadgroup memory) arguments that the kernel takes, a bit an index: without those
- * that a function constant has removed. */
+/* The kernel's buffer arguments or, if `threadgroup`, its threadgroup memory arguments: a bit for each index. Arguments
+ * that a function constant has removed are not among them. */
 uint32_t smtl_kernel_argument_mask(const smtl_kernel *kernel, bool threadgroup);
-/* Of these, the ones that its machine code uses: a launch needs no others. */
+/* The arguments among them that the machine code uses. A launch needs no others. */
 uint32_t smtl_kernel_used_mask(const smtl_kernel *kernel, bool threadgroup);
 
-/* What reports call an argument. Before the kernel is first launched. */
+/* Sets the name of an argument in reports. Call it before the kernel is first launched. */
 void smtl_kernel_name_argument(smtl_kernel *kernel, bool threadgroup, uint32_t index, const char *name);
 
-/* What orders a launch among others, for its checks (sanitizer/). All zero: it comes after every other one. */
+/* What orders a launch among others, for its checks (sanitizer/). All zero: it is in order with every other launch. */
 typedef struct {
     uint32_t queue; /* from 1 */
-    uint32_t phase; /* launches of one queue are ordered by it; those of one phase are not */
-    uint32_t encoder_phase; /* the first of its encoder */
-    uint32_t untracked_phase; /* what came up to here in the queue is done, hazards tracked or not */
-    const struct smtl_clock *seen; /* how far other queues have come for certain; NULL: unknown */
+    uint32_t phase; /* launches of one queue are in the order of their phases; those of one phase are in no order */
+    uint32_t encoder_phase; /* the first phase of its encoder */
+    uint32_t untracked_phase; /* the queue's launches up to this phase are done, hazards tracked or not */
+    const struct smtl_clock *seen; /* how far other queues have certainly come; NULL: unknown */
 } smtl_moment;
 
 typedef struct {
@@ -49,13 +49,13 @@ typedef struct {
     size_t buffer_lengths[SMTL_MAX_BUFFER_ARGUMENTS];
     /* Dynamic threadgroup memory by index, in bytes. */
     uint32_t threadgroup_lengths[SMTL_MAX_BUFFER_ARGUMENTS];
-    /* The grid in threads: need not be a multiple of the threadgroup (dispatchThreads). */
+    /* The grid in threads. It need not be a multiple of the threadgroup (dispatchThreads). */
     uint32_t threads_per_grid[3];
     uint32_t threads_per_threadgroup[3];
-    /* Where what the kernel logs goes; NULL: it is dropped. */
+    /* Takes the kernel's messages. NULL: they are dropped. */
     struct smtl_log_buffer *log;
-    /* For the checks of an instrumented kernel. A bit for each index whose buffer is bytes that the command buffer
-     * holds itself. */
+    /* For the checks of an instrumented kernel: a bit for each index whose bytes the command buffer itself holds
+     * (setBytes). */
     uint32_t inline_bytes;
     smtl_moment moment;
 } smtl_launch;
@@ -63,16 +63,16 @@ typedef struct {
 /* Why a kernel could not finish. */
 typedef enum {
     SMTL_FAILURE_NONE,
-    SMTL_FAILURE_ARGUMENTS, /* it cannot be launched so */
-    SMTL_FAILURE_MEMORY,    /* the host has none for it */
-    SMTL_FAILURE_ACCESS,    /* it touched an address where nothing is */
+    SMTL_FAILURE_ARGUMENTS, /* the launch's sizes or arguments are wrong */
+    SMTL_FAILURE_MEMORY, /* the host has no memory for it */
+    SMTL_FAILURE_ACCESS, /* it touched memory that is not its own */
     SMTL_FAILURE_STACK,
     SMTL_FAILURE_TIMEOUT,
     SMTL_FAILURE_TRAP,
 } smtl_failure;
 
 /* Runs the launch to its end on the shared thread pool (the calling thread takes part).
- * False, the reason and a malloc'd message when the kernel could not finish. Callable from many threads at once. */
+ * If the kernel could not finish: false, the reason and a malloc'd message. Many threads may call this at once. */
 bool smtl_launch_run(const smtl_launch *launch, smtl_failure *failure, char **error);
 
 #ifdef __cplusplus

@@ -46,14 +46,14 @@ void continue_with(ucontext_t &faulted, const smtl_context &next) {
 }
 #endif
 
-/* As if this handler had never been installed. */
+/* Leaves the signal to the action that was there before. */
 void pass_on(int number, siginfo_t *info, void *context) {
     const struct sigaction &action = previous[number];
     if (action.sa_flags & SA_SIGINFO) {
         action.sa_sigaction(number, info, context);
     } else if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
-        /* Faults cannot be ignored: the instruction runs again and ends the process. A signal that was sent comes
-         * only once, and has to be sent again. */
+        /* The signal ends the process, even if the action before was to ignore it. A fault comes again, as its
+         * instruction runs again; a signal that was sent must be sent again. */
         signal(number, SIG_DFL);
         if (info->si_code <= 0) raise(number);
     } else {
@@ -72,8 +72,8 @@ void handle_fault(int number, siginfo_t *info, void *raw_context) {
     continue_with(context, *faulted->abandon_kernel(number, info->si_addr));
 }
 
-/* Time is up; or the program uses the signal itself. Only a kernel's own code can be given up anywhere: the scheduler
- * or a library may hold a lock. */
+/* The kernel's time is up, or the program uses the signal itself. Only a kernel's own code can be abandoned at any
+ * instruction: the scheduler or a library may hold a lock. */
 void handle_timeout(int number, siginfo_t *info, void *raw_context) {
     const bool from_watchdog = info->si_code == SI_TKILL && info->si_pid == getpid();
     if (!from_watchdog) {
@@ -87,7 +87,8 @@ void handle_timeout(int number, siginfo_t *info, void *raw_context) {
         continue_with(context, *late->abandon_kernel(number, nullptr));
 }
 
-/* A stack of its own for the handler: the kernel's may be what overflowed. One that the thread has already is kept. */
+/* The handlers' own stack, since the kernel may have overflowed the one it runs on. A thread that already has a signal
+ * stack keeps that one. */
 class signal_stack {
 public:
     signal_stack() {

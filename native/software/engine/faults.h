@@ -6,7 +6,7 @@ namespace smtl {
 
 struct core;
 
-/* Once for the process: takes over the signals of faults, and passes on those that are not a kernel's. */
+/* Installs handlers for the signals of faults, once for the process. They pass on signals that no kernel caused. */
 void install_fault_handlers();
 
 /* While it lives, faults of the calling thread on `core`'s stacks end the kernel. */

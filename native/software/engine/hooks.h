@@ -1,5 +1,5 @@
-/* What checks instrumented kernels while they run. The engine declares it here and calls it; the sanitizer implements
- * it, and the engine knows nothing else of the sanitizer. */
+/* The checks of instrumented kernels while they run. The engine declares and calls them; the sanitizer implements them.
+ * The engine knows nothing else of the sanitizer. */
 #ifndef SMTL_HOOKS_H
 #define SMTL_HOOKS_H
 
@@ -17,7 +17,7 @@ namespace smtl {
 struct core_facts {
     smtl_core *core;
     uintptr_t stacks; /* from here to the end of the arena */
-    /* Ends the launch, from the kernel's stack. Does not return: nothing may be left to destroy. */
+    /* Ends the launch. Called on the kernel's stack, and does not return: no destructors of callers run. */
     void (*abandon)(smtl_core *core);
 };
 
@@ -26,7 +26,7 @@ class launch_checks {
 public:
     virtual ~launch_checks() = default;
 
-    /* The launch, with the bytes that the command buffer holds itself moved to where they can be watched. */
+    /* The launch. Bytes that the command buffer itself holds have been moved to where they can be watched. */
     virtual const smtl_launch &given() const = 0;
     /* False, with the reason, if the checks cannot be made. */
     virtual bool prepare(const core_facts &facts, std::string &problem) = 0;
@@ -38,10 +38,10 @@ public:
     virtual void begin_thread(const void *stack_bottom, size_t stack_size) = 0;
     /* The running thread has come to a threadgroup_barrier. */
     virtual void arrive(uint32_t site, uint32_t memory, const void *instruction) = 0;
-    /* All threads that have not returned have come to it. */
+    /* All threads that have not returned have come to the barrier. */
     virtual void release(uint32_t arrived) = 0;
 
-    /* What the command buffer's error says; empty if nothing went out of bounds. */
+    /* The text of the command buffer's error; empty if nothing went out of bounds. */
     virtual const std::string &error() const = 0;
 };
 
@@ -52,13 +52,13 @@ public:
 
     /* Bytes of all threadgroup variables that the kernel declares. */
     virtual size_t threadgroup_memory() const = 0;
-    /* What reports call an argument. */
+    /* Sets the name of an argument in reports. */
     virtual void name_argument(bool threadgroup, uint32_t index, const char *name) = 0;
     /* Waits until no other launch is checked. */
     virtual std::unique_ptr<launch_checks> begin(const smtl_launch &launch, const char *kernel) = 0;
 
-    /* Of the kernel whose shared object is loaded from `base` to `end`; NULL, with the reason, if the file cannot be
-     * read. */
+    /* Makes the checks of the kernel whose shared object is loaded from `base` to `end`. NULL, with the reason, if the
+     * file cannot be read. */
     static std::unique_ptr<kernel_checks> load(const std::string &path, uintptr_t base, uintptr_t end,
                                                const smtl_sanitized_globals &globals, std::string &problem);
 };

@@ -18,13 +18,13 @@ struct tls_index {
     size_t offset;
 };
 
-/* The loader's own: allocates the thread's block if it does not exist yet. */
+/* A function of the dynamic loader. It allocates the thread's block if there is none yet. */
 extern "C" void *__tls_get_addr(tls_index *);
 
 struct segment_query {
     ElfW(Addr) base;
     smtl_kernel *kernel;
-    ElfW(Addr) end; /* of all that is loaded */
+    ElfW(Addr) end; /* of all loaded segments */
 };
 
 int read_segments(dl_phdr_info *info, size_t, void *data) {
@@ -58,8 +58,8 @@ void find_used_arguments(smtl_kernel &kernel) {
     }
 }
 
-/* Clang's instrumentation lists the kernel's constants in an initialiser, which is called here instead of by the
- * loader: one function, and nothing that a source could add to. */
+/* Clang's instrumentation lists the kernel's constants in an initialiser, which this calls instead of the loader. Any
+ * further initialiser would come from the source, and is refused. */
 bool list_globals(const smtl_kernel &kernel) {
     const auto *const list = static_cast<const smtl_global_lister *>(dlsym(kernel.handle, "smtl_lister"));
     if (list == nullptr || list->end - list->begin > 1) return false;

@@ -22,11 +22,11 @@ struct smtl_kernel {
     /* Where its machine code is. */
     uintptr_t code_begin = 0, code_end = 0;
     bool blocks = false;
-    /* Of an instrumented kernel; NULL of others. */
+    /* NULL if the kernel is not instrumented. */
     std::unique_ptr<smtl::kernel_checks> checks;
-    /* Arguments that the machine code uses, a bit an index. */
+    /* Arguments that the machine code uses, a bit for each index. */
     uint32_t used_buffers = 0, used_threadgroup_memory = 0;
-    /* What one threadgroup took lately, in nanoseconds: decides whether a launch is worth waking other threads. */
+    /* How many nanoseconds one threadgroup took lately. Decides whether a launch is worth waking other threads for. */
     mutable std::atomic<uint32_t> threadgroup_cost{UINT32_MAX};
     void learn_cost(uint64_t threadgroups, uint64_t nanoseconds) const;
 

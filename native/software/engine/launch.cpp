@@ -11,8 +11,8 @@ namespace smtl {
 
 namespace {
 
-/* A permutation of [0, count) that depends on the seed alone: a Feistel network permutes the next even power of two;
- * walking its cycles stays below `count`. */
+/* A permutation of [0, count) that depends on the seed alone. A Feistel network permutes the numbers below a power of
+ * four; a number that is not below `count` goes through the network again. */
 uint64_t permute(uint64_t index, uint64_t count, uint64_t seed) {
     constexpr unsigned rounds = 4;
     const unsigned half = (unsigned(std::bit_width(count - 1)) + 1) / 2;

@@ -40,17 +40,17 @@ struct launch {
 
     /* The threadgroup that is the `step`th to run. */
     uint64_t in_order(uint64_t step) const;
-    /* Where in the grid a threadgroup lies. Neighbours in y follow each other in panels of a few, so that what the
-     * threadgroups of a matrix product have in common is found in the cache from both sides. */
+    /* Where in the grid a threadgroup lies. Numbers go through panels that are a few threadgroups high, along y first:
+     * threadgroups of a matrix product that run one after the other then share rows and columns in the cache. */
     extent position_of(uint64_t number) const;
-    /* Threadgroups whose numbers follow each other are neighbours in x, and nothing happens between them. */
+    /* Whether successive numbers are neighbours in x, and the engine does nothing between their threadgroups. */
     bool runs_in_rows() const { return threadgroups.y == 1 && !shuffle.on && !poison && checks == nullptr; }
     void fail(smtl_failure kind, std::string message);
     /* Stacks that a core must have before it takes part. */
     uint32_t stacks_needed() const;
 };
 
-/* Told by a core before it takes more threadgroups. */
+/* A core tells it before it takes more threadgroups. */
 class progress_watch {
 public:
     virtual void before_chunk() = 0;
@@ -62,6 +62,6 @@ protected:
 /* An address in words, with the buffer argument that it lies close to. */
 std::string describe_address(const smtl_launch &given, const void *address);
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

@@ -17,14 +17,14 @@
 namespace smtl {
 namespace {
 
-/* Wider fields than these are no text. */
+/* A width or a precision keeps its first so many digits: nobody reads wider fields. */
 constexpr size_t most_digits = 3;
 
-/* `%-8.3v4hlf`, as far as it matters here: the kernel has told the types. */
+/* A directive such as `%-8.3v4hlf`, without what does not matter here: each value has its type with it. */
 struct directive {
     std::string flags; /* with width and precision */
     bool narrow = false, narrower = false; /* h, hh */
-    char conversion = 0;                   /* 0: this is none */
+    char conversion = 0;                   /* 0: the text is not a directive */
     size_t length = 0;                     /* of its text */
 };
 
@@ -43,7 +43,7 @@ directive read_directive(std::string_view text) {
         read.flags += text[at++];
         digits();
     }
-    if (peek() == 'v') /* how many components there are the value says itself */
+    if (peek() == 'v') /* the value itself says how many components it has */
         do ++at;
         while (std::isdigit(static_cast<unsigned char>(peek())));
     const size_t modifiers = at;
@@ -79,7 +79,7 @@ uint64_t as_integer(const smtl_log_value &value, uint64_t bits) {
     return std::fabs(number) < 0x1p63 ? uint64_t(int64_t(number)) : 0;
 }
 
-/* Of that many bytes, extended with its sign. */
+/* The integer in the lowest `bytes` bytes. */
 int64_t sign_extended(uint64_t bits, unsigned bytes) {
     const unsigned unused = 64 - 8 * bytes;
     return int64_t(bits << unused) >> unused;
@@ -96,7 +96,7 @@ std::string print_component(const directive &how, const smtl_log_value &value, u
     const uint64_t integer = as_integer(value, bits);
     if (conversion == 'p') return print("0x%llx", static_cast<unsigned long long>(integer));
     if (conversion == 'c') return print((start + 'c').c_str(), int(static_cast<unsigned char>(integer)));
-    /* What is smaller than an int is passed as one. */
+    /* A value that is smaller than an int is passed as an int. */
     const unsigned passed = value.kind == SMTL_LOG_FLOAT || value.size > sizeof(int) ? sizeof integer : sizeof(int);
     const unsigned bytes = how.narrower ? 1 : how.narrow ? 2 : passed;
     const std::string format = start + "ll" + conversion;
@@ -108,7 +108,7 @@ std::string print_component(const directive &how, const smtl_log_value &value, u
 
 std::string print_value(const directive &how, const smtl_log_value &value) {
     if (how.conversion == 's' || how.conversion == 'n')
-        return "(no text)"; /* kernels have none, and write nothing back */
+        return "(no text)"; /* kernels have no strings, and nothing is written back to them */
     std::string text;
     for (uint32_t i = 0; i < std::min<uint32_t>(value.components, SMTL_LOG_COMPONENTS); ++i)
         text += (i == 0 ? "" : ",") + print_component(how, value, value.bits[i]);
@@ -135,7 +135,7 @@ std::string format_message(std::string_view format, const smtl_log_value *values
     return text;
 }
 
-/* The whole record lies in the buffer; a kernel may have written over it. */
+/* Whether the whole record lies in the buffer. A kernel may have written over it. */
 bool is_sound(const smtl_log_record &record, uint64_t room) {
     uint64_t size = sizeof record + uint64_t(record.value_count) * sizeof(smtl_log_value);
     for (const uint32_t text : record.text_sizes) size += text;
@@ -175,7 +175,7 @@ uint64_t smtl_log_deliver(const smtl_log_buffer *buffer, void (*receive)(void *,
                 const smtl_log_message message = {record.type, texts[0].c_str(), texts[1].c_str(), text.c_str()};
                 receive(context, &message);
             } catch (const std::bad_alloc &) {
-                /* The message is lost, the others need not be. */
+                /* This message is lost; the others need not be. */
             }
         }
         offset += record.size;

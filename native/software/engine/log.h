@@ -1,4 +1,4 @@
-/* Messages of kernels, from the buffer that kernels write into to text. Called by framework/, implemented in C++. */
+/* Makes text of the messages that kernels write into a buffer. Called by framework/, implemented in C++. */
 #ifndef SMTL_ENGINE_LOG_H
 #define SMTL_ENGINE_LOG_H
 
@@ -15,7 +15,7 @@ struct smtl_log_buffer;
 struct smtl_log_buffer *smtl_log_create(size_t capacity);
 void smtl_log_free(struct smtl_log_buffer *buffer);
 
-/* Valid while it is handed out. */
+/* Valid during the call that receives it. */
 typedef struct {
     uint32_t type; /* os_log_type of <metal_logging> */
     const char *subsystem;
@@ -23,8 +23,8 @@ typedef struct {
     const char *text;
 } smtl_log_message;
 
-/* Hands out every complete message in the order in which they were begun, and returns how many found no room. No kernel
- * may run that writes into the buffer. */
+/* Calls `receive` with every complete message, in the order in which kernels began them. Returns how many messages
+ * found no room. No kernel may write into the buffer meanwhile. */
 uint64_t smtl_log_deliver(const struct smtl_log_buffer *buffer,
                           void (*receive)(void *context, const smtl_log_message *message), void *context);
 

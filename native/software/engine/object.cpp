@@ -32,7 +32,7 @@ private:
     int number_;
 };
 
-/* What a linker writes; everything that the file says of itself is doubted. */
+/* A shared object as a linker writes it. Nothing that the file says of itself is trusted. */
 class shared_object {
 public:
     shared_object(int file, size_t size) : size_(size) {
@@ -74,7 +74,7 @@ private:
         return within ? reinterpret_cast<const T *>(bytes_ + offset) : nullptr;
     }
 
-    /* What will lie at an address, if the file holds all of it. */
+    /* What will lie at the address; NULL if the file does not hold all of it. */
     template <class T> const T *loaded(uint64_t address, uint64_t count) const {
         for (size_t i = 0; i < segment_count_; ++i) {
             const ElfW(Phdr) &segment = segments_[i];
@@ -128,7 +128,8 @@ private:
         return {};
     }
 
-    /* Also those through symbols that are functions which choose functions, or which have finalisers run later. */
+    /* Objects to relocations that run code, and to those through a symbol that chooses a function or registers
+     * finalisers. */
     template <class Name>
     std::string objection_to_relocations(uint64_t address, uint64_t size, uint64_t symbols, const Name &name) const {
         const size_t count = size / sizeof(ElfW(Rela));
@@ -175,8 +176,8 @@ private:
     size_t segment_count_ = 0;
 };
 
-/* Of the open file. The loader takes what has the name of something that it has loaded before for the same, and numbers
- * of descriptors come again: so each name is another one, in ways to write one path. */
+/* A path of the open file. The loader takes two files of one name for the same file, and descriptors get numbers that
+ * were in use before. So each call writes the path in a new way. */
 std::string name_for_loader(int file) {
     static std::atomic<uint64_t> loads{0};
     std::string path = "/proc/self/fd/";

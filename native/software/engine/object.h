@@ -1,4 +1,4 @@
-/* The shared object of a kernel, looked at before anything of it can run. */
+/* Checks the shared object of a kernel before any code of it can run. */
 #ifndef SMTL_OBJECT_H
 #define SMTL_OBJECT_H
 

@@ -18,8 +18,8 @@
 
 namespace smtl {
 
-/* Where one piece of work is offered. Slots live as long as the process, so that a late look at one is harmless: a
- * thread that wants to join first counts itself in, and only then reads which work it is. */
+/* A slot offers one piece of work. Slots live as long as the process, so that a thread may look at one too late: a
+ * thread that wants to join first counts itself as a helper, and only then reads which work the slot offers. */
 struct alignas(64) job_slot {
     std::atomic<bool> claimed{false};
     std::atomic<divisible_work *> work{nullptr};
@@ -38,7 +38,7 @@ constexpr unsigned spins_between_clock_reads = 64;
 
 struct pool_state {
     job_slot slots[slot_count];
-    alignas(64) std::atomic<uint32_t> offers{0}; /* counts them: idle threads wait for a change */
+    alignas(64) std::atomic<uint32_t> offers{0}; /* how many there have been: idle threads wait for the next */
     alignas(64) std::atomic<uint32_t> sleepers{0};
     std::once_flag started;
 };
@@ -64,7 +64,7 @@ bool help_anyone(core &own) {
     return helped;
 }
 
-/* Until the number of offers is no longer `seen`. */
+/* Waits until the number of offers is no longer `seen`. */
 void wait_for_offer(uint32_t seen) {
     std::atomic<uint32_t> &offers = pool().offers;
     const auto give_up = std::chrono::steady_clock::now() + idle_spin;
@@ -103,7 +103,7 @@ void start_threads() {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-/* Cores of ended threads, for the next that come. */
+/* Cores that ended threads have left, for new threads. */
 struct core_store {
     std::mutex mutex;
     std::vector<core *> spare;

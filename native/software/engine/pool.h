@@ -18,9 +18,9 @@ class divisible_work {
 public:
     /* Whether a thread that joins now finds a part. */
     virtual bool has_parts() const = 0;
-    /* Takes parts until there are none. False if the thread cannot. */
+    /* Takes parts until there are none. False if the thread cannot take any. */
     virtual bool join(core &own) = 0;
-    /* How many there were at first. */
+    /* How many parts there were at first. */
     virtual uint64_t part_count() const = 0;
 
 protected:

@@ -17,7 +17,7 @@ namespace {
 
 /* Chunks that each thread takes on average: enough to even out threadgroups of unequal cost. */
 constexpr uint64_t chunks_per_thread = 16;
-/* Work below this is done before another thread would have woken up. */
+/* Less work than this is done before another thread has woken up. */
 constexpr uint64_t worth_sharing_ns = 10'000;
 
 std::string in_words(extent e) {
@@ -64,7 +64,7 @@ uint64_t now_ns() {
     return uint64_t(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }
 
-/* A kernel's cost may change with its arguments: what looked small is offered late if it takes long. */
+/* A kernel's cost may change with its arguments: a launch that looked small but takes long is offered after all. */
 class caller_watch : public progress_watch {
 public:
     caller_watch(shared_work &work, uint64_t start) : work_(work), offer_at_(start + worth_sharing_ns) {}
@@ -77,7 +77,7 @@ private:
     uint64_t offer_at_;
 };
 
-/* Its chunks of threadgroups are the parts. */
+/* A launch whose parts are its chunks of threadgroups. */
 class divisible_launch : public divisible_work {
 public:
     explicit divisible_launch(launch &work) : work_(work) {}

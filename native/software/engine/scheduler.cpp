@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t lane_bit(uint32_t thread_index) { return 1u << (thread_index % simd_width); }
 
-/* The lowest lane after `lane`, in a circle. */
+/* The next lane of the mask after `lane`, in a circle. */
 uint32_t next_lane(uint32_t ready, uint32_t lane) {
     const uint32_t later = ready & ~((2u << lane) - 1);
     return uint32_t(std::countr_zero(later != 0 ? later : ready));
@@ -26,7 +26,7 @@ uint32_t nth_bit(uint32_t mask, uint32_t n) {
     return uint32_t(std::countr_zero(mask));
 }
 
-/* Small sizes, which are all but a few, without a call. */
+/* Copies the usual sizes without a call. */
 SMTL_ALWAYS_INLINE void copy_value(unsigned char *to, const void *from, uint32_t size) {
     switch (size) {
     case 0: break;
@@ -58,15 +58,15 @@ void core::reset_threads() {
     simdgroup_of(thread).unstarted &= ~lane_bit(thread);
 }
 
-/* The next thread that can run. A successor in the same simdgroup is as good as certain: told apart by a branch, which
- * is predicted, so that its number does not have to wait for the mask. */
+/* The next thread that can run. It is nearly always the next lane of the simdgroup. A branch tells, which the processor
+ * predicts: the thread's number then need not wait for the mask. */
 SMTL_ALWAYS_INLINE uint32_t core::pick() {
     if (shuffle) return pick_shuffled();
     if (__builtin_expect((simdgroup_of(thread).ready & (2u << thread % simd_width)) != 0, true)) return thread + 1;
     return pick_farther();
 }
 
-/* Lanes of the same simdgroup first: they are what the others of it wait for. */
+/* Lanes of the same simdgroup first, since its other lanes wait for them. */
 uint32_t core::pick_farther() const {
     uint32_t s = thread / simd_width;
     if (const uint32_t ready = simdgroups[s].ready) return s * simd_width + next_lane(ready, thread % simd_width);
@@ -113,8 +113,8 @@ SMTL_ALWAYS_INLINE const smtl_context *core::schedule() {
     return &contexts[thread];
 }
 
-/* The common case of blocking, without a call: the next lane of the simdgroup has started and can run. It takes over,
- * and finds the same last exchange. */
+/* The common case of blocking, without a call: the next lane of the simdgroup has started and can run, so it takes
+ * over. `exchange` is the right one for it too. */
 SMTL_ALWAYS_INLINE bool core::successor_takes_over(const simdgroup &group) const {
     return takes_turns && (group.ready & ~group.unstarted & lane_bit(thread) << 1) != 0;
 }
@@ -123,8 +123,7 @@ SMTL_ALWAYS_INLINE const smtl_context *core::pass_on(simdgroup &group) {
     return &contexts[++thread];
 }
 
-/* Takes the running thread from those that can run. If it was the last of its simdgroup, lanes that wait for each
- * other are complete. */
+/* Takes the running thread off those that can run. If it was the last of its simdgroup, an exchange completes. */
 SMTL_ALWAYS_INLINE void core::block(simdgroup &group) {
     group.ready &= ~lane_bit(thread);
     if (group.ready == 0 && group.open_count != 0) complete_exchange(group);
@@ -140,8 +139,9 @@ void core::release_barrier() {
     }
 }
 
-/* Threads that may all go on do so in their order, the running one among them: where one lane writes what the others
- * read, it is mostly the first, and code that counts on the lanes of a GPU keeping pace has no barrier there. */
+/* Threads that may all go on do so in the order of their numbers, the running one among them. Code that relies on lanes
+ * of a GPU keeping pace has no barrier between a lane's write and the reads of the others; the lane that writes is
+ * mostly the first. */
 const smtl_context *core::proceed_from(uint32_t first) {
     if (!shuffle) thread = first;
     const simdgroup &group = simdgroup_of(thread);
@@ -174,7 +174,7 @@ const smtl_context *core::barrier_in_general(uint32_t site, uint32_t memory) {
     return schedule();
 }
 
-/* Where lanes of the simdgroup wait at `site` already, or a new one. */
+/* The exchange in which lanes of the simdgroup already wait at `site`, or a new one. */
 SMTL_ALWAYS_INLINE open_exchange &core::find_exchange(simdgroup &group, uint32_t site) {
     open_exchange *const all = exchanges[&group - simdgroups];
     for (uint32_t i = 0; i < group.open_count; ++i)
@@ -189,9 +189,9 @@ SMTL_ALWAYS_INLINE open_exchange &core::find_exchange(simdgroup &group, uint32_t
     return opened;
 }
 
-/* The lanes of `one` go on before those of `other`. In the innermost region that both are in, who is earlier in the
- * source goes first, and last of all who waits there for the others. Lanes in a simd sync, the hindmost of them, go
- * before all others: which lanes meet in a function of Metal's does not depend on them. */
+/* Whether the lanes of `one` go on before those of `other`. In the innermost region that both are in, lanes that are
+ * earlier in the source go first, and lanes that wait there for the others go last. Lanes in a simd sync go before all
+ * other lanes, so that syncs do not change which lanes meet in a function of Metal's. */
 __attribute__((noinline)) bool core::goes_before(const simdgroup &group, const open_exchange &one,
                                                  const open_exchange &other) const {
     const bool syncs = (one.site & SMTL_SYNC_SITE) != 0;
@@ -215,8 +215,8 @@ __attribute__((noinline)) bool core::goes_before(const simdgroup &group, const o
     return at < other_at;
 }
 
-/* No lane of the simdgroup can run: the lanes that wait at one site go on. If they diverged those inside of a branch
- * go first, and the others wait for them where the branches join. */
+/* No lane of the simdgroup can run, so the lanes that wait at one site go on. If lanes have diverged, those inside a
+ * branch go first, and the others wait for them where the branches join. */
 void core::complete_exchange(simdgroup &group) {
     open_exchange *const all = exchanges[&group - simdgroups];
     uint32_t chosen = 0;

@@ -13,7 +13,7 @@ core *create_core() {
     const size_t page = size_t(sysconf(_SC_PAGESIZE));
     const auto whole_pages = [page](size_t bytes) { return (bytes + page - 1) / page * page; };
 
-    /* Twice the size, so that an aligned arena lies within; the rest goes back. */
+    /* Reserves twice the size, which holds an aligned arena, and gives the rest back. */
     void *reserved = mmap(nullptr, 2 * SMTL_ARENA_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (reserved == MAP_FAILED) return nullptr;
     const auto start = reinterpret_cast<uintptr_t>(reserved);
@@ -48,15 +48,15 @@ bool stack_set::commit(uint32_t count) {
     return true;
 }
 
-/* All are back already unless a kernel was abandoned or stacks were added. */
+/* All stacks are back already, unless a kernel was abandoned or stacks were added. */
 void stack_set::reset() {
     if (free_count_ == committed_) return;
     free_count_ = 0;
     for (uint32_t stack = committed_; stack-- > 0;) give_back(stack);
 }
 
-/* Tops at the same offset in their pages would share a few sets of the first-level cache among all fibers; odd
- * multiples of a line and a half spread them over the page. */
+/* If all tops had the same offset in their pages, all fibers would share a few sets of the first-level cache. Steps of
+ * five lines spread the tops over the lines of a page. */
 void *stack_set::top(uint32_t stack) const {
     constexpr size_t step = 5 * 64, spread = 4096;
     return base_ + (stack + 1) * stride_ - stack * step % spread;

@@ -25,7 +25,7 @@ public:
     bool initialise(unsigned char *base, size_t stride, size_t page);
     /* Makes sure that `count` stacks can be taken. False if the system gives no more memory. */
     bool commit(uint32_t count);
-    /* No stack is in use any more. */
+    /* Takes all stacks back. */
     void reset();
     uint32_t take() { return free_[--free_count_]; }
     void give_back(uint32_t stack) { free_[free_count_++] = uint16_t(stack); }
@@ -34,9 +34,9 @@ public:
     size_t size() const { return stride_ - page_; }
     /* Where a fiber starts on the stack. */
     void *top(uint32_t stack) const;
-    /* Of the stack that the scheduler runs on, behind all others. */
+    /* Where the scheduler's stack starts, which lies behind all others. */
     void *scheduler_top() const { return base_ + (capacity + 1) * stride_; }
-    /* The address is in a page that no stack may grow into. */
+    /* Whether the address lies in a page that no stack may grow into. */
     bool in_guard(const void *address) const;
 
 private:

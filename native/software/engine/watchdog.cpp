@@ -21,14 +21,14 @@ constexpr milliseconds shortest_tick{5}, longest_tick{1000}, repeat_tick{10};
 
 int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
-/* A thread that runs kernels. To begin and to end is one store: no system call for a launch. */
+/* A thread that runs kernels. A launch begins and ends with a store here, and needs no system call. */
 struct watched {
     pid_t thread;
-    std::atomic<int64_t> deadline{0}; /* 0: it runs none */
+    std::atomic<int64_t> deadline{0}; /* 0: it runs no kernel */
     watched *next = nullptr;
 };
 
-/* One thread looks at all the others. Never destroyed: it may outlive main. */
+/* One thread watches all that run kernels. The monitor is never destroyed: its thread may outlive main. */
 class monitor {
 public:
     static monitor &shared() {

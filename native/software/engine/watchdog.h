@@ -1,4 +1,4 @@
-/* SOFTWARE_METAL_TIMEOUT: a signal to a thread whose kernels take longer. */
+/* SOFTWARE_METAL_TIMEOUT: sends a signal to a thread whose kernel takes longer. */
 #ifndef SMTL_WATCHDOG_H
 #define SMTL_WATCHDOG_H
 
@@ -6,10 +6,10 @@
 
 namespace smtl {
 
-/* What the thread gets, again and again every few milliseconds: it may not be in a kernel's code at the first. */
+/* The signal that such a thread gets every few milliseconds: the thread may not be in a kernel's code at the first. */
 constexpr int watchdog_signal = SIGVTALRM;
 
-/* While it lives, time runs. */
+/* While it lives, the calling thread has a deadline. */
 class watchdog_scope {
 public:
     watchdog_scope();
@@ -18,8 +18,8 @@ public:
     watchdog_scope &operator=(const watchdog_scope &) = delete;
 };
 
-/* The calling thread's time is up: a signal may arrive late, in the next kernel's time. Callable in a signal handler.
- */
+/* Whether the calling thread's deadline has passed: a signal may arrive late, in the time of the next kernel. Signal
+ * handlers may call this. */
 bool watchdog_expired();
 
 } // namespace smtl
