@@ -9,7 +9,7 @@ namespace smtl::sanitize {
 namespace {
 
 constexpr size_t page = 4096;
-/* A kernel that runs wild must not take all memory: what goes beyond ends the launch. */
+/* A kernel that runs wild must not take all memory: an access that needs more pages ends the launch. */
 constexpr size_t most_scratch_pages = 4096;
 
 std::string bytes(uint64_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
@@ -70,7 +70,7 @@ void checked_launch::report_bounds(finding found) {
     if (!count_again(found.kind, found.actor.where, {}, kernel_)) report(std::move(found));
 }
 
-/* True if the access may be performed, and looked at further. */
+/* Whether the other checks may look at the access: it stays within live memory. */
 bool checked_launch::check_memory(smtl_watched &watched, uintptr_t address, size_t size, uint32_t how,
                                   const void *place) {
     if (watched.holds(address, size) && !watched.freed) return true;
@@ -92,13 +92,13 @@ void checked_launch::report_outside(const smtl_watched &watched, uintptr_t addre
     report_bounds(std::move(found));
 }
 
-/* The access takes place in memory that is nobody's, and the kernel goes on. False if there can be none: the hole
- * belongs to somebody else. */
+/* Maps memory that belongs to nobody at the access, so that the kernel can go on. False if none can be mapped there,
+ * because somebody else has the addresses. */
 bool checked_launch::give_scratch_memory(const smtl_watched &watched, uintptr_t address, size_t size) {
     if (watched.kind == memory_kind::threadgroup_variable && image_.contains(address) &&
         image_.contains(address + size - 1))
         return true;
-    /* Behind the last variable there is room where nobody else has taken it. */
+    /* Behind the last variable there is room, unless somebody else has taken it. */
     const bool behind_image = watched.kind == memory_kind::threadgroup_variable;
     if (behind_image && watched.room.contains(address) && watched.room.contains(address + size - 1))
         return give_free_pages(address, size);
@@ -138,7 +138,7 @@ void checked_launch::check_stack(uintptr_t address, size_t size, uint32_t how, c
     report_bounds(std::move(found));
 }
 
-/* An address that belongs to no memory of the program's: a constant table, or a pointer gone wild. */
+/* An access to memory that is not watched: in a constant table, or through a wild pointer. */
 void checked_launch::check_elsewhere(uintptr_t address, size_t size, uint32_t how, const void *place) {
     const bool in_image = image_.contains(address);
     const constant_table *const table = in_image ? image_.constant_before(address, size) : nullptr;

@@ -1,4 +1,4 @@
-/* The state of memory, as far as accesses leave any: who touched it last, and which bytes have been written. */
+/* What accesses leave behind in the state of memory: who touched it last, and which bytes have been written. */
 #ifndef SMTL_SANITIZER_CELLS_H
 #define SMTL_SANITIZER_CELLS_H
 
@@ -33,16 +33,15 @@ private:
 struct access {
     uint32_t run = 0;    /* the threadgroup, counted over all launches from 1; 0: no access */
     uint32_t place = 0;  /* in the code of that launch's kernel */
-    uint32_t clock = 0;  /* of the threadgroup: how many barriers it has passed */
-    uint16_t thread =
-        0; /* in its threadgroup; `whole_simdgroup` and the simdgroup's number for all its lanes together */
+    uint32_t clock = 0;  /* of the threadgroup: grows with each of its barriers */
+    uint16_t thread = 0; /* in its threadgroup; for all lanes of a simdgroup, its number with `whole_simdgroup` */
     uint8_t touch = 0;   /* bits of smtl_touch */
 };
 
 constexpr uint16_t whole_simdgroup = 0x8000;
 
-/* Four bytes, or one where they are touched one by one. Two reads: of two that are in no order, a later write can be in
- * order with one at most. */
+/* The last accesses to four bytes, or to one byte if bytes are touched one by one. It has two reads: a write that comes
+ * after one of them may still be in no order with the other. */
 struct cell {
     access write;
     access reads[2];
@@ -95,8 +94,8 @@ private:
 };
 
 /* Which bytes of a piece of memory kernels have written, and what fresh memory looks like: a pattern that depends on
- * the place. Bytes that no kernel has written but that differ from it were written by the CPU, which nobody can watch.
- */
+ * the place. Bytes that no kernel has written but that differ from the pattern were written by the CPU, whose writes
+ * cannot be watched. */
 class written_bytes {
 public:
     /* `first`: where in the pattern the memory begins. */
@@ -104,7 +103,7 @@ public:
 
     bool reserve(size_t length) { return bits_.reserve(length / 8 + 2 * sizeof(uint64_t)); }
     void mark(size_t offset, size_t size) { set(offset, size, true); }
-    /* As nobody had written them. The bytes themselves get the pattern where `memory` is given. */
+    /* Notes that nobody has written the bytes. If `memory` is given, the bytes themselves get the pattern. */
     void forget(unsigned char *memory, size_t offset, size_t size);
     /* The bytes, at most 64, that no kernel has written: a bit for each. */
     uint64_t unmarked(size_t offset, size_t size) const;

@@ -11,7 +11,7 @@
 namespace smtl::sanitize {
 namespace {
 
-checked_launch *running = nullptr; /* by whoever holds `one_at_a_time_` */
+checked_launch *running = nullptr; /* set by the launch that holds `one_at_a_time_` */
 
 void touch_hook(smtl_core *, const volatile void *address, size_t size, uint32_t how, const void *place) {
     running->touch(reinterpret_cast<uintptr_t>(address), size, how,
@@ -50,7 +50,7 @@ checked_launch::~checked_launch() {
     running = nullptr;
 }
 
-/* Memory for one argument, or what is known about it; false if memory has run out. */
+/* Makes sure that one argument's memory is watched. False if memory has run out. */
 bool checked_launch::bind_argument(uint32_t index) {
     void *&bound = launch_.buffers[index];
     if (launch_.inline_bytes >> index & 1) {
@@ -121,7 +121,7 @@ void checked_launch::touch(uintptr_t address, size_t size, uint32_t how, const v
         return;
     }
     if (size == 0) return;
-    /* All rows of a matrix are announced before the first is stored. */
+    /* A matrix announces all its rows before it stores the first, so no row can be settled yet. */
     if (!(how & SMTL_TOUCH_COLLECTIVE)) settle_writes();
     smtl_watched *const watched = find(address);
     if (watched == nullptr) {

@@ -1,5 +1,5 @@
-/* A launch of an instrumented kernel while it runs: the checks of all that its threads do. One runs at a time, on one
- * thread of the host, so that reports can be repeated and the state of memory needs no locks. */
+/* The checks of an instrumented kernel while a launch of it runs. One such launch runs at a time, on one thread of the
+ * host, so that reports can be repeated and the state of memory needs no locks. */
 #ifndef SMTL_SANITIZER_CHECKED_LAUNCH_H
 #define SMTL_SANITIZER_CHECKED_LAUNCH_H
 
@@ -24,7 +24,7 @@ struct argument_names {
 
 class checked_launch : public launch_checks {
 public:
-    /* Waits for the one before to end. */
+    /* Waits until no other checked launch runs. */
     checked_launch(const smtl_launch &launch, const char *kernel, image &code, const argument_names &names);
     ~checked_launch() override;
     checked_launch(const checked_launch &) = delete;
@@ -53,11 +53,11 @@ private:
         threadgroup_space,
         space_count
     };
-    /* Of barriers: how far the clock had come at the last one that orders each kind of memory. */
+    /* The clock at the last barrier that orders each kind of memory. */
     struct barrier_clocks {
         uint32_t at[space_count];
     };
-    /* What one threadgroup has made visible to those that read an atomic after it. */
+    /* What one threadgroup has made visible to threadgroups that read an atomic afterwards. */
     struct publication {
         uint32_t run, thread, clock, group_clock;
     };
@@ -83,7 +83,7 @@ private:
     bool comes_after_launch_of(uint32_t run, bool tracked);
     bool is_published(const access &earlier) const;
     void exchange_through(uintptr_t location, uint32_t how, const access &now);
-    /* A write in conflict with another one that may yet turn out to write what is there already. */
+    /* A write in conflict with another one. It is reported unless it turns out to write what is there already. */
     struct pending_write {
         const smtl_watched *watched;
         size_t offset, size;
@@ -121,7 +121,7 @@ private:
     std::string error_;
     smtl_watched *last_found_ = nullptr;
     std::set<uintptr_t> scratch_pages_, pages_behind_image_;
-    std::vector<smtl_watched *> borrowed_; /* buffers that only this launch says anything of */
+    std::vector<smtl_watched *> borrowed_; /* buffers that are watched for this launch alone */
 
     uint32_t first_run_ = 0, run_ = 0;
     uint32_t clock_ = 0;
@@ -131,7 +131,7 @@ private:
     uint32_t group_fence_ = 0; /* the same of barriers, for all threads */
     std::vector<std::pair<uintptr_t, std::vector<publication>>> published_;
     std::vector<uintptr_t> acquired_; /* atomics that this threadgroup has read */
-    /* Whether this launch comes after that of an earlier threadgroup: by whether the memory is tracked. */
+    /* Whether this launch comes after the launch of an earlier threadgroup; by whether Metal tracks the memory. */
     struct known_order {
         uint32_t run = 0;
         bool after[2] = {};

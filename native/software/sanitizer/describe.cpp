@@ -1,4 +1,4 @@
-/* What is found, in terms of the program. */
+/* Describes findings in terms of the program. */
 #include "checked_launch.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::string hex(uint32_t number) {
     return text;
 }
 
-/* A thread that reads the same atomic so often, and never finds it changed, waits for somebody. */
+/* A thread that reads the same atomic so often, and never finds it changed, waits for another thread. */
 constexpr uint64_t most_reads = 1 << 21;
 
 } // namespace
@@ -43,7 +43,7 @@ party checked_launch::describe(const access &what, size_t size) const {
     const past_launch &launch = history::shared().at(history::shared().index_of(what.run));
     party who;
     who.kernel = launch.kernel;
-    /* Places are those that calls return to. */
+    /* A place is where a call returns to, which may belong to the next line. */
     who.where = locate(launch.path, what.place - 1);
     who.write = (what.touch & SMTL_TOUCH_WRITE) != 0;
     who.atomic = (what.touch & SMTL_TOUCH_ATOMIC) != 0;

@@ -1,4 +1,4 @@
-/* The launches whose accesses are still remembered, by the numbers of their threadgroups. */
+/* The launches whose accesses are still remembered, found by the numbers of their threadgroups. */
 #ifndef SMTL_SANITIZER_HISTORY_H
 #define SMTL_SANITIZER_HISTORY_H
 
@@ -20,9 +20,10 @@ struct past_launch {
 
 class history {
 public:
-    /* The number of the first threadgroup of a launch that begins. What is too long ago is forgotten. */
+    /* Adds a launch that begins, and returns the number of its first threadgroup. If there are too many launches or
+     * numbers, this forgets all earlier launches and accesses. */
     uint32_t begin(past_launch launch);
-    /* The launch of a threadgroup, by its place in the list. */
+    /* The index of the launch that a threadgroup belongs to. */
     size_t index_of(uint32_t run) const;
     const past_launch &at(size_t index) const { return launches_[index]; }
     const past_launch &last() const { return launches_.back(); }
@@ -34,6 +35,6 @@ private:
     uint64_t next_run_ = 1;
 };
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize
 
 #endif

@@ -49,14 +49,14 @@ private:
     size_t size_ = 0;
 };
 
-/* The variable's own name: what a demangled `kernel(float*)::scratch` ends with. The optimiser appends ".0" and the
- * like to the parts of what it takes apart. */
+/* The variable's own name: what a demangled `kernel(float*)::scratch` ends with. If the optimiser splits a variable, it
+ * appends ".0" and the like to the names of the parts. */
 std::string name_of(const char *symbol) {
     const std::string whole = symbol;
     std::string name = whole.substr(0, whole.find('.', 1));
     int status = 0;
-    /* The types half and bfloat, which demanglers of some age do not know. Only what they are parameters of is wanted.
-     */
+    /* Old demanglers do not know the types half and bfloat. Here they occur in lists of parameters alone, which are cut
+     * off below, so any other type will do. */
     for (const std::string_view type : {"DF16_", "DF16b"})
         for (size_t at = name.find(type); at != std::string::npos; at = name.find(type, at))
             name.replace(at, type.size(), "f");
@@ -76,7 +76,7 @@ std::unique_ptr<image> image::read(const std::string &path, uintptr_t base, uint
     result->base_ = base;
     result->end_ = end;
     if (!result->read_symbols(problem)) return nullptr;
-    /* Of each: address, size, size with the guard behind it, name, file, and three that say nothing here. */
+    /* The words of each: address, size, size with the guard behind it, name, file, and three that are not used here. */
     constexpr size_t words = 8;
     for (size_t i = 0; i < globals.count; ++i) {
         const uintptr_t *const entry = globals.entries + i * words;
@@ -113,8 +113,8 @@ bool image::read_symbols(std::string &problem) {
     return true;
 }
 
-/* Threadgroup variables are told by their alignment: they have no initial values, and nothing else of that kind is
- * there. */
+/* An object without an initial value is a threadgroup variable if it has their alignment, which the compiler gives to
+ * nothing else. */
 void image::add_object(uintptr_t begin, size_t size, const char *symbol, bool uninitialised) {
     constexpr uintptr_t spread = SMTL_SANITIZED_VARIABLE_ALIGNMENT;
     if (begin % spread != 0 || !uninitialised) {

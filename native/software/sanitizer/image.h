@@ -13,7 +13,7 @@ struct smtl_sanitized_globals;
 
 namespace smtl::sanitize {
 
-/* Of a `constant` table; the bytes behind it, up to `guard_end`, are nobody's. */
+/* A `constant` table. The bytes behind it, up to `guard_end`, belong to nothing. */
 struct constant_table {
     uintptr_t begin, end, guard_end;
     std::string name;
@@ -21,7 +21,7 @@ struct constant_table {
 
 class image {
 public:
-    /* Reads the symbols of the file that is loaded at `base`. NULL, with the reason, where it cannot be read. */
+    /* Reads the symbols of the file that is loaded at `base`. NULL, with the reason, if it cannot be read. */
     static std::unique_ptr<image> read(const std::string &path, uintptr_t base, uintptr_t end,
                                        const smtl_sanitized_globals &globals, std::string &problem);
 
@@ -31,9 +31,9 @@ public:
     /* Bytes of all threadgroup variables. */
     size_t threadgroup_memory() const;
     const std::vector<std::unique_ptr<smtl_watched>> &variables() const { return variables_; }
-    /* The threadgroup variable at or around the address; NULL if there is none near, or something else. */
+    /* The threadgroup variable at or near the address; NULL if there is none, or if another object is there. */
     smtl_watched *variable_near(uintptr_t address) const;
-    /* The constant that ends right before the address; NULL if the address is in none's guard. */
+    /* The constant that the access runs off, into its guard; NULL if there is none. */
     const constant_table *constant_before(uintptr_t address, size_t size) const;
 
 private:
@@ -43,9 +43,9 @@ private:
 
     std::string path_;
     uintptr_t base_ = 0, end_ = 0;
-    uintptr_t writable_ = 0; /* where what can be written to begins */
+    uintptr_t writable_ = 0; /* where the writable sections begin */
     std::vector<std::unique_ptr<smtl_watched>> variables_; /* by address */
-    std::vector<std::pair<uintptr_t, uintptr_t>> others_; /* objects that are no threadgroup variables */
+    std::vector<std::pair<uintptr_t, uintptr_t>> others_; /* objects that are not threadgroup variables */
     std::vector<constant_table> constants_;
 };
 

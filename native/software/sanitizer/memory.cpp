@@ -41,7 +41,7 @@ size_t whole_pages(size_t bytes) { return (bytes + page_size() - 1) / page_size(
 
 bool checks_uninit() { return (smtl_sanitizer_checks() & SMTL_SANITIZE_UNINIT) != 0; }
 
-/* Fresh memory beyond this counts as written: to give it a pattern would take all of it at once. */
+/* Fresh memory that is larger counts as written: filling it with a pattern would take all its pages at once. */
 constexpr size_t most_patterned = size_t(1) << 30;
 
 /* The caller holds the mutex. */
@@ -50,7 +50,7 @@ void place_in_window(smtl_watched &watched) {
     if (smtl_watched *const before = slot.exchange(&watched)) map().retired.push_back(before);
 }
 
-/* Keys lie far enough apart for no two pieces of memory to share a part of the pattern. The caller holds the mutex. */
+/* Keys lie so far apart that no two pieces of memory share a part of the pattern. The caller holds the mutex. */
 uint64_t next_key() { return map().last_key += uint64_t(1) << 40; }
 
 bool give_pattern(smtl_watched &watched, uint64_t key, size_t first) {
@@ -62,7 +62,7 @@ bool give_pattern(smtl_watched &watched, uint64_t key, size_t first) {
 
 unsigned char *bytes_of(const smtl_watched &watched) { return reinterpret_cast<unsigned char *>(watched.base); }
 
-/* In the middle of a window of its own, or wherever there is room where all windows are taken. */
+/* Maps the memory in the middle of a window of its own or, if no window is left for it, wherever there is room. */
 bool map_memory(smtl_watched &watched, int file, size_t file_offset, size_t within_page) {
     watched.mapped_length = whole_pages(within_page + watched.length);
     watched.room = map().rooms.take(watched.mapped_length);
@@ -198,7 +198,7 @@ void smtl_sanitizer_free(smtl_watched *watched) {
     watched->written.reset();
     if (watched->file >= 0) close(watched->file);
     if (watched->in_window) {
-        /* It stays in its window until that is needed: who still refers to it is told so. */
+        /* It stays in its window until the window is needed again, so that a later access is reported. */
         windows::unmap(watched->mapped, watched->mapped_length);
         map().rooms.give_back(watched->room);
         return;

@@ -28,22 +28,22 @@ constexpr bool is_threadgroup(memory_kind kind) {
 struct smtl_watched {
     uintptr_t base = 0;
     size_t length = 0;
-    size_t capacity = 0; /* what `length` can be, of memory that is handed out anew to each launch */
-    /* Addresses that belong to it or to nobody. Of memory of somebody else's: its own alone. */
+    size_t capacity = 0; /* the most that `length` can be, if each launch gets the memory anew */
+    /* Addresses that belong to it or to nobody. Outside windows, its own addresses alone. */
     smtl::sanitize::window room;
-    bool in_window = false; /* what of the room is not memory can be mapped */
+    bool in_window = false; /* the rest of the room can be mapped */
     smtl::sanitize::memory_kind kind = smtl::sanitize::memory_kind::buffer;
     uint32_t index = 0; /* of a threadgroup argument */
     std::string label;
     bool freed = false;
     bool tracked = true;
 
-    /* Bytes written by kernels; without it all of them count as written. */
+    /* Which bytes kernels have written; NULL: all count as written. */
     std::unique_ptr<smtl::sanitize::written_bytes> written;
     smtl::sanitize::cell_store cells;
 
     int file = -1;               /* of a shared allocation */
-    uintptr_t mapped = 0;        /* in the window */
+    uintptr_t mapped = 0;        /* where its pages are; 0: they are the caller's */
     size_t mapped_length = 0;
 
     int64_t offset_of(uintptr_t address) const { return int64_t(address - base); }
@@ -54,17 +54,16 @@ struct smtl_watched {
 
 namespace smtl::sanitize {
 
-/* What lies at the address, or off what it runs; NULL for addresses far from all that is known. Valid while the caller
- * is the running launch. */
+/* The memory whose room the address lies in; NULL if there is none. Valid while the caller is the running launch. */
 smtl_watched *find_watched(uintptr_t address);
 
 /* Memory that the sanitizer itself hands to a launch, at the same place every time. */
 smtl_watched *slot_for_bytes(uint32_t index);
 smtl_watched *slot_for_threadgroup_memory(uint32_t index);
 
-/* Releases what was freed while a launch might have looked at it. */
+/* Deletes what was freed while a launch might still have looked at it. */
 void forget_freed();
-/* No access before this one counts any more. */
+/* Forgets all accesses so far. */
 void forget_accesses();
 
 } // namespace smtl::sanitize

@@ -19,8 +19,8 @@ namespace {
 struct order_state {
     std::mutex mutex;
     uint32_t queues = 0;
-    std::vector<uint32_t> known; /* by the CPU: phases by queue */
-    /* Never freed one by one: launches long done refer to them, and a new one is made only if queues meet. */
+    std::vector<uint32_t> known; /* the CPU knows these phases to be done, by queue */
+    /* Never freed: launches that are long done refer to them. A new one is made only when queues meet. */
     std::vector<std::unique_ptr<const smtl_clock>> clocks;
 };
 
@@ -41,7 +41,7 @@ const std::vector<uint32_t> &phases_of(const smtl_clock *clock) {
     return clock != nullptr ? clock->phases : none;
 }
 
-/* The greater of each. True if that is more than there was. */
+/* Makes each phase the greater of the two. True if one has grown. */
 bool join(std::vector<uint32_t> &phases, const std::vector<uint32_t> &others) {
     bool more = false;
     phases.resize(std::max(phases.size(), others.size()));
@@ -52,7 +52,7 @@ bool join(std::vector<uint32_t> &phases, const std::vector<uint32_t> &others) {
     return more;
 }
 
-/* All that is done at the moment. */
+/* The phases that are done once the moment's own phase is. */
 std::vector<uint32_t> done_at(const smtl_moment &moment) {
     std::vector<uint32_t> phases = phases_of(moment.seen);
     phases.resize(std::max<size_t>(phases.size(), moment.queue + 1));
@@ -63,7 +63,7 @@ std::vector<uint32_t> done_at(const smtl_moment &moment) {
 void come_after(smtl_moment &moment, std::vector<uint32_t> phases) {
     if (moment.queue < phases.size()) {
         moment.untracked_phase = std::max(moment.untracked_phase, phases[moment.queue]);
-        phases[moment.queue] = 0; /* of its own queue it knows by the phase */
+        phases[moment.queue] = 0; /* within its own queue the phases tell the order */
     }
     std::vector<uint32_t> both = phases_of(moment.seen);
     if (join(both, phases)) moment.seen = keep(std::move(both));

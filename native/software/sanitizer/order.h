@@ -6,15 +6,15 @@
 
 #include "sanitizer.h"
 
-/* Phases by queue that are done. Immutable. */
+/* For each queue, the phase up to which it is done. Immutable. */
 struct smtl_clock {
     std::vector<uint32_t> phases;
 };
 
 namespace smtl::sanitize {
 
-/* Whether Metal starts one launch only after the other has ended. `tracked`: on account of a resource that it tracks.
- */
+/* Whether Metal starts the later launch only after the earlier one has ended. `tracked`: Metal tracks a resource that
+ * both use. */
 bool comes_after(const smtl_moment &later, const smtl_moment &earlier, bool tracked);
 
 }  // namespace smtl::sanitize

@@ -40,8 +40,8 @@ std::string output_of(const char *const *arguments) {
     return text;
 }
 
-/* The file as the program knows it; empty for our own headers, and for the few lines that code generation for one
- * kernel compiles. Kernels are compiled in the folder of the headers: relative names lie there. */
+/* The file as the program knows it; empty for the software Metal's own headers, and for the few lines that it writes
+ * around a kernel. Kernels are compiled in the folder of these headers, so relative names lie there. */
 std::string name_in_program(const std::string &file) {
     constexpr size_t digest_length = 64;
     const size_t headers = file.find("/headers-");
@@ -52,7 +52,7 @@ std::string name_in_program(const std::string &file) {
     return is_library ? "" : relative;
 }
 
-/* Frames are pairs of lines, from the inside: the function, and file:line. */
+/* Each frame is two lines: the function, and file:line. The innermost frame comes first. */
 location innermost_of_program(const std::string &frames) {
     std::istringstream lines(frames);
     std::string function, place;

@@ -13,8 +13,8 @@ struct location {
     std::string text() const;
 };
 
-/* The line of the program that the instruction belongs to: of what is inlined there, the innermost that is not part of
- * the standard library. `offset` is the instruction's in the shared object at `path`. */
+/* The line of the program that an instruction belongs to. If functions are inlined there, the innermost line that is
+ * not part of the standard library. `offset` is where the instruction lies in the shared object at `path`. */
 const location &locate(const std::string &path, uint32_t offset);
 
 } // namespace smtl::sanitize

@@ -11,7 +11,7 @@ namespace smtl::sanitize {
 namespace {
 
 constexpr uint32_t device_flag = 1, threadgroup_flag = 2; /* of mem_flags */
-/* Atomics that one threadgroup reads: with more it is taken to have seen all that was published. */
+/* A threadgroup that reads more atomics than this counts as having seen all that was published. */
 constexpr size_t most_acquired = 64;
 
 bool is_atomic(const access &a) { return (a.touch & SMTL_TOUCH_ATOMIC) != 0; }
@@ -40,7 +40,8 @@ void checked_launch::check_race(smtl_watched &watched, size_t offset, size_t siz
         report_race(watched, offset, size, earlier, now);
 }
 
-/* Two threads that write the same value do no harm, whoever comes first. What this one writes shows when it has. */
+/* Two threads that write the same value do no harm, whichever comes first. Only after this write can its value be
+ * compared. */
 void checked_launch::hold_back(const smtl_watched &watched, size_t offset, size_t size, const access &earlier,
                                const access &now) {
     pending_write held{&watched, offset, size, earlier, now, {}};
@@ -69,8 +70,8 @@ const access *checked_launch::conflict(const cell &state, const access &now, spa
     return nullptr;
 }
 
-/* Of reads that are in no order two are kept, of different threadgroups if there are such, and rather plain ones
- * than atomic ones: a later write that is in conflict with any is then in conflict with one of them. */
+/* Of reads that are in no order two are kept, of different threadgroups if possible, and plain ones rather than atomic
+ * ones: a later write that is in conflict with any of the reads is nearly always in conflict with one of the two. */
 void checked_launch::record(cell &state, const access &now, space where, bool tracked) {
     if (is_write(now)) {
         state.write = now;
@@ -100,7 +101,7 @@ bool checked_launch::in_order(const access &earlier, const access &now, space wh
     return comes_after_launch_of(earlier.run, tracked);
 }
 
-/* Most memory was last touched by few threadgroups of earlier launches: what was found for one is kept. */
+/* Most memory was last touched by few threadgroups of earlier launches, so what was found for one is kept. */
 bool checked_launch::comes_after_launch_of(uint32_t run, bool tracked) {
     known_order &known = known_orders_[run % known_orders_.size()];
     if (known.run != run) {
@@ -112,8 +113,8 @@ bool checked_launch::comes_after_launch_of(uint32_t run, bool tracked) {
     return known.after[tracked];
 }
 
-/* Another threadgroup of the launch has made the access visible, and this one has seen so: it has read an atomic that
- * the other has written after a fence. */
+/* Whether another threadgroup of the launch has made its access visible to this one: it has written an atomic after a
+ * fence, and this one has read the atomic. */
 bool checked_launch::is_published(const access &earlier) const {
     if (acquired_.size() > most_acquired) return true;
     for (const auto &[location, publications] : published_) {
@@ -159,7 +160,7 @@ void checked_launch::simdgroup_barrier(uint32_t memory) {
 
 void checked_launch::arrive(uint32_t site, uint32_t memory, const void *instruction) {
     settle_writes();
-    /* The instruction is the one to go on with. */
+    /* The thread goes on with this instruction. */
     const access now = running_access(0, instruction);
     barrier_memory_ = arrived_ ? barrier_memory_ & memory : memory;
     if (!arrived_) {

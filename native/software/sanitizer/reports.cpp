@@ -13,7 +13,7 @@
 namespace smtl::sanitize {
 namespace {
 
-/* Beyond this many nobody reads them. */
+/* More are printed, and not kept: nobody reads so many. */
 constexpr size_t most_reports = 4096;
 
 struct kept {
@@ -63,13 +63,14 @@ std::string in_words(const finding &found) {
     return text;
 }
 
-/* How a process ends that has had reports, so that a test program needs no check of its own; 0: as it would anyway. */
+/* The exit status of a process that has had reports, so that a test program needs no check of its own; 0: the status
+ * that the process would have anyway. */
 int exit_status() {
     const uint64_t status = smtl_settings_get()->sanitize_exit;
     return status <= 255 ? int(status) : 0;
 }
 
-/* Once for each process that has a report, cleared or not. */
+/* Called at each report, arranges the exit status once. It stays arranged if reports are cleared. */
 void arrange_exit() {
     static const int status = exit_status();
     static const bool arranged = status == 0 || std::atexit([] {
@@ -81,7 +82,7 @@ void arrange_exit() {
 
 bool same(const location &a, const location &b) { return a.line == b.line && a.file == b.file; }
 
-/* The copy that callers get: the strings of its C members are those of the C++ ones behind it. */
+/* The copy that callers get. The strings of its C members are those of `own`. */
 struct copied : smtl_report {
     explicit copied(const kept &from) : smtl_report{}, own(from) {
         kind = own.found.kind;

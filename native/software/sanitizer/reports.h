@@ -1,4 +1,4 @@
-/* What has been found: kept, and written to standard error. */
+/* Findings, which are kept and written to standard error. */
 #ifndef SMTL_SANITIZER_REPORTS_H
 #define SMTL_SANITIZER_REPORTS_H
 
@@ -37,9 +37,9 @@ struct finding {
     uint64_t length = 0;
 };
 
-/* One more of those on these lines; false if there is none yet. */
+/* Counts one more finding on these lines. False if there has been none yet. */
 bool count_again(smtl_report_kind kind, const location &where, const location &other, const std::string &kernel);
-/* Keeps the finding and prints it. The headline. */
+/* Keeps the finding, prints it, and returns its headline. */
 std::string report(finding found);
 
 } // namespace smtl::sanitize

@@ -22,24 +22,25 @@ static inline bool smtl_sanitizer_enabled(void) { return smtl_settings_get()->sa
 /* Memory that kernels are given, and what is known about it. */
 typedef struct smtl_watched smtl_watched;
 
-/* `length` bytes far from all other memory, so that what runs off them can be told. Bytes that the caller does not fill
- * count as written by nobody until a kernel writes them or they change otherwise. `shared`: parts of it can be watched
- * by themselves. NULL when memory runs out. */
+/* `length` bytes far from all other memory, so that accesses that run off them can be recognised. `filled`: the caller
+ * fills them. Other bytes count as written by nobody until a kernel writes them or they change otherwise. `shared`:
+ * parts of it can be watched by themselves. NULL when memory runs out. */
 smtl_watched *smtl_sanitizer_allocate(size_t length, bool filled, bool shared);
-/* `length` bytes of a shared allocation as memory of their own, at an address of their own. `fresh`: written by nobody.
- */
+/* `length` bytes of a shared allocation as memory of their own, at an address of their own. `fresh`: nobody has written
+ * them. */
 smtl_watched *smtl_sanitizer_allocate_part(smtl_watched *whole, size_t offset, size_t length, bool fresh);
-/* Memory of somebody else's, which counts as written. NULL when memory runs out. */
+/* Watches memory that the caller owns. It counts as written. NULL when memory runs out. */
 smtl_watched *smtl_sanitizer_watch(void *address, size_t length);
 void smtl_sanitizer_free(smtl_watched *watched);
 void *smtl_sanitizer_bytes(const smtl_watched *watched);
-/* What reports call it; NULL takes the name away. */
+/* Sets the name of the memory in reports; NULL takes the name away. */
 void smtl_sanitizer_set_label(smtl_watched *watched, const char *label);
-/* Metal does not keep encoders that use it apart. */
+/* Notes that Metal does not order encoders that use the memory. */
 void smtl_sanitizer_set_untracked(smtl_watched *watched);
-/* The GPU writes these bytes without a kernel. */
+/* Notes that the GPU writes these bytes without a kernel. */
 void smtl_sanitizer_filled(const void *address, size_t size);
-/* The same for a copy that has been made: what nobody had written at the source is as unwritten at the destination. */
+/* The same for a copy that has been made. Bytes that nobody has written at the source count as unwritten at the
+ * destination too. */
 void smtl_sanitizer_copied(void *to, const void *from, size_t size);
 
 /* --- Order -------------------------------------------------------------------------------------------------------- */
@@ -50,18 +51,19 @@ typedef struct smtl_order smtl_order;
 smtl_order *smtl_order_create(void);
 void smtl_order_release(smtl_order *order);
 
-/* What the CPU knows to be done when it commits a command buffer; the command buffer comes after it. */
+/* What the CPU knows to be done. A command buffer comes after what was known when it was committed. */
 const struct smtl_clock *smtl_order_known(void);
 void smtl_order_begin_command_buffer(smtl_order *order, const struct smtl_clock *known);
 void smtl_order_begin_encoder(smtl_order *order, bool concurrent);
 void smtl_order_barrier(smtl_order *order);
 smtl_moment smtl_order_launch(smtl_order *order);
-/* Fences and events: who waits for one comes after all that came before its signals. NULL: none yet. */
+/* Fences and events: what waits for one comes after all that came before its signals. NULL: there are no signals yet.
+ */
 const struct smtl_clock *smtl_order_signal(const smtl_order *order, const struct smtl_clock *earlier_signals);
 /* The same for a signal by the CPU. */
 const struct smtl_clock *smtl_order_signal_by_cpu(const struct smtl_clock *earlier_signals);
 void smtl_order_wait(smtl_order *order, const struct smtl_clock *signals);
-/* The CPU has seen a fence or event signalled, or all up to the moment done. */
+/* Notes that the CPU has seen the signals of a fence or event, or that it has seen all done up to a moment. */
 void smtl_order_observe_signals(const struct smtl_clock *signals);
 smtl_moment smtl_order_now(const smtl_order *order);
 void smtl_order_observe(smtl_moment moment);

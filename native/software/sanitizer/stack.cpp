@@ -54,7 +54,7 @@ const unsigned char *first_bad_byte(const void *address, size_t size) {
         const unsigned char *const at = first + i;
         const signed char state = *state_of(at);
         const size_t within = reinterpret_cast<uintptr_t>(at) % granule;
-        /* 0: all eight can be used; 1 to 7: so many of them; negative: none. */
+        /* 0: all eight bytes can be used; 1 to 7: the first so many; negative: none. */
         if (state != 0 && int(within) >= state) return at;
         i += (state == 0 ? granule : size_t(state)) - within;
     }

@@ -7,12 +7,11 @@
 namespace smtl::sanitize {
 namespace {
 
-/* So many bytes must be as fresh memory is for that to be no accident: then it is one in four thousand million times.
- */
+/* At least so many bytes in a row must equal fresh memory. By accident they do once in four thousand million times. */
 constexpr size_t least_fresh = 4;
 constexpr size_t longest = 64;
 
-/* Vectors of three are read as vectors of four, and the fourth component of nobody. */
+/* Vectors of three are read as vectors of four, whose fourth component nobody has written. */
 bool is_fourth_component(size_t size, uint64_t unwritten) {
     if (!std::has_single_bit(size) || size < 4 || size > 32) return false;
     const size_t component = size / 4;
@@ -26,7 +25,7 @@ static uint64_t unwritten_bytes(const smtl_watched &watched, size_t offset, size
     const written_bytes &written = *watched.written;
     uint64_t unwritten = written.unmarked(offset, size);
     if (unwritten == 0 || is_threadgroup(watched.kind)) return unwritten;
-    /* The CPU may have written them: not if they and their neighbours are as they were. */
+    /* The CPU may have written them, but not if they and their neighbours equal fresh memory. */
     const auto *const memory = reinterpret_cast<const unsigned char *>(watched.base);
     const size_t begin = offset - std::min(offset, least_fresh);
     const size_t end = std::min(offset + size + least_fresh, watched.length);
@@ -48,7 +47,7 @@ void checked_launch::check_written(smtl_watched &watched, size_t offset, size_t 
         const uint64_t bits = unwritten_bytes(watched, offset + done, part);
         if (bits != 0 && !is_fourth_component(size, bits)) unwritten += size_t(std::popcount(bits));
     }
-    /* Copies of whole structures take padding along. */
+    /* A copy of a whole structure includes padding, which nobody writes. */
     const size_t enough = how & SMTL_TOUCH_COPY ? size : std::min(size, least_fresh);
     if (unwritten >= enough && unwritten > 0) {
         finding found;
@@ -67,7 +66,7 @@ void checked_launch::inactive_lane(uint32_t lane) {
     if (!(checks_ & SMTL_SANITIZE_UNINIT)) return;
     finding found;
     found.kind = SMTL_REPORT_UNINITIALIZED;
-    /* The instruction that the thread goes on with after the exchange. */
+    /* The thread goes on with this instruction after the exchange. */
     found.actor = describe_running(0, 0, facts_.core->contexts[facts_.core->thread].instruction);
     found.headline =
         "a shuffle takes the value of lane " + std::to_string(lane) + ", which is inactive: Metal leaves it undefined";

@@ -5,7 +5,7 @@
 namespace smtl::sanitize {
 namespace {
 
-/* Half of it for large windows. Less where the system gives less. */
+/* How much address space is reserved: the most that the system gives. Half of it is for large windows. */
 constexpr size_t most_reserved = size_t(32) << 40, least_reserved = size_t(1) << 40;
 
 } // namespace

@@ -22,18 +22,18 @@ public:
     windows(const windows &) = delete;
     windows &operator=(const windows &) = delete;
 
-    /* A window with room for `length` bytes in its middle; none if they are used up. The one that has been free the
-     * longest, so that what still refers to memory long gone is found out. */
+    /* A window with room for `length` bytes in its middle; an empty one if none is left. Takes the window that has been
+     * free the longest, so that accesses to memory long freed are still recognised. */
     window take(size_t length);
     void give_back(window taken);
     /* The number of the window that an address lies in, below `count()`; `count()` for other addresses. */
     size_t index_of(uintptr_t address) const;
     size_t count() const { return large_count_ + small_count_; }
 
-    /* Maps memory at `address`, in a window; zeroed, or that of `file` from `offset` on. */
+    /* Maps memory at `address`, in a window: zeroed, or that of `file` from `offset` on. */
     static bool map(uintptr_t address, size_t length, int file, size_t offset);
     static void unmap(uintptr_t address, size_t length);
-    /* Zeroed memory outside of windows, where nothing is. */
+    /* Maps zeroed memory outside windows, if nothing is there. */
     static bool map_free(uintptr_t address, size_t length);
 
 private:
