@@ -1,4 +1,5 @@
-/* A loop on several threads. The caller takes part and needs nobody else to finish, so that loops within loops end. */
+/* A loop on several threads. The caller takes part and can finish it without helpers, so that loops within loops end.
+ */
 #import "SMTLDispatchQueue.h"
 
 #include <stdlib.h>
@@ -60,7 +61,8 @@ static void help(smtl_pool_item *item) {
     drop(shared);
 }
 
-/* Lets nobody begin any more and waits for those who have: at the end, and when an iteration raises an exception. */
+/* Lets no more helpers into the loop and waits until those inside have left: at the end, and when an iteration raises
+ * an exception. */
 static void close_loop(loop **handle) {
     loop *shared = *handle;
     __atomic_store_n(&shared->next, shared->iterations, __ATOMIC_RELAXED);
@@ -132,7 +134,7 @@ void dispatch_apply_f(size_t iterations, dispatch_queue_t queue, void *context,
     dispatch_queue_t target = queue == DISPATCH_APPLY_AUTO ? dispatch_get_global_queue(QOS_CLASS_DEFAULT, 0) : queue;
     request asked = {iterations, (SMTLDispatchQueue *)target, context, work};
     if (asked.queue->_kind == SMTL_QUEUE_CONCURRENT && smtl_runs_on_queue(asked.queue)) {
-        /* A loop within a loop: behind a barrier that waits for the outer one, it would wait for ever. */
+        /* This loop is inside another. Behind a barrier that waits for the outer loop, it would wait for ever. */
         apply_in_turn(&asked);
         return;
     }

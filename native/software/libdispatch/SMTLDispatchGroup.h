@@ -6,7 +6,7 @@
 
 typedef struct smtl_group_notification smtl_group_notification;
 
-/* Lives while something is in it, whoever releases it. */
+/* A group stays alive while something is in it, even if everybody releases it. */
 @interface SMTLDispatchGroup : SMTLDispatchObject <OS_dispatch_group> {
 @public
     pthread_mutex_t _mutex;

@@ -1,4 +1,4 @@
-/* The main queue's thread runs other things too: its run loop takes up what is posted here, or dispatch_main does. */
+/* The main thread runs other things too. Its run loop or dispatch_main runs what is posted here. */
 #import "SMTLDispatchQueue.h"
 
 #include "SMTLDispatchTime.h"
@@ -8,7 +8,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t posted = PTHREAD_COND_INITIALIZER;
 static smtl_pool_item *first;
 static smtl_pool_item **last = &first;
-/* The run loop has been told, and has not come yet. */
+/* The run loop has been told of items, and has not yet found that there are no more. */
 static bool run_loop_told;
 
 static smtl_pool_item *take(bool waits) {

@@ -9,7 +9,7 @@
     void *_context;
     dispatch_function_t _finalizer;
 }
-/* Lives as long as the process and is not counted among the live objects. */
+/* Makes the object live as long as the process, and takes it from the count of live objects. */
 - (void)makeImmortal;
 @end
 

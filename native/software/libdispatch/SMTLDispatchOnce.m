@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A predicate is 0 at first, then the thread that runs the work, then this. */
+/* A predicate is 0 at first, then the id of the thread that runs the work, then this. */
 static const dispatch_once_t done = -1;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -45,7 +45,7 @@ void dispatch_once_f(dispatch_once_t *predicate, void *context, dispatch_functio
     }
     pthread_mutex_unlock(&mutex);
     if (runs) {
-        /* An exception leaves it as if it had not been called. */
+        /* An exception leaves the predicate as if dispatch_once had not been called. */
         attempt current __attribute__((cleanup(end_attempt))) = {predicate, 0};
         work(context);
         current.state = done;

@@ -1,6 +1,6 @@
-/* The threads behind all dispatch queues. There are as many as processors, and more while some of them wait: those that
- * wait in a function of this folder are made up for at once, those that wait elsewhere when nothing has moved for a
- * while. */
+/* The threads behind all dispatch queues. There are as many as processors, and more while some of them wait. For a
+ * thread that waits in a function of this folder, another is added at once; for one that waits elsewhere, once no
+ * thread has taken an item for a while. */
 #ifndef SMTL_DISPATCH_POOL_H
 #define SMTL_DISPATCH_POOL_H
 
@@ -12,12 +12,13 @@ typedef struct smtl_pool_item {
     void (*run)(struct smtl_pool_item *item);
 } smtl_pool_item;
 
-/* Runs `item` on one of the threads, inside an autorelease pool; on this one if the system gives no thread. */
+/* Runs `item` on one of the threads, inside an autorelease pool. If the system gives no thread, runs it on this one,
+ * and without a pool. */
 void smtl_pool_post(smtl_pool_item *item);
 /* Runs `item`, which must not wait, when the monotonic clock says `deadline` nanoseconds; in the order of deadlines. */
 void smtl_run_at(smtl_pool_item *item, uint64_t deadline);
 
-/* Around every wait of a thread that may belong to the pool. */
+/* Called before and after every wait of a thread that may belong to the pool. */
 void smtl_pool_begin_wait(void);
 void smtl_pool_end_wait(void);
 

@@ -11,20 +11,20 @@
 enum {
     MOST_THREADS = 512, /* beyond it work waits, as on Apple's systems */
 };
-static const uint64_t stall = 10 * 1000000;          /* nothing moves for this long: the threads wait for something */
+static const uint64_t stall = 10 * 1000000; /* no item is taken for this long: the threads wait for something */
 static const uint64_t idle_time = 5ull * 1000000000; /* a thread without work ends after it */
 
-/* All below the mutex. */
+/* The mutex guards all of it. */
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t work;
     smtl_pool_item *first, **last;
-    unsigned ready;   /* items in the list */
+    unsigned ready; /* items in the list */
     unsigned threads; /* that exist */
-    unsigned idle;    /* of them, waiting for work */
+    unsigned idle; /* of them, waiting for work */
     unsigned waiting; /* of them, inside a wait that we know of */
-    uint64_t taken;   /* items ever taken */
-    bool watched;     /* the watcher of stalls runs */
+    uint64_t taken; /* items ever taken */
+    bool watched; /* the watcher of stalls runs */
     unsigned width;
 } pool = {.mutex = PTHREAD_MUTEX_INITIALIZER, .last = &pool.first};
 
@@ -73,8 +73,8 @@ static void *thread_main(void *unused) {
     GSRegisterCurrentThread();
     smtl_pool_item *item;
     while ((item = take()) != NULL) {
-        /* An exception that comes out of it has no handler anywhere, so that the runtime reports it and ends the
-         * process where it was raised, as on Apple's systems. */
+        /* An exception that leaves the item has no handler, so the runtime reports it and ends the process where it was
+         * raised, as on Apple's systems. */
         @autoreleasepool {
             item->run(item);
         }
@@ -92,7 +92,7 @@ static bool start_detached(void *(*function)(void *)) {
     return true;
 }
 
-/* A thread more. The mutex is held. */
+/* Adds a thread. The caller holds the mutex. */
 static void add_thread(void) {
     if (pool.threads < MOST_THREADS && start_detached(thread_main)) {
         pool.threads++;
@@ -101,7 +101,7 @@ static void add_thread(void) {
 
 static bool is_short_of_threads(void) { return pool.ready > pool.idle; }
 
-/* Adds a thread each time that nothing has moved, until there is enough to do no more. */
+/* Adds a thread each time that no item has been taken, until there are idle threads for all items. */
 static void *watch(void *unused) {
     pthread_mutex_lock(&pool.mutex);
     while (is_short_of_threads()) {
@@ -118,7 +118,7 @@ static void *watch(void *unused) {
     return unused;
 }
 
-/* Sees that what is ready will run. The mutex is held. */
+/* Makes sure that ready items will run. The caller holds the mutex. */
 static void provide_threads(void) {
     if (!is_short_of_threads()) {
         return;

@@ -9,13 +9,13 @@
 
 @class SMTLDispatchGroup;
 
-/* What a queue runs: it waits for its place in the order, or runs. */
+/* One piece of work of a queue, which waits for its turn or runs. */
 typedef struct smtl_queue_entry smtl_queue_entry;
 
 typedef enum {
     SMTL_QUEUE_SERIAL,
     SMTL_QUEUE_CONCURRENT,
-    SMTL_QUEUE_GLOBAL, /* no order at all: barriers are none */
+    SMTL_QUEUE_GLOBAL, /* no order at all: barriers have no effect */
     SMTL_QUEUE_MAIN,
 } smtl_queue_kind;
 
@@ -32,7 +32,7 @@ typedef struct smtl_specific smtl_specific;
     /* Guarded by the mutex: */
     smtl_queue_entry *_first, **_last; /* in order of arrival, not begun */
     unsigned _running;          /* begun and not ended */
-    bool _alone;                /* what runs lets nothing run beside it */
+    bool _alone;                /* nothing may run beside the entry that runs */
     uint64_t _suspensions;
     smtl_specific *_specifics;
 }
@@ -40,13 +40,13 @@ typedef struct smtl_specific smtl_specific;
 - (void)suspend;
 - (void)resume;
 
-/* Lets `function` run in its turn, on another thread; leaves `group` (nil for none) at its end. Retains itself for it.
- */
+/* Runs `function` in its turn, on a thread of the pool or, for the main queue, on the main thread. `function` is in
+ * `group` (nil for none) until it ends. The queue retains itself until then. */
 - (void)submit:(dispatch_function_t)function
        context:(void *)context
        barrier:(bool)barrier
          group:(SMTLDispatchGroup *)group;
-/* Runs `function` on this thread in its turn; of the main queue, on the main thread. */
+/* Waits for its turn and runs `function` on this thread or, for the main queue, on the main thread. */
 - (void)perform:(dispatch_function_t)function context:(void *)context barrier:(bool)barrier where:(const char *)where;
 
 - (void)setSpecific:(void *)context forKey:(const void *)key destructor:(dispatch_function_t)destructor;
@@ -62,7 +62,7 @@ typedef struct smtl_queue_frame {
 /* The thread's innermost frame, NULL outside of queues. */
 smtl_queue_frame *smtl_queue_frames(void);
 bool smtl_runs_on_queue(SMTLDispatchQueue *queue);
-/* `frame` stays in place until it is popped, which a cleanup attribute does, exceptions or not. */
+/* `frame` must stay in place until it is popped. SMTL_ON_QUEUE pops it at the end of the scope, exceptions or not. */
 void smtl_push_queue_frame(smtl_queue_frame *frame, SMTLDispatchQueue *queue);
 void smtl_pop_queue_frame(smtl_queue_frame *frame);
 #define SMTL_ON_QUEUE(queue)                                                  \

@@ -1,5 +1,6 @@
-/* An entry begins when its queue lets it: at once on a global queue, after all others on a serial one, and on a
- * concurrent one after the barriers before it, or, for a barrier, after everything before it. */
+/* An entry begins when its queue lets it. A global queue lets it begin at once, and a serial one when all entries
+ * before it have ended. A concurrent queue waits for the barriers before it or, if it is a barrier, for all entries
+ * before it. */
 #import "SMTLDispatchQueue.h"
 
 #import "SMTLDispatchGroup.h"
@@ -17,7 +18,7 @@ struct smtl_queue_entry {
     void *context;
     SMTLDispatchGroup *group;
     bool barrier;
-    /* Of a thread that runs the function itself: it waits here. Guarded by the queue's mutex. */
+    /* If a thread runs the function itself, it waits here for its turn. Guarded by the queue's mutex. */
     bool in_person;
     bool begun;
     pthread_cond_t called;
@@ -60,7 +61,7 @@ struct smtl_queue_entry {
         _alone = alone;
         entry->next = NULL;
         if (entry->in_person) {
-            /* Not to be touched after this: the thread goes on as soon as it has the mutex. */
+            /* The entry must not be touched after this: its thread goes on as soon as it has the mutex. */
             entry->begun = true;
             pthread_cond_signal(&entry->called);
         } else {
@@ -71,7 +72,7 @@ struct smtl_queue_entry {
     return begun;
 }
 
-/* Has the entries of this list run. */
+/* Posts the entries of this list to the threads that run them. */
 - (void)begin:(smtl_queue_entry *)entries {
     while (entries != NULL) {
         smtl_queue_entry *entry = entries;
@@ -197,7 +198,8 @@ static void run_visit(void *context) {
         function(context);
         return;
     }
-    /* Of a concurrent queue a reader may come in twice: only a barrier in between would have both wait for ever. */
+    /* A thread may enter a concurrent queue twice, unless as a barrier: only another barrier in between would make both
+     * wait for ever. */
     const bool refused = _kind == SMTL_QUEUE_MAIN ? smtl_is_main_thread() : smtl_runs_on_queue(self);
     SMTL_REQUIRE(!refused || (_kind == SMTL_QUEUE_CONCURRENT && !barrier), where,
                  @"the caller runs on the queue \"%s\" and would wait for itself", _name);

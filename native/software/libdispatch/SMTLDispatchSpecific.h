@@ -6,7 +6,8 @@
 
 typedef struct smtl_specific smtl_specific;
 
-/* Puts `context` under `key`, or nothing if it is NULL. Returns what was there, for smtl_specifics_free. */
+/* Puts `context` under `key`; if it is NULL, nothing is under `key` any more. Returns what was there, for
+ * smtl_specifics_free. */
 smtl_specific *smtl_specifics_set(smtl_specific **list, const void *key, void *context, dispatch_function_t destructor);
 void *smtl_specifics_get(const smtl_specific *list, const void *key);
 /* Calls the destructors of a list. */

@@ -14,7 +14,7 @@ uint64_t smtl_deadline(dispatch_time_t when);
 
 /* A condition whose deadlines do not follow the wall clock when somebody sets it. */
 void smtl_condition_init(pthread_cond_t *condition);
-/* Waits to be signalled, which may happen for no reason; false when the time is over. */
+/* Waits for a signal, and may return true without one. False when the time is over. */
 bool smtl_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t deadline);
 
 #endif

@@ -2,8 +2,8 @@
 
 #define NANOSECONDS 1000000000ull
 
-/* The highest bit tells the wall clock's moments from the monotonic clock's. DISPATCH_WALLTIME_NOW is among the former.
- */
+/* The highest bit is set in moments of the wall clock, such as DISPATCH_WALLTIME_NOW, and clear in those of the
+ * monotonic clock. */
 static const uint64_t wall = 1ull << 63;
 static const uint64_t latest = (1ull << 62) - 1;
 

@@ -35,7 +35,7 @@ static void *wait_for_timers(void *unused) {
         }
         first = due->next;
         pthread_mutex_unlock(&mutex);
-        /* Here, and not on the pool's threads, which would not keep the order. */
+        /* Run here, and not on the pool's threads, which would not keep the order. */
         due->item->run(due->item);
         free(due);
         pthread_mutex_lock(&mutex);

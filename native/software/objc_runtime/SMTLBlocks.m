@@ -16,7 +16,7 @@
 #define HAS_COPY_DISPOSE (1 << 25)
 #define IS_GLOBAL (1 << 28)
 
-/* What is captured, as the compiler says it to _Block_object_assign and _Block_object_dispose. */
+/* Kinds of captured values, as the compiler passes them to _Block_object_assign and _Block_object_dispose. */
 #define FIELD_IS_OBJECT 3
 #define FIELD_IS_BLOCK 7
 #define FIELD_IS_BYREF 8
@@ -55,11 +55,11 @@ void _Block_release(const void *block);
 void _Block_object_assign(void *destination, const void *object, const int kind);
 void _Block_object_dispose(const void *object, const int kind);
 
-/* The word's flags; other threads may count references in it meanwhile. */
+/* Whether the word has the flag. Other threads may count references in the word meanwhile. */
 static bool has(const int32_t *flags, int32_t flag) { return (__atomic_load_n(flags, __ATOMIC_RELAXED) & flag) != 0; }
 
-/* Moves the count by `step`. A count that has reached its end stays there, since nobody knows any more how many
- * references there are: what has had so many is never freed. Returns the count. */
+/* Adds `step` to the count and returns the count. A count that has reached its greatest value stays there, since nobody
+ * knows any more how many references there are: such a block or variable is never freed. */
 static int32_t count_references(int32_t *flags, int32_t step) {
     int32_t before = __atomic_load_n(flags, __ATOMIC_RELAXED);
     do {
@@ -72,7 +72,7 @@ static int32_t count_references(int32_t *flags, int32_t step) {
 
 static void add_reference(int32_t *flags) { count_references(flags, 1); }
 
-/* True for the last one. */
+/* Whether that was the last reference. */
 static bool drop_reference(int32_t *flags) { return count_references(flags, -1) == 0; }
 
 static void *allocate(size_t size) {
@@ -113,7 +113,7 @@ void _Block_release(const void *source) {
     free(block);
 }
 
-/* The variable's place on the heap, moved there at the first call; a reference to it. */
+/* Moves the variable to the heap at the first call. Returns its place there, with one more reference. */
 static byref *copy_byref(byref *source) {
     byref *variable = source->forwarding;
     if (has(&variable->flags, NEEDS_FREE)) {

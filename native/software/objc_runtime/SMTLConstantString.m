@@ -3,7 +3,7 @@
 #import <CoreFoundation/CoreFoundation.h>
 #import <Foundation/Foundation.h>
 
-/* The compiler's layout: flags tell what the characters are. */
+/* The layout that the compiler emits. The flags tell the characters' encoding. */
 @interface SMTLConstantString : NSString {
     int _flags;
     const void *_characters;
@@ -26,7 +26,7 @@
     return _flags & FLAG_UTF16 ? ((const unichar *)_characters)[index] : ((const unsigned char *)_characters)[index];
 }
 
-/* Part of the program. */
+/* The string is part of the program: references are not counted. */
 - (id)retain {
     return self;
 }
@@ -49,7 +49,7 @@
 
 @end
 
-/* A constant string's first word is this symbol's address: that of the class. */
+/* The first word of a constant string is the address of this symbol, and so of the class. */
 __asm__(".globl __CFConstantStringClassReference\n"
         ".set __CFConstantStringClassReference, _OBJC_CLASS_SMTLConstantString\n");
 

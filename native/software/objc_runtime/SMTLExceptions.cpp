@@ -1,11 +1,10 @@
 // Exceptions in Objective-C++ code that clang compiled for a newer runtime (see SMTLModules.m): C++ and Objective-C
-// handlers in one function, which GCC's runtime cannot do. C++ exceptions are the business of the C++ library alone. An
-// Objective-C exception meets two kinds of handlers:
+// handlers in one function, which GCC's runtime cannot do. The C++ library alone handles C++ exceptions. An Objective-C
+// exception meets two kinds of handlers:
 //
 // - `catch (...)` and cleanups take it as it is, a foreign exception to C++, and may throw it on;
-// - `@catch (NSException *)`, `@catch (id)` and the same in C++ name a type. For these the object is put into a C++
-// exception,
-//   whose handlers ask the types below whether it is theirs.
+// - `@catch (NSException *)`, `@catch (id)` and the same in C++ name a type. For these the function at the end puts the
+//   object into a C++ exception, and the C++ library asks the types below whether a handler takes it.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -34,15 +33,15 @@ struct Thrown {
     _Unwind_Exception *scratch;
 };
 
-// A thread's exceptions in handlers, the innermost first, and its count of those that no handler has taken yet.
+// A thread's exceptions in handlers, the innermost first, and its count of exceptions that no handler has taken yet.
 struct Globals {
     void *caught;
     unsigned uncaught;
 };
 
 constexpr _Unwind_Exception_Class cxx_of_gnu = 0x474e5543432b2b00;  // "GNUCC++\0"
-// The C++ ABI's record of an exception: five pointers, the count of its handlers, and what it shares with the unwinder,
-// before which lie that count, another int and four pointers.
+// The C++ ABI's record of an exception: five pointers, the count of its handlers, another int, four pointers, and the
+// header that it shares with the unwinder.
 constexpr std::size_t handlers_from_record = 5 * sizeof(void *);
 constexpr std::size_t header_from_handlers = 2 * sizeof(int) + 4 * sizeof(void *);
 
@@ -65,7 +64,7 @@ struct __objc_id_type_info final : std::type_info {
     bool __do_catch(const std::type_info *type, void **thrown, unsigned outer) const override;
 };
 
-// The type of a handler for one class, by whose name it goes.
+// The type of a handler for one class. It has the class's name.
 struct __objc_class_type_info final : std::type_info {
     explicit __objc_class_type_info(const char *class_name) : std::type_info(class_name) {}
     bool __do_catch(const std::type_info *type, void **thrown, unsigned outer) const override;
@@ -106,8 +105,8 @@ _Unwind_Exception *as_cxx(const Thrown *thrown) {
 }
 
 // Clang ends a `@finally` that was entered by an exception with _Unwind_Resume_or_Rethrow and, on the way out,
-// __cxa_end_catch, which would free the exception in flight. `throw;` tells the two apart by a negative count of
-// handlers: so does this.
+// __cxa_end_catch, which would free the exception in flight. `throw;` makes the count of handlers negative, which stops
+// __cxa_end_catch from freeing the exception. So does this function.
 void mark_as_thrown_on(_Unwind_Exception *exception) {
     char *handlers = reinterpret_cast<char *>(exception) - header_from_handlers;
     auto *globals = reinterpret_cast<Globals *>(abi::__cxa_get_globals());

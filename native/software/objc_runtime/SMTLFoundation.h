@@ -1,7 +1,7 @@
 #ifndef SMTL_FOUNDATION_H
 #define SMTL_FOUNDATION_H
 
-/* Makes Foundation ready for several threads; called before there are others. */
+/* Makes Foundation ready for several threads. Called before there are other threads. */
 void SMTLInitialiseFoundation(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* GCC's runtime initialises a class at its first message, holding a lock of its own; Foundation's +initialize methods
  * take Foundation's locks, which other threads hold while they send first messages. Two threads that meet there wait
  * for each other for ever. Foundation also fills variables of its own at first use with no lock at all:
- * +[NSAutoreleasePool new], which every thread calls when it ends, stores the two methods that it goes on to call one
- * after the other, so that of two threads that end first together one may call nothing. What the software Metal's
- * threads use is therefore initialised by one thread, before there are others. */
+ * +[NSAutoreleasePool new], which every thread calls when it ends, stores two methods one after the other and then
+ * calls them. If the first two threads end together, one of them may call a method that is not stored yet. Therefore
+ * one thread initialises what the software Metal's threads use, before there are other threads. */
 #include "SMTLFoundation.h"
 
 #include "SMTLProcessStrings.h"
@@ -20,8 +20,9 @@ static bool tells_of_missing_pools(void) {
 
 static NSLog_printf_handler *foundations_handler;
 
-/* What Foundation logs, without what it says of each object that is autoreleased where no pool is: Apple's systems say
- * nothing unless they are asked to, and programs that live without pools there would drown in it. */
+/* Writes what Foundation logs, but not its message about each object that is autoreleased where no pool is. Apple's
+ * systems say nothing of these unless they are asked to, and programs that live without pools there would drown in such
+ * messages. */
 static void write_log(NSString *message) {
     if ([message rangeOfString:@"autorelease called without pool for"].location == NSNotFound ||
         tells_of_missing_pools()) {
@@ -49,15 +50,15 @@ void SMTLInitialiseFoundation(void) {
             [NSNumber class],       [NSRunLoop class],       [NSThread class],
             [NSURL class],
         };
-        /* Concrete classes behind the abstract ones come to light at their first use only. */
+        /* The runtime initialises the concrete classes behind abstract ones only when they are used. */
         NSString *text = [NSString stringWithFormat:@"%zu%s", sizeof classes / sizeof classes[0], ""];
         [NSDictionary dictionaryWithObject:[NSArray arrayWithObject:text] forKey:text];
         [[NSSet setWithObject:text] anyObject];
         [[NSNotificationCenter defaultCenter] self];
         [[NSThread currentThread] threadDictionary];
-        /* What tells the main thread of a block in its queue. */
+        /* The main queue tells the main thread of a block by this call. */
         [NSObject performSelectorOnMainThread:@selector(class) withObject:nil waitUntilDone:NO];
-        /* Sent and not written as @autoreleasepool, which is +alloc and -init. */
+        /* A message +new, and not @autoreleasepool, which sends +alloc and -init. */
         [[NSAutoreleasePool new] drain];
     }
 }

@@ -1,11 +1,12 @@
 /* objc_msgSend over GCC's runtime, which has only the search for a method: for code that clang compiled for a newer
  * runtime (see SMTLModules.m), and for C++ that sends messages through function pointers, as Apple's metal-cpp does.
- * The arguments stay where the caller put them while the method is searched for; then it is jumped to. */
+ * Each function here searches for the method, keeps the arguments where the caller put them, and jumps to the method.
+ */
 #import <Foundation/Foundation.h>
 #include <objc/message.h>
 #include <objc/runtime.h>
 
-/* What newer code finds instead of a method. It reads the method alone. */
+/* What a search gives to code for the newer runtime, in place of a method. That code reads only `method`. */
 struct slot {
     void *owner;
     void *cached_for;
@@ -34,8 +35,8 @@ struct slot *objc_slot_lookup_super(struct objc_super *super, SEL selector) {
     return slot_of(objc_msg_lookup_super(super, selector));
 }
 
-/* A message to nil returns zero in every register that can hold a result. The search may raise (from +initialize), so
- * that the frame must be one that an exception can pass. */
+/* A message to nil returns zero in every register that can hold a result. The search may raise an exception (from
+ * +initialize), so the frame must be one that exceptions can pass. */
 #if defined(__x86_64__)
 #define SMTL_SEND(name, receiver, selector, ifNil)                                                                 \
     __asm__(".text\n.p2align 4\n.globl " name "\n.type " name ", @function\n" name ":\n.cfi_startproc\n"           \
@@ -60,8 +61,8 @@ struct slot *objc_slot_lookup_super(struct objc_super *super, SEL selector) {
             "1:\n" ifNil "ret\n"                                                                                   \
             ".cfi_endproc\n.size " name ", .-" name "\n")
 SMTL_SEND("objc_msgSend", "%rdi", "%rsi", "xor %eax, %eax\nxor %edx, %edx\npxor %xmm0, %xmm0\npxor %xmm1, %xmm1\n");
-/* For long double, and metal-cpp sends it for double and float as well. The floating-point stack is empty at a call, so
- * that it may be emptied: zeros that such callers leave there must not pile up. */
+/* For long double; metal-cpp calls it for double and float as well, and does not take the zero off the floating-point
+ * stack. That stack is empty at every other call, so this may empty it: such zeros must not pile up. */
 SMTL_SEND("objc_msgSend_fpret", "%rdi", "%rsi", "pxor %xmm0, %xmm0\npxor %xmm1, %xmm1\nemms\nfldz\n");
 /* The result's address comes first; the caller has cleared what lies there. */
 SMTL_SEND("objc_msgSend_stret", "%rsi", "%rdx", "mov %rdi, %rax\n");

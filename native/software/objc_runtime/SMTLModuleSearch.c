@@ -1,6 +1,6 @@
-/* Finds the Objective-C modules of a process before their constructors run. Nothing lists them: their constructors
- * alone refer to them. But a module begins with its version and size, and points to lists in the same image that have
- * to make sense. */
+/* Finds the Objective-C modules of a process before their constructors run. Only the constructors refer to the modules,
+ * so this looks through memory for them: a module begins with its version and size, and points to lists in the same
+ * image that must make sense. */
 #define _GNU_SOURCE
 #include "SMTLModules.h"
 
@@ -83,7 +83,7 @@ static int search_image(struct dl_phdr_info *info, size_t size, void *context) {
         const uintptr_t start = (info->dlpi_addr + part->p_vaddr + alignment) & ~alignment;
         const uintptr_t end = info->dlpi_addr + part->p_vaddr + part->p_filesz;
         for (uintptr_t at = start; at + sizeof(struct module) <= end; at += sizeof(void *)) {
-            struct module *module = (struct module *)at; // NOLINT(performance-no-int-to-ptr)
+            struct module *module = (struct module *)at;  // NOLINT(performance-no-int-to-ptr)
             if (is_module(&image, module)) {
                 add(context, module, image);
             }
@@ -93,7 +93,7 @@ static int search_image(struct dl_phdr_info *info, size_t size, void *context) {
 }
 
 void smtl_find_modules(void (*found)(struct module *module, const struct image *image)) {
-    /* Found first: loading one may run code of the program, which may load images. */
+    /* All are found before one is loaded: loading may run code of the program, which may load images. */
     struct search search = {0};
     dl_iterate_phdr(search_image, &search);
     for (size_t i = 0; i < search.count; i++) {

@@ -68,7 +68,7 @@ struct symbols {
     struct selector *selectors;
     unsigned short class_count;
     unsigned short category_count;
-    /* Classes, categories, then the statics, or nothing. */
+    /* Classes, categories, then the list of statics or NULL. */
     void *definitions[];
 };
 struct module {

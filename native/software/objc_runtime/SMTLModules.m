@@ -2,8 +2,8 @@
  *
  * With -fobjc-runtime=gcc clang takes a[i] and d[@"k"] for pointer arithmetic and rejects them; with
  * -fobjc-runtime=gnustep-1.6 it accepts them, synthesises properties, and lets classes declare instance variables in
- * their implementation. The objects that it then emits differ from what GCC's runtime reads in three things, which are
- * put right here as each module is loaded:
+ * their implementation. The objects that it then emits differ from what GCC's runtime reads in three things. This file
+ * puts them right as each module is loaded:
  *
  * - the version numbers of modules and protocols;
  * - a class says how many bytes it adds to its superclass (as a negative size), and its instance variables are counted
@@ -13,9 +13,9 @@
  * Modules compiled for GCC's runtime pass through untouched.
  *
  * A module's constructor is an initialiser like any other, and clang places it behind those of the same file's C++
- * objects. On Apple's systems classes are there before any initialiser runs, so that these may send messages: here the
- * modules of a program are found (SMTLModuleSearch.c) and loaded first, and their constructors find nothing left to do.
- */
+ * objects. On Apple's systems classes are there before any initialiser runs, so that initialisers may send messages.
+ * Here this file finds the modules of a program (SMTLModuleSearch.c) and loads them first, and their constructors find
+ * nothing left to do. */
 #define _GNU_SOURCE
 #include "SMTLModules.h"
 
@@ -58,7 +58,7 @@ static struct class *waiting_class(const char *name) {
     return NULL;
 }
 
-/* Whether the layout of the class is known now. */
+/* Lays the class out if its superclass is known. Whether its layout is known now. */
 static bool lay_out(struct class *class) {
     if (class->instance_size > 0) {
         return true;
@@ -155,7 +155,7 @@ static bool is_loaded(const struct module *module, const struct image *image) {
         return !smtl_image_has(image, symbols->selectors->name, 1);
     }
     const struct class *class = symbols->class_count > 0 ? symbols->definitions[0] : NULL;
-    /* Without selectors and classes nobody can send it anything. */
+    /* A module without selectors and classes need not be early: nobody can send it a message. */
     return class == NULL || (const void *)objc_lookUpClass(class->name) == class;
 }
 

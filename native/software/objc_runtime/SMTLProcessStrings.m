@@ -7,7 +7,7 @@
 
 typedef id (*initialiser)(id, SEL, const char *, NSUInteger, NSStringEncoding);
 
-/* Foundation's own. */
+/* Foundation's own method, in whose place init_readable is called. */
 static initialiser init_with_bytes;
 
 static id init_readable(id string, SEL selector, const char *bytes, NSUInteger length, NSStringEncoding encoding) {
@@ -25,7 +25,7 @@ static id init_readable(id string, SEL selector, const char *bytes, NSUInteger l
 }
 
 static void read_strings(void) {
-    /* What [NSString alloc] is. */
+    /* [NSString alloc] gives an object of this class. */
     Method method = class_getInstanceMethod(objc_getClass("GSPlaceholderString"), @selector(initWithBytes:
                                                                                                    length:encoding:));
     if (method == NULL) {

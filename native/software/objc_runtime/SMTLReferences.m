@@ -15,7 +15,8 @@ id objc_autorelease(id object) { return [object autorelease]; }
 id objc_retainAutorelease(id object);
 id objc_retainAutorelease(id object) { return [[object retain] autorelease]; }
 
-/* What a method returns, and what its caller does with that. Other runtimes let the two meet without the pool. */
+/* For the result of a method: the method calls one of the first two, and its caller the third. Other runtimes then pass
+ * the object on without the pool. */
 id objc_autoreleaseReturnValue(id object);
 id objc_autoreleaseReturnValue(id object) { return [object autorelease]; }
 
@@ -26,6 +27,6 @@ id objc_retainAutoreleasedReturnValue(id object);
 id objc_retainAutoreleasedReturnValue(id object) { return [object retain]; }
 
 /* GCC's header has an inline function of that name, which this one must not call: in the object file both would have
- * one symbol, and the call would be one of itself. */
+ * one symbol, and this function would call itself. */
 Class smtl_object_getClass(id object) __asm__("object_getClass");
 Class smtl_object_getClass(id object) { return object ? object->class_pointer : Nil; }

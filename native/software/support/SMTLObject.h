@@ -7,8 +7,8 @@
 #include <SoftwareMetal/SoftwareMetal.h>
 
 @interface SMTLObject : NSObject {
-    /* A second count of references. ThreadSanitizer does not see Foundation's own: one thread's read before its
-     * release, and the dealloc by the thread that released last, looked like a race. */
+    /* The count of references. Foundation's own is not used, since ThreadSanitizer does not see it: a thread's read
+     * before its release, and the dealloc by the thread that released last, looked like a race. */
     long _references;
     NSString *_label;
 }

@@ -1,4 +1,4 @@
-/* The one source of chance: whatever is left to it depends on a seed alone, and can be repeated. */
+/* The only random numbers: they depend on a seed alone, so that what they decide can be repeated. */
 #ifndef SMTL_RANDOM_H
 #define SMTL_RANDOM_H
 

@@ -11,16 +11,16 @@
 #include <unistd.h>
 
 enum kind {
-    FLAG,          /* a number: off where it is 0 */
-    NUMBER,        /* unsigned, decimal or with 0x, and no more than `most` */
-    SECONDS,       /* with a fraction, up to `most` */
+    FLAG,          /* a number: off if it is 0 */
+    NUMBER,        /* unsigned, decimal or with 0x; a larger one counts as `most` */
+    SECONDS,       /* may have a fraction; a larger number is wrong */
     SEED,          /* any number */
     NTH_WITH_CODE, /* n or n:code */
     CHECKS,        /* names with commas between them */
     TEXT,
 };
 
-/* What the environment does not say, or says wrongly, is `fallback`. */
+/* A setting that the environment lacks, or gives wrongly, is `fallback`. A number may be up to `most`. */
 struct entry {
     const char *name;
     enum kind kind;
@@ -40,7 +40,7 @@ static uint64_t usable_cores(void) {
     return online > 0 ? (uint64_t)online : 1;
 }
 
-/* Reads a number at the start of `text`; what follows it, or NULL if there is none. */
+/* Reads a number at the start of `text`. Returns what follows the number, or NULL if there is no number. */
 static const char *read_number(const char *text, uint64_t *number) {
     if (*text < '0' || *text > '9') return NULL;
     const bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
@@ -50,7 +50,7 @@ static const char *read_number(const char *text, uint64_t *number) {
     return errno != 0 ? NULL : end;
 }
 
-/* False, and the number as it was, where the text is anything else. */
+/* Reads a number that is all of `text`. If the text is anything else, returns false and leaves `*number` as it was. */
 static bool is_number(const char *text, uint64_t *number) {
     uint64_t value = 0;
     const char *rest = read_number(text, &value);
@@ -97,7 +97,7 @@ static uint32_t read_checks(const char *text, const char *variable) {
     for (;;) {
         const size_t length = strcspn(text, ",");
         const uint32_t check = check_named(text, length);
-        /* A misspelt check that passes for a clean run would be worse than a line too many. */
+        /* Without this line a misspelt check would look like a clean run. */
         if (check == 0 && length > 0 && strncmp(text, "0", length) != 0)
             fprintf(stderr, "software Metal: %s knows bounds, race, uninit and all, not '%.*s'\n", variable,
                     (int)length, text);
@@ -155,7 +155,7 @@ static void read_environment(void) {
         SETTING("SOFTWARE_METAL_SHUFFLE", SEED, shuffle, 0, ANY),
         SETTING("SOFTWARE_METAL_DELAY", NUMBER, delay, 0, 1000000),
         SETTING("SOFTWARE_METAL_THREADS", NUMBER, threads, 0, 256),
-        /* No correct launch takes as long on a machine that anybody waits for. */
+        /* No correct launch takes as long, however slow the machine. */
         SETTING("SOFTWARE_METAL_TIMEOUT", SECONDS, timeout, 120, 1000000),
         SETTING("SOFTWARE_METAL_FAIL_ALLOCATION", NUMBER, fail_allocation, 0, ANY),
         SETTING("SOFTWARE_METAL_FAIL_COMPILE", NUMBER, fail_compile, 0, ANY),
