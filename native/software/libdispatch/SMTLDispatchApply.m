@@ -1,4 +1,4 @@
-/* A loop on several threads. The caller takes part and can finish it without helpers, so that loops within loops end.
+/* A loop on several threads. The caller takes part and needs no helpers to finish it, so that loops within loops end.
  */
 #import "SMTLDispatchQueue.h"
 

@@ -1,7 +1,6 @@
 /* objc_msgSend over GCC's runtime, which has only the search for a method: for code that clang compiled for a newer
  * runtime (see SMTLModules.m), and for C++ that sends messages through function pointers, as Apple's metal-cpp does.
- * Each function here searches for the method, keeps the arguments where the caller put them, and jumps to the method.
- */
+ * Each function here searches for the method, leaves the arguments where the caller put them, and jumps to it. */
 #import <Foundation/Foundation.h>
 #include <objc/message.h>
 #include <objc/runtime.h>

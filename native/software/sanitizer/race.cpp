@@ -40,8 +40,8 @@ void checked_launch::check_race(smtl_watched &watched, size_t offset, size_t siz
         report_race(watched, offset, size, earlier, now);
 }
 
-/* Two threads that write the same value do no harm, whichever comes first. Only after this write can its value be
- * compared. */
+/* Two threads that write the same value do no harm, whichever comes first. The value can be compared after the write.
+ */
 void checked_launch::hold_back(const smtl_watched &watched, size_t offset, size_t size, const access &earlier,
                                const access &now) {
     pending_write held{&watched, offset, size, earlier, now, {}};

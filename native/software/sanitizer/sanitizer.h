@@ -57,8 +57,7 @@ void smtl_order_begin_command_buffer(smtl_order *order, const struct smtl_clock 
 void smtl_order_begin_encoder(smtl_order *order, bool concurrent);
 void smtl_order_barrier(smtl_order *order);
 smtl_moment smtl_order_launch(smtl_order *order);
-/* Fences and events: what waits for one comes after all that came before its signals. NULL: there are no signals yet.
- */
+/* Fences and events: what waits for one comes after all that came before its signals. NULL: no signals yet. */
 const struct smtl_clock *smtl_order_signal(const smtl_order *order, const struct smtl_clock *earlier_signals);
 /* The same for a signal by the CPU. */
 const struct smtl_clock *smtl_order_signal_by_cpu(const struct smtl_clock *earlier_signals);

@@ -1,4 +1,5 @@
-/* What the engine's pieces cost. Processor time, on one thread where nothing else is said; the best of several runs. */
+/* Measures what the engine's pieces cost: processor time, on one thread unless a line says otherwise, the best of
+ * several runs. */
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -103,7 +104,7 @@ void run_or_exit(dispatch &prepared, size3 grid, size3 group) {
     }
 }
 
-/* Multiply-adds in registers, as many as fit: what the processor can do at most. */
+/* The most that the processor can do: as many multiply-adds in registers as fit. */
 double peak_gflops() {
     typedef float vector __attribute__((vector_size(64)));
     constexpr int chains = 12, steps = 2000000;

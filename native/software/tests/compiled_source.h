@@ -1,4 +1,4 @@
-// A Metal source as the compiler sees it: what it says, and kernels of it run over vectors.
+// Compiles a Metal source, keeps what the compiler says of it, and runs its kernels over vectors.
 #ifndef SMTL_TESTS_COMPILED_SOURCE_H
 #define SMTL_TESTS_COMPILED_SOURCE_H
 

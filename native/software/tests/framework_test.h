@@ -21,7 +21,7 @@ static unsigned long checks_failed;
         }                                                                                   \
     } while (0)
 
-/* Prints the totals; the program's exit status. */
+/* Prints the totals and returns the program's exit status. */
 static inline int checks_report(void) {
     printf("%lu checks, %lu failed\n", checks_made, checks_failed);
     return checks_failed == 0 && checks_made > 0 ? 0 : 1;
@@ -30,7 +30,7 @@ static inline int checks_report(void) {
 /* Far longer than anything takes, on the busiest of machines. */
 #define LONG_MS 120000
 
-/* The statement raises an exception whose reason contains `text`. */
+/* Checks that the statement raises an exception whose reason contains `text`. */
 #define CHECK_RAISES(text, ...)                                                                                 \
     do {                                                                                                        \
         NSString *reason_ = nil;                                                                                \
@@ -55,7 +55,7 @@ static inline int checks_report(void) {
         CHECK(settle(before_) == before_);           \
     } while (0)
 
-/* Live objects once other threads had the chance to release theirs. */
+/* The number of live objects, once other threads have had time to release theirs. */
 static inline int64_t settle(int64_t expected) {
     for (int i = 0; i < 120000 && smtl_live_objects_total() != expected; i++) {
         usleep(1000);

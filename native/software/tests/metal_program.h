@@ -1,4 +1,4 @@
-/* A Metal source compiled, and its kernels run on vectors of the test's own. */
+/* Compiles a Metal source and runs its kernels on vectors of the test's own. */
 #ifndef SMTL_TESTS_METAL_PROGRAM_H
 #define SMTL_TESTS_METAL_PROGRAM_H
 
@@ -76,7 +76,7 @@ public:
         return *this;
     }
 
-    /* The error; empty if it went well. */
+    /* Returns the error; empty if the dispatch went well. */
     std::string run(size3 grid, size3 threadgroup) {
         const uint32_t g[] = {grid.x, grid.y, grid.z}, t[] = {threadgroup.x, threadgroup.y, threadgroup.z};
         std::memcpy(raw.threads_per_grid, g, sizeof g);

@@ -1,5 +1,5 @@
-/* Copies and fills that are divided among threads, beside memcpy and memset: of every size around the borders of parts,
- * at odd addresses, and from many threads at once. */
+/* Copies and fills that are divided among threads, compared with memcpy and memset: of every size around the borders of
+ * parts, at odd addresses, and from many threads at once. */
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -86,7 +86,7 @@ void test_lists() {
     smtl_blits_run(nullptr, 0);
 }
 
-/* More work at once than the pool has threads, and places to offer it. */
+/* More pieces of work at once than the pool has threads, or slots to offer them in. */
 void test_many_at_once() {
     std::atomic<unsigned> wrong{0};
     std::vector<std::thread> threads;
@@ -104,7 +104,7 @@ void test_many_at_once() {
 }  // namespace
 
 int main() {
-    /* However many cores there are. */
+    /* The same number of threads, however many cores there are. */
     setenv("SOFTWARE_METAL_THREADS", "4", 1);
     test_sizes();
     test_lists();

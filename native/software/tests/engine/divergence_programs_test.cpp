@@ -1,6 +1,6 @@
-/* Generated programs in which lanes part in every way, with lane functions in between, against a model that executes a
- * statement for all lanes together, as a GPU does: with a mask, and with the variables of inactive lanes as they were.
- * In the second half lanes also wait for stores to shared memory, which must change nothing else. */
+/* Generated programs in which lanes part in every way, with lane functions in between, against a model. The model
+ * executes each statement for all lanes together, as a GPU does: under a mask, with the variables of inactive lanes
+ * kept. In the second half of the programs lanes also wait for stores to shared memory, which must change nothing. */
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -88,7 +88,7 @@ private:
         made.parts = {{simple(what)}};
         return made;
     }
-    /* Where nothing in it talks, lanes part and nobody knows. */
+    /* If `silent`, no statement of the block talks: lanes part there, and no lane function can tell. */
     block make_block(uint32_t depth, bool in_loop, uint32_t most, bool silent = false) {
         block made;
         for (uint32_t n = below(most) + 2; n > 0; --n) {
@@ -211,7 +211,7 @@ private:
     }
     uint32_t number(const statement &s, uint32_t lane) const { return (lane * s.k + of_[s.from][lane]) % s.modulus; }
 
-    /* The lanes that come to its end. */
+    /* Returns the lanes that come to the end of the block. */
     mask execute(const block &statements, mask active) {
         for (const statement &s : statements)
             if (active != 0) active = execute(s, active);
@@ -222,7 +222,7 @@ private:
         regions_ += region;
         const mask left = part(s, active);
         regions_ -= region;
-        /* Their variables that are declared in the function are gone. */
+        /* Variables that lanes declared in a function are gone once the lanes have left it. */
         if (regions_ == 0) gone_ = finished_;
         return left;
     }
@@ -345,7 +345,7 @@ private:
         for (uint32_t lane = 0; lane < lanes; ++lane)
             if (active >> lane & 1) of_[s.to][lane] = of_[s.to][lane] * 5 + result[lane];
     }
-    /* Of a lane function, for the lanes that call it together. */
+    /* The results of a lane function for the lanes that call it together. */
     values results(const statement &s, uint32_t call, mask active) const {
         values all{};
         const values from = of_[s.from];

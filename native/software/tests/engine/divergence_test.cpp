@@ -107,7 +107,8 @@ kernel void shift_by_choice(device const int *in [[buffer(0)]], device int *out 
 }
 )";
 
-/* Lanes part in each, without a lane function in it: nobody waits there for others, and all meet in what comes next. */
+/* Lanes part in each of these, which have no lane function: no lane waits there for others, and all meet in what comes
+ * next. */
 const std::vector<std::string> silent = {
     "if (lane % 3 == 0) s += 1; else s += 2;",
     "switch (lane % 4) { case 0: s += 1; break; case 1: s += 2; break; default: s += 3; }",

@@ -88,7 +88,7 @@ void memory(metal_program &program) {
         still_works(program);
     }
 
-    /* A buffer with nothing behind it: the message says which one it was. */
+    /* Nothing is mapped behind the buffer. The message says which buffer it was. */
     const size_t page = size_t(sysconf(_SC_PAGESIZE));
     void *mapped = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     mprotect(static_cast<char *>(mapped) + page, page, PROT_NONE);
@@ -99,7 +99,7 @@ void memory(metal_program &program) {
 }
 
 void arithmetic(metal_program &program) {
-#if defined(__x86_64__) /* elsewhere a division by zero is no trap */
+#if defined(__x86_64__) /* elsewhere a division by zero does not trap */
     std::vector<int> x(1000, 5);
     x[700] = 0;
     CHECK(mentions(dispatch(program.kernel("divide_by")).buffer(0, x).run({1000}, {100}),
@@ -141,7 +141,7 @@ void from_many_threads(metal_program &program) {
 constexpr int seen_by_host = 42;
 void host_handler(int) { _exit(seen_by_host); }
 
-/* A fault of the host's own code is not the engine's: it reaches the handler of before. */
+/* A fault of the host's own code does not concern the engine: it reaches the handler that the host had before. */
 void host_faults() {
     const pid_t child = fork();
     if (child == 0) {
@@ -154,8 +154,7 @@ void host_faults() {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == seen_by_host);
 }
 
-/* Lanes that wait in different ways for each other: those that can go on do, however long it takes them, but not for
- * ever. */
+/* Lanes wait for each other in different ways. Lanes that can go on do so for as long as it takes, but not for ever. */
 void waiting_apart(metal_program &program) {
     for (const char *name : {"wait_apart", "barriers_apart"}) {
         std::vector<uint32_t> x(64);
@@ -176,7 +175,7 @@ void waiting_apart(metal_program &program) {
     still_works(program);
 }
 
-/* Threads that wait for others which cannot come. In a process of its own: the engine reads the setting once. */
+/* Threads wait for others that cannot come. Runs in a process of its own, since the engine reads the setting once. */
 void endless() {
     const pid_t child = fork();
     if (child == 0) {
@@ -188,7 +187,7 @@ void endless() {
                            {"spin", "0.25 s", "thread 5", "5 threads wait at threadgroup_barrier in line"}));
             still_works(program);
         }
-        /* As on a GPU, the other lanes wait where those in the loop would meet them. */
+        /* As on a GPU, the other lanes wait where the lanes in the loop would meet them. */
         uint32_t patience = ~0u;
         std::vector<uint32_t> rounds(64);
         CHECK(mentions(dispatch(program.kernel("wait_apart")).buffer(0, rounds).constant(1, patience).run({64}, {64}),
@@ -201,7 +200,7 @@ void endless() {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-} // namespace
+}  // namespace
 
 int main() {
     endless();

@@ -44,7 +44,7 @@ template [[host_name("product_half")]] kernel void product<half>(device const ha
 template [[host_name("product_bfloat")]] kernel void product<bfloat>(device const bfloat *, device const bfloat *, device float *, constant uint &, uint2, ushort, ushort);
 )";
 
-/* In a source of its own: it makes matrices keep track of their layout. */
+/* These kernels have a source of their own: thread_elements makes matrices keep track of their layout. */
 const char *const elements_source = R"(
 template <typename T> static void store_elements(device float *y, simdgroup_matrix<T, 8, 8> m, uint lane) {
     y[2 * lane] = float(m.thread_elements()[0]);

@@ -1,5 +1,5 @@
-/* What the environment asks for: seeded order of threadgroups and threads, and poisoned threadgroup memory. Each
- * setting in a process of its own, since the engine reads them once. */
+/* What the environment asks for: a seeded order of threadgroups and threads, and poisoned threadgroup memory. Each
+ * setting is tested in a process of its own, since the engine reads settings once. */
 #include <cmath>
 #include <set>
 
@@ -53,7 +53,7 @@ std::vector<uint32_t> arrivals() {
     return order;
 }
 
-/* In a child with `name` set to `value`: the order that it saw. */
+/* The order that a child process sees if its environment has `name` set to `value`. */
 std::vector<uint32_t> arrivals_with(const char *name, const char *value) {
     int ends[2];
     CHECK(pipe(ends) == 0);

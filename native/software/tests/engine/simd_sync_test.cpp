@@ -10,7 +10,7 @@
 
 namespace {
 
-/* Each takes its input from `in`, and stores a result a thread. `lane_of` is the lane; threads come in groups of 64. */
+/* Each kernel takes its input from `in`, and stores one result for each thread. Threads come in groups of 64. */
 const char *const source = R"(
 #define KERNEL(name) kernel void name(device const int *in [[buffer(0)]], device int *out [[buffer(1)]],                  \
                                       device int *shared_out [[buffer(2)]], threadgroup int *scratch [[threadgroup(0)]], \

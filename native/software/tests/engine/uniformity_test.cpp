@@ -1,6 +1,6 @@
-/* Branches of which nothing near tells that lanes part there. Each program makes `t`, which is the lane, in another
- * way, and computes prefix sums with shuffles under branches on it: they add up only if the branches are known to part
- * the lanes. */
+/* Branches where lanes part, though nothing near them shows it. Each program computes `t`, which is the lane, in
+ * another way, and computes prefix sums with shuffles under branches on `t`. The sums are right only if the branches
+ * are known to part the lanes. */
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -89,7 +89,7 @@ const std::vector<way> ways = {
     {"", "uint t = 0; while (simd_any(t < lane)) { if (t < lane) t += 1; else t += 0; }"},
 };
 
-/* Functions that branch on what they are given, and members that do. */
+/* Functions and members that branch on their arguments. */
 const char *const scan =
     "if (t >= 1) s += simd_shuffle_up(s, 1); if (t >= 2) s += simd_shuffle_up(s, 2); if (t >= 4) s += simd_shuffle_up(s, 4);"
     " if (t >= 8) s += simd_shuffle_up(s, 8); if (t >= 16) s += simd_shuffle_up(s, 16);";

@@ -55,7 +55,7 @@ static void test_round_trip(void) {
         [encoder dispatchThreads:MTLSizeMake(64, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
     });
     CHECK(are_ints(values, 3, 1));
-    /* Not in it: a failure only if the options say so. */
+    /* A function that the archive lacks is a failure only if the options say so. */
     CHECK(make_archived(describe(library, @"digit", archive), &error) == nil && error != nil);
     id<MTLComputePipelineState> compiled =
         [device newComputePipelineStateWithDescriptor:describe(library, @"digit", archive) options:MTLPipelineOptionNone
@@ -87,7 +87,7 @@ static void test_damage(void) {
         ((uint8_t *)[changed mutableBytes])[places[i]] ^= 0x41;
         [changed writeToFile:path atomically:NO];
         id<MTLBinaryArchive> read = make_archive(path, &error);
-        /* A changed name is another kernel's, which nobody asks for. */
+        /* An archive with a changed name can be read: the name is that of another kernel, which nobody asks for. */
         CHECK(read == nil || make_archived(describe(library, @"add", read), &error) == nil);
         [read release];
     }

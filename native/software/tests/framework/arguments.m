@@ -90,7 +90,7 @@ static void test_descriptors(void) {
     id<MTLArgumentEncoder> inner =
         [device newArgumentEncoderWithArguments:[NSArray arrayWithObjects:descriptor(MTLDataTypePointer, 0, 0),
                                                                           descriptor(MTLDataTypeInt, 1, 0), nil]];
-    /* In any order. */
+    /* Descriptors may be in any order. */
     id<MTLArgumentEncoder> outer =
         [device newArgumentEncoderWithArguments:[NSArray arrayWithObjects:descriptor(MTLDataTypePointer, 3, 3),
                                                                           descriptor(MTLDataTypePointer, 0, 0),
@@ -205,8 +205,7 @@ static void test_function(void) {
     [library release];
 }
 
-/* Sizes and alignments that differ by type. */
-/* Pointers in an array take an index each, of which a host may leave out those that the kernel does not touch. */
+/* Pointers in an array take an index each. A host may leave out the indices that the kernel does not touch. */
 static void test_array(void) {
     NSError *error = nil;
     NSString *text = @"using namespace metal;\n"

@@ -39,7 +39,7 @@ static id<MTLCommandBuffer> launch(id<MTLCommandQueue> on, NSString *name, uint6
     return buffer;
 }
 
-/* The error, and after it the same queue and another one, which had work in the meantime. */
+/* Checks the error, and that the queue goes on after it. So does another queue, which has work at the same time. */
 static void check_failure(NSString *name, uint64_t second, MTLCommandBufferError code, NSString *words) {
     id<MTLCommandQueue> other = [device newCommandQueue];
     id<MTLSharedEvent> event = [device newSharedEvent];
@@ -67,7 +67,7 @@ static void test_wild_pointer(void) {
 }
 
 static void test_division(void) {
-#if defined(__x86_64__) /* elsewhere a division by zero is no trap */
+#if defined(__x86_64__) /* elsewhere a division by zero does not trap */
     check_failure(@"quotient", 0, MTLCommandBufferErrorInternal, @"by zero");
 #endif
 }
@@ -111,7 +111,7 @@ static void check_launch(MTLSize group, NSString *says, void (^bind)(id<MTLCompu
     [after release];
 }
 
-/* A launch that cannot be ends its command buffer. */
+/* A launch that is not possible ends its command buffer. */
 static void test_launches(void) {
     id<MTLBuffer> values = make_ints(64, 0, 0);
     void (^with_argument)(id<MTLComputeCommandEncoder>) =
@@ -174,7 +174,7 @@ static void test_no_threads(void) {
     [fine release];
 }
 
-/* What no launch comes of is an exception, and leaves everything as it was. */
+/* Misuse in other calls raises an exception, and changes nothing. */
 static void test_misuse(void) {
     id<MTLComputePipelineState> fine = make_pipeline(library, @"fine");
     id<MTLBuffer> values = make_ints(64, 0, 0);

@@ -68,7 +68,7 @@ static void test_large_blits_in_order(void) {
     id<MTLBlitCommandEncoder> encoder = [buffer blitCommandEncoder];
     [encoder fillBuffer:private range:NSMakeRange(0, LENGTH) value:1];
     for (uint8_t i = 0; i < STEPS; i++) {
-        /* All but the first bytes move on; these are filled anew. */
+        /* All but the last bytes move on by STEP, and the first bytes are filled anew. */
         [encoder copyFromBuffer:private sourceOffset:0 toBuffer:shared destinationOffset:STEP size:LENGTH - STEP];
         [encoder fillBuffer:shared range:NSMakeRange(0, STEP) value:i + 2];
         [encoder copyFromBuffer:shared sourceOffset:0 toBuffer:private destinationOffset:0 size:LENGTH];
@@ -89,8 +89,8 @@ static void test_large_blits_in_order(void) {
     [private release];
 }
 
-/* Copies of the whole of one buffer to another, or fills of it if there is none to copy from, in little pieces: each
- * pass reads or overwrites what others read or write, and its pieces have nothing to do with each other. */
+/* Each pass copies the whole of one buffer to another in small pieces, or fills it if there is no buffer to copy from.
+ * Passes read or overwrite what other passes read or write. Pieces of one pass have nothing to do with each other. */
 static void test_passes_of_small_blits(void) {
     enum {
         BUFFERS = 3,
@@ -158,7 +158,7 @@ static void test_misuse(void) {
     [encoder endEncoding];
     CHECK_RAISES("has ended", [encoder fillBuffer:small range:NSMakeRange(0, 1) value:0]);
     CHECK_RAISES("has ended", [encoder endEncoding]);
-    /* What raised has left the command buffer usable. */
+    /* The calls that raised have left the command buffer usable. */
     [buffer commit];
     [buffer waitUntilCompleted];
     CHECK([buffer status] == MTLCommandBufferStatusCompleted);
@@ -167,7 +167,7 @@ static void test_misuse(void) {
 }
 
 int main(void) {
-    /* However many cores there are. */
+    /* The same number of threads, however many cores there are. */
     setenv("SOFTWARE_METAL_THREADS", "4", 1);
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();

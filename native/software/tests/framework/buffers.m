@@ -78,7 +78,7 @@ static void test_no_copy(void) {
     CHECK(calls == 1 && given == memory && given_length == sizeof memory);
     CHECK([device currentAllocatedSize] == before);
 
-    /* Without a deallocator, and not at a page's start. */
+    /* A buffer without a deallocator that does not begin at a page. */
     buffer = [device newBufferWithBytesNoCopy:memory + 3 length:100 options:0 deallocator:nil];
     CHECK([buffer contents] == memory + 3);
     [buffer release];
@@ -100,7 +100,7 @@ static void test_limits(void) {
     CHECK_RAISES("private storage", [device newBufferWithBytes:"abcd" length:4 options:MTLResourceStorageModePrivate]);
     CHECK_RAISES("storage mode 3", [device newBufferWithLength:4 options:MTLResourceStorageModeMemoryless]);
     CHECK_RAISES("unknown resource options", [device newBufferWithLength:4 options:1 << 20]);
-    /* Together no more than the machine has; nothing is taken by those that fail. */
+    /* All buffers together have no more memory than the machine. An allocation that fails takes none. */
     NSUInteger before = [device currentAllocatedSize];
     NSMutableArray *held = [NSMutableArray array];
     id<MTLBuffer> buffer = nil;

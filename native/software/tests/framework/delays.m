@@ -1,4 +1,4 @@
-/* SOFTWARE_METAL_DELAY: what Metal promises still holds, and what it does not promise happens in other ways than usual.
+/* SOFTWARE_METAL_DELAY: what Metal promises still holds. What Metal does not promise happens in other ways than usual.
  */
 #import "framework_test.h"
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static double now(void) {
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* Of two queues that start together either may be done first. */
+/* Of two queues that start together, either may be done first. */
 static void test_either_queue_is_first(void) {
     id<MTLCommandQueue> queues[2] = {[device newCommandQueue], [device newCommandQueue]};
     int wins[2] = {0, 0};
@@ -34,7 +34,7 @@ static void test_either_queue_is_first(void) {
     [queues[1] release];
 }
 
-/* Late to begin, to complete and to notify; on average each takes a quarter of the most. */
+/* Command buffers begin, complete and notify late. On average each delay is a quarter of the longest. */
 static void test_everything_is_late(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     const double start = now();
@@ -48,7 +48,7 @@ static void test_everything_is_late(void) {
     [queue release];
 }
 
-/* The order of a queue, and that by events, is what it was. */
+/* Delays change neither the order within a queue nor the order that events make. */
 static void test_order(void) {
     id<MTLCommandQueue> queues[2] = {[device newCommandQueue], [device newCommandQueue]};
     id<MTLSharedEvent> event = [device newSharedEvent];

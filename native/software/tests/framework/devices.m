@@ -59,7 +59,7 @@ static void test_remote_views(void) {
 static void test_model(void) {
     CHECK([device supportsFamily:MTLGPUFamilyApple7] && ![device supportsFamily:MTLGPUFamilyApple8]);
     CHECK([device supportsFamily:MTLGPUFamilyCommon3] && [device supportsFamily:MTLGPUFamilyMac2]);
-    /* By number, as engines write them that are older than the names. */
+    /* By number, as engines write families that are older than the names. */
     CHECK([device supportsFamily:(MTLGPUFamily)5001] && ![device supportsFamily:(MTLGPUFamily)5002]);
     CHECK([device supportsFamily:(MTLGPUFamily)3001] && ![device supportsFamily:(MTLGPUFamily)9999]);
     CHECK([device supportsFeatureSet:MTLFeatureSet_macOS_GPUFamily2_v1]);
@@ -75,7 +75,7 @@ static void test_model(void) {
     [device setShouldMaximizeConcurrentCompilation:NO];
 }
 
-/* What there is not answers with an error of Metal's. */
+/* Calls to what the software Metal lacks fail with an error of Metal's. */
 static void test_absent(void) {
     NSError *error = nil;
     id<MTLLibrary> library = make_library();
@@ -107,7 +107,7 @@ static void test_absent(void) {
     [library release];
 }
 
-/* @available names systems of Apple's; on any other the `*` answers. */
+/* @available names Apple's systems; on any other system its `*` counts. */
 static void test_availability(void) {
     BOOL available = NO;
     if (@available(macOS 99.0, iOS 99.0, *)) {

@@ -14,7 +14,7 @@ static void test_devices(void) {
     CHECK([device maxBufferLength] == 1 << 20);
     CHECK([device newBufferWithLength:(1 << 20) + 1 options:0] == nil);
 
-    /* What one device has is not accounted to another, and not usable there. */
+    /* A buffer of one device does not count as another's, and cannot be used there. */
     id<MTLDevice> other = [devices objectAtIndex:1];
     id<MTLBuffer> buffer = [other newBufferWithLength:16 options:0];
     CHECK([device currentAllocatedSize] == 0 && [other currentAllocatedSize] == [buffer allocatedSize]);
@@ -103,7 +103,7 @@ static void test_managed_no_copy(void) {
     [buffer release];
     CHECK(calls == 1);
     CHECK([device currentAllocatedSize] == 0);
-    /* Strict alignment is asked for. */
+    /* The environment asks for strict alignment. */
     CHECK([device newBufferWithBytesNoCopy:memory + 16 length:4096 options:0 deallocator:nil] == nil);
     CHECK([device newBufferWithBytesNoCopy:memory length:100 options:0 deallocator:nil] == nil);
 }

@@ -78,7 +78,7 @@ static void test_notifications(void) {
     CHECK([listener dispatchQueue] == dispatch_queue);
     id<MTLSharedEvent> event = [device newSharedEvent];
     id<MTLSharedEvent> done = [device newSharedEvent];
-    /* The blocks do not own the event, which owns those that are not delivered. */
+    /* The blocks do not own the event. The event owns the blocks that are not delivered. */
     const void *expected = event;
     uint64_t values[3] = {0};
     uint64_t *seen = values; /* a block cannot refer to an array */
@@ -111,7 +111,7 @@ static void test_notifications(void) {
                                                                  (void)value;
                                                              }]);
     [buffer waitUntilCompleted];
-    /* The third notification goes with the event, undelivered. */
+    /* The third notification is released with the event and never delivered. */
     [event release];
     dispatch_sync(dispatch_queue, ^{ CHECK(seen[2] == 0); });
     [done release];

@@ -1,5 +1,4 @@
-/* Injected faults, armed by a call or by the environment of a process, and what they leave behind: everything usable.
- */
+/* Injected faults, armed by a call or by the environment of a process. They leave everything usable. */
 #include "framework_kernels.h"
 #include <spawn.h>
 #include <sys/wait.h>
@@ -11,7 +10,7 @@ static id<MTLCommandBuffer> run_empty(id<MTLCommandQueue> on) {
     return buffer;
 }
 
-/* From a source to a result, with a heap: nothing that a fault has struck is the worse for it. */
+/* Goes from a source to a result, with a heap: everything that a fault has struck still works. */
 static void check_everything_works(void) {
     id<MTLLibrary> library = make_library();
     id<MTLComputePipelineState> pipeline = make_pipeline(library, @"add");
@@ -58,7 +57,7 @@ static void environment_command_buffer_without_code(void) {
     CHECK([[run_empty(queue) error] code] == MTLCommandBufferErrorInternal);
 }
 
-/* The library is compiled, the pipeline is not; no other time is it refused. */
+/* The library compiles and the first pipeline fails. The second pipeline compiles. */
 static void environment_compile(void) {
     id<MTLLibrary> library = make_library();
     id<MTLFunction> function = [library newFunctionWithName:@"add"];
@@ -110,7 +109,7 @@ enum {
 
 extern char **environ;
 
-/* This program again, in that environment and with its number as an argument: whether all went well there. */
+/* Runs this program again in that environment, with the number as its argument. Whether all went well there. */
 static BOOL passes_in(int number) {
     char argument[16];
     snprintf(argument, sizeof argument, "%d", number);
@@ -189,7 +188,8 @@ static void test_device_lost(void) {
     [buffer release];
 }
 
-/* Whatever takes memory: a heap, a buffer in one, which then has room for another, a list of commands. */
+/* Everything else that takes memory: a heap, a buffer in it, for which the heap still has room afterwards, and a list
+ * of commands. */
 static void test_other_allocations(void) {
     MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
     [descriptor setSize:1 << 16];

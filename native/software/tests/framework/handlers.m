@@ -23,7 +23,7 @@ static void test_handlers(void) {
                     CHECK(scheduled == 1 && completed == i);
                     completed++;
                     other_thread = !pthread_equal(here, pthread_self());
-                  /* A pool is there, and a wait for oneself returns. */
+                  /* There is a pool, and a wait for the handler's own command buffer returns. */
                     [[[NSObject alloc] init] autorelease];
                     [handed waitUntilCompleted];
                 }];
@@ -36,7 +36,7 @@ static void test_handlers(void) {
     [queue release];
 }
 
-/* A handler that takes its time holds up neither the queue nor a handler-less command buffer's execution. */
+/* A slow handler holds up neither the queue nor the execution of a command buffer without a handler. */
 static void test_slow_handler(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
     id<MTLSharedEvent> event = [device newSharedEvent];
@@ -50,15 +50,15 @@ static void test_slow_handler(void) {
     [slow commit];
     [next commit];
     [next waitUntilCompleted];
-    /* In order: who waits for the second finds the first through. */
+    /* Command buffers complete in order: once the second has completed, so has the first. */
     CHECK([slow status] == MTLCommandBufferStatusCompleted);
     [slow waitUntilCompleted];
     [event release];
     [queue release];
 }
 
-/* What is committed while a handler runs, on a queue that had nothing else to do, executes then, and completes after
- * it. */
+/* Command buffers that are committed while a handler runs, on a queue that has nothing else to do, execute during the
+ * handler and complete after it. */
 static void test_commits_while_handler_runs(void) {
     enum {
         ROUNDS = 50,
@@ -83,7 +83,7 @@ static void test_commits_while_handler_runs(void) {
             id<MTLCommandBuffer> last = nil;
             for (int i = 0; i < LATER; i++) {
                 last = [queue commandBuffer];
-                /* With a handler or without, as the last one too. */
+                /* Some have a handler and some do not. The last one has a handler in every other round. */
                 if ((round + (uint64_t)i) % 2 == 0) {
                     [last addCompletedHandler:^(id<MTLCommandBuffer> handed) {
                         CHECK([handed GPUStartTime] >= [first GPUEndTime]);

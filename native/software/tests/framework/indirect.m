@@ -1,4 +1,4 @@
-/* Indirect command buffers, and dispatches whose size a buffer says. */
+/* Indirect command buffers, and dispatches whose size a buffer gives. */
 #include "framework_kernels.h"
 
 static id<MTLComputePipelineState> digit;
@@ -72,7 +72,7 @@ static void test_execution(void) {
         [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(1, 3)];
     });
     CHECK(*value == 234);
-    /* The range from a buffer, which is read when the command executes. */
+    /* The range comes from a buffer, which is read when the command executes. */
     id<MTLBuffer> range = [device newBufferWithLength:12 options:0];
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
     id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoder];
@@ -192,7 +192,7 @@ static void test_misuse(void) {
     [library release];
 }
 
-/* What a command lacks shows when it executes, and what comes before and after it is as it should be. */
+/* What a command lacks shows when it executes. Commands before it and after it do what they should. */
 static void test_impossible(void) {
     id<MTLComputePipelineState> add = make_indirect_pipeline(@"add");
     id<MTLBuffer> values = make_ints(8, 0, 0), amount = make_ints(1, 3, 0);

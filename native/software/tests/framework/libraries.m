@@ -96,7 +96,7 @@ static void check_refused(MTLCompileOptions *options, NSString *says) {
     CHECK([[error localizedDescription] rangeOfString:says].location != NSNotFound);
 }
 
-/* What cannot be done is refused, and what can is. */
+/* Options that the software Metal does not support are refused; the others take effect. */
 static void test_options(void) {
     MTLCompileOptions *options = [[[MTLCompileOptions alloc] init] autorelease];
     CHECK([options languageVersion] == MTLLanguageVersion3_2 && [options mathMode] == MTLMathModeFast);
@@ -117,7 +117,7 @@ static void test_options(void) {
     CHECK_RAISES("unknown math mode 3", [device newLibraryWithSource:@"" options:options error:NULL]);
     [options setMathMode:MTLMathModeRelaxed];
 
-    /* A function that is nowhere is an error of the pipelines that call it, whether or not it may be missing. */
+    /* If no library defines a function, pipelines that call it fail, whether or not undefined symbols are allowed. */
     NSString *text = @"#if __METAL_VERSION__ != 240\n#error not the version asked for\n#endif\n"
                      @"float elsewhere(float x);\nkernel void calls(device float *a) { a[0] = elsewhere(a[0]); }\n"
                      @"kernel void sized(device float *a) { a[0] = 1; }\n";
@@ -174,7 +174,7 @@ static void test_container(void) {
     CHECK([[library functionNames] count] == 7);
     [library release];
 
-    /* Cut anywhere, it is refused and nothing else. */
+    /* A file that is cut anywhere is refused, and has no other effect. */
     for (size_t length = 0; length < size; length += length < 80 ? 1 : 97) {
         @autoreleasepool {
             uint8_t *cut = malloc(length + 1);

@@ -1,4 +1,4 @@
-/* What kernels log: levels, texts and values; who receives it; and what happens where it is too much. */
+/* What kernels log: levels, texts and values; who receives messages; and what happens if there are too many. */
 #include "framework_kernels.h"
 #include <sys/wait.h>
 
@@ -104,8 +104,8 @@ static void test_values(void) {
     [state release];
 }
 
-/* From the queue or from the command buffer; to all handlers, in spite of what one of them does; levels below are left
- * out. */
+/* The log state is that of the queue or of the command buffer. All its handlers receive messages, even if one of them
+ * raises an exception. Messages below its level are left out. */
 static void test_receivers(void) {
     id<MTLLogState> errors = make_state(MTLLogLevelError, 0), all = make_state(MTLLogLevelDebug, 0);
     [errors addLogHandler:^(NSString *subSystem, NSString *category, MTLLogLevel level, NSString *message) {
@@ -122,7 +122,7 @@ static void test_receivers(void) {
     [other setLogState:all];
     dispatch([own commandBufferWithDescriptor:other], @"values", YES, 1);
     CHECK([some count] == 2 && [lines count] == 7);
-    /* Who did not ask for it when compiling gets nothing, and who has no log state loses nothing else. */
+    /* A library compiled without logging logs nothing. Without a log state a command buffer still completes. */
     CHECK([dispatch(buffer_with(all), @"values", NO, 1) status] == MTLCommandBufferStatusCompleted &&
           [lines count] == 7);
     CHECK([dispatch([queue commandBuffer], @"values", YES, 1) status] == MTLCommandBufferStatusCompleted);
@@ -132,7 +132,7 @@ static void test_receivers(void) {
     [all release];
 }
 
-/* Every thread's message once; what does not fit is counted. */
+/* Every thread's message arrives once. Messages that do not fit are counted. */
 static void test_many(void) {
     id<MTLLogState> state = make_state(MTLLogLevelDebug, 1 << 20);
     NSMutableArray *lines = gather(state);
@@ -153,7 +153,7 @@ static void test_many(void) {
     [state release];
 }
 
-/* What was logged before a fault is what one wants to read. */
+/* What a kernel logged before a fault arrives: it tells what led to the fault. */
 static void test_fault(void) {
     id<MTLLogState> state = make_state(MTLLogLevelDebug, 0);
     NSMutableArray *lines = gather(state);

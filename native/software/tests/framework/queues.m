@@ -123,7 +123,7 @@ static void test_limit(void) {
     [queue release];
 }
 
-/* The queue goes first, its command buffers and buffers are still at work. */
+/* The queue is released first, while its command buffers and buffers are still at work. */
 static void test_release_while_running(void) {
     id<MTLSharedEvent> gate = [device newSharedEvent];
     id<MTLBuffer> target = [device newBufferWithLength:100 options:0];

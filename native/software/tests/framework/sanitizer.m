@@ -9,7 +9,7 @@ typedef struct {
 
 static const suite suites[] = {
     {"bounds", 1u << SMTL_REPORT_BOUNDS, 64, 64, 64, 32},
-    /* What no barrier keeps from being read too early may not even be written. */
+    /* Without a barrier, memory may be read before anything is written there. */
     {"race",
      1u << SMTL_REPORT_RACE | 1u << SMTL_REPORT_BARRIER | 1u << SMTL_REPORT_DEADLOCK | 1u << SMTL_REPORT_UNINITIALIZED,
      128, 128, 64, 64},
@@ -82,7 +82,7 @@ static bool is_marked(NSArray *lines, uint32_t line) {
     return line > 0 && line <= [lines count] && [[lines objectAtIndex:line - 1] rangeOfString:@"// BUG"].length > 0;
 }
 
-/* Every report of the kernel is on a marked line of it, and every marked line between these two has one. */
+/* Every report is one of the kernel on a marked line, and every marked line from `first` to `last` has a report. */
 static void check_reports(const suite *with, NSString *kernel, NSArray *lines, NSUInteger first, NSUInteger last) {
     NSMutableIndexSet *found = [NSMutableIndexSet indexSet];
     for (size_t i = 0; i < smtl_report_count(); i++) {
@@ -142,7 +142,7 @@ static void test_races(void) { test_suite(&suites[1]); }
 
 static void test_unwritten_memory(void) { test_suite(&suites[2]); }
 
-/* What a report says beside the line. */
+/* What a report says apart from the line. */
 static void test_report(void) {
     id<MTLLibrary> library = compile(planted_source("bounds"));
     smtl_reports_clear();
@@ -178,7 +178,7 @@ static void encode_increment(id<MTLComputeCommandEncoder> encoder, id<MTLBuffer>
     [encoder dispatchThreads:MTLSizeMake(64, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
 }
 
-/* The increment on line 4, by two dispatches; the reports then. */
+/* Two dispatches execute the increment on line 4. Returns the number of reports then. */
 static size_t races_after(void (^commands)(void)) {
     smtl_reports_clear();
     @autoreleasepool {
@@ -258,7 +258,7 @@ static void test_two_queues(void) {
     [c release];
 }
 
-/* Two encoders of one queue, which Metal keeps apart for buffers that it tracks alone. */
+/* Two encoders of one queue. Metal orders them only for buffers that it tracks. */
 static void in_two_encoders(id<MTLBuffer> buffer, bool fenced) {
     id<MTLFence> fence = [[device newFence] autorelease];
     id<MTLCommandBuffer> commands = [queue commandBuffer];
@@ -292,7 +292,7 @@ static void test_untracked_buffers(void) {
     [c release];
 }
 
-/* Blits write, and carry along what nobody has written. */
+/* Bytes that a blit has filled count as written. Bytes that nobody has written stay so when a blit copies them. */
 static void test_blits(void) {
     id<MTLBuffer> fresh = [device newBufferWithLength:256 options:MTLResourceStorageModeShared];
     id<MTLBuffer> copy = [device newBufferWithLength:256 options:MTLResourceStorageModeShared];

@@ -4,7 +4,7 @@
 
 static id<MTLComputePipelineState> digit;
 
-/* Appends the digits 1 to 8, each by a dispatch of its own; the number that comes out. */
+/* Appends the digits 1 to 8, each by a dispatch of its own. Returns the number that comes out. */
 static int append_digits(MTLDispatchType type, BOOL barriers) {
     id<MTLBuffer> values = make_ints(1, 0, 0);
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
@@ -45,7 +45,7 @@ static void test_order(void) {
     [library release];
 }
 
-/* The next encoder, and an event, come after all of them. */
+/* The next encoder, and an event, come after all dispatches of the encoder. */
 static void test_ends(void) {
     id<MTLLibrary> library = make_library();
     id<MTLComputePipelineState> add = make_pipeline(library, @"add");
@@ -82,7 +82,7 @@ static void test_ends(void) {
     [library release];
 }
 
-/* Six queues append a digit each; the number that comes out. */
+/* Six queues append a digit each. Returns the number that comes out. */
 static int append_by_queues(id<MTLCommandQueue> *queues) {
     id<MTLBuffer> values = make_ints(1, 0, 0);
     id<MTLCommandBuffer> buffers[6];
@@ -105,7 +105,7 @@ static int append_by_queues(id<MTLCommandQueue> *queues) {
     return number;
 }
 
-/* Several rounds in a process of its own with that seed, as a text. */
+/* Runs several rounds in a process of its own with that seed. Returns their numbers as a text. */
 static NSString *orders_with_seed(const char *seed) {
     int ends[2];
     CHECK(pipe(ends) == 0);
@@ -141,7 +141,7 @@ static NSString *orders_with_seed(const char *seed) {
 }
 
 /* Command buffers of different queues change places, in a way that the seed decides, if a caller's commits come one
- * right after the other: on a busy machine not each time. Before this process has a device. */
+ * right after the other. On a busy machine they do not each time. This test runs before the process has a device. */
 static void test_queues(void) {
     NSString *seven = nil;
     bool same = false;
@@ -154,7 +154,7 @@ static void test_queues(void) {
     CHECK([seven rangeOfString:@"123456 "].location != 0);
 }
 
-/* A queue that waits for an event lets those go first that raise it. */
+/* A queue that waits for an event lets the queues go first that raise the event. */
 static void test_queues_and_events(void) {
     id<MTLEvent> event = [device newEvent];
     id<MTLCommandQueue> other = [device newCommandQueue];

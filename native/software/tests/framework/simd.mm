@@ -1,6 +1,5 @@
-/* <simd/simd.h> of programs: components, geometry and matrices, through the functions of C and the names of C++. That C
- * takes the same functions, and that layouts are those of the shading language, is what tests/standalone/layouts.m is
- * for. */
+/* <simd/simd.h> of programs: components, geometry and matrices, through the functions of C and the names of C++.
+ * tests/standalone/layouts.m tests that C takes them too, and that layouts are those of the shading language. */
 #include "check.h"
 #include <simd/simd.h>
 

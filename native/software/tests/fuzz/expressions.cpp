@@ -88,7 +88,7 @@ Expression Program::read(const Variable &variable, unsigned depth) {
                                  ? Expression{{Kind::i32, 1}, "", primary, [](unsigned) { return Value{}; }}
                                  : small(variable.count, depth);
     const std::string name = variable.text(index.text);
-    // Packed, it becomes a vector first.
+    // A packed vector becomes a vector first.
     return {variable.type, variable.packed ? spell(variable.type) + "(" + name + ")" : name,
             name[0] == '*' && !variable.packed ? unary : primary, [this, variable, index](unsigned thread) {
                 return memory_[variable.at(thread, unsigned(index.at(thread)[0]))];
@@ -97,7 +97,7 @@ Expression Program::read(const Variable &variable, unsigned depth) {
 
 Expression Program::converted(Expression from, Type to) {
     if (from.type == to) return from;
-    // A half and a bfloat meet in a conversion that is written down.
+    // Between a half and a bfloat the conversion must be written down.
     if (from.type.n != to.n && is_float(from.type.kind) && is_float(to.kind))
         from = converted(std::move(from), {to.kind, 1});
     const auto kind = from.type.kind;
@@ -108,7 +108,7 @@ Expression Program::converted(Expression from, Type to) {
     return {to, "(" + type + ")" + from.in(primary), unary, at};
 }
 
-// Of two scalars of any kinds that may meet, two vectors of one type, or one of each.
+// An operation on two scalars of any kinds that may meet, two vectors of one type, or a vector and a scalar.
 Expression Program::operation(const std::string &op, Expression a, Expression b) {
     const bool shifts = op == "<<" || op == ">>", logical = op == "&&" || op == "||",
                compares = op[0] != '&' && op[0] != '|' && !shifts && (op[0] == '<' || op[0] == '>' || op.back() == '=');
@@ -128,7 +128,7 @@ Expression Program::operation(const std::string &op, Expression a, Expression b)
                       : op == "&&"                        ? logical_and
                                                           : logical_or;
     const std::string text = a.in(rank) + " " + op + " " + b.in(rank - 1);
-    // Signed scalars overflow without a meaning.
+    // An overflow of signed scalars is undefined, so these are computed as unsigned ones.
     const bool overflows = n == 1 && (kind == Kind::i32 || kind == Kind::i64) && (op == "+" || op == "-" || op == "*");
     const Type unsigned_type{Kind(unsigned(kind) + 1), 1}, signed_type{kind, 1};
     const std::string wrapped = spell(signed_type) + "(" + spell(unsigned_type) + "(" + a.text + ") " + op + " " +
@@ -163,14 +163,14 @@ Expression Program::arithmetic(Type type, unsigned depth) {
         }
         const std::string op = pick({"+", "-", "*", "/"});
         const Expression a = expression(type, depth);
-        // A number of another kind that meets it in the same one.
+        // The other operand may have another type, if the result then has the same one.
         const Type other = chance(4)             ? Type{type.kind, 1}
                            : scalar && chance(3) ? Type{pick({Kind::i32, Kind::u8, Kind::i64}), 1}
                                                  : type;
         const Expression b = expression(other, depth);
         return chance(2) && scalar ? operation(op, b, a) : operation(op, a, b);
     }
-    // An overflow is no constant.
+    // An overflow is not a constant expression.
     if (plain_ && (is_signed(type.kind) || width(type.kind) < 32)) return leaf(type);
     // Scalars of fewer bits become ints.
     const Type wide = scalar ? Type{std::max(type.kind, Kind::i32), 1} : type;
@@ -197,7 +197,7 @@ Expression Program::arithmetic(Type type, unsigned depth) {
     }
     const std::string op = pick({"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "+", "*"});
     if (op == "/" || op == "%") {
-        // By a number from 1 to 64.
+        // The divisor is a number from 1 to 64.
         Expression divisor = operation("+", operation("&", expression(wide, depth), number(wide, 63)), number(wide, 1));
         return converted(operation(op, a, divisor), type);
     }
@@ -234,7 +234,7 @@ Expression Program::library_call(Type type, unsigned depth) {
     if (name == "absdiff" && chance(2)) of.kind = Kind(unsigned(type.kind) - 1);
     std::vector<Expression> arguments;
     for (unsigned i = 0; i < count; ++i) arguments.push_back(expression(of, depth));
-    // Between bounds that are in order.
+    // The bounds must be in order.
     if (name == "clamp") arguments[2] = operation("+", arguments[1] = literal(of), literal(of));
     if (name == "clamp" && (is_integer(of.kind) || of.n == 1)) {
         arguments[1] = literal(of), arguments[2] = literal(of);
@@ -245,7 +245,7 @@ Expression Program::library_call(Type type, unsigned depth) {
     const auto at =
         mapped(type.n, arguments, [=](Number x, Number y, Number z) { return call(name, of.kind, x, y, z); });
     Expression made{type, text + ")", primary, at};
-    // Which of two zeros they give is nobody's promise.
+    // Nothing promises which of two zeros they give, so adding a zero makes the result the same.
     if (is_float(type.kind) && count > 1 && name != "fma" && name != "step")
         made = operation("+", made, number(type, 0));
     return made;

@@ -32,7 +32,7 @@ std::string listed(const std::string &name, const std::vector<Expression> &argum
 
 }  // namespace
 
-// Small integers, which sums and products of a few leave exact in every type.
+// Small integers: sums and products of a few of them are exact in every type.
 Expression Program::exact(Type type, unsigned depth) {
     const Expression magnitude = small(8, depth);
     const Expression number = {{Kind::i32, 1}, "int(" + magnitude.text + ") - 3", sum, [=](unsigned thread) {
@@ -68,7 +68,7 @@ Expression Program::exact_call(Type type, unsigned depth) {
             const Type vector{type.kind, 2 + below(3)};
             const Expression a = exact(vector, depth), b = exact(vector, depth);
             const std::string name = pick({"dot", "distance_squared"});
-            // Which of two zeros it gives is nobody's promise.
+            // Nothing promises which of two zeros it gives.
             return operation("+",
                              {type, listed(name, {a, b}), primary,
                               [=](unsigned thread) {
@@ -114,7 +114,7 @@ Expression Program::exact_call(Type type, unsigned depth) {
     }
 }
 
-// Of integers: a run of bits, products of 24 bits.
+// Functions of integers: on runs of bits, and products of 24 bits.
 Expression Program::bits_call(Type type, unsigned depth) {
     const unsigned bits = width(type.kind);
     if (bits == 32 && chance(3)) {
@@ -122,7 +122,7 @@ Expression Program::bits_call(Type type, unsigned depth) {
         std::vector<Expression> given;
         const bool adds = chance(2);
         for (unsigned i = 0; i < (adds ? 3 : 2); ++i) given.push_back(converted(expression(narrow, depth), type));
-        // A sum of a product and a third may be more than an int.
+        // A product plus a third number may be larger than an int.
         if (adds) given[2] = exact(type, 0);
         return {type, listed(adds ? "mad24" : "mul24", given), primary,
                 each_component(type.n, given, [=](const std::array<Number, 4> &x) {
@@ -161,7 +161,7 @@ Expression Program::reinterpreted(Type type, unsigned depth) {
     // Processors flush bfloats that are too small for a normal number.
     if (type.kind == Kind::bf16) return literal(type);
     const Type from = types[below(unsigned(types.size()))];
-    // What a NaN's bits are is nobody's promise.
+    // Nothing promises the bits of a NaN.
     const Expression value = is_float(from.kind) ? exact(from, depth) : expression(from, depth);
     return {type, "as_type<" + spell(type) + ">(" + value.text + ")", primary, [=](unsigned thread) {
                 const Value given = value.at(thread);

@@ -17,7 +17,7 @@
 #include "../mutator.h"
 #include "program.h"
 
-// Is there where AddressSanitizer is, which takes more addresses than anybody has memory.
+// Defined if the program has AddressSanitizer, which reserves more addresses than machines have memory.
 extern "C" __attribute__((weak)) void __asan_init();
 
 namespace {
@@ -71,7 +71,7 @@ std::string damaged_text(std::uint64_t seed, const std::string &file) {
     return text;
 }
 
-// Damaged, a source ends in a library or in errors whose places exist, and no file's content is among what they say.
+// A damaged source gives a library, or errors whose places exist and which quote no file's content.
 std::string compile_damaged(const std::string &text) {
     const compiled library(text);
     if (library.log.find(secret) != std::string::npos) return "reads a file: " + library.log;
@@ -96,14 +96,14 @@ std::string compile_damaged(const std::string &text) {
     return {};
 }
 
-// What `check` says, in a process of its own; how that ended where it could not say.
+// Runs `check` in a process of its own and returns what it says; if it could not say anything, how the process ended.
 template <class F> std::string apart(F &&check) {
     int pipe_ends[2];
     if (pipe(pipe_ends) != 0) std::abort();
     std::fflush(nullptr);
     const pid_t child = fork();
     if (child == 0) {
-        // One that waits for what never comes takes no time of the processor.
+        // The limit in seconds is there because a process that waits for ever takes no time of the processor.
         constexpr unsigned seconds = 900;
         constexpr rlim_t processor_seconds = 120, addresses = rlim_t{64} << 30;
         for (const auto &[resource, most] : {std::pair{RLIMIT_CPU, processor_seconds}, {RLIMIT_AS, addresses}}) {
@@ -129,7 +129,7 @@ template <class F> std::string apart(F &&check) {
     return said;
 }
 
-// Twice: in order, and in an order that the seed decides.
+// Runs the program twice: in order, and in an order that the seed decides.
 std::string run(std::uint64_t seed, const std::set<std::uint64_t> &off) {
     for (const bool shuffled : {false, true}) {
         const std::string said = apart([&] {
@@ -142,13 +142,13 @@ std::string run(std::uint64_t seed, const std::set<std::uint64_t> &off) {
     return {};
 }
 
-// The first words of what was wrong: a smaller program has to fail as the whole one does.
+// The kind of failure, from its first words: a smaller program has to fail as the whole one does.
 std::string sort_of(const std::string &said) {
     const std::size_t value = said.find(" is 0x"), colon = said.find(':');
     return value != std::string::npos ? "value" : said.substr(0, colon);
 }
 
-// Without the statements that it fails without, as long as time is left.
+// Reports the program without the statements that the failure does not need, as far as there is time to find them.
 void report(std::uint64_t seed, std::string said, std::chrono::seconds time) {
     const auto start = std::chrono::steady_clock::now();
     std::set<std::uint64_t> off;

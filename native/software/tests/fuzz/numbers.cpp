@@ -15,7 +15,8 @@ Format format_of(Kind kind) {
     return kind == Kind::f16 ? Format{10, -14, 15} : kind == Kind::bf16 ? Format{7, -126, 127} : Format{23, -126, 127};
 }
 
-// Of an integer: what a double cannot hold is left in its last bit, so that the rounding that follows is the only one.
+// An integer as a double. If the double cannot hold all bits, its last bit tells of the others, so that only the
+// rounding that follows rounds.
 double sticky(Wide value) {
     const bool negative = value < 0;
     std::uint64_t magnitude = std::uint64_t(negative ? -value : value);

@@ -1,6 +1,6 @@
-// What Metal's numbers are and what operations on them give, computed one by one from the language's rules and with
-// nothing of the standard library that is tested: integers wrap, shifts take their count modulo the width, conversions
-// to integers saturate, floating-point operations round once.
+// Metal's numbers and the results of operations on them, computed one by one from the language's rules and without the
+// standard library that is tested: integers wrap, shifts take their count modulo the width, conversions to integers
+// saturate, floating-point operations round once.
 #pragma once
 
 #include <array>

@@ -26,7 +26,7 @@ Number raw(Kind kind, Number number) {
 }
 
 Number any_number(Kind kind, std::mt19937_64 &random) {
-    // Few of many bits, many of few: every size, and what is at the ends of a type.
+    // A few numbers have many bits and many have few, so that there are numbers of every size, and of a type's ends.
     std::uint64_t bits = random();
     if (bits % 8 < 5) bits = bits >> 8 >> (bits >> 3) % 56;
     Number number = is_float(kind) ? rounded(kind, double(std::int64_t(bits << 40) >> 44) / 16)
@@ -68,7 +68,7 @@ void Program::make_constants() {
             "constant " + spell(type) + " " + made.name + " [[function_constant(" + std::to_string(i * 3) + ")]];\n";
         scope_.push_back(made);
     }
-    // Of literals.
+    // Constants that are made of literals.
     std::vector<Variable> all = std::exchange(scope_, {});
     plain_ = true;
     for (unsigned i = 0; i < 4; ++i) {
@@ -158,7 +158,7 @@ void Program::make_buffers() {
             made.parts.push_back({members[i], structure.members[i].offset});
         buffers_.push_back(std::move(made));
     };
-    // All but the first argument.
+    // Declares every argument but the first.
     const auto declare = [&](const std::string &text) {
         buffers_.back().declaration = text + " [[buffer(" + std::to_string(buffers_.size() - 1) + ")]]";
         for (const Buffer::Part &part : buffers_.back().parts) scope_.push_back(part.variable);
@@ -292,7 +292,7 @@ std::string Program::difference(const std::vector<std::vector<unsigned char>> &f
     for (std::size_t b = 0; b < buffers_.size(); ++b) {
         const Buffer &buffer = buffers_[b];
         for (std::size_t element = 0; element < buffer.elements(); ++element) {
-            // Nobody says what lies between the numbers.
+            // What lies between the numbers is undefined.
             for (const auto &[variable, offset] : buffer.parts) {
                 const Kind kind = variable.type.kind;
                 for (unsigned k = 0; k < variable.type.n; ++k) {

@@ -24,7 +24,7 @@ template <class F> void each(Mask mask, F &&f) {
     for (; mask != 0; mask &= mask - 1) f(unsigned(std::countr_zero(mask)));
 }
 
-// The precedence of an operator: what binds less is put in brackets.
+// The precedence of an operator. An operand that binds less strongly is put in brackets.
 enum Rank : unsigned {
     primary,
     unary,
@@ -49,7 +49,7 @@ struct Expression {
     std::string in(unsigned rank_around) const { return rank <= rank_around ? text : "(" + text + ")"; }
 };
 
-// Returns the threads that go on behind it.
+// `run` returns the threads that go on behind the statement.
 struct Statement {
     std::string text;
     std::function<Mask(Mask)> run;
@@ -108,7 +108,7 @@ struct Buffer {
         unsigned offset;  // in an element
     };
     std::string name, type, declaration;
-    unsigned count, stride;  // elements, of a thread where it is not shared, and the bytes of one
+    unsigned count, stride;  // elements (of one thread, if the buffer is not shared), and the bytes of one
     bool shared;
     std::vector<Part> parts{};  // one, or the members of a structure
     std::size_t elements() const { return std::max(count, 1u) * (shared ? 1 : threads * groups); }
@@ -122,13 +122,13 @@ struct Constant {
 
 class Program {
 public:
-    // Without the statements whose numbers are in `off`.
+    // Leaves out the statements whose numbers are in `off`.
     Program(std::uint64_t seed, std::set<std::uint64_t> off = {});
     Program(const Program &) = delete;
 
     const std::string &text() const { return text_; }
     const std::vector<Constant> &constants() const { return constants_; }
-    // Every statement there is, those first that stand outside of others.
+    // The numbers of all statements, an outer statement before those inside it.
     const std::vector<std::uint64_t> &statements() const { return statements_; }
     // The buffers as the host gives them.
     std::vector<std::vector<unsigned char>> given() const;
@@ -159,7 +159,7 @@ private:
     Expression number(Type type, unsigned value);
     Expression small(unsigned bound, unsigned depth);
     Expression condition(unsigned depth);
-    // Of what is the same for all threads.
+    // Makes an expression that is the same for all threads.
     template <class F> Expression steadily(F &&make);
     Expression uniform_condition();
 
