@@ -128,7 +128,8 @@ static void labels_come_back(void) {
     mtb_buffer_release(buffer);
 }
 
-/* What the CPU writes to a managed buffer reaches the GPU by didModifyRange, and comes back by synchronizeResource. */
+/* What the CPU writes to a managed buffer reaches the GPU by didModifyRange. What the GPU writes comes back by
+ * synchronizeResource. */
 static void managed_buffers_have_two_sides(void) {
     mtb_buffer *managed, *copy = make_buffer(8);
     mtb_blit_encoder *blit;

@@ -138,7 +138,7 @@ static void callbacks_run_in_order_before_the_wait_ends(void) {
     mtb_command_buffer_release(command_buffer);
 }
 
-/* Also of calls that fail. */
+/* Discarding a command buffer, or a call that fails, destroys the context and does not call back. */
 static void discarding_runs_destructors_only(void) {
     record seen = {0};
     numbered context = {&seen, 1};
@@ -155,7 +155,7 @@ static void discarding_runs_destructors_only(void) {
     CHECK(seen.calls == 0 && seen.destructions == 3);
 }
 
-/* Everything is released before the GPU has begun. */
+/* The caller releases everything before the GPU has begun. */
 static void committed_work_needs_no_handle(void) {
     mtb_command_queue *queue;
     mtb_event *gate;
@@ -254,8 +254,8 @@ static void callbacks_may_refill_the_queue(void) {
     mtb_command_queue_release(queue);
 }
 
-/* Neither committed nor ended: released in the order that is the harder one. An encoder that is never released would
- * cost no more than itself. */
+/* Command buffers are released before their encoders, which nobody has ended: the harder order. An encoder that is
+ * never released would cost no more than itself. */
 static void abandoned_encoders_are_ended(void) {
     enum {
         LIMIT = 2,

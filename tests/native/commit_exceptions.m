@@ -1,5 +1,5 @@
-/* Metal raises an exception in a commit, or after it. Either it does the work all the same or it never does: contexts
- * are destroyed once, nobody waits for ever, and what counts the work counts it as it is. Looks inside handles. */
+/* Metal raises an exception in a commit, or after it. Whether Metal then does the work or never does it, contexts are
+ * destroyed once, nobody waits for ever, and the counts of work are right. This test looks inside handles. */
 #import "command/command_buffer.h"
 #import "exceptions.h"
 #import "metal_bridge_memory.h"
@@ -35,7 +35,7 @@ static bool is(const noted *seen, int calls, int destructions) {
 
 static IMP metals;
 
-/* Instead of any method. */
+/* Takes the place of any method. */
 static id raise_at_once(id self, SEL selector) {
     (void)self, (void)selector;
     [NSException raise:NSInvalidArgumentException format:@"raised before anything was done"];
@@ -47,7 +47,7 @@ static void commit_and_raise(id self, SEL selector) {
     [NSException raise:NSInvalidArgumentException format:@"raised after the commit"];
 }
 
-/* Which of the next commits raises an exception instead. */
+/* How many commits do their work before one raises an exception instead. */
 static atomic_int commits_before;
 
 static void commit_or_raise(id self, SEL selector) {
@@ -55,7 +55,7 @@ static void commit_or_raise(id self, SEL selector) {
     ((void (*)(id, SEL))(void *)metals)(self, selector);
 }
 
-/* While `call` runs, command buffers have another method. */
+/* While `call` runs, command buffers have `method` in place of their own. */
 #define WHILE_METAL(name, method, call) \
     WITH_METHOD([shared.queue->metal commandBuffer], @selector(name), method, metals, call)
 
@@ -84,7 +84,7 @@ static mtb_event *make_event(void) {
     return made;
 }
 
-/* Metal has nothing yet that could call. */
+/* Each call fails before Metal has anything that could call back. */
 static void failed_calls_destroy_their_contexts(void) {
     mtb_error *error = NULL;
     noted commit = {0}, call = {0}, notify = {0};
@@ -121,7 +121,7 @@ static void commits_that_raise_and_run_destroy_contexts_once(void) {
     CHECK(is(&sent, 1, 1) && is(&committed, 1, 1) && committed.status == MTB_COMMAND_BUFFER_COMPLETED);
 }
 
-/* Metal raises at a commit, and that is all: the command buffer has ended, and its context is gone. */
+/* Metal raises at a commit, and does nothing else: the command buffer has ended, and its context is gone. */
 static void refuse(SEL selector) {
     mtb_error *error = NULL;
     noted sent = {0}, called = {0}, committed = {0};
@@ -152,7 +152,7 @@ static void refused_commits_destroy_contexts_at_once(void) {
     refuse(@selector(addCompletedHandler:));
 }
 
-/* Host copies and functions that have ended are as many as have begun. */
+/* As many host copies and functions have ended as have begun. */
 static void commits_that_raise_are_counted(void) {
     const struct {
         IMP method;
@@ -181,7 +181,7 @@ static void commits_that_raise_are_counted(void) {
     mtb_buffer_release(buffer);
 }
 
-/* What is for the CPU begins with an empty command buffer. If Metal raises at that, what comes later has a turn. */
+/* A turn of the CPU begins with an empty command buffer. If Metal raises at its commit, later work has its turn. */
 static void a_turn_whose_commit_raises_ends(void) {
     unsigned char bytes[4] = {0};
     const IMP methods[] = {(IMP)(void *)commit_and_raise, (IMP)(void *)raise_at_once};
@@ -193,7 +193,7 @@ static void a_turn_whose_commit_raises_ends(void) {
         CHECK_OK(mtb_transfer_fill(transfer, host, 4, 1, "a", 1, &error));
         WHILE_METAL(commit, methods[i], CHECK(mtb_transfer_run(transfer, NULL) == MTB_EXCEPTION));
         CHECK(bytes[0] == 0);
-        /* The status is the exception's also if there is no command buffer, and nobody asks for an error. */
+        /* The status tells of the exception even if there is no command buffer and the caller wants no error. */
         CHECK_OK(mtb_transfer_fill(transfer, host, 4, 1, "a", 1, &error));
         WITHOUT_METAL(shared.queue->metal, CHECK(mtb_transfer_run(transfer, NULL) == MTB_EXCEPTION));
         CHECK_OK(mtb_event_signal(gate, 1, &error));
@@ -211,7 +211,7 @@ static void a_turn_whose_commit_raises_ends(void) {
 
 static void await_gate(void *gate) { CHECK_OK(mtb_event_wait(gate, 1, LONG, &error)); }
 
-/* The caller was told that both were committed: one has failed, and the other is not forgotten. */
+/* Both commits have succeeded for the caller and are held up. One of them then fails, and the other still runs. */
 static void held_up_commits_that_raise_fail(void) {
     enum {
         HELD = 2
@@ -227,7 +227,7 @@ static void held_up_commits_that_raise_fail(void) {
     WHILE_METAL(commit, commit_or_raise, {
         CHECK_OK(mtb_event_signal(gate, 1, &error));
         CHECK_FAILS(mtb_command_buffer_wait_timeout(held[0], LONG, &error), MTB_EXCEPTION, "at the commit");
-        /* Which has kept its position until now. */
+        /* Until now it has kept its position in the queue. */
         mtb_command_buffer_release(held[0]);
         CHECK_OK(mtb_command_buffer_wait_timeout(held[1], LONG, &error));
     });
@@ -244,7 +244,7 @@ static void held_up_commits_that_raise_fail(void) {
     let_end();
 }
 
-/* Metal does not even say how the command buffer ended: that is the error, and whoever waits is woken. */
+/* Metal raises even when it is asked how the command buffer ended. That is the error, and whoever waits is woken. */
 static void exceptions_at_the_end_are_errors(void) {
     noted seen = {0};
     mtb_event *gate = make_event(), *done = make_event();
@@ -269,7 +269,7 @@ static void *signal_soon(void *event) {
     return NULL;
 }
 
-/* The caller frees its memory then, whatever the call returns: here the GPU has not begun when Metal raises. */
+/* A caller frees its memory when the call returns, even if it fails. Here Metal raises before the GPU has begun. */
 static void runs_that_raise_return_when_the_transfer_has_ended(void) {
     const struct {
         SEL selector;
@@ -306,8 +306,8 @@ static void runs_that_raise_return_when_the_transfer_has_ended(void) {
     let_end();
 }
 
-/* A transfer has a command buffer there for each size of copies, and its own: one of them raises. What was committed
- * before has ended when the call returns, and its pages are back. */
+/* A transfer has its own command buffer, and one on the other device for each size of copies. One of these raises. What
+ * was committed before it has ended when the call returns, and its pages are back. */
 static void copies_between_devices_that_raise_have_ended(void) {
     enum {
         SMALL = 5000,
@@ -332,14 +332,14 @@ static void copies_between_devices_that_raise_have_ended(void) {
         WHILE_METAL(commit, commit_or_raise,
                     CHECK_FAILS(mtb_transfer_commit(transfer, note_completion, &context, note_destruction, &error),
                                 MTB_EXCEPTION, "raised"));
-        /* What is copied last. */
+        /* The byte that is copied last. */
         unsigned char last = bytes[LARGE - 1];
         mtb_memory_get_statistics(memory, &statistics);
         CHECK(is(&context, 0, 1) && statistics.staging.bytes_in_use == 0 && statistics.staging.objects_kept == 2);
         usleep(50000);
         CHECK(bytes[LARGE - 1] == last);
         let_end();
-        /* They serve the next. */
+        /* The pages serve the next copy. */
         CHECK_OK(mtb_transfer_copy(transfer, near, there, LARGE, 1, MTB_HOST_COPIED, &error));
         CHECK_OK(mtb_transfer_run(transfer, &error));
     }

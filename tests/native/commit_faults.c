@@ -1,5 +1,5 @@
-/* Commits that fail without an exception: for want of memory, whichever allocation of the bridge's fails, because of
- * the caller's mistake, or on the GPU. Each is an error that says which, and destroys its context once. */
+/* Commits that fail without an exception: because one of the bridge's allocations fails, because of the caller's
+ * mistake, or on the GPU. Each gives an error that says which, and destroys its context once. */
 #include "fault_harness.h"
 
 #include "metal_bridge_memory.h"
@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The bridge's allocations on this thread come here: see the Makefile. The nth from now on fails; none for zero. */
+/* The Makefile leads the bridge's allocations to these functions. On this thread the nth from now on fails; 0: none. */
 static _Thread_local unsigned failing;
 
 static bool must_fail(void) { return failing > 0 && --failing == 0; }
@@ -41,7 +41,8 @@ static void note_function(void *context) { atomic_fetch_add(&((noted *)context)-
 
 static void note_destruction(void *context) { atomic_fetch_add(&((noted *)context)->destructions, 1); }
 
-/* A failed commit has destroyed the context when it returns, and has called nobody; another calls once before that. */
+/* A failed commit has destroyed the context when it returns, and has not called back. Another commit calls back once
+ * and then destroys the context. */
 static void check_context(mtb_command_buffer *committed, const noted *seen, bool is_function) {
     int calls = committed ? 1 : 0;
     if (committed) {
@@ -52,7 +53,7 @@ static void check_context(mtb_command_buffer *committed, const noted *seen, bool
     CHECK(atomic_load(&seen->functions) == (is_function ? calls : 0));
 }
 
-/* What is committed, and what that needs. */
+/* What is committed, and what the commit needs. */
 typedef struct {
     mtb_memory *memory;
     mtb_transfer *transfer;
@@ -65,7 +66,7 @@ static void record_host_copy(scene *on) {
     CHECK_OK(mtb_transfer_copy(on->transfer, on->near, host, sizeof on->bytes, 1, MTB_HOST_COPIED, &error));
 }
 
-/* Through pages of two sizes, so that there are command buffers for both. */
+/* The copies go through pages of two sizes, so that there are command buffers for both. */
 static void record_copies_between_devices(scene *on) {
     CHECK_OK(mtb_transfer_copy(on->transfer, on->near, on->far, 5000, 1, MTB_HOST_COPIED, &error));
     CHECK_OK(mtb_transfer_copy(on->transfer, on->far, on->near, 50000, 1, MTB_HOST_COPIED, &error));
@@ -82,7 +83,7 @@ static mtb_command_buffer *call_host_function(scene *on, noted *seen, mtb_error 
     return mtb_command_queue_call_host_function(shared.queue, note_function, note_end, seen, note_destruction, error);
 }
 
-/* Has one allocation after the other fail, until a commit needs no more of them. */
+/* Makes one allocation after the other fail, until a commit needs no more of them. */
 static void fail_each_allocation(scene *on, void (*record)(scene *),
                                  mtb_command_buffer *(*commit)(scene *, noted *, mtb_error **)) {
     int failures = 0;
@@ -158,7 +159,7 @@ static void pages_of_a_copy_that_lacks_others_are_kept(void) {
     mtb_device_release(far);
 }
 
-/* The caller may release what it waits for, and commit. */
+/* A caller may release the event that a command buffer waits for, and then commit the command buffer. */
 static void a_commit_that_could_never_end_destroys_its_context(void) {
     noted seen = {0};
     mtb_event *gone;

@@ -91,7 +91,8 @@ static void null_handles_have_harmless_getters(void) {
     mtb_string_free(NULL);
 }
 
-/* As if `retain` had been called that often: the handle lives on, where it would be freed by the next release. */
+/* The count is set as if `retain` had been called that often. If the count wrapped, the next release would free the
+ * handle. */
 static void references_never_wrap(void) {
     mtb_buffer *buffer = make_buffer(4);
     atomic_size_t *references = &((mtbi_handle *)buffer)->references;
@@ -139,7 +140,7 @@ static void errors_say_what_and_where(void) {
     CHECK(strcmp(mtb_error_message(error), "a buffer has at least 1 byte") == 0);
     CHECK(mtb_error_code(error) == 0);
     mtb_error_release(error);
-    /* No error is wanted, and the result says enough. */
+    /* A caller that wants no error still has the result. */
     CHECK(mtb_buffer_create(shared.device, 0, MTB_STORAGE_SHARED, NULL) == NULL);
     /* An error left over from an earlier call is overwritten by success. */
     error = (mtb_error *)(uintptr_t)1;

@@ -177,13 +177,14 @@ static void a_wait_ends_when_nobody_can_signal(void) {
     CHECK(mtb_command_buffer_get_status(waiting) == MTB_COMMAND_BUFFER_ERROR);
     mtb_error *error = mtb_command_buffer_copy_error(waiting);
     check_error(error, MTB_DEADLOCK, nobody, "the command buffer's error", __FILE__, __LINE__);
-    /* What comes after it is not its failure. */
+    /* Later work of the queue does not fail because of it. */
     CHECK_OK(mtb_command_buffer_wait(later, &error));
     mtb_command_buffer_release(later);
     mtb_command_buffer_release(waiting);
 }
 
-/* Nobody has signalled, whatever the GPU was told. The race between both was lost in one of a few rounds. */
+/* Nobody has signalled the event, though the bridge raises its value for the GPU to end the wait. Listeners used to
+ * hear of that value in one of a few rounds. */
 static void no_listener_hears_of_a_wait_that_nobody_could_end(void) {
     for (int round = 0; round < 64; round++) {
         record seen = {0};

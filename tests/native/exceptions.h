@@ -14,8 +14,8 @@
         check_error(raised, MTB_EXCEPTION, "NSInvalidArgumentException", function, __FILE__, __LINE__); \
     } while (0)
 
-/* An object that understands none of Metal's messages instead of another, while `call` runs: the runtime raises
- * NSInvalidArgumentException. */
+/* Puts an object that understands none of Metal's messages in the place of `object` while `call` runs. The runtime
+ * raises NSInvalidArgumentException for such messages. */
 #define WITHOUT_METAL(object, call)             \
     do {                                        \
         id metal_ = (id)(object);               \
@@ -25,7 +25,7 @@
         (object) = metal_;                      \
     } while (0)
 
-/* One method of an object's class instead of another, while `call` runs; `replaced` is the other one. */
+/* Replaces a method of the object's class by `method` while `call` runs; `replaced` gets the class's own method. */
 #define WITH_METHOD(object, selector, method, replaced, call)                                \
     do {                                                                                     \
         Method method_ = class_getInstanceMethod(object_getClass((id)(object)), (selector)); \

@@ -1,6 +1,5 @@
-/* Objective-C exceptions end at the boundary. Metal is made to raise them by replacing its objects with others that
- * understand none of its messages: the runtime then raises NSInvalidArgumentException. Looks
- * inside handles. */
+/* Objective-C exceptions end at the boundary. To make Metal raise them, the tests look inside handles and put objects
+ * in the place of Metal's that understand none of its messages: the runtime then raises NSInvalidArgumentException. */
 #import "compute/compute_encoder.h"
 #import "exceptions.h"
 
@@ -18,9 +17,9 @@ static void calls_report_exceptions(mtb_device *device, mtb_command_queue *queue
     CHECK_EXCEPTION(error, "mtb_event_create");
     WITHOUT_METAL(queue->metal, CHECK(!mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error)));
     CHECK_EXCEPTION(error, "mtb_command_buffer_create");
-    /* Getters have nothing to report with. */
+    /* Getters have no error to report. */
     WITHOUT_METAL(device->metal, CHECK(mtb_device_current_allocated_size(device) == 0));
-    /* The failed calls took nothing away: neither a slot of the queue nor the device. */
+    /* The failed calls hold nothing: neither a slot of the queue nor the device. */
     CHECK(queue->slots[MTBI_SLOT_CALLER].taken == 0);
     mtb_buffer *buffer = mtb_buffer_create(device, 64, MTB_STORAGE_SHARED, &error);
     CHECK(buffer && !error);

@@ -1,4 +1,4 @@
-/* Runs a program's tests of faults, and sees that nothing is left behind. */
+/* Runs a program's tests of faults, and checks that they leave nothing behind. */
 #include "fault_harness.h"
 
 #include <unistd.h>
@@ -16,7 +16,7 @@ void note_completion(const mtb_completion *completion, void *context) {
     seen->code = mtb_error_code(completion->error);
 }
 
-/* Of Metal's, but for the devices, which live as long as the process. */
+/* Metal's live objects, without the devices, which live as long as the process. */
 static int64_t live_objects(void) { return smtl_live_objects_total() - smtl_live_objects(SMTL_OBJECT_DEVICE); }
 
 static void run_test(const test *one) {
@@ -27,7 +27,7 @@ static void run_test(const test *one) {
     smtl_clear_injections();
     mtb_command_queue_release(shared.queue);
     mtb_device_release(shared.device);
-    /* The last reference may be a completion handler's, which is let end. */
+    /* The last reference may be that of a completion handler that has yet to end. */
     AWAIT(live_handles() == 0 && live_objects() == 0);
     CHECK(live_handles() == 0);
     CHECK(live_objects() == 0);

@@ -1,4 +1,4 @@
-/* What the programs share that have allocations and command buffers fail, as the software Metal does on demand. */
+/* What programs share that make allocations and command buffers fail, which the software Metal does on demand. */
 #ifndef FAULT_HARNESS_H
 #define FAULT_HARNESS_H
 

@@ -35,7 +35,7 @@ static void a_failed_no_copy_leaves_the_memory(void) {
     free(page);
 }
 
-/* Code 3 is MTLCommandBufferErrorPageFault. The event that was to be signalled is, so that its waiters do not hang. */
+/* Code 3 is MTLCommandBufferErrorPageFault. The event gets its signal all the same, so that nobody waits for ever. */
 static void a_failed_command_buffer_says_so(void) {
     mtb_error *error = NULL;
     completion_record seen = {0};

@@ -1,5 +1,5 @@
-/* A child of fork() has none of Metal's threads: what it asks of the parent's objects, or of Metal anew, is refused at
- * once. */
+/* A child of fork() has none of Metal's threads. Its calls on the parent's objects, and calls that make new objects,
+ * are refused at once. */
 #include "memory_support.h"
 
 #include <sys/wait.h>
@@ -87,7 +87,7 @@ static void a_child_of_fork_is_refused_at_once(void) {
     int status = -1;
     CHECK(child > 0 && waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    /* The parent goes on. */
+    /* The parent still works. */
     CHECK_OK(mtb_event_signal(of.event, 1, &error));
     CHECK_OK(mtb_command_buffer_wait(of.pending, &error));
     run(of.recorded);

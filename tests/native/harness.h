@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Fails the test that runs, and goes on with the next statement. */
+/* If the condition does not hold, the running test has failed, and goes on with the next statement. */
 #define CHECK(condition) check((condition), #condition, __FILE__, __LINE__)
 /* The call returned this status, and made an error with it whose message contains `text` and that blames the function.
  */
@@ -27,7 +27,7 @@
         mtb_status status_ = (call);                              \
         check_success(status_, error, #call, __FILE__, __LINE__); \
     } while (0)
-/* A handle that must not be NULL: the process ends at once, since nothing can go on. */
+/* Makes a handle. If it is NULL, the process ends at once, since the test cannot go on. */
 #define MAKE(variable, call)                                      \
     do {                                                          \
         mtb_error *error = NULL;                                  \
@@ -40,15 +40,15 @@ void check_error(mtb_error *error, mtb_status status, const char *text, const ch
 void check_success(mtb_status status, mtb_error *error, const char *call, const char *file, int line);
 void require_made(const void *made, mtb_error *error, const char *call, const char *file, int line);
 
-/* Checks that have not held so far. */
+/* How many checks have failed so far. */
 int failed_checks(void);
 
-/* Handles of every kind that are alive. */
+/* How many handles of all kinds are alive. */
 uint64_t live_handles(void);
 
 /* Far longer than anything takes, on the busiest of machines: in nanoseconds. */
 #define LONG (120 * UINT64_C(1000000000))
-/* Waits for what a thread of Metal's is about to do: until the condition holds, or for long. */
+/* Waits for something that one of Metal's threads is about to do: until the condition holds, or for LONG. */
 #define AWAIT(condition)                                                  \
     do {                                                                  \
         for (int i_ = 0; i_ < 120000 && !(condition); i_++) usleep(1000); \

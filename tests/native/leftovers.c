@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Devices live as long as the process, and so are not asked for. */
+/* Devices live as long as the process, and are not counted. */
 static int64_t live_objects(bool are_named) {
     int64_t sum = 0;
 #ifdef __linux__
@@ -31,7 +31,7 @@ static int64_t live_objects(bool are_named) {
     return sum;
 }
 
-/* The GPU releases what it holds last a moment after those who waited for it were told. */
+/* The GPU may release its last objects a moment after those who waited for it were told. */
 __attribute__((destructor)) static void see_that_nothing_is_left(void) {
     for (int i = 0; i < 120000 && live_objects(false) != 0; i++) usleep(1000);
     if (live_objects(true) != 0) _exit(1);

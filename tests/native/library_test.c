@@ -149,7 +149,7 @@ static void a_missing_constant_is_an_error(void) {
     mtb_error *error = NULL;
     mtb_pipeline *pipeline = NULL;
     MAKE(values, mtb_constant_values_create(&error));
-    /* Metal may find out with the function or with the pipeline. */
+    /* Metal may refuse the function or the pipeline. */
     function = mtb_function_create(library, "f", values, &error);
     if (function) pipeline = mtb_pipeline_create(function, &error);
     CHECK(pipeline == NULL && mtb_error_status(error) == MTB_COMPILE_FAILED);

@@ -66,7 +66,7 @@ static void limits_hold(void) {
     mtb_buffer *third = allocate(free_one, BLOCK);
     CHECK_FAILS(mtb_arena_allocate(free_one, BLOCK, &error), MTB_OVER_BUDGET, "budget");
     CHECK_FAILS(mtb_memory_allocate(memory, 4, MTB_STORAGE_SHARED, &error), MTB_OVER_BUDGET, "budget");
-    /* A heap with nothing in it is freed for what is asked of the memory. */
+    /* An allocation from the memory frees heaps that are empty. */
     mtb_buffer_release(first);
     mtb_buffer *other;
     MAKE(other, mtb_memory_allocate(memory, BLOCK, MTB_STORAGE_SHARED, &error));
@@ -84,7 +84,7 @@ static void limits_hold(void) {
     mtb_memory_release(memory);
 }
 
-/* What a limit or a budget leaves is less than a block, and enough. */
+/* A limit or a budget leaves less than a block, but enough for the allocation. */
 static void blocks_are_as_large_as_the_limit_allows(void) {
     mtb_memory *memory;
     mtb_memory_options options = {.budget = 2 * BLOCK};

@@ -1,4 +1,4 @@
-/* Callbacks and host functions that call back in: what could never end is refused, and everything else is done. */
+/* Callbacks and host functions that call the bridge: calls that could never end are refused, and all others work. */
 #include "memory_support.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ typedef struct {
     mtb_buffer *buffer;
     /* Later work of the same queue, committed before the callback has its turn. */
     mtb_command_buffer *later;
-    /* Opens once that is so. */
+    /* Opens once `later` is committed. */
     mtb_event *gate;
     /* Is signalled once all has been tried. */
     mtb_event *tried;
@@ -74,7 +74,7 @@ typedef enum {
     IN_DEALLOCATOR
 } where;
 
-/* Work of the queue that has `of` try there. */
+/* Starts work on the queue whose callback, host function or deallocator makes the attempts. */
 static mtb_command_buffer *start(attempts *of, where there) {
     mtb_command_buffer *first;
     if (there == IN_FUNCTION) {
@@ -99,7 +99,7 @@ static mtb_command_buffer *start(attempts *of, where there) {
     return first;
 }
 
-/* Has `of` try there, and checks what came of it. */
+/* Makes the attempts there and checks how they ended. */
 static void check_attempts(where there) {
     attempts of = {.memory = make_memory(), .buffer = make_buffer(SIZE)};
     MAKE(of.queue, mtb_command_queue_create(shared.device, 0, &error));
@@ -108,7 +108,7 @@ static void check_attempts(where there) {
     memset(mtb_buffer_contents(of.buffer), 9, SIZE);
     mtb_command_buffer *first = start(&of, there);
     if (there == IN_DEALLOCATOR) {
-        /* Nobody but the GPU has the memory. */
+        /* Now the GPU alone has the memory. */
         mtb_command_buffer_release(first);
         first = NULL;
     }
@@ -121,7 +121,7 @@ static void check_attempts(where there) {
     CHECK(of.is_inside && of.count == 4 && of.poll == MTB_TIMEOUT && of.committed);
     for (size_t i = 0; i < of.count; i++)
         check_error(of.errors[i], MTB_DEADLOCK, "could never end", "a wait in a callback", __FILE__, __LINE__);
-    /* Nothing was copied by those that were refused; what was committed without a wait is done. */
+    /* The refused calls have copied nothing. What was committed without a wait has run. */
     finish(of.committed);
     CHECK(((unsigned char *)mtb_buffer_contents(of.buffer))[SIZE - 1] == 0);
     mtb_command_buffer_release(of.later);
@@ -200,7 +200,7 @@ static void a_full_queue_is_an_error_inside_its_callbacks(void) {
     CHECK(held && of.transfers > 0);
     mtb_command_buffer_release(held);
     mtb_command_buffer_release(called);
-    /* All of it has its turn, and the queue has free slots again. */
+    /* Once all that work has had its turn, the queue has free slots again. */
     MAKE(called, mtb_command_queue_call_host_function(of.queue, ignore, NULL, NULL, NULL, &error));
     CHECK_OK(mtb_command_buffer_wait_timeout(called, LONG, &error));
     mtb_command_buffer_release(called);

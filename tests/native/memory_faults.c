@@ -40,7 +40,7 @@ static void a_failed_transfer_says_so(void) {
     mtb_memory_release(memory);
 }
 
-/* Whichever command buffer of a copy between devices fails, here or there. */
+/* A copy between devices has a command buffer on each device. Whichever fails, the copy says so. */
 static void a_failed_copy_between_devices_says_so(void) {
     enum {
         SIZE = 10000
@@ -71,8 +71,8 @@ static void a_failed_copy_between_devices_says_so(void) {
     mtb_device_release(far);
 }
 
-/* Once a wait has returned, nothing there writes any more: what has failed is here, and the other side is still busy.
- */
+/* Once a wait has returned, nothing writes on the other device any more, even if the command buffer on this device has
+ * failed while the other device was still busy. */
 static void a_failed_copy_has_ended_on_both_devices(void) {
     enum {
         SIZE = 32 << 20
@@ -102,8 +102,8 @@ static void a_failed_copy_has_ended_on_both_devices(void) {
     mtb_device_release(far);
 }
 
-/* One upload, through each allocation that it makes failing in turn: it fails as it should or does without, and the
- * next one works. */
+/* Each allocation for a buffer and a transfer fails in turn. Without memory for the buffer there is an error, and the
+ * next attempt works. The transfer does without the memory. */
 static void failed_allocations_of_pools_are_errors(void) {
     enum {
         SIZE = 1 << 20
@@ -116,7 +116,7 @@ static void failed_allocations_of_pools_are_errors(void) {
         mtb_transfer *transfer = mtb_transfer_create(memory, shared.queue, NULL);
         smtl_inject_allocation_failure(nth);
         mtb_buffer *hidden = mtb_memory_allocate(memory, SIZE, MTB_STORAGE_PRIVATE, &error);
-        /* The first fails for good: nothing is kept that could be freed. */
+        /* The first allocation cannot be tried again: the memory keeps nothing that it could free. */
         CHECK((hidden == NULL) == (nth == 1));
         if (!hidden) {
             CHECK_STATUS(error, MTB_OUT_OF_MEMORY, 0);
@@ -124,7 +124,7 @@ static void failed_allocations_of_pools_are_errors(void) {
         }
         mtb_place host_in = {.bytes = in}, host_out = {.bytes = out}, there = {.buffer = hidden};
         memset(out, 0, SIZE);
-        /* Where the host's memory cannot be wrapped, it is staged. */
+        /* If the host's memory cannot be wrapped, it is staged. */
         mtb_transfer_copy(transfer, host_in, there, SIZE, 1, MTB_HOST_BORROWED, NULL);
         mtb_transfer_copy(transfer, there, host_out, SIZE, 1, MTB_HOST_BORROWED, NULL);
         CHECK(mtb_transfer_run(transfer, NULL) == MTB_OK);
@@ -138,7 +138,7 @@ static void failed_allocations_of_pools_are_errors(void) {
     free(out);
 }
 
-/* What is kept is freed, and the allocation tried again. */
+/* If an allocation fails, the memory frees the buffers that it keeps and tries again. */
 static void kept_buffers_are_freed_for_new_ones(void) {
     mtb_memory *memory = mtb_memory_create(shared.device, NULL, NULL);
     mtb_buffer_release(mtb_memory_allocate(memory, 4096, MTB_STORAGE_PRIVATE, NULL));
@@ -150,14 +150,14 @@ static void kept_buffers_are_freed_for_new_ones(void) {
     mtb_buffer_release(buffer);
     mtb_arena *arena = mtb_arena_create(memory, MTB_STORAGE_SHARED, 0, 0, NULL);
     mtb_error *error = NULL;
-    /* What was released above is kept. */
+    /* The memory keeps the buffer that was released above. */
     smtl_inject_allocation_failure(1);
     mtb_buffer *scratch = mtb_arena_allocate(arena, 100, NULL);
     mtb_memory_get_statistics(memory, &statistics);
     CHECK(scratch && statistics.buffers.trimmed == 2 && statistics.buffers.bytes_kept == 0);
     mtb_buffer_release(scratch);
     mtb_arena_trim(arena);
-    /* Nothing is kept. */
+    /* The memory keeps nothing. */
     smtl_inject_allocation_failure(1);
     CHECK(!mtb_arena_allocate(arena, 100, &error));
     CHECK_STATUS(error, MTB_OUT_OF_MEMORY, 0);

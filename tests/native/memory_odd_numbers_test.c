@@ -1,8 +1,8 @@
-/* Copies and fills of random offsets, pitches, widths and heights, many of them bad, against what metal_bridge_memory.h
- * says of them: each is refused and writes nothing, or does just what it should. */
+/* Copies and fills of random offsets, pitches, widths and heights, many of them bad, against the rules of
+ * metal_bridge_memory.h: each is refused and writes nothing, or does just what it should. */
 #include "memory_scene.h"
 
-/* Numbers that offsets, pitches, widths and heights are most often wrong by. */
+/* Numbers with which offsets, pitches, widths and heights are likely to be handled wrongly. */
 static size_t odd_number(random_source *source) {
     static const size_t numbers[] = {0,
                                      1,
@@ -29,7 +29,7 @@ typedef struct {
     size_t offset, pitch;
 } start;
 
-/* Whether all rows are inside of an area, counted in a way that cannot wrap. */
+/* Whether all rows are inside an area, counted in a way that cannot wrap. */
 static bool is_inside(start at, size_t width, size_t height) {
     if (width > LENGTH || height > LENGTH || at.offset > LENGTH || (height > 1 && at.pitch > LENGTH)) return false;
     return at.offset + (height > 1 ? at.pitch * (height - 1) : 0) + width <= LENGTH;
@@ -44,7 +44,7 @@ static bool rows_meet(start a, start b, size_t width, size_t height) {
     return false;
 }
 
-/* One copy of random numbers, many of them bad, against what the header says of them. */
+/* One copy with random numbers, many of them bad, against the rules of the header. */
 static void random_copy(scene *all, random_source *source) {
     area *from = &all->areas[below(source, 5)], *to = &all->areas[below(source, 5)];
     start origin = {odd_number(source), odd_number(source)}, target = {odd_number(source), odd_number(source)};
@@ -61,10 +61,10 @@ static void random_copy(scene *all, random_source *source) {
     bool is_right = is_nothing || (!(has_rows && (target.pitch < width || (!is_fill && origin.pitch < width))) &&
                                    is_inside(target, width, height) && (is_fill || is_inside(origin, width, height)));
     bool is_same = from == to && !is_fill;
-    /* At addresses of the host nothing is checked but that they do not wrap. */
+    /* Of addresses of the host, the bridge only checks that they do not wrap. */
     if (!is_right && (to->host || (from->host && !is_fill))) return;
     bool meets = !is_nothing && is_right && is_same && rows_meet(origin, target, width, height);
-    /* Rows of two pitches within one another's reach are taken to overlap. */
+    /* The bridge may take rows of two different pitches to overlap. */
     bool may_fail = meets || (is_same && is_right && has_rows && origin.pitch != target.pitch);
     mtb_error *error;
     uint8_t value = (uint8_t)next_random(source);

@@ -52,7 +52,7 @@ static void add_copy(mtb_transfer *transfer, mtb_place source, mtb_place destina
     CHECK_OK(mtb_transfer_copy(transfer, source, destination, BYTES, 1, MTB_HOST_COPIED, &error));
 }
 
-/* Up, a kernel, down, many times over without a wait, each step in a command buffer of its own. */
+/* A copy to the GPU, a kernel and a copy back, many times over without a wait, each in a command buffer of its own. */
 static void copies_and_kernels_alternate(mtb_storage_mode mode) {
     enum {
         ROUNDS = 20
@@ -76,7 +76,7 @@ static void copies_and_kernels_alternate(mtb_storage_mode mode) {
         finish(last[round]);
         CHECK(all_are(out[round], round * 10 + 1));
     }
-    /* The synchronous form comes after all of it. */
+    /* The synchronous form comes after all earlier work. */
     copy(memory, shared.queue, in_buffer(buffer, 0), in_host(in), BYTES);
     CHECK(all_are(in, (ROUNDS - 1) * 10 + 2));
     mtb_buffer_release(buffer);
@@ -123,7 +123,7 @@ static void step_on_host(void *context) {
     note(what);
 }
 
-/* After the function, with the same context. */
+/* Called after the function, with the same context. */
 static void note_completion(const mtb_completion *completion, void *context) {
     entry *what = context;
     pthread_mutex_lock(&what->journal->mutex);
@@ -221,7 +221,7 @@ static void commit_next(const mtb_completion *completion, void *context) {
     chain *links = context;
     CHECK(completion->status == MTB_COMMAND_BUFFER_COMPLETED);
     if (links->left-- == 0) {
-        /* Whoever waits may release the event before this call has returned. */
+        /* The waiting thread may release the event before this call has returned. */
         mtb_event *done = mtb_event_retain(links->done);
         CHECK_OK(mtb_event_signal(done, 1, &error));
         mtb_event_release(done);
@@ -253,7 +253,7 @@ static void callbacks_may_commit(void) {
     mtb_memory_release(links.memory);
 }
 
-/* Everything is released while the transfer waits; it ends all the same. */
+/* The caller releases everything while the transfer waits. The transfer ends all the same. */
 static void handles_may_go_first(void) {
     static int in[COUNT];
     mtb_command_queue *queue;

@@ -1,5 +1,5 @@
-/* Copies between devices: words of private buffers through a remote view if the devices are peers (the software
- * Metal's are with SOFTWARE_METAL_PEERS=1), all else by way of system memory. */
+/* Copies between devices. Words of private buffers go through a remote view if the devices are peers, which the
+ * software Metal's are with SOFTWARE_METAL_PEERS=1. All else goes by way of system memory. */
 #include "memory_support.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static void buffers_of_two_devices(void) {
             there_and_back(queue, far, memory, mode, far_mode, 1000, 0);
             there_and_back(queue, far, memory, mode, far_mode, 4097, 5);
         }
-    /* In pieces. */
+    /* A copy in pieces. */
     there_and_back(queue, far, memory, MTB_STORAGE_PRIVATE, MTB_STORAGE_PRIVATE, LENGTH - 64, 7);
     mtb_memory_statistics statistics;
     mtb_memory_get_statistics(memory, &statistics);
@@ -93,7 +93,7 @@ static void rows_between_devices(void) {
         is_right = is_right && memcmp(out + 1 + row * (WIDTH + 2), in + row * PITCH, WIDTH) == 0 &&
                    out[1 + row * (WIDTH + 2) + WIDTH] == 0;
     CHECK(is_right);
-    /* What is not between two buffers is for the device's own queue. */
+    /* A copy that is not between two buffers needs a queue of the buffer's own device. */
     CHECK_FAILS(mtb_transfer_copy(transfer, in_host(in), in_buffer(there, 0), 4, 1, MTB_HOST_COPIED, &error),
                 MTB_WRONG_DEVICE, "destination");
     CHECK_FAILS(mtb_transfer_copy(transfer, in_buffer(there, 0), in_host(out), 4, 1, MTB_HOST_COPIED, &error),
@@ -140,7 +140,7 @@ static void staging_between_devices_keeps_the_rules_of_staging(void) {
     CHECK(mtb_memory_trim(memory, 0) == now.held);
     mtb_memory_get_statistics(memory, &now);
     CHECK(now.held == 0 && now.staging.trimmed == 1 && now.staging.objects_kept == 0);
-    /* Beyond the limit it is not kept; beyond the budget there is an error, and the next ones go on. */
+    /* Staging beyond the limit is not kept. A copy beyond the budget gives an error, and later copies work. */
     mtb_event *gate;
     mtb_command_buffer *held = make_command_buffer(), *sent[16] = {NULL};
     MAKE(gate, mtb_event_create(shared.device, &error));
@@ -168,7 +168,7 @@ static void staging_between_devices_keeps_the_rules_of_staging(void) {
     mtb_device_release(far);
 }
 
-/* More rows than blits are used for elsewhere: nothing but blits reads a view. */
+/* More rows than blits are used for elsewhere: only blits can read a view. */
 static void rows_of_words_between_devices(void) {
     enum {
         WIDTH = 36,

@@ -17,7 +17,7 @@ static void note_completion(const mtb_completion *completion, void *context) {
 
 static void note_destruction(void *context) { ((noted *)context)->destructions++; }
 
-/* Far more than Metal's own queues take: the calling thread waits for none of them. */
+/* Far more than Metal's own queues take. The calling thread waits for none of them. */
 static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void) {
     enum {
         CALLS = 1000
@@ -61,7 +61,7 @@ static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void) 
     mtb_command_queue_release(queue);
 }
 
-/* Behind an event that nobody signals: a full queue makes nobody wait longer than asked. */
+/* The queue is full behind an event that nobody signals. A call waits for a slot no longer than its timeout. */
 static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void) {
     enum {
         ROOM = 1024,
@@ -96,7 +96,7 @@ static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void) {
     CHECK_OK(mtb_event_signal(gate, 1, &error));
     for (int i = 0; i < ROOM; i++) finish(fills[i]);
     finish(held);
-    /* What found no slot is not recorded any more, and no callback was called for it. */
+    /* Transfers that found no slot are not recorded any more, and no callback was called for them. */
     CHECK_OK(mtb_transfer_run(transfer, &error));
     copy(memory, queue, in_buffer(buffer, 0), in_host(&seen), 1);
     CHECK(seen == value && context.completions == 0 && context.destructions == 2);
@@ -107,8 +107,8 @@ static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void) {
     mtb_command_queue_release(queue);
 }
 
-/* A large download behind small ones, to the same memory: the GPU writes it itself, after the CPU has done the
- * small ones, and the other way round. Nothing of it is staged, however little staging there may be. */
+/* Large and small downloads to the same memory. The GPU itself writes the large one, after the CPU has done the small
+ * ones before it; small ones after it wait for the GPU. The large one is not staged, however small the limit. */
 static void large_downloads_behind_small_ones_are_not_staged(void) {
     enum {
         LARGE = 4 << 20,
@@ -128,7 +128,7 @@ static void large_downloads_behind_small_ones_are_not_staged(void) {
     CHECK_OK(mtb_transfer_fill(transfer, in_buffer(small, 0), SMALL, 1, &two, 1, &error));
     CHECK_OK(mtb_transfer_run(transfer, &error));
     for (int round = 0; round < 20; round++) {
-        /* What comes last is there in the end: the large one, or the small one. */
+        /* The download that comes last is there in the end: the large one or the small one. */
         mtb_command_buffer *sent[4], *held;
         MAKE(gate, mtb_event_create(shared.device, &error));
         MAKE(held, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error));

@@ -1,4 +1,4 @@
-/* Batches of small pieces of host memory: wrapped together if they have their pages for themselves, staged
+/* Batches of small pieces of host memory. They are wrapped together if nothing else lies in their pages, and staged
  * otherwise. */
 #include "memory_support.h"
 
@@ -8,10 +8,10 @@ enum {
     COUNT = 300
 };
 
-/* Equal pieces, so many bytes from one to the next, in host memory and in a private buffer. */
+/* Pieces of one length, in host memory and in a private buffer. A step is the distance from one to the next. */
 typedef struct {
     size_t length, host_step, buffer_step;
-    /* Of the first piece in the buffer. */
+    /* The offset of the first piece in the buffer. */
     size_t offset;
 } layout;
 
@@ -31,8 +31,8 @@ static void add_pieces(mtb_transfer *transfer, uint8_t *host, mtb_buffer *buffer
     }
 }
 
-/* Up in one batch and down in another: the pieces arrive, and nothing between them changes. Returns the bytes that
- * were staged at once. */
+/* Copies the pieces to the buffer in one batch and back in another: they arrive, and nothing between them changes.
+ * Returns the most bytes that were staged at once. */
 static uint64_t there_and_back(layout pieces) {
     mtb_memory *memory = make_memory();
     size_t page = mtb_page_size();
@@ -72,9 +72,9 @@ static void dense_pieces_are_not_staged(void) {
 
 static void sparse_pieces_are_staged(void) {
     size_t page = mtb_page_size(), bytes = (size_t)COUNT * 2000;
-    /* A page between two pieces may be somebody else's. */
+    /* A page between two pieces may belong to somebody else. */
     CHECK(there_and_back((layout){.length = 2000, .host_step = 2 * page, .buffer_step = 2000}) >= bytes);
-    /* Blits would not do. */
+    /* Blits copy whole words, and these pieces are not at words in the buffer. */
     CHECK(there_and_back((layout){.length = 2000, .host_step = 2000, .buffer_step = 2004, .offset = 1}) >= bytes);
 }
 
@@ -83,12 +83,12 @@ static void few_pieces_are_staged(void) {
 }
 
 static void mixed_pieces_arrive(void) {
-    /* Every other one is as far from a word's start on both sides. */
+    /* Every other piece is equally far from the start of a word on both sides. */
     uint64_t staged = there_and_back((layout){.length = 4001, .host_step = 4002, .buffer_step = 4004});
     CHECK(staged > 0 && staged < (uint64_t)COUNT * 4001);
 }
 
-/* The same bytes may be read by many. */
+/* Many copies may read the same bytes. */
 static void one_source_many_times(void) {
     mtb_memory *memory = make_memory();
     uint8_t host[4096], back[4096] = {0};
@@ -107,7 +107,7 @@ static void one_source_many_times(void) {
     mtb_memory_release(memory);
 }
 
-/* The last one that writes to the same bytes wins, whatever becomes of the others. */
+/* The last of the copies that write to the same bytes wins, by whatever way the others go. */
 static void pieces_keep_their_order(void) {
     enum {
         LENGTH = COUNT * 2000

@@ -31,7 +31,7 @@ static void buffers_are_reused_within_a_factor_of_two(void) {
     for (size_t length = 100000; length > 54000; length -= 1000) mtb_buffer_release(allocate(memory, length));
     CHECK(mtb_made_handles(MTB_HANDLE_BUFFER) == made);
     CHECK(statistics_of(memory).buffers.hits == 46 && statistics_of(memory).buffers.misses == 1);
-    /* Too small, too large, and of another storage mode. */
+    /* The kept buffer is too large for the first, too small for the next, and of another storage mode than the last. */
     mtb_buffer *small = allocate(memory, 40000), *large = allocate(memory, 200000), *other;
     MAKE(other, mtb_memory_allocate(memory, 100000, MTB_STORAGE_SHARED, &error));
     CHECK(mtb_buffer_contents(other) != NULL);
@@ -60,18 +60,18 @@ static void the_budget_holds(void) {
     mtb_buffer *half = allocate(memory, 512 << 10), *quarter = allocate(memory, 256 << 10);
     CHECK_FAILS(mtb_memory_allocate(memory, 512 << 10, MTB_STORAGE_PRIVATE, &error), MTB_OVER_BUDGET, "1048576");
     CHECK_FAILS(mtb_memory_allocate(memory, 2 << 20, MTB_STORAGE_SHARED, &error), MTB_OVER_BUDGET, "budget");
-    /* What is kept is freed for it. */
+    /* The memory frees the buffer that it keeps to make room. */
     mtb_buffer_release(half);
     CHECK(statistics_of(memory).buffers.bytes_kept == 512 << 10);
     mtb_buffer *other = allocate(memory, 640 << 10);
     CHECK(statistics_of(memory).buffers.bytes_kept == 0 && statistics_of(memory).buffers.trimmed == 1);
-    /* Staging counts too, and fails as well-behaved. */
+    /* Staging counts towards the budget too, and fails in the same way. */
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
     static char bytes[400 << 10];
     CHECK_FAILS(
         mtb_transfer_copy(transfer, in_host(bytes), in_buffer(other, 0), sizeof bytes, 1, MTB_HOST_COPIED, &error),
         MTB_OVER_BUDGET, "budget");
-    /* Also for those who do not want the error. */
+    /* The status is the same for a caller that does not want the error. */
     CHECK(mtb_transfer_copy(transfer, in_host(bytes), in_buffer(other, 0), sizeof bytes, 1, MTB_HOST_COPIED, NULL) ==
           MTB_OVER_BUDGET);
     CHECK_OK(mtb_transfer_copy(transfer, in_host(bytes), in_buffer(other, 0), 64 << 10, 1, MTB_HOST_COPIED, &error));
@@ -116,7 +116,7 @@ static void what_is_idle_goes(void) {
     mtb_buffer_release(allocate(memory, 4096));
     MAKE(queue, mtb_memory_acquire_queue(memory, &error));
     mtb_command_queue_release(queue);
-    /* Queues go after buffers. */
+    /* Queues are freed after buffers. */
     AWAIT(statistics_of(memory).queues.objects_kept == 0);
     CHECK(statistics_of(memory).held == 0 && statistics_of(memory).queues.objects_kept == 0);
     /* And again, once the timer's thread has ended. */
@@ -157,7 +157,7 @@ static void buffers_in_flight_are_not_reused(void) {
     CHECK_OK(mtb_event_signal(event, 1, &error));
     finish(command_buffer);
     CHECK(statistics_of(memory).buffers.objects_in_use == 0 && statistics_of(memory).buffers.objects_kept == 4);
-    /* One that is never committed releases its buffers too. */
+    /* A command buffer that is never committed releases its buffers too. */
     command_buffer = make_command_buffer();
     first = allocate(memory, SIZE);
     MAKE(blit, mtb_blit_encoder_create(command_buffer, &error));
@@ -185,7 +185,7 @@ static void reused_buffers_are_as_new(void) {
     CHECK_FAILS(mtb_blit_encoder_fill(blit, buffer, 0, 904, 0, &error), MTB_OUT_OF_RANGE, "900 bytes");
     mtb_blit_encoder_release(blit);
     mtb_command_buffer_release(command_buffer);
-    /* What is in use outlives the handle of its memory. */
+    /* A buffer in use outlives the handle of its memory. */
     mtb_memory_release(memory);
     mtb_buffer_release(buffer);
 }
@@ -197,7 +197,7 @@ static void queues_are_reused(void) {
     mtb_command_buffer *command_buffer;
     MAKE(command_buffer, mtb_command_buffer_create(first, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error));
     mtb_command_queue_release(first);
-    /* Its work is not done. */
+    /* The first queue's work is not done, so the memory makes another queue. */
     MAKE(second, mtb_memory_acquire_queue(memory, &error));
     CHECK(second != first);
     run(command_buffer);

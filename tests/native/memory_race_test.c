@@ -1,4 +1,4 @@
-/* What the CPU copies itself, and could copy too early or too late. */
+/* Copies by the CPU, which could come too early or too late. */
 #include "memory_support.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ static void be_slow(const mtb_completion *completion, void *context) {
     usleep(5000);
 }
 
-/* Has the callbacks of what is committed next come late. */
+/* Makes the callbacks of later command buffers come late. */
 static void hold_up_callbacks(void) {
     mtb_command_buffer *slow = make_command_buffer();
     CHECK_OK(mtb_command_buffer_add_completed_callback(slow, be_slow, NULL, NULL, &error));
@@ -30,7 +30,7 @@ static mtb_command_buffer *fill_and_download(mtb_transfer *transfer, mtb_buffer 
     return commit(transfer);
 }
 
-/* The first is a host copy, and late; the second is large enough for the GPU to write it itself. */
+/* The first download is a host copy, which is late. The second is so large that the GPU itself writes host memory. */
 static void downloads_to_the_same_bytes_keep_their_order(void) {
     mtb_memory *memory = make_memory();
     mtb_transfer *transfer = make_transfer(memory, shared.queue);
@@ -54,7 +54,7 @@ static void *open_gate(void *event) {
     return NULL;
 }
 
-/* The calling thread copies from a shared buffer that work before it, which has not begun, still is to fill. */
+/* The calling thread copies from a shared buffer that earlier work, which has not begun, has yet to fill. */
 static void the_calling_thread_waits_for_the_queue(void) {
     static uint8_t out[LENGTH];
     pthread_t thread;

@@ -11,7 +11,7 @@ static void check_refused(mtb_status status, mtb_status again, mtb_error *error,
     mtb_error_release(error);
 }
 
-/* Ranges that no buffer of LENGTH bytes has, and rows that are none. */
+/* Ranges that no buffer of LENGTH bytes has, and rows that are not valid. */
 static const struct {
     const char *what;
     size_t offset, pitch, width, height;
@@ -38,7 +38,7 @@ static void ranges_are_checked(void) {
     for (size_t i = 0; i < sizeof bad_rows / sizeof *bad_rows; i++)
         for (size_t j = 0; j < all.count; j++) {
             const area *where = &all.areas[j], *other = &all.areas[where->host ? 0 : 3];
-            /* What is at an address the caller says; only what goes round the end of all addresses can be told. */
+            /* The bridge cannot tell how long host memory is: of its ranges it refuses only those that wrap around. */
             bool is_told = where->buffer || bad_rows[i].status == MTB_INVALID_ARGUMENT ||
                            bad_rows[i].width == SIZE_MAX || bad_rows[i].pitch > LENGTH;
             if (!is_told || is_far(&all, where)) continue;
@@ -134,7 +134,7 @@ static void handles_are_needed(void) {
     WITHOUT(mtb_command_queue_add_residency_set(all.queue, NULL, &error), "set");
     WITHOUT(mtb_command_queue_remove_residency_set(all.queue, NULL, &error), "set");
 
-    /* What cannot fail has nothing to say, and nothing to take a reference to. */
+    /* Calls that cannot fail do nothing for NULL, and give zeros. */
     mtb_memory_statistics statistics = {.held = 1};
     mtb_pool_statistics pool = {.hits = 1};
     mtb_memory_get_statistics(NULL, &statistics);
@@ -181,7 +181,7 @@ static void devices_must_fit(void) {
     free_scene(&all);
 }
 
-/* What was made lives on without what it was made from. */
+/* Objects outlive the handles of the objects that they were made from. */
 static void parents_may_go_first(void) {
     mtb_memory *memory = make_memory();
     mtb_command_queue *queue;
@@ -206,7 +206,7 @@ static void parents_may_go_first(void) {
     mtb_transfer_release(transfer);
     finish(copied);
     CHECK(found[0] == 7 && found[LENGTH - 1] == 7);
-    /* On record and never committed. */
+    /* A transfer that is recorded and never committed. */
     memory = make_memory();
     transfer = make_transfer(memory, shared.queue);
     MAKE(scratch, mtb_memory_allocate(memory, LENGTH, MTB_STORAGE_PRIVATE, &error));

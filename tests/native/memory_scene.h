@@ -1,4 +1,4 @@
-/* Places of every kind, filled with bytes that a test knows, which it may try to overwrite. */
+/* Places of every kind, filled with bytes that a test knows and may try to overwrite. */
 #ifndef MEMORY_SCENE_H
 #define MEMORY_SCENE_H
 
@@ -24,18 +24,19 @@ typedef struct {
     mtb_device *far;
     mtb_memory *far_memory;
     mtb_command_queue *far_queue;
-    /* Shared, managed, private, twice of the host, and, if there is a second device, its shared and private. */
+    /* Shared, managed and private buffers, two areas of the host and, if there is a second device, its shared and
+     * private buffers. */
     area areas[PLACES];
     size_t count;
 } scene;
 
 void make_scene(scene *all);
 void free_scene(scene *all);
-/* Of the second device. */
+/* Whether the area is on the second device. */
 bool is_far(const scene *all, const area *where);
-/* With any offset, inside of the area or not. */
+/* A place with any offset, inside the area or not. */
 mtb_place place_of(const area *where, size_t offset, size_t pitch);
-/* Runs what is recorded, and sees that every area holds what its model does. */
+/* Runs what is recorded. Whether every area then holds what its model does. */
 bool is_as_modelled(scene *all);
 
 #endif

@@ -23,7 +23,7 @@ mtb_place in_host(const void *bytes);
 void copy(mtb_memory *memory, mtb_command_queue *queue, mtb_place source, mtb_place destination, size_t length);
 /* Waits for success and releases. */
 void finish(mtb_command_buffer *command_buffer);
-/* Commits what is recorded; the caller waits. */
+/* Commits what is recorded. The caller must wait for it. */
 mtb_command_buffer *commit(mtb_transfer *transfer);
 
 #endif

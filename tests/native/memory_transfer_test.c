@@ -67,7 +67,7 @@ static rows random_rows(random_source *source, size_t length, size_t width, size
     size_t pitch = height > 1 ? width + below(source, (length - width * height) / (height - 1) + 1) : width;
     size_t extent = pitch * (height - 1) + width;
     size_t offset = below(source, length - extent + 1);
-    /* Words as often as not. */
+    /* Half of the offsets begin a word. */
     if (below(source, 2) && offset >= 4) offset &= ~(size_t)3;
     return (rows){offset, pitch};
 }
@@ -110,7 +110,7 @@ static void add_copy(mtb_transfer *transfer, const area *from, area *to, size_t 
         memcpy(to->model + target.offset + row * target.pitch, from->model + origin.offset + row * origin.pitch, width);
 }
 
-/* Host memory that a batch writes is not read by it, nor the other way round: it would not be unchanged. */
+/* A batch does not read host memory that it writes: a caller must leave memory that a batch reads unchanged. */
 static void random_batch(mtb_transfer *transfer, area *areas, size_t length, random_source *source) {
     bool is_read[PLACES] = {false}, is_written[PLACES] = {false};
     for (size_t count = 1 + below(source, 6); count > 0; count--) {
@@ -338,7 +338,7 @@ static void statistics_are_kept(void) {
     mtb_memory_release(memory);
 }
 
-/* Seen by what it is for: copies that touch are one, which is large enough to need no staging. */
+/* Copies that touch become one copy. The test sees it by the staging, which one large copy does not need. */
 static void copies_that_touch_are_one(void) {
     enum {
         COPIES = 64,

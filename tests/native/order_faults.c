@@ -1,4 +1,4 @@
-/* Order when command buffers fail: later work waits for host functions all the same, and events only rise, each value
+/* Order when command buffers fail. Later work still waits for host functions. Events only rise, and reach each value
  * after the work that it stands for. */
 #include "fault_harness.h"
 
@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-/* Long enough for what would happen too early. */
+/* Within this time, work that does not wait as it should would be done. */
 enum {
     MOMENT_US = 20000
 };
@@ -47,7 +47,7 @@ enum {
 typedef struct {
     mtb_event *gate;
     bool was_called;
-    /* What the work after it signals when it is done, and whether that was so while the function was still there. */
+    /* The events that the work after the function signals, and whether that was done while the function still ran. */
     mtb_event *done[WORK];
     bool was_early[WORK];
 } slow;
@@ -70,7 +70,7 @@ static void tear_down(slow *function) {
     for (int i = 0; i < WORK; i++) mtb_event_release(function->done[i]);
 }
 
-/* One of the command buffers after a function fails, or none, whether they were made before the call or after it. */
+/* One of the command buffers after a function fails, or none does. Some were made before the call and some after it. */
 static void later_work_waits_for_a_host_function_whatever_fails(void) {
     for (uint64_t failing = 2; failing <= WORK + 2; failing++)
         for (int made_before = 0; made_before <= WORK; made_before++) {
@@ -130,7 +130,7 @@ static void a_failed_signal_does_not_overtake_the_work_before_it(bool waits) {
     mtb_command_buffer *first = make_on(shared.queue), *second = make_on(other);
     encode_wait(first, gate, 1);
     encode_signal(first, event, 5);
-    /* Ordered by what it waits for, or only by its value. */
+    /* The second signal comes after the first because it waits for it, or only because its value is larger. */
     if (waits) encode_wait(second, event, 5);
     encode_signal(second, event, 6);
     smtl_inject_command_buffer_error(waits ? 1 : 2, 3);
@@ -159,7 +159,8 @@ static void a_failed_signal_waits_for_smaller_values(void) {
     a_failed_signal_does_not_overtake_the_work_before_it(false);
 }
 
-/* The failed one's value comes first, since nothing tells that a smaller one is still to be committed. */
+/* The event gets the value of the failed command buffer first, since nothing tells that a command buffer with a smaller
+ * value has yet to be committed. */
 static void a_late_signal_does_not_lower_an_event(void) {
     mtb_command_queue *other = make_queue();
     mtb_event *event = make_event();
@@ -183,7 +184,7 @@ static void a_late_signal_does_not_lower_an_event(void) {
     mtb_command_queue_release(other);
 }
 
-/* A chain over two queues, of which any link may fail: it ends, and every value is there. */
+/* A chain of signals over two queues, of which any link may fail. The chain ends, and the events have all values. */
 static void a_chain_of_signals_ends_whatever_fails(void) {
     enum {
         LINKS = 6
@@ -212,7 +213,8 @@ static void a_chain_of_signals_ends_whatever_fails(void) {
     }
 }
 
-/* What the failed command buffer waited for can never come: nothing is kept for it. */
+/* The failed command buffer waited for something that can never come. The rescue that signals in its place ends all the
+ * same, and gives the event its value. */
 static void a_rescue_that_waits_for_nobody_ends(void) {
     mtb_event *gone = make_event(), *event = make_event();
     mtb_command_buffer *failing = make_on(shared.queue);

@@ -37,7 +37,7 @@ static void check_report(const mtb_report *report) {
     CHECK(!report->has_earlier);
 }
 
-/* Both if SOFTWARE_METAL_SANITIZE is set and if it is not. */
+/* Runs with and without SOFTWARE_METAL_SANITIZE. */
 static void what_the_sanitizer_finds_can_be_read(void) {
     mtb_reports_clear();
     add_unwritten_buffers();
@@ -49,7 +49,7 @@ static void what_the_sanitizer_finds_can_be_read(void) {
     CHECK(mtb_report_copy(1) == NULL && mtb_report_copy(SIZE_MAX) == NULL);
     mtb_reports_clear();
     CHECK(mtb_report_count() == 0 && mtb_report_copy(0) == NULL);
-    /* A copy is its owner's, whatever is cleared. */
+    /* A copy belongs to the caller and survives clearing. */
     if (report) check_report(report);
     mtb_report_free(report);
     mtb_report_free(NULL);

@@ -1,5 +1,5 @@
-/* Requests of residency are repeated for as long as was asked for, and no longer. Counted as Metal gets them: its
- * method is replaced by one that counts. */
+/* Requests of residency are repeated for as long as was asked for, and no longer. A method that counts them takes the
+ * place of Metal's. */
 #import <Metal/Metal.h>
 
 #include "harness.h"
@@ -24,7 +24,7 @@ static uint64_t now(void) {
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* One thread at a time: the one that asks, and later the one that repeats. */
+/* One thread at a time calls this: the one that asks, and later the one that repeats. */
 static void count_request(id set, SEL name) {
     (void)set;
     (void)name;
@@ -61,7 +61,7 @@ int main(void) {
     if (mtb_device_supports_residency_sets(shared.device)) {
         replace_requests();
         MAKE(set, mtb_residency_set_create(shared.device, &error));
-        /* Once. */
+        /* One request is made, and not repeated. */
         CHECK_OK(mtb_residency_set_request(set, 0, &error));
         CHECK(atomic_load(&requests) == 1);
         usleep(700 * MILLISECOND);
@@ -73,12 +73,12 @@ int main(void) {
         usleep(2 * SECOND);
         int total = atomic_load(&requests);
         CHECK(total >= 2 && total <= 4 && are_apart(1, total - 1));
-        /* Until the end. */
+        /* Requests are repeated until mtb_residency_set_end. */
         CHECK_OK(mtb_residency_set_request(set, MTB_FOREVER, &error));
         AWAIT(atomic_load(&requests) >= total + 5);
         CHECK_OK(mtb_residency_set_end(set, &error));
         int last = atomic_load(&requests);
-        /* The first may meet one that was due before. */
+        /* The first of these may meet a request that was due before. */
         CHECK(last >= total + 5 && are_apart(total + 2, total + 4));
         usleep(700 * MILLISECOND);
         CHECK(atomic_load(&requests) == last);

@@ -23,8 +23,8 @@ static const char source[] =
     "{ threadgroup int partial[64]; partial[t] = values[i]; threadgroup_barrier(mem_flags::mem_threadgroup);\n"
     "  if (t == 0) { int sum = 0; for (uint k = 0; k < n; ++k) sum += partial[k]; sums[g] = sum; } }\n";
 
-/* Runs one test and sees that it leaves no handle behind. A command buffer's last reference may be that of its
- * completion handler, which is let end. */
+/* Runs one test and checks that it leaves no handle behind. The last reference to a command buffer may be that of its
+ * completion handler, so this waits for the handler to end. */
 static void run_test(const test *one) {
     int failures_before = failed_checks();
     uint64_t handles_before = live_handles();
@@ -34,7 +34,7 @@ static void run_test(const test *one) {
     printf("%s %s\n", failed_checks() == failures_before ? "ok    " : "FAILED", one->name);
 }
 
-/* A queue makes the events of its own at the first use: before the tests count. */
+/* A queue makes its own events at the first use. This makes them before tests count handles. */
 static void warm_up(mtb_command_queue *queue) {
     char byte;
     mtb_memory *memory = make_memory();

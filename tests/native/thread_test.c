@@ -43,7 +43,7 @@ static void handles_come_and_go(void) {
     CHECK(mtb_device_current_allocated_size(shared.device) == size);
 }
 
-/* Work of its own on each thread, all on one queue: more command buffers than the queue has slots. */
+/* Each thread has work of its own, and all share one queue: there are more command buffers than the queue has slots. */
 static void *submit_work(void *argument) {
     mtb_pipeline *pipeline = argument;
     enum {
@@ -83,7 +83,7 @@ static void threads_share_a_queue(void) {
     mtb_pipeline_release(pipeline);
 }
 
-/* A buffer whose last reference goes on another thread, and while the GPU still uses it. */
+/* Releases the last reference to a buffer on another thread, while the GPU still uses the buffer. */
 static void *release_buffer(void *buffer) {
     mtb_buffer_release(buffer);
     return NULL;

@@ -88,7 +88,7 @@ static void ownership(const Device &device) {
     buffer = std::move(itself);
     CHECK(buffer && !moved && contents(buffer) == bytes);
 
-    // What a stream was given outlives everything that named it.
+    // A stream's work outlives all handles to what it uses.
     std::vector<uint8_t> back(16);
     Pending last;
     {

@@ -54,7 +54,7 @@ static void dispatches(const Device &device, const Library &library) {
     MetalBuffer y = MetalBuffer::Create(device, results.size() * sizeof(float), false).value();
     const Stream stream = Stream::Create(device).value();
     const Grid grid = Grid::Threads(Size(Count), Size(on_line.ThreadExecutionWidth()));
-    // Up, a kernel that reads from the middle on, down: nobody waits in between.
+    // A copy to the device, a kernel that reads from the middle on, and a copy back, without a wait in between.
     stream.CopyFromHost(x, 0, values.data(), x.Size()).value();
     stream.Dispatch(on_line, grid, {{x, Count * sizeof(float)}, y, Argument::Value(Line{2, 1})}).value();
     Pending done = stream.CopyToHost(y, 0, results.data(), y.Size()).value();
@@ -74,7 +74,7 @@ static void passes(const Device &device, const Library &library) {
     MetalBuffer numbers = MetalBuffer::Create(device, 64 * sizeof(int32_t), false).value(),
                 out = MetalBuffer::Create(device, 16).value();
     numbers.CopyFromHost(values.data(), numbers.Size()).value();
-    // On the device's own queue, whose order the calls of the buffers keep.
+    // On the device's default stream, whose order the buffers' own copies keep.
     const Stream stream = Stream::Default(device);
     const Grid threads = Grid::Threads(Size(64), Size(32));
     Compute compute = stream.BeginCompute().value();
@@ -94,7 +94,7 @@ static void passes(const Device &device, const Library &library) {
     done.Wait().value();
     CHECK(!compute && compute.Commit().error().Status() == MTB_INVALID_ARGUMENT);
     CHECK(compute.Dispatch(advance, threads, {numbers}).error().Status() == MTB_INVALID_ARGUMENT);
-    // What is not committed does not happen.
+    // What is not committed does not run.
     compute = stream.BeginCompute().value();
     compute.Dispatch(other, threads, {numbers}).value();
     compute = Compute();

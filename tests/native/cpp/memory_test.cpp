@@ -14,7 +14,7 @@ static std::vector<uint8_t> contents(const MetalBuffer &buffer) {
     return bytes;
 }
 
-// Rows up, across and down, by streams and by batches, against a model.
+// Rows to the device, between buffers and back, by streams and by batches, against a model.
 static void rows(const Device &device) {
     constexpr size_t Pitch = 40, Rows = 20, Width = 11;
     const Stream stream = Stream::Default(device);

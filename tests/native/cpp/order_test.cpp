@@ -42,12 +42,12 @@ static void events(const Device &device) {
     CHECK(Event().Signal(1).error().Status() == MTB_INVALID_ARGUMENT && Event().Value() == 0);
     CHECK(first.Wait(Event(), 1).error().Status() == MTB_INVALID_ARGUMENT);
     CHECK(Stream().Signal(event, 9).error().Status() == MTB_INVALID_ARGUMENT);
-    // One that never comes goes with its event.
+    // A notification that never comes is released with its event.
     event.Notify(9, [&](uint64_t value) { reached = value; }).value();
     CHECK(reached == 2);
 }
 
-// A stream that stands still takes so many transfers, and then refuses one when its time is over.
+// A stream that stands still takes a number of transfers, and then refuses one when its timeout is over.
 static void a_full_stream(const Device &device) {
     const Stream stream = Stream::Create(device).value();
     const Event event = Event::Create(device).value();
@@ -139,7 +139,7 @@ static void callbacks(const Device &device) {
     CHECK(calls == 3);
 }
 
-// From one device to another and back, as peers and by way of system memory.
+// Copies from one device to another and back, as peers and by way of system memory.
 static void devices() {
     if (Device::Count() < 2) return;
     Device near = Device::At(0).value(), far = Device::At(1).value();
@@ -148,7 +148,7 @@ static void devices() {
     for (bool shared : {false, true}) {
         MetalBuffer there = MetalBuffer::Create(far, bytes.size(), shared).value();
         MetalBuffer here = MetalBuffer::Create(near, bytes.size(), !shared).value();
-        // After what is under way on the other device.
+        // The copy comes after the work that is under way on the other device.
         const Stream ahead = Stream::Default(far);
         const Event gate = Event::Create(far).value();
         ahead.FillBuffer(there, 0, there.Size(), 1).value();
@@ -157,7 +157,7 @@ static void devices() {
         MetalMemoryUtils::CopyBuffer(here, there).value();
         here.CopyToHost(back.data(), back.size()).value();
         CHECK(back == bytes);
-        // Without a wait: events order the streams of the two.
+        // The CPU does not wait: events order the streams of the two devices.
         const Stream stream = Stream::Create(near).value();
         ahead.FillBuffer(there, 0, there.Size(), 9).value();
         ahead.Signal(gate, 1).value();

@@ -191,7 +191,7 @@ static void add_binding_faults(verdict *v, const encoder_model *encoder) {
     }
 }
 
-/* Few enough to be done at once, or more than there can be. */
+/* Extents that are small enough to run quickly, zero, or larger than can be. */
 static mtb_size any_extents(uint32_t small) {
     mtb_size size = {below(small) + 1, below(3) + 1, 1};
     if (one_in(8)) size.width = (size_t)UINT32_MAX + 1 + below(8) * (SIZE_MAX / 8);

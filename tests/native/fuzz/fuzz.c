@@ -1,4 +1,4 @@
-/* Turns libFuzzer's bytes into calls, and sees that nothing is left after each input. */
+/* Turns libFuzzer's bytes into calls, and checks that nothing is left after each input. */
 #include "fuzz.h"
 
 #include <stdio.h>
@@ -167,7 +167,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return 0;
 }
 
-/* Something of everything, for the first device. */
+/* Makes one object of every kind on the first device. */
 static void populate(void) {
     for (uint32_t mode = 0; mode <= MTB_STORAGE_PRIVATE; mode++)
         add_buffer(mtb_buffer_create(all.devices[0].handle, 512, (mtb_storage_mode)mode, NULL), 0, 512, mode);

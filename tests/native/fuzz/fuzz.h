@@ -18,26 +18,25 @@ bool one_in(uint32_t times);
 size_t any_size(void);
 /* An offset or a length that fits into most buffers, and now and then any size. */
 size_t any_place_in_buffer(void);
-/* A value of an enumeration whose values are 0 to below `count`, now and then none. */
+/* A value of an enumeration whose values are 0 to below `count`; now and then a number that is not a value of it. */
 uint32_t any_enumerator(uint32_t count);
 
 /* ---- what a call has to return */
 
 /* A call that is at fault in several ways may be refused for any of them. */
 typedef struct {
-    /* A bit a status. With none the call has to succeed, or to end in one of `possible`. */
+    /* A bit for each status. Without `faults` the call must succeed, or end in one of `possible`. */
     uint32_t faults, possible;
 } verdict;
 
 void fault_if(verdict *v, bool at_fault, mtb_status status);
 void possibly(verdict *v, mtb_status status);
 bool is_faultless(const verdict *v);
-/* Ends the process, for libFuzzer to report, if the call did not end as it has to. Releases the error. */
+/* Ends the process, for libFuzzer to report, if the call did not end as it must. Releases the error. */
 void judge(const verdict *v, mtb_status status, mtb_error *error, const char *function);
 
-/* CALL(v, mtb_command_queue_set_label, queue, "x") calls it with an error, and judges; its value is whether the call
- * succeeded.
- */
+/* CALL(v, mtb_command_queue_set_label, queue, "x") calls the function, with an error or NULL for it, and judges. Its
+ * value is whether the call succeeded. */
 #define CALL(v, function, ...)                                                  \
     ({                                                                          \
         mtb_error *error_ = NULL;                                               \
@@ -80,9 +79,8 @@ typedef struct {
 typedef struct {
     mtb_command_queue *handle;
     int device;
-    /* Nothing on it waits for an event, and none of its command buffers is enqueued before its commit: its work ends by
-     * itself.
-     */
+    /* Nothing on the queue waits for an event, and none of its command buffers is enqueued before its commit, so its
+     * work ends by itself. */
     bool is_calm;
 } queue_model;
 
@@ -90,7 +88,7 @@ typedef struct {
     mtb_command_buffer *handle;
     int device;
     bool is_calm, is_enqueued, is_committed, is_encoding;
-    /* Of the handle and of encoders: the model lives as long as either. */
+    /* References of the handle and of encoders: the model lives as long as one of them. */
     int references;
 } command_model;
 
@@ -111,7 +109,7 @@ typedef struct {
 
 typedef struct {
     mtb_event *handle;
-    /* Whether a command buffer may signal it, so that the value is the GPU's to raise. */
+    /* Whether a command buffer may signal the event, so that the GPU may raise the value. */
     bool is_signalled_by_gpu;
     uint64_t value;
 } event_model;
@@ -154,10 +152,10 @@ device_model *pick_device(int *number);
 void drop_commands(command_model *commands);
 /* Releases the handle, and frees the model. */
 void drop_encoder(encoder_model *encoder);
-/* What each of these does is one call, or a few that belong together. */
+/* One call, or a few that belong together. */
 typedef void (*action)(void);
 extern const action object_actions[], encoder_actions[], memory_actions[];
-/* What most calls need: without it few inputs would come to them. */
+/* Most calls need a queue: without one few inputs would come to them. */
 void make_queue(void);
 void make_commands(void);
 void make_encoder(void);

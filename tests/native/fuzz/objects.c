@@ -52,7 +52,7 @@ static verdict new_buffer_verdict(const device_model *device, size_t length, uin
     verdict v = {0};
     fault_if(&v, !device || mode > MTB_STORAGE_PRIVATE || length == 0, MTB_INVALID_ARGUMENT);
     fault_if(&v, device && length > device->info.max_buffer_length, MTB_OUT_OF_RANGE);
-    /* More than a machine has, but no more than the device says. */
+    /* A machine may have less memory than the device allows for a buffer. */
     if (length > 1 << 20) possibly(&v, MTB_OUT_OF_MEMORY);
     return v;
 }
@@ -102,11 +102,11 @@ static void make_buffer_without_copy(void) {
     fault_if(&v, length % page != 0 || odd, MTB_MISALIGNED);
     void *context = new_context();
     mtb_buffer *buffer = NULL;
-    /* A caller promises that the memory is there. */
+    /* A call without a fault uses the memory, so the memory must be as long as it says. */
     if (!is_faultless(&v) || length <= 2 * page)
         buffer = MAKE(&v, mtb_buffer_create_no_copy, HANDLE(device), bytes ? bytes + odd : NULL, length,
                       (mtb_storage_mode)mode, free_pages, context);
-    /* Of a call that fails, memory and context stay the caller's. */
+    /* If the call fails, the caller still owns the memory and the context. */
     if (!buffer) free_pages(bytes, length, context);
     add_buffer(buffer, number, length, mode);
 }
@@ -240,7 +240,7 @@ void make_commands(void) {
     if (!HAS_ROOM(all.commands)) return;
     verdict v = {0};
     fault_if(&v, !queue || references > MTB_REFERENCES_UNRETAINED, MTB_INVALID_ARGUMENT);
-    /* Whether what was committed has completed is the GPU's to say. */
+    /* Committed work may or may not have completed. */
     possibly(&v, MTB_TIMEOUT);
     possibly(&v, MTB_DEADLOCK);
     mtb_command_buffer *handle = MAKE(&v, mtb_command_buffer_create, HANDLE(queue), (mtb_references)references, 0);
@@ -317,7 +317,7 @@ static void release_commands(void) {
     command_model **picked = PICK(all.commands);
     mtb_command_buffer_release(picked ? (*picked)->handle : NULL);
     if (!picked) return;
-    /* What can no longer be committed needs no encoder. */
+    /* The command buffer can no longer be committed, so the bridge has ended its encoders. */
     for (int i = 0; i < all.encoders.count; i++)
         if (all.encoders.items[i]->commands == *picked) all.encoders.items[i]->has_ended = true;
     drop_commands(*picked);
