@@ -40,8 +40,7 @@ void checked_launch::check_race(smtl_watched &watched, size_t offset, size_t siz
         report_race(watched, offset, size, earlier, now);
 }
 
-/* Two threads that write the same value do no harm, whichever comes first. The value can be compared after the write.
- */
+/* Two threads that write the same value do no harm, whichever comes first. This compares values after the write. */
 void checked_launch::hold_back(const smtl_watched &watched, size_t offset, size_t size, const access &earlier,
                                const access &now) {
     pending_write held{&watched, offset, size, earlier, now, {}};

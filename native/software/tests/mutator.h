@@ -100,7 +100,7 @@ public:
                 if (at < text.size()) text[at] = char(below(256));
                 break;
             default: {
-                // One piece many times: depth and length that nobody writes.
+                // Repeats one piece many times: nobody writes sources so deep or long.
                 const std::string &piece = pieces[below(pieces.size())];
                 std::string run;
                 for (std::size_t n = below(2000); n > 0; --n) run += piece;

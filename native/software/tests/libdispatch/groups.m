@@ -92,7 +92,7 @@ static void test_loops_within_loops_end(void) {
             });
         }
         CHECK(dispatch_group_wait(group, DISPATCH_TIME_FOREVER) == 0);
-        /* The barriers of the global queue are none: wait for their blocks. */
+        /* Barriers have no effect on the global queue, so this waits for their blocks. */
         for (int i = 0; i < LONG_MS && __atomic_load_n(&count, __ATOMIC_RELAXED) != 8 * 6 * 21; i++) {
             usleep(1000);
         }
@@ -112,7 +112,7 @@ static void test_exceptions_end_loops(void) {
                      count++;
                  }));
     CHECK(count == 2);
-    /* With helpers, from the caller's own iterations alone: another thread's would have nobody to catch them. */
+    /* With helpers, only the caller's iterations may raise: on another thread nobody would catch the exception. */
     const NSThread *caller = [NSThread currentThread];
     __block int inside = 0;
     __block BOOL has_begun = NO;
@@ -123,7 +123,7 @@ static void test_exceptions_end_loops(void) {
                      if (is_caller) {
                          __atomic_store_n(&has_begun, YES, __ATOMIC_RELAXED);
                      }
-                   /* The helpers leave it an iteration. */
+                   /* The helpers leave the caller an iteration. */
                      while (!__atomic_load_n(&has_begun, __ATOMIC_RELAXED)) {
                          usleep(100);
                      }
@@ -170,11 +170,11 @@ static void test_groups_wait_for_their_members(void) {
     dispatch_semaphore_wait(told, DISPATCH_TIME_FOREVER);
     CHECK(__atomic_load_n(&notified, __ATOMIC_RELAXED) == 20);
 
-    /* Of an empty group at once, and once only. */
+    /* An empty group notifies at once, and once only. */
     dispatch_group_notify(group, global(), ^{ dispatch_semaphore_signal(told); });
     CHECK(dispatch_semaphore_wait(told, DISPATCH_TIME_FOREVER) == 0);
     CHECK_RAISES("nothing has entered", dispatch_group_leave(group));
-    /* Whatever is in a group keeps it. */
+    /* A group stays alive while something is in it. */
     dispatch_group_async(group, global(), ^{ usleep(1000); });
     dispatch_group_notify(group, global(), ^{ dispatch_semaphore_signal(told); });
     dispatch_release(group);
@@ -190,7 +190,7 @@ static void test_semaphores_count(void) {
     CHECK(dispatch_semaphore_wait(semaphore, DISPATCH_TIME_NOW) == 0);
     CHECK(dispatch_semaphore_wait(semaphore, DISPATCH_TIME_NOW) != 0);
     CHECK(dispatch_semaphore_signal(semaphore) == 0 && dispatch_semaphore_signal(semaphore) == 0);
-    /* Two at a time, however many want it. */
+    /* Two threads at a time, however many wait. */
     __block int inside = 0, too_many = 0;
     dispatch_apply(200, global(), ^(size_t i) {
         (void)i;
@@ -215,7 +215,7 @@ static void test_once_is_once(void) {
                 usleep(100);
                 runs++;
             });
-          /* Whoever comes out sees what it did. */
+          /* Every caller that returns sees what the block did. */
             if (runs != 1) {
                 __atomic_add_fetch(&early, 1, __ATOMIC_RELAXED);
             }
@@ -233,7 +233,8 @@ static void test_once_is_once(void) {
     CHECK(runs == 1);
 }
 
-/* Whether all were submitted before the first was due: only then have they an order. `unit` is in milliseconds. */
+/* Whether all timers were submitted before the first was due: only then is their order certain. `unit` is in
+ * milliseconds. */
 static BOOL run_timers(int unit) {
     dispatch_queue_t queue = dispatch_queue_create("timers", NULL);
     dispatch_group_t group = dispatch_group_create();
@@ -277,7 +278,7 @@ static void test_times_add_up(void) {
     const struct timespec past = {1, 5};
     const dispatch_time_t moment = dispatch_walltime(&past, 10);
     CHECK(dispatch_time(moment, 1) == moment + 1);
-    /* What is past does not wait. */
+    /* A wait until a moment in the past returns at once. */
     dispatch_semaphore_t semaphore = dispatch_semaphore_create(0);
     CHECK(dispatch_semaphore_wait(semaphore, moment) != 0);
     CHECK(dispatch_semaphore_wait(semaphore, dispatch_time(DISPATCH_TIME_NOW, -5)) != 0);

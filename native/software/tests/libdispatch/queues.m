@@ -13,8 +13,8 @@ extern char **environ;
 
 static dispatch_queue_t global(void) { return dispatch_get_global_queue(QOS_CLASS_DEFAULT, 0); }
 
-/* GCC's runtime initialises a class at its first message: what begins its layout of a class, and the flag that says so.
- */
+/* GCC's runtime initialises a class at its first message. This is how its layout of a class begins, and the flag that
+ * says that the class is initialised. */
 struct class_layout {
     void *isa, *superclass;
     const char *name;
@@ -33,8 +33,9 @@ static int initialised_classes(void) {
     return initialised;
 }
 
-/* Two threads that initialise classes wait for each other's locks (SMTLFoundation.m): a queue's thread has none left to
- * initialise when it tells the main one of a block. First, while nothing has been initialised by other tests. */
+/* Two threads that initialise classes may wait for each other's locks (SMTLFoundation.m). So a queue's thread must have
+ * no class left to initialise when it tells the main thread of a block. This test comes first, before other tests have
+ * initialised classes. */
 static void test_queues_have_initialised_what_their_threads_use(void) {
     __block int early = 0, late = -1;
     dispatch_semaphore_t told = dispatch_semaphore_create(0);
@@ -112,7 +113,7 @@ static void test_barriers_run_alone(void) {
                 if (written != i / 20) {
                     __atomic_add_fetch(&torn, 1, __ATOMIC_SEQ_CST);
                 }
-                /* The first waits for one beside it. */
+                /* The first block waits until another runs beside it. */
                 while (is_parallel && !__atomic_load_n(&met, __ATOMIC_SEQ_CST)) {
                     usleep(100);
                 }
@@ -138,7 +139,7 @@ static void test_waiting_for_other_queues(void) {
         });
         CHECK_RAISES("\"outer\"", dispatch_barrier_sync(outer, ^{ steps = 100; }));
     });
-    /* From the pool's threads too, more of them than there are processors. */
+    /* The pool's threads do the same, and there are more of them than processors. */
     dispatch_group_t group = dispatch_group_create();
     for (int i = 0; i < 40; i++) {
         dispatch_group_async(group, global(), ^{ dispatch_sync(outer, ^{ dispatch_sync(inner, ^{ steps++; }); }); });
@@ -150,7 +151,7 @@ static void test_waiting_for_other_queues(void) {
 }
 
 static void test_blocked_threads_are_made_up_for(void) {
-    /* All wait for the last: with a fixed number of threads it would never come. */
+    /* All blocks wait for the last. With a fixed number of threads it would never run. */
     enum {
         COUNT = 40
     };
@@ -166,7 +167,7 @@ static void test_blocked_threads_are_made_up_for(void) {
     });
     CHECK(dispatch_group_wait(group, DISPATCH_TIME_FOREVER) == 0);
 
-    /* The pool is not told of this waiting: it notices. */
+    /* Nothing tells the pool of this waiting. It notices. */
     __block int open = 0;
     for (int i = 0; i < 12; i++) {
         dispatch_group_async(group, global(), ^{
@@ -209,7 +210,7 @@ static void test_queues_have_attributes(void) {
     int finalized = 0, *context = &finalized;
     dispatch_queue_set_specific(queue, &key, &finalized, count_up);
     dispatch_queue_set_specific(queue, &key, &finalized, count_up);
-    CHECK(finalized == 1); /* the first is replaced */
+    CHECK(finalized == 1); /* the second call has replaced the context of the first */
     CHECK(dispatch_queue_get_specific(queue, &key) == &finalized && dispatch_get_specific(&key) == NULL);
     dispatch_sync(queue, ^{
         dispatch_assert_queue(queue);

@@ -138,7 +138,7 @@ void test_indices() {
         "template <typename T> kernel void k(device T *x [[buffer(31)]]) {}\ntemplate [[host_name(\"a\")]] kernel void k<float>(device float *);\n"
         "template [[host_name(\"b\")]] kernel void k<int>(device int *);\n",
         {"program_source:3:47: error: [[buffer(31)]] of 'x'"});
-    // Function constants choose between arguments of one index, and only of one.
+    // Function constants choose between arguments of one index. Only one of the arguments may remain.
     const compiled choice(head + R"(
 constant bool first [[function_constant(0)]];
 constant bool second [[function_constant(1)]];

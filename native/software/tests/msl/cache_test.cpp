@@ -98,7 +98,7 @@ void test_entries(const fs::path &folder) {
         std::ofstream(entry) << "x";
     });
 
-    // What others could have changed, whole as it is, or could change yet.
+    // Files that other users could have changed, or could still change, are replaced even if they are whole.
     const auto exposed = [&](const std::string &path, auto &&how) {
         damage("exposed", [&] { how(path); });
         struct stat after;
@@ -118,7 +118,7 @@ void test_entries(const fs::path &folder) {
             exposed(path, [](const std::string &what) { CHECK(chown(what.c_str(), 12345, 12345) == 0); });
     }
     fs::remove_all(entry + "-moved");
-    // Whatever the process's mask lets through.
+    // Others have no access to an entry, whatever the process's mask allows.
     const mode_t mask = umask(0);
     const std::string open = cache.entry("open", [](const std::string &path) {
         std::ofstream(path + "/data") << "x";
@@ -139,7 +139,7 @@ void test_entries(const fs::path &folder) {
     CHECK(!cache.entry("throwing", build).empty());
     CHECK(count_temporary(cache.root()) == 0);
 
-    // What a killed process left goes; what another one still writes stays.
+    // Files that a killed process left are removed. Files that another process still writes stay.
     fs::create_directory(fs::path(cache.root()) / "tmp-stale");
     fs::create_directory(fs::path(cache.root()) / "tmp-young");
     fs::last_write_time(fs::path(cache.root()) / "tmp-stale", fs::file_time_type::clock::now() - std::chrono::hours(5));
@@ -166,7 +166,7 @@ void test_pruning(const fs::path &folder) {
     CHECK(!fs::exists(fs::path(root) / "kernel-b") && !fs::exists(fs::path(root) / "kernel-c") &&
           !fs::exists(fs::path(root) / "kernel-d"));
     CHECK(fs::exists(fs::path(root) / "kernel-e") && count_temporary(root) == 0);
-    // What is gone is built again; a bound of 0 is none.
+    // An entry that was removed is built again. A size of 0 sets no bound.
     CHECK(!cache.entry("kernel-b", build).empty());
     const Cache unbounded(root);
     unbounded.prune(now + std::chrono::hours(1));
@@ -192,7 +192,7 @@ void test_full_disk(const fs::path &folder) {
                .empty());
 }
 
-// The same from the first source of a process on, and for what is asked of a library that it has already.
+// The disk is full from the first source of a process on, and when kernels of an existing library are compiled.
 void test_sources_on_full_disk() {
     const std::string source = fresh_source(4000), other = fresh_source(4001);
     rlimit before;
@@ -234,7 +234,7 @@ void test_unusable_folders(const fs::path &folder) {
         CHECK(!cache.entry("key", [](const std::string &path) { return smtl::msl::write_file(path + "/data", "x"); })
                    .empty());
     }
-    CHECK(!fs::exists(root));  // of this process alone, and gone with it
+    CHECK(!fs::exists(root));  // the folder was this process's own, and was removed with the cache
     // Folders where others could put code, and why they are not used.
     const auto refused = [&](const fs::path &path, const std::string &why) {
         const Cache cache(path.string());
@@ -269,7 +269,7 @@ void test_unusable_folders(const fs::path &folder) {
 }
 
 void test_threads() {
-    // All of one source, which is built once; and each of its own.
+    // All threads compile one source, which is built once, and each compiles a source of its own.
     const std::string shared = fresh_source(1000);
     std::vector<std::string> paths(16);
     std::vector<std::thread> threads;
@@ -301,7 +301,7 @@ void test_damaged_library() {
     const std::string source = fresh_source(3000);
     const std::string path = compile(source);
     CHECK(!path.empty());
-    // Every file of the cache at once, the precompiled standard library included.
+    // Every file of the cache but headers and manifests is damaged at once, the precompiled standard library too.
     for (const auto &item : fs::recursive_directory_iterator(Cache::shared().root())) {
         if (item.is_regular_file() && item.path().filename() != "manifest" &&
             item.path().string().find("headers-") == std::string::npos) {

@@ -84,7 +84,7 @@ kernel void k(constant Arguments &arguments, constant Methods &methods) { argume
         json,
         R"({"name":"one","offset":80,"index":22,"type":"float","size":4},{"name":"two","offset":84,"index":23,"type":"float","size":4},)"));
     CHECK(says(json, R"({"name":"three","offset":88,"index":31,"type":"float","size":4}]})"));
-    // What has more than members is not looked into.
+    // A structure that has more than members is not looked into.
     CHECK(says(
         json,
         R"("name":"methods","type":"constant Methods &","kind":"buffer","access":"read","size":4,"conditional":false,"members":[]})"));
@@ -108,7 +108,7 @@ void test_diagnostics() {
           says(strict, "explicit address space"));
 }
 
-// Whatever finds it, one run says all that is wrong.
+// One run reports all that is wrong, whichever part of the check finds it.
 void test_strict() {
     const std::string source =
         "int counter;\nint fact(int n) { return n < 2 ? 1 : n * fact(n - 1); }\nstruct V { virtual int f() { return 1; } };\nkernel void k(device int *x) {\n"
@@ -122,7 +122,7 @@ void test_strict() {
         const std::size_t found = all.find(wanted);
         CHECK(found != std::string::npos && all.find(wanted, found + 1) == std::string::npos);
     }
-    // What clang finds in either stage.
+    // Clang finds errors in both of its stages.
     const std::string both = check_source(
         head +
             "float f(thread float *p) { return p[0]; }\nkernel void k(device float *x) {\n  x[0] = f(x);\n  x[1] = missing;\n}\n",

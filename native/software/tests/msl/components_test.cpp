@@ -10,8 +10,8 @@
 
 namespace {
 
-// Clang 19 has no place for a compound assignment to a property that depends on a template's parameters, and crashes
-// over some of them: none is left to it.
+// Clang 19 cannot represent a compound assignment to a property that depends on a template's parameters, and crashes on
+// some. The translation leaves it none.
 void test_components_in_templates() {
     const std::string source = R"(
 struct pair { float4 v; float2 w[2]; int x; };
@@ -85,8 +85,8 @@ kernel void run(device float *out [[buffer(0)]], device int *n [[buffer(1)]]) {
     CHECK(bits[0] == m_x + m_y * 100 + r_x * 10000 + r_y * 1000000 + bytes_x + m_y * 100 + r_x * 10000 + r_y * 1000000);
 }
 
-// Clang stores a fourth component that is poison, and what such vectors are copied by, whole integers, was poison with
-// it: branches on other values went.
+// Clang stores a fourth component that is poison. Copies of such vectors as whole integers became poison too, and clang
+// then removed branches on other values.
 void test_fourth_components() {
     metal_program program(R"(
 kernel void run(device int *out [[buffer(0)]], device const float4 *in [[buffer(1)]], device const uchar *bytes [[buffer(2)]],

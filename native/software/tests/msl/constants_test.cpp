@@ -10,7 +10,7 @@
 
 namespace {
 
-// An expression of type int, and what it has to give: 0 to 96.
+// An expression of type int, and the value that it must have: 0 to 96.
 struct Reading {
     std::string text;
     int value;
@@ -53,8 +53,8 @@ template <int N> int scaled(int a) { return a * N; }
         for (int i = 0; i < 24; ++i) declare(std::to_string(i));
     }
 
-    // A kernel that reads some constants, the later ones of the pool first, so that few are read that others are made
-    // of.
+    // A kernel that reads some constants. It prefers later ones of the pool, and so reads few that other constants are
+    // made of.
     std::vector<int> add_kernel(const std::string &name) {
         std::vector<int> expected;
         source_ += "kernel void " + name + "(device float *a) {\n";
@@ -199,7 +199,7 @@ void test_orders() {
                       read = "kernel void k(device float *a) { a[0] = m; }\n";
     CHECK(result_of(chain + read, three) == 7);
     CHECK(result_of(chain + read, other) == 4);
-    // Where something else has clang look at `m` first.
+    // Something else makes clang evaluate `m` first.
     const std::string early = chain + "constant float2 v = float2(m);\nconstant int w = int(v.x) + m;\n";
     CHECK(result_of(early + "kernel void k(device float *a) { a[0] = w; }\n", three) == 14);
     CHECK(result_of(early + "kernel void k(device float *a) { a[0] = w * 100 + given; }\n", other) == 800);
@@ -212,7 +212,7 @@ void test_orders() {
         result_of(
             "float root(float x) { return sqrt(x); }\nconstant float r = root(16);\nconstant float s = r * 2;\nconstant float2 t = float2(s);\nkernel void k(device float *a) { a[0] = t.y + s; }\n",
             {}) == 16);
-    // A constant that has no value, by way of another one.
+    // A kernel reads a constant without a value by way of another constant.
     std::string error;
     (void)result_of("constant float4 v = float4(n);\n" +
                         std::string("kernel void k(device float *a) { a[0] = v.x; }\n"),
@@ -220,7 +220,7 @@ void test_orders() {
     CHECK(error.find("function constant 'n' (index 0) has no value") != std::string::npos);
     CHECK(result_of("constant float4 v = float4(n + 2);\nkernel void k(device float *a) { a[0] = v.x; }\n", other) ==
           2);
-    // No value hangs on itself.
+    // A constant whose value depends on itself is an error.
     error.clear();
     (void)result_of(
         "int f(int i);\nconstant int x = f(0) + n;\nint f(int i) { return i ? x : 5; }\nkernel void k(device float *a) { a[0] = x; }\n",
@@ -228,7 +228,7 @@ void test_orders() {
     CHECK(error.find("constant expression") != std::string::npos);
 }
 
-// What decides on an argument is evaluated as in the kernel itself: names are found where it stands, and values have
+// The condition of an argument is evaluated as if it stood in the kernel: names are looked up there, and values have
 // their types.
 void test_conditions() {
     const std::string constants = head + R"(

@@ -1,4 +1,4 @@
-// Errors with their lines, and sources that are none of Metal.
+// Errors with their lines, and sources that are not Metal.
 #include <fstream>
 #include <string>
 #include <sys/stat.h>
@@ -58,7 +58,7 @@ void test_odd_sources() {
     CHECK(empty.library != nullptr && empty.names().empty());
     std::string every_byte;
     for (int c = 0; c < 256; ++c) every_byte += char(c);
-    // Nested, repeated and self-referring constructs take neither the stack nor time without end.
+    // Nested, repeated and self-referring constructs neither overflow the stack nor take endless time.
     std::string nested, angles, doubling = "constant int c0 = 1;\n";
     for (int i = 0; i < 20000; ++i) nested += "namespace a { ";
     for (int i = 0; i < 50000; ++i) angles += "a<";
@@ -97,7 +97,7 @@ void test_odd_sources() {
         const compiled odd(source);
         CHECK(odd.library != nullptr || !odd.log.empty());
     }
-    // Not what a source says about itself, but what it does, goes into names of symbols and files.
+    // Names that a source chooses do not become names of symbols or files.
     const compiled hostile(head +
                            "[[host_name(\"../\\\"; $(x) `y`\")]] kernel void k(device float *a) { a[0] = 6; }\n");
     if (CHECK(hostile.library != nullptr && hostile.names().size() == 1)) {
@@ -151,7 +151,7 @@ void test_broken_sources() {
     CHECK(unknown_pragma.library != nullptr);
 }
 
-// What the source lacks at its end is missed behind its last token, whatever stands behind that.
+// If something is missing at the end of a source, the error is behind its last token, whatever follows that token.
 void test_end_of_source() {
     const auto missed = [](const std::string &source, const std::string &wanted) {
         smtl_compile_options options{};
@@ -194,7 +194,7 @@ void test_includes() {
     CHECK(device.library == nullptr && device.says("program_source:2:10: error: '/dev/zero' file not found"));
     const compiled folder("#include \"/tmp\"\n");
     CHECK(folder.library == nullptr && folder.says("program_source:1:"));
-    // Every header that Metal has is there; what is in those of graphics is not.
+    // Every header of Metal's exists. The contents of the graphics headers do not.
     std::string headers;
     for (const char *name : {"array",
                              "atomic",
@@ -238,7 +238,7 @@ void test_includes() {
     CHECK(all.library != nullptr && all.names().size() == 1);
 }
 
-// What is not there is named as what it is, and nothing is said of what follows from it.
+// An error names what is not supported, and no further errors follow from it.
 void test_unsupported() {
     const auto unsupported = [](const std::string &source, std::initializer_list<const char *> wanted) {
         const compiled broken(head + source);
@@ -274,7 +274,7 @@ void test_unsupported() {
                 {"program_source:3:32: error: kernel parameter 'b': imageblocks are not supported"});
     unsupported("kernel void k(device float *x, command_buffer c) {}\n",
                 {"kernel parameter 'c': encoding commands in kernels is not supported"});
-    // Words like any other, where they are the user's.
+    // These are ordinary names if the user uses them so.
     unsupported("kernel void k(device float *x) { x[0] = access; x[1] = ray; }\n",
                 {"use of undeclared identifier 'access'", "use of undeclared identifier 'ray'"});
     const compiled own(
@@ -315,7 +315,7 @@ kernel void k(device atomic_float *r, device atomic_ulong *l, device atomic_bool
     CHECK(wrong.log.find(":12:") == std::string::npos);
 }
 
-// Clang takes it, computes nonsense and crashes over the machine code.
+// Clang accepts operations on a half and a bfloat, computes nonsense, and crashes in its code generator.
 void test_mixed_halves() {
     const compiled mixed(
         head +

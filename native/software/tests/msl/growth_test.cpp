@@ -34,8 +34,8 @@ namespace {
 
 using smtl::msl::Purpose;
 
-// Each line break is where the middle is: before it what is repeated, behind it what closes it as often. A `#` becomes
-// the number of the repetition.
+// The text before the line break is repeated, and then the text behind it as often, to close it. A `#` becomes the
+// number of the repetition.
 const std::vector<std::string> inside_a_kernel = {
     "(\n)",
     "[\n]",
@@ -147,7 +147,7 @@ const std::vector<std::string> at_file_scope = {
     "template [[host_name(\"k#\")]] kernel void t<#>(device int *p); \n",
     "int operator+=(int &, int); \n",
 };
-// Around a list of its own.
+// A repeated list, and the text around it.
 struct Surrounded {
     const char *before, *repeated, *behind;
 };
@@ -207,8 +207,8 @@ Cost cost_of(const std::string &source, Purpose purpose) {
 // Branches and bytes for each byte of a source.
 constexpr std::uint64_t moderate_cost = 6000;
 
-// Twice the source is about twice the work. What has a bound of its own is quadratic up to it, and so sources are
-// longer.
+// Twice the source is about twice the work. Work that has a bound may grow faster up to the bound, so the sources are
+// longer than that.
 template <class Make> void grows_in_proportion(const std::string &name, std::size_t times, Make &&make) {
     for (const Purpose purpose : {Purpose::execute, Purpose::check}) {
         const std::string half = make(times / 2), whole = make(times);
@@ -258,7 +258,7 @@ int main(int count, char **arguments) {
     for (const std::string &pattern : inside_a_kernel) {
         grows_in_proportion("in a kernel: " + pattern, times,
                             [&](std::size_t n) { return head + repeated(pattern, n) + "; }"; });
-        // What is never closed, or closes nothing.
+        // Constructs that are never closed, or that close nothing.
         grows_in_proportion("open: " + pattern, times,
                             [&](std::size_t n) { return head + repeated(pattern.substr(0, pattern.rfind('\n')), n); });
     }

@@ -330,7 +330,7 @@ kernel void k(device float *a, uint i [[thread_position_in_grid]]) {
     expect("names of the compiler", found, {3, 7 + 4 + 8, 0.75f, 3, 64, 0, 4, 5 + 3200, 5});
 }
 
-// Members that are there once for each address space, with casts and literals in them: one of them stays.
+// Members that a source declares once for each address space, with casts and literals in them: one of each stays.
 void test_members_for_each_space() {
     const std::vector<float> found = results_of(R"(
 typedef bfloat bfloat16_t;

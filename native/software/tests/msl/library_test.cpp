@@ -105,7 +105,7 @@ kernel void user(device float *a) { a[0] = used; }
     CHECK(library.specialize("user", {}, &error).empty() &&
           error.find("'used' (index 5) has no value") != std::string::npos);
     CHECK(run(library.specialize("free", {}), {&a}, 1).empty() && a[0] == 1);
-    // Where some values are given, a constant without one is zero.
+    // If some values are given, a constant without a value is zero.
     const std::string in_part = library.specialize("user", {constant(1, type_int, 6)}, &error);
     CHECK(run(in_part, {&a}, 1).empty() && a[0] == 0);
     CHECK(library.specialize("user", {constant(77, type_int, 6)}, &error).empty());
@@ -212,7 +212,7 @@ template [[host_name("summed")]] [[kernel]] decltype(sums<1, 2, 3>) sums<1, 2, 3
     CHECK(limit("nothing") == 0 && smtl_library_max_total_threads(nullptr, "plain") == 0);
 }
 
-// The second time a source comes nothing is preprocessed or translated, and nobody can tell.
+// A source that comes a second time is neither preprocessed nor translated, and gives the same results.
 void test_known_sources() {
     const std::string source =
         head +
@@ -229,7 +229,7 @@ void test_known_sources() {
     named.name = "other.metal";
     const compiled renamed(source, &named);
     CHECK(renamed.library && renamed.says("other.metal:6:5: warning:"));
-    // What a source includes is looked at each time.
+    // Files that a source includes are read each time.
     std::string folder = "/tmp/software-metal-library-test-XXXXXX";
     if (!CHECK(mkdtemp(folder.data()) != nullptr)) return;
     const char *folders[] = {folder.c_str()};

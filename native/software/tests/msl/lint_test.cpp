@@ -1,4 +1,4 @@
-// The strict check: what Apple's compiler takes passes, what it rejects fails on the right line.
+// The strict check: what Apple's compiler accepts passes, and what it rejects fails on the right line.
 #include <cstdlib>
 #include <string>
 

@@ -200,7 +200,7 @@ void test_unary(metal_program &program, double slack = 1) {
         const unary_case &test = unary_cases[k];
         for (size_t i = k * point_count; i < (k + 1) * point_count; ++i) {
             check_close(test.name, y[i], test.reference(x[i]), slack * test.tolerance + 0.5, 24, test.absolute, x[i]);
-            // Vectors and scalars agree but for what contraction does.
+            // Vectors may differ from scalars only by contraction.
             check_close(test.name, y4[i], test.reference(x[i]), slack * test.tolerance + 0.5, 24, test.absolute, x[i]);
         }
     }
@@ -218,7 +218,7 @@ void test_unary_half(metal_program &program) {
     for (size_t k = 0; k < unary_cases.size(); ++k) {
         for (size_t i = k * point_count; i < (k + 1) * point_count; ++i) {
             const double wanted = unary_cases[k].reference(double(hx[i]));
-            // What a half cannot hold is infinite or, at the rounding's edge, the largest one.
+            // A result that a half cannot hold is infinite or, at the edge of rounding, the largest half.
             if (std::isnan(wanted) || std::fabs(wanted) >= 65504) continue;
             check_close(unary_cases[k].name, double(hy[i]), wanted, 1.0, 11, unary_cases[k].absolute, double(hx[i]));
         }
@@ -312,7 +312,7 @@ void test_three(metal_program &program) {
     }
 }
 
-// Of scalars as of vectors: 17 - 1/32 is 17, and 17 * 69 is 1176.
+// Scalars and vectors round alike: 17 - 1/32 is 17, and 17 * 69 is 1176.
 void test_rounding() {
     for (const char *type : {"bfloat", "bfloat2", "half", "half3"}) {
         const std::string name = type;

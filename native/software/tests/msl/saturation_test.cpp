@@ -18,7 +18,7 @@ const std::vector<integer_type> integers = {{"char", true, 8},     {"uchar", fal
                                             {"long", true, 64},    {"ulong", false, 64}};
 const std::vector<std::string> floats = {"float", "half", "bfloat"};
 
-// What every type's borders are made of: powers of two and their neighbours, halves, and what is no number.
+// The edges of every type: powers of two and their neighbours, halves, and values that are not numbers.
 std::vector<float> edges() {
     std::vector<float> values = {0.0f,
                                  -0.0f,
@@ -62,7 +62,7 @@ std::uint64_t saturated(float value, const integer_type &type) {
     return type.is_signed ? std::uint64_t(std::int64_t(value)) : std::uint64_t(value);
 }
 
-// Written out: hosts' libraries lack the function that compilers call for it.
+// Rounds to bfloat by hand, since hosts' libraries lack the function that compilers call for it.
 float to_bfloat(float value) {
     std::uint32_t bits;
     std::memcpy(&bits, &value, sizeof bits);

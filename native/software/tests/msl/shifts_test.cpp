@@ -46,7 +46,7 @@ kernel void k(device float *a) {
     expect("shifts", found, {2, 128, 2, 2, 128, 2, 2});
 }
 
-// The compiler knows all of them.
+// The compiler knows the operands of all these shifts.
 void test_shifts_of_constants() {
     const std::vector<float> found = results_of(R"(
 constant int five = 5, far = -30, one[2] = {1, 1 << 4};

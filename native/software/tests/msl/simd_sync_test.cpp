@@ -1,5 +1,5 @@
-// Where the translation makes lanes wait for each other: where they count on their pace, and nowhere else, since it
-// costs time.
+// The translation makes lanes wait for each other where a source relies on their pace, and nowhere else, since waits
+// cost time.
 #include <string>
 
 #include "check.h"
@@ -7,7 +7,7 @@
 
 namespace {
 
-// Kernels that are called `k`, of these parameters and this body.
+// Each kernel is called `k` and has these parameters.
 constexpr const char *parameters =
     "kernel void k(device float *out [[buffer(0)]], device const float *in [[buffer(1)]], threadgroup float *s [[threadgroup(0)]],"
     " uint lane [[thread_index_in_simdgroup]], uint group [[simdgroup_index_in_threadgroup]], uint i [[thread_position_in_grid]],"

@@ -177,7 +177,7 @@ void test_errors() {
         const compiled broken(overloads + source);
         CHECK(broken.library == nullptr && broken.says(wanted));
     };
-    // Now that there are spaces, they do not convert into each other.
+    // In such sources, pointers to different spaces do not convert into each other.
     wrong("kernel void k(device float *x) {\n threadgroup float *p = x;\n}\n", "program_source:16:");
     wrong("kernel void k(constant float *x) {\n x[0] = 1;\n}\n", "program_source:16:");
     wrong("struct S { float a; float get() const device { return a; }\n float get() const thread { return -a; } };\n",

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t threads = 64;
 
-// Every thread's result, of one threadgroup.
+// The result of every thread of one threadgroup.
 std::vector<float> results_of(const std::string &source) {
     const compiled library(source);
     if (!CHECK(library.library != nullptr)) {
@@ -30,7 +30,8 @@ std::vector<float> results_of(const std::string &source) {
 const std::string parameters = "(device float *a [[buffer(0)]], uint i [[thread_index_in_threadgroup]])";
 const std::string barrier = " threadgroup_barrier(mem_flags::mem_threadgroup); ";
 
-// Variables in one kernel, a block each: what threads read that the last of them has written says whose it is.
+// Variables in one kernel, each in a block of its own. Every thread writes the variable, then one thread writes again:
+// what the threads read afterwards tells whether they share the variable.
 class Cases {
 public:
     explicit Cases(std::string before = "") : before_(std::move(before)) {}
@@ -208,7 +209,7 @@ void test_refused() {
     refuse("constant auto f = [](uint i) { threadgroup float t[2]; t[0] = i; return t[0]; };\n" + start +
                "a[i] = f(i); }",
            "program_source:3:32: error: 'threadgroup' must qualify a variable, a pointer or a reference");
-    // Types that carry the address space.
+    // Types that contain the address space.
     for (const char *declared :
          {"typedef threadgroup float shared; shared t[2];", "using shared = float threadgroup; shared t[2];",
           "using shared = threadgroup float[2]; shared t;", "threadgroup float s[2]; decltype(s) t;",
@@ -220,7 +221,7 @@ void test_refused() {
     refuse("template <class T> struct S { typedef T type; };\n" + start +
                "S<threadgroup float>::type t; t = i; a[i] = t; }",
            "automatic variable qualified with an address space");
-    // Such types are of use behind pointers.
+    // Such types are allowed behind pointers.
     CHECK(results_of(
               head +
               "typedef threadgroup float shared; template <class T> struct S { typedef T type; };\nkernel void k" +

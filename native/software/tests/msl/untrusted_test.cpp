@@ -1,5 +1,5 @@
-// What a shader's source may not do before its kernels are dispatched: have code run as a library or a pipeline is
-// made, and learn of files that the host did not offer.
+// What a shader's source may not do: run code when a library or a pipeline is made, and learn of files that the host
+// did not offer.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -58,7 +58,7 @@ void test_initialisers() {
     refused(
         "static int f() { volatile int i = 1; return i; }\ntemplate <typename T> struct S { static const int v; };\ntemplate <typename T> const int S<T>::v = f();\ntemplate struct S<int>;",
         "error: ");
-    // What can be computed is, with and without a constant expression.
+    // Initialisers that can be computed are computed, whether or not they are constant expressions.
     CHECK(result_of("int f() { return 3; }\nconstant int s = f();\nkernel void k(device float *a) { a[0] = s; }\n") ==
           3);
     CHECK(
@@ -75,7 +75,7 @@ void test_initialisers() {
         "constant int n [[function_constant(0)]];\nconstant float3 v = float3(n, 1, 2), w = v.zxy;\nkernel void k(device float *a) { a[0] = v.x + w.x * 10; }\n";
     CHECK(result_of(threes, {constant(0, type_int, 3)}) == 23);
 
-    // What hangs on a value is known with the value.
+    // Whether an initialiser can be computed may depend on a function constant's value.
     const compiled choice(
         "static int f() { volatile int i = 1; return i; }\nconstant bool c [[function_constant(0)]];\nconstant int s = c ? f() : 2;\nkernel void k(device float *a) { a[0] = s; }\n");
     std::string error;
@@ -84,8 +84,8 @@ void test_initialisers() {
           error.find("program_source:3:14: " + not_constant) != std::string::npos);
 }
 
-// Two lines that the preprocessor did not join stay two: the compiler must not find a word there that nobody has looked
-// at.
+// Two lines that the preprocessor did not join must stay two: otherwise the compiler finds a word there that was never
+// checked.
 void test_joined_lines() {
     using namespace std::string_literals;
     const std::string says = "'\\' must stand directly before the line break that it joins";
@@ -159,14 +159,14 @@ void test_words() {
         result_of(
             "#pragma mark - x\n#pragma omp parallel\n#pragma clang diagnostic ignored \"-Wunused\"\nkernel void k(device float *a) {\n#pragma clang loop unroll(full)\nfor (int i = 0; i < 2; ++i) a[0] = i;\n}\n") ==
         1);
-    // A function that linkers would make an initialiser is one like any other.
+    // A function with a name that linkers make an initialiser is an ordinary function.
     CHECK(
         result_of(
             "extern \"C\" void _init() { *(volatile device int *)8 = 1; }\nextern \"C\" void _fini() { _init(); }\nkernel void k(device float *a) { a[0] = 5; if (a[1] > 1) _init(); }\n") ==
         5);
 }
 
-// Neither what is in a file nor whether there is one.
+// A source learns neither what is in a file nor whether the file exists.
 void test_files() {
     std::string folder = "/tmp/software-metal-files-XXXXXX";
     if (!CHECK(mkdtemp(folder.data()) != nullptr)) return;
@@ -192,7 +192,7 @@ void test_files() {
         CHECK(library.log.find("secret") == std::string::npos);
         return std::string(library.library ? "compiles\n" : "") + library.log;
     };
-    // The same of a file that is there and of one that is not, but for its name.
+    // The compiler says the same of a file that exists and of one that does not, apart from the name.
     const auto tells_nothing = [&](const std::string &before, const std::string &one, const std::string &other,
                                    const std::string &behind) {
         std::string first = text_of(before + one + behind);
@@ -223,12 +223,12 @@ void test_files() {
         tells_nothing("# 1 \"", one, other, "\" 1\nint x;\n");
         tells_nothing("#line 1 \"", one, other, "\"\n#error stop\n");
         tells_nothing("#define NAME \"", one, other, "\"\n#include NAME\n");
-        // Through what is a directive only to whoever reads the preprocessed text.
+        // These are directives only to a reader of the preprocessed text.
         tells_nothing("#define HASH #\nHASH include \"", one, other, "\"\n");
         tells_nothing("#define HASH %:\nHASH include \"", one, other, "\"\n");
         tells_nothing("#define HASH ?\?=\nHASH embed \"", one, other, "\"\n");
     }
-    // Names and values of macros are no way either.
+    // Names and values of macros give no access either.
     for (const auto &[name, value] :
          std::vector<std::pair<std::string, std::string>>{{"X", "1\n#include \"" + there + "\""},
                                                           {"X", "1\r#include \"" + there + "\""},
@@ -241,7 +241,7 @@ void test_files() {
         CHECK(library.log.find("secret") == std::string::npos &&
               library.log.find("file not found") == std::string::npos);
     }
-    // What the host offered is there, by every way to it that stays inside, and quoted in messages.
+    // Files that the host offered can be included by every path that stays inside, and messages quote them.
     CHECK(text_of("#include \"sub/good.h\"\nstatic_assert(value == 6, \"\");\n").starts_with("compiles"));
     CHECK(
         text_of(
@@ -250,7 +250,7 @@ void test_files() {
     CHECK(text_of("#include \"" + named + "/value.h\"\n#include <stdint.h>\n#include <metal_stdlib>\n")
               .starts_with("compiles"));
     CHECK(text_of("#include \"inner.h\"\n").find("constant int broken = nothing;") != std::string::npos);
-    // Without a named folder nothing is: not even what lies where the program works.
+    // Without a named folder no file can be included, not even one in the working directory.
     const fs::path before = fs::current_path();
     fs::current_path(named);
     refused("#include \"value.h\"\n", "program_source:1:10: error: 'value.h' file not found");
@@ -336,8 +336,7 @@ void test_objects() {
     std::ifstream stream(library.specialize("k", {}), std::ios::binary);
     const std::string good{std::istreambuf_iterator<char>(stream), {}};
     CHECK(!good.empty());
-    // One kernel at two names, and another at a name that was one's before: descriptors' numbers come again, names do
-    // not.
+    // Numbers of descriptors come again, but the names that the loader sees do not, so that it loads each kernel.
     std::vector<float> a(1);
     for (int i = 0; i < 3; ++i) {
         const compiled next("kernel void k(device float *a) { a[0] = " + std::to_string(i) + "; }");
@@ -346,7 +345,7 @@ void test_objects() {
     fs::remove_all(folder);
 }
 
-// The compiler ends where it goes beyond its bounds, and says which.
+// A compiler that goes beyond a bound ends, and the error says which bound.
 void test_bounds() {
     std::string folder = "/tmp/software-metal-bounds-XXXXXX";
     if (!CHECK(mkdtemp(folder.data()) != nullptr)) return;

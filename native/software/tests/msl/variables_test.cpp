@@ -84,7 +84,7 @@ kernel void run(device float *out [[buffer(0)]]) {
     if (!CHECK(library.library != nullptr)) return (void)std::fprintf(stderr, "%s\n", library.log.c_str());
     std::vector<float> out{5};
     CHECK(run(library.specialize("run", {}), {&out}, 1).empty());
-    CHECK(out[0] == 11);  // the scalar becomes a number of the vector's type first
+    CHECK(out[0] == 11);  // the scalar is converted to the vector's component type first
 }
 
 void test_refusals() {

@@ -55,8 +55,7 @@ static void test_variables(void) {
     Block_release(block);
 }
 
-/* The count has sixteen bits. A block that has had more references lives for ever, where it would be freed too early.
- */
+/* The count has sixteen bits. A block that has had more references lives for ever: a wrapped count would free it. */
 static void test_many_references(void) {
     enum {
         REFERENCES = 70000,

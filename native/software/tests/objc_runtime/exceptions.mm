@@ -56,7 +56,7 @@ std::string cxx_catcher(Kind kind) {
     return "nothing";
 }
 
-// A handler that does not fit, then one that throws on, then the one.
+// A handler that does not match, then one that throws the exception on, then one that handles it.
 std::string through(Kind kind) {
     try {
         @try {
@@ -123,7 +123,7 @@ static void test_members() {
     CHECK(destroyed == 1);
 }
 
-// The library's own exceptions, which GCC's dialect throws.
+// The library's own exceptions, which Objective-C code compiled for GCC's runtime throws.
 static void test_validation() {
     id<MTLDevice> device = MTLCreateSystemDefaultDevice();
     id<MTLCommandQueue> queue = [device newCommandQueue];

@@ -28,7 +28,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* Runs `work` on a thread of its own; how many reports of a missing pool it wrote to standard error. */
+/* Runs `work` on a thread of its own. Returns how many reports of a missing pool it wrote to standard error. */
 static int reports_of_work(BOOL with_pool) {
     char path[] = "/tmp/software-metal-pools-XXXXXX";
     int file = mkstemp(path);
@@ -51,7 +51,7 @@ static int reports_of_work(BOOL with_pool) {
 
 static void test_with_pool(void) { CHECK(reports_of_work(YES) == 0); }
 
-/* Nobody has asked, as on Apple's systems. */
+/* Nothing reports missing pools unless the environment asks for it, as on Apple's systems. */
 static void test_quiet(void) {
     unsetenv("OBJC_DEBUG_MISSING_POOLS");
     CHECK(reports_of_work(NO) == 0);
@@ -114,7 +114,7 @@ static void one_of_each(void) {
     [buffer release];
 }
 
-/* Plain Foundation objects are in no count of ours: the heap's size shows them. */
+/* No count has plain Foundation objects, so this looks at the size of the heap. */
 static void test_growth(void) {
     enum {
         WARM = 500,
@@ -130,11 +130,11 @@ static void test_growth(void) {
         }
     }
     size_t after = mallinfo2().uordblks;
-    /* An object a round would be 48,000 bytes at least. */
+    /* One object for each round would be at least 48,000 bytes. */
     CHECK(after < before + 24000);
 }
 
-/* Many made and dropped in sequence, on one pool each: nothing grows. */
+/* Many objects are made and released one after the other, each in a pool of its own: nothing grows. */
 static void test_sequence(void) {
     for (int i = 0; i < 100000; i++) {
         @autoreleasepool {

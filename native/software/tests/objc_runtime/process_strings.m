@@ -1,4 +1,4 @@
-/* A process has its devices also if its arguments and environment are not text: file names can be any bytes. */
+/* A process has its devices even if its arguments and environment are not text: file names can be any bytes. */
 #include "framework_test.h"
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ static void test_strings(char **arguments) {
     }
 }
 
-/* This program once more; its exit status. */
+/* Runs this program once more and returns its exit status. */
 static int run_with(char *name, char *argument, char *variable) {
     char *const arguments[] = {name, argument, NULL};
     const pid_t child = fork();

@@ -1,16 +1,16 @@
-/* Whoever lets go of an object last frees what others have read through it: what orders the two is the count of
- * references, and it must be one that ThreadSanitizer sees. */
+/* The thread that releases an object last frees memory that other threads have read through the object. The count of
+ * references orders the two, and ThreadSanitizer must see the count. */
 #include "framework_test.h"
 
 #include <sched.h>
 #include <stdatomic.h>
 
 static id<MTLDevice> device;
-/* Holds the queue's thread up, and orders no memory. */
+/* Holds the queue's thread up without ordering memory. */
 static atomic_bool has_let_go;
 
-/* The queue's thread lets go of a command buffer last, and with it of the queue, after this one has asked for its
- * status. */
+/* The queue's thread is the last to release a command buffer, and with it the queue, after this thread has asked for
+ * the command buffer's status. */
 static void test_the_queue_goes_with_its_last_command_buffer(void) {
     @autoreleasepool {
         id<MTLCommandQueue> queue = [device newCommandQueue];

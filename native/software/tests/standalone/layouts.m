@@ -1,5 +1,5 @@
-/* One header in a program and in its shaders: both sides say where everything lies, and the values arrive. Objective-C
- * that is Objective-C++ too: `layouts layouts.h layouts.metal`. */
+/* One header in a program and in its shaders: both report where every member lies, and the values arrive. The source is
+ * Objective-C and Objective-C++. Usage: `layouts layouts.h layouts.metal`. */
 #import <Foundation/Foundation.h>
 #import <Metal/Metal.h>
 #include "layouts.h"

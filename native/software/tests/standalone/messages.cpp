@@ -1,6 +1,5 @@
-// Metal from C++ with no Objective-C in it, the way Apple's metal-cpp goes: classes and selectors are looked up as the
-// program starts, and messages are sent through objc_msgSend cast to the method's type. Compiled with what pkg-config
-// says.
+// Metal from C++ with no Objective-C in it, in the way of Apple's metal-cpp: the program looks up classes and selectors
+// as it starts, and sends messages through objc_msgSend cast to the method's type. Compiled with what pkg-config says.
 #include <CoreFoundation/CoreFoundation.h>
 #include <dlfcn.h>
 #include <mach/mach.h>
@@ -145,7 +144,7 @@ int main() try {
     require(dlsym(RTLD_DEFAULT, "MTLCommonCounterTimestamp") != nullptr, "a string constant by its name");
     require(objc_getProtocol("MTLDevice") != nullptr, "a protocol by its name");
 
-    // More of them than the floating-point stack has places.
+    // More messages than the floating-point stack has places.
     for (int i = 0; i < 20; ++i) require(send<double>(nullptr, "GPUEndTime") == 0.0, "nil answers with zero");
     volatile long double precise = 3;
     require(std::sqrt(precise * 3) == 3, "arithmetic after messages to nil");

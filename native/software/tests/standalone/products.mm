@@ -110,7 +110,7 @@ template <typename T> int check(id<MTLDevice> device, id<MTLLibrary> library, NS
     return wrong;
 }
 
-// The error of a source with a mistake names its line; nobody has to want it.
+// The error of a source with a mistake names its line. A caller may pass NULL for the error.
 bool reports_mistakes(id<MTLDevice> device) {
     NSError *error = nil;
     const Owned<id<MTLLibrary>> library(

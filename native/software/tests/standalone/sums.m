@@ -59,7 +59,7 @@ static double sum_on_gpu(id<MTLDevice> device, id<MTLComputePipelineState> state
     [blit fillBuffer:sums range:NSMakeRange(0, [sums length]) value:0xff];
     [blit endEncoding];
     [commands encodeSignalEvent:event value:1];
-    /* The listener lets the kernel go. */
+    /* The listener lets the kernel start. */
     [commands encodeWaitForEvent:event value:2];
     id<MTLComputeCommandEncoder> compute = [commands computeCommandEncoder];
     uint32_t count = COUNT;
