@@ -58,8 +58,8 @@ void core::reset_threads() {
     simdgroup_of(thread).unstarted &= ~lane_bit(thread);
 }
 
-/* The next thread that can run. It is nearly always the next lane of the simdgroup. A branch tells, which the processor
- * predicts: the thread's number then need not wait for the mask. */
+/* The next thread that can run. It is nearly always the next lane of the simdgroup. A branch tests for that: the
+ * processor predicts it, and the thread's number need not wait for the mask. */
 SMTL_ALWAYS_INLINE uint32_t core::pick() {
     if (shuffle) return pick_shuffled();
     if (__builtin_expect((simdgroup_of(thread).ready & (2u << thread % simd_width)) != 0, true)) return thread + 1;
@@ -123,7 +123,8 @@ SMTL_ALWAYS_INLINE const smtl_context *core::pass_on(simdgroup &group) {
     return &contexts[++thread];
 }
 
-/* Takes the running thread off those that can run. If it was the last of its simdgroup, an exchange completes. */
+/* Takes the running thread off those that can run. If it was the last of its simdgroup, one of the exchanges in which
+ * lanes of the simdgroup wait completes. */
 SMTL_ALWAYS_INLINE void core::block(simdgroup &group) {
     group.ready &= ~lane_bit(thread);
     if (group.ready == 0 && group.open_count != 0) complete_exchange(group);

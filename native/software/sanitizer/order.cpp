@@ -20,7 +20,7 @@ struct order_state {
     std::mutex mutex;
     uint32_t queues = 0;
     std::vector<uint32_t> known; /* the CPU knows these phases to be done, by queue */
-    /* Never freed: launches that are long done refer to them. A new one is made only when queues meet. */
+    /* Never freed: launches long done refer to them. A new one is made when queues meet or the CPU has waited. */
     std::vector<std::unique_ptr<const smtl_clock>> clocks;
 };
 
@@ -69,7 +69,7 @@ void come_after(smtl_moment &moment, std::vector<uint32_t> phases) {
     if (join(both, phases)) moment.seen = keep(std::move(both));
 }
 
-} // namespace
+}  // namespace
 
 bool comes_after(const smtl_moment &later, const smtl_moment &earlier, bool tracked) {
     if (later.queue == 0 || earlier.queue == 0) return true;
@@ -80,7 +80,7 @@ bool comes_after(const smtl_moment &later, const smtl_moment &earlier, bool trac
     return earlier.phase < later.phase && (tracked || same_encoder || earlier.phase <= later.untracked_phase);
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize
 
 using namespace smtl::sanitize;
 

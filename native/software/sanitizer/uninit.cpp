@@ -47,7 +47,7 @@ void checked_launch::check_written(smtl_watched &watched, size_t offset, size_t 
         const uint64_t bits = unwritten_bytes(watched, offset + done, part);
         if (bits != 0 && !is_fourth_component(size, bits)) unwritten += size_t(std::popcount(bits));
     }
-    /* A copy of a whole structure includes padding, which nobody writes. */
+    /* A copy of a whole structure includes padding, which nobody writes, so it counts only if nothing was written. */
     const size_t enough = how & SMTL_TOUCH_COPY ? size : std::min(size, least_fresh);
     if (unwritten >= enough && unwritten > 0) {
         finding found;
@@ -73,4 +73,4 @@ void checked_launch::inactive_lane(uint32_t lane) {
     if (!count_again(found.kind, found.actor.where, {}, kernel_)) report(std::move(found));
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize
