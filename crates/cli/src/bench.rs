@@ -122,7 +122,7 @@ impl Drop for Temporary {
 fn measure(model: &Model, arguments: &Arguments) -> Result<Report, Failure> {
     let mut session = Session::new(model)?;
     if arguments.prompt_tokens as usize > session.context() {
-        // Before a list of them takes gigabytes.
+        // Refused before a list of so many tokens takes gigabytes.
         return Err(llama::Error::ContextExceeded {
             tokens: arguments.prompt_tokens as usize,
             position: 0,
@@ -130,7 +130,7 @@ fn measure(model: &Model, arguments: &Arguments) -> Result<Report, Failure> {
         }
         .into());
     }
-    // Any tokens cost the same; these are all different as far as the vocabulary goes.
+    // All tokens cost the same. These repeat only after the whole vocabulary.
     let vocabulary = model.config().vocabulary as u32;
     let prompt: Vec<u32> = (0..arguments.prompt_tokens)
         .map(|index| index % vocabulary)

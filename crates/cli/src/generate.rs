@@ -98,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     });
     written?;
-    // What was generated before a failure stays on a line of its own.
+    // The generated text ends its line, so that a failure is reported on a line of its own.
     out.write_all(b"\n")?;
     let generation = generation?;
     if !arguments.quiet {
@@ -114,7 +114,7 @@ fn prompt(arguments: &Arguments) -> Result<String, Failure> {
     }
     let mut stdin = io::stdin().lock();
     if stdin.is_terminal() {
-        // As for any program that waits for input, lest it seem to hang.
+        // Otherwise a program that waits for input seems to hang.
         let _ = writeln!(
             io::stderr(),
             "metal-bridge: reading the prompt from standard input"
@@ -125,7 +125,7 @@ fn prompt(arguments: &Arguments) -> Result<String, Failure> {
     let mut prompt = String::from_utf8(bytes)
         .map_err(|error| Failure::new(format!("the prompt is not UTF-8 text: {error}")))?;
     if prompt.ends_with('\n') {
-        // The last line's end is the shell's, not the text's.
+        // The end of the last line is the shell's, and not part of the text.
         prompt.pop();
     }
     Ok(prompt)

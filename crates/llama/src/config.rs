@@ -36,7 +36,7 @@ pub struct ModelConfig {
     pub attention_scale: f32,
 }
 
-/// No dimension of a model is larger: products of two fit 64 bits, and kernels count in 32.
+/// The largest dimension of a model: products of two fit into 64 bits, and kernels count in 32 bits.
 const MAX_DIMENSION: u64 = 1 << 24;
 
 impl ModelConfig {
@@ -178,7 +178,7 @@ impl Keys<'_> {
                 )));
             }
         };
-        // The second key is what files from before the first one have.
+        // Files from before the first key existed have the second one.
         let keys = ["llama.rope.scaling.factor", "llama.rope.scale_linear"];
         let key = keys
             .into_iter()

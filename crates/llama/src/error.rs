@@ -24,7 +24,7 @@ pub enum Error {
     /// The file lacks metadata or tensors of a Llama.
     #[error(transparent)]
     Gguf(#[from] GgufError),
-    /// The file's vocabulary cannot be used, or a text not be encoded with it.
+    /// The file's vocabulary cannot be used, or a text cannot be encoded with it.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
     /// The model is not a Llama.
@@ -73,8 +73,8 @@ pub enum Error {
         /// Bytes of the largest buffer.
         limit: u64,
     },
-    /// The tensors that cannot be used where they lie in the file, since they are not aligned or are larger than the part
-    /// of it that a buffer covers, do not fit into the device's memory.
+    /// Tensors must be copied if they are not aligned in the file, or are larger than the part of it that a buffer
+    /// covers. These copies do not fit into the device's memory.
     #[error(
         "with tensor {tensor:?}, copies of tensors take {bytes} bytes, and the device has {limit} for all"
     )]
@@ -98,7 +98,7 @@ pub enum Error {
         /// The device's recommended working set, in bytes.
         limit: u64,
     },
-    /// There is nothing to continue from: a prompt of no tokens, or a session that has not been fed.
+    /// There is nothing to continue: the prompt has no tokens, or the session has no logits.
     #[error("there are no tokens to continue")]
     NoTokens,
     /// The tokens do not fit into the session's context.

@@ -21,8 +21,8 @@ pub(super) enum Outputs<'a> {
 
 /// A forward pass that is being recorded.
 ///
-/// Its dispatches run concurrently as far as barriers let them: there is one between two dispatches of which the later
-/// needs the earlier, and none elsewhere.
+/// Its dispatches run concurrently. There is a barrier between two dispatches only if the later one must come after
+/// the earlier one.
 pub(super) struct Pass<'a, 'c> {
     config: &'a ModelConfig,
     weights: &'a Weights,

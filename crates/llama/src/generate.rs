@@ -24,11 +24,11 @@ pub struct GenerateOptions {
 pub enum StopReason {
     /// The model ended the text.
     End,
-    /// As many tokens as wanted.
+    /// There are as many tokens as were asked for.
     MaxTokens,
     /// The session's context is full.
     Context,
-    /// The callback said so.
+    /// The callback stopped it.
     Callback,
 }
 
@@ -43,7 +43,7 @@ pub struct Generation {
     pub prompt_tokens: usize,
     /// Time from the prompt to its logits.
     pub prefill: Duration,
-    /// Time of all tokens after the first, which is the prompt's work.
+    /// Time from the prompt's logits to the end.
     pub decode: Duration,
     /// Tokens that were fed one by one in that time.
     pub decoded_tokens: usize,
@@ -77,7 +77,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As for [`generate_tokens`](Self::generate_tokens), and what cannot be encoded.
+    /// As for [`generate_tokens`](Self::generate_tokens), and [`Error::Tokenizer`](super::Error::Tokenizer) if the
+    /// prompt cannot be encoded.
     pub fn generate(
         &mut self,
         prompt: &str,
@@ -131,14 +132,14 @@ impl Session {
             if self.position() == self.context() {
                 break StopReason::Context;
             }
-            // The last token wanted is not fed: nothing is asked of what comes after it.
+            // The last token that is wanted is not fed: no token comes after it.
             if options.max_tokens != Some(tokens.len()) {
                 self.feed(&[token])?;
             }
         };
         let rest = stream.finish();
         if !rest.is_empty() && stop != StopReason::Callback {
-            // There is nothing left to stop.
+            // The generation has ended: the answer can no longer stop it.
             let _ = on_text(&rest);
         }
         let after = self.counters();

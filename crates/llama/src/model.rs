@@ -11,7 +11,7 @@ use super::weights::Weights;
 use metal_bridge::Device;
 use metal_bridge::ops::Ops;
 
-/// A loaded model. Clones share it; [`Session`](super::Session)s on any threads run on it at the same time.
+/// A loaded model. Clones share it; [`Session`](super::Session)s on several threads can use it at the same time.
 ///
 /// The weights stay in the mapped file, which the GPU reads in place; the file must not be changed while the model
 /// lives.
@@ -34,13 +34,13 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// Everything that can be wrong with the file, named, and what the device reports; see [`Error`].
+    /// An [`Error`] that names what is wrong with the file, or what the device reports.
     pub fn load(device: &Device, path: impl AsRef<Path>) -> Result<Self> {
         Self::from_gguf(device, &open(path.as_ref())?)
     }
 
     /// Loads the GGUF file at `path` and reads all of its tensors once, so that the first tokens do not wait for the disk.
-    /// `progress` is told the bytes read so far, of how many.
+    /// `progress` is given the bytes read so far and the bytes in all.
     ///
     /// # Errors
     ///

@@ -5,8 +5,9 @@ use rand_pcg::rand_core::{RngCore, SeedableRng};
 
 /// How the next token is chosen.
 ///
-/// The order of the steps is llama.cpp's: the `top_k` best tokens are kept; of them the fewest whose probabilities
-/// reach `top_p`; `temperature` then flattens or sharpens what is left, and one of it is drawn.
+/// The order of the steps is llama.cpp's. First, the `top_k` best tokens are kept; then, of these, the fewest whose
+/// probabilities add up to `top_p`. Last, `temperature` flattens or sharpens the probabilities, and one token is
+/// drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
     /// Divides the logits before drawing. 0 is greedy: always the best token.
@@ -51,7 +52,7 @@ pub enum SamplingError {
 pub struct Sampler {
     settings: Sampling,
     random: Pcg64Mcg,
-    /// The tokens still in the draw, kept to spare an allocation a token.
+    /// The tokens that can still be drawn; kept so that no token needs an allocation.
     candidates: Vec<Candidate>,
 }
 
@@ -139,7 +140,7 @@ impl Sampler {
 
     fn draw(&mut self) -> Result<u32, SamplingError> {
         let total = self.weigh(f64::from(self.settings.temperature));
-        // 53 random bits are as many as a double has between 0 and 1.
+        // A double has room for 53 random bits between 0 and 1.
         let uniform = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let mut left = uniform * total;
         for candidate in &self.candidates {
@@ -148,14 +149,14 @@ impl Sampler {
                 return Ok(candidate.token);
             }
         }
-        // Rounding can leave a rest; with no candidates at all there is nothing to give it to.
+        // If rounding leaves a rest, it goes to the best token. Without candidates there is no such token.
         self.candidates
             .first()
             .map(|best| best.token)
             .ok_or(SamplingError::NoLogits)
     }
 
-    /// Sets each weight to its probability but for a common factor, and gives their sum.
+    /// Sets each weight to the token's probability times a factor that all share, and gives the weights' sum.
     fn weigh(&mut self, temperature: f64) -> f64 {
         let best = self
             .candidates
@@ -171,7 +172,7 @@ impl Sampler {
     }
 }
 
-/// The higher logit first; of equals the lower token, so that the order does not depend on the algorithm.
+/// The higher logit comes first; of equal logits the lower token, so that the order does not depend on the algorithm.
 fn better_first(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
     b.logit.total_cmp(&a.logit).then(a.token.cmp(&b.token))
 }

@@ -4,7 +4,7 @@ use super::config::ModelConfig;
 use super::error::Result;
 use metal_bridge::{Buffer, Device, StorageMode};
 
-/// Activations of one batch, each `[batch, ...]` of f32, and the ends of the pipe that the CPU sees.
+/// Activations of one batch, each `[batch, ...]` of f32, and the buffers that the CPU writes or reads.
 #[derive(Debug)]
 pub(super) struct Scratch {
     /// The most rows that the activations have room for.

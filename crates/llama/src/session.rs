@@ -17,8 +17,8 @@ pub struct SessionOptions {
     pub context: Option<usize>,
     /// The most tokens of a prompt that are computed at once.
     pub batch: usize,
-    /// How the cache stores keys and values. F16 halves its memory, and rounds: the logits of a long text then depend
-    /// on the batches that it was fed in by some 1e-4.
+    /// How the cache stores keys and values. F16 halves the cache's memory and rounds: the logits of a long text then
+    /// differ by some 1e-4 if the text is fed in other batches.
     pub cache_element: KvElement,
 }
 
@@ -32,7 +32,7 @@ impl Default for SessionOptions {
     }
 }
 
-/// The context of a session that does not say how much it wants, if the model has as much.
+/// The context of a session by default, if the model's is not smaller.
 const DEFAULT_CONTEXT: usize = 4096;
 
 /// What a session has asked of the GPU so far.
@@ -45,8 +45,8 @@ pub struct Counters {
 }
 
 /// A text in the making on a [`Model`]: the keys and values of its tokens so far, and where it goes on.
-///
-/// All buffers are made with the session; feeding it makes none. After an error it stands where it stood before the
+/// All buffers are made with the session; only [`feed_with_logits`](Self::feed_with_logits) makes one more. After an
+/// error the session holds the tokens that it held before the call, and can be fed again.
 /// call, and can go on.
 #[derive(Debug)]
 pub struct Session {
@@ -75,9 +75,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] for a context beyond the model's or a batch of nothing, [`Error::CacheTooLarge`],
-    /// [`Error::Metal`] if the device
-    /// has not enough memory or a kernel does not compile.
+    /// [`Error::Unsupported`] for a context beyond the model's or a batch of no tokens, [`Error::CacheTooLarge`],
+    /// [`Error::Metal`] if the device has not enough memory or a kernel does not compile.
     pub fn with_options(model: &Model, options: &SessionOptions) -> Result<Self> {
         let config = model.config();
         let context = options
@@ -156,7 +155,7 @@ impl Session {
         }
     }
 
-    /// Adds tokens to the text: one command buffer for each batch of them, and one wait for the last.
+    /// Adds tokens to the text: commits one command buffer for each batch of them, then waits for all.
     ///
     /// # Errors
     ///
@@ -183,7 +182,7 @@ impl Session {
                 }
             }
         }
-        // The first failure is the cause of those after it; none may still run when the caller tries again.
+        // Later failures follow from the first. None of the command buffers may still run when the caller tries again.
         for submission in &submissions {
             let completed = submission.wait().map_err(Error::from);
             outcome = outcome.and(completed);
@@ -194,8 +193,9 @@ impl Session {
         Ok(())
     }
 
-    /// Adds tokens and returns the logits after each of them: a row of the vocabulary's size a token. For evaluation:
-    /// makes a buffer for the rows of a batch, and waits for each batch.
+    /// Adds tokens and returns the logits after each of them: a row of the vocabulary's size for each token. For
+    /// evaluation: makes a buffer for the rows of a batch, and waits for each batch. [`logits`](Self::logits) and
+    /// [`sample`](Self::sample) fail until the next [`feed`](Self::feed).
     ///
     /// # Errors
     ///
@@ -226,11 +226,12 @@ impl Session {
         Ok(logits)
     }
 
-    /// The logits of the token that comes next: one for each of the vocabulary.
+    /// The logits of the next token: one for each token of the vocabulary.
     ///
     /// # Errors
     ///
-    /// [`Error::NoTokens`] if nothing was fed since the session was made or truncated.
+    /// [`Error::NoTokens`] unless the session's last tokens come from a [`feed`](Self::feed): there are no logits
+    /// after a truncation, a failed feed or [`feed_with_logits`](Self::feed_with_logits).
     pub fn logits(&self) -> Result<Vec<f32>> {
         self.check_logits()?;
         let mut logits = vec![0.0; self.config().vocabulary];
@@ -238,8 +239,8 @@ impl Session {
         Ok(logits)
     }
 
-    /// Chooses the token that comes next; it is not added to the text. Greedy samplers take what the GPU has found
-    /// largest, the others read the logits.
+    /// Chooses the next token, and does not add it to the text. Greedy samplers take the token that the GPU found
+    /// best; the others read the logits.
     ///
     /// # Errors
     ///
@@ -305,8 +306,8 @@ impl Session {
         Ok(submission)
     }
 
-    /// Compiles what decoding, short prompts and whole batches need, by recording each into a command buffer that is
-    /// dropped: products have other kernels for other numbers of rows.
+    /// Compiles the kernels of decoding, short prompts and whole batches, by recording each into a command buffer that
+    /// is dropped: which kernel computes a product depends on the number of rows.
     fn compile_kernels(&self) -> Result<()> {
         for rows in [1, 8, 32, self.scratch.batch].map(|rows| rows.min(self.scratch.batch)) {
             let mut command_buffer = self.queue.command_buffer()?;

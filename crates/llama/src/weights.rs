@@ -9,7 +9,7 @@ use super::gguf::{Gguf, TensorInfo, TensorType};
 use metal_bridge::ops::{View, Weight, WeightType, rope_frequencies};
 use metal_bridge::{Buffer, Device, StorageMode, page_size};
 
-/// Where Metal may be told to begin reading: what every kernel's widest load needs.
+/// The alignment of an offset into a buffer, in bytes: the widest load of any kernel needs it.
 const OFFSET_ALIGNMENT: u64 = 16;
 
 /// All weights of a model.
@@ -170,7 +170,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// The divisors of the rotary embedding's frequencies that long-context models bring along.
+    /// The divisors of the rotary embedding's frequencies, which files of long-context models have.
     fn rope_factors(&mut self, config: &ModelConfig) -> Result<Option<Vec<f32>>> {
         const NAME: &str = "rope_freqs.weight";
         if self.gguf.tensor(NAME).is_err() {
@@ -197,8 +197,8 @@ impl<'a> Loader<'a> {
         Ok(tensor)
     }
 
-    /// The buffer that holds a tensor, and where in it: the mapped file, or a copy if the file's alignment is too
-    /// small for the kernels or the tensor larger than a buffer over it may be.
+    /// The buffer that holds a tensor, and the tensor's offset in it: the mapped file, or a copy if the file's
+    /// alignment is too small for the kernels or the tensor is larger than a buffer over the file may be.
     fn place(&mut self, tensor: &TensorInfo) -> Result<(Buffer, usize)> {
         let end = tensor.offset() + tensor.byte_len();
         let window = self
@@ -237,7 +237,8 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// A tensor that was not asked for would be computed with by whoever wrote the file: biases, experts, ...
+    /// Refuses a file with tensors that nothing has asked for, such as biases or experts: without them the results
+    /// would be wrong.
     fn refuse_leftovers(&self) -> Result<()> {
         match self
             .gguf

@@ -158,7 +158,7 @@ fn control_tokens_are_parsed_in_prompts_and_stay_letters_in_plain_text() {
 
     let tokenizer = shipped();
     let [once, upon] = ["\u{2581}Once", "\u{2581}upon"].map(|text| tokenizer.token(text).unwrap());
-    // The space before the first word and after a control token is the tokenizer's.
+    // The tokenizer adds the space before the first word and after a control token.
     assert_eq!(
         tokenizer.encode("Once</s>upon").unwrap(),
         [1, once, 2, upon]

@@ -1,4 +1,4 @@
-//! What metal-bridge is measured and tried with, by its command line and its tests: [`synthetic`] models, and scenarios to
+//! What the command line and the tests measure and try metal-bridge with: [`synthetic`] models, and scenarios to
 //! [`stress`] it with for as long as asked.
 
 #![warn(missing_docs)]

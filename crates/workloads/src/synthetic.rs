@@ -1,4 +1,4 @@
-//! Models of any shape with random weights, for benchmarks and tests: what such a model says is noise, but it takes
+//! Models of any shape with random weights, for benchmarks and tests. The text of such a model is noise, but it takes
 //! the time and memory of a trained one.
 
 use std::fs::File;
@@ -243,8 +243,8 @@ fn uniform(random: &mut Pcg64Mcg) -> f32 {
     random.next_u32() as f32 / (u32::MAX / 2) as f32 - 1.0
 }
 
-/// Writes blocks of a half-precision scale and `N` bytes. `scale` turns the standard deviation of the bytes' numbers
-/// (73.9 for a signed byte, 4.64 for four bits) into the one wanted; each block's own is within a fourth of it.
+/// Writes blocks of a half-precision scale and `N` bytes. `scale` turns the root mean square of the bytes' numbers
+/// (73.9 for a signed byte, 4.64 for four bits) into the wanted one; the scale of each block is within a fourth of it.
 fn blocks<const N: usize>(
     tensor: &TensorInfo,
     scale: f32,

@@ -30,7 +30,7 @@ impl Totals {
         self.failures > 0
     }
 
-    /// The compiler's last line, if there is something to say.
+    /// Prints the numbers of warnings and errors in the form of a compiler's last line; nothing if there are none.
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let counted = |count: usize, what: &str| {
             let plural = if count == 1 { "" } else { "s" };
@@ -48,7 +48,7 @@ impl Totals {
     }
 }
 
-/// What a file that cannot be read gives.
+/// The result for a file that cannot be read.
 pub fn unreadable(error: &io::Error) -> SourceCheck {
     SourceCheck {
         succeeded: false,
@@ -71,7 +71,7 @@ pub fn error(message: String) -> Diagnostic {
     }
 }
 
-/// Prints all of a file; a diagnostic without a file of its own is about `name`.
+/// Prints the diagnostics of a file; one that names no file is about `name`.
 pub fn print(
     out: &mut impl Write,
     name: &str,

@@ -97,7 +97,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Ok(source) => check_source(source, &options)?,
             Err(error) => diagnostics::unreadable(error),
         };
-        // With the sanitizer's checks, a kernel's memory is not what it declares.
+        // With the sanitizer's checks, a kernel takes another amount of threadgroup memory than it declares.
         let pipelines =
             !arguments.sanitize.sanitize && arguments.pipelines.wanted(check.kernels.len());
         if let (Ok(source), true, true) = (&source, check.succeeded, pipelines) {
@@ -182,7 +182,7 @@ impl Arguments {
     }
 }
 
-/// Has sources that Metal is given find what they include, before anything has used Metal.
+/// Tells Metal where to find the files that sources include. Must run before anything has used Metal.
 fn expose(include: &[PathBuf]) -> Result<(), Failure> {
     let include = env::join_paths(include).map_err(|error| Failure::new(format!("-I: {error}")))?;
     // SAFETY: the program has not started a thread yet.

@@ -1,5 +1,5 @@
-//! `--pipelines`: machine code of each kernel, as a pipeline has it, for what nothing else tells: the threadgroup memory that a
-//! kernel declares, and what only the generation of code finds.
+//! `--pipelines`: compiles each kernel to machine code, as a pipeline does. Nothing else tells the threadgroup memory
+//! that a kernel declares, and nothing else finds the errors of code generation.
 
 use std::thread;
 
@@ -30,8 +30,9 @@ impl Pipelines {
     }
 }
 
-/// Notes what each kernel declares, and what goes wrong. A kernel that needs a value for a function constant stays as it is, and
-/// so do all if a host could not ask for the library: it has no macros with parameters.
+/// Notes the threadgroup memory that each kernel declares, and the kernels that fail. If a function constant needs a
+/// value, a failure is not the source's error. If the library cannot be made (a host has no macros with parameters),
+/// `check` stays as it is.
 pub fn make(source: &[u8], options: &CompileOptions, check: &mut SourceCheck) {
     let text = String::from_utf8_lossy(source);
     let library = Device::system_default()

@@ -203,7 +203,7 @@ fn colours_are_for_terminals_and_for_who_asks() {
         uncolored = uncolored.replace(code, "");
     }
     assert_eq!(uncolored, plain);
-    // A pipe is not a terminal; asking outright comes before NO_COLOR.
+    // A pipe is not a terminal. `--color=always` overrides NO_COLOR.
     assert_eq!(folder.check(&["bad.metal"]).err, plain);
     let mut asked = folder.command(&["--color=always", "bad.metal"]);
     assert_eq!(
@@ -322,7 +322,7 @@ fn whatever_is_no_source_is_an_error_and_nothing_worse() {
         ("binary.metal", "binary.metal:"),
         ("cut.metal", "cut.metal:"),
     ] {
-        // What comes after it is checked all the same.
+        // The command still checks the file behind it.
         let checked = folder.check(&[name, "good.metal"]).exits_with(1);
         assert!(
             checked.err.contains(says) && checked.err.contains("error: "),

@@ -128,7 +128,8 @@ mod with_a_metal {
         assert!(continuation.starts_with(' ') && continuation.ends_with('\n'));
     }
 
-    /// The software Metal runs what no barrier orders in a random order when asked to: a barrier that a pass lacks shows.
+    /// With a seed, the software Metal runs dispatches that no barrier orders in a random order, which shows a missing
+    /// barrier.
     #[test]
     fn the_order_of_unordered_dispatches_does_not_matter() {
         let story = |shuffle: Option<&str>| {
@@ -201,7 +202,7 @@ mod with_a_metal {
             );
             assert!(message.contains(part), "{message}");
         }
-        // Were the prompt made before it is refused, it would take 16 GiB.
+        // The command refuses the prompt before it makes one, which would take 16 GiB.
         let output = run(&["bench", "-m", MODEL, "-p", "4294967295"]);
         assert_code(&output, 1);
         assert!(text(&output.stderr).contains("4294967295 tokens after 0 exceed the context"));

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use metal_bridge_test_support::Printed;
 use tempfile::TempDir;
 
-/// The environment may ask for other checks, other colors, or another order of the threads that meet a bug.
+/// Variables that select other checks, other colors, or another order in which threads meet a bug.
 const VARIABLES: [&str; 4] = [
     "NO_COLOR",
     "SOFTWARE_METAL_SANITIZE",

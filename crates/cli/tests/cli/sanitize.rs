@@ -7,7 +7,7 @@ use metal_bridge_test_support::Printed;
 
 use crate::folder::Folder;
 
-/// One kernel for each kind of bug, and what is right beside it. Lines count.
+/// One kernel for each kind of bug, with correct code beside it. The tests name lines of this text.
 const KERNELS: &str = r#"#include <metal_stdlib>
 using namespace metal;
 #include "step.h"
@@ -123,7 +123,7 @@ fn a_correct_kernel_has_no_report() {
         "{}",
         checked.out
     );
-    // One float less.
+    // The input is now one float too short.
     folder.file("input", &input[4..]);
     launch(&folder, "right", &arguments)
         .exits_with(1)
@@ -268,7 +268,7 @@ fn json_has_the_reports() {
         right.json()[0]["sanitizer"].clone()["reports"],
         serde_json::json!([])
     );
-    // Without --sanitize nothing is said of it.
+    // Without --sanitize the JSON says nothing about the sanitizer.
     let mut plain = Command::new(env!("CARGO_BIN_EXE_metal-bridge"));
     let output = plain
         .args(["check", "--json", "kernels.metal"])

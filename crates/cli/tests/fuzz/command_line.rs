@@ -1,4 +1,4 @@
-//! Command lines: subcommands with options of theirs and of others, values at the edges, and files of all kinds.
+//! Command lines: subcommands with their own options and those of others, values at the edges, and files of all kinds.
 
 use std::ffi::OsString;
 use std::fs;
@@ -287,7 +287,7 @@ fn run(folder: &Path, call: &Call) -> io::Result<Output> {
     limits::bound(&mut command);
     let mut child = command.spawn()?;
     if let Some(mut input) = child.stdin.take() {
-        // Whether the program reads it is the program's business.
+        // The program need not read its input.
         let _ = input.write_all(&call.input);
     }
     child.wait_with_output()

@@ -1,4 +1,4 @@
-//! Damage to the bytes of a file: what files that lie have in common.
+//! Damage to the bytes of a file, whatever its format.
 
 use proptest::prelude::*;
 use proptest::sample::Index;

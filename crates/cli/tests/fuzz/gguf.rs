@@ -16,13 +16,13 @@ use proptest::sample::{Index, select};
 use crate::damage::{Damage, damages, numbers};
 use crate::{limits, reader, search};
 
-/// A file.
+/// A file to be made.
 #[derive(Clone, Debug)]
 struct Case {
     model: SyntheticModel,
     edits: Vec<Edit>,
     damages: Vec<Damage>,
-    /// The file's length, by zeros that take no space on the disk.
+    /// The length to which zeros extend the file; they take no space on the disk.
     length: Option<u64>,
 }
 
@@ -228,7 +228,7 @@ pub fn fuzz(time: Duration, seed: u64) -> Result<u64, String> {
                 limits::violent_end(status).unwrap_or_else(|| status.to_string())
             }
         };
-        // The last one that fails is the smallest.
+        // The fuzzer makes a failing file smaller: the last one that fails is the smallest.
         fs::rename(&path, &kept)
             .or_else(|_| fs::copy(&path, &kept).map(drop))
             .map_err(|error| error.to_string())?;
@@ -260,7 +260,7 @@ impl Reader {
         Self { child, answers }
     }
 
-    /// What it says of the file, `None` if it dies of it.
+    /// The process's answer for the file; `None` if the process dies of it.
     fn read(&mut self, path: &Path) -> Option<String> {
         let questions = self.child.stdin.as_mut()?;
         writeln!(questions, "{}", path.display()).ok()?;
@@ -272,7 +272,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        // The end of its questions is its end.
+        // The process ends when its standard input does.
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }

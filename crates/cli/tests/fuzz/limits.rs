@@ -1,5 +1,5 @@
-//! What a process under test may use. The system ends it if it takes more, so that the fuzzer sees a death, and not the
-//! machine.
+//! What a process under test may use. The system ends a process that takes more, which the fuzzer sees; the machine
+//! goes on.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -7,14 +7,14 @@ use std::process::{Command, ExitStatus};
 
 /// Far more than any case needs. The software Metal reserves most of it for stacks and never uses it.
 const ADDRESS_SPACE: u64 = 64 << 30;
-/// Time of the processor, which the load of the machine does not stretch.
+/// CPU time, which other load on the machine does not stretch.
 const CPU_SECONDS: u64 = 120;
-/// Time of the clock, for what waits for ever.
+/// Wall-clock time, for a process that waits for ever.
 const SECONDS: u32 = 900;
 
 /// Bounds the process that `command` will start.
 pub fn bound(command: &mut Command) {
-    // SAFETY: between fork and exec it makes system calls alone.
+    // SAFETY: between fork and exec, `restart` makes only system calls.
     unsafe { command.pre_exec(restart) };
 }
 
@@ -29,7 +29,7 @@ pub fn restart() -> io::Result<()> {
         usage.ru_utime.tv_sec + usage.ru_stime.tv_sec
     };
     limit(libc::RLIMIT_CPU, used as u64 + CPU_SECONDS)?;
-    // SAFETY: takes a number.
+    // SAFETY: `alarm` takes a number.
     unsafe { libc::alarm(SECONDS) };
     Ok(())
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
-/// Tries cases for the time given, from a seed; the number of cases, or the smallest failure found.
+/// Tries cases from a seed for the given time. Returns the number of cases, or the smallest failure found.
 type Surface = fn(Duration, u64) -> Result<u64, String>;
 
 const SURFACES: [(&str, Surface); 2] = [("gguf", gguf::fuzz), ("command-line", command_line::fuzz)];
@@ -57,8 +57,8 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(failed))
 }
 
-/// Has `check` try values of `strategy`, the first of them in any case. A value that fails is made as small as one that fails
-/// can be.
+/// Calls `check` with values of `strategy` for the given time, and at least once. A value that fails is made as small
+/// as possible.
 fn search<S: Strategy>(
     strategy: &S,
     time: Duration,

@@ -16,9 +16,9 @@ use metal_bridge_llama::{GenerateOptions, Model, ModelConfig, Session, SessionOp
 
 use crate::limits;
 
-/// Makes the program such a process.
+/// The argument that makes the program such a process.
 pub const ARGUMENT: &str = "read-gguf";
-/// The answer where nothing is wrong: a model or a typed error, within its means.
+/// The answer if nothing is wrong: a model or a typed error, and no more memory than allowed.
 pub const FINE: &str = "fine";
 
 /// Counts live bytes and their peak.
@@ -93,13 +93,13 @@ pub fn serve() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// All that is done with a file before a GPU is asked for anything, with the memory that it takes.
+/// Does everything with a file that needs no GPU, and checks how much memory that takes.
 fn read(path: &Path) -> Result<(), String> {
-    /// What any run needs: the reader's buffer, a tokenizer's word patterns.
+    /// The memory that any run needs: the reader's buffer, a tokenizer's word patterns.
     const FIXED: u64 = 1 << 20;
-    /// A metadata entry of 13 bytes, the least, becomes a few dozen in memory, and lists double as they grow.
+    /// The smallest metadata entry has 13 bytes, and takes a few dozen in memory; lists double as they grow.
     const PER_BYTE: u64 = 16;
-    /// Of a file that is larger than this it is the limits of header and vocabulary that count.
+    /// The most memory for any file: the limits on headers and vocabularies bound it.
     const MOST: u64 = 2 << 30;
     let size = fs::metadata(path).map_err(|error| error.to_string())?.len();
     let before = LIVE.load(Relaxed);
@@ -116,7 +116,7 @@ fn read(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Whatever the outcome: it is a value or a typed error.
+/// Parses the file. A value and a typed error are both right.
 fn parse(path: &Path) {
     let Ok(gguf) = Gguf::open(path) else {
         return;
@@ -140,9 +140,9 @@ fn parse(path: &Path) {
     }
 }
 
-/// Loads the model, and decodes tokens if the work of it is bounded.
+/// Loads the model, and decodes tokens if the file is small.
 fn run(device: &Device, path: &Path) -> Result<(), String> {
-    /// Every weight is computed with once a token.
+    /// The largest file to decode with: each token computes with every weight.
     const MOST: u64 = 16 << 20;
     let Ok(model) = Model::load(device, path) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Lists as long as a file says: one that memory cannot hold is an error.
+//! Lists whose length a file gives: an error if there is no memory for one.
 
 use super::error::GgufError;
 

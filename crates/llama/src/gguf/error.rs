@@ -23,14 +23,14 @@ pub enum GgufError {
         /// Whether the file's numbers are big-endian.
         big_endian: bool,
     },
-    /// The file ends inside of something, or a count promises more than the file holds.
+    /// The file ends within what is being read, or a count promises more than the file holds.
     #[error("{what} at byte {offset} needs {needed} bytes, but the file has {available} left")]
     Truncated {
         /// What was being read.
         what: String,
         /// Where it starts.
         offset: u64,
-        /// Least number of bytes that it takes.
+        /// The fewest bytes that it takes.
         needed: u64,
         /// Bytes from there to the end of the file.
         available: u64,
@@ -49,7 +49,7 @@ pub enum GgufError {
         /// The most that a header may take.
         limit: u64,
     },
-    /// There is no memory for something of the file.
+    /// There is no memory for a part of the file.
     #[error("there is no memory for {what}, which takes {bytes} bytes")]
     OutOfMemory {
         /// What was to be read.

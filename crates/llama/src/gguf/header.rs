@@ -14,7 +14,7 @@ const MIN_ENTRY_BYTES: u64 = 8 + 4 + 1;
 const MIN_TENSOR_BYTES: u64 = 8 + 4 + 4 + 8;
 /// Alignment of tensor data if the file does not say.
 pub(super) const DEFAULT_ALIGNMENT: u64 = 32;
-/// Where a file says it.
+/// The metadata key of the alignment.
 pub(super) const ALIGNMENT_KEY: &str = "general.alignment";
 
 /// All that precedes the tensors' data.

@@ -43,8 +43,8 @@ impl Gguf {
     ///
     /// # Errors
     ///
-    /// Every way in which the file is not a sound GGUF file, named. Memory is only allocated for what the file has bytes
-    /// for, and no more than 256 MiB for all of its header: [`GgufError::TooLarge`].
+    /// The [`GgufError`] names what is wrong with the file. Memory is allocated only for what the file has bytes for,
+    /// and at most 256 MiB for the whole header: [`GgufError::TooLarge`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, GgufError> {
         let file = File::open(path)?;
         let file_size = file.metadata()?.len();
@@ -134,7 +134,8 @@ impl Gguf {
         let mut bytes: Vec<u8> =
             allocation::with_capacity(length, || format!("a copy of tensor {:?}", tensor.name))?;
         // SAFETY: the range lies in the map (checked above, and `map.len()` fits usize), which lives as long as
-        // `self`; `bytes` has fresh memory for as many, all of which is written. No reference to the map is made.
+        // `self`; `bytes` is fresh memory of the same length, all of which is written. No reference to the map is
+        // made.
         unsafe {
             let source = self.map.as_ptr().add(tensor.offset as usize);
             std::ptr::copy_nonoverlapping(source, bytes.as_mut_ptr(), length);
@@ -143,14 +144,14 @@ impl Gguf {
         Ok(bytes)
     }
 
-    /// One past the last byte of the tensors' data: what follows it, nobody uses.
+    /// One past the last byte of the tensors' data. Nothing uses the bytes behind it.
     pub(crate) fn used_size(&self) -> u64 {
         let ends = self.tensors.iter().map(|t| t.offset + t.byte_len);
         ends.max().unwrap_or(0)
     }
 
-    /// Touches every page of the tensors in order, so that they are in memory; `progress` is told the bytes touched so
-    /// far.
+    /// Touches every page of the tensors in order, so that they are in memory, and calls `progress` with the bytes
+    /// touched so far.
     pub(crate) fn read_through(&self, mut progress: impl FnMut(u64)) {
         /// The smallest page of any system.
         const PAGE: usize = 4096;
@@ -160,8 +161,8 @@ impl Gguf {
         for start in (0..size).step_by(STEP) {
             let end = (start + STEP).min(size);
             for offset in (start..end).step_by(PAGE) {
-                // SAFETY: the offset lies in the map, which lives as long as `self`. A volatile read is not left out
-                // for being unused, and makes no reference.
+                // SAFETY: the offset lies in the map, which lives as long as `self`. The compiler keeps a volatile
+                // read whose value is unused, and the read makes no reference.
                 unsafe { self.map.as_ptr().add(offset).read_volatile() };
             }
             progress(end as u64);

@@ -1,5 +1,6 @@
-//! [`Reader`]: reads the values of a GGUF header. It compares every length with what is left of the file, and with what is
-//! left of the memory that a header may take, before it allocates anything: a sparse file has as many bytes as it likes.
+//! [`Reader`]: reads the values of a GGUF header. Before it allocates anything, it compares the length with what is
+//! left of the file, and with what is left of the memory that a header may take: a sparse file can have any number of
+//! bytes.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -10,13 +11,13 @@ use super::value::{Array, StringArray, Value, type_id, type_name};
 
 /// Arrays of arrays deeper than this are refused: nothing writes them, and each level costs stack.
 const MAX_ARRAY_DEPTH: u32 = 8;
-/// The most memory that a header may take: some ten times what the largest vocabularies do.
+/// The most memory that a header may take: some ten times what the largest vocabularies take.
 const MAX_MEMORY: u64 = 256 << 20;
-/// The most bytes of a metadata key, which the format limits, and of a tensor's name: both are repeated in errors.
+/// The most bytes of a metadata key (the format's limit) and of a tensor's name: error messages repeat both.
 const MAX_NAME_BYTES: u64 = 65_535;
 /// Fewest bytes of an array in an array: type, count.
 const MIN_ARRAY_BYTES: u64 = 4 + 8;
-/// What is being read, made into words only when something is wrong with it.
+/// Describes what is being read; called only for an error.
 pub(super) type What<'a> = &'a dyn Fn() -> String;
 
 pub(super) struct Reader<R> {
@@ -49,7 +50,7 @@ impl<R: Read> Reader<R> {
         let version = u32::from_le_bytes(self.bytes(&|| "version".into())?);
         match version {
             2 | 3 => Ok(version),
-            // Only one of the two byte orders makes a small number of it.
+            // Versions are small numbers: this one is small in the other byte order.
             _ if version & 0xffff == 0 && version != 0 => Err(GgufError::UnsupportedVersion {
                 version: version.swap_bytes(),
                 big_endian: true,
@@ -123,7 +124,7 @@ impl<R: Read> Reader<R> {
         self.text(length, what)
     }
 
-    /// A string that errors repeat.
+    /// A string that error messages repeat.
     pub(super) fn name(&mut self, what: What) -> Result<String, GgufError> {
         let length = u64::from_le_bytes(self.bytes(what)?);
         if length > MAX_NAME_BYTES {
@@ -316,7 +317,7 @@ pub(super) fn byte_len(dimensions: &[u64], element_type: TensorType) -> Result<u
     };
     let rows = product(dimensions.get(1..).unwrap_or_default());
     let bytes = rows.and_then(|rows| element_type.row_bytes(columns)?.checked_mul(rows));
-    // A block can have more weights than bytes.
+    // A block can have more weights than bytes, so the number of weights can overflow where the bytes do not.
     bytes
         .filter(|_| product(dimensions).is_some())
         .ok_or_else(|| format!("shape {dimensions:?} overflows"))

@@ -56,7 +56,7 @@ impl TensorType {
     /// Blocks of 32 weights of 8 bits and one half-precision scale.
     pub const Q8_0: Self = Self(8);
 
-    /// The type that has this number in a file; `None` if GGUF has none such.
+    /// The type that has this number in a file; `None` if GGUF has no such type.
     pub fn from_id(id: u32) -> Option<Self> {
         LAYOUTS.iter().any(|l| l.0 == id).then_some(Self(id))
     }

@@ -7,7 +7,7 @@ use super::reader::byte_len;
 use super::tensor::{MAX_DIMENSIONS, TensorInfo, TensorType};
 use super::value::{Array, Value};
 
-/// A GGUF v3 file in the making: metadata and the tensors' shapes first, their data while writing.
+/// Builds a GGUF v3 file: takes metadata and the tensors' shapes first, and the tensors' data when it writes.
 ///
 /// ```
 /// use metal_bridge_llama::gguf::{GgufWriter, TensorType, Value};
@@ -69,8 +69,8 @@ impl GgufWriter {
         self
     }
 
-    /// Declares a tensor; `dimensions` begin with the contiguous one. Its data is asked for by
-    /// [`write`](Self::write), in the order of declaration.
+    /// Declares a tensor; `dimensions` begin with the contiguous one. [`write`](Self::write) asks for the data, in the
+    /// order of declaration.
     ///
     /// # Errors
     ///

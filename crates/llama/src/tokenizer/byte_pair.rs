@@ -14,11 +14,11 @@ pub(super) struct BytePair {
     pub pre_tokenizer: PreTokenizer,
     /// The token of each byte.
     bytes: Box<[Option<u32>; 256]>,
-    /// Two tokens that merge: rank in the list, and the token that they become.
+    /// Rank in the list, and resulting token, of two tokens that merge.
     merges: HashMap<(u32, u32), (u32, u32)>,
 }
 
-/// A token so far; `next` skips those merged into their left neighbour.
+/// A token so far; `next` skips the symbols that were merged into their left neighbour.
 struct Symbol {
     id: u32,
     previous: Option<usize>,
@@ -50,7 +50,7 @@ impl BytePair {
                 vocabulary.id(right),
                 vocabulary.id(&[left, right].concat()),
             );
-            // A merge of or into what is not a token can never make one.
+            // A merge whose parts or result are not tokens never applies.
             if let (Some(left), Some(right), Some(joined)) = ids {
                 merges.entry((left, right)).or_insert((rank, joined));
             }
@@ -97,7 +97,8 @@ impl BytePair {
                 merged: false,
             });
         }
-        // The lowest rank first, the leftmost of equals; the tokens tell whether the pair is still there.
+        // The lowest rank comes first; of equal ranks, the leftmost pair. The tokens tell whether the pair is still
+        // there.
         let pair = |symbols: &[Symbol], left: usize, right: usize| {
             let ids = (symbols[left].id, symbols[right].id);
             self.merges
@@ -138,7 +139,7 @@ impl BytePair {
         for character in text.chars() {
             match char_to_byte(character) {
                 Some(byte) => bytes.push(byte),
-                // No byte's character: the vocabulary means the character itself.
+                // The character stands for no byte, so the vocabulary means the character itself.
                 None => bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
             }
         }
@@ -150,7 +151,8 @@ fn is_printable(byte: u8) -> bool {
     matches!(byte, 33..=126 | 161..=172 | 174..=255)
 }
 
-/// The printable character that a vocabulary of byte-level byte pairs writes for a byte: its own, or one from U+0100 on in order.
+/// The printable character that a vocabulary of byte-level byte pairs writes for a byte: its own Latin-1 character, or
+/// the next one from U+0100 on.
 pub fn byte_to_char(byte: u8) -> char {
     if is_printable(byte) {
         return char::from(byte);

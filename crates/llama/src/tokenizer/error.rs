@@ -2,7 +2,7 @@
 
 use crate::gguf::GgufError;
 
-/// Why a tokenizer could not be made from a file, or a text not be encoded.
+/// Why a tokenizer could not be made from a file, or why a text could not be encoded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenizerError {

@@ -158,8 +158,8 @@ impl Tokenizer {
         self.vocabulary.id(text)
     }
 
-    /// Encodes a prompt: begin and end tokens are added as the model wants them, and control tokens that are spelt
-    /// out in the text (`<|eot_id|>`) become themselves.
+    /// Encodes a prompt. Adds begin and end tokens as the model wants them, and encodes control tokens that are spelt
+    /// out in the text (`<|eot_id|>`) as themselves.
     ///
     /// # Errors
     ///
@@ -171,7 +171,7 @@ impl Tokenizer {
         Ok(tokens)
     }
 
-    /// Encodes text and nothing but text: control tokens that are spelt out in it stay letters.
+    /// Encodes text without begin and end tokens. Control tokens that are spelt out in it are ordinary text.
     ///
     /// # Errors
     ///

@@ -8,17 +8,18 @@ use super::error::TokenizerError;
 struct Rule {
     /// Values of `tokenizer.ggml.pre`.
     names: &'static [&'static str],
-    /// As the families' authors wrote them. Applied one after the other: each splits the pieces that the one before has
-    /// left, at its matches' ends.
+    /// Regular expressions as the families' authors wrote them. They apply one after the other: each splits the pieces
+    /// of the one before at the ends of its matches.
     patterns: &'static [&'static str],
-    /// A word that is a token as a whole is not merged from its parts.
+    /// Whether a word that is a token is encoded as that token, without merges.
     whole_words: bool,
-    /// Begins with the begin token unless the file says otherwise.
+    /// Whether a text begins with the begin token if the file does not say.
     add_bos: bool,
 }
 
-/// How patterns end that split white space too: a run of it, but for the last character if a word follows. A look-ahead
-/// takes a backtracking matcher, whose time and memory have no bound; [`Pattern`] does the same without.
+/// The end of patterns that also split white space: it matches a run of white space, without the run's last character
+/// if a word follows. A look-ahead needs a backtracking matcher, whose time and memory have no bound; [`Pattern`]
+/// splits the same way without one.
 const WHITE_SPACE: &str = r"|\s+(?!\S)|\s+";
 
 const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
@@ -130,9 +131,9 @@ const RULES: &[Rule] = &[
 #[derive(Debug)]
 pub(super) struct PreTokenizer {
     patterns: Vec<Pattern>,
-    /// A word that is a token as a whole is not merged from its parts.
+    /// Whether a word that is a token is encoded as that token, without merges.
     pub whole_words: bool,
-    /// Begins with the begin token unless the file says otherwise.
+    /// Whether a text begins with the begin token if the file does not say.
     pub add_bos: bool,
 }
 
@@ -142,20 +143,20 @@ struct Pattern {
     /// Without [`WHITE_SPACE`].
     words: Regex,
     /// Whether the pattern ends in [`WHITE_SPACE`]. Such a pattern has a branch for every character that is not white
-    /// space, so all that lies between two words is white space; and no word but one of line ends begins with two
-    /// characters of white space, so the first word found is the one that the whole pattern comes to.
+    /// space, so only white space lies between two words. A word begins with two characters of white space only if it
+    /// consists of line ends. So `words` finds the words that the whole pattern would find.
     splits_white_space: bool,
 }
 
 impl PreTokenizer {
-    /// The one that `tokenizer.ggml.pre` names.
+    /// The pre-tokenizer that `name`, a value of `tokenizer.ggml.pre`, stands for.
     pub fn named(name: &str) -> Result<Self, TokenizerError> {
         let unsupported = || TokenizerError::UnsupportedPreTokenizer(name.to_owned());
         let rule = RULES.iter().find(|rule| rule.names.contains(&name));
         let rule = rule.ok_or_else(unsupported)?;
         let patterns = rule.patterns.iter().map(|pattern| Pattern::new(pattern));
         Ok(Self {
-            // A test compiles them all.
+            // A test compiles all patterns.
             patterns: patterns
                 .collect::<Result<_, _>>()
                 .map_err(|_| unsupported())?,
@@ -198,7 +199,7 @@ impl Pattern {
         self.split_gap(&piece[end..], "", split);
     }
 
-    /// Appends what lies before `next`.
+    /// Appends the pieces of `gap`, which lies before `next`.
     fn split_gap<'a>(&self, gap: &'a str, next: &str, split: &mut Vec<&'a str>) {
         let a_word_follows = next.starts_with(|c: char| !c.is_whitespace());
         let last = gap.chars().next_back().map_or(0, char::len_utf8);
@@ -217,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    /// With the patterns as they are written, by a matcher that backtracks.
+    /// Splits by the unchanged patterns, with a matcher that backtracks.
     fn split_plainly<'a>(rule: &Rule, text: &'a str) -> Vec<&'a str> {
         let mut pieces = vec![text];
         for pattern in rule.patterns {
@@ -238,7 +239,7 @@ mod tests {
         pieces
     }
 
-    /// Texts of what the patterns tell apart, close together.
+    /// Texts in which characters that the patterns tell apart lie close together.
     fn texts() -> impl Strategy<Value = String> {
         const PIECES: &[&str] = &[
             " ", " ", "  ", "\t", "\n", "\r\n", "\u{a0}", "\u{2003}", "\u{85}", "a", "Bc", "é",

@@ -30,13 +30,13 @@ struct Pair {
     score: f32,
     left: usize,
     right: usize,
-    /// Bytes of both when the pair was found: another length means that one has changed since.
+    /// Bytes of both when the pair was found: another length means that one of them has changed since.
     length: usize,
 }
 
 impl Ord for Pair {
     fn cmp(&self, other: &Self) -> Ordering {
-        // The best score first, the leftmost of equals.
+        // The best score comes first; of equal scores, the leftmost pair.
         self.score
             .total_cmp(&other.score)
             .then(other.left.cmp(&self.left))

@@ -36,7 +36,8 @@ impl TokenKind {
     }
 }
 
-/// Sixteen times as many as the largest vocabularies have. An empty token takes eight bytes of a file, and fifty here.
+/// The most tokens: sixteen times as many as the largest vocabularies have. An empty token takes eight bytes of a
+/// file, but fifty bytes of memory.
 const MAX_TOKENS: usize = 1 << 22;
 
 /// The tokens of a model.
@@ -126,7 +127,7 @@ impl Vocabulary {
         self.ids.get(text).copied()
     }
 
-    /// The token that text may be made into; control, unknown and byte tokens are not spelt.
+    /// The token with this text, if text may be encoded as it: control, unknown and byte tokens may not be.
     pub fn spelt(&self, text: &str) -> Option<u32> {
         self.id(text).filter(|&id| {
             matches!(

@@ -13,7 +13,7 @@ use safetensors::SafeTensors;
 
 /// What logits may differ from the exact ones, relative to their length.
 const TOLERANCE: f64 = 1e-3;
-/// What the same computation in another order may differ by.
+/// The most that two orders of the same computation may differ by.
 const SAME: f64 = 1e-4;
 
 /// Prompts with the exact logits after each of their tokens.
@@ -127,7 +127,7 @@ fn prefill_in_batches_equals_token_by_token() {
                 "batch {batch}, position {position}: {distance:.2e}"
             );
         }
-        // What generation goes by: the last row alone.
+        // Generation uses only the last row.
         session.truncate(0);
         session.feed(tokens).unwrap();
         let last = to_f64(&single[(tokens.len() - 1) * 1024..]);
@@ -183,7 +183,7 @@ fn twenty_two_layers_with_the_settings_of_llama_3_equal_the_float64_forward_pass
         width: 64,
         heads: 8,
         kv_heads: 2,
-        // Not the width over the heads.
+        // Not the width divided by the heads.
         head_dim: 16,
         feed_forward: 160,
         vocabulary: 512,

@@ -1,5 +1,6 @@
 //! A GPU that fails and memory that runs out, at every point of loading and generating: a typed error, and everything
-//! still usable. The faults are the software Metal's, and strike whoever comes next, so each test has a process of its own.
+//! still usable. The software Metal's faults strike whichever command buffer or allocation of the process comes next,
+//! so each test has a process of its own.
 
 use std::ops::ControlFlow;
 
@@ -60,7 +61,7 @@ fn a_fault_leaves_the_session_where_it_stood() {
         undisturbed.feed(&tokens).unwrap();
         let mut disturbed = session(&model, 8);
         disturbed.feed(&tokens[..10]).unwrap();
-        // Of the four batches of the rest each fails once.
+        // The rest is fed in four batches; each of them fails once.
         for nth in 1..=4 {
             faults::fail_command_buffer(nth, PAGE_FAULT);
             let error = disturbed.feed(&tokens[10..]).unwrap_err();

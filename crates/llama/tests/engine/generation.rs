@@ -81,7 +81,7 @@ fn generation_stops_where_it_is_told() {
         (generation.stop, generation.tokens.len()),
         (StopReason::MaxTokens, 5)
     );
-    // What comes after the last token was not asked for.
+    // The last token was not fed: no token comes after it.
     assert_eq!(generation.counters.command_buffers, 5);
     let none = GenerateOptions {
         max_tokens: Some(0),
@@ -256,7 +256,7 @@ fn a_cache_beyond_the_device_is_refused_before_it_is_allocated() {
         ),
         "{error}"
     );
-    // What is asked for by nobody is only as large as is sensible.
+    // By default a session takes 4096 tokens of a larger context.
     assert_eq!(Session::new(&model).unwrap().context(), 4096);
 }
 

@@ -1,5 +1,5 @@
-//! What the engine makes and what it leaves behind, by the bridge's counters. These count for the whole process, so each
-//! test has one of its own.
+//! What the engine makes and what it leaves behind, by the bridge's counters. The counters count for the whole
+//! process, so each test has a process of its own.
 
 use crate::support::{assert_live, session, settled, shipped, small, tokens, write_model};
 use metal_bridge::{Device, ObjectKind};

@@ -1,4 +1,4 @@
-//! Models that the engine does not take, or takes in another way than most: what it says and does.
+//! Models that the engine refuses, or loads in another way than most: its errors and its results.
 
 use crate::support::{ModelFile, device, relative_l2, session, small, to_f64, tokens, write_model};
 use metal_bridge_llama::gguf::{Array, Gguf, GgufError, GgufWriter, TensorType, Value};
@@ -82,7 +82,7 @@ impl Parts {
     }
 }
 
-/// What loading says of a small model after `change`.
+/// The error of loading a small model after `change`.
 fn refusal(change: impl FnOnce(&mut Parts)) -> Error {
     let file = write_model(&small(), 1);
     let mut parts = Parts::of(&file);
@@ -207,7 +207,7 @@ fn missing_and_misshapen_tensors_are_named() {
         matches!(&error, Error::Gguf(GgufError::MissingTensor { .. })),
         "{error}"
     );
-    // A layer that the count leaves out would be computed with by nobody.
+    // Nothing would compute a layer that the count leaves out.
     let error = refusal(|parts| parts.set("llama.block_count", Value::U32(1)));
     assert!(
         matches!(&error, Error::Unsupported(what) if what.contains("blk.1.")),
@@ -337,7 +337,7 @@ fn models_with_damaged_headers_load_or_are_refused() {
             Err(_) => refused += 1,
         }
     }
-    // Most bytes of a header are letters of tokens, which may be any.
+    // Most bytes of a header are letters of tokens, and any letters will do.
     assert!(
         loaded > 20 && refused > 20,
         "{loaded} loaded, {refused} refused"

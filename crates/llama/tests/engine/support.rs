@@ -31,7 +31,7 @@ pub fn session(model: &Model, batch: usize) -> Session {
     .unwrap()
 }
 
-/// What exists once no command buffer is on its way any more.
+/// The live objects once every command buffer has been released.
 pub fn settled() -> LiveObjects {
     while Device::live_objects().live(ObjectKind::CommandBuffer) > 0 {
         std::thread::yield_now();
@@ -39,8 +39,8 @@ pub fn settled() -> LiveObjects {
     Device::live_objects()
 }
 
-/// Checks that as many objects exist as in `expected`. The thread that completes a command buffer gives it free a moment
-/// after whoever waits for it has gone on.
+/// Checks that as many objects exist as in `expected`. The thread that completes a command buffer releases it a moment
+/// after those that wait for it have gone on.
 pub fn assert_live(expected: &LiveObjects) {
     let live = settled_handles(expected);
     assert!(
@@ -109,7 +109,7 @@ pub fn to_f64(values: &[f32]) -> Vec<f64> {
     values.iter().map(|&value| f64::from(value)).collect()
 }
 
-/// The index of the largest, and by how much it is larger than the next.
+/// The index of the largest value, and by how much it is larger than the next.
 pub fn best_and_margin(values: &[f64]) -> (usize, f64) {
     let best = (0..values.len())
         .max_by(|&a, &b| values[a].total_cmp(&values[b]))

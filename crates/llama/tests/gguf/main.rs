@@ -7,7 +7,7 @@ use std::io::Write;
 
 use metal_bridge_llama::gguf::{Array, Gguf, GgufError, GgufWriter, TensorType, Value};
 
-/// Bytes of a GGUF file in the making, without the writer's good manners.
+/// Builds the bytes of a GGUF file, without the checks of the writer.
 #[derive(Default)]
 struct Raw(Vec<u8>);
 

@@ -1,4 +1,5 @@
-//! Files that are not GGUF, are cut, or lie: each has an error that names what is wrong, before memory is taken for it.
+//! Files that are not GGUF, are cut, or lie: the reader refuses each with an error that names what is wrong, before it
+//! allocates memory for it.
 
 use crate::*;
 
@@ -95,7 +96,7 @@ fn counts_that_a_sparse_file_holds_are_refused() {
     let entry = || Raw::header(3, 0, 1).string("k");
     let in_an_array = |depth| (0..depth).fold(entry().u32(9), |raw, _| raw.u32(9).u64(1));
     let arrays = (0..=12).map(|element| entry().u32(9).u32(element).u64(COUNT));
-    // Each array of the outermost one is refused room or read, before the next.
+    // Arrays of one array each; the innermost claims `COUNT` arrays.
     let nested = (0..=7).map(|depth| in_an_array(depth).u32(9).u64(COUNT));
     let others = [
         Raw::header(3, COUNT, 0),
@@ -114,7 +115,7 @@ fn counts_that_a_sparse_file_holds_are_refused() {
         let error = open_sparse(&raw.0).unwrap_err().to_string();
         assert!(error.contains("65535 are the most"), "{error}");
     }
-    // Zeros are empty arrays, of which a quarter of the file's bytes would be made.
+    // Zeros are empty arrays. One list of them stays below the limit; two are beyond it.
     let many = entry()
         .u32(9)
         .u32(9)
@@ -283,7 +284,7 @@ fn the_writer_refuses_what_the_reader_would() {
         (&[u64::MAX - 31], bytes),
         (&[u64::MAX], TensorType::F32),
         (&[1 << 32, 1 << 32], bytes),
-        // 50 bytes hold 256 weights.
+        // A block of 50 bytes holds 256 weights.
         (&[256, 1 << 56], iq1_s),
     ] {
         let refusal = writer.tensor("u", dimensions, element_type).unwrap_err();

@@ -10,7 +10,7 @@ pub enum Error {
     /// A call of metal-bridge failed.
     #[error(transparent)]
     Metal(#[from] metal_bridge::Error),
-    /// The run cannot be as it was asked for, or one of its threads failed.
+    /// The arguments of the run are not possible, or one of its threads failed.
     #[error("{0}")]
     Run(String),
 }

@@ -1,10 +1,10 @@
-//! What the process has allocated. Its resident size would not do: allocators keep what was freed, and AddressSanitizer keeps all
-//! of it for a while.
+//! What the process has allocated. Its resident size does not tell: allocators keep freed memory, and AddressSanitizer
+//! keeps all of it for a while.
 
 use super::waits::settled;
 
-/// What is allocated may vary by this much without being taken for growth: runtimes and drivers keep tables of what they have
-/// seen.
+/// The allocated bytes may vary by this much without being taken for growth: runtimes and drivers keep tables of what
+/// they have seen.
 pub(super) const SLACK: u64 = 16 << 20;
 
 /// Bytes that are allocated on the heap and not freed; `None` if the system does not tell.
@@ -16,13 +16,13 @@ fn has_grown(before: Option<u64>, now: Option<u64>) -> bool {
     matches!((before, now), (Some(before), Some(now)) if now > before + SLACK)
 }
 
-/// Bytes of the heap when they are no more than `before`, or a long time later. A queue's threads end, and free what they have,
-/// after the queue is gone; and AddressSanitizer takes for live what a thread has freed that is just ending.
+/// Bytes on the heap, once they have not grown since `before`, or after a long time. A queue's threads end, and free
+/// what they have, after the queue is gone; and AddressSanitizer counts as live what an ending thread has freed.
 pub(super) fn settled_bytes(before: Option<u64>) -> Option<u64> {
     settled(live_bytes, |now| !has_grown(before, *now))
 }
 
-/// How much more of the heap is allocated than before, if that is growth, and stays so.
+/// Says by how much the heap has grown since `before`; `None` if it has not, or if the growth soon goes away.
 pub fn growth(before: Option<u64>) -> Option<String> {
     growth_between(before, settled_bytes(before))
 }
@@ -32,11 +32,12 @@ pub(super) fn growth_between(before: Option<u64>, after: Option<u64>) -> Option<
     grown.map(|(before, after)| format!("the heap grew from {before} to {after} bytes"))
 }
 
-/// What a sanitizer's allocator says, which takes the place of the system's.
+/// The bytes that a sanitizer's allocator has allocated; `None` without a sanitizer, which replaces the system's
+/// allocator.
 #[cfg(unix)]
 fn sanitizer_bytes() -> Option<u64> {
     let name = c"__sanitizer_get_current_allocated_bytes";
-    // SAFETY: looks a name up.
+    // SAFETY: only looks up a name.
     let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     // SAFETY: the function of this name has this type; NULL is `None`.
     let function: Option<extern "C" fn() -> usize> = unsafe { std::mem::transmute(function) };

@@ -1,8 +1,8 @@
 //! The scenario that metal-bridge exists for, run for as long as asked: Q, K and V projections on Q8_0 weights, from
 //! threads that have no autorelease pool, with handles dropped everywhere and at any time.
 //!
-//! `tests/qkv_regression.rs` runs the parts of it one by one; `metal-bridge stress` runs [`run`]. And [`transfers`] from many
-//! threads, which `metal-bridge stress --transfers` runs.
+//! `tests/qkv_regression.rs` runs its parts one by one; `metal-bridge stress` runs [`run`]. [`transfers`] moves bytes from
+//! many threads; `metal-bridge stress --transfers` runs it.
 
 mod error;
 pub mod heap;
@@ -24,20 +24,20 @@ pub use scenario::{Drops, Runner, Scenario};
 pub use transfers::{TransferReport, transfers};
 use waits::settled;
 
-/// The largest deviation from float64, relative, that 32-bit arithmetic in any order explains.
+/// The largest relative deviation from float64 that 32-bit arithmetic, in any order, explains.
 pub const MAX_DEVIATION: f64 = 1e-5;
 
-/// What is allocated on the device may vary by this much without being taken for growth, and the heap too. The counts of objects
-/// have to be equal.
+/// The bytes allocated on the device, and those on the heap, may vary by this much without being taken for growth. The
+/// counts of objects have to be equal.
 const MEMORY_SLACK: u64 = heap::SLACK;
 
-/// What there is after a round, once everything that the round made has been dropped.
+/// What is left after a round, once everything that the round made has been dropped.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Sample {
     /// Rounds so far.
     pub round: u64,
-    /// Since the start.
+    /// Time since the start.
     pub elapsed: Duration,
     /// Objects of the bridge.
     pub objects: LiveObjects,
@@ -49,7 +49,7 @@ pub struct Sample {
     pub deviation: f64,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Report {
@@ -146,7 +146,8 @@ fn sample(runner: &Runner, round: u64, elapsed: Duration, deviation: f64) -> Sam
     }
 }
 
-/// What lives when no command buffer does: the last to go with what it uses, a moment after whoever waited for it has gone on.
+/// The live objects once every command buffer has been released, which happens a moment after its waiters have gone
+/// on.
 fn idle_objects() -> LiveObjects {
     settled(Device::live_objects, |now| {
         now.live(ObjectKind::CommandBuffer) == 0

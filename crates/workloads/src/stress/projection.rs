@@ -1,4 +1,4 @@
-//! Q8_0 matrices made up for the scenario, with the results that are right for them.
+//! Made-up Q8_0 matrices for the scenarios, with the exact products.
 
 use half::f16;
 use metal_bridge::ops::WeightType;
@@ -46,7 +46,7 @@ impl Projection {
         }
     }
 
-    /// How far `y` is off: the length of the difference over the length of what is right.
+    /// The relative error of `y`: the length of the difference over the length of the exact product.
     pub(super) fn deviation(&self, y: &[f32]) -> f64 {
         let square =
             |values: &mut dyn Iterator<Item = f64>| values.map(|value| value * value).sum::<f64>();

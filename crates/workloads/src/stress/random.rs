@@ -1,11 +1,11 @@
-//! [`Random`]: numbers for what is made up.
+//! [`Random`]: numbers for made-up data.
 
 /// xorshift64*: numbers without a pattern, and the same ones every time.
 pub(super) struct Random(u64);
 
 impl Random {
     pub(super) fn new(seed: u64) -> Random {
-        // Any state but zero will do; neighbouring seeds are to be far from each other.
+        // Any state but zero will do. The factor takes neighbouring seeds far apart.
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 

@@ -1,4 +1,5 @@
-//! Rounds of transfers, each of other forms: bytes go by several ways and come back, and are compared with what they were.
+//! Rounds of transfers. Each kind of round sends bytes and gets them back by other forms of transfer, and compares
+//! them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +10,11 @@ use metal_bridge::memory::{Arena, Owned, Rectangle, Rows, Staged, TransferQueue,
 
 use super::error::{Error, Result};
 
-/// Whether the bytes came back as they went.
+/// A round, which returns whether the bytes came back unchanged.
 type Round = fn(&TransferQueue, &Arena, usize) -> Result<bool>;
 
 const ROUNDS: [Round; 4] = [one_by_one, in_batches, in_rows, with_the_cpu];
-/// After so many seeds in a row each form has had its turn.
+/// This many seeds in a row run every kind of round.
 pub(super) const FORMS: u64 = ROUNDS.len() as u64;
 
 const MODES: [StorageMode; 3] = [
@@ -22,7 +23,7 @@ const MODES: [StorageMode; 3] = [
     StorageMode::Private,
 ];
 
-/// The round that is `seed`'s turn; whether the bytes came back as they went.
+/// Runs the round that `seed` selects; returns whether the bytes came back unchanged.
 pub(super) fn run(transfers: &TransferQueue, arena: &Arena, seed: usize) -> Result<bool> {
     ROUNDS[seed % ROUNDS.len()](transfers, arena, seed / ROUNDS.len())
 }
@@ -123,7 +124,7 @@ fn in_rows(transfers: &TransferQueue, _: &Arena, seed: usize) -> Result<bool> {
     Ok(back == values && whole.into_iter().eq(expected))
 }
 
-/// The CPU's turn between an upload and a download, whose end is told by a callback.
+/// A host function between an upload and a download; a callback tells the end of the download.
 fn with_the_cpu(transfers: &TransferQueue, arena: &Arena, seed: usize) -> Result<bool> {
     let length = 1 + seed.wrapping_mul(104_729) % 20_000;
     let values = bytes(length, seed);
@@ -142,7 +143,7 @@ fn with_the_cpu(transfers: &TransferQueue, arena: &Arena, seed: usize) -> Result
         .commit()?;
     results.on_completed(move |results| {
         let is_in_order = has_run.load(Ordering::Acquire);
-        // Nobody listens if the round has failed before.
+        // If the round has failed already, nobody receives this.
         let _ = tell.send(results.map(|results| (results, is_in_order)));
     });
     called.wait()?;

@@ -1,4 +1,4 @@
-//! What is done over and over: buffers made, used and dropped, in the patterns that brought plain bindings down.
+//! What a run repeats: buffers made, used and dropped, in the patterns that made plain bindings crash.
 
 use std::sync::mpsc;
 use std::thread;
@@ -29,14 +29,14 @@ pub enum Scenario {
     Sequence(usize),
 }
 
-/// Where and when the handles go.
+/// Where and when the handles are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drops {
     /// On the thread that made them, after the GPU is done.
     Here,
     /// On another thread.
     Elsewhere,
-    /// While the GPU still uses what they stand for.
+    /// While the GPU still uses the objects.
     WhileInUse,
 }
 
@@ -64,7 +64,7 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Makes up the weights and computes in float64 what is right for them.
+    /// Makes up the weights, and computes the exact results in float64.
     ///
     /// # Errors
     ///
@@ -151,7 +151,7 @@ impl Runner {
     }
 
     fn sequence(&self, count: usize, drops: Drops) -> Result<f64> {
-        // A thread of its own for the drops, if they are to be elsewhere; it ends with the channel.
+        // If another thread is to drop the buffers, it lives here; it ends with the channel.
         thread::scope(|scope| {
             let (sender, receiver) = mpsc::sync_channel::<Buffer>(64);
             let elsewhere = drops == Drops::Elsewhere;
@@ -268,7 +268,7 @@ fn discard(batch: Batch, drops: Drops) -> Result<()> {
     submission.wait()?;
     let handles = (submission, inputs, outputs);
     if drops == Drops::Elsewhere {
-        // A drop does not panic; were it to, the panic hook would have told.
+        // A drop does not panic. If one did, the panic hook would have reported it.
         let _ = thread::spawn(move || drop(handles)).join();
     }
     Ok(())

@@ -4,8 +4,8 @@ use std::thread;
 
 use super::error::{Error, Result};
 
-/// Calls `work` on `count` threads with the number of each; gives what became of each thread.
-/// Where the system starts no more threads, the last one has that for an error, and those after it are not there.
+/// Calls `work` on `count` threads, with the number of each, and returns the threads' results. If the system cannot
+/// start a thread, that error is the last result.
 pub(super) fn on_threads<T: Send>(
     count: usize,
     work: impl Fn(usize) -> Result<T> + Sync,

@@ -1,4 +1,4 @@
-//! Transfers from many threads at once, with one memory.
+//! Transfers from many threads at once, through one device memory.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,13 @@ use super::threads::on_threads;
 use super::waits::settled;
 use super::{heap, rounds};
 
-/// What a run of transfers came to.
+/// The result of a run of transfers.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TransferReport {
     /// Rounds of all threads together.
     pub rounds: u64,
-    /// Of the memory that all threads shared.
+    /// Statistics of the memory that all threads shared.
     pub statistics: Statistics,
     /// What was not as it should be, in words: bytes, objects or memory. Empty for a good run.
     pub faults: Vec<String>,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Far longer than Metal's threads take to release what has completed, on the busiest of machines.
 const LONG: Duration = Duration::from_secs(120);
 
-/// What `look` sees once that is as it should be, or a long time later.
+/// What `look` sees once `is_settled` holds, or after a long time.
 pub(super) fn settled<T>(look: impl Fn() -> T, is_settled: impl Fn(&T) -> bool) -> T {
     let start = Instant::now();
     loop {

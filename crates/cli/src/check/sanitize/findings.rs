@@ -19,7 +19,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The text, which says itself what it is called.
+    /// The text behind a `#line` that gives its name.
     pub fn with_name(&self) -> String {
         let name = self.name.replace('\\', "\\\\").replace('"', "\\\"");
         format!("#line 1 \"{name}\"\n{}", self.text)
@@ -38,7 +38,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A report: an error where it was found, and a note where the other side is.
+    /// A report as diagnostics: an error where it was found, and a note where the other side is.
     pub fn finding(&self, report: &Report) -> Vec<Diagnostic> {
         let times = match report.occurrences {
             1 => String::new(),

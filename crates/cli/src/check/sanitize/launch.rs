@@ -34,15 +34,15 @@ pub struct Launch {
 /// What a buffer has in it.
 #[derive(Clone)]
 enum Contents {
-    /// So many bytes that nothing has written.
+    /// This many bytes that nothing has written.
     Unwritten(usize),
-    /// So many zeros.
+    /// This many zeros.
     Zeros(usize),
     Written(Vec<u8>),
 }
 
 impl Launch {
-    /// The kernel to launch, if any is.
+    /// The kernel to launch; `None` without a grid.
     pub fn kernel<'a>(&self, kernels: &'a [Kernel]) -> Result<Option<&'a Kernel>, Failure> {
         if self.grid.is_none() {
             return Ok(None);
@@ -95,8 +95,8 @@ impl Launch {
         for (index, length) in &self.threadgroup_memory {
             encoder.set_threadgroup_memory_length(*length, *index)?;
         }
-        // SAFETY: nothing but the buffers made here is the kernel's to touch, and the checks catch what leaves them. Where
-        // the user has chosen other checks, what the kernel does to this process is the user's to answer for.
+        // SAFETY: the kernel may touch only the buffers made here, and the bounds checks catch accesses outside of
+        // them. If the user has chosen other checks, the user answers for what the kernel does to this process.
         unsafe { encoder.dispatch_threads(grid, threadgroup)? };
         encoder.end_encoding()?;
         commands.commit()?.wait()
@@ -115,7 +115,7 @@ fn parse_size(text: &str) -> Result<Size, String> {
     }
 }
 
-/// What stands behind `INDEX=`.
+/// The index before the `=`, and the text behind it.
 fn parse_indexed(text: &str) -> Result<(usize, &str), String> {
     let (index, rest) = text
         .split_once('=')

@@ -45,7 +45,7 @@ pub struct Outcome {
     pub launched: Option<String>,
     /// What the checks have found.
     pub reports: Vec<Report>,
-    /// The same, and whatever else went wrong, for people.
+    /// The reports, and whatever else went wrong, for people.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -76,14 +76,15 @@ impl Outcome {
     }
 }
 
-/// Switches the checks on, before anything has used Metal. `include` is where the source's `#include "..."` look.
+/// Switches the checks on, before anything has used Metal. `include` lists the folders in which a source's `#include
+/// "..."` look.
 pub fn prepare(include: &[PathBuf]) -> Result<(), Failure> {
     let set = |name: &str, value: &OsStr| {
         // SAFETY: the program has not started a thread yet.
         unsafe { env::set_var(name, value) }
     };
     expose(include)?;
-    // They are printed as diagnostics are.
+    // The command prints the reports itself, as diagnostics.
     set("SOFTWARE_METAL_SANITIZE_QUIET", "1".as_ref());
     if env::var_os("SOFTWARE_METAL_SANITIZE").is_none_or(|checks| checks.is_empty()) {
         set("SOFTWARE_METAL_SANITIZE", "all".as_ref());
@@ -128,7 +129,8 @@ pub fn run(
                 }
             }
             Err(error) => {
-                // What a host would fix by a constant is not the source's fault.
+                // A host may give the constants that lack a value: without them, the failure is not the source's
+                // error.
                 let excused = chosen.is_none() && arguments.lacks_constants(check);
                 outcome.diagnostics.push(source.problem(
                     if excused {
@@ -157,7 +159,7 @@ fn launch(outcome: &mut Outcome, launch: &Launch, pipeline: &ComputePipeline, so
     }
     match result {
         Ok(()) => {}
-        // A command buffer that a report has ended says no more than the report.
+        // If a report has ended the command buffer, its error adds nothing to the report.
         Err(metal_bridge::Error::CommandBuffer(_)) if !outcome.reports.is_empty() => {}
         Err(error) => {
             let message = format!("kernel '{name}': {}", in_one_line(&error));

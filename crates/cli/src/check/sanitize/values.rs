@@ -16,7 +16,7 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// By name, or by index.
+    /// Whether the name is the constant's name or index.
     pub fn is_for(&self, constant: &FunctionConstant) -> bool {
         self.name == constant.name || self.name == constant.index.to_string()
     }
@@ -75,7 +75,7 @@ fn set_constant(
     Ok(())
 }
 
-/// The bytes of `values`, which has commas between them, in the type that Metal calls `name`.
+/// The bytes of the comma-separated `values`, in the type that Metal calls `name`.
 pub fn bytes_of(name: &str, values: &str) -> Result<Vec<u8>, String> {
     macro_rules! bytes {
         ($($metal:literal: $type:ty)*) => {
