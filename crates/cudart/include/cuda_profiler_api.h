@@ -1,4 +1,5 @@
-/* Programs call these around the part that they want profiled. There is nothing to profile with here: both succeed. */
+/* Programs call these around the part that they want profiled. Both succeed and do nothing: there is no profiler here.
+ * */
 #ifndef METAL_CUDA_PROFILER_API_H
 #define METAL_CUDA_PROFILER_API_H
 

@@ -254,7 +254,7 @@ struct cudaDeviceProp {
     int maxGridSize[3];
     int clockRate;
     size_t totalConstMem;
-    int major; /* the newest of Apple's GPU families; no compute capability */
+    int major; /* the newest of Apple's GPU families; not a compute capability */
     int minor;
     size_t textureAlignment;
     size_t texturePitchAlignment;

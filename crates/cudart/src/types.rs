@@ -31,13 +31,13 @@ pub const cudaDeviceScheduleSpin: c_uint = 1;
 pub const cudaDeviceScheduleYield: c_uint = 2;
 /// A hint.
 pub const cudaDeviceScheduleBlockingSync: c_uint = 4;
-/// The bits of these.
+/// The bits of the flags above.
 pub const cudaDeviceScheduleMask: c_uint = 7;
 /// Pinned memory is mapped for the device: always so.
 pub const cudaDeviceMapHost: c_uint = 8;
 /// A hint.
 pub const cudaDeviceLmemResizeToMax: c_uint = 0x10;
-/// The bits that there are.
+/// The bits of all flags of devices.
 pub const cudaDeviceMask: c_uint = 0x1f;
 
 /// Flags of events.
@@ -58,16 +58,16 @@ pub const cudaHostAllocMapped: c_uint = 2;
 /// A hint.
 pub const cudaHostAllocWriteCombined: c_uint = 4;
 
-/// Flags of `cudaHostRegister`, beside portable and mapped: memory of a device of the bus.
+/// Flags of `cudaHostRegister`, beside portable and mapped: memory of a device on the bus.
 pub const cudaHostRegisterIoMemory: c_uint = 4;
 /// Memory that the device only reads.
 pub const cudaHostRegisterReadOnly: c_uint = 8;
 
 /// Flags of managed memory.
 pub const cudaMemAttachGlobal: c_uint = 1;
-/// For the host at first: here the same.
+/// Memory for the host at first; the same as global here.
 pub const cudaMemAttachHost: c_uint = 2;
-/// For `cudaStreamAttachMemAsync` alone: here the same.
+/// Memory for one stream, in `cudaStreamAttachMemAsync` alone; the same as global here.
 pub const cudaMemAttachSingle: c_uint = 4;
 
 /// The direction of a copy.

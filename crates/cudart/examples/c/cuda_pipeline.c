@@ -37,7 +37,7 @@ int main(void) {
     CHECK(cudaMetalRegisterSource(&module, source));
     CHECK(cudaMetalGetFunction(&saxpy, module, "saxpy"));
 
-    /* Pinned memory is copied in the streams' turn, with the CPU free meanwhile. */
+    /* Copies of pinned memory run in the streams' turn, and leave the CPU free. */
     float *x, *y;
     CHECK(cudaMallocHost((void **)&x, COUNT * sizeof *x));
     CHECK(cudaMallocHost((void **)&y, COUNT * sizeof *y));
@@ -70,7 +70,7 @@ int main(void) {
         CHECK(cudaMemcpyAsync(y + at, device_y[s], bytes, cudaMemcpyDeviceToHost, streams[s]));
     }
 
-    /* One stream's end is the other one's too. */
+    /* The first stream waits for the second, so its end is the end of both. */
     cudaEvent_t other;
     CHECK(cudaEventCreateWithFlags(&other, cudaEventDisableTiming));
     CHECK(cudaEventRecord(other, streams[1]));

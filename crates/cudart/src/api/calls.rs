@@ -1,10 +1,11 @@
 //! The macro behind every function of the API.
 
-/// Declares functions of the API: C's name, or names, and the function that does it.
+/// Declares functions of the API: C's name, or names, and the Rust function behind them.
 ///
-/// Of two names the second is the one that `CUDA_API_PER_THREAD_DEFAULT_STREAM` gives: its default stream is the calling
-/// thread's, and the function is told. Two more names, behind a semicolon, are those of the asynchronous form, which takes
-/// a stream at the end: the function is told the stream, and whether the call is the synchronous form, by a `Target`.
+/// A function with a default stream has two names. `CUDA_API_PER_THREAD_DEFAULT_STREAM` selects the second, whose
+/// default stream is the calling thread's; the Rust function is told which one was called. Two more names, behind a
+/// semicolon, are those of the asynchronous form, whose last parameter is a stream. The Rust function then gets a
+/// `Target`: the stream, and whether the form is the synchronous one.
 macro_rules! calls {
     ($(
         $(#[$doc:meta])*

@@ -115,7 +115,7 @@ unsafe fn memcpy_2d(
     unsafe { copy(target, (source, destination), &rows, kind) }
 }
 
-/// Checks that this is memory of the device. Memory of the host is every device's.
+/// Checks that this is memory of the device, or of the host, which every device can use.
 fn check_owner(memory: &Memory, state: &Arc<DeviceState>) -> Outcome {
     let is_owner = match memory.owner() {
         Some(owner) => Arc::ptr_eq(owner, state),

@@ -29,24 +29,24 @@ calls! {
     cudaSetDevice = set(device: c_int);
     /// The calling thread's device.
     cudaGetDevice = get(device: *mut c_int);
-    /// What a device is and how far it goes.
+    /// A device's properties and limits.
     cudaGetDeviceProperties = get_properties(properties: *mut cudaDeviceProp, device: c_int);
     /// One of the properties.
     cudaDeviceGetAttribute = get_attribute(value: *mut c_int, attribute: c_int, device: c_int);
     /// Waits for all work of the current device.
     cudaDeviceSynchronize = synchronize();
-    /// Waits for the current device's work and gives back all that it has: memory, streams, events, its failure.
+    /// Waits for the current device's work, releases its memory, streams and events, and forgets its failure.
     cudaDeviceReset = reset();
     /// Whether the two devices are of one peer group.
     cudaDeviceCanAccessPeer = can_access_peer(can: *mut c_int, device: c_int, peer: c_int);
     /// Lets the current device use the peer's memory.
     cudaDeviceEnablePeerAccess = enable_peer_access(peer: c_int, flags: u32);
-    /// Ends that.
+    /// Ends the current device's access to the peer's memory.
     cudaDeviceDisablePeerAccess = disable_peer_access(peer: c_int);
-    /// Bytes of the current device's memory: free of its recommended working set, and all of that. NULL for what is not
-    /// wanted.
+    /// Bytes of the current device's recommended working set: what is not allocated, and all. NULL for a number that
+    /// is not wanted.
     cudaMemGetInfo = mem_get_info(free: *mut usize, total: *mut usize);
-    /// The version of CUDA whose driver would be there.
+    /// The runtime's version: there is no other driver.
     cudaDriverGetVersion = get_version(version: *mut c_int);
     /// The version of CUDA that the runtime follows.
     cudaRuntimeGetVersion = get_version(version: *mut c_int);
@@ -104,7 +104,7 @@ unsafe fn reset() -> Outcome {
         return Ok(());
     };
     let state = &context.state;
-    // Until their work is done: the context has no other hold on streams.
+    // Kept until their work is done: the context does not keep streams alive.
     let streams = STREAMS.remove_where(|stream| Arc::ptr_eq(stream.state(), state));
     let events = EVENTS.remove_where(|event| Arc::ptr_eq(&event.state, state));
     context.destroy()?;
@@ -113,7 +113,7 @@ unsafe fn reset() -> Outcome {
     let freed = allocations.remove_where(|a| Arc::ptr_eq(&a.state, state));
     drop(allocations);
     forget_proxies(state);
-    // The program may unmap what it has registered now: no device may use it any more.
+    // The program may unmap what it had registered once this returns, so no device may use that any more.
     if freed.iter().any(|a| a.kind == Kind::Registered) {
         Context::all_in_use().try_for_each(|other| other.wait())?;
     }

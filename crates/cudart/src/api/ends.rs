@@ -94,11 +94,11 @@ impl Ends {
         [&self.source, &self.destination]
     }
 
-    /// Copies in a queue that takes both; `waits` says whether the call is one of the synchronous ones.
+    /// Copies in a queue that takes both ends; `waits` is true for the synchronous calls.
     ///
     /// # Safety
     ///
-    /// Host memory is valid: until the call returns where that waits for the copy, or the copy is done.
+    /// Pageable memory is valid until the call returns, other host memory until the copy is done.
     pub(crate) unsafe fn copy(&self, queue: &Stream, rows: &Rows, waits: bool) -> Outcome {
         let (source, destination) = (&self.source, &self.destination);
         let places = (
@@ -108,10 +108,10 @@ impl Ends {
         let runs = if waits {
             !(source.is_device() && destination.is_device())
         } else {
-            // CUDA's documentation: to pageable memory, and between host memories.
+            // By CUDA's documentation, an asynchronous copy waits if it writes pageable memory or has two host ends.
             destination.is_pageable() || (source.is_host() && destination.is_host())
         };
-        // The source may be gone when the call has returned.
+        // If the call does not wait, a pageable source may be gone after it.
         let host = if runs {
             sys::MTB_HOST_BORROWED
         } else {
@@ -124,15 +124,15 @@ impl Ends {
         }
         let transfer = Transfer::new(queue)?;
         let size = (rows.width, rows.height);
-        // SAFETY: the caller's promise. Pageable memory that is written to is waited for.
+        // SAFETY: the caller's promise. The call waits for copies into pageable memory.
         let copied = unsafe { transfer.copy(places.0, places.1, size, host) };
         if matches!(&copied, Err(failed) if failed.code == cudaErrorInvalidValue) {
-            // What else the bridge refuses with this code has been checked: the two ends overlap.
+            // Everything else that the bridge refuses with this code was checked before: the two ends overlap.
             // SAFETY: as above.
             return unsafe { self.copy_overlapping(transfer, queue, places, size, earlier) };
         }
         match copied {
-            // No memory to stage a pageable source: it is read in its turn then, while the caller waits.
+            // There is no memory to stage the pageable source. The copy reads it in its turn, while the caller waits.
             Err(failed) if failed.code == cudaErrorMemoryAllocation && source.is_pageable() => {
                 let host = sys::MTB_HOST_BORROWED;
                 // SAFETY: the caller's promise, until the call returns.
@@ -144,8 +144,8 @@ impl Ends {
         }
     }
 
-    /// Copies between two ends that overlap, which Metal does not: by way of other memory. CUDA leaves open what the
-    /// bytes are then.
+    /// Copies between two ends that overlap, which the bridge refuses, by way of other memory. CUDA leaves open which
+    /// bytes result.
     ///
     /// # Safety
     ///
@@ -159,7 +159,7 @@ impl Ends {
         earlier: Option<timeline::Ends>,
     ) -> Outcome {
         let memory = queue.state().memory.as_ptr();
-        // Memory that the CPU can reach, so that it makes copies between host memories in their turn, as others.
+        // The CPU makes copies between host memories in their turn, so it must reach the memory between them.
         let mode = if self.source.is_device() || self.destination.is_device() {
             sys::MTB_STORAGE_PRIVATE
         } else {
@@ -171,14 +171,15 @@ impl Ends {
         }
         .map_err(allocation_failed)?;
         let between = sys::mtb_place {
-            // The transfer keeps it.
+            // The transfer keeps the buffer alive.
             buffer: buffer.as_ptr(),
             offset: 0,
             bytes: ptr::null_mut(),
             pitch: width,
         };
         let size = (width, height);
-        // SAFETY: the caller's promise. The ends are in one memory: if it is pageable, the call waits for the copy.
+        // SAFETY: the caller's promise. Both ends are in the same memory: if it is pageable, the call waits for the
+        // copy.
         unsafe {
             transfer.copy(source, between, size, sys::MTB_HOST_BORROWED)?;
             transfer.copy(between, destination, size, sys::MTB_HOST_BORROWED)?;
@@ -187,7 +188,7 @@ impl Ends {
     }
 }
 
-/// Runs the transfer after `earlier`, which is the queue's work, or commits it.
+/// Runs the transfer after `earlier`, the queue's work so far, and waits; commits it if there is no `earlier`.
 fn finish(transfer: Transfer<'_>, earlier: Option<timeline::Ends>) -> Outcome {
     match earlier {
         Some(earlier) => transfer.run(&earlier),

@@ -17,7 +17,7 @@ calls! {
     cudaEventCreate = create(event: *mut cudaEvent_t);
     /// The same, with `cudaEventBlockingSync` (a hint) or `cudaEventDisableTiming`.
     cudaEventCreateWithFlags = create_with_flags(event: *mut cudaEvent_t, flags: c_uint);
-    /// Gives the event back; work that waits for what it has recorded is not touched.
+    /// Destroys the event; work that waits for what it recorded still does.
     cudaEventDestroy = destroy(event: cudaEvent_t);
     /// Records the stream's present point. No thread waits.
     cudaEventRecord, cudaEventRecord_ptsz = record(event: cudaEvent_t, stream: cudaStream_t);
@@ -86,7 +86,7 @@ unsafe fn record_with_flags(
     handle: cudaStream_t,
     flags: c_uint,
 ) -> Outcome {
-    // The other flag, cudaEventRecordExternal, is for captures, which there are none of here.
+    // The other flag, cudaEventRecordExternal, is for captures, which the runtime does not have.
     require(flags == 0, cudaErrorInvalidValue, || {
         format!("there are no flags {flags:#x} for records")
     })?;
@@ -100,7 +100,7 @@ unsafe fn query(event: cudaEvent_t) -> Outcome {
     match event.recorded() {
         Some(marker) if !marker.commands.has_ended() => Err(cudaErrorNotReady.into()),
         Some(marker) => {
-            // At once: this takes note of what has failed.
+            // The work is done: this waits only until its failures have been noted.
             marker.wait()?;
             event.state.sticky.check()
         }

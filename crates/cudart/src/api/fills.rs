@@ -44,7 +44,7 @@ impl Fill {
         if self.width == 0 || self.height == 0 {
             return Ok(());
         }
-        // Of a fill CUDA documents no other code.
+        // CUDA documents no other code for a fill.
         require(self.pitch >= self.width, cudaErrorInvalidValue, || {
             format!("a pitch of {} bytes for rows of {}", self.pitch, self.width)
         })?;
@@ -67,7 +67,7 @@ impl Fill {
     fn run(&self, queue: &Stream, memory: &Memory, waits: bool) -> Outcome {
         let transfer = Transfer::new(queue)?;
         let place = memory.place(queue.state(), self.pitch)?;
-        // As memset takes it.
+        // The low byte, as memset takes it.
         let value = self.value as u8;
         transfer.fill(place, (self.width, self.height), value)?;
         if waits && !memory.is_device() {

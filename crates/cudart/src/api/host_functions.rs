@@ -16,14 +16,14 @@ use crate::runtime::timeline::Ends;
 use crate::types::*;
 
 calls! {
-    /// Has the stream call a function after its earlier work and before its later work. Where the device's work has
-    /// failed it is not called.
+    /// Makes the stream call a function after its earlier work and before its later work. If the device's work has
+    /// failed, the function is not called.
     cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz = launch(
         stream: cudaStream_t,
         function: cudaHostFn_t,
         user_data: *mut c_void,
     );
-    /// Has the stream call a function with the state of the device's work, failed or not.
+    /// Makes the stream call a function with the state of the device's work, failed or not.
     cudaStreamAddCallback, cudaStreamAddCallback_ptsz = add_callback(
         stream: cudaStream_t,
         callback: cudaStreamCallback_t,
@@ -44,14 +44,15 @@ enum Function {
 struct HostCall {
     function: Function,
     user_data: *mut c_void,
-    /// The work before.
+    /// The stream's work before the call.
     earlier: Ends,
     completion: Arc<Completion>,
 }
 
 impl HostCall {
     fn call(&self) {
-        // Done by now; this waits for the notes of failures. Where the wait fails there is none to be had.
+        // The work is done: this waits only until its failures have been noted. If the wait fails, there is nothing to
+        // wait for.
         _ = self.earlier.wait();
         let state = self.completion.device_failure();
         match self.function {

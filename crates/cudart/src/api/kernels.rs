@@ -28,13 +28,13 @@ calls! {
     cudaMetalRegisterSource = register_source(module: *mut cudaMetalModule_t, source: *const c_char);
     /// Gives a module and its kernels back; work that was committed keeps what it needs.
     cudaMetalUnregisterSource = unregister_source(module: cudaMetalModule_t);
-    /// A kernel of a module. Which of its arguments are values stands in the source: references to constant memory.
+    /// A kernel of a module. Its source tells which arguments are values: references to constant memory.
     cudaMetalGetFunction = get_function(
         function: *mut cudaMetalFunction_t,
         module: cudaMetalModule_t,
         name: *const c_char,
     );
-    /// The same, if the program says what each buffer argument is, in the order of their indices.
+    /// The same, but the program says what each buffer argument is, in the order of their indices.
     cudaMetalGetFunctionWithParameters = get_function_with_parameters(
         function: *mut cudaMetalFunction_t,
         module: cudaMetalModule_t,
@@ -42,7 +42,7 @@ calls! {
         parameters: *const cudaMetalParameter,
         count: usize,
     );
-    /// What a kernel needs and how far it goes on the current device.
+    /// What a kernel needs, and its limits on the current device.
     cudaFuncGetAttributes = get_attributes(
         attributes: *mut cudaFuncAttributes,
         function: *const c_void,
@@ -124,7 +124,7 @@ unsafe fn get_function_with_parameters(
     })?;
     let given = match count {
         0 => Vec::new(),
-        // SAFETY: the caller's promise: so many are there.
+        // SAFETY: the caller's promise: the list has this many elements.
         _ => unsafe { slice::from_raw_parts(parameters, count) }.to_vec(),
     };
     let are_known = given.iter().all(|p| *p <= cudaMetalParameterValue);
@@ -135,7 +135,7 @@ unsafe fn get_function_with_parameters(
     Ok(())
 }
 
-/// What is left of the device's threadgroup memory beside what the kernel declares itself.
+/// The device's threadgroup memory, without what the kernel declares itself.
 fn dynamic_memory(device: &Device, pipeline: &Pipeline) -> usize {
     let all = usize::try_from(device.limits.max_threadgroup_memory_length).unwrap_or(usize::MAX);
     all.saturating_sub(pipeline.limits.static_memory)
@@ -222,7 +222,7 @@ unsafe fn binding(
         let bytes = unsafe { slice::from_raw_parts(value.cast::<u8>(), length) };
         return Ok(Some(Binding::Bytes(bytes.to_vec())));
     }
-    // SAFETY: the caller's promise: a pointer, wherever C has put it.
+    // SAFETY: the caller's promise: the value is a pointer, which need not be aligned.
     let pointer = unsafe { value.cast::<*const c_void>().read_unaligned() };
     if pointer.is_null() && !argument.is_used {
         return Ok(None);
@@ -309,7 +309,7 @@ unsafe fn launch(
 /// The index and the length of the kernel's dynamic threadgroup memory.
 fn threadgroup_memory(pipeline: &Pipeline, shared_bytes: usize) -> Outcome<Option<(usize, usize)>> {
     match *pipeline.threadgroup.as_slice() {
-        // As CUDA has it: reserved, and nobody's.
+        // As in CUDA, a launch may ask for memory that no argument uses.
         [] => Ok(None),
         [index] if shared_bytes > 0 => {
             // Metal wants multiples of 16.

@@ -41,7 +41,7 @@ calls! {
     cudaHostGetFlags = host_get_flags(flags: *mut c_uint, host_pointer: *mut c_void);
     /// Lets devices use the caller's memory where it is.
     cudaHostRegister = host_register(pointer: *mut c_void, size: usize, flags: c_uint);
-    /// Ends that. Waits for the work of all devices, which may use the memory.
+    /// Ends the registration. Waits for the work of all devices, which may use the memory.
     cudaHostUnregister = host_unregister(pointer: *mut c_void);
     /// Memory that CPU and devices use at the same address. NULL for no bytes.
     cudaMallocManaged = malloc_managed(pointer: *mut *mut c_void, size: usize, flags: c_uint);
@@ -51,7 +51,7 @@ calls! {
         size: usize,
         stream: cudaStream_t,
     );
-    /// Frees memory of a device: for the program at once, for work that was committed when it is done.
+    /// Frees memory of a device: the program loses it at once, and work that was committed keeps it until it is done.
     cudaFreeAsync, cudaFreeAsync_ptsz = free_async(pointer: *mut c_void, stream: cudaStream_t);
     /// Memory for `height` rows of `width` bytes, which begin `pitch` bytes apart.
     cudaMallocPitch = malloc_pitch(
@@ -60,21 +60,21 @@ calls! {
         width: usize,
         height: usize,
     );
-    /// A hint: checked, and nothing moves, as no page of managed memory moves.
+    /// A hint: its arguments are checked, but managed memory does not move.
     cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz = prefetch(
         pointer: *const c_void,
         count: usize,
         device: c_int,
         stream: cudaStream_t,
     );
-    /// Says which stream uses managed memory: checked, and nothing moves.
+    /// Says which stream uses managed memory: the arguments are checked, and nothing changes.
     cudaStreamAttachMemAsync, cudaStreamAttachMemAsync_ptsz = attach(
         stream: cudaStream_t,
         pointer: *mut c_void,
         length: usize,
         flags: c_uint,
     );
-    /// A hint: checked, and nothing is done.
+    /// A hint: its arguments are checked, and nothing changes.
     cudaMemAdvise = advise(pointer: *const c_void, count: usize, advice: c_int, device: c_int);
 }
 
@@ -83,14 +83,14 @@ fn publish(allocation: Allocation) -> Outcome<*mut c_void> {
     let (start, length) = (allocation.start, allocation.length);
     let mut allocations = ALLOCATIONS.write().unwrap_or_else(PoisonError::into_inner);
     let is_new = allocations.insert(start, length, Arc::new(allocation));
-    // Another thread has registered the same memory.
+    // If not, another thread has registered the same memory.
     require(is_new, cudaErrorHostMemoryAlreadyRegistered, || {
         format!("some of the {length} bytes at {start:#x} are known already")
     })?;
     Ok(ptr::with_exposed_provenance_mut(start))
 }
 
-/// Takes away the allocation that starts at `pointer`, if it is of a kind that `is_wanted` says.
+/// Removes and returns the allocation that starts at `pointer`, if `is_wanted` accepts it.
 fn withdraw(
     pointer: *const c_void,
     noun: &str,
@@ -128,7 +128,7 @@ fn is_freeable(allocation: &Allocation) -> bool {
 }
 
 unsafe fn free(pointer: *mut c_void) -> Outcome {
-    // Also if there is nothing to free: the call reports the failure of earlier work.
+    // Needed even if there is nothing to free: the call reports the failure of earlier work.
     let current = Context::current()?;
     if pointer.is_null() {
         return Ok(());
@@ -267,7 +267,7 @@ unsafe fn malloc_managed(pointer: *mut *mut c_void, size: usize, flags: c_uint) 
     // SAFETY: the caller's promise.
     let place = unsafe { out(pointer, "the place for the pointer") }?;
     let context = Context::current()?;
-    // As CUDA has it, whatever the flags.
+    // As in CUDA, whatever the flags.
     if size == 0 {
         place.set(ptr::null_mut());
         return Ok(());
@@ -303,7 +303,7 @@ unsafe fn free_async(
     if pointer.is_null() {
         return Ok(());
     }
-    // Whatever may use the memory was committed before, and keeps it.
+    // All work that may use the memory was committed before, and keeps it.
     withdraw(pointer, "device memory", |a| a.kind == Kind::Device).map(drop)
 }
 
@@ -331,7 +331,7 @@ unsafe fn malloc_pitch(
     Ok(())
 }
 
-/// Whether a range of managed memory and a device are fit for a hint.
+/// Checks that a hint's range is managed memory, and that its device exists.
 fn check_hint(pointer: *const c_void, count: usize, device: c_int) -> Outcome {
     if device != cudaCpuDeviceId {
         Device::at(device)?;
@@ -387,7 +387,7 @@ unsafe fn advise(pointer: *const c_void, count: usize, advice: c_int, device: c_
     require((1..=6).contains(&advice), cudaErrorInvalidValue, || {
         format!("there is no advice {advice}")
     })?;
-    // The first two are not about a device.
+    // The first two kinds of advice are not about a device.
     check_hint(
         pointer,
         count,

@@ -28,14 +28,14 @@ pub(crate) unsafe fn out<'a, T>(place: *mut T, name: &str) -> Outcome<Out<'a, T>
     })
 }
 
-/// Writes a result that the caller may not want, and then gives NULL for.
+/// Writes a result, unless `place` is NULL because the caller does not want the result.
 ///
 /// # Safety
 ///
 /// As for [`out`].
 pub(crate) unsafe fn set_if_wanted<T>(place: *mut T, value: T) {
     if !place.is_null() {
-        // SAFETY: the caller's promise, and no more, as below.
+        // SAFETY: the caller's promise, which says nothing about the alignment: see below.
         unsafe { place.write_unaligned(value) }
     }
 }

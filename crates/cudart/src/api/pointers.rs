@@ -16,7 +16,7 @@ use crate::runtime::failure::{Failed, Outcome, require};
 use crate::types::*;
 
 calls! {
-    /// What the runtime knows of a pointer. Of one that it does not know: `cudaMemoryTypeUnregistered`.
+    /// What the runtime knows of a pointer; `cudaMemoryTypeUnregistered` for any other pointer.
     cudaPointerGetAttributes = get_attributes(
         attributes: *mut cudaPointerAttributes,
         pointer: *const c_void,

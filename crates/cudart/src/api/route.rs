@@ -1,7 +1,8 @@
 //! Work with memory of several devices: whose queue does it, and what it is ordered after.
 //!
-//! A queue takes memory of its own device, and copies between that and another device. What is with other devices'
-//! memory alone is done there, in a queue that waits for the stream and that the stream waits for.
+//! A queue takes memory of its own device, and copies between that memory and another device's. Work that is only with
+//! another device's memory is done on that device, in a queue that waits for the stream; the stream then waits for
+//! that queue.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ fn proxy_of(stream: &Stream, state: &Arc<DeviceState>) -> Outcome<Arc<Stream>> {
     let index = state.device.index;
     match proxies.get(&index) {
         Some(proxy) if Arc::ptr_eq(proxy.state(), state) => Ok(proxy.clone()),
-        // None yet, or one from before the device was reset.
+        // There is no proxy yet, or the device was reset since.
         _ => {
             let context =
                 Context::holding(state).ok_or(Failed::from(cudaErrorContextIsDestroyed))?;
@@ -62,9 +63,9 @@ fn in_turn<T>(
     Ok(done)
 }
 
-/// Does `work` in `stream` as CUDA's documentation has it for copies between devices that name no stream: after all
-/// that was committed to these devices before, and before all that is committed to them later. The stream's own device
-/// is one of them, if there is any.
+/// Does `work` in `stream`, ordered like a copy between devices that names no stream. By CUDA's documentation such a
+/// copy comes after all that was committed to these devices before, and before all that is committed to them later. If
+/// there are devices, the stream's own is one of them.
 fn alone_on<T>(
     devices: &[Arc<DeviceState>],
     stream: &Arc<Stream>,
@@ -77,7 +78,7 @@ fn alone_on<T>(
     let streams: Vec<Arc<Stream>> = devices
         .iter()
         .flat_map(|device| device.streams())
-        // The blocking streams wait for the legacy one, and it for them; what proxies do is work of other streams.
+        // Blocking streams and the legacy one wait for each other anyway; a proxy's work is another stream's.
         .filter(|other| !other.waits_for_legacy() && !other.is_proxy())
         .filter(|other| !Arc::ptr_eq(other, stream))
         .collect();
@@ -95,8 +96,8 @@ fn alone_on<T>(
     Ok(done)
 }
 
-/// Does `work` in the turn of `stream`, in a queue that takes all of `memories`; in a call that waits, alone on the stream's
-/// device and these, if one of them is another.
+/// Does `work` in the turn of `stream`, in a queue that takes all of `memories`. If the call waits, and one of
+/// `devices` is not the stream's, no other work runs meanwhile on the stream's device and these: [`alone_on`].
 pub(crate) fn perform<'a>(
     stream: &Arc<Stream>,
     memories: &[&Memory],
@@ -112,7 +113,8 @@ pub(crate) fn perform<'a>(
     }
 }
 
-/// The stream's device and these, if one of them is another: what a call that names no stream is [`alone_on`].
+/// The devices that a call which names no stream is [`alone_on`]: the stream's and these; none if all are the
+/// stream's.
 fn devices_of<'a>(
     stream: &Stream,
     others: impl Iterator<Item = &'a Arc<DeviceState>>,

@@ -1,5 +1,5 @@
-//! Calls: settings that programs for CUDA make, and that have nothing to change on Metal: checked, kept where they can
-//! be asked for.
+//! Calls: settings that change nothing on Metal. The runtime checks them, and keeps those that another call can ask
+//! for.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::Ordering;
@@ -25,9 +25,9 @@ calls! {
     cudaDeviceGetCacheConfig = get_cache_config(config: *mut c_int);
     /// The same hint for a kernel.
     cudaFuncSetCacheConfig = set_function_cache_config(function: *const c_void, config: c_int);
-    /// Nothing profiles.
+    /// Does nothing: there is no profiler.
     cudaProfilerStart = profiler();
-    /// Nothing profiles.
+    /// Does nothing: there is no profiler.
     cudaProfilerStop = profiler();
 }
 

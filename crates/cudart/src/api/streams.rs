@@ -24,13 +24,13 @@ calls! {
         flags: c_uint,
         priority: c_int,
     );
-    /// Returns at once; the stream's work goes on to its end.
+    /// Destroys a stream, and returns at once; the stream's work goes on to its end.
     cudaStreamDestroy = destroy(stream: cudaStream_t);
     /// `cudaSuccess` or `cudaErrorNotReady`.
     cudaStreamQuery, cudaStreamQuery_ptsz = query(stream: cudaStream_t);
     /// Waits for the stream's work.
     cudaStreamSynchronize, cudaStreamSynchronize_ptsz = synchronize(stream: cudaStream_t);
-    /// Has the stream's later work wait for what the event has last recorded. No thread waits.
+    /// Makes the stream's later work wait for what the event has last recorded. No thread waits.
     cudaStreamWaitEvent, cudaStreamWaitEvent_ptsz = wait_event(
         stream: cudaStream_t,
         event: cudaEvent_t,
@@ -38,7 +38,7 @@ calls! {
     );
     /// The flags that the stream was made with.
     cudaStreamGetFlags, cudaStreamGetFlags_ptsz = get_flags(stream: cudaStream_t, flags: *mut c_uint);
-    /// 0.
+    /// The priority of every stream: 0.
     cudaStreamGetPriority, cudaStreamGetPriority_ptsz = get_priority(
         stream: cudaStream_t,
         priority: *mut c_int,
@@ -80,7 +80,7 @@ unsafe fn query(default: DefaultStream, handle: cudaStream_t) -> Outcome {
     if !stream.is_idle() {
         return Err(cudaErrorNotReady.into());
     }
-    // At once: this takes note of what has failed.
+    // The work is done: this waits only until its failures have been noted.
     stream.synchronize()
 }
 
@@ -100,7 +100,7 @@ unsafe fn wait_event(
     let stream = stream(default, handle)?;
     match EVENTS.get(event)?.recorded() {
         Some(marker) => stream.wait_for(&marker),
-        // As CUDA has it: a wait for an event that was never recorded does nothing.
+        // As in CUDA, a wait for an event that was never recorded does nothing.
         None => Ok(()),
     }
 }

@@ -18,7 +18,7 @@ impl Access {
         }
     }
 
-    /// Whether a line of `/proc/self/maps` allows it.
+    /// Whether these permissions, from a line of `/proc/self/maps`, allow it.
     pub(crate) fn is_allowed(self, permissions: &str) -> bool {
         permissions.contains(match self {
             Access::Read => 'r',

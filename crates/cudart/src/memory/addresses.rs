@@ -1,5 +1,5 @@
-//! Addresses for what programs allocate, from regions that the process keeps: one that was freed is known as such, and
-//! becomes nobody else's memory.
+//! Addresses for what programs allocate, from regions that the process never gives back. So the runtime recognises an
+//! address that was freed, and no other code gets memory there.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
@@ -9,16 +9,16 @@ use crate::codes::cudaErrorMemoryAllocation;
 use crate::memory::system::{page_size, reserve};
 use crate::runtime::failure::{Failed, Outcome};
 
-/// Bytes of a region, if not more are asked for.
+/// Bytes of a region, unless one allocation needs more.
 const REGION: usize = 1 << 30;
-/// So many ranges, with so many bytes in all, are not given again after they were freed: pointers to them that are left
-/// are found out for longer.
+/// At most this many freed ranges, and this many bytes in all, are set aside before they are given again: the runtime
+/// then recognises stale pointers for longer.
 const RANGES_SET_ASIDE: usize = 1024;
 const BYTES_SET_ASIDE: usize = 1 << 40;
 
 static SPACE: RwLock<Space> = RwLock::new(Space::new());
 
-/// Whole pages that are nobody else's until this is dropped, and one after them that is nobody's.
+/// Whole pages that only the holder may use until this is dropped, and a page after them that nobody may use.
 #[derive(Debug)]
 pub(crate) struct Range {
     pub(crate) start: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Addresses for at least so many bytes. There is nothing there.
+    /// Addresses for at least this many bytes. Nothing is mapped there.
     pub(crate) fn take(length: usize) -> Outcome<Range> {
         let page = page_size();
         let pages = length.checked_next_multiple_of(page);
@@ -50,7 +50,7 @@ impl Drop for Range {
     }
 }
 
-/// Whether one of these bytes is where only [`Range::take`] gives addresses.
+/// Whether one of these bytes lies in a region, where only [`Range::take`] gives addresses.
 pub(crate) fn are_kept(start: usize, length: usize) -> bool {
     let space = SPACE.read().unwrap_or_else(PoisonError::into_inner);
     space.overlaps(start, length)
@@ -59,10 +59,10 @@ pub(crate) fn are_kept(start: usize, length: usize) -> bool {
 struct Space {
     /// Start and length of every region that there ever was.
     regions: BTreeMap<usize, usize>,
-    /// What can be given: lengths by start, and the same by length. Ranges that touch are one.
+    /// Ranges that can be given: lengths by start, and the same by length. Adjacent ranges are merged.
     free: BTreeMap<usize, usize>,
     free_by_length: BTreeSet<(usize, usize)>,
-    /// What was given back and is set aside, the oldest first.
+    /// Ranges that were given back and are set aside, the oldest first.
     aside: VecDeque<(usize, usize)>,
     aside_bytes: usize,
 }
@@ -108,7 +108,7 @@ impl Space {
         self.take_free(length)
     }
 
-    /// From the shortest free range that is long enough.
+    /// Takes the bytes from the shortest free range that is long enough.
     fn take_free(&mut self, length: usize) -> Option<usize> {
         let (whole, start) = *self.free_by_length.range((length, 0)..).next()?;
         self.remove_free(start, whole);
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::memory::ranges::Ranges;
 
-    /// A system with so many bytes of addresses.
+    /// A system with this many bytes of addresses.
     fn system(bytes: usize) -> impl Fn(usize) -> Option<usize> {
         let (next, end) = (Cell::new(1_usize << 20), (1 << 20) + bytes);
         move |length| {
@@ -229,7 +229,7 @@ mod tests {
         let (mut space, reserve) = (Space::new(), system(REGION + 8192));
         let first = space.take(8192, &reserve).unwrap();
         let rest = space.take(REGION - 8192, &reserve).unwrap();
-        // The system has no region's length left, but this.
+        // The system has too few addresses left for a region, but enough for this.
         assert!(space.take(8192, &reserve).is_some());
         assert_eq!(space.take(4096, &reserve), None);
         space.give_back(first, 8192);

@@ -39,9 +39,9 @@ pub(crate) struct Allocation {
     pub(crate) start: usize,
     pub(crate) length: usize,
     pub(crate) flags: u32,
-    /// Of the device that was current.
+    /// The state of the device that was current.
     pub(crate) state: Arc<DeviceState>,
-    /// The program has asked for the address that kernels see: it may stand in memory.
+    /// Whether the program has asked for the address that kernels see, which may then stand in memory.
     pub(crate) address_taken: AtomicBool,
     memory: Memory,
 }
@@ -55,12 +55,12 @@ enum Memory {
     Host(Host),
 }
 
-/// Memory of the host, which each device has a buffer of once it is used there.
+/// Memory of the host. Each device that uses it has a buffer of it.
 struct Host {
     /// Whole pages: the allocation begins somewhere in the first.
     first: usize,
     pages: usize,
-    /// Where the memory is ours. Buffers hold it too: it goes with the last one.
+    /// Set if the runtime made the memory. Buffers hold it too: the last holder frees it.
     mapping: Option<Arc<Pages>>,
     buffers: Mutex<BTreeMap<i32, Buffer>>,
 }
@@ -143,12 +143,12 @@ impl Allocation {
             address_taken: AtomicBool::new(false),
             memory: Memory::Host(host),
         };
-        // What cannot be a buffer shows here, and not at its first use.
+        // Memory that cannot be a buffer is refused now, and not at its first use.
         allocation.buffer(state)?;
         Ok(allocation)
     }
 
-    /// The buffer to use on this device, and where in it the allocation starts. A private buffer is that of its own
+    /// The buffer to use on this device, and the allocation's offset in it. A private buffer is always one of its own
     /// device.
     pub(crate) fn buffer(&self, state: &DeviceState) -> Outcome<(Buffer, usize)> {
         match &self.memory {
@@ -165,7 +165,7 @@ impl Allocation {
         }
     }
 
-    /// Whether the caller registered the memory as one that is not written.
+    /// Whether the caller registered the memory as read-only.
     pub(crate) fn is_read_only(&self) -> bool {
         self.kind == Kind::Registered && self.flags & cudaHostRegisterReadOnly != 0
     }
@@ -197,7 +197,7 @@ impl Host {
         match created {
             Ok(buffer) => Ok(Arc::new(buffer)),
             Err(error) => {
-                // SAFETY: the call failed, so the pages is still ours.
+                // SAFETY: the call failed, so the pages are still ours.
                 unsafe { release_pages(ptr::null_mut(), 0, pages.cast_mut().cast()) };
                 Err(allocation_failed(error))
             }

@@ -1,12 +1,12 @@
-//! Pages that need no closer look: Linux tells in little time which mapping is where, and which of its pages are there.
-//! What it does by way of `MADV_POPULATE_READ` takes forty times as long.
+//! Finds pages that need no closer look: Linux tells quickly which mapping holds an address, and which of its pages
+//! are present. `MADV_POPULATE_READ` takes forty times as long.
 
 use std::ops::Range;
 
 use crate::memory::access::Access;
 
-/// Whether `check` says of all parts of `range` that they allow the access. It is not asked of pages of the process's
-/// own memory that are there, in mappings that allow it.
+/// Whether all of `range` allows the access, by `check`, which tells it of a part. Pages of the process's own memory
+/// that are present, in mappings that allow the access, need no check.
 #[cfg(target_os = "linux")]
 pub(crate) fn check_all_but_present(
     range: Range<usize>,
@@ -54,7 +54,7 @@ mod linux {
     use crate::memory::access::Access;
     use crate::memory::system::page_size;
 
-    /// Pages that are asked for at once.
+    /// The number of pages that one question to the system is about.
     const AT_ONCE: usize = 4096;
 
     /// Linux's `struct procmap_query`.
@@ -86,7 +86,7 @@ mod linux {
 
     pub(crate) struct Mapping {
         pub(crate) end: usize,
-        /// Of no file and of no device.
+        /// Whether the memory belongs to no file and no device.
         pub(crate) is_own_memory: bool,
         flags: u64,
     }
@@ -105,8 +105,8 @@ mod linux {
     pub(crate) struct Query(File);
 
     impl Query {
-        // Opened each time: a file that is kept would be somebody else's to close, and tell of the parent in a child of
-        // `fork`.
+        // Opened each time: other code could close a file that is kept, and in a child of `fork` it would tell of the
+        // parent.
         pub(crate) fn new() -> Option<Query> {
             File::open("/proc/self/maps").ok().map(Query)
         }
@@ -124,7 +124,7 @@ mod linux {
             // SAFETY: the request takes this structure, which names a buffer and its size.
             let answered =
                 unsafe { libc::ioctl(self.0.as_raw_fd(), PROCMAP_QUERY as _, &raw mut query) };
-            // Names that are too long are an error, and nobody's but files' and devices'.
+            // A name that is too long is an error; only files and devices have such names.
             (answered == 0).then(|| Mapping {
                 end: query.vma_end as usize,
                 is_own_memory: query.inode == 0 && is_of_memory(&name),
@@ -133,12 +133,12 @@ mod linux {
         }
     }
 
-    /// Other names are those of what the system lays into every process.
+    /// Other names are those of mappings that the system makes in every process.
     fn is_of_memory(name: &[u8]) -> bool {
         name[0] == 0 || name.starts_with(b"[heap]") || name.starts_with(b"[stack]")
     }
 
-    /// The parts of `range`, one mapping's, some of whose pages are not there.
+    /// The parts of `range`, which lies in one mapping, that have pages which are not present.
     pub(crate) fn absent(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let bytes = AT_ONCE * page_size();
         let parts = range.clone().step_by(bytes);
@@ -146,7 +146,7 @@ mod linux {
         parts.filter(|part| !are_present(part))
     }
 
-    /// Of no more pages than are asked for at once.
+    /// Whether all pages of `part` are present; it has at most [`AT_ONCE`].
     fn are_present(part: &Range<usize>) -> bool {
         let mut pages = [0u8; AT_ONCE];
         let start = ptr::without_provenance_mut(part.start);

@@ -7,8 +7,8 @@ use crate::memory::addresses::Range;
 use crate::memory::system::map;
 use crate::runtime::failure::{Failed, Outcome};
 
-/// Zeroed memory for CPU and devices. The system has it back when this is dropped; nobody has its addresses before the
-/// next [`Range`].
+/// Zeroed memory for CPU and devices. Dropping it gives the memory back to the system; nobody gets its addresses
+/// before another [`Range`] does.
 #[derive(Debug)]
 pub(crate) struct Pages(ManuallyDrop<Range>);
 
@@ -36,7 +36,7 @@ impl Drop for Pages {
         let flags = libc::MAP_FIXED | libc::MAP_NORESERVE;
         // SAFETY: the range is ours, and nobody uses what is there any more.
         let emptied = unsafe { map(self.0.start, self.0.length, libc::PROT_NONE, flags) };
-        // Otherwise memory is left there, and nobody may have the range again.
+        // If this fails, memory is left there, and nobody may get the range again.
         if emptied.is_some() {
             // SAFETY: it is not used again.
             unsafe { ManuallyDrop::drop(&mut self.0) };

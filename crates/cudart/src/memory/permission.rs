@@ -8,7 +8,7 @@ use crate::memory::mappings;
 use crate::memory::system::page_size;
 use crate::runtime::failure::{Failed, Outcome};
 
-/// From here on it pays to ask which mappings there are before the system is made to look at each page.
+/// From this length on, asking for the mappings first is faster than making the system look at each page.
 const LARGE: usize = 1 << 20;
 
 /// Whether the process may read, or write, all of these pages.
@@ -20,10 +20,10 @@ fn permit(first: usize, length: usize, access: Access) -> bool {
     }
 }
 
-/// The same for pages of which nothing is known.
+/// The same, by making the system look at each page.
 fn permit_all(range: ops::Range<usize>, access: Access) -> bool {
     let (start, length) = (ptr::without_provenance_mut(range.start), range.len());
-    // Has the system do what the access does first: it fails where that would fault, and changes no byte.
+    // Makes the system do what the access does first: the call fails if the access would fault, and changes no byte.
     // SAFETY: changes no byte of memory, whatever is there.
     if unsafe { libc::madvise(start, length, access.advice()) } == 0 {
         return true;
@@ -31,7 +31,7 @@ fn permit_all(range: ops::Range<usize>, access: Access) -> bool {
     if std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT) {
         return false;
     }
-    // It fails with other errors for memory of devices, and on systems that do not know it.
+    // The call fails with other errors for memory of devices, and on systems that do not know it.
     // SAFETY: writes nothing that the system would not write anyway, and fails where there is a hole.
     let is_mapped = unsafe { libc::msync(start, length, libc::MS_ASYNC) == 0 };
     is_mapped

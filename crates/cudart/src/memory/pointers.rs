@@ -31,8 +31,8 @@ pub(crate) fn allocation_at(
     }
 }
 
-/// Checks memory that the runtime does not know, and gives the whole pages that hold it: the process has them for this
-/// access, and they are not where the runtime's memory was before it was freed.
+/// Checks memory that the runtime does not know, and gives the whole pages that hold it. The process must be allowed
+/// the access, and no byte may lie where the runtime had memory that was freed.
 pub(crate) fn check_pageable(
     pointer: *const c_void,
     length: usize,
@@ -85,7 +85,7 @@ impl Memory {
         self.kind().is_none()
     }
 
-    /// Whether the CPU has it, and no device of its own: pageable, pinned or registered.
+    /// Whether it is memory of the host: pageable, pinned or registered.
     pub(crate) fn is_host(&self) -> bool {
         matches!(self.kind(), None | Some(Kind::Pinned | Kind::Registered))
     }
@@ -104,7 +104,7 @@ impl Memory {
         }
     }
 
-    /// As the bridge takes it, for work on this device. The buffer in it lives as long as `self` does.
+    /// The place, as the bridge takes it, for work on this device. Its buffer lives as long as `self` does.
     pub(crate) fn place(&self, state: &DeviceState, pitch: usize) -> Outcome<sys::mtb_place> {
         Ok(match self {
             Memory::Pageable(bytes) => sys::mtb_place {
@@ -116,7 +116,7 @@ impl Memory {
             Memory::Known(allocation, offset) => {
                 let (buffer, start) = allocation.buffer(state)?;
                 sys::mtb_place {
-                    // Kept by the allocation too.
+                    // The allocation keeps the buffer alive too.
                     buffer: buffer.as_ptr(),
                     offset: start + offset,
                     bytes: ptr::null_mut(),

@@ -10,11 +10,11 @@ pub(crate) struct Ranges<T> {
 /// Where a range of addresses lies.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found<T> {
-    /// All of it in one known range, so many bytes after its start.
+    /// All of it lies in one known range, this many bytes after the range's start.
     Inside(T, usize),
-    /// No byte of it in a known range.
+    /// No byte of it lies in a known range.
     Outside,
-    /// Partly.
+    /// A part of it lies in a known range, or it runs past the last address.
     Straddling,
 }
 
@@ -25,7 +25,8 @@ impl<T: Clone> Ranges<T> {
         }
     }
 
-    /// Adds a range. False, and nothing is added, if it is empty, overlaps one that is there, or has no end.
+    /// Adds a range. False, and nothing is added, if it is empty, overlaps a known range, or runs past the last
+    /// address.
     pub(crate) fn insert(&mut self, start: usize, length: usize, value: T) -> bool {
         let is_free = length > 0 && matches!(self.find(start, length), Found::Outside);
         if is_free {
@@ -44,13 +45,13 @@ impl<T: Clone> Ranges<T> {
         self.ranges.remove(&start).map(|(_, value)| value)
     }
 
-    /// Where the bytes from `start` on lie. No bytes are where their address is.
+    /// Where the bytes from `start` on lie. A length of 0 is looked up like one byte.
     pub(crate) fn find(&self, start: usize, length: usize) -> Found<T> {
         let Some(last) = start.checked_add(length.max(1) - 1) else {
             return Found::Straddling;
         };
-        // The last range that starts at or before the last byte: any other one that overlaps starts before it, and then
-        // this one lies inside.
+        // The last range that starts at or before the last byte. If an earlier range overlaps too, this one starts
+        // behind the first byte, so the bytes straddle.
         let Some((first, (size, value))) = self.ranges.range(..=last).next_back() else {
             return Found::Outside;
         };

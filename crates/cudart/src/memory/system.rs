@@ -1,4 +1,4 @@
-//! What the system has of addresses: pages, and what is mapped where.
+//! The system's addresses: pages, and what is mapped where.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -9,7 +9,7 @@ use metal_bridge::sys;
 ///
 /// # Safety
 ///
-/// With `MAP_FIXED` nobody uses what is in the range: it goes.
+/// With `MAP_FIXED`, nobody uses what is in the range: the call replaces it.
 pub(crate) unsafe fn map(
     start: usize,
     length: usize,
@@ -23,9 +23,9 @@ pub(crate) unsafe fn map(
     (mapped != libc::MAP_FAILED).then(|| mapped.expose_provenance())
 }
 
-/// Addresses at which there is nothing, and nothing will be that is not mapped there.
+/// Reserves addresses: nothing is mapped there until the caller maps something.
 pub(crate) fn reserve(length: usize) -> Option<usize> {
-    // SAFETY: no fixed place.
+    // SAFETY: without a fixed place, the system takes one where nothing is.
     unsafe { map(0, length, libc::PROT_NONE, libc::MAP_NORESERVE) }
 }
 

@@ -1,4 +1,4 @@
-//! Command buffers that have been committed, and the note that is taken of those that fail.
+//! Command buffers that have been committed, and the note of a failure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ unsafe impl Send for Committed {}
 unsafe impl Sync for Committed {}
 
 impl Committed {
-    /// `handle` has been committed, with this completion for its last handler.
+    /// `handle` has been committed, and `completion` is its last handler.
     pub(crate) fn new(
         handle: Handle<sys::mtb_command_buffer>,
         completion: Arc<Completion>,
@@ -29,16 +29,16 @@ impl Committed {
         Arc::new(Committed { handle, completion })
     }
 
-    /// Whether it has completed, what the CPU does for it included, and the note of a failure has been taken.
+    /// Whether it has completed, with what the CPU does for it, and a failure has been noted.
     pub(crate) fn has_ended(&self) -> bool {
         self.completion.has_ended.load(Ordering::Acquire)
     }
 
-    /// Waits until it has completed, and the note of a failure has been taken.
+    /// Waits until it has completed and a failure has been noted.
     pub(crate) fn wait(&self) -> Outcome {
         // SAFETY: the command buffer is live.
         match unsafe { check(|error| sys::mtb_command_buffer_wait(self.handle.as_ptr(), error)) } {
-            // Taken note of by its callback.
+            // Its completion has noted the failure.
             Err(error) if error.status == sys::MTB_COMMAND_BUFFER_FAILED => Ok(()),
             result => Ok(result?),
         }
@@ -48,7 +48,7 @@ impl Committed {
     pub(crate) fn end_time(&self) -> f64 {
         // SAFETY: the command buffer is live.
         let times = unsafe { sys::mtb_command_buffer_get_times(self.handle.as_ptr()) };
-        // Without work for the GPU Metal may leave out its times.
+        // If the GPU had nothing to do, Metal may leave out its times.
         if times.gpu_end > 0.0 {
             times.gpu_end
         } else {
@@ -57,7 +57,7 @@ impl Committed {
     }
 }
 
-/// How a command buffer ends: shared with the callback that is told.
+/// How a command buffer ends; its completion callback shares this.
 pub(crate) struct Completion {
     has_ended: AtomicBool,
     sticky: Sticky,
@@ -78,7 +78,7 @@ impl Completion {
 }
 
 impl sys::CompletionHandler for Completion {
-    /// Takes note of the end.
+    /// Notes the end, and the failure if there is one.
     unsafe fn complete(&self, told: &sys::mtb_completion) {
         if !told.error.is_null() {
             // SAFETY: an error that lives during the call.
@@ -89,7 +89,7 @@ impl sys::CompletionHandler for Completion {
     }
 }
 
-/// Commits a command buffer with what `encode` puts into it. Its failure becomes the device's.
+/// Commits a command buffer with what `encode` puts into it. If it fails, the failure becomes the device's.
 pub(crate) fn commit(
     queue: &Handle<sys::mtb_command_queue>,
     sticky: &Sticky,

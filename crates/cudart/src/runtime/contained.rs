@@ -21,7 +21,7 @@ pub(crate) unsafe fn contain(
     function: unsafe extern "C-unwind" fn(*mut c_void),
     context: *mut c_void,
 ) {
-    // A panic of Rust's passes the C++ below and ends here.
+    // A Rust panic passes through the C++ below and ends here.
     let call = AssertUnwindSafe(|| {
         // SAFETY: the caller's promise.
         unsafe { metal_cudart_call_contained(function, context) }
@@ -29,7 +29,7 @@ pub(crate) unsafe fn contain(
     let Err(payload) = catch_unwind(call) else {
         return;
     };
-    // A payload may panic when it is dropped, and so may the next one: that one is leaked.
+    // A payload may panic when it is dropped, and so may the payload of that panic, which is leaked.
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         mem::forget(payload);
     }

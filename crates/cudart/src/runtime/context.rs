@@ -15,17 +15,17 @@ use crate::types::cudaStreamNonBlocking;
 pub(crate) struct Context {
     pub(crate) state: Arc<DeviceState>,
     streams: Arc<Streams>,
-    /// Gone with the reset.
+    /// `None` after the reset.
     legacy: Mutex<Option<Arc<Stream>>>,
     /// Streams that were destroyed with work pending, until that is done.
     retired: Mutex<Vec<Arc<Stream>>>,
-    /// What streams that are made later come after too.
+    /// The marker that streams made later come after too.
     fence: Mutex<Option<Marker>>,
 }
 
 type Slot = Mutex<Option<Arc<Context>>>;
 
-/// The device's context is here from its first use until it is reset.
+/// Where the device's context is, from the device's first use until it is reset.
 fn slot(device: &Device) -> &'static Slot {
     static SLOTS: OnceLock<Vec<Slot>> = OnceLock::new();
     let slots = SLOTS.get_or_init(|| devices::all().iter().map(|_| Slot::default()).collect());
@@ -45,7 +45,7 @@ impl Context {
         Ok(context)
     }
 
-    /// The same, failed or not.
+    /// The same, even if the device's work has failed.
     pub(crate) fn of_in_any_state(device: &'static Device) -> Outcome<Arc<Context>> {
         let mut slot = lock(slot(device));
         Ok(match &*slot {
@@ -59,12 +59,12 @@ impl Context {
         lock(slot(device)).clone()
     }
 
-    /// All devices' that have been used.
+    /// The contexts of all devices that have been used.
     pub(crate) fn all_in_use() -> impl Iterator<Item = Arc<Context>> {
         devices::all().iter().filter_map(Context::in_use)
     }
 
-    /// Whose state this is; `None` after a reset.
+    /// The context that this state belongs to; `None` after a reset.
     pub(crate) fn holding(state: &Arc<DeviceState>) -> Option<Arc<Context>> {
         Context::in_use(state.device).filter(|context| Arc::ptr_eq(&context.state, state))
     }
@@ -105,7 +105,7 @@ impl Context {
             return self.add_stream(Role::Blocking(self.legacy()?), flags);
         }
         let stream = self.add_stream(Role::NonBlocking, flags)?;
-        // What waits for the legacy stream comes after the fence by that.
+        // A stream that waits for the legacy stream thereby comes after the fence.
         if let Some(fence) = self.fence() {
             stream.wait_for(&fence)?;
         }
@@ -137,7 +137,7 @@ impl Context {
         *lock(&self.fence) = Some(marker.clone());
     }
 
-    /// Keeps a destroyed stream until its work is done: the legacy stream comes after that.
+    /// Keeps a destroyed stream until its work is done, since the legacy stream comes after that work.
     fn retire(&self, stream: Arc<Stream>) {
         let mut retired = lock(&self.retired);
         let (done, pending) = mem::take(&mut *retired)
@@ -169,7 +169,7 @@ impl Context {
         Ok(())
     }
 
-    /// Waits for all work, and releases the streams that it holds.
+    /// Waits for all work, and releases the streams that the context holds.
     pub(crate) fn destroy(&self) -> Outcome {
         // What failed is forgotten with the context.
         for stream in self.streams() {
@@ -185,7 +185,7 @@ impl Context {
 pub(crate) fn retire(stream: Arc<Stream>) {
     match Context::holding(stream.state()) {
         Some(context) => context.retire(stream),
-        // A reset has begun, and may not see this stream. The failure of its work is the device's, which is reset.
+        // A reset has begun, and may not see this stream, so this waits. The reset forgets a failure of its work.
         None => _ = stream.wait(),
     }
 }
@@ -214,7 +214,7 @@ mod tests {
         drop(changed.wait_while(guard, |is_open| !*is_open).unwrap());
     }
 
-    /// Work that the GPU is done with at once, and of whose end it is heard when the latch is opened.
+    /// Commits work that the GPU does at once, but whose completion waits until the latch is opened.
     fn commit_late(stream: &Stream, latch: &Latch) {
         let committed = stream.enqueue(|| {
             commit(stream.queue(), &stream.state().sticky, |commands| {
@@ -236,7 +236,7 @@ mod tests {
         committed.unwrap();
     }
 
-    /// Also if it was waited for by way of a third stream, and by an event.
+    /// The same holds for a wait through a third stream, and for one for an event.
     #[test]
     fn waits_end_after_the_completion_of_earlier_work() {
         let context = Context::current().unwrap();

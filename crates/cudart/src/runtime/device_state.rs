@@ -8,7 +8,7 @@ use crate::runtime::devices::Device;
 use crate::runtime::failure::Outcome;
 use crate::runtime::sticky::Sticky;
 
-/// What streams, events and memory of a device hold of it. After a reset the device has another one.
+/// The state of a device, which its streams, events and memory hold. After a reset the device has another one.
 pub(crate) struct DeviceState {
     pub(crate) device: &'static Device,
     pub(crate) memory: Handle<sys::mtb_memory>,

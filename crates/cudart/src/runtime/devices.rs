@@ -17,7 +17,7 @@ pub(crate) struct Device {
     pub(crate) handle: Handle<sys::mtb_device>,
     pub(crate) name: String,
     pub(crate) limits: sys::mtb_device_info,
-    /// Of `cudaSetDeviceFlags`.
+    /// The flags of `cudaSetDeviceFlags`.
     pub(crate) flags: AtomicU32,
     /// The devices whose memory this one may use.
     pub(crate) peers: Mutex<BTreeSet<i32>>,

@@ -45,7 +45,7 @@ impl Failed {
     }
 }
 
-/// The failure of an allocation: a size beyond the device's largest buffer is memory that is not there.
+/// The failure of an allocation: a size beyond the device's largest buffer counts as out of memory.
 pub(crate) fn allocation_failed(error: sys::OwnedError) -> Failed {
     let code = match error.status {
         sys::MTB_OUT_OF_RANGE => cudaErrorMemoryAllocation,
@@ -54,7 +54,7 @@ pub(crate) fn allocation_failed(error: sys::OwnedError) -> Failed {
     Failed::new(code, error.to_string())
 }
 
-/// `Err(code)` with a message, made only if `holds` is false.
+/// If `holds` is false, `Err(code)` with a message, which is made only then.
 pub(crate) fn require(holds: bool, code: cudaError_t, message: impl FnOnce() -> String) -> Outcome {
     if holds {
         return Ok(());
@@ -109,7 +109,7 @@ pub(crate) fn forget_last() {
 
 /// The message of the thread's last error; NULL if it has none. It lives until the thread's next error.
 pub(crate) fn last_message() -> *const c_char {
-    // Destructors of C++ run after the thread's own: there is no message any more then, while codes stay.
+    // C++ destructors of a thread run after Rust's: by then the message is gone, but the code is there.
     let message = MESSAGE.try_with(|message| {
         let message = message.borrow();
         message.as_ref().map_or(ptr::null(), |m| m.as_ptr())
@@ -124,7 +124,7 @@ fn note(failed: Failed) -> cudaError_t {
         let text = text.split('\0').next().unwrap_or_default();
         CString::new(text).unwrap_or_default()
     });
-    // At the end of a thread there may be no place for it any more.
+    // While the thread ends, its place for the message may be gone already.
     _ = MESSAGE.try_with(|place| place.replace(message));
     failed.code
 }
@@ -146,7 +146,7 @@ pub(crate) fn call(body: impl FnOnce() -> Outcome) -> cudaError_t {
     }
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => cudaSuccess,
-        // As CUDA has it: an answer, and no error for cudaGetLastError.
+        // As in CUDA, this is an answer, and not an error for cudaGetLastError.
         Ok(Err(failed)) if failed.code == cudaErrorNotReady => failed.code,
         Ok(Err(failed)) => note(failed),
         Err(payload) => {

@@ -15,7 +15,8 @@ use crate::types::*;
 
 pub(crate) static STREAMS: Registry<Stream> = Registry::new("stream");
 
-/// What the stream 0 is in a call: by its name, and so by what the caller was compiled with.
+/// Which stream 0 means in a call. The name of the called function tells, which depends on how the caller was
+/// compiled.
 #[derive(Clone, Copy)]
 pub(crate) enum DefaultStream {
     Legacy,
@@ -76,7 +77,7 @@ fn per_thread(context: &Context) -> Outcome<Arc<Stream>> {
         let index = context.state.device.index;
         match streams.get(&index) {
             Some(stream) if Arc::ptr_eq(stream.state(), &context.state) => Ok(stream.clone()),
-            // None yet, or one from before the device was reset.
+            // There is no stream yet, or the device was reset since.
             _ => {
                 let stream = context.new_stream(cudaStreamDefault)?;
                 streams.insert(index, stream.clone());
@@ -97,7 +98,7 @@ pub(crate) fn stream(default: DefaultStream, handle: cudaStream_t) -> Outcome<Ar
     Ok(stream)
 }
 
-/// The same for calls that wait: the work may use the program's memory, failed or not.
+/// The same for calls that wait, even on a failed device: its pending work may still use the program's memory.
 pub(crate) fn stream_in_any_state(
     default: DefaultStream,
     handle: cudaStream_t,

@@ -33,8 +33,8 @@ impl Marker {
     }
 }
 
-/// Of each other stream, by its number, the latest marker that was waited for and whose end has not been heard of. One
-/// that stands for the markers before it: the completions of a queue come in its order.
+/// For each other stream, by its number: the latest marker that was waited for and whose completion has not been
+/// called. It stands for the markers before it, since the completions of a queue come in the queue's order.
 #[derive(Clone, Default)]
 pub(crate) struct Awaited(BTreeMap<u64, (u64, Arc<Committed>)>);
 
@@ -62,7 +62,7 @@ impl Awaited {
         }
     }
 
-    /// Waits for the ends. Where the GPU is past the waits already, they come at once.
+    /// Waits for the completions. If the GPU is past the waits already, this takes hardly any time.
     pub(crate) fn wait(&self) -> Outcome {
         self.0
             .values()

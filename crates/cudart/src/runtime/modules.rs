@@ -23,7 +23,7 @@ type Library = Arc<Handle<sys::mtb_library>>;
 /// Source that was compiled for at least one device.
 pub(crate) struct Module {
     source: String,
-    /// By device, compiled when it is first needed there.
+    /// By device; compiled when first needed there.
     libraries: Mutex<HashMap<i32, Library>>,
 }
 
@@ -64,7 +64,7 @@ impl Module {
 
 /// A kernel of a module.
 pub(crate) struct Function {
-    /// Gone if the module was unregistered.
+    /// Dead once the module is unregistered.
     pub(crate) module: Weak<Module>,
     name: CString,
     /// What the program has said of the arguments, in the order of their indices.
@@ -96,7 +96,7 @@ pub(crate) struct Argument {
 
 pub(crate) enum Parameter {
     Pointer,
-    /// Of so many bytes.
+    /// A value of this many bytes.
     Value(usize),
 }
 
@@ -192,7 +192,7 @@ impl Function {
                 .ok_or_else(|| unclear("the declaration of the kernel"))?,
         };
         let arguments = buffers.iter().enumerate().map(|(place, argument)| {
-            // SAFETY: the pipeline's, which is live.
+            // SAFETY: the name belongs to the pipeline, which is live.
             let name = unsafe { text(argument.name) };
             let is_value = match &self.given {
                 Some(given) => given[place] == cudaMetalParameterValue,

@@ -21,7 +21,7 @@ pub(crate) fn declared_parameters(source: &str, kernel: &str) -> Option<Vec<Decl
     Some(parameters.iter().filter_map(|p| declared(p)).collect())
 }
 
-/// `None` for a parameter that is neither, or whose type has another name here, so that it does not show.
+/// `None` for a parameter that is neither, or whose type is an alias, so that the source does not show it.
 fn declared(parameter: &[&str]) -> Option<Declared> {
     let (is_pointer, is_reference) = (parameter.contains(&"*"), parameter.contains(&"&"));
     // The name is the last identifier: attributes are left out.
@@ -49,8 +49,8 @@ fn declaration(tokens: &[&str], kernel: &str) -> Option<usize> {
     None
 }
 
-/// The tokens of each parameter up to the closing parenthesis, without what is in brackets; `None` if that is
-/// missing.
+/// The tokens of each parameter up to the closing parenthesis, without what is in brackets; `None` if the parenthesis
+/// is missing.
 fn parameters<'a>(tokens: &[&'a str]) -> Option<Vec<Vec<&'a str>>> {
     let mut parameters = vec![Vec::new()];
     let (mut depth, mut brackets) = (0usize, 0usize);

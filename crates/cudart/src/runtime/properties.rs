@@ -10,7 +10,7 @@ use crate::runtime::devices::Device;
 use crate::runtime::failure::{Failed, Outcome};
 use crate::types::cudaDeviceProp;
 
-/// Of every GPU that Metal runs on, as far as is known; Metal tells it for kernels only.
+/// Threads of a SIMD-group on every known GPU with Metal, which tells the number only for a kernel.
 const WARP: c_int = 32;
 /// Metal's only bound is that of the grid's numbers.
 const GRID: c_int = c_int::MAX;

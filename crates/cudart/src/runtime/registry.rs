@@ -1,5 +1,5 @@
-//! [`Registry`]: the objects behind a kind of handle. Handles are numbers that are never given twice, so that one that
-//! was destroyed, or never was one, is recognised.
+//! [`Registry`]: the objects behind a kind of handle. Handles are numbers that are never given twice, so a call
+//! recognises a handle that was destroyed or never existed.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -10,8 +10,8 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use crate::codes::cudaErrorInvalidResourceHandle;
 use crate::runtime::failure::{Failed, Outcome};
 
-/// Numbers are taken from here by all kinds, so that one kind's handle is none of another's. The first ones are not
-/// given: CUDA's names for the default streams are small numbers.
+/// The next number. All kinds take their numbers from here, so that no two kinds share a handle. The first numbers are
+/// not given: CUDA's names for the default streams are small numbers.
 static NEXT: AtomicUsize = AtomicUsize::new(0x1000);
 
 pub(crate) struct Registry<T> {
@@ -46,7 +46,7 @@ impl<T> Registry<T> {
         found.ok_or_else(|| self.unknown(handle))
     }
 
-    /// Removes all that `is_gone` says, and gives it.
+    /// Removes and returns all objects that `is_gone` accepts.
     pub(crate) fn remove_where(&self, is_gone: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
         let mut removed = Vec::new();
@@ -57,7 +57,7 @@ impl<T> Registry<T> {
             }
             stays
         });
-        // Objects may use the registry when they go: the caller has them now.
+        // Objects may use the registry when they are dropped, so the caller drops them, without the lock.
         removed
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::codes::{cudaError_t, cudaSuccess};
 use crate::runtime::failure::{Failed, Outcome};
 
-/// The first failure of a device since it was reset: nothing is done any more until then, and every call returns it.
+/// The first failure of a device since it was reset. Until the next reset every call returns it and does nothing more.
 #[derive(Clone, Default)]
 pub(crate) struct Sticky(Arc<AtomicU32>);
 

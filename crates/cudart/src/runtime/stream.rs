@@ -26,7 +26,7 @@ pub(crate) enum Role {
     /// Waits for the legacy default stream.
     Blocking(Arc<Stream>),
     NonBlocking,
-    /// Does work of another device's stream, and counts as that.
+    /// Does work of another device's stream, and counts as that stream.
     Proxy,
 }
 
@@ -56,12 +56,12 @@ pub(crate) struct Stream {
     pub(crate) flags: u32,
     role: Role,
     timeline: Timeline,
-    /// How many pieces of work the legacy stream waits for.
+    /// How many pieces of this stream's work the legacy stream comes after.
     seen_by_legacy: AtomicU64,
-    /// How many pieces of the legacy stream's this one waits for.
+    /// How many pieces of the legacy stream's work this stream comes after.
     legacy_seen: AtomicU64,
-    /// The streams that do this one's work on other devices, by device. No two streams have one in common, since they
-    /// would wait for each other there.
+    /// The streams that do this one's work on other devices, by device. No two streams share a proxy, since they would
+    /// wait for each other there.
     pub(crate) proxies: Mutex<BTreeMap<i32, Arc<Stream>>>,
 }
 
@@ -77,7 +77,7 @@ impl Stream {
         }))
     }
 
-    /// What it has of its device.
+    /// The state of the stream's device.
     pub(crate) fn state(&self) -> &Arc<DeviceState> {
         &self.timeline.state
     }
@@ -91,7 +91,7 @@ impl Stream {
         self.enqueue_after(|_| work())
     }
 
-    /// The same, if `work` wants to know what stands before it.
+    /// The same; `work` gets the progress before it.
     pub(crate) fn enqueue_after(
         &self,
         work: impl FnOnce(&Progress) -> Outcome<Arc<Committed>>,
@@ -113,7 +113,8 @@ impl Stream {
     }
 
     fn begin_after_legacy(&self, legacy: &Stream) -> Outcome<MutexGuard<'_, Progress>> {
-        // Before this stream's lock. Another thread that gets the lock first waits for the same marker, or a later one.
+        // Before this stream's lock. If another thread gets the lock first, it waits for the same marker, or a later
+        // one.
         let seen = self.legacy_seen.load(Ordering::Acquire);
         let point = legacy.timeline.point_after(seen)?;
         let mut progress = self.timeline.progress();
@@ -148,13 +149,13 @@ impl Stream {
         Ok(progress)
     }
 
-    /// The stream's present point, for an event. One that keeps the time needs a point of its own.
+    /// The stream's present point, for an event. An event that keeps the time needs a marker of its own.
     pub(crate) fn record(&self, keeps_time: bool) -> Outcome<Marker> {
         let mut progress = self.begin()?;
         self.timeline.record(&mut progress, keeps_time)
     }
 
-    /// Has later work wait for `marker`.
+    /// Makes later work wait for `marker`.
     pub(crate) fn wait_for(&self, marker: &Marker) -> Outcome {
         if marker.commands.has_ended() {
             self.timeline.progress().awaited.join(&marker.awaited);
@@ -183,12 +184,12 @@ impl Stream {
         }
     }
 
-    /// Whether all work is done, that which the legacy stream would wait for included.
+    /// Whether all work is done, including the work that the legacy stream would wait for.
     pub(crate) fn is_idle(&self) -> bool {
         self.timeline.is_idle() && self.waited_for().iter().all(|stream| stream.is_idle())
     }
 
-    /// Waits until all work of the stream has ended, and what it was ordered after, without its lock.
+    /// Waits, without the stream's lock, until its work and all that this was ordered after have ended.
     pub(crate) fn wait(&self) -> Outcome {
         let own = match self.role {
             Role::Legacy(_) => self.begin()?.ends(),
@@ -206,8 +207,8 @@ impl Stream {
         self.state().sticky.check()
     }
 
-    /// Has what is committed next ordered, for work that is not committed under the stream's lock. Gives what it comes
-    /// after.
+    /// Orders what is committed next, for work that is not committed under the stream's lock. Returns what that work
+    /// comes after.
     pub(crate) fn order(&self) -> Outcome<Ends> {
         Ok(self.begin()?.ends())
     }

@@ -12,13 +12,13 @@ use crate::runtime::failure::Outcome;
 use crate::runtime::lock::lock;
 use crate::runtime::marker::{Awaited, Marker};
 
-/// Command buffers that a stream's queue has slots for, and transfers as many. Before it is full,
-/// [`Timeline::throttle`] waits.
+/// The number of command buffers that a stream's queue has slots for, and of transfers. [`Timeline::throttle`] waits
+/// before it is full.
 const SLOTS: usize = 4096;
-/// Every so many pieces of work one is kept, to be waited for where too many are pending.
+/// One of this many pieces of work is held, to wait for if too many are pending.
 const STRIDE: u64 = 256;
-/// So many of them may be pending, and one more and the pieces around: half of the slots, as a piece of work takes up
-/// to two command buffers of a kind.
+/// The most held pieces that need no wait. With the pieces between and around them they take at most half of the
+/// slots, as a piece of work takes up to two.
 const STRIDES: usize = SLOTS / 2 / STRIDE as usize - 2;
 
 /// Numbers for streams, never given twice.
@@ -37,7 +37,7 @@ pub(crate) struct Timeline {
 #[derive(Default)]
 pub(crate) struct Progress {
     last: Option<Arc<Committed>>,
-    /// The newest marker, and after how many pieces of work it stands.
+    /// The newest marker, and the number of pieces of work before it.
     marker: Option<(u64, Marker)>,
     value: u64,
     held: VecDeque<Arc<Committed>>,
@@ -68,7 +68,7 @@ impl Ends {
     }
 }
 
-/// How far a stream is: so many pieces of work, and the marker after them if they have not ended.
+/// How far a stream is: the number of its pieces of work, and the marker after them if they have not ended.
 pub(crate) struct Point {
     pub(crate) work: u64,
     pub(crate) marker: Option<Marker>,
@@ -103,7 +103,7 @@ impl Timeline {
         lock(&self.progress)
     }
 
-    /// Has what is committed later wait for markers.
+    /// Makes what is committed later wait for markers.
     pub(crate) fn commit_waits(&self, progress: &mut Progress, markers: &[Marker]) -> Outcome {
         let waits = commit(&self.queue, &self.state.sticky, |commands| {
             markers.iter().try_for_each(|marker| {
@@ -123,7 +123,7 @@ impl Timeline {
         Ok(())
     }
 
-    /// Counts what was committed, waits too: what is ordered after a stream is ordered after what that waits for.
+    /// Counts a piece of work. A wait counts too: what comes after a stream comes after what the stream waits for.
     pub(crate) fn note(&self, progress: &mut Progress, commands: Arc<Committed>) {
         let number = self.work.fetch_add(1, Ordering::AcqRel);
         if number % STRIDE == 0 {
@@ -132,7 +132,7 @@ impl Timeline {
         progress.last = Some(commands);
     }
 
-    /// Waits while so much is pending that the queue's slots might run out: not with the lock, which others need.
+    /// If so much is pending that the queue's slots might run out, waits without the lock, which others need.
     pub(crate) fn throttle(&self) -> Outcome {
         let oldest = {
             let mut progress = self.progress();
@@ -192,14 +192,14 @@ impl Timeline {
         Ok(marker)
     }
 
-    /// The present point, for an event. One that keeps the time needs a point of its own.
+    /// The present point, for an event. An event that keeps the time needs a marker of its own.
     pub(crate) fn record(&self, progress: &mut Progress, keeps_time: bool) -> Outcome<Marker> {
         let marker = if keeps_time {
             self.new_marker(progress)?
         } else {
             self.marker(progress)?
         };
-        // Work of the program's, other than the markers that streams make of each other to be in order.
+        // The program asked for this marker, so it counts as the stream's work; the markers that order streams do not.
         progress.last = Some(marker.commands.clone());
         Ok(marker)
     }

@@ -25,7 +25,8 @@ impl<'a> Transfer<'a> {
 
     /// # Safety
     ///
-    /// Host memory among the two is valid as `host` says, and that of the destination until the transfer has completed.
+    /// Host memory of the source is valid as `host` says, and host memory of the destination until the transfer has
+    /// completed.
     pub(crate) unsafe fn copy(
         &self,
         source: sys::mtb_place,
@@ -63,7 +64,7 @@ impl<'a> Transfer<'a> {
         self.stream.enqueue(|| self.commit_now())
     }
 
-    /// The same, and waits.
+    /// Commits it after the stream's work, and waits.
     pub(crate) fn commit_and_wait(self) -> Outcome {
         let mut ends = None;
         self.stream.enqueue_after(|progress| {
@@ -88,7 +89,7 @@ impl<'a> Transfer<'a> {
         Ok(Committed::new(commands, completion))
     }
 
-    /// Runs it after the stream's work, which `earlier` is, as [`Stream::order`] gives it, and waits.
+    /// Runs it after `earlier`, the stream's work as [`Stream::order`] gives it, and waits.
     pub(crate) fn run(self, earlier: &Ends) -> Outcome {
         let transfer = self.transfer.as_ptr();
         // SAFETY: the transfer is this thread's.
@@ -101,7 +102,7 @@ impl<'a> Transfer<'a> {
             }
             return Err(failed);
         }
-        // Done by now; this waits for the notes of failures.
+        // The earlier work is done: this waits only until its failures have been noted.
         earlier.wait()?;
         self.stream.state().sticky.check()
     }

@@ -157,7 +157,7 @@ fn fills_1d_and_2d_match_a_model() {
 /// pageable destinations when the copy is done; the synchronous fill of memory that the CPU sees waits.
 #[test]
 fn pageable_memory_is_free_when_the_call_returns() {
-    /// So much that the device may take it from where it is.
+    /// Large enough for the device to use the memory in place.
     const MUCH: usize = 1 << 20;
     let device = Memory::device(MUCH);
     let stream = stream(cudaStreamNonBlocking);
@@ -241,8 +241,8 @@ fn synchronous_calls_wait_for_what_orders_them() {
     }
 }
 
-/// What must be refused, with its code, and nothing written. In a process of its own: another test's memory could lie
-/// where some has been freed.
+/// Bad copies are refused with their codes, and write nothing. In a process of its own: another test's memory could
+/// lie where this one has freed some.
 #[test]
 fn bad_copies_have_their_codes_and_write_nothing() {
     let test = "copies::bad_copies_have_their_codes_and_write_nothing";

@@ -224,7 +224,7 @@ fn a_reset_takes_all_that_is_live() {
             ok(cudaMemsetAsync(fresh.pointer, 8, LENGTH, own));
             synchronize(own);
             assert_eq!(fresh.read(0, LENGTH), [8; LENGTH]);
-            // A second one, with nothing there, and a first one on a device that was not used.
+            // The second reset finds nothing, and on the other device the first one finds a device that was not used.
             drop(fresh);
             ok(cudaDeviceReset());
             ok(cudaDeviceReset());

@@ -35,14 +35,14 @@ fn a_stream_waits_for_what_another_one_has_recorded() {
             ok(cudaStreamWaitEvent(second, done, 0));
             let (to, from) = (to.pointer, from.pointer);
             ok(cudaMemcpyAsync(to, from, LENGTH, cudaMemcpyDefault, second));
-            // What is recorded later changes nothing for who waits already.
+            // A later recording changes nothing for what waits already.
             record(done, second);
             expect(cudaErrorNotReady, cudaStreamQuery(second));
             expect(cudaErrorNotReady, query(done));
             gate.open();
             ok(cudaEventSynchronize(done));
             ok(query(done));
-            // No error of the thread's.
+            // The answer is not an error of the thread.
             ok(cudaGetLastError());
         }
         assert_eq!(to.read(0, LENGTH), [11; LENGTH]);
@@ -158,7 +158,7 @@ fn elapsed_times_are_those_of_the_points() {
         assert!((30.0..so_far()).contains(&ms), "{ms} ms");
         ok(cudaEventElapsedTime(&mut ms, end, start));
         assert!(ms < 0.0);
-        // Of two in a row each has its time, without work between them too.
+        // Two records in a row each have their own time, even without work between them.
         thread::sleep(Duration::from_millis(30));
         record(fresh, stream);
         ok(cudaEventSynchronize(fresh));

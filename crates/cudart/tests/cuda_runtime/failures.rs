@@ -68,7 +68,7 @@ fn assert_sticky(code: cudaError_t, memory: &Memory, stream: cudaStream_t) {
         expect(code, cudaMemset(memory.pointer, 0, 16));
         expect(code, cudaStreamCreate(&mut pointer));
         assert!(pointer.is_null());
-        // Of the thread and the process, not of the device.
+        // These calls are about the thread and the process, not about the device.
         ok(cudaSetDevice(0));
         ok(cudaGetDeviceCount(&mut 0));
     }
@@ -79,7 +79,7 @@ fn assert_mended_by_reset(memory: Memory, stream: cudaStream_t) {
     // SAFETY: handles, which are checked.
     unsafe {
         ok(cudaDeviceReset());
-        // The thread's own, of the calls above, which is forgotten now.
+        // Forgets the thread's own error, which the calls above left.
         cudaGetLastError();
         ok(cudaGetLastError());
         expect(cudaErrorInvalidValue, cudaFree(memory.pointer));
@@ -104,7 +104,7 @@ fn a_faulting_kernel_fails_its_device_until_the_reset() {
         launch(c"stray", &memory, stream);
         // SAFETY: functions that take what they are given.
         unsafe {
-            // Before the failure is known these are accepted; where it has been noticed they are not.
+            // These are accepted before the failure is known, and refused once it has been noticed.
             let place = ptr::from_mut(&mut told).cast();
             let added = cudaStreamAddCallback(stream, Some(store), place, 0);
             let called = cudaLaunchHostFunc(stream, Some(must_not_be_called), ptr::null_mut());
@@ -159,7 +159,7 @@ fn a_failed_copy_is_its_callers_and_the_devices() {
     });
 }
 
-/// Where a pageable source cannot be staged beside what is in use the call waits and copies, as CUDA's may.
+/// If a pageable source cannot be staged beside what is in use, the call waits and copies, as CUDA's may.
 #[test]
 fn a_full_device_takes_copies_from_pageable_memory() {
     const ALL: usize = 64 << 20;
@@ -227,8 +227,9 @@ fn wait_in_some_way(
     }
 }
 
-/// A stream that waits for another one's event, which waits for a third one's, tells the failure of that one's work: a
-/// queue goes on as soon as the event is signalled, and nobody may be told of success before the failure is known.
+/// A stream waits for a second one's event, and the second for a third one's: a wait for the first tells the failure
+/// of the third one's work. A queue goes on as soon as the event is signalled, but no call may report success before
+/// the failure is known.
 #[test]
 fn a_failure_is_known_after_a_wait_for_its_stream() {
     let test = "failures::a_failure_is_known_after_a_wait_for_its_stream";
@@ -260,7 +261,7 @@ fn a_failure_is_known_after_a_wait_for_its_stream() {
     });
 }
 
-/// Work that is pending may use the program's memory: who waits does so on a failed device too.
+/// Pending work may use the program's memory, so waits last as long as the work on a failed device too.
 #[test]
 fn waiting_ends_with_the_work_on_a_failed_device_too() {
     let test = "failures::waiting_ends_with_the_work_on_a_failed_device_too";
@@ -337,7 +338,7 @@ fn failed_allocations_are_out_of_memory() {
                 }
             };
             faults::reset();
-            // Where the allocation was tried again after what was kept had gone, it has worked.
+            // If the allocation was tried again once kept memory was released, it has worked.
             if code != cudaSuccess {
                 expect(cudaErrorMemoryAllocation, code);
                 assert!(pointer.is_null());

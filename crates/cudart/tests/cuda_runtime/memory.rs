@@ -36,7 +36,7 @@ fn memory_of_no_bytes_is_null_and_null_can_be_freed() {
     }
 }
 
-/// In a process of its own: another test's memory could lie where some has been freed.
+/// In a process of its own: another test's memory could lie where this one has freed some.
 #[test]
 fn only_starts_of_memory_of_the_right_kind_are_freed() {
     let test = "memory::only_starts_of_memory_of_the_right_kind_are_freed";
@@ -160,7 +160,7 @@ fn registered_memory_is_used_where_it_is() {
     let device = Memory::device(LENGTH);
     let stream = stream(cudaStreamNonBlocking);
     let start: *mut c_void = bytes.as_mut_ptr().cast();
-    // Neither the start nor the length is one of a page.
+    // Neither the start nor the length is a multiple of a page.
     let (place, length) = (start.wrapping_byte_add(3), LENGTH - 100);
     let (mut flags, mut pointer) = (9, ptr::null_mut());
     let known = cudaErrorHostMemoryAlreadyRegistered;

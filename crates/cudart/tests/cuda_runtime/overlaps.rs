@@ -6,7 +6,7 @@ use metal_cudart::*;
 
 use crate::support::*;
 
-/// What the bytes are then is open; those around them stay.
+/// Which bytes result is open; the bytes around them stay.
 #[test]
 fn copies_that_overlap_are_accepted() {
     let memories = [Kind::Device, Kind::Pinned, Kind::Managed].map(|kind| Memory::new(kind, 256));

@@ -74,7 +74,7 @@ fn addresses_are_aligned_and_those_of_nobody_else() {
 
 const LENGTH: usize = 3000;
 
-/// Has every call refuse memory of this length that the runtime had, or nobody has. It touches none of it.
+/// Checks that every call refuses this memory, which was the runtime's or is nobody's, and touches none of it.
 fn have_refused(pointer: *mut c_void, length: usize) {
     let (device, pinned) = (Memory::device(LENGTH), Memory::pinned(LENGTH));
     let mut local = vec![7u8; LENGTH];
@@ -125,7 +125,7 @@ fn have_refused(pointer: *mut c_void, length: usize) {
     }
 }
 
-/// A process of its own: other tests' memory comes to the same addresses in time.
+/// In a process of its own: other tests' memory comes to the same addresses in time.
 #[test]
 fn memory_that_was_freed_is_refused() {
     in_child_with("pointers::memory_that_was_freed_is_refused", &[], || {
@@ -143,7 +143,7 @@ fn memory_that_was_freed_is_refused() {
     });
 }
 
-/// The same for what comes after memory that is in use.
+/// The same for addresses just behind memory that is in use.
 #[test]
 fn the_end_of_memory_is_no_start_of_other_memory() {
     let test = "pointers::the_end_of_memory_is_no_start_of_other_memory";
@@ -189,7 +189,7 @@ fn pages(length: usize, access: c_int) -> *mut c_void {
     start
 }
 
-/// What the CPU moves itself, what is staged, and what a device has in place.
+/// Lengths that the CPU copies itself, that are staged, and that a device uses in place.
 const LENGTHS: [usize; 3] = [100, LENGTH, 1 << 20];
 
 #[test]
@@ -207,7 +207,7 @@ fn pages_without_write_permission_are_not_written() {
                 let (rows, height) = (length / 2, 2);
                 let code = cudaMemcpy2D(read_only, rows, place, rows, rows, height, kind);
                 expect(bad, code);
-                // Read they are.
+                // Reading the pages is allowed.
                 ok(cudaMemcpy(place, read_only, length, kind));
             }
             expect(bad, cudaHostRegister(read_only, length, 0));
@@ -265,10 +265,10 @@ fn pages_past_a_mapped_files_end_are_not_touched() {
 /// Linux's `MADV_GUARD_INSTALL`: accesses to the page fault, and the mapping stays as it is.
 const GUARD: c_int = 102;
 
-/// Changes a page; whether that worked. The number is that of a file of one page.
+/// Changes a page, and returns whether that worked. The number is the descriptor of a file of one page.
 type Change = fn(*mut c_void, usize, c_int) -> bool;
 
-/// Of a large range, whose mappings the system is asked about and whose pages are there, all but one.
+/// The range is so large that the runtime asks for its mappings and present pages; all pages but one are accessible.
 #[test]
 fn one_page_that_is_not_accessible_is_seen_among_many() {
     let page = metal_bridge::page_size();

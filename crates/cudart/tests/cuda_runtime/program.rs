@@ -56,7 +56,7 @@ pub struct Program {
     random: SmallRng,
     streams: Vec<Stream>,
     add: cudaMetalFunction_t,
-    /// Each device's.
+    /// The events of each device.
     events: Vec<[cudaEvent_t; 3]>,
     /// Cells of each device's memory, and at last of pinned memory, with what each has in the model.
     memories: Vec<Memory>,
@@ -131,8 +131,8 @@ impl Program {
         self.events.len()
     }
 
-    /// The handle of a stream, for a call that may be made with any current device if NULL does not have to be this
-    /// one's.
+    /// The handle of a stream. Makes a device current: the stream's if the handle is NULL, which means that device's
+    /// legacy stream, else any.
     fn handle(&mut self, stream: usize) -> cudaStream_t {
         let any = self.random.random_range(0..self.devices());
         let stream = &self.streams[stream];
@@ -155,7 +155,7 @@ impl Program {
         self.seen[stream][other] = self.work[other];
     }
 
-    /// What a piece of work of `stream` is ordered after by itself.
+    /// Notes what every piece of work of `stream` is ordered after because of the stream's role.
     fn learn_from_legacy(&mut self, stream: usize) {
         let device = self.streams[stream].device;
         let are_blocking = |other: &Stream| other.device == device && other.role == Role::Blocking;
@@ -179,7 +179,7 @@ impl Program {
         device * ROLES.len()
     }
 
-    /// Has `stream` wait for `other`, as the program may.
+    /// Makes `stream` wait for `other`, in one of the ways that programs have.
     fn wait_for(&mut self, stream: usize, other: usize) {
         let event = self.events[self.streams[other].device][self.random.random_range(0..3)];
         let handle = self.handle(other);
@@ -258,7 +258,7 @@ impl Program {
         ok(unsafe { cudaLaunchKernel(self.add, grid, block, arguments.as_mut_ptr(), 0, stream) });
     }
 
-    /// Another stream in the place of one that is destroyed with its work pending, which it waits for.
+    /// Destroys a stream with its work pending, and puts another one in its place that waits for that work.
     fn replace_stream(&mut self) {
         let place = self.random.random_range(0..self.streams.len());
         let Stream {

@@ -78,7 +78,7 @@ fn a_failed_device_fails_and_holds_up_no_other() {
             set_device(0);
             ok(cudaDeviceSynchronize());
             assert_eq!(near.read(0, LENGTH), [2; LENGTH]);
-            // What touches its memory says so.
+            // Calls that touch the failed device's memory say so.
             let kind = cudaMemcpyDefault;
             expect(code, cudaMemset(far.pointer, 3, LENGTH));
             expect(code, cudaMemcpy(near.pointer, far.pointer, LENGTH, kind));

@@ -63,7 +63,7 @@ fn streams_run_in_order_while_the_caller_goes_on() {
         pair.copy(stream);
     }
     assert_eq!(query(stream), cudaErrorNotReady);
-    // An answer is not an error.
+    // The answer is not an error.
     ok(cudaGetLastError());
     gate.open();
     synchronize(stream);
@@ -103,7 +103,7 @@ fn legacy_synchronization_waits_for_blocking_streams() {
     let blocking = stream(cudaStreamDefault);
     gate.close(blocking);
     set(&pair.from, 3, blocking);
-    // It has no work of its own to tell of.
+    // The legacy stream has no work of its own.
     let asked = query(ptr::null_mut());
     thread::scope(|scope| {
         let waiter = scope.spawn(|| synchronize(ptr::null_mut()));
@@ -113,7 +113,8 @@ fn legacy_synchronization_waits_for_blocking_streams() {
     });
     assert_eq!(asked, cudaErrorNotReady);
     ok(query(blocking));
-    // What it waited for is seen to be done at once, whichever of the two command buffers tells first.
+    // A query sees at once that the blocking stream's work is done, whichever of the two command buffers completes
+    // first.
     for value in 0..200 {
         set(&pair.from, value, blocking);
         synchronize(ptr::null_mut());

@@ -100,7 +100,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated here. Where a test has failed the call may fail too.
+        // SAFETY: allocated here. If a test has failed, the call may fail too.
         unsafe {
             match self.kind {
                 Kind::Device | Kind::Managed => cudaFree(self.pointer),
@@ -150,8 +150,8 @@ pub fn synchronize(stream: cudaStream_t) {
     ok(unsafe { cudaStreamSynchronize(stream) });
 }
 
-/// Work that will wait at the gate, and of which it is heard later that it has ended than streams go on that wait for
-/// it: each piece takes longer to be heard of than to be done.
+/// Commits work that waits at the gate. Streams that wait for this work go on before its completions have been called:
+/// each completion takes longer than the work itself.
 pub fn fall_behind(gate: &Gate, memory: &Memory, stream: cudaStream_t) {
     gate.close(stream);
     for _ in 0..200 {

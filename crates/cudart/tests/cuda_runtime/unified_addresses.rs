@@ -113,7 +113,7 @@ fn copies_and_fills_take_memory_of_any_device() {
             expect(bad, cudaMemcpy(far.at(1), rows, LENGTH, kind));
             expect(bad, cudaMemcpyPeer(far.pointer, 2, near.pointer, 0, 8));
             assert_eq!(whole(&far), expected);
-            // The ranges overlap: which bytes they then hold CUDA leaves open, the others stay.
+            // The ranges overlap: CUDA leaves open which bytes they then hold. The other bytes stay.
             ok(cudaMemcpy(far.at(1), far.pointer, 100, kind));
             assert_eq!(whole(&far)[101..], expected[101..]);
         }
@@ -258,7 +258,7 @@ fn a_device_is_used_anew_by_others_after_a_reset() {
     });
 }
 
-/// Memory that another device still reads is given back by a reset only after that.
+/// A reset gives memory back only once other devices have read it.
 #[test]
 fn a_reset_waits_for_others_with_registered_memory() {
     let test = "unified_addresses::a_reset_waits_for_others_with_registered_memory";

@@ -68,7 +68,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// A program from its allocations to what frees them. Memory has what the model has then.
+    /// Runs one program, from its allocations to the calls that free them, and compares the memory with the model.
     pub(super) fn run(&mut self) -> Result<()> {
         let length = 4 + self.random.random_range(0..LARGEST);
         let mut stream = self.any_stream();
@@ -126,7 +126,7 @@ impl<'a> Program<'a> {
         Ok(other)
     }
 
-    /// One piece of work on some of the bytes. Whether it is a call of a host function.
+    /// Does one piece of work on some of the bytes. Returns whether it is a call of a host function.
     fn step(&mut self, cells: &mut [Cell], length: usize, stream: cudaStream_t) -> Result<bool> {
         let start = self.random.random_range(0..length);
         let count = 1 + self.random.random_range(0..length - start);
@@ -203,7 +203,7 @@ impl<'a> Program<'a> {
         check("cudaLaunchKernel", code)
     }
 
-    /// In one of the ways there are.
+    /// Waits for the stream in one of several ways.
     fn wait(&mut self, stream: cudaStream_t) -> Result<()> {
         let event = self.event.0;
         // SAFETY: handles, checked by the calls.
