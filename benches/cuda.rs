@@ -10,7 +10,7 @@ use std::time::Duration;
 use metal_bridge_benches::calls::{Calls, Percentiles, time_calls};
 use metal_cudart::*;
 
-/// For each case.
+/// The time for each case.
 const BUDGET: Duration = Duration::from_millis(600);
 const SIZES: [usize; 3] = [4 << 10, 64 << 10, 1 << 20];
 
@@ -122,7 +122,7 @@ fn main() {
     kernels(&streams, &wanted);
 }
 
-/// To pageable memory the call waits for the copy, as CUDA's does, and has no place in this table.
+/// Copies to pageable memory have no place in this table: the call waits for them, as CUDA's does.
 fn copies(streams: &Streams, wanted: &Wanted) {
     for (from, to) in [
         (Side::Pinned, Side::Device),

@@ -197,7 +197,7 @@ fn staging(device: &Device, transfers: &TransferQueue) -> Result<()> {
                     let fresh = device
                         .new_buffer(bytes, StorageMode::Shared)
                         .expect("a buffer");
-                    // Its pages are there once they are written to.
+                    // The system makes the pages when they are written to.
                     fresh
                         .wait_write::<u8>()
                         .expect("a guard")
@@ -257,7 +257,8 @@ kernel void spin(device uint *out [[buffer(0)]], constant uint &rounds [[buffer(
 }
 ";
 
-/// The same if a copy leaves the kernel a core: the software Metal reads the setting when the program starts.
+/// The same with a core left to the kernel during a copy, in another process: the software Metal reads the setting
+/// when a program starts.
 fn overlap_on_one_thread_each() {
     println!("\nThe same with {THREADS}=1:");
     let program = std::env::current_exe().expect("this program");
@@ -271,7 +272,7 @@ fn overlap_on_one_thread_each() {
     );
 }
 
-/// A kernel of one thread, as long as the copy, on a queue of its own.
+/// A copy beside a kernel of one thread that runs as long, on a queue of its own.
 fn overlap(device: &Device, memory: &Memory) -> Result<()> {
     const BYTES: usize = 64 * MIB;
     let library = device.new_library_with_source(SPIN, &CompileOptions::new())?;

@@ -19,9 +19,9 @@ use metal_bridge_benches::rounds::{Contender, best_of, repeated};
 
 const SOURCE: &str = include_str!("native/speed.metal");
 const MILLION: usize = 1 << 20;
-/// What a row of the table may take.
+/// The time for one row of the table.
 const BUDGET: Duration = Duration::from_secs(4);
-/// Dispatches of one command buffer where work and not submission is timed.
+/// Dispatches of one command buffer if work, and not submission, is timed.
 const DISPATCHES: u32 = 16;
 
 unsafe extern "C" {
@@ -309,7 +309,7 @@ fn compilation(metal: &Metal) -> Result<Vec<Row>> {
     let times = best_of(
         BUDGET,
         &mut [
-            // The text is another each time, and so not in the cache.
+            // The text differs each time, so it is not in the cache.
             Box::new(|| {
                 number += 1;
                 let changed = format!("{source}\nconstant constexpr int number_{number} = 0;\n");

@@ -7,7 +7,7 @@ pub struct Row {
     pub name: String,
     pub unit: &'static str,
     pub ours: f64,
-    /// What it is measured beside, and that one's value.
+    /// The name and the value of what it is measured beside.
     pub yardstick: Option<(&'static str, f64)>,
 }
 

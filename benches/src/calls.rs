@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-/// Calls between two settlements: few enough that what they leave to others never makes the next one wait.
+/// Calls before each `settle`: so few that the work they leave behind never makes the next call wait.
 const AT_ONCE: usize = 32;
 
-/// A call, and what brings back the state before it, outside of the time.
+/// A call to time, and `settle`, which restores the state before the calls and is not timed.
 pub struct Calls<C, S> {
     pub budget: Duration,
     pub call: C,
@@ -17,7 +17,7 @@ pub struct Percentiles {
     pub ninety_ninth: Duration,
 }
 
-/// A part of the budget: other programs that get in between spoil some rounds and not the others.
+/// The rounds that share the budget: other programs that get in between spoil some rounds and not the others.
 const ROUNDS: u32 = 24;
 
 /// The round with the least median: interference only ever adds to a time. The first calls are left out.

@@ -25,7 +25,7 @@ pub fn candle_product(weight: &QMatMul, x: &Tensor) -> Result<Tensor> {
 /// `y[m, n] = x[m, k] * w[n, k]^T` with the gemm crate, all matrices row-major, on all cores.
 ///
 /// # Panics
-/// Where a slice does not hold its matrix.
+/// If a slice does not hold its matrix.
 pub fn gemm_product<T: Copy + 'static>(
     y: &mut [T],
     x: &[T],
@@ -71,7 +71,7 @@ fn part(length: usize) -> usize {
 /// `memcpy` on all cores, a part each.
 ///
 /// # Panics
-/// Where the slices differ in length.
+/// If the slices differ in length.
 pub fn copy(to: &mut [f32], from: &[f32]) {
     assert_eq!(to.len(), from.len());
     let part = part(from.len());

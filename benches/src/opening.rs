@@ -7,8 +7,8 @@ use criterion::Criterion;
 
 use crate::table;
 
-/// When the benchmark began, criterion with its results beside the other build products, and what `made` holds. Ends the
-/// program with a message where that is an error.
+/// When the benchmark began, criterion with its results beside the other build products, and what `made` holds. If
+/// `made` is an error, ends the program with a message.
 pub fn open<T, E: Display>(bench: &str, made: Result<T, E>) -> (SystemTime, Criterion, T) {
     let start = SystemTime::now();
     let criterion = Criterion::default()

@@ -2,11 +2,13 @@
 //!
 //! A buffer has at any time guards for CPU access (any number that read, or one that writes) and uses by command
 //! buffers. A use is *recorded* from the binding of the buffer until the commit, and *running* from there until the
-//! command buffer has completed. Readers go with readers; a writer goes with nothing of the other side. What the other
-//! side will end by itself (a running use) is waited for; what only the caller can end (a recorded use, a guard) is
-//! refused, since waiting for it could last for ever. So is the wait for a running use that does not end while this thread
-//! waits: on a queue that this thread is in a completion handler or a host function of, or behind a command buffer that it has
-//! enqueued and not committed. GPU uses do not exclude each other: Metal orders them.
+//! command buffer has completed. Reading goes with reading; writing goes with nothing of the other side.
+//!
+//! CPU access waits for a running use that conflicts with it, since that use ends by itself. A conflict with a
+//! recorded use or with a guard is refused: only the caller can end those, so a wait could last for ever. A conflict
+//! with a running use is refused too if the use does not end while this thread waits: if this thread is in a
+//! completion handler or a host function of the use's queue, or if the use comes after a command buffer that this
+//! thread has enqueued and not committed. GPU uses do not exclude each other: Metal orders them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -32,18 +34,18 @@ pub(crate) enum Conflict {
     Writer,
     /// A command buffer that is not committed uses the buffer.
     Recorded,
-    /// A committed command buffer uses the buffer, for which the caller does not wait.
+    /// A committed command buffer uses the buffer, and the caller does not wait for it.
     Running,
     /// The wait for a committed command buffer that uses the buffer has ended without its completion.
     Waited(WaitError),
-    /// The buffer is that of the process that this one was forked from, whose other threads may hold the lock.
+    /// The buffer belongs to the process that this one was forked from, whose other threads may hold the lock.
     Forked,
     /// There are as many guards or uses as can be counted.
     TooMany,
 }
 
-/// How many guards or uses there are. Guards can be forgotten without end, so that a count could wrap and look like none:
-/// it is checked as `Arc`'s is.
+/// How many guards or uses there are. Guards can be forgotten without end, so that a count could wrap to zero: it is
+/// checked as `Arc`'s is.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Count(usize);
 
@@ -77,7 +79,7 @@ struct State {
     writer: bool,
     recorded: Uses,
     running: Running,
-    /// Threads, which are never so many that they cannot be counted.
+    /// Threads that wait: there are never too many to count.
     waiting: usize,
 }
 
@@ -130,7 +132,7 @@ fn use_mark(command_buffer: u64, access: Access) -> u64 {
 
 impl Tracker {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while the lock is held; were it to, the counts would still be right.
+        // Nothing panics while the lock is held. If something did, the counts would still be right.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -237,21 +239,22 @@ impl Tracker {
         Ok(())
     }
 
-    /// The command buffer of a recorded use is committed.
+    /// Makes a recorded use a running one: its command buffer is committed.
     pub(crate) fn start(&self, turn: &Turn, access: Access) {
         let mut state = self.lock();
         state.recorded.count(access).decrease();
         state.running.0.push((turn.clone(), access));
     }
 
-    /// A recorded use will not come: its command buffer is dropped without a commit, or goes on without it.
+    /// Ends a recorded use that will not run: its command buffer is dropped without a commit, or goes on without the
+    /// use.
     pub(crate) fn discard(&self, command_buffer: u64, access: Access) {
         let Ok(mut state) = self.lock_unless_forked() else {
             return;
         };
         state.recorded.count(access).decrease();
         drop(state);
-        // Should another command buffer have stored its number meanwhile, this one's is not there any more.
+        // If another command buffer has stored its number meanwhile, this one's is gone already.
         let _ = self.last_use.compare_exchange(
             use_mark(command_buffer, access),
             0,
@@ -260,7 +263,7 @@ impl Tracker {
         );
     }
 
-    /// The command buffer of a running use has completed.
+    /// Ends a running use: its command buffer has completed.
     pub(crate) fn finish(&self, turn: &Turn, access: Access) {
         let mut state = self.lock();
         state.running.finish(turn, access);
@@ -306,7 +309,7 @@ mod tests {
     #[test]
     fn counts_that_are_full_refuse_and_never_wrap() {
         let tracker = Tracker::default();
-        // As after that many guards that were forgotten.
+        // As if that many guards had been forgotten.
         tracker.lock().readers = Count(usize::MAX);
         assert_eq!(
             tracker.begin_cpu(Access::Read, None),

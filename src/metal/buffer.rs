@@ -207,7 +207,7 @@ impl Buffer {
         self.inner.storage_mode
     }
 
-    /// Whether the memory may not be written, by the CPU or by the GPU, as that of a mapped file.
+    /// Whether neither the CPU nor the GPU may write the memory, such as that of a mapped file.
     pub fn is_read_only(&self) -> bool {
         self.inner.read_only
     }

@@ -95,8 +95,7 @@ impl CommandBuffer {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`]; [`Error::InvalidState`] after an
-    /// encoder was leaked.
+    /// [`Error::OutOfMemory`]; [`Error::InvalidState`] after an encoder was leaked.
     pub fn compute_command_encoder(
         &mut self,
         dispatch_type: DispatchType,
@@ -121,9 +120,9 @@ impl CommandBuffer {
 
     /// Lets the GPU raise `event` to `value` once the work recorded so far is done (`encodeSignalEvent:value:`).
     ///
-    /// Should the GPU fail, the event is raised all the same, so that nobody waits for ever: look at the
-    /// [`Submission`]. It is raised after the waits that were recorded before have been met, and after smaller values that
-    /// other committed command buffers are still to signal. An event may be shared by several devices.
+    /// If the GPU fails, the event is raised all the same, so that nobody waits for ever; the [`Submission`] tells of
+    /// the failure. The event is raised after the waits that were recorded before have been met, and after smaller
+    /// values that other committed command buffers are still to signal. An event may be shared by several devices.
     ///
     /// # Errors
     ///
@@ -140,9 +139,10 @@ impl CommandBuffer {
     /// Lets the GPU wait until `event` has reached `value` before the work recorded from now on
     /// (`encodeWaitForEvent:value:`).
     ///
-    /// Once the last handle of the event is gone, and the last command buffer that was to signal it, nobody can signal the
-    /// value any more. A commit is [`Error::Deadlock`] then; work that was committed before goes on without the signal, and
-    /// ends with [`Error::Deadlock`]. While somebody could signal, and does not, it waits.
+    /// Once the last handle of the event is gone, and the last command buffer that was to signal it, nobody can signal
+    /// the value any more. A commit then fails with [`Error::Deadlock`]; work that was committed before goes on
+    /// without the signal, and ends with [`Error::Deadlock`]. As long as somebody could signal the value, the work
+    /// waits.
     ///
     /// # Errors
     ///
@@ -156,8 +156,8 @@ impl CommandBuffer {
         }
     }
 
-    /// Takes the next place in the queue's order of execution, which is otherwise taken by the commit (`enqueue`). What has a
-    /// later place does not run before this command buffer is committed or dropped.
+    /// Takes the next place in the queue's order of execution (`enqueue`); otherwise the commit takes one. A command
+    /// buffer with a later place does not run before this one is committed or dropped.
     ///
     /// # Errors
     ///
@@ -190,16 +190,16 @@ impl CommandBuffer {
     }
 
     /// Calls `handler` once the command buffer has completed or failed, on a thread of Metal's
-    /// (`addCompletedHandler:`). It is dropped uncalled where the command buffer is never committed.
+    /// (`addCompletedHandler:`). If the command buffer is never committed, `handler` is dropped uncalled.
     ///
-    /// A panic of the handler ends there. What a handler must not wait for is said at [`Submission::on_completed`], which
-    /// does the same after the commit.
+    /// A panic of the handler ends there. [`Submission::on_completed`], which does the same after the commit, says
+    /// what a handler must not wait for.
     pub fn add_completed_handler(&mut self, handler: impl FnOnce(&Completed) + Send + 'static) {
         self.handlers.push(Box::new(handler));
     }
 
-    /// Hands the work to the GPU (`commit`). Nothing of it has to be kept: the GPU finishes it in any case, and what it
-    /// uses lives until then.
+    /// Hands the work to the GPU (`commit`). The caller need not keep anything: the GPU finishes the work in any case,
+    /// and what the work uses lives until then.
     ///
     /// # Errors
     ///
@@ -222,8 +222,8 @@ impl CommandBuffer {
         let committed =
             unsafe { check(|error| sys::commit_with_handler(handle.as_ptr(), &completion, error)) };
         if let Err(error) = committed {
-            // After an exception nobody knows whether the work runs: its completion, or the end of the command buffer,
-            // releases the buffers then. Otherwise nothing was committed.
+            // After an exception nobody knows whether the work runs. Its completion, or the end of the command buffer,
+            // then releases the buffers. After other errors, nothing was committed.
             if !matches!(error, Error::Internal(_)) {
                 completion.release();
             }

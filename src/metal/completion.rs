@@ -1,4 +1,4 @@
-//! [`Completion`]: how work that was committed ends, and who is told.
+//! [`Completion`]: how committed work ends, and the handlers that are told.
 
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -138,7 +138,7 @@ impl Completion {
         }
     }
 
-    /// Calls `handler` at the end; at once on this thread if that is past.
+    /// Calls `handler` once the work has ended: at once, on this thread, if it has already.
     pub(crate) fn on_ended(&self, handler: Handler) {
         let completed = {
             let mut state = self.lock();

@@ -32,7 +32,7 @@ impl DispatchType {
     }
 }
 
-/// Bindings of an encoder are numbered from 0 and fewer than this.
+/// Bindings of an encoder are numbered from 0 up to this number, exclusively.
 pub const MAX_BINDINGS: usize = sys::MTB_MAX_BINDINGS as usize;
 
 /// The most bytes that [`ComputeEncoder::set_bytes`] takes: Metal's limit.
@@ -102,7 +102,7 @@ impl<'a> ComputeEncoder<'a> {
 
     /// Binds `buffer` from the byte at `offset` on, for kernels that only read it (`setBuffer:offset:atIndex:`). The
     /// CPU may go on reading it, too.
-    ///
+    /// The caller promises at the dispatch that the kernel does not write it.
     /// That the kernel does not write it is promised where it is dispatched.
     ///
     /// # Errors
@@ -199,7 +199,8 @@ impl<'a> ComputeEncoder<'a> {
     }
 
     /// Launches the kernel on a grid of `threads` (`dispatchThreads:threadsPerThreadgroup:`), which need not fill the
-    /// last threadgroups. Without threads (a zero in either size) it does nothing, and nothing has to be set for it.
+    /// last threadgroups. If either size has a zero, there are no threads: the call does nothing, and needs nothing
+    /// set.
     ///
     /// # Errors
     ///

@@ -21,7 +21,7 @@ enum Patience {
 }
 
 impl Patience {
-    /// `None`, for ever, also where the clock does not reach that far.
+    /// The end of the wait; `None` for ever, also if the clock does not reach that far.
     fn deadline(self) -> Option<Instant> {
         let now = Instant::now();
         match self {
@@ -31,7 +31,7 @@ impl Patience {
         }
     }
 
-    /// Without a wait there is nothing that could have timed out.
+    /// An access that does not wait cannot time out: the buffer is in use.
     fn conflict(self, conflict: Conflict) -> Conflict {
         match (self, conflict) {
             (Patience::None, Conflict::Waited(WaitError::Timeout)) => Conflict::Running,
@@ -40,8 +40,8 @@ impl Patience {
     }
 }
 
-/// Accesses that begin with `wait` wait as long as it takes, those that end with `timeout` no longer than that, and those that
-/// begin with `try` not at all.
+/// An access whose name begins with `wait` waits as long as it takes, one whose name ends with `timeout` no longer
+/// than that, and one whose name begins with `try` not at all.
 impl Buffer {
     /// Reads the whole buffer as values of `T`, unless something may write it.
     ///
@@ -57,8 +57,10 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// As [`try_read`](Buffer::try_read), of committed command buffers excepted: [`Error::Deadlock`] in a completion handler
-    /// or a host function of a queue whose later work writes the buffer.
+    /// As [`try_read`](Buffer::try_read), but committed command buffers are waited for. [`Error::Deadlock`] if that
+    /// wait could not end: in a completion handler or a host function of a queue whose later work writes the buffer,
+    /// or if such work comes after a command buffer that this thread, or one that has ended, has
+    /// [enqueued](crate::CommandBuffer::enqueue) and never committed.
     pub fn wait_read<T: Pod>(&self) -> Result<ReadGuard<'_, T>> {
         self.read_guard("Buffer::wait_read", None, Patience::Unlimited)
     }
@@ -114,8 +116,8 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// As [`try_write`](Buffer::try_write), of committed command buffers excepted: [`Error::Deadlock`] in a completion handler
-    /// or a host function of a queue whose later work uses the buffer.
+    /// As [`try_write`](Buffer::try_write), but committed command buffers are waited for. [`Error::Deadlock`] as for
+    /// [`wait_read`](Buffer::wait_read), for work that uses the buffer.
     pub fn wait_write<T: Pod>(&self) -> Result<WriteGuard<'_, T>> {
         self.write_guard("Buffer::wait_write", None, Patience::Unlimited)
     }
@@ -249,12 +251,11 @@ impl Buffer {
         Ok(())
     }
 
-    /// Waits until no committed command buffer uses the buffer, for as long as `timeout` if there is one.
+    /// Waits until no committed command buffer uses the buffer, but no longer than `timeout` if there is one.
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`], and [`Error::Deadlock`] in a completion handler or a host function of a queue whose later
-    /// work uses it.
+    /// [`Error::Timeout`]; [`Error::Deadlock`] as for [`wait_read`](Buffer::wait_read), for work that uses the buffer.
     pub fn wait_until_idle(&self, timeout: Option<Duration>) -> Result<()> {
         let patience = timeout.map_or(Patience::Unlimited, Patience::AtMost);
         let idle = self.inner().tracker().wait_idle(patience.deadline());

@@ -9,7 +9,7 @@ use crate::sys;
 
 /// Whether this system has a Metal device that [`Device::system_default`] would give.
 ///
-/// False, and cheap to find out, in a build that has no Metal behind it.
+/// Always false in a build without a Metal.
 pub fn is_available() -> bool {
     // SAFETY: takes nothing and may be called from any thread.
     cfg!(metal_backend) && unsafe { sys::mtb_device_count() } > 0
@@ -30,7 +30,7 @@ struct DeviceInner {
     registry_id: u64,
 }
 
-/// What a device is and how far it goes. Sizes are in bytes.
+/// A device's properties and limits. Sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceLimits {
@@ -148,8 +148,8 @@ impl GpuFamily {
 }
 
 impl Device {
-    /// The system's preferred device (`MTLCreateSystemDefaultDevice`, or the first of `MTLCopyAllDevices` where that
-    /// gives none, as for a process without a window server session).
+    /// The system's preferred device (`MTLCreateSystemDefaultDevice`, or the first of `MTLCopyAllDevices` if that
+    /// gives none, as in a process without a window server session).
     ///
     /// # Errors
     ///
@@ -265,7 +265,7 @@ impl Device {
         self.inner.registry_id
     }
 
-    /// How far the device goes.
+    /// The device's properties and limits.
     pub fn limits(&self) -> &DeviceLimits {
         &self.inner.limits
     }

@@ -19,8 +19,8 @@ pub struct SharedEvent {
     inner: Arc<EventInner>,
 }
 
-/// A [`SharedEvent`] that does not keep the event: for listeners, which the event itself keeps until it has reached their
-/// value.
+/// A reference to a [`SharedEvent`] that does not keep the event alive: for listeners, which the event itself keeps
+/// until it has reached their value.
 #[derive(Clone)]
 pub struct WeakSharedEvent {
     inner: Weak<EventInner>,
@@ -68,7 +68,7 @@ impl SharedEvent {
         self.inner.handle.as_ptr()
     }
 
-    /// The event for its own listeners.
+    /// A weak reference, for the event's own listeners.
     pub fn downgrade(&self) -> WeakSharedEvent {
         WeakSharedEvent {
             inner: Arc::downgrade(&self.inner),
@@ -109,10 +109,10 @@ impl SharedEvent {
     }
 
     /// Calls `listener` with the event's value once that has reached `value`, on a thread of Metal's
-    /// (`notifyListener:atValue:block:`). It is dropped uncalled where the event goes first.
+    /// (`notifyListener:atValue:block:`). If the event is gone before that, `listener` is dropped uncalled.
     ///
-    /// A listener that owns the event keeps it, and so itself, until the value is reached: for ever if nobody else is left to
-    /// raise it. What it needs of the event it should [own weakly](SharedEvent::downgrade).
+    /// A listener that owns the event keeps the event alive, and so itself, until the value is reached: for ever if
+    /// nobody else is left to raise it. So let it [own the event weakly](SharedEvent::downgrade).
     ///
     /// ```
     /// # if !metal_bridge::is_available() { return Ok(()); }

@@ -1,4 +1,4 @@
-//! [`FunctionConstantValues`]: what is fixed when a kernel is compiled for good.
+//! [`FunctionConstantValues`]: values that are fixed when a function is made.
 
 use half::{bf16, f16};
 
@@ -32,7 +32,7 @@ enum Key {
     Name(String),
 }
 
-/// Bytes of the largest: four floats.
+/// Bytes of the largest value: four floats.
 const VALUE_SIZE: usize = 16;
 
 impl FunctionConstantValues {
@@ -41,8 +41,8 @@ impl FunctionConstantValues {
         FunctionConstantValues::default()
     }
 
-    /// Gives the constant at `index` a value (`setConstantValue:type:atIndex:`). Whether there is such a constant, and
-    /// of this type, is found out when a function is made.
+    /// Gives the constant at `index` a value (`setConstantValue:type:atIndex:`). The call that makes a function checks
+    /// whether there is such a constant, of this type.
     pub fn set<T: ConstantValue>(&mut self, index: usize, value: T) -> &mut FunctionConstantValues {
         self.push(Key::Index(index), value)
     }
@@ -115,7 +115,7 @@ impl FunctionConstantValues {
 mod sealed {
     use crate::sys;
 
-    /// What a constant is to Metal.
+    /// A constant's type and bytes, as Metal takes them.
     pub trait MetalConstant {
         const DATA_TYPE: sys::mtb_data_type;
         fn write(self, bytes: &mut [u8; super::VALUE_SIZE]);

@@ -1,4 +1,4 @@
-//! What CPU access to a [`Buffer`] is had by: guards that are slices.
+//! The guards through which the CPU accesses a [`Buffer`]: they are slices.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ use crate::sys;
 /// Values inside a buffer, which the CPU sees and whose address fits their type.
 pub(crate) struct Values<'a, T> {
     pub(crate) buffer: &'a Buffer,
-    // A pointer and no reference: the access ends inside `drop`, while a reference would last through it.
+    // A pointer, not a reference: the access ends inside `drop`, while a reference would last through it.
     pub(crate) values: NonNull<T>,
     pub(crate) count: usize,
 }
@@ -90,7 +90,7 @@ impl<T: Pod> Deref for WriteGuard<'_, T> {
 
 impl<T: Pod> DerefMut for WriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as for `Values::as_slice` and `deref`, and the guard is borrowed alone.
+        // SAFETY: as for `Values::as_slice` and `deref`, and the guard is borrowed exclusively.
         unsafe { slice::from_raw_parts_mut(self.values.values.as_ptr(), self.values.count) }
     }
 }

@@ -1,8 +1,9 @@
 //! [`LentOwner`]: a value whose bytes are in Metal's hands.
 
-/// A value whose bytes are on loan, by address, for as long as this lives. It neither moves nor is touched until then.
+/// A value whose bytes are on loan, by address, for as long as this lives. Until then, nobody moves or touches the
+/// value.
 ///
-/// Raw inside: a `Box` that moves would end the loan of its bytes.
+/// The pointer is raw, since a `Box` that moves would end the loan of its bytes.
 pub(crate) struct LentOwner<O>(*mut O);
 
 // SAFETY: it is the owner, which may be sent.

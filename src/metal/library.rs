@@ -19,7 +19,7 @@ pub enum MathMode {
     Default,
     /// IEEE 754, no reassociation.
     Safe,
-    /// Reassociation, but infinities and NaNs are kept (macOS 15; fast before).
+    /// Reassociation, but infinities and NaNs are kept (macOS 15; `Fast` on older systems).
     Relaxed,
     /// Anything that is right for real numbers.
     Fast,
@@ -94,7 +94,7 @@ impl Device {
     /// # Errors
     ///
     /// [`Error::Compile`] with the compiler's log, whose lines are the source's own; [`Error::InvalidArgument`] for
-    /// macros that are none.
+    /// macros that are not valid.
     pub fn new_library_with_source(
         &self,
         source: &str,
@@ -144,7 +144,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such file, [`Error::Compile`] or [`Error::Unsupported`] if it is no
+    /// [`Error::NotFound`] if there is no such file, [`Error::Compile`] or [`Error::Unsupported`] if it is not a
     /// library for this Metal, [`Error::InvalidArgument`] for a path that is not UTF-8.
     pub fn new_library_with_file(&self, path: impl AsRef<Path>) -> Result<Library> {
         const FUNCTION: &str = "Device::new_library_with_file";
@@ -228,8 +228,8 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`]; [`Error::Compile`] if a value is missing or of another type;
-    /// [`Error::InvalidArgument`] and [`Error::OutOfRange`] for values that can belong to no constant.
+    /// [`Error::NotFound`]; [`Error::Compile`] if a value is missing or of another type; [`Error::InvalidArgument`]
+    /// and [`Error::OutOfRange`] for values that cannot belong to a constant.
     pub fn new_function_with_constants(
         &self,
         name: &str,

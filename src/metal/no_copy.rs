@@ -31,8 +31,8 @@ impl Device {
     /// Makes a buffer over the bytes of `owner`, which it keeps until neither the buffer nor a command buffer needs
     /// them. The program reaches them through the buffer only.
     ///
-    /// Where the GPU was the last to need them, the owner is dropped on a thread of Metal's: waits for work that has not
-    /// completed are [`Error::Deadlock`] there, whatever its queue.
+    /// If the GPU is the last to need the bytes, the owner is dropped on a thread of Metal's. There, a wait for work
+    /// that has not completed fails with [`Error::Deadlock`], whatever the work's queue.
     ///
     /// The address and the length have to be multiples of [`page_size`], as those of a `memmap2::MmapMut` are.
     ///
@@ -61,8 +61,8 @@ impl Device {
         }
     }
 
-    /// Makes a read-only shared buffer over the bytes of `owner`, a reference to which it keeps until neither the
-    /// buffer nor a command buffer needs them. Others may go on reading the bytes.
+    /// Makes a read-only shared buffer over the bytes of `owner`. It keeps this reference to `owner` until neither the
+    /// buffer nor a command buffer needs the bytes. Others may go on reading them.
     ///
     /// The address and the length have to be multiples of [`page_size`].
     ///
@@ -94,7 +94,7 @@ impl Device {
     /// The range has to begin on a multiple of [`page_size`] in memory; it may end anywhere, and the buffer's length is
     /// the range's. Kernels must not read the rest of the last page. A weight file as a whole is such a range.
     ///
-    /// Only the GPU sees the bytes: another process may change the file, which no reference of Rust's would survive.
+    /// Only the GPU sees the bytes: another process may change the file, so a Rust reference to them would be unsound.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl Device {
         let length = range.end - range.start;
         // SAFETY: the start lies in the mapping or at its end.
         let pointer = unsafe { map.as_ptr().add(range.start) }.cast_mut();
-        // Metal wants whole pages, and those of a mapping are there to the end of the last one.
+        // Metal wants whole pages, and a mapping's last page is there to its end.
         let whole = length.next_multiple_of(page_size());
         // SAFETY: the pages are mapped, readable, while `map` lives, which the owner is; the buffer is read only.
         unsafe {
@@ -126,8 +126,9 @@ impl Device {
 
     /// # Safety
     ///
-    /// The `mapped` bytes at `pointer` stay valid until `owner` is dropped, and until then only readers touch them
-    /// besides the buffer ([`CpuAccess::ReadOnly`]), or others too ([`CpuAccess::Hidden`]), or nobody does.
+    /// The `mapped` bytes at `pointer` stay valid until `owner` is dropped. Until then, others beside the buffer only
+    /// read them ([`CpuAccess::ReadOnly`]), may do anything ([`CpuAccess::Hidden`]), or do not touch them
+    /// ([`CpuAccess::ReadWrite`]).
     unsafe fn no_copy(
         &self,
         pointer: *mut u8,

@@ -62,9 +62,9 @@ pub enum ArgumentKind {
 pub enum ArgumentAccess {
     /// `constant`, or a pointer to `const`.
     ReadOnly,
-    /// Anything.
+    /// Reading and writing.
     ReadWrite,
-    /// Writing alone.
+    /// Writing only.
     WriteOnly,
 }
 

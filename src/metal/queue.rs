@@ -25,7 +25,7 @@ struct QueueInner {
     slots: Arc<Slots>,
 }
 
-/// The slots of a queue if no other number is asked for: Metal's.
+/// The slots of a queue by default, as in Metal.
 const USUAL_SLOTS: usize = 64;
 
 impl Device {

@@ -22,7 +22,7 @@ struct Use {
     access: Access,
 }
 
-/// Numbers command buffers for the trackers; zero is none.
+/// The next number of a command buffer, for the trackers. Zero is not the number of any.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
 impl Recording {
@@ -34,13 +34,13 @@ impl Recording {
         }
     }
 
-    /// Uses so far, where the same one may count more than once.
+    /// The number of uses so far; the same use may count more than once.
     pub(crate) fn len(&self) -> usize {
         self.uses.len()
     }
 
-    /// Encodes what accesses the buffers of `uses`, which it does from now until it has completed. What is refused, one of
-    /// the uses or the encoding, uses no buffer.
+    /// Encodes work that uses the buffers of `uses`, from now until it has completed. If one of the uses or the
+    /// encoding is refused, the call uses no buffer.
     #[inline]
     pub(crate) fn encode<'b>(
         &mut self,
@@ -77,7 +77,8 @@ impl Recording {
         Ok(())
     }
 
-    /// Releases the buffers of all uses but the first `kept`. After an exception nobody knows what was encoded: they stay.
+    /// Releases the buffers of all uses but the first `kept`. After an exception nobody knows what was encoded: the
+    /// uses stay.
     #[cold]
     fn refused(&mut self, kept: usize, error: &Error) {
         if !matches!(error, Error::Internal(_)) {
@@ -91,7 +92,7 @@ impl Recording {
         }
     }
 
-    /// The work is about to be committed for its turn: from here on its buffers are in use until [`RunningUses::finish`].
+    /// Makes the uses running ones, of work that is about to be committed: they last until [`RunningUses::finish`].
     pub(crate) fn start(mut self, turn: &Turn) -> RunningUses {
         let uses = mem::take(&mut self.uses);
         for used in &uses {

@@ -1,8 +1,9 @@
 //! [`Slots`]: the command buffers that take a queue's slots, and which of them can no longer give theirs back.
 //!
-//! A queue has slots for so many command buffers that have not completed, and runs them in their order. A command buffer that
-//! is being recorded stays on the thread that made it. So while that thread waits, or once it has ended, nobody commits or
-//! drops the command buffer: its slot does not become free, and if it was enqueued, the command buffers behind it do not run.
+//! A queue has a fixed number of slots for command buffers that have not completed, and runs command buffers in order.
+//! A command buffer that is being recorded stays on the thread that made it. So while that thread waits, or once it
+//! has ended, nobody commits or drops the command buffer: its slot does not become free, and if it was enqueued, the
+//! command buffers behind it do not run.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -33,7 +34,7 @@ type Position = u64;
 #[derive(Clone)]
 pub(crate) struct Turn {
     slots: Arc<Slots>,
-    /// Not after its own.
+    /// At most the position of the work itself.
     position: Position,
 }
 
@@ -86,7 +87,7 @@ enum Taken {
         enqueued: Option<Enqueued>,
     },
     Committed {
-        /// Not after its position.
+        /// At most its own position.
         from: Position,
     },
 }
@@ -104,7 +105,7 @@ impl State {
         self.next_position
     }
 
-    /// The first position from which on nothing runs while this thread waits.
+    /// While this thread waits, nothing runs from this position on.
     fn first_stuck(&self) -> Option<Position> {
         let stuck = self.taken.values().filter(|taken| taken.is_stuck());
         stuck.filter_map(Taken::enqueued_to).min()
@@ -171,7 +172,7 @@ impl Slots {
         }
     }
 
-    /// A turn before that of what is committed from now on.
+    /// A turn before all that is committed from now on.
     pub(crate) fn draw_turn(self: &Arc<Slots>) -> Turn {
         Turn {
             slots: self.clone(),
@@ -179,11 +180,11 @@ impl Slots {
         }
     }
 
-    /// Refuses work that would be waited for until its end, in whatever turn, if it would not run.
+    /// Refuses a call that would wait for work of its own, whatever the work's turn, if that work would not run.
     pub(crate) fn check_runs(&self, function: &'static str) -> Result<()> {
         let is_stuck = || self.lock().first_stuck().is_some();
         if is_stuck() {
-            // As `Wait`.
+            // A second look, as in `Wait`.
             thread::sleep(LOOK_AFTER);
             if is_stuck() {
                 return Err(Error::Deadlock(Failure::new(function, STUCK)));
@@ -204,14 +205,14 @@ impl Slots {
     }
 }
 
-/// Waits with `wait`, which takes nanoseconds and ends with a timeout, unless that is without hope.
+/// Waits with `wait`, which takes nanoseconds and ends with a timeout, as long as the wait could end.
 fn wait_in_steps<T>(
     mut wait: impl FnMut(u64) -> Result<T>,
     is_stuck: impl Fn() -> bool,
 ) -> Result<Result<T>, WaitError> {
     let mut steps = Wait::until(None);
     loop {
-        // A wait of the bridge's own finds out by itself whether this thread is in a callback.
+        // The bridge's own waits find out whether this thread is in a callback.
         let step = steps.step(|| false, &is_stuck)?;
         match wait(nanoseconds(step)) {
             Err(Error::Timeout(_)) => {}
@@ -239,7 +240,7 @@ impl Slot {
         Ok(())
     }
 
-    /// The command buffer is about to be committed.
+    /// Takes a turn for the command buffer, which is about to be committed.
     pub(crate) fn commit(&self) -> Turn {
         let mut state = self.slots.lock();
         let from = match state.taken.get(&self.number) {

@@ -68,9 +68,10 @@ impl Submission {
     ///
     /// # Errors
     ///
-    /// [`Error::CommandBuffer`](crate::Error::CommandBuffer) if the GPU failed, [`Error::Deadlock`](crate::Error::Deadlock) in a handler or a host function of the same queue
-    /// that the work comes after, and where it comes after a command buffer that this thread, or one that has ended, has
-    /// [enqueued](crate::CommandBuffer::enqueue) and never committed.
+    /// [`Error::CommandBuffer`](crate::Error::CommandBuffer) if the GPU failed.
+    /// [`Error::Deadlock`](crate::Error::Deadlock) if the wait could not end: in a handler or a host function of the
+    /// same queue that the work comes after, or if the work comes after a command buffer that this thread, or one that
+    /// has ended, has [enqueued](crate::CommandBuffer::enqueue) and never committed.
     pub fn wait(&self) -> Result<()> {
         self.turn
             .wait("Submission::wait", |timeout| self.wait_at_most(timeout))
@@ -126,11 +127,12 @@ impl Submission {
 
     /// Calls `handler` once the work has ended: on a thread of Metal's, or at once on this one if it has already.
     ///
-    /// Metal calls the handlers of a queue one after another. So one that waits for later work of the queue, be it for a
-    /// submission, for a buffer that the work uses or for a [slot](CommandQueue::command_buffer) in the queue, could wait
-    /// for ever: such waits are [`Error::Deadlock`](crate::Error::Deadlock). (Those of a thread that the handler starts are not, and a handler that joins
-    /// such a thread waits for ever.) Other queues may be waited for where their work does not wait for
-    /// this queue's in its turn: of that nothing is known here.
+    /// Metal calls the handlers of a queue one after another. So a handler that waits for later work of the queue
+    /// could wait for ever, be it for a submission, for a buffer that the work uses or for a
+    /// [slot](CommandQueue::command_buffer) in the queue: such a wait fails with
+    /// [`Error::Deadlock`](crate::Error::Deadlock). (The wait of a thread that the handler starts does not fail, so a
+    /// handler that joins such a thread waits for ever.) A handler may wait for another queue, unless that queue's
+    /// work waits for this queue's; nothing here checks that.
     ///
     /// A panic of a handler on Metal's thread ends there.
     pub fn on_completed(&self, handler: impl FnOnce(&Completed) + Send + 'static) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Failure};
 
-/// How long a wait without a deadline lasts until it looks whether it could end.
+/// How long a wait without a deadline lasts before it checks whether it could end.
 pub(crate) const LOOK_AFTER: Duration = Duration::from_millis(200);
 
 /// Why work does not run.
@@ -47,8 +47,8 @@ impl WaitError {
 
 /// A wait in steps, each of which ends early if something has changed.
 ///
-/// A wait with a deadline ends there. One without looks now and then whether it could ever end: twice, since a thread that
-/// ends may still be about to drop what it has recorded.
+/// A wait with a deadline ends at the deadline. A wait without one checks now and then whether it could ever end. It
+/// checks twice, since a thread that ends may still be about to drop what it has recorded.
 pub(crate) struct Wait {
     deadline: Option<Instant>,
     looked: Instant,

@@ -10,7 +10,7 @@ use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::{KvCache, KvElement, KvShape, Ops, View};
 
-/// Rows that a simdgroup matrix takes: with fewer there is nothing to fill it.
+/// Rows of a simdgroup matrix: fewer rows do not fill one.
 const TILE_MIN_ROWS: usize = 8;
 
 /// What [`Ops::attention`] computes.

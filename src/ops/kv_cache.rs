@@ -51,8 +51,8 @@ impl KvShape {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if a dimension is zero or the head size is not possible, [`Error::OutOfRange`] where
-    /// the cache would not fit the address space.
+    /// [`Error::InvalidArgument`] if a dimension is zero or the head size is not possible, [`Error::OutOfRange`] if
+    /// the cache would not fit into the address space.
     pub fn bytes(&self) -> Result<usize> {
         const FUNCTION: &str = "KvShape::bytes";
         let KvShape {
@@ -123,7 +123,7 @@ impl KvCache {
         View::new(&self.values, 0)
     }
 
-    /// Bytes of the keys, and of the values.
+    /// Bytes of the keys; the values take as many.
     pub(super) fn bytes(&self) -> usize {
         self.shape.kv_heads
             * self.shape.capacity
@@ -159,8 +159,8 @@ struct Arguments {
 
 impl Ops {
     /// Puts the keys and values of `rows` new positions behind the `past` ones that the cache holds: `k` and `v` are
-    /// `[rows, kv_heads, head_size]` of f32. Elements beyond the largest half, or 2^96 in a
-    /// cache of floats, become that. Kernel `kv_append_*`.
+    /// `[rows, kv_heads, head_size]` of f32. Elements beyond the largest f16, or beyond 2^96 in a cache of F32, become that
+    /// bound. Kernel `kv_append_*`.
     ///
     /// # Errors
     ///

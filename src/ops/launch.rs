@@ -13,7 +13,7 @@ use crate::ops::View;
 enum Access {
     Read,
     Write,
-    /// Written, element by element in place of any input that lies exactly there.
+    /// Written; an input may lie exactly there, since the kernel goes element by element.
     WriteInPlace,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// `bytes` bytes that the kernel writes, apart from everything else that it touches.
+    /// `bytes` bytes that the kernel writes, and that no other operand overlaps.
     pub(crate) fn write(
         name: &'static str,
         view: View<'a>,
@@ -60,7 +60,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// The same operand, which may be one of the inputs as well.
+    /// The same operand, which may also be one of the inputs.
     pub(crate) fn in_place(self) -> Operand<'a> {
         Operand {
             access: Access::WriteInPlace,
@@ -91,7 +91,7 @@ pub(crate) struct Launch<'a, A> {
     pub(crate) grid: Grid,
 }
 
-/// How a dispatch is cut.
+/// How a dispatch is divided into threadgroups.
 pub(crate) enum Grid {
     /// As many threads as said; threadgroups at the edge are smaller.
     Threads { grid: Size, threadgroup: Size },
@@ -135,7 +135,8 @@ impl<A: NoUninit> Launch<'_, A> {
                 }
             }
         }
-        // Set for kernels that have none too: what an earlier dispatch of the encoder had counts against the limit.
+        // Set even for kernels without any: the length that an earlier dispatch of the encoder set counts against the
+        // limit.
         encoder.set_threadgroup_memory_length(self.threadgroup_memory, 0)?;
         // SAFETY: every operand was checked to lie within its buffer, and the caller promises that the kernel stays within
         // them; the sources under shaders/ are plain arithmetic that ends on any data.
@@ -154,8 +155,8 @@ impl<A: NoUninit> Launch<'_, A> {
 /// The most elements of a dimension. Kernels count in 32 bits, in steps that go past the last element.
 const MAX_DIMENSION: usize = i32::MAX as usize;
 
-/// `factors` multiplied, as a number of elements; an error where a dimension exceeds [`MAX_DIMENSION`] or the product the
-/// address space.
+/// The product of `factors`, as a number of elements; an error if a dimension exceeds [`MAX_DIMENSION`] or the product
+/// exceeds the address space.
 pub(crate) fn elements(function: &'static str, what: &str, factors: &[usize]) -> Result<usize> {
     let product = factors
         .iter()

@@ -54,8 +54,8 @@ impl MatvecTuning {
 impl Ops {
     /// `y = x . W^T`: `x` is `[m, weight.columns()]`, `y` is `[m, weight.rows()]`, both f32.
     ///
-    /// Up to 8 rows go to the kernels `matvec_*`, which are bound by the bandwidth of the weights; more go to `matmul_*`, on
-    /// simdgroup matrices, where the device has them. The arithmetic is f32 in both.
+    /// Up to 8 rows go to the kernels `matvec_*`, which are bound by the bandwidth of the weights; more go to
+    /// `matmul_*`, on simdgroup matrices, if the device has them. The arithmetic is f32 in both.
     ///
     /// # Errors
     ///
@@ -184,7 +184,7 @@ impl Ops {
 struct Names {
     /// `matvec`, for one row of activations and for four at a time.
     matvec: [&'static str; 2],
-    /// The same of `matvec_blocks`, which only formats whose weights come in blocks have.
+    /// The same for `matvec_blocks`, which exists only for formats with blocks of weights.
     matvec_blocks: Option<[&'static str; 2]>,
     /// `matmul`, for tiles of 32 and of 64 rows of activations.
     matmul: [&'static str; 2],

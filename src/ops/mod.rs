@@ -10,10 +10,10 @@
 //! | SiLU gate, addition, scaling, copy | [`Ops::silu_multiply`], [`Ops::add`], [`Ops::scale`], [`Ops::copy`] | `elementwise.metal` |
 //! | largest element | [`Ops::argmax`] | `argmax.metal` |
 //!
-//! Activations are 32-bit floats, row-major. Every call checks shapes, alignment, buffer ranges and overlaps before it encodes
-//! anything; one that fails dispatches nothing, though what it has bound by then stays bound. Calls are encoded, not run:
-//! results are there when the command buffer has completed. A serial encoder runs them in order; in a concurrent one, barriers between dependent calls are the
-//! caller's to place, as with any dispatch.
+//! Activations are 32-bit floats, row-major. Every call checks shapes, alignment, buffer ranges and overlaps before it
+//! encodes anything. A call that fails dispatches nothing, but what it has bound by then stays bound. Calls are
+//! encoded, not run: results are there when the command buffer has completed. A serial encoder runs calls in order; in
+//! a concurrent one, the caller places barriers between dependent calls, as with any dispatch.
 
 mod argmax;
 mod attention;

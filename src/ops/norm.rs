@@ -21,7 +21,7 @@ struct Rows<'a> {
     x: View<'a>,
     weight: View<'a>,
     y: View<'a>,
-    /// Added to x before.
+    /// Added to x first.
     residual: Option<View<'a>>,
     rows: usize,
     columns: usize,
@@ -106,7 +106,7 @@ impl Ops {
         let bytes = bytes4(function, "x", &[rows, columns])?;
         let weight = Operand::read("weight", weight, bytes4(function, "weight", &[columns])?, 4);
         let y = Operand::write("y", y, bytes, 4);
-        // With a residual x is written too, so that y has to lie apart from it.
+        // With a residual, x is written too, so y has to lie apart from it.
         let operands: &[Operand<'_>] = match residual {
             None => &[Operand::read("x", x, bytes, 4), weight, y.in_place()],
             Some(residual) => &[

@@ -12,7 +12,7 @@ use crate::ops::pipelines::Pipelines;
 pub struct Ops {
     pub(super) pipelines: Arc<Pipelines>,
     pub(super) lanes: LaneExecution,
-    /// The device has simdgroup matrices: GPUs of Intel Macs have none, and do with the kernels for few rows.
+    /// Whether the device has simdgroup matrices. GPUs of Intel Macs do not, and use the kernels for few rows.
     pub(super) has_matrices: bool,
 }
 
@@ -37,8 +37,8 @@ impl LaneExecution {
 }
 
 impl Ops {
-    /// The operations on `device`. Compiles nothing yet: that the kernels cannot run on a device, since its simdgroups have
-    /// not 32 threads, is [`Error::Unsupported`](crate::Error::Unsupported) at the first use of one.
+    /// The operations on `device`. Compiles nothing yet. If the device's simdgroups do not have 32 threads, the first
+    /// use of a kernel fails with [`Error::Unsupported`](crate::Error::Unsupported).
     ///
     /// # Errors
     ///

@@ -111,9 +111,9 @@ impl Pipelines {
 struct Made<K, V>(Mutex<HashMap<K, Arc<OnceCell<V>>>>);
 
 impl<K: Eq + Hash, V: Clone> Made<K, V> {
-    /// The value of `key`. Where making it fails, the next call tries again.
+    /// The value of `key`. If making it fails, the next call tries again.
     fn get_or_make(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<V> {
-        // The map is whole whatever panicked while it was locked.
+        // The map is consistent even after a panic with it locked.
         let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let cell = cells.entry(key).or_default().clone();
         drop(cells);

@@ -44,8 +44,8 @@ pub struct RopeShape {
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] if `dimensions` is odd or zero, `base` or `scale` is not positive and finite, the factors are
-/// not one a pair, or one of them is zero or not finite.
+/// [`Error::InvalidArgument`] if `dimensions` is odd or zero, `base` or `scale` is not positive and finite, there is
+/// not one factor for each pair, or a factor is zero or not finite.
 pub fn rope_frequencies(
     base: f64,
     dimensions: usize,

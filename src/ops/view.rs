@@ -3,8 +3,8 @@
 use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::Buffer;
 
-/// A place in a buffer where an operation reads or writes. How far it goes and of what type the elements are is the
-/// operation's to say; each checks that the buffer reaches that far.
+/// A place in a buffer where an operation reads or writes. The operation determines the type and number of the
+/// elements, and checks that the buffer holds them.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     buffer: &'a Buffer,

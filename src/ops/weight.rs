@@ -27,7 +27,7 @@ impl WeightType {
         WeightType::Q4_0,
     ];
 
-    /// Elements that are stored together: the number of columns has to be a multiple.
+    /// Elements that are stored together: the number of columns has to be a multiple of it.
     pub const fn block_elements(self) -> usize {
         match self {
             WeightType::F32 | WeightType::F16 => 1,
@@ -45,7 +45,7 @@ impl WeightType {
         }
     }
 
-    /// The multiple that a matrix's offset in its buffer has to be, in bytes.
+    /// A matrix's offset in its buffer has to be a multiple of this many bytes.
     pub const fn alignment(self) -> usize {
         match self {
             WeightType::F32 => 4,
@@ -53,7 +53,8 @@ impl WeightType {
         }
     }
 
-    /// Bytes of a row of `columns` elements; `None` if they fill no whole number of blocks, or too many to count.
+    /// Bytes of a row of `columns` elements; `None` if they do not fill whole blocks, or the bytes are too many to
+    /// count.
     pub const fn row_bytes(self, columns: usize) -> Option<usize> {
         if columns % self.block_elements() != 0 {
             return None;
@@ -112,7 +113,7 @@ impl Weight {
                 "{columns} columns of {kind:?}: they have to be a multiple of {block}, the elements of a block"
             )));
         }
-        // Too many bytes to count are more than any buffer has.
+        // If the bytes are too many to count, no buffer has as many.
         let bytes = kind.bytes(rows, columns).unwrap_or(usize::MAX);
         View::new(&buffer, offset).check(FUNCTION, "the matrix", bytes, kind.alignment())?;
         Ok(Weight {

@@ -8,7 +8,7 @@ pub fn contain_panic(f: impl FnOnce()) {
     let Err(payload) = catch_unwind(AssertUnwindSafe(f)) else {
         return;
     };
-    // A payload may panic when it is dropped, and so may the next one: that one is leaked.
+    // A payload may panic when it is dropped, and so may the payload of that panic, which is leaked.
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         mem::forget(payload);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::callback::contain_panic;
 use super::*;
 
-/// What is told how a command buffer ended.
+/// A value that is told how a command buffer ended.
 pub trait CompletionHandler: Send + Sync + 'static {
     /// Called once, on a thread of Metal's. A panic ends there.
     ///
@@ -47,8 +47,8 @@ unsafe extern "C" fn release_handler<H: CompletionHandler>(context: *mut c_void)
     contain_panic(|| drop(handler));
 }
 
-/// Commits a command buffer whose end `handler` is told of. If an exception left open whether the command buffer runs, the
-/// call fails and `handler` may be told all the same.
+/// Commits a command buffer and tells `handler` of its end. If an exception left open whether the command buffer runs,
+/// the call fails and `handler` may be told all the same.
 ///
 /// # Safety
 ///

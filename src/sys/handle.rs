@@ -76,8 +76,8 @@ macro_rules! shareable {
     };
 }
 
-// Not command buffers, encoders, transfers and constant values: one thread at a time, and Metal wants them where they
-// began.
+// Command buffers, encoders, transfers and constant values are left out: one thread at a time may use them, and Metal
+// wants that to be the thread on which they began.
 shareable! {
     mtb_device mtb_buffer mtb_command_queue mtb_library mtb_function mtb_pipeline mtb_event
     mtb_memory mtb_arena mtb_residency_set
@@ -111,8 +111,8 @@ pub unsafe fn create<T: Object>(
 /// The call's own.
 ///
 /// # Safety
-///
-/// `call` calls a function of the bridge that sets an owned error wherever it does not return `MTB_OK`, and passes on
+/// `call` calls a function of the bridge that sets an owned error if it does not return `MTB_OK`, and passes on the
+/// place for the error.
 /// the place for the error.
 #[inline]
 pub unsafe fn check(
@@ -130,9 +130,9 @@ pub unsafe fn check(
 #[derive(Debug)]
 pub struct OwnedError {
     pub status: mtb_status,
-    /// The `NSError` code where Metal gave an error, zero otherwise.
+    /// The `NSError` code if Metal gave an error, zero otherwise.
     pub code: i64,
-    /// The `NSError` domain where Metal gave an error, `metal_bridge` otherwise.
+    /// The `NSError` domain if Metal gave an error, `metal_bridge` otherwise.
     pub domain: String,
     /// The call that failed.
     pub function: String,

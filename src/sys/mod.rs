@@ -1,4 +1,4 @@
-//! The unsafe floor: every foreign declaration of the package, for who builds another safe layer on the bridge.
+//! The unsafe floor: every foreign declaration of the package, for those who build another safe layer on the bridge.
 //!
 //! It is the `extern "C"` mirror of `native/include/metal_bridge.h` and, in `memory.rs`, of `metal_bridge_memory.h`, one to
 //! one; `tests/abi/` compares them, declaration by declaration. The headers say what each function does, what it asks of its
@@ -25,8 +25,8 @@ pub const MTB_MAX_BINDINGS: u32 = 31;
 pub const MTB_MAX_INLINE_BYTES: u32 = 4096;
 pub const MTB_HANDLE_KIND_COUNT: u32 = 16;
 
-/// Declares types that only the bridge knows the inside of. Neither `Send`, `Sync` nor `Unpin`: the safe layer
-/// says for each handle what Metal allows.
+/// Declares types whose inside only the bridge knows. Neither `Send`, `Sync` nor `Unpin`: the safe layer says for each
+/// handle what Metal allows.
 macro_rules! opaque {
     ($($name:ident)*) => {
         $(
