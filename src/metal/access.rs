@@ -9,6 +9,7 @@
 //! with a running use is refused too if the use does not end while this thread waits: if this thread is in a
 //! completion handler or a host function of the use's queue, or if the use comes after a command buffer that this
 //! thread has enqueued and not committed. GPU uses do not exclude each other: Metal orders them.
+//! The binding of a buffer is refused while a guard conflicts with it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

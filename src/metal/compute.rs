@@ -32,7 +32,7 @@ impl DispatchType {
     }
 }
 
-/// Bindings of an encoder are numbered from 0 up to this number, exclusively.
+/// The number of bindings of an encoder; the first has the index 0.
 pub const MAX_BINDINGS: usize = sys::MTB_MAX_BINDINGS as usize;
 
 /// The most bytes that [`ComputeEncoder::set_bytes`] takes: Metal's limit.
@@ -102,8 +102,8 @@ impl<'a> ComputeEncoder<'a> {
 
     /// Binds `buffer` from the byte at `offset` on, for kernels that only read it (`setBuffer:offset:atIndex:`). The
     /// CPU may go on reading it, too.
+    ///
     /// The caller promises at the dispatch that the kernel does not write it.
-    /// That the kernel does not write it is promised where it is dispatched.
     ///
     /// # Errors
     ///

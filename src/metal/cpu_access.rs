@@ -57,8 +57,8 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// As [`try_read`](Buffer::try_read), but committed command buffers are waited for. [`Error::Deadlock`] if that
-    /// wait could not end: in a completion handler or a host function of a queue whose later work writes the buffer,
+    /// As [`try_read`](Buffer::try_read), but waits for committed command buffers. [`Error::Deadlock`] if that wait
+    /// could not end: in a completion handler or a host function of a queue whose later work writes the buffer,
     /// or if such work comes after a command buffer that this thread, or one that has ended, has
     /// [enqueued](crate::CommandBuffer::enqueue) and never committed.
     pub fn wait_read<T: Pod>(&self) -> Result<ReadGuard<'_, T>> {
@@ -116,7 +116,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// As [`try_write`](Buffer::try_write), but committed command buffers are waited for. [`Error::Deadlock`] as for
+    /// As [`try_write`](Buffer::try_write), but waits for committed command buffers. [`Error::Deadlock`] as for
     /// [`wait_read`](Buffer::wait_read), for work that uses the buffer.
     pub fn wait_write<T: Pod>(&self) -> Result<WriteGuard<'_, T>> {
         self.write_guard("Buffer::wait_write", None, Patience::Unlimited)

@@ -16,9 +16,9 @@ struct Arguments {
 }
 
 impl Ops {
-    /// `y[r]` = the index of the largest element of `x[r, :]`, the first one if several are equal: `x` is `[rows,
-    /// columns]` of f32, `y` is `[rows]` of u32. NaN counts as the smallest, the zeros of both signs as equal. Kernel
-    /// `argmax`.
+    /// `y[r]` = the index of the largest element of `x[r, :]`, the first one if several are equal: `x` is
+    /// `[rows, columns]` of f32, `y` is `[rows]` of u32. NaN counts as the smallest, the zeros of both signs as equal.
+    /// Kernel `argmax`.
     ///
     /// # Errors
     ///

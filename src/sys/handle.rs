@@ -111,9 +111,9 @@ pub unsafe fn create<T: Object>(
 /// The call's own.
 ///
 /// # Safety
+///
 /// `call` calls a function of the bridge that sets an owned error if it does not return `MTB_OK`, and passes on the
 /// place for the error.
-/// the place for the error.
 #[inline]
 pub unsafe fn check(
     call: impl FnOnce(*mut *mut mtb_error) -> mtb_status,

@@ -1,5 +1,4 @@
-/* Programs call these around the part that they want profiled. Both succeed and do nothing: there is no profiler here.
- * */
+/* Programs call these around the part that they want profiled. Both succeed and do nothing: there is no profiler. */
 #ifndef METAL_CUDA_PROFILER_API_H
 #define METAL_CUDA_PROFILER_API_H
 

@@ -1,5 +1,5 @@
-// Host functions of streams are the program's own, and may be C++ that throws. Nothing above them could catch that: not
-// Rust, which ends the process at exceptions of others, nor the threads of Metal that call.
+// Host functions of streams are the program's own, and may be C++ that throws. Nothing above them could catch that: Rust
+// ends the process if a foreign exception reaches it, and the threads of Metal that make the calls do not catch any.
 #include <exception>
 
 extern "C" void metal_cudart_call_contained(void (*function)(void *), void *context);

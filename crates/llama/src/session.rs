@@ -45,9 +45,9 @@ pub struct Counters {
 }
 
 /// A text in the making on a [`Model`]: the keys and values of its tokens so far, and where it goes on.
-/// All buffers are made with the session; only [`feed_with_logits`](Self::feed_with_logits) makes one more. After an
+///
+/// All buffers are made with the session; only [`feed_with_logits`](Session::feed_with_logits) makes one more. After an
 /// error the session holds the tokens that it held before the call, and can be fed again.
-/// call, and can go on.
 #[derive(Debug)]
 pub struct Session {
     model: Model,

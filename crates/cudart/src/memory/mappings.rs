@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::memory::access::Access;
 
-/// Whether all of `range` allows the access, by `check`, which tells it of a part. Pages of the process's own memory
+/// Whether all of `range` allows the access. `check` tells this of a part of `range`. Pages of the process's own memory
 /// that are present, in mappings that allow the access, need no check.
 #[cfg(target_os = "linux")]
 pub(crate) fn check_all_but_present(

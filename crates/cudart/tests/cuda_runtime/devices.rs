@@ -224,7 +224,7 @@ fn a_reset_takes_all_that_is_live() {
             ok(cudaMemsetAsync(fresh.pointer, 8, LENGTH, own));
             synchronize(own);
             assert_eq!(fresh.read(0, LENGTH), [8; LENGTH]);
-            // The second reset finds nothing, and on the other device the first one finds a device that was not used.
+            // One reset of a device that has nothing left, and one of a device that was not used since.
             drop(fresh);
             ok(cudaDeviceReset());
             ok(cudaDeviceReset());

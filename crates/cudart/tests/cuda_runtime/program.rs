@@ -2,7 +2,7 @@
 //! program says it: what the program orders gives the model's bytes, whatever the device does with the rest.
 //!
 //! A program keeps to what CUDA orders: before a stream touches a cell, it is made to wait for whoever has used that
-//! cell last, by an event, through the legacy default stream, or by a wait of the caller. Where there are two devices,
+//! cell last, by an event, through the legacy default stream, or by a wait of the caller. If there are two devices,
 //! streams of both use all memory, whichever device is the current one, and copies of the default stream between the
 //! two order both.
 

@@ -79,7 +79,7 @@ static void exceptions() {
     OK(cudaStreamDestroy(stream));
 }
 
-// What C++ destroys at the end of a program calls the runtime too, when the library's own thread-local values are gone.
+// C++ destructors at the end of a program call the runtime too, when the library's own thread-local values are gone.
 static struct Global {
     int *memory = nullptr;
     ~Global() {
@@ -94,7 +94,7 @@ static struct Global {
 
 int main() {
     OK(cudaMalloc(&global.memory, 64));
-    // The library's thread-local values are there now, and go before the global.
+    // The library has thread-local values now, which are destroyed before the global.
     CHECK(cudaFree(global.memory + 1) == cudaErrorInvalidValue);
     OK(cudaStreamSynchronize(cudaStreamPerThread));
     transpose();

@@ -1,4 +1,4 @@
-//! [`Reader`]: reads the values of a GGUF header. Before it allocates anything, it compares the length with what is
+//! [`Reader`]: reads the values of a GGUF header. Before it allocates anything, it compares its length with what is
 //! left of the file, and with what is left of the memory that a header may take: a sparse file can have any number of
 //! bytes.
 

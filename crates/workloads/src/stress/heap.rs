@@ -32,8 +32,7 @@ pub(super) fn growth_between(before: Option<u64>, after: Option<u64>) -> Option<
     grown.map(|(before, after)| format!("the heap grew from {before} to {after} bytes"))
 }
 
-/// The bytes that a sanitizer's allocator has allocated; `None` without a sanitizer, which replaces the system's
-/// allocator.
+/// The bytes that a sanitizer has allocated, whose allocator replaces the system's; `None` without a sanitizer.
 #[cfg(unix)]
 fn sanitizer_bytes() -> Option<u64> {
     let name = c"__sanitizer_get_current_allocated_bytes";

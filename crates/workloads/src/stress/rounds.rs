@@ -1,4 +1,4 @@
-//! Rounds of transfers. Each kind of round sends bytes and gets them back by other forms of transfer, and compares
+//! Rounds of transfers. Each kind of round uses other forms of transfer: it sends bytes, gets them back, and compares
 //! them.
 
 use std::sync::Arc;

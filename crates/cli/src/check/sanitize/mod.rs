@@ -76,8 +76,8 @@ impl Outcome {
     }
 }
 
-/// Switches the checks on, before anything has used Metal. `include` lists the folders in which a source's `#include
-/// "..."` look.
+/// Switches the checks on, before anything has used Metal. `include` lists the folders in which a source's
+/// `#include "..."` look.
 pub fn prepare(include: &[PathBuf]) -> Result<(), Failure> {
     let set = |name: &str, value: &OsStr| {
         // SAFETY: the program has not started a thread yet.
