@@ -70,7 +70,7 @@ impl Streams {
         }
     }
 
-    /// Times `call` in each of them and prints a line of the table.
+    /// Times `call` in each stream and prints a line of the table.
     fn measure(&self, wanted: &Wanted, name: &str, call: impl Fn(cudaStream_t) -> cudaError_t) {
         if !wanted.has(name) {
             return;

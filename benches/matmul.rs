@@ -17,7 +17,7 @@ use metal_bridge_benches::opening::open;
 use metal_bridge_benches::table::{self, Row};
 
 const OURS: &str = "metal-bridge";
-/// Rows and columns of the weights of a TinyLlama: attention's square, its key and value, and the feed-forward's two.
+/// Rows and columns of a TinyLlama's weights: query and output, key and value, and the two shapes of the feed-forward.
 const SHAPES: [[usize; 2]; 4] = [[2048, 2048], [256, 2048], [5632, 2048], [2048, 5632]];
 const ROWS: [usize; 3] = [1, 32, 512];
 /// Dispatches that one command buffer carries: an engine, too, commits once a token and not once a product.

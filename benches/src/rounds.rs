@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Rounds that are made at least, however long they take.
+/// The fewest rounds, however long they take.
 const FEWEST_ROUNDS: usize = 3;
 
 /// A contender: runs once and says how long that took, without what it had to prepare.

@@ -40,9 +40,10 @@ impl CommandQueue {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`], and [`Error::Deadlock`] instead of a wait that could never end: in a completion handler of the
-    /// queue, and if no slot can become free, since this thread, or threads that have ended, made the command buffers and
-    /// neither committed nor dropped them.
+    /// [`Error::OutOfMemory`], and [`Error::Deadlock`] instead of a wait that could never end: in a completion handler
+    /// or a host function of the queue, and if no slot can become free. No slot becomes free if this thread, or threads
+    /// that have ended, made the command buffers and neither committed nor dropped them, or if the command buffers come
+    /// after one that such a thread enqueued and never committed.
     pub fn command_buffer(&self) -> Result<CommandBuffer> {
         if self.slots().queue().is_in_callback() {
             return self.make_command_buffer(sys::MTB_FOREVER);
@@ -55,7 +56,8 @@ impl CommandQueue {
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`], [`Error::OutOfMemory`].
+    /// [`Error::Timeout`], [`Error::OutOfMemory`], and [`Error::Deadlock`] instead of a wait of ten minutes or more in
+    /// a completion handler or a host function of the queue.
     pub fn command_buffer_timeout(&self, timeout: Duration) -> Result<CommandBuffer> {
         self.make_command_buffer(nanoseconds(timeout))
     }

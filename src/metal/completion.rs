@@ -103,7 +103,7 @@ impl Completion {
     }
 
     fn end(&self, completed: Completed) {
-        // First the buffers, so that whoever is told of the completion can access them.
+        // First the buffers, so that the handlers can access them.
         self.release();
         let mut handlers = {
             let mut state = self.lock();

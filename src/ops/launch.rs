@@ -93,9 +93,9 @@ pub(crate) struct Launch<'a, A> {
 
 /// How a dispatch is divided into threadgroups.
 pub(crate) enum Grid {
-    /// As many threads as said; threadgroups at the edge are smaller.
+    /// `grid` counts threads; threadgroups at the edge are smaller.
     Threads { grid: Size, threadgroup: Size },
-    /// As many threadgroups as said.
+    /// `groups` counts whole threadgroups.
     Threadgroups { groups: Size, threadgroup: Size },
 }
 

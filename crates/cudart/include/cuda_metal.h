@@ -35,8 +35,8 @@ typedef enum cudaMetalParameter {
 cudaError_t cudaMetalGetFunctionWithParameters(cudaMetalFunction_t *function, cudaMetalModule_t module,
                                                const char *name, const cudaMetalParameter *parameters, size_t count);
 
-/* The address that kernels of the memory's device see (for memory of the host: kernels of the current device), for
- * pointers that stand in memory: kernels that are launched later may follow it. */
+/* The address that kernels of the memory's device see (for memory of the host: kernels of the current device). Programs
+ * may write it into memory: kernels that are launched later may follow it. */
 cudaError_t cudaMetalGetGpuAddress(unsigned long long *address, const void *ptr);
 
 /* What went wrong in the thread's last call that failed, or NULL if the code says all. The text lives until the

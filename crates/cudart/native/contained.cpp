@@ -1,5 +1,5 @@
-// Host functions of streams are the program's own, and may be C++ that throws. Nothing above them could catch that: Rust
-// ends the process if a foreign exception reaches it, and the threads of Metal that make the calls do not catch any.
+// Host functions of streams are the program's own, and may be C++ that throws. Nothing above them could catch that:
+// Rust ends the process if a foreign exception reaches it, and the threads of Metal that make the calls catch none.
 #include <exception>
 
 extern "C" void metal_cudart_call_contained(void (*function)(void *), void *context);

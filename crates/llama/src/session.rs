@@ -44,7 +44,7 @@ pub struct Counters {
     pub dispatches: u64,
 }
 
-/// A text in the making on a [`Model`]: the keys and values of its tokens so far, and where it goes on.
+/// A text in the making on a [`Model`]: the keys and values of its tokens so far, and its position.
 ///
 /// All buffers are made with the session; only [`feed_with_logits`](Session::feed_with_logits) makes one more. After an
 /// error the session holds the tokens that it held before the call, and can be fed again.

@@ -18,7 +18,7 @@ use crate::types::*;
 calls! {
     /// Copies in the default stream. Waits for the end, except between two places of device memory.
     cudaMemcpy, cudaMemcpy_ptds;
-    /// Copies in a stream. Waits only if the host's side is pageable and is written, and between host memories.
+    /// Copies in a stream. Waits only if it writes pageable memory, or copies between host memories.
     cudaMemcpyAsync, cudaMemcpyAsync_ptsz = memcpy(
         destination: *mut c_void,
         source: *const c_void,

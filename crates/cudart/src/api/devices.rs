@@ -37,7 +37,7 @@ calls! {
     cudaDeviceSynchronize = synchronize();
     /// Waits for the current device's work, releases its memory, streams and events, and forgets its failure.
     cudaDeviceReset = reset();
-    /// Whether the two devices are of one peer group.
+    /// Whether the two devices are in one peer group.
     cudaDeviceCanAccessPeer = can_access_peer(can: *mut c_int, device: c_int, peer: c_int);
     /// Lets the current device use the peer's memory.
     cudaDeviceEnablePeerAccess = enable_peer_access(peer: c_int, flags: u32);

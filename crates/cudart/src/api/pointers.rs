@@ -21,7 +21,7 @@ calls! {
         attributes: *mut cudaPointerAttributes,
         pointer: *const c_void,
     );
-    /// The address that kernels see (`gpuAddress`), for pointers that stand in memory; kernels that are launched later
+    /// The address that kernels see (`gpuAddress`). A program may write it into memory: kernels that are launched later
     /// may follow it. `cudaErrorNotSupported` if the system does not tell it.
     cudaMetalGetGpuAddress = get_gpu_address(address: *mut u64, pointer: *const c_void);
 }

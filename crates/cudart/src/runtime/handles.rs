@@ -23,7 +23,8 @@ pub(crate) enum DefaultStream {
     PerThread,
 }
 
-/// Which stream a call's work is for, and whether the call is one of the synchronous ones, which name none.
+/// Which stream a call's work is for, and whether the call is one of the synchronous ones, which do not name
+/// a stream.
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
     default: DefaultStream,

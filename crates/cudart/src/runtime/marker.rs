@@ -2,7 +2,7 @@
 //! ended.
 //!
 //! A queue goes on as soon as the GPU has signalled what it waits for. The signalling queue's completions may be called after
-//! that. Whoever says that a stream is done, and whether anything has failed, waits for those completions too.
+//! that. A call that says whether a stream is done, or whether its work has failed, waits for those completions too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -189,7 +189,7 @@ impl Stream {
         self.timeline.is_idle() && self.waited_for().iter().all(|stream| stream.is_idle())
     }
 
-    /// Waits, without the stream's lock, until its work and all that this was ordered after have ended.
+    /// Waits, without the stream's lock, until its work has ended, and all that the work was ordered after.
     pub(crate) fn wait(&self) -> Outcome {
         let own = match self.role {
             Role::Legacy(_) => self.begin()?.ends(),

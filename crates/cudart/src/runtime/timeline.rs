@@ -17,8 +17,8 @@ use crate::runtime::marker::{Awaited, Marker};
 const SLOTS: usize = 4096;
 /// One of this many pieces of work is held, to wait for if too many are pending.
 const STRIDE: u64 = 256;
-/// The most held pieces that need no wait. With the pieces between and around them they take at most half of the
-/// slots, as a piece of work takes up to two.
+/// The most held pieces that need no wait. With the pieces between and around them they are at most half as many as the
+/// slots, since a piece of work takes up to two slots of a kind.
 const STRIDES: usize = SLOTS / 2 / STRIDE as usize - 2;
 
 /// Numbers for streams, never given twice.

@@ -55,7 +55,7 @@ fn a_stream_waits_for_what_another_one_has_recorded() {
     }
 }
 
-/// Whoever has waited for work knows that what came before it is done, in other streams too.
+/// After a wait for work, queries know that all that came before it is done, in other streams too.
 #[test]
 fn queries_after_a_wait_see_other_streams_work() {
     let (first, second) = (stream(cudaStreamNonBlocking), stream(cudaStreamNonBlocking));

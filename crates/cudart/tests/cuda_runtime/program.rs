@@ -1,8 +1,8 @@
 //! A random program over several streams and events, beside a model that does everything in the order in which the
 //! program says it: what the program orders gives the model's bytes, whatever the device does with the rest.
 //!
-//! A program keeps to what CUDA orders: before a stream touches a cell, it is made to wait for whoever has used that
-//! cell last, by an event, through the legacy default stream, or by a wait of the caller. If there are two devices,
+//! A program keeps to what CUDA orders: before a stream touches a cell, the program makes it wait for the last use of
+//! that cell, by an event, through the legacy default stream, or by a wait of the caller. If there are two devices,
 //! streams of both use all memory, whichever device is the current one, and copies of the default stream between the
 //! two order both.
 

@@ -47,7 +47,7 @@ fn recorded() -> Vec<(Vec<u32>, Vec<Vec<f64>>)> {
         .collect()
 }
 
-/// Checks every row, and the greedy choice wherever the exact margin is wider than what the row may be off by.
+/// Checks every row, and the greedy choice if the exact margin is too wide for the row's error to change it.
 fn check(found: &[f32], expected: &[Vec<f64>], tolerance: f64) -> f64 {
     let vocabulary = expected[0].len();
     assert_eq!(found.len(), expected.len() * vocabulary);

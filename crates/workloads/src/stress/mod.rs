@@ -1,8 +1,8 @@
 //! The scenario that metal-bridge exists for, run for as long as asked: Q, K and V projections on Q8_0 weights, from
 //! threads that have no autorelease pool, with handles dropped everywhere and at any time.
 //!
-//! `tests/qkv_regression.rs` runs its parts one by one; `metal-bridge stress` runs [`run`]. [`transfers`] moves bytes from
-//! many threads; `metal-bridge stress --transfers` runs it.
+//! `tests/qkv_regression.rs` runs its parts one by one; `metal-bridge stress` runs [`run`]. [`transfers`] moves bytes
+//! from many threads; `metal-bridge stress --transfers` runs it.
 
 mod error;
 pub mod heap;
