@@ -36,20 +36,21 @@ impl CommandQueue {
     /// Makes a command buffer (`commandBuffer`).
     ///
     /// A queue has a fixed number of slots. A command buffer takes one until it has completed or is dropped; if none is
-    /// free, this waits for one.
+    /// free, this waits for one, ten minutes at most.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`], and [`Error::Deadlock`] instead of a wait that could never end: in a completion handler
+    /// [`Error::OutOfMemory`]; [`Error::Timeout`] after ten minutes; and [`Error::Deadlock`] instead of a wait that could never end: in a completion handler
     /// or a host function of the queue, and if no slot can become free. No slot becomes free if this thread, or threads
     /// that have ended, made the command buffers and neither committed nor dropped them, or if the command buffers come
     /// after one that such a thread enqueued and never committed.
     pub fn command_buffer(&self) -> Result<CommandBuffer> {
+        const LONGEST: Duration = Duration::from_nanos(sys::MTB_SLOT_TIMEOUT);
         if self.slots().queue().is_in_callback() {
-            return self.make_command_buffer(sys::MTB_FOREVER);
+            return self.make_command_buffer(sys::MTB_SLOT_TIMEOUT);
         }
         self.slots()
-            .wait_for_slot(|timeout| self.make_command_buffer(timeout))
+            .wait_for_slot(LONGEST, |timeout| self.make_command_buffer(timeout))
     }
 
     /// [`command_buffer`](CommandQueue::command_buffer) that waits for a slot no longer than `timeout`.

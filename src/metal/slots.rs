@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::handle::nanoseconds;
 use super::process::is_forked;
@@ -61,7 +62,7 @@ impl Turn {
         function: &'static str,
         wait: impl FnMut(u64) -> Result<T>,
     ) -> Result<T> {
-        wait_in_steps(wait, || self.is_stuck())
+        wait_in_steps(None, wait, || self.is_stuck())
             .unwrap_or_else(|end| Err(end.of(function, "the work")))
     }
 }
@@ -193,9 +194,14 @@ impl Slots {
         Ok(())
     }
 
-    /// Waits with `wait`, which takes nanoseconds, for a slot that may never become free.
-    pub(crate) fn wait_for_slot<T>(&self, wait: impl FnMut(u64) -> Result<T>) -> Result<T> {
-        wait_in_steps(wait, || self.lock().is_full_for_ever(self.limit)).unwrap_or_else(|_| {
+    /// Waits with `wait`, which takes nanoseconds, for a slot that may never become free, for `longest` at most.
+    pub(crate) fn wait_for_slot<T>(
+        &self,
+        longest: Duration,
+        wait: impl FnMut(u64) -> Result<T>,
+    ) -> Result<T> {
+        let is_stuck = || self.lock().is_full_for_ever(self.limit);
+        wait_in_steps(Some(longest), wait, is_stuck).unwrap_or_else(|_| {
             let why = "the queue has no free slot and will get none: this thread, or threads that have ended, made its \
                        command buffers and neither committed nor dropped them, or they run after one that was enqueued and \
                        never committed";
@@ -205,17 +211,20 @@ impl Slots {
     }
 }
 
-/// Waits with `wait`, which takes nanoseconds and ends with a timeout, as long as the wait could end.
+/// Waits with `wait`, which takes nanoseconds and ends with a timeout, as long as the wait could end, and for `longest`
+/// at most.
 fn wait_in_steps<T>(
+    longest: Option<Duration>,
     mut wait: impl FnMut(u64) -> Result<T>,
     is_stuck: impl Fn() -> bool,
 ) -> Result<Result<T>, WaitError> {
+    let end = longest.and_then(|longest| Instant::now().checked_add(longest));
     let mut steps = Wait::until(None);
     loop {
         // The bridge's own waits find out whether this thread is in a callback.
         let step = steps.step(|| false, &is_stuck)?;
         match wait(nanoseconds(step)) {
-            Err(Error::Timeout(_)) => {}
+            Err(Error::Timeout(_)) if end.is_none_or(|end| Instant::now() < end) => {}
             ended => return Ok(ended),
         }
     }
@@ -265,5 +274,23 @@ impl Drop for Slot {
             return;
         }
         self.slots.lock().taken.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_for_a_slot_ends_in_time() {
+        let slots = Slots::new(QueueId::default(), 1);
+        let mut steps = 0;
+        let ended = slots.wait_for_slot::<()>(LOOK_AFTER * 3, |step| {
+            steps += 1;
+            assert!(steps < 100, "the wait goes on");
+            thread::sleep(Duration::from_nanos(step));
+            Err(Error::Timeout(Failure::new("test", "no slot")))
+        });
+        assert!(matches!(ended, Err(Error::Timeout(_))), "{ended:?}");
     }
 }
