@@ -37,7 +37,7 @@
  *   since nobody knows which queues Metal needs the thread for.
  *   The bridge does not see two kinds of cycle: a callback that waits for an event, or for another queue, whose work
  *   waits for this queue's later work; and a callback that joins a thread which waits for this queue. Give such waits a
- *   timeout.
+ *   timeout. A wait behind a callback that has run for two seconds prints a line on stderr, once for each callback.
  *
  * Times that a call takes are nanoseconds; times that come from the GPU are seconds, as Metal has them.
  */

@@ -1,7 +1,9 @@
 /* Callbacks and host functions that call the bridge: calls that could never end are refused, and all others work. */
 #include "memory_support.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum {
     SIZE = 1024
@@ -207,7 +209,49 @@ static void a_full_queue_is_an_error_inside_its_callbacks(void) {
     mtb_command_queue_release(of.queue);
 }
 
+/* A thread that a host function starts, and what it waits for. */
+static void *wait_behind(void *later) {
+    CHECK(mtb_command_buffer_wait_timeout(later, 2500000000u, NULL) == MTB_TIMEOUT);
+    CHECK(mtb_command_buffer_wait_timeout(later, 1000000, NULL) == MTB_TIMEOUT);
+    return NULL;
+}
+
+static void join_a_thread_that_waits(void *context) {
+    attempts *of = context;
+    pthread_t thread;
+    CHECK(mtb_event_wait(of->gate, 1, LONG, NULL) == MTB_OK);
+    CHECK(pthread_create(&thread, NULL, wait_behind, of->later) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+/* The bridge cannot know that the thread will be joined, and says what it sees. */
+static void a_wait_behind_a_long_callback_is_reported(void) {
+    attempts of = {0};
+    FILE *const printed = tmpfile();
+    const int standard_error = dup(STDERR_FILENO);
+    CHECK(printed && standard_error >= 0 && dup2(fileno(printed), STDERR_FILENO) >= 0);
+    mtb_command_buffer *called;
+    MAKE(of.queue, mtb_command_queue_create(shared.device, 0, &error));
+    MAKE(of.gate, mtb_event_create(shared.device, &error));
+    MAKE(called, mtb_command_queue_call_host_function(of.queue, join_a_thread_that_waits, NULL, &of, NULL, &error));
+    MAKE(of.later, mtb_command_queue_call_host_function(of.queue, ignore, NULL, NULL, NULL, &error));
+    CHECK_OK(mtb_event_signal(of.gate, 1, &error));
+    CHECK_OK(mtb_command_buffer_wait_timeout(of.later, LONG, &error));
+    CHECK(dup2(standard_error, STDERR_FILENO) >= 0 && close(standard_error) == 0);
+    char text[4096];
+    rewind(printed);
+    text[fread(text, 1, sizeof text - 1, printed)] = '\0';
+    const char *const report = strstr(text, "behind a callback that has run for");
+    CHECK(report && !strstr(report + 1, "behind a callback"));
+    fclose(printed);
+    mtb_command_buffer_release(called);
+    mtb_command_buffer_release(of.later);
+    mtb_event_release(of.gate);
+    mtb_command_queue_release(of.queue);
+}
+
 const test memory_callback_tests[] = {
+    {"memory callbacks: a wait behind a long callback is reported", a_wait_behind_a_long_callback_is_reported},
     {"memory callbacks: host functions do not wait for what waits for them",
      host_functions_do_not_wait_for_what_waits_for_them},
     {"memory callbacks: callbacks do not wait for what waits for them", callbacks_do_not_wait_for_what_waits_for_them},

@@ -83,7 +83,10 @@ void mtbi_command_buffer_forget(mtb_command_buffer *command_buffer);
 void mtbi_command_buffer_leave_queue(mtb_command_buffer *command_buffer);
 /* After the callbacks: wakes those who wait. */
 void mtbi_command_buffer_announce(mtb_command_buffer *command_buffer);
-/* Waits until the callbacks have run. False if the time was up first. */
+/* A callback that runs for this many nanoseconds may wait for the thread that waits for it. */
+#define MTBI_LONG_CALLBACK 2000000000u
+/* Waits until the callbacks have run. False if the time was up first; if one callback of the queue has run for long by
+ * then, a line on stderr says so, once for each callback. */
 bool mtbi_command_buffer_await(mtb_command_buffer *command_buffer, uint64_t timeout_ns);
 
 #endif

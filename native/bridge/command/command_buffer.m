@@ -5,6 +5,7 @@
 #import "command/order.h"
 #import "core/callback_scope.h"
 #import "core/checks.h"
+#import "core/clock.h"
 #import "core/guard.h"
 #import "core/text.h"
 
@@ -160,8 +161,10 @@ static mtb_completion describe(const mtb_command_buffer *command_buffer, mtb_err
 static void run_callbacks(const mtb_command_buffer *command_buffer) {
     mtb_error *problem = NULL;
     mtb_completion completion = describe(command_buffer, &problem);
+    atomic_store(&command_buffer->queue->callback_since, mtbi_now());
     for (const mtbi_callback *callback = command_buffer->callbacks; callback; callback = callback->next)
         if (callback->callback) callback->callback(&completion, callback->context);
+    atomic_store(&command_buffer->queue->callback_since, 0);
     mtb_error_release(problem);
 }
 
@@ -268,6 +271,7 @@ mtb_status mtb_command_buffer_wait(mtb_command_buffer *command_buffer, mtb_error
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(check_wait(command_buffer, MTB_FOREVER, error, __func__));
+    mtbi_command_buffer_await(command_buffer, MTBI_LONG_CALLBACK);
     if (atomic_load(&command_buffer->is_with_metal)) [command_buffer->metal waitUntilCompleted];
     mtbi_command_buffer_await(command_buffer, MTB_FOREVER);
     return outcome(command_buffer, error, __func__);

@@ -4,6 +4,7 @@
 #include "core/checks.h"
 #include "core/clock.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 mtb_status mtbi_command_buffer_check_open(const mtb_command_buffer *command_buffer, mtb_error **error,
@@ -83,6 +84,18 @@ void mtbi_command_buffer_announce(mtb_command_buffer *command_buffer) {
     pthread_mutex_unlock(&command_buffer->mutex);
 }
 
+/* The waiting thread is in no callback, so a callback that joins it hangs without an error. */
+static void report_long_callback(mtb_command_queue *queue) {
+    uint64_t since = atomic_load(&queue->callback_since);
+    if (since == 0 || mtbi_now() - since < MTBI_LONG_CALLBACK) return;
+    if (!atomic_compare_exchange_strong(&queue->callback_since, &since, 0)) return;
+    fprintf(
+        stderr,
+        "metal-bridge: a thread waits for a command buffer behind a callback that has run for %.0f s. If the callback "
+        "waits for that thread, neither ends.\n",
+        (double)(mtbi_now() - since) * 1e-9);
+}
+
 bool mtbi_command_buffer_await(mtb_command_buffer *command_buffer, uint64_t timeout_ns) {
     uint64_t deadline = mtbi_deadline(timeout_ns);
     pthread_mutex_lock(&command_buffer->mutex);
@@ -90,5 +103,6 @@ bool mtbi_command_buffer_await(mtb_command_buffer *command_buffer, uint64_t time
         if (!mtbi_condition_wait(&command_buffer->completion, &command_buffer->mutex, deadline)) break;
     bool has_completed = command_buffer->has_completed;
     pthread_mutex_unlock(&command_buffer->mutex);
+    if (!has_completed && timeout_ns > 0) report_long_callback(command_buffer->queue);
     return has_completed;
 }

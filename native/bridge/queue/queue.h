@@ -50,6 +50,8 @@ struct mtb_command_queue {
     mtbi_slots slots[MTBI_SLOT_KINDS];
     /* Command buffers that were committed and whose callbacks have not all returned. */
     _Atomic uint64_t running;
+    /* When the callback that runs now was called; 0 if none runs, or if a wait has reported that it runs for long. */
+    _Atomic uint64_t callback_since;
     mtbi_host_functions functions;
     mtbi_host_copies host_copies;
     /* A queue that was changed for its user is not lent to another. */
