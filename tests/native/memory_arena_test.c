@@ -1,6 +1,7 @@
 /* Arenas and residency sets. */
 #include "memory_support.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 enum {
@@ -177,11 +178,70 @@ static void residency_sets_hold_buffers(void) {
     mtb_buffer_release(a);
 }
 
+typedef struct {
+    mtb_residency_set *set;
+    mtb_buffer *other;
+    int calls;
+} asking;
+
+static void ask_the_set(void *bytes, size_t length, void *context) {
+    (void)length;
+    asking *of = context;
+    of->calls++;
+    CHECK_OK(mtb_residency_set_add_buffer(of->set, of->other, &error));
+    CHECK_OK(mtb_residency_set_commit(of->set, &error));
+    free(bytes);
+}
+
+/* The set has the last reference to the buffer, and gives it up in a commit. */
+static void a_deallocator_may_ask_the_set_of_its_buffer(void) {
+    size_t page = mtb_page_size();
+    void *bytes = aligned_alloc(page, page);
+    mtb_buffer *buffer;
+    asking of = {.other = make_buffer(BLOCK)};
+    MAKE(of.set, mtb_residency_set_create(shared.device, &error));
+    MAKE(buffer, mtb_buffer_create_no_copy(shared.device, bytes, page, MTB_STORAGE_SHARED, ask_the_set, &of, &error));
+    CHECK_OK(mtb_residency_set_add_buffer(of.set, buffer, &error));
+    CHECK_OK(mtb_residency_set_commit(of.set, &error));
+    CHECK_OK(mtb_residency_set_remove_buffer(of.set, buffer, &error));
+    mtb_buffer_release(buffer);
+    CHECK(of.calls == 0);
+    CHECK_OK(mtb_residency_set_commit(of.set, &error));
+    CHECK(of.calls == 1);
+    CHECK(mtb_residency_set_allocated_size(of.set) == BLOCK);
+    mtb_residency_set_release(of.set);
+    mtb_buffer_release(of.other);
+}
+
+/* Between the removal and the commit, and after both. */
+static void what_was_removed_may_come_back(void) {
+    mtb_residency_set *set;
+    mtb_buffer *a = make_buffer(BLOCK), *b = make_buffer(BLOCK);
+    MAKE(set, mtb_residency_set_create(shared.device, &error));
+    for (int round = 0; round < 2; round++) {
+        CHECK_OK(mtb_residency_set_add_buffer(set, a, &error));
+        CHECK_OK(mtb_residency_set_add_buffer(set, b, &error));
+        CHECK_OK(mtb_residency_set_remove_buffer(set, a, &error));
+        CHECK_OK(mtb_residency_set_add_buffer(set, a, &error));
+        CHECK_OK(mtb_residency_set_commit(set, &error));
+        CHECK(mtb_residency_set_allocated_size(set) == 2 * BLOCK);
+        CHECK_OK(mtb_residency_set_remove_buffer(set, a, &error));
+        CHECK_OK(mtb_residency_set_commit(set, &error));
+        CHECK_FAILS(mtb_residency_set_remove_buffer(set, a, &error), MTB_NOT_FOUND, "not in the set");
+        CHECK(mtb_residency_set_allocated_size(set) == BLOCK);
+    }
+    mtb_residency_set_release(set);
+    mtb_buffer_release(a);
+    mtb_buffer_release(b);
+}
+
 const test memory_arena_tests[] = {
     {"memory arena: heaps are shared by buffers", heaps_are_shared_by_buffers},
     {"memory arena: limits hold", limits_hold},
     {"memory arena: blocks are as large as the limit allows", blocks_are_as_large_as_the_limit_allows},
     {"memory arena: places in flight are not reused", places_in_flight_are_not_reused},
     {"memory residency: sets hold buffers", residency_sets_hold_buffers},
+    {"memory residency: a deallocator may ask the set of its buffer", a_deallocator_may_ask_the_set_of_its_buffer},
+    {"memory residency: what was removed may come back", what_was_removed_may_come_back},
     {NULL, NULL},
 };

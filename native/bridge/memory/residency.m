@@ -17,10 +17,11 @@ struct mtb_residency_set {
     mtb_device *device;
     MTBI_OBJECT(MTLResidencySet) metal;
     pthread_mutex_t mutex;
-    /* A reference to each, until a commit has taken it out of the set. */
+    /* A reference to each, until it is gone: a commit has taken it out of the set. */
     struct member {
         mtb_buffer *buffer;
         bool is_removed;
+        bool is_gone;
     } *members;
     size_t count;
     size_t capacity;
@@ -113,7 +114,7 @@ static mtb_status add(mtb_residency_set *set, mtb_buffer *buffer, mtb_error **er
         member = &set->members[set->count++];
         member->buffer = mtb_buffer_retain(buffer);
     }
-    member->is_removed = false;
+    member->is_removed = member->is_gone = false;
     return MTB_OK;
 }
 
@@ -157,15 +158,21 @@ mtb_status mtb_residency_set_remove_buffer(mtb_residency_set *set, mtb_buffer *b
 }
 
 /* Under the set's mutex. */
-static void drop_removed(mtb_residency_set *set) {
-    size_t kept = 0;
-    for (size_t i = 0; i < set->count; i++) {
-        if (set->members[i].is_removed)
-            mtb_buffer_release(set->members[i].buffer);
-        else
-            set->members[kept++] = set->members[i];
+static void part_with_removed(mtb_residency_set *set) {
+    for (size_t i = 0; i < set->count; i++) set->members[i].is_gone = set->members[i].is_removed;
+}
+
+/* A buffer that is gone, with the set's reference to it; NULL if there is none. */
+static mtb_buffer *take_gone(mtb_residency_set *set) {
+    mtb_buffer *gone = NULL;
+    pthread_mutex_lock(&set->mutex);
+    for (size_t i = 0; i < set->count && !gone; i++) {
+        if (!set->members[i].is_gone) continue;
+        gone = set->members[i].buffer;
+        set->members[i] = set->members[--set->count];
     }
-    set->count = kept;
+    pthread_mutex_unlock(&set->mutex);
+    return gone;
 }
 
 mtb_status mtb_residency_set_commit(mtb_residency_set *set, mtb_error **error) {
@@ -175,10 +182,12 @@ mtb_status mtb_residency_set_commit(mtb_residency_set *set, mtb_error **error) {
     pthread_mutex_lock(&set->mutex);
     @try {
         if (@available(macOS 15.0, *)) [set->metal commit];
-        drop_removed(set);
+        part_with_removed(set);
     } @finally {
         pthread_mutex_unlock(&set->mutex);
     }
+    /* Without the mutex: a buffer's last reference may go here, and its deallocator may ask the set. */
+    for (mtb_buffer *gone; (gone = take_gone(set));) mtb_buffer_release(gone);
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
