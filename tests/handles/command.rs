@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use metal_bridge::{CommandBufferStatus, Error};
-use metal_bridge_test_support::block_on;
+use metal_bridge_test_support::{block_on, in_time};
 
 use crate::*;
 
@@ -109,6 +109,37 @@ fn handlers_of_what_is_never_committed_are_dropped() {
     drop(commands);
     assert_eq!(Arc::strong_count(&calls), 1);
     assert_eq!(calls.load(Ordering::SeqCst), 0);
+}
+
+/// Asks for a command buffer when it goes.
+struct Successor {
+    queue: CommandQueue,
+    made: mpsc::Sender<Result<(), Error>>,
+}
+
+impl Drop for Successor {
+    fn drop(&mut self) {
+        self.made.send(self.queue.command_buffer().map(drop)).ok();
+    }
+}
+
+#[test]
+fn handlers_of_what_is_refused_may_take_its_slot() {
+    let (made, receiver) = mpsc::channel();
+    in_time(move || {
+        let queue = device()
+            .new_command_queue_with_max_command_buffer_count(1)
+            .unwrap();
+        let mut commands = queue.command_buffer().unwrap();
+        let event = device().new_shared_event().unwrap();
+        commands.encode_wait_for_event(&event, 1).unwrap();
+        drop(event);
+        let successor = Successor { queue, made };
+        commands.add_completed_handler(move |_| drop(successor));
+        let deadlock = |error: &Error| matches!(error, Error::Deadlock(_));
+        assert_error(commands.commit(), deadlock, "nothing can signal it");
+    });
+    receiver.recv_timeout(LONG).unwrap().unwrap();
 }
 
 #[test]

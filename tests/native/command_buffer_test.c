@@ -155,6 +155,51 @@ static void discarding_runs_destructors_only(void) {
     CHECK(seen.calls == 0 && seen.destructions == 3);
 }
 
+/* What a context's end does that asks for the place in the queue of the command buffer that goes. */
+typedef struct {
+    mtb_command_queue *queue;
+    mtb_command_buffer *behind;
+    mtb_status status;
+    int ends;
+} heir;
+
+static void take_the_slot(void *context) {
+    heir *of = context;
+    mtb_error *error = NULL;
+    mtb_command_buffer_release(mtb_command_buffer_create(of->queue, MTB_REFERENCES_RETAINED, 0, &error));
+    of->status = mtb_error_status(error);
+    of->ends++;
+    mtb_error_release(error);
+}
+
+static void wait_for_what_comes_next(void *context) {
+    heir *of = context;
+    of->status = mtb_command_buffer_wait_timeout(of->behind, LONG, NULL);
+    of->ends++;
+}
+
+static void what_is_discarded_gives_its_place_back_first(void) {
+    heir of = {.status = MTB_INTERNAL};
+    mtb_command_buffer *first;
+    MAKE(of.queue, mtb_command_queue_create(shared.device, 1, &error));
+    MAKE(first, mtb_command_buffer_create(of.queue, MTB_REFERENCES_RETAINED, 0, &error));
+    CHECK_OK(mtb_command_buffer_add_completed_callback(first, ignore_completion, &of, take_the_slot, &error));
+    mtb_command_buffer_release(first);
+    CHECK(of.ends == 1 && of.status == MTB_OK);
+    mtb_command_queue_release(of.queue);
+    MAKE(of.queue, mtb_command_queue_create(shared.device, 2, &error));
+    MAKE(first, mtb_command_buffer_create(of.queue, MTB_REFERENCES_RETAINED, 0, &error));
+    MAKE(of.behind, mtb_command_buffer_create(of.queue, MTB_REFERENCES_RETAINED, 0, &error));
+    CHECK_OK(mtb_command_buffer_enqueue(first, &error));
+    CHECK_OK(mtb_command_buffer_commit(of.behind, &error));
+    CHECK_OK(
+        mtb_command_buffer_add_completed_callback(first, ignore_completion, &of, wait_for_what_comes_next, &error));
+    mtb_command_buffer_release(first);
+    CHECK(of.ends == 2 && of.status == MTB_OK);
+    mtb_command_buffer_release(of.behind);
+    mtb_command_queue_release(of.queue);
+}
+
 /* The caller releases everything before the GPU has begun. */
 static void committed_work_needs_no_handle(void) {
     mtb_command_queue *queue;
@@ -296,6 +341,7 @@ const test command_buffer_tests[] = {
     {"command buffer: queues run in the order of enqueue", queues_run_in_the_order_of_enqueue},
     {"command buffer: callbacks run in order before the wait ends", callbacks_run_in_order_before_the_wait_ends},
     {"command buffer: discarding runs destructors only", discarding_runs_destructors_only},
+    {"command buffer: what is discarded gives its place back first", what_is_discarded_gives_its_place_back_first},
     {"command buffer: committed work needs no handle", committed_work_needs_no_handle},
     {"command buffer: full queues time out", full_queues_time_out},
     {"command buffer: full queues wait for a slot", full_queues_wait_for_a_slot},

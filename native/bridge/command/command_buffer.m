@@ -23,10 +23,11 @@ static void destroy(mtbi_handle *handle) {
     mtb_command_buffer *command_buffer = (mtb_command_buffer *)handle;
     MTBI_ENTER
     end_open_encoder(command_buffer);
-    mtbi_command_buffer_forget(command_buffer);
-    mtb_command_buffer_release(command_buffer->earlier);
+    /* The queue has the slot and the place back before the contexts go: the end of one may wait for either. */
     [command_buffer->metal release];
     mtbi_command_buffer_leave_queue(command_buffer);
+    mtbi_command_buffer_forget(command_buffer);
+    mtb_command_buffer_release(command_buffer->earlier);
     mtb_command_queue_release(command_buffer->queue);
     pthread_cond_destroy(&command_buffer->completion);
     pthread_mutex_destroy(&command_buffer->mutex);
