@@ -76,7 +76,7 @@ uint32_t mtb_abi_version(void);
 
 /* Whether this process is a child of fork() whose parent had asked for a Metal device before. Only the parent has
  * Metal's threads: in the child every call for a device, and every call on a handle that can fail, fails with
- * MTB_INVALID_STATE before it waits or takes a lock, and releases do nothing. */
+ * MTB_INVALID_STATE before it waits or takes a lock, and releases and trims do nothing. */
 bool mtb_process_is_forked(void);
 
 /* ------------------------------------------------------------------------------------------------ handles */

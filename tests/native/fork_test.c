@@ -18,6 +18,10 @@ typedef struct {
     /* Waits for the event. */
     mtb_command_buffer *pending;
     mtb_command_buffer *recorded;
+    /* Two with an encoder each. */
+    mtb_command_buffer *encoded[2];
+    mtb_compute_encoder *compute;
+    mtb_blit_encoder *blit;
 } inherited;
 
 static void ignore(void *context) { (void)context; }
@@ -54,7 +58,29 @@ static void ask_for_everything(const inherited *of) {
     CHECK_FAILS(mtb_memory_acquire_queue(of->memory, &error), MTB_INVALID_STATE, why);
 }
 
+/* Encoders work without Metal for long. */
+static void ask_encoders(const inherited *of) {
+    static const char why[] = "child of fork()";
+    mtb_size one = {1, 1, 1};
+    CHECK_FAILS(mtb_compute_encoder_set_label(of->compute, "label", &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_compute_encoder_set_buffer_offset(of->compute, 0, 0, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_compute_encoder_set_threadgroup_memory(of->compute, 16, 0, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_compute_encoder_dispatch_threads(of->compute, one, one, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_compute_encoder_memory_barrier(of->compute, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_compute_encoder_push_debug_group(of->compute, "group", &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_compute_encoder_pop_debug_group(of->compute, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_compute_encoder_end(of->compute, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_blit_encoder_set_label(of->blit, "label", &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_blit_encoder_fill(of->blit, of->buffer, 0, SIZE, 0, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_blit_encoder_push_debug_group(of->blit, "group", &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_blit_encoder_pop_debug_group(of->blit, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_blit_encoder_end(of->blit, &error), MTB_INVALID_STATE, why);
+}
+
 static void release(const inherited *of) {
+    mtb_compute_encoder_release(of->compute);
+    mtb_blit_encoder_release(of->blit);
+    for (int i = 0; i < 2; i++) mtb_command_buffer_release(of->encoded[i]);
     mtb_command_buffer_release(of->recorded);
     mtb_command_buffer_release(of->pending);
     mtb_event_release(of->event);
@@ -67,8 +93,14 @@ static void a_child_of_fork_is_refused_at_once(void) {
     inherited of = {.memory = make_memory(),
                     .buffer = make_buffer(SIZE),
                     .pending = make_command_buffer(),
-                    .recorded = make_command_buffer()};
+                    .recorded = make_command_buffer(),
+                    .encoded = {make_command_buffer(), make_command_buffer()}};
+    mtb_buffer *kept;
     of.transfer = make_transfer(of.memory, shared.queue);
+    MAKE(of.compute, mtb_compute_encoder_create(of.encoded[0], MTB_DISPATCH_SERIAL, &error));
+    MAKE(of.blit, mtb_blit_encoder_create(of.encoded[1], &error));
+    MAKE(kept, mtb_memory_allocate(of.memory, SIZE, MTB_STORAGE_SHARED, &error));
+    mtb_buffer_release(kept);
     MAKE(of.event, mtb_event_create(shared.device, &error));
     CHECK_OK(mtb_command_buffer_encode_wait(of.pending, of.event, 1, &error));
     CHECK_OK(mtb_command_buffer_commit(of.pending, &error));
@@ -80,6 +112,8 @@ static void a_child_of_fork_is_refused_at_once(void) {
         alarm(60);
         int failures_before = failed_checks();
         ask_for_everything(&of);
+        ask_encoders(&of);
+        CHECK(mtb_memory_trim(of.memory, 0) == 0);
         release(&of);
         fflush(stdout);
         _exit(failed_checks() != failures_before);
@@ -92,6 +126,7 @@ static void a_child_of_fork_is_refused_at_once(void) {
     CHECK_OK(mtb_command_buffer_wait(of.pending, &error));
     run(of.recorded);
     of.recorded = NULL;
+    CHECK(mtb_memory_trim(of.memory, 0) >= SIZE);
     release(&of);
 }
 

@@ -3,7 +3,7 @@
 #define MTBI_ENCODER_H
 
 #include "command/command_buffer.h"
-#include "core/errors.h"
+#include "core/process.h"
 
 /* The first member of an encoder. */
 typedef struct mtbi_encoder {
@@ -21,9 +21,9 @@ typedef struct mtbi_encoder {
 #define ENCODER_BASE(encoder) ((mtbi_encoder *)(encoder))
 
 mtb_status mtbi_fail_encoder(const mtbi_encoder *encoder, mtb_error **error, const char *function);
-/* The encoder is not NULL and has not been ended. Inline: every binding asks. */
+/* The encoder is not NULL, has not been ended, and is not that of a parent of fork(). Inline: every binding asks. */
 static inline mtb_status mtbi_encoder_check(const mtbi_encoder *encoder, mtb_error **error, const char *function) {
-    if (encoder && !encoder->has_ended) return MTB_OK;
+    if (encoder && !encoder->has_ended && !atomic_load_explicit(&mtbi_is_forked, memory_order_relaxed)) return MTB_OK;
     return mtbi_fail_encoder(encoder, error, function);
 }
 

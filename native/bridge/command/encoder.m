@@ -5,7 +5,7 @@
 #import "core/text.h"
 
 mtb_status mtbi_fail_encoder(const mtbi_encoder *encoder, mtb_error **error, const char *function) {
-    if (!encoder) return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "`encoder` is NULL");
+    REQUIRE(mtbi_check_given(encoder, "encoder", error, function));
     return mtbi_fail(error, function, MTB_INVALID_STATE, "the encoder has been ended");
 }
 

@@ -4,15 +4,14 @@
 #include "core/process.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
-static atomic_bool is_forked;
+atomic_bool mtbi_is_forked;
 
-static void note_fork(void) { atomic_store_explicit(&is_forked, true, memory_order_relaxed); }
+static void note_fork(void) { atomic_store_explicit(&mtbi_is_forked, true, memory_order_relaxed); }
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, note_fork); }
 
-bool mtb_process_is_forked(void) { return atomic_load_explicit(&is_forked, memory_order_relaxed); }
+bool mtb_process_is_forked(void) { return atomic_load_explicit(&mtbi_is_forked, memory_order_relaxed); }
 
 mtb_status mtbi_check_process(mtb_error **error, const char *function) {
     if (!mtb_process_is_forked()) return MTB_OK;

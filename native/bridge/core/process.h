@@ -4,6 +4,11 @@
 
 #include "core/errors.h"
 
+#include <stdatomic.h>
+
+/* What mtb_process_is_forked returns, for those who ask often. */
+extern atomic_bool mtbi_is_forked;
+
 /* Before the first message to Metal: makes the process one whose children are refused. MTB_INVALID_STATE in such a
  * child. */
 mtb_status mtbi_process_begin(mtb_error **error, const char *function);

@@ -75,7 +75,7 @@ mtb_arena *mtb_arena_create(mtb_memory *memory, mtb_storage_mode mode, size_t bl
 
 uint64_t mtb_arena_trim(mtb_arena *arena) {
     MTBI_ENTER
-    return arena ? mtbi_pool_trim(&arena->heaps, UINT64_MAX) : 0;
+    return arena && !mtb_process_is_forked() ? mtbi_pool_trim(&arena->heaps, UINT64_MAX) : 0;
     MTBI_LEAVE(0)
 }
 

@@ -93,7 +93,7 @@ mtb_memory *mtb_memory_create(mtb_device *device, const mtb_memory_options *opti
 
 uint64_t mtb_memory_trim(mtb_memory *memory, uint64_t idle_ns) {
     uint64_t now = mtbi_now();
-    if (!memory || idle_ns > now) return 0;
+    if (!memory || mtb_process_is_forked() || idle_ns > now) return 0;
     return mtbi_pools_trim(memory, idle_ns == 0 ? UINT64_MAX : now - idle_ns);
 }
 
