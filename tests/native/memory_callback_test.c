@@ -143,6 +143,64 @@ static void deallocators_on_threads_of_metals_do_not_wait_for_what_waits_for_the
 }
 
 typedef struct {
+    mtb_command_buffer *unfinished;
+    mtb_event *tried;
+    mtb_error *error;
+} last_wait;
+
+static void wait_in_deallocator(void *bytes, size_t length, void *context) {
+    (void)length;
+    last_wait *of = context;
+    mtb_command_buffer_wait_timeout(of->unfinished, LONG, &of->error);
+    CHECK_OK(mtb_event_signal(of->tried, 1, &error));
+    free(bytes);
+}
+
+/* A transfer is the last to use the memory: it is the bridge that lets go of it, on a thread of Metal's. */
+static void a_deallocator_after_a_transfer_does_not_wait_for_another_queue(void) {
+    size_t length = mtb_page_size();
+    mtb_command_queue *queue, *other;
+    mtb_event *gate, *end;
+    mtb_command_buffer *first, *copied;
+    mtb_buffer *buffer, *target = make_buffer_of(length, MTB_STORAGE_PRIVATE);
+    mtb_memory *memory = make_memory();
+    last_wait of = {0};
+    MAKE(queue, mtb_command_queue_create(shared.device, 0, &error));
+    MAKE(other, mtb_command_queue_create(shared.device, 0, &error));
+    MAKE(gate, mtb_event_create(shared.device, &error));
+    MAKE(end, mtb_event_create(shared.device, &error));
+    MAKE(of.tried, mtb_event_create(shared.device, &error));
+    MAKE(of.unfinished, mtb_command_buffer_create(other, MTB_REFERENCES_RETAINED, 0, &error));
+    CHECK_OK(mtb_command_buffer_encode_wait(of.unfinished, end, 1, &error));
+    CHECK_OK(mtb_command_buffer_commit(of.unfinished, &error));
+    MAKE(first, mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));
+    CHECK_OK(mtb_command_buffer_encode_wait(first, gate, 1, &error));
+    CHECK_OK(mtb_command_buffer_commit(first, &error));
+    MAKE(buffer, mtb_buffer_create_no_copy(shared.device, aligned_alloc(length, length), length, MTB_STORAGE_SHARED,
+                                           wait_in_deallocator, &of, &error));
+    mtb_transfer *transfer = make_transfer(memory, queue);
+    CHECK_OK(
+        mtb_transfer_copy(transfer, in_buffer(buffer, 0), in_buffer(target, 0), length, 1, MTB_HOST_COPIED, &error));
+    MAKE(copied, mtb_transfer_commit(transfer, NULL, NULL, NULL, &error));
+    mtb_buffer_release(buffer);
+    CHECK_OK(mtb_event_signal(gate, 1, &error));
+    CHECK_OK(mtb_event_wait(of.tried, 1, 2 * LONG, &error));
+    check_error(of.error, MTB_DEADLOCK, "could never end", "a wait in a deallocator", __FILE__, __LINE__);
+    CHECK_OK(mtb_event_signal(end, 1, &error));
+    finish(of.unfinished);
+    finish(copied);
+    finish(first);
+    mtb_transfer_release(transfer);
+    mtb_event_release(of.tried);
+    mtb_event_release(end);
+    mtb_event_release(gate);
+    mtb_buffer_release(target);
+    mtb_memory_release(memory);
+    mtb_command_queue_release(other);
+    mtb_command_queue_release(queue);
+}
+
+typedef struct {
     mtb_command_buffer *own;
     mtb_command_queue *other;
     mtb_error *own_wait;
@@ -257,6 +315,8 @@ const test memory_callback_tests[] = {
     {"memory callbacks: callbacks do not wait for what waits for them", callbacks_do_not_wait_for_what_waits_for_them},
     {"memory callbacks: deallocators on Metal's threads do not wait for what waits for them",
      deallocators_on_threads_of_metals_do_not_wait_for_what_waits_for_them},
+    {"memory callbacks: a deallocator after a transfer does not wait for another queue",
+     a_deallocator_after_a_transfer_does_not_wait_for_another_queue},
     {"memory callbacks: another queue may be waited for, the own command buffer not",
      a_callback_may_wait_for_another_queue_and_not_for_its_own_command_buffer},
     {"memory callbacks: a full queue is an error inside its callbacks", a_full_queue_is_an_error_inside_its_callbacks},

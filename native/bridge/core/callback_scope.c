@@ -15,6 +15,8 @@ void mtbi_callback_scope_enter(mtbi_callback_scope *scope, const mtb_command_que
 
 void mtbi_callback_scope_leave(const mtbi_callback_scope *scope) { innermost = scope->outer; }
 
+bool mtbi_is_in_callback(void) { return innermost != NULL; }
+
 bool mtb_command_queue_is_in_callback(const mtb_command_queue *queue) {
     for (const mtbi_callback_scope *scope = innermost; scope; scope = scope->outer)
         if (scope->queue == queue || !scope->queue) return queue != NULL;

@@ -15,6 +15,8 @@ typedef struct mtbi_callback_scope {
 
 void mtbi_callback_scope_enter(mtbi_callback_scope *scope, const mtb_command_queue *queue);
 void mtbi_callback_scope_leave(const mtbi_callback_scope *scope);
+/* Whether this thread is in a callback of any queue. */
+bool mtbi_is_in_callback(void);
 
 /* The bridge's functions that this thread is in. If there is none, a call from Metal comes on a thread of Metal's. */
 extern _Thread_local unsigned mtbi_calls_under_way;
