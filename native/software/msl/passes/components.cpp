@@ -10,7 +10,7 @@ namespace {
 
 bool is_compound_assignment(const Token &token) {
     static const std::set<std::string_view> operators = {"+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="};
-    return token.kind == TokenKind::punctuator && operators.contains(token.text);
+    return token.kind == TokenKind::punctuator && operators.contains(token.meaning);
 }
 
 bool is_swizzle(const Token &token) {
@@ -51,7 +51,7 @@ Index component_begin(const Source &source, Index assignment) {
 bool is_binary(const Token &token) {
     static const std::set<std::string_view> operators = {"+", "-",  "*",  "/", "%",  "&",  "|",  "^",
                                                          "<", "<=", "==", ">", ">=", "!=", "<<", ">>"};
-    return token.kind == TokenKind::punctuator && operators.contains(token.text);
+    return token.kind == TokenKind::punctuator && operators.contains(token.meaning);
 }
 
 // The bracket that `close` closes; nothing if none is near.
@@ -123,7 +123,7 @@ Index declared_end(const Source &source, Index begin, Index end) {
 void edit_components(Source &source) {
     std::set<std::string_view> overloaded;
     for (Index i = 0; i + 1 < source.size(); ++i) {
-        if (source[i].is("operator") && is_compound_assignment(source[i + 1])) overloaded.insert(source[i + 1].text);
+        if (source[i].is("operator") && is_compound_assignment(source[i + 1])) overloaded.insert(source[i + 1].meaning);
     }
     const Index end = source.size() - 1;
     Index template_end = 0;
@@ -139,12 +139,12 @@ void edit_components(Source &source) {
             }
         }
         if (!is_compound_assignment(token)) continue;
-        if (i >= template_end && !overloaded.contains(token.text)) continue;
+        if (i >= template_end && !overloaded.contains(token.meaning)) continue;
         if (!is_swizzle(source[i - 1])) continue;
         const Index begin = component_begin(source, i);
         const Index past = assigned_end(source, i + 1, end);
         if (begin == i || past == i + 1) continue;
-        const std::string_view operation = token.text.substr(0, token.text.size() - 1);
+        const std::string_view operation = token.meaning.substr(0, token.meaning.size() - 1);
         source[i].replace("= ::smtl::value(" + source.written({begin, i}) + ") " + std::string(operation) + " (");
         source[past - 1].appended += ")";
     }

@@ -24,11 +24,10 @@ bool is_small(const Token &token) {
 // Operators that bind less than a count does, and brackets that close around it.
 bool ends_count(const Token &token, bool assigned) {
     constexpr std::array<std::string_view, 5> closes = {";", ",", ")", "]", "}"};
-    constexpr std::array<std::string_view, 21> follows = {
-        "?", ":", "<",  ">",   "<=",  ">=", "==",  "!=",     "&&",    "||",    "|",
-        "^", "=", "<<", "<<=", "and", "or", "xor", "bitand", "bitor", "not_eq"};
+    constexpr std::array<std::string_view, 16> follows = {
+        "?", ":", "<", ">", "<=", ">=", "==", "!=", "&&", "||", "|", "^", "=", "<<", "<<=", ">>="};
     const auto is_in = [&](const auto &texts) {
-        return std::find(texts.begin(), texts.end(), token.text) != texts.end();
+        return std::find(texts.begin(), texts.end(), token.meaning) != texts.end();
     };
     return token.kind == TokenKind::end || is_in(closes) || (!assigned && is_in(follows));
 }
@@ -65,10 +64,10 @@ void edit_shift_counts(Source &source) {
         if (const auto past = source.skip_angles(i, source.size())) closing.insert(*past - 1);
     }
     for (Index i = 3; i + 1 < source.size(); ++i) {
-        const bool ends_right = (source[i].is(">") || source[i].is(">=")) && source[i - 1].is(">") &&
-                                source[i].leading.empty() && !closing.contains(i) && !closing.contains(i - 1);
-        const bool assigns = source[i].is("<<=") || source[i].is(">=");
-        if ((!ends_right && !source[i].is("<<") && !source[i].is("<<=")) || source[i].replaced) continue;
+        const bool ends_right = source[i].is(">") && source[i - 1].is(">") && source[i].leading.empty() &&
+                                !closing.contains(i) && !closing.contains(i - 1);
+        const bool assigns = source[i].is("<<=") || source[i].is(">>=");
+        if ((!ends_right && !source[i].is("<<") && !assigns) || source[i].replaced) continue;
         const Index operation = i - ends_right;
         if (source[operation - 1].is("operator")) continue;
         const Index begin = i + 1;

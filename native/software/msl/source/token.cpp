@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 namespace smtl::msl {
 namespace {
@@ -16,10 +17,22 @@ bool starts_identifier(char c) {
 bool continues_identifier(char c) { return starts_identifier(c) || is_digit(c); }
 
 // `>>` stays two tokens: closing template brackets are matched one by one, and adjacent tokens are written back
-// adjacent.
-constexpr std::array<std::string_view, 23> long_punctuators = {"<<=", "...", "->*", "::", "->", "++", "--", "<<",
-                                                               "<=",  ">=",  "==",  "!=", "&&", "||", "+=", "-=",
-                                                               "*=",  "/=",  "%=",  "&=", "|=", "^=", ".*"};
+// adjacent. `>>=` closes none.
+constexpr std::array<std::string_view, 24> long_punctuators = {"<<=", ">>=", "...", "->*", "::", "->", "++", "--",
+                                                               "<<",  "<=",  ">=",  "==",  "!=", "&&", "||", "+=",
+                                                               "-=",  "*=",  "/=",  "%=",  "&=", "|=", "^=", ".*"};
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> operator_words = {{{"and", "&&"},
+                                                                                           {"and_eq", "&="},
+                                                                                           {"bitand", "&"},
+                                                                                           {"bitor", "|"},
+                                                                                           {"compl", "~"},
+                                                                                           {"not", "!"},
+                                                                                           {"not_eq", "!="},
+                                                                                           {"or", "||"},
+                                                                                           {"or_eq", "|="},
+                                                                                           {"xor", "^"},
+                                                                                           {"xor_eq", "^="}}};
 
 class Tokenizer {
 public:
@@ -35,7 +48,8 @@ public:
             token.leading = source_.substr(leading, position_ - leading);
             const std::size_t start = position_;
             token.kind = scan();
-            token.text = source_.substr(start, position_ - start);
+            token.text = token.meaning = source_.substr(start, position_ - start);
+            if (token.is_identifier()) read_operator(token);
             const bool last = token.kind == TokenKind::end;
             tokens.push_back(std::move(token));
             if (last) return tokens;
@@ -67,6 +81,15 @@ private:
                 line_start_ = false;
                 return;
             }
+        }
+    }
+
+    // What is spelt as a name and is none.
+    static void read_operator(Token &token) {
+        for (const auto &[word, meaning] : operator_words) {
+            if (token.text != word) continue;
+            token.kind = TokenKind::punctuator;
+            token.meaning = meaning;
         }
     }
 

@@ -20,6 +20,8 @@ enum class TokenKind {
 struct Token {
     TokenKind kind = TokenKind::end;
     std::string_view text;
+    // The text, or the operator that it is another word for: `&&` for `and`.
+    std::string_view meaning;
     // White space, line markers and pragmas before the token, as they stood.
     std::string_view leading;
     // What is written in place of the text.
@@ -30,7 +32,7 @@ struct Token {
     // Written directly after the token (or its replacement).
     std::string appended;
 
-    bool is(std::string_view spelling) const { return text == spelling && kind != TokenKind::end; }
+    bool is(std::string_view spelling) const { return meaning == spelling && kind != TokenKind::end; }
     bool is_identifier() const { return kind == TokenKind::identifier; }
 
     void replace(std::string with) {

@@ -59,7 +59,8 @@ void FunctionSync::edit() {
 
 // Past the statement that begins there.
 Index FunctionSync::statement(Index begin, Index end) {
-    if (depth_ > deepest) return end;
+    begin = past_attributes(begin, end);
+    if (depth_ > deepest || begin >= end) return end;
     ++depth_;
     Index past = begin + 1;
     const Token &first = source_[begin];
@@ -166,22 +167,19 @@ FunctionSync::Control FunctionSync::condition(Range statement, Range head) const
 // `lane == 0`, `0 == lane`, `!lane`, `simd_is_first()`, alone or with other conditions behind and before `&&`.
 bool FunctionSync::lets_one_lane_through(Range condition) const {
     for (Index i = condition.begin; i < condition.end; i = source_.skip_part(i, condition.end)) {
-        if (source_[i].is("||") || source_[i].is("or") || source_[i].is("?") || source_[i].is(",") ||
-            is_assignment(source_[i]))
-            return false;
+        if (source_[i].is("||") || source_[i].is("?") || source_[i].is(",") || is_assignment(source_[i])) return false;
     }
     const auto is_index = [&](Index i) { return lane_indices_.contains(source_[i].text); };
     const auto is_number = [&](Index i) { return source_[i].kind == TokenKind::number; };
     for (Index begin = condition.begin, end = begin; begin < condition.end; begin = end + 1) {
         end = begin;
-        while (end < condition.end && !source_[end].is("&&") && !source_[end].is("and"))
-            end = source_.skip_part(end, condition.end);
+        while (end < condition.end && !source_[end].is("&&")) end = source_.skip_part(end, condition.end);
         const Index length = end - begin;
         if (length == 3 && source_[begin + 1].is("==") &&
             ((is_index(begin) && is_number(begin + 2)) || (is_number(begin) && is_index(begin + 2))))
             return true;
         if (length == 3 && source_[begin].is("simd_is_first")) return true;
-        if (length == 2 && (source_[begin].is("!") || source_[begin].is("not")) && is_index(begin + 1)) return true;
+        if (length == 2 && source_[begin].is("!") && is_index(begin + 1)) return true;
         if (length > 2 && source_[begin].is("(") && source_.skip_group(begin, end) == end &&
             lets_one_lane_through({begin + 1, end - 1}))
             return true;

@@ -87,6 +87,7 @@ private:
     bool mentions_shared(Range range) const;
     bool meets(Index call) const;
     bool is_call(Index name, Index end, Index &open) const;
+    Index past_attributes(Index i, Index end) const;
 
     class Uniformity;
 

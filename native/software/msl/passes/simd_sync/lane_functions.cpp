@@ -36,7 +36,8 @@ void note_parameters(const Source &source, const Declaration &declaration, LaneF
                 i = source.skip_group(i, part.end) - 1;
                 continue;
             }
-            constant = constant || source[i].is("const");
+            // Behind the `*` it is the pointer's own.
+            constant = constant || (source[i].is("const") && !indirect);
             indirect = indirect || source[i].is("*") || source[i].is("&") || source[i].is("&&") || source[i].is("[");
         }
         if (!indirect || constant) continue;
@@ -45,6 +46,35 @@ void note_parameters(const Source &source, const Declaration &declaration, LaneF
         const bool plain = own_name(source, declaration) != "operator" || operation.is(")") || operation.is("++") ||
                            operation.is("--") || operation.text.ends_with('=');
         lanes.anything_writes = lanes.anything_writes || !plain;
+    }
+}
+
+// An operator may change the object that it is a member of. Assignments are known by their tokens, elements by what
+// they are elements of.
+void note_object(const Source &source, const Declaration &declaration, LaneFunctions &lanes) {
+    if (!declaration.member || own_name(source, declaration) != "operator") return;
+    for (Index i = declaration.parameters->end; i < declaration.head_end; ++i) {
+        if (source[i].is("const")) return;
+    }
+    for (Index i = declaration.begin; i < declaration.name_begin; ++i) {
+        if (source[i].is("static") || source[i].is("friend")) return;
+    }
+    const Token &operation = source[declaration.name_end - 1];
+    const bool known = operation.meaning.ends_with('=') || operation.is("++") || operation.is("--") ||
+                       operation.is("]") || operation.is("->") || operation.is("*") || operation.is_identifier();
+    lanes.calls_write = lanes.calls_write || operation.is(")");
+    lanes.anything_writes = lanes.anything_writes || (!known && !operation.is(")"));
+}
+
+// `typedef thread T &name;`, `using name = T[4];`: what is declared as one may be another name of a variable.
+void note_alias(const Source &source, Range range, LaneFunctions &lanes) {
+    const bool alias = source[range.begin].is("typedef") || source[range.begin].is("using");
+    const AddressSpace space = address_space_of(source, range);
+    if (!alias || (space != AddressSpace::none && space != AddressSpace::thread)) return;
+    for (Index i = range.begin + 1; i < range.end; i = source.skip_part(i, range.end)) {
+        const Token &token = source[i];
+        const bool array = token.is("[") && !source.opens_attribute(i);
+        lanes.anything_writes = lanes.anything_writes || token.is("&") || token.is("&&") || array;
     }
 }
 
@@ -99,7 +129,12 @@ bool is_varying_function(std::string_view name) {
 LaneFunctions find_lane_functions(const Source &source, const Declarations &declarations) {
     LaneFunctions lanes;
     for (const Declaration &declaration : declarations) {
-        if (declaration.parameters && !declaration.deleted_for_space) note_parameters(source, declaration, lanes);
+        if (declaration.parameters && !declaration.deleted_for_space) {
+            note_parameters(source, declaration, lanes);
+            note_object(source, declaration, lanes);
+        }
+        if (declaration.kind == DeclarationKind::statement)
+            note_alias(source, {declaration.begin, declaration.end}, lanes);
         if (declaration.kind == DeclarationKind::variable && declaration.member)
             note_member(source, {declaration.begin, declaration.end}, lanes);
     }
@@ -111,7 +146,8 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
         const Range body = declaration.body;
         const std::string_view function = own_name(source, declaration);
         if (declaration.member) lanes.members.insert(function);
-        for (Index i = body.begin; i + 1 < body.end; ++i) {
+        // Constructors begin with what initialises the members.
+        for (Index i = declaration.constructor ? declaration.head_end : body.begin; i + 1 < body.end; ++i) {
             const bool lambda = source[i].is("[") && !source.opens_attribute(i) && !ends_location(source[i - 1]) &&
                                 !source[i - 1].is("[");
             if (lambda) lanes.lambdas.insert(i);
@@ -121,6 +157,16 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
             if (is_lane_function(name)) talking.push_back(function);
             if (is_varying_function(name)) varying.push_back(function);
             callers[name].push_back(function);
+        }
+    }
+    // So does every constructor with what initialises members in the type: where, nobody can tell.
+    std::vector<std::string_view> everywhere;
+    for (const Declaration &declaration : declarations) {
+        if (declaration.kind != DeclarationKind::variable || !declaration.member) continue;
+        for (Index i = declaration.begin; i + 1 < declaration.end; ++i) {
+            if (!source[i].is_identifier() || (!source[i + 1].is("(") && !source[i + 1].is("<"))) continue;
+            if (is_lane_function(source[i].text)) lanes.anything_talks = true;
+            everywhere.push_back(source[i].text);
         }
     }
     const auto spread = [&](std::vector<std::string_view> found, std::set<std::string_view, std::less<>> &all) {
@@ -135,6 +181,8 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
     spread(std::move(talking), lanes.talking);
     spread(std::move(varying), lanes.varying);
     lanes.varying.insert(lanes.talking.begin(), lanes.talking.end());
+    for (const std::string_view name : everywhere)
+        lanes.anything_talks = lanes.anything_talks || lanes.talking.contains(name);
     for (const Declaration &declaration : declarations) {
         if (!is_function(declaration)) continue;
         const Range body = declaration.body;

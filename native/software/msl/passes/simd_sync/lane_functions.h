@@ -19,6 +19,7 @@ struct LaneFunctions {
     Names constants;              // not functions, but names that stand for one value
     std::set<Index> lambdas;      // where they begin
     bool anything_writes = false; // names of functions do not tell
+    bool calls_write = false;     // objects that are called may change
     bool anything_talks = false;  // the same of those that talk to other lanes
 };
 LaneFunctions find_lane_functions(const Source &source, const Declarations &declarations);

@@ -139,7 +139,7 @@ bool FunctionSync::is_assignment(const Token &token) {
     for (const char *comparison : {"==", "!=", "<=", ">="}) {
         if (token.is(comparison)) return false;
     }
-    return token.kind == TokenKind::punctuator && token.text.ends_with('=');
+    return token.kind == TokenKind::punctuator && token.meaning.ends_with('=');
 }
 
 bool FunctionSync::is_increment(const Token &token) { return token.is("++") || token.is("--"); }
@@ -169,6 +169,12 @@ bool FunctionSync::is_call(Index name, Index end, Index &open) const {
         open = *past;
     }
     return source_[open].is("(");
+}
+
+// Of a statement: `[[likely]] { ... }`.
+Index FunctionSync::past_attributes(Index i, Index end) const {
+    while (i < end && source_.opens_attribute(i)) i = source_.skip_group(i, end);
+    return i;
 }
 
 // The call makes lanes wait for each other.

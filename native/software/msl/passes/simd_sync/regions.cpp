@@ -239,6 +239,8 @@ struct FunctionSync::Regions {
                                           std::to_string(most_depth) + " levels");
             return end;
         }
+        begin = function.past_attributes(begin, end);
+        if (begin >= end) return end;
         ++depth;
         Index past = begin + 1;
         const Token &first = source[begin];
@@ -262,12 +264,8 @@ struct FunctionSync::Regions {
         const std::string_view word = source[begin].text;
         const bool loop = word == "for" || word == "while" || word == "do";
         const std::size_t number = regions.size();
-        Index i = begin + 1;
-        bool constant = false;
-        if (i < end && source[i].is("constexpr")) {
-            constant = true;
-            ++i;
-        }
+        const bool constant = begin + 1 < end && source[begin + 1].is("constexpr");
+        Index i = begin + 1 + constant;
         Range head{i, i};
         const auto read_head = [&] {
             if (i < end && source[i].is("(")) head = {i + 1, source.skip_group(i, end) - 1};
@@ -280,7 +278,9 @@ struct FunctionSync::Regions {
         } else {
             read_head();
         }
-        const bool parts = !constant && (uniformity.diverges(head) || diverging_loops.contains(begin));
+        // Where the body has no braces, the condition is found behind it only.
+        const bool unknown = word == "do" && head.empty();
+        const bool parts = !constant && (unknown || uniformity.diverges(head) || diverging_loops.contains(begin));
         if (editing) regions.push_back({});
         scopes.emplace_back();
         if (loop || word == "switch") loops.push_back(begin);
@@ -303,6 +303,7 @@ struct FunctionSync::Regions {
         if (word == "do" && i < end && source[i].is("while")) {
             ++i;
             read_head();
+            if (unknown && !head.empty()) simple(head, true);
             if (i < end && source[i].is(";")) ++i;
         }
         if (loop || word == "switch") loops.pop_back();

@@ -95,11 +95,19 @@ void FunctionSync::Uniformity::insert_argument_names(Index open) {
     insert({open + 1, source_.skip_group(open, std::min(body_.end, open + longest_value)) - 1});
 }
 
+void FunctionSync::Uniformity::insert_value_names(Index begin) {
+    const Index end = function_.value_end(begin, body_.end);
+    everything_ = everything_ || end == begin;
+    insert({begin, end});
+}
+
 // `T *p = ...` and `T &r(...)` of what a thread has alone.
 bool FunctionSync::Uniformity::declares_indirect(Index symbol, Index statement) const {
     const Token &before = source_[symbol - 1], &behind = source_[symbol + 2];
     const bool indirect = source_[symbol].is("&") || source_[symbol].is("&&") || source_[symbol].is("*");
-    const bool typed = ends_type(before) || before.is("*") || before.is("&");
+    // `T &p = ..., &q = ...`; `decltype(x) &r = ...`
+    const bool typed = ends_type(before) || before.is("*") || before.is("&") || before.is(",") ||
+                       (before.is(")") && !source_[symbol].is("*") && behind.is("="));
     if (!indirect || !typed || !source_[symbol + 1].is_identifier()) return false;
     bool elsewhere = false, plain = true;
     for (Index i = statement; i < symbol; ++i) {
@@ -108,6 +116,33 @@ bool FunctionSync::Uniformity::declares_indirect(Index symbol, Index statement) 
     }
     return !elsewhere && (behind.is("=") || (behind.is(":") && source_[statement].is("for")) ||
                           ((behind.is("(") || behind.is("{")) && plain));
+}
+
+// `T *p` without a value yet; `T (&r)[2] = ...` and `T (*p)[2] = ...`; a cast to `thread T &`. `plain`: nothing but the
+// words of a declaration stands before it.
+void FunctionSync::Uniformity::find_reference(Index symbol, bool plain) {
+    const Token &before = source_[symbol - 1], &behind = source_[symbol + 1];
+    const bool pointer = source_[symbol].is("*");
+    if (!pointer && !source_[symbol].is("&") && !source_[symbol].is("&&")) return;
+    if (!pointer && behind.is(">") && ends_operand(before)) everything_ = true;
+    if (!behind.is_identifier()) return;
+    Index past = symbol + 2;
+    if (pointer && plain && (source_[past].is(";") || source_[past].is(","))) pointers_.insert(behind.text);
+    if (!before.is("(") || !source_[past].is(")") || (pointer && !ends_type(source_[symbol - 2]))) return;
+    for (++past; source_[past].is("[");) past = source_.skip_group(past, body_.end);
+    if (!source_[past].is("=")) return;
+    diverging_.insert(behind.text);
+    insert_value_names(past + 1);
+}
+
+// `auto [a, b] = ...`, `auto const &[a, b] = ...`: by reference, other names of what they are made of.
+void FunctionSync::Uniformity::find_structured_binding(Index open) {
+    const Token &before = source_[open - 1];
+    const bool reference = before.is("&") || before.is("&&");
+    if (!reference && !before.is("auto") && !before.is("const")) return;
+    const Index past = source_.skip_group(open, body_.end);
+    insert({open + 1, past - 1});
+    if (reference && past + 1 < body_.end) insert_value_names(past + 1);
 }
 
 // `(T)` before an operand, not the arguments of a call.
@@ -125,15 +160,22 @@ bool FunctionSync::Uniformity::ends_cast(Index close) const {
 // Variables that go by other names as well, under which they may be assigned to: pointers and references to them, and
 // what functions store through parameters. Also those that no assignment declares.
 void FunctionSync::Uniformity::find_other_names() {
-    std::set<std::string_view> arrays;
+    std::set<std::string_view> arrays, grids;
     for (Index i = body_.begin + 1; i + 1 < body_.end; ++i) {
-        if (declares(i) && source_[i + 1].is("[") && !function_.shared_.contains(source_[i].text))
-            arrays.insert(source_[i].text);
+        if (!declares(i) || !source_[i + 1].is("[") || function_.shared_.contains(source_[i].text)) continue;
+        arrays.insert(source_[i].text);
+        if (source_[source_.skip_group(i + 1, body_.end)].is("[")) grids.insert(source_[i].text);
     }
     Index statement = body_.begin;  // where the current one begins
+    bool elsewhere = false, plain = true;
     for (Index i = body_.begin + 1; i + 1 < body_.end; ++i) {
         const Token &token = source_[i], &before = source_[i - 1], &behind = source_[i + 1];
-        if (before.is(";") || before.is("{") || before.is("}")) statement = i;
+        if (before.is(";") || before.is("{") || before.is("}")) {
+            statement = i;
+            elsewhere = false;
+            plain = true;
+        }
+        elsewhere = elsewhere || token.is("device") || token.is("threadgroup") || token.is("constant");
         if ((token.is("&") || token.is("&&")) && !ends_operand(before)) {  // of a location
             Index name = i + 1;
             while (name + 1 < body_.end && (source_[name].is("(") || source_[name].is("*"))) ++name;
@@ -142,15 +184,17 @@ void FunctionSync::Uniformity::find_other_names() {
         // A pointer or a reference, which is declared; `auto [a, b] =`; `for (T x : values)`.
         if (declares_indirect(i, statement)) {
             diverging_.insert(behind.text);
-            const Index end = function_.value_end(i + 3, body_.end);
-            everything_ = everything_ || end == i + 3;
-            insert({i + 3, end});
+            insert_value_names(i + 3);
         }
-        if (token.is("[") && !source_.opens_attribute(i) && (before.is("auto") || before.is("&") || before.is("&&")))
-            insert({i + 1, source_.skip_group(i, body_.end) - 1});
+        if (!elsewhere) find_reference(i, plain);
+        plain = plain && (token.is_identifier() || token.is("::") || token.is("<") || token.is(">") || token.is("*") ||
+                          token.is("&") || token.is(","));
+        if (token.is("[") && !source_.opens_attribute(i)) find_structured_binding(i);
+        if (token.is("=") && pointers_.contains(before.text) && !source_[i - 2].is("*")) insert_value_names(i + 1);
         if (token.is(":") && before.is_identifier() && ends_type(source_[i - 2])) diverging_.insert(before.text);
         if (token.is_identifier() && arrays.contains(token.text) && !behind.is("[")) diverging_.insert(token.text);
-        if (before.is("=") && token.is_identifier() && behind.is(".")) {  // `auto p = object.array;`
+        const bool part = behind.is(".") || (behind.is("[") && grids.contains(token.text));
+        if (before.is("=") && token.is_identifier() && part) {  // `auto p = object.array;`
             const bool deduced = source_[statement].is("auto") || source_[statement + 1].is("auto");
             if (deduced) diverging_.insert(token.text);
         }
@@ -173,6 +217,10 @@ void FunctionSync::Uniformity::find_other_names() {
         const bool computed = token.is("(") && (before.is("]") || (before.is(")") && !ends_cast(i - 1)));
         if (variable || computed) {
             insert_argument_names(i);  // whatever is called
+            if (lanes_.calls_write) {
+                const Index begin = location_begin(i);
+                insert({begin, begin + 1});
+            }
         } else if (writing.contains(source_[name].text) ||
                    (constructed && name > body_.begin && source_[name].is_identifier() &&
                     writing.contains(source_[name - 1].text))) {
@@ -232,7 +280,17 @@ void FunctionSync::Uniformity::spread(Range range, bool apart) {
     for (Index i = range.begin; i < range.end; ++i)
         chooses = chooses || source_[i].is("?") || source_[i].is("&&") || source_[i].is("||");
     apart = apart || (chooses && diverges(range));
+    std::size_t depth = 0;
     for (Index i = range.begin; i < range.end; ++i) {
+        depth += source_[i].is("(") || source_[i].is("[") || source_[i].is("{");
+        depth -= depth > 0 && (source_[i].is(")") || source_[i].is("]") || source_[i].is("}"));
+        // `T name(value), other{value}, array[2]{...}`
+        const bool begins = i > body_.begin && source_[i].is_identifier() && i + 1 < range.end &&
+                            (ends_type(source_[i - 1]) || (source_[i - 1].is(",") && depth == 0));
+        Index value = i + 1;
+        while (begins && value < range.end && source_[value].is("[")) value = source_.skip_group(value, range.end);
+        const bool constructed =
+            begins && value < range.end && (source_[value].is("{") || (source_[value].is("(") && value == i + 1));
         if (is_increment(source_[i])) {
             Index name = i + 1;
             if (i > range.begin && ends_operand(source_[i - 1])) {
@@ -254,10 +312,9 @@ void FunctionSync::Uniformity::spread(Range range, bool apart) {
             const std::size_t before = diverging_.size();
             const Index location = location_begin(i);
             if (differs || diverging_.size() > before || diverges({location, i})) insert({location, location + 1});
-        } else if (source_[i].is_identifier() && i + 1 < range.end &&
-                   (source_[i + 1].is("(") || source_[i + 1].is("{")) && i > body_.begin && ends_type(source_[i - 1])) {
-            const Index end = source_.skip_group(i + 1, std::min(range.end, i + longest_value));
-            if (apart || end == range.end || diverges({i + 2, end})) diverging_.insert(source_[i].text);
+        } else if (constructed) {
+            const Index end = source_.skip_group(value, std::min(range.end, value + longest_value));
+            if (apart || end == range.end || diverges({value + 1, end})) diverging_.insert(source_[i].text);
         }
     }
 }

@@ -20,6 +20,8 @@ public:
 private:
     void find_parameters();
     void find_other_names();
+    void find_reference(Index symbol, bool plain);
+    void find_structured_binding(Index open);
     void find_declared();
     bool declares(Index name) const;
     bool declares_indirect(Index symbol, Index statement) const;
@@ -27,6 +29,7 @@ private:
     bool is_unknown(Index name) const;
     void insert(Range names);
     void insert_argument_names(Index call);
+    void insert_value_names(Index begin);
     Index location_begin(Index end);
 
     FunctionSync &function_;
@@ -35,6 +38,7 @@ private:
     const Range body_;
     std::set<std::string_view, std::less<>> diverging_;
     std::set<std::string_view, std::less<>> declared_;
+    std::set<std::string_view, std::less<>> pointers_;  // to what a thread has alone
     bool member_ = false;
     bool everything_ = false;
 };
