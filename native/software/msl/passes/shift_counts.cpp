@@ -55,6 +55,17 @@ std::optional<Range> assigned(const Source &source, Index assignment) {
     return std::nullopt;
 }
 
+// For its type alone, which is that of any element: later passes have still to edit what stands between brackets.
+std::string any_element(const Source &source, Range location) {
+    std::string text;
+    for (Index i = location.begin; i < location.end;) {
+        const Index past = source[i].is("[") ? source.skip_group(i, location.end) : i + 1;
+        text += past > i + 1 ? "[0]" : source.written({i, past});
+        i = past;
+    }
+    return text;
+}
+
 }  // namespace
 
 void edit_shift_counts(Source &source) {
@@ -88,7 +99,7 @@ void edit_shift_counts(Source &source) {
         if (assigns) {
             const std::optional<Range> to = assigned(source, operation);
             source[i].appended += " ::smtl::assigned_shift_count<" +
-                                  (to ? "decltype(" + source.written(*to) + ")" : "unsigned long") + ">(";
+                                  (to ? "decltype(" + any_element(source, *to) + ")" : "unsigned long") + ">(";
         } else {
             source[i].appended += " ::smtl::shift_by(";
         }

@@ -26,6 +26,24 @@ kernel void k(device float *a) {
     expect("shifts", found, {-4, 64, 12, 4, 12, 0, 0, 16});
 }
 
+// What is assigned is named twice, the second time before literals and casts are translated.
+void test_assigned_elements() {
+    const std::vector<float> found = results_of(R"(
+kernel void k(device float *a) {
+    const half one = 1;
+    uint n[3] = {1, 2, 64}, m[2][2] = {};
+    m[1][0] = 1;
+    n[int(1.0bf)] <<= 33;
+    n[int(2.0h)] >>= uint(a[0]) + 34;
+    n[int(bfloat(one)) - 1] <<= 3;
+    m[int(bfloat(one))][int(0.5h)] <<= 2;
+    a[0] = n[0]; a[1] = n[1]; a[2] = n[2]; a[3] = m[1][0];
+}
+)",
+                                                4);
+    expect("assigned elements", found, {8, 4, 16, 4});
+}
+
 // A shift takes its count modulo the width.
 void test_shifts() {
     const std::vector<float> found = results_of(R"(
@@ -225,6 +243,7 @@ kernel void k(device int *a) { int i = 0; const int n = 33; a[i++] <<= n; })");
 
 int main() {
     test_mixed_shifts();
+    test_assigned_elements();
     test_shifts();
     test_shifts_of_constants();
     test_shifts_that_the_compiler_computes();
