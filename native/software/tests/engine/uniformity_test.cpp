@@ -126,6 +126,17 @@ const std::vector<way> ways = {
     {"", "uint t = 31; t and_eq lane;"},
     {"struct S { uint n; S(uint m) { n = m; } };", "S z(0), o(lane); uint t = o.n; (void)z;"},
     {"struct S { uint n; S(uint m) { n = m; } };", "S z{0}, o{lane}; uint t = o.n; (void)z;"},
+    {"", "typedef thread uint &uref; uint t = 0; uref r = t; r = lane;"},
+    {"", "using uref = thread uint &; uint t = 0; uref r = t; r = lane;"},
+    {"", "uint t = 0; again: ++t; if (t <= lane) goto again; --t;"},
+    {"",
+     "if (lane >= 1) s += simd_shuffle_up<uint>(s, 1); if (lane >= 2) s += simd_shuffle_up<uint>(s, 2); if (lane >= 4) s += simd_shuffle_up<uint>(s, 4); if (lane >= 8) s += simd_shuffle_up<uint>(s, 8); if (lane >= 16) s += simd_shuffle_up<uint>(s, 16); uint t = 0;"},
+    {"",
+     "if (lane >= 1) s += simd_shuffle_up((s), (1)); if (lane >= 2) s += simd_shuffle_up((s), (2)); if (lane >= 4) s += simd_shuffle_up((s), (4)); if (lane >= 8) s += simd_shuffle_up((s), (8)); if (lane >= 16) s += simd_shuffle_up((s), (16)); uint t = 0;"},
+    {"",
+     "threadgroup uint m[64]; auto p = m + i / 32 * 32; p[lane] = s; for (ushort d = 1; d < 32; d <<= 1) { uint x = lane >= d ? p[lane - d] : 0; p[lane] += x; } s = p[lane]; uint t = 0;"},
+    {"",
+     "threadgroup uint m[64]; auto p = &m[i / 32 * 32]; p[lane] = s; for (ushort d = 1; d < 32; d <<= 1) { uint x = lane >= d ? p[lane - d] : 0; p[lane] += x; } s = p[lane]; uint t = 0;"},
 };
 
 /* Lane functions in what lanes choose, where it is not written: 8 lanes and 24. */

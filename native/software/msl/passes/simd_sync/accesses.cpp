@@ -40,6 +40,7 @@ FunctionSync::FunctionSync(Source &source, const Declaration &declaration, const
         if (!declaration.kernel && shared.threadgroup) segment_.reads.push_back({.name = name, .location = {}});
     }
     find_shared(body_, false);
+    find_deduced();
     find_lane_values(declaration);
 }
 

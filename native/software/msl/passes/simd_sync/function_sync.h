@@ -78,6 +78,7 @@ private:
 
     // names.cpp
     void find_shared(Range range, bool parameters);
+    void find_deduced();
     void find_lane_values(const Declaration &declaration);
     void keep_lane_indices();
     void spread_lane_values();
@@ -97,6 +98,7 @@ private:
     Index location_at(Index i, Range range, Index &name) const;
     Index past_postfix(Index i, Index end) const;
     Index value_end(Index begin, Index end) const;
+    Index shuffled(Index call, Index end) const;
 
     // regions.cpp
     void join_lanes();

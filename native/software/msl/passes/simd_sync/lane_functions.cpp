@@ -66,11 +66,14 @@ void note_object(const Source &source, const Declaration &declaration, LaneFunct
     lanes.anything_writes = lanes.anything_writes || (!known && !operation.is(")"));
 }
 
+bool is_alias(const Source &source, Index i) {
+    return source[i].is("typedef") || (source[i].is("using") && source[i + 2].is("="));
+}
+
 // `typedef thread T &name;`, `using name = T[4];`: what is declared as one may be another name of a variable.
 void note_alias(const Source &source, Range range, LaneFunctions &lanes) {
-    const bool alias = source[range.begin].is("typedef") || source[range.begin].is("using");
     const AddressSpace space = address_space_of(source, range);
-    if (!alias || (space != AddressSpace::none && space != AddressSpace::thread)) return;
+    if (!is_alias(source, range.begin) || (space != AddressSpace::none && space != AddressSpace::thread)) return;
     for (Index i = range.begin + 1; i < range.end; i = source.skip_part(i, range.end)) {
         const Token &token = source[i];
         const bool array = token.is("[") && !source.opens_attribute(i);
@@ -151,6 +154,7 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
             const bool lambda = source[i].is("[") && !source.opens_attribute(i) && !ends_location(source[i - 1]) &&
                                 !source[i - 1].is("[");
             if (lambda) lanes.lambdas.insert(i);
+            if (is_alias(source, i)) note_alias(source, {i, source.skip_to_semicolon(i, body.end)}, lanes);
             if (!source[i].is_identifier()) continue;
             const std::string_view name = source[i].text;
             if (!source[i + 1].is("(") && !source[i + 1].is("<")) continue;

@@ -76,6 +76,25 @@ void FunctionSync::find_shared(Range range, bool parameters) {
     }
 }
 
+// `auto p = tile + 32;`, `auto p = &tile[n];`
+void FunctionSync::find_deduced() {
+    for (Index i = body_.begin; i + 3 < body_.end; ++i) {
+        if (!source_[i].is("auto")) continue;
+        Index name = i + 1;
+        while (source_[name].is("const") || source_[name].is("*")) ++name;
+        if (!source_[name].is_identifier() || !source_[name + 1].is("=")) continue;
+        Index value = name + 2;
+        while (value + 1 < body_.end && (source_[value].is("(") || source_[value].is("&"))) ++value;
+        const auto found = shared_.find(source_[value].text);
+        if (found == shared_.end() || found->second.object) continue;
+        const Token &behind = source_[value + 1];
+        const bool element = behind.is("[") || behind.is("->");
+        if (element != source_[value - 1].is("&")) continue;
+        declared_.insert(name);
+        shared_[source_[name].text] = {.threadgroup = found->second.threadgroup};
+    }
+}
+
 // Of a kernel's parameters those that tell threads apart; of other functions' all that may: any value may be an index,
 // and what is in device memory may be the thread's own.
 void FunctionSync::find_lane_values(const Declaration &declaration) {

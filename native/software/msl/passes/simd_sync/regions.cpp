@@ -176,13 +176,12 @@ struct FunctionSync::Regions {
              call != calls.end() && *call < range.end; ++call) {
             const std::string_view name = source[*call].text;
             const bool reads = name.find("_shuffle") != std::string_view::npos || name.ends_with("_broadcast");
-            if (!reads || !source[*call + 1].is("(") || !source[*call + 2].is_identifier() ||
-                !source[*call + 3].is(","))
-                continue;
+            const Index at = reads ? function.shuffled(*call, range.end) : 0;
+            if (at == 0) continue;
             for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
-                const auto found = scope->find(source[*call + 2].text);
+                const auto found = scope->find(source[at].text);
                 if (found == scope->end()) continue;
-                if (found->second != 0) operands.push_back({*call + 2, found->second});
+                if (found->second != 0) operands.push_back({at, found->second});
                 break;
             }
         }

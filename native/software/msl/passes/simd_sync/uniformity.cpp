@@ -25,7 +25,8 @@ FunctionSync::Uniformity::Uniformity(FunctionSync &function)
     constexpr std::array<std::string_view, 3> class_keys = {"struct", "class", "union"};
     everything_ = lanes_.anything_writes;
     for (Index i = body_.begin; i < body_.end; ++i)
-        everything_ = everything_ || lanes_.lambdas.contains(i) || is_one_of(source_[i], class_keys);
+        everything_ =
+            everything_ || lanes_.lambdas.contains(i) || is_one_of(source_[i], class_keys) || source_[i].is("goto");
     member_ = function.declaration_.member;
     for (Index i = function.declaration_.name_begin; i < function.declaration_.name_end; ++i)
         member_ = member_ || source_[i].is("::");
