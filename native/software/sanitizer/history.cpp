@@ -25,6 +25,7 @@ uint32_t history::begin(past_launch launch) {
         next_run_ = 1;
     }
     launch.first_run = uint32_t(next_run_);
+    launch.moment.seen = nullptr; /* it lasts no longer than the launch, and only later launches' are asked for */
     next_run_ += std::min(groups, most_runs - next_run_);
     launches_.push_back(std::move(launch));
     return launches_.back().first_run;

@@ -2,7 +2,6 @@
 #include "sanitizer.h"
 
 #include <algorithm>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -10,18 +9,19 @@
 
 struct smtl_order {
     smtl_moment moment{};
+    smtl_clock seen; /* of the moment */
     bool concurrent = false;
 };
 
 namespace smtl::sanitize {
 namespace {
 
+using phases = std::vector<uint32_t>; /* by queue */
+
 struct order_state {
     std::mutex mutex;
     uint32_t queues = 0;
-    std::vector<uint32_t> known; /* the CPU knows these phases to be done, by queue */
-    /* Never freed: launches long done refer to them. A new one is made when queues meet or the CPU has waited. */
-    std::vector<std::unique_ptr<const smtl_clock>> clocks;
+    phases known; /* the CPU knows these to be done */
 };
 
 order_state &state() {
@@ -29,44 +29,35 @@ order_state &state() {
     return *only;
 }
 
-const smtl_clock *keep(std::vector<uint32_t> phases) {
-    auto &clocks = state().clocks;
-    if (!clocks.empty() && clocks.back()->phases == phases) return clocks.back().get();
-    clocks.push_back(std::make_unique<const smtl_clock>(smtl_clock{std::move(phases)}));
-    return clocks.back().get();
+/* Makes each phase the greater of the two. */
+void join(phases &all, const phases &others) {
+    all.resize(std::max(all.size(), others.size()));
+    for (size_t queue = 0; queue < others.size(); ++queue) all[queue] = std::max(all[queue], others[queue]);
 }
 
-const std::vector<uint32_t> &phases_of(const smtl_clock *clock) {
-    static const std::vector<uint32_t> none;
-    return clock != nullptr ? clock->phases : none;
+void join(smtl_clock *&signals, const phases &others) {
+    if (signals == nullptr) signals = new smtl_clock;
+    join(signals->phases, others);
 }
 
-/* Makes each phase the greater of the two. True if one has grown. */
-bool join(std::vector<uint32_t> &phases, const std::vector<uint32_t> &others) {
-    bool more = false;
-    phases.resize(std::max(phases.size(), others.size()));
-    for (size_t queue = 0; queue < others.size(); ++queue) {
-        more = more || others[queue] > phases[queue];
-        phases[queue] = std::max(phases[queue], others[queue]);
+/* The phases that are done once the order's present one is. */
+phases done_at(const smtl_order &order) {
+    phases done = order.seen.phases;
+    done.resize(std::max<size_t>(done.size(), order.moment.queue + 1));
+    done[order.moment.queue] = std::max(done[order.moment.queue], order.moment.phase);
+    return done;
+}
+
+void come_after(smtl_order &order, const smtl_clock *clock) {
+    if (clock == nullptr) return;
+    smtl_moment &moment = order.moment;
+    phases done = clock->phases;
+    if (moment.queue < done.size()) {
+        moment.untracked_phase = std::max(moment.untracked_phase, done[moment.queue]);
+        done[moment.queue] = 0; /* within its own queue the phases tell the order */
     }
-    return more;
-}
-
-/* The phases that are done once the moment's own phase is. */
-std::vector<uint32_t> done_at(const smtl_moment &moment) {
-    std::vector<uint32_t> phases = phases_of(moment.seen);
-    phases.resize(std::max<size_t>(phases.size(), moment.queue + 1));
-    phases[moment.queue] = std::max(phases[moment.queue], moment.phase);
-    return phases;
-}
-
-void come_after(smtl_moment &moment, std::vector<uint32_t> phases) {
-    if (moment.queue < phases.size()) {
-        moment.untracked_phase = std::max(moment.untracked_phase, phases[moment.queue]);
-        phases[moment.queue] = 0; /* within its own queue the phases tell the order */
-    }
-    std::vector<uint32_t> both = phases_of(moment.seen);
-    if (join(both, phases)) moment.seen = keep(std::move(both));
+    join(order.seen.phases, done);
+    moment.seen = &order.seen;
 }
 
 }  // namespace
@@ -93,15 +84,14 @@ smtl_order *smtl_order_create(void) {
 
 void smtl_order_release(smtl_order *order) { delete order; }
 
-const smtl_clock *smtl_order_known(void) {
+void smtl_clock_free(smtl_clock *clock) { delete clock; }
+
+smtl_clock *smtl_order_known(void) {
     const std::lock_guard guard(state().mutex);
-    return state().known.empty() ? nullptr : keep(state().known);
+    return state().known.empty() ? nullptr : new smtl_clock{state().known};
 }
 
-void smtl_order_begin_command_buffer(smtl_order *order, const smtl_clock *known) {
-    const std::lock_guard guard(state().mutex);
-    come_after(order->moment, phases_of(known));
-}
+void smtl_order_begin_command_buffer(smtl_order *order, const smtl_clock *known) { come_after(*order, known); }
 
 void smtl_order_begin_encoder(smtl_order *order, bool concurrent) {
     order->concurrent = concurrent;
@@ -115,33 +105,24 @@ smtl_moment smtl_order_launch(smtl_order *order) {
     return order->moment;
 }
 
-const smtl_clock *smtl_order_signal(const smtl_order *order, const smtl_clock *earlier_signals) {
+smtl_clock *smtl_order_now(const smtl_order *order) { return new smtl_clock{done_at(*order)}; }
+
+void smtl_order_signal(const smtl_order *order, smtl_clock **signals) {
     const std::lock_guard guard(state().mutex);
-    std::vector<uint32_t> phases = done_at(order->moment);
-    join(phases, phases_of(earlier_signals));
-    return keep(std::move(phases));
+    join(*signals, done_at(*order));
 }
 
-const smtl_clock *smtl_order_signal_by_cpu(const smtl_clock *earlier_signals) {
+void smtl_order_signal_by_cpu(smtl_clock **signals) {
     const std::lock_guard guard(state().mutex);
-    std::vector<uint32_t> phases = state().known;
-    join(phases, phases_of(earlier_signals));
-    return keep(std::move(phases));
+    join(*signals, state().known);
 }
 
-void smtl_order_wait(smtl_order *order, const smtl_clock *signals) {
+void smtl_order_wait(smtl_order *order, smtl_clock *const *signals) {
     const std::lock_guard guard(state().mutex);
-    come_after(order->moment, phases_of(signals));
+    come_after(*order, *signals);
 }
 
-void smtl_order_observe_signals(const smtl_clock *signals) {
+void smtl_order_observe(smtl_clock *const *done) {
     const std::lock_guard guard(state().mutex);
-    join(state().known, phases_of(signals));
-}
-
-smtl_moment smtl_order_now(const smtl_order *order) { return order->moment; }
-
-void smtl_order_observe(smtl_moment moment) {
-    const std::lock_guard guard(state().mutex);
-    join(state().known, done_at(moment));
+    if (*done != nullptr) join(state().known, (*done)->phases);
 }

@@ -6,7 +6,8 @@
 
 #include "sanitizer.h"
 
-/* For each queue, the phase up to which it is done. Immutable. */
+/* For each queue, the phase up to which it is done. Each clock has one owner, which changes it under order.cpp's mutex.
+ */
 struct smtl_clock {
     std::vector<uint32_t> phases;
 };

@@ -51,21 +51,27 @@ typedef struct smtl_order smtl_order;
 smtl_order *smtl_order_create(void);
 void smtl_order_release(smtl_order *order);
 
-/* What the CPU knows to be done. A command buffer comes after what was known when it was committed. */
-const struct smtl_clock *smtl_order_known(void);
-void smtl_order_begin_command_buffer(smtl_order *order, const struct smtl_clock *known);
+/* How far each queue is done. NULL: nothing is known to be done. */
+typedef struct smtl_clock smtl_clock;
+void smtl_clock_free(smtl_clock *clock);
+
+/* What the CPU knows to be done, for the caller to free. A command buffer comes after what was known when it was
+ * committed. */
+smtl_clock *smtl_order_known(void);
+void smtl_order_begin_command_buffer(smtl_order *order, const smtl_clock *known);
 void smtl_order_begin_encoder(smtl_order *order, bool concurrent);
 void smtl_order_barrier(smtl_order *order);
 smtl_moment smtl_order_launch(smtl_order *order);
-/* Fences and events: what waits for one comes after all that came before its signals. NULL: no signals yet. */
-const struct smtl_clock *smtl_order_signal(const smtl_order *order, const struct smtl_clock *earlier_signals);
+/* What is done once the queue has come as far as now, for the caller to free. */
+smtl_clock *smtl_order_now(const smtl_order *order);
+/* Fences and events: what waits for one comes after all that came before its signals. The fence or event has a clock
+ * for them, NULL at first, which it frees at its own end; several threads may use it at the same time. */
+void smtl_order_signal(const smtl_order *order, smtl_clock **signals);
 /* The same for a signal by the CPU. */
-const struct smtl_clock *smtl_order_signal_by_cpu(const struct smtl_clock *earlier_signals);
-void smtl_order_wait(smtl_order *order, const struct smtl_clock *signals);
-/* Notes that the CPU has seen the signals of a fence or event, or that it has seen all done up to a moment. */
-void smtl_order_observe_signals(const struct smtl_clock *signals);
-smtl_moment smtl_order_now(const smtl_order *order);
-void smtl_order_observe(smtl_moment moment);
+void smtl_order_signal_by_cpu(smtl_clock **signals);
+void smtl_order_wait(smtl_order *order, smtl_clock *const *signals);
+/* Notes that the CPU has seen the signals of a fence or event, or the end of a command buffer. */
+void smtl_order_observe(smtl_clock *const *done);
 
 #ifdef __cplusplus
 }

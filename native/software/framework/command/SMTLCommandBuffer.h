@@ -40,10 +40,10 @@ typedef struct {
     struct smtl_log_buffer *_log;
     uint64_t _injectedError; /* an MTLCommandBufferError, 0 for none */
     NSError *_error;
-    /* For the kernel sanitizer: what is certainly done when the command buffer is committed, and where in the queue it
-     * ended. */
-    const struct smtl_clock *_known;
-    smtl_moment _end;
+    /* For the kernel sanitizer: what is certainly done when the command buffer is committed, and what is done once it
+     * is. */
+    smtl_clock *_known;
+    smtl_clock *_end;
     CFTimeInterval _kernelStartTime, _kernelEndTime, _GPUStartTime, _GPUEndTime;
 }
 /* Takes over one of the queue's slots; nil, and the slot given back, when memory runs out. */

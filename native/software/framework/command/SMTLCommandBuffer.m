@@ -58,6 +58,8 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
     [_encoderInfos release];
     [_error release];
     [_logState release];
+    smtl_clock_free(_known);
+    smtl_clock_free(_end);
     if (_completion != NULL) {
         smtl_completion_release(_completion);
     }
@@ -271,7 +273,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
 
 - (void)observeEnd {
     if (_queue->_core->order != NULL) {
-        smtl_order_observe(_end);
+        smtl_order_observe(&_end);
     }
 }
 

@@ -241,7 +241,7 @@ static bool run_record(smtl_record *record, smtl_replay *replay) {
         [((const smtl_record_fence *)record)->fence noteSignalOf:replay->execution->order];
         return true;
     case SMTL_OP_WAIT_FENCE:
-        smtl_order_wait(replay->execution->order, [((const smtl_record_fence *)record)->fence signals]);
+        [((const smtl_record_fence *)record)->fence noteWaitOf:replay->execution->order];
         return true;
     case SMTL_OP_SIGNAL_EVENT: {
         const smtl_record_event *command = (const smtl_record_event *)record;
@@ -265,7 +265,7 @@ static bool run_record(smtl_record *record, smtl_replay *replay) {
         smtl_delay();
         smtl_turn_resume(replay->execution->turn);
         if (replay->execution->order != NULL) {
-            smtl_order_wait(replay->execution->order, [command->event signals]);
+            [command->event noteWaitOf:replay->execution->order];
         }
         return true;
     }

@@ -16,13 +16,13 @@
     pthread_mutex_t _mutex;
     pthread_cond_t _changed;
     uint64_t _value;
-    const struct smtl_clock *_signals; /* for the sanitizer */
+    smtl_clock *_signals; /* for the sanitizer */
 }
 - (instancetype)initWithDevice:(SMTLDevice *)device;
 - (void)signalValue:(uint64_t)value;
 /* For the kernel sanitizer: what comes before every wait for the event. */
 - (void)noteSignalOf:(const smtl_order *)order;
-- (const struct smtl_clock *)signals;
+- (void)noteWaitOf:(smtl_order *)order;
 /* Blocks until the event's value is `value` or more. */
 - (void)waitForValue:(uint64_t)value;
 @end
@@ -41,11 +41,11 @@
 @public
     SMTLDevice *_device;
 @protected
-    const struct smtl_clock *_signals; /* for the sanitizer; atomic */
+    smtl_clock *_signals; /* for the sanitizer */
 }
 - (instancetype)initWithDevice:(SMTLDevice *)device;
 - (void)noteSignalOf:(const smtl_order *)order;
-- (const struct smtl_clock *)signals;
+- (void)noteWaitOf:(smtl_order *)order;
 @end
 
 #endif

@@ -29,6 +29,7 @@
 - (void)dealloc {
     pthread_cond_destroy(&_changed);
     pthread_mutex_destroy(&_mutex);
+    smtl_clock_free(_signals);
     [super dealloc];
 }
 
@@ -40,16 +41,11 @@
 }
 
 - (void)noteSignalOf:(const smtl_order *)order {
-    pthread_mutex_lock(&_mutex);
-    _signals = smtl_order_signal(order, _signals);
-    pthread_mutex_unlock(&_mutex);
+    smtl_order_signal(order, &_signals);
 }
 
-- (const struct smtl_clock *)signals {
-    pthread_mutex_lock(&_mutex);
-    const struct smtl_clock *signals = _signals;
-    pthread_mutex_unlock(&_mutex);
-    return signals;
+- (void)noteWaitOf:(smtl_order *)order {
+    smtl_order_wait(order, &_signals);
 }
 
 - (void)waitForValue:(uint64_t)value {
@@ -98,7 +94,7 @@ static void free_notification(smtl_notification *notification) {
 /* The CPU has seen the event's value, and what it commits from now on comes after the signals. */
 - (void)observe {
     if (smtl_sanitizer_enabled()) {
-        smtl_order_observe_signals([self signals]);
+        smtl_order_observe(&_signals);
     }
 }
 
@@ -148,9 +144,7 @@ static void free_notification(smtl_notification *notification) {
 
 - (void)setSignaledValue:(uint64_t)value {
     if (smtl_sanitizer_enabled()) {
-        pthread_mutex_lock(&_mutex);
-        _signals = smtl_order_signal_by_cpu(_signals);
-        pthread_mutex_unlock(&_mutex);
+        smtl_order_signal_by_cpu(&_signals);
     }
     [self signalValue:value];
 }
@@ -295,12 +289,17 @@ static bool deadline_after(uint64_t milliseconds, struct timespec *deadline) {
     return self;
 }
 
-- (void)noteSignalOf:(const smtl_order *)order {
-    __atomic_store_n(&_signals, smtl_order_signal(order, [self signals]), __ATOMIC_RELEASE);
+- (void)dealloc {
+    smtl_clock_free(_signals);
+    [super dealloc];
 }
 
-- (const struct smtl_clock *)signals {
-    return __atomic_load_n(&_signals, __ATOMIC_ACQUIRE);
+- (void)noteSignalOf:(const smtl_order *)order {
+    smtl_order_signal(order, &_signals);
+}
+
+- (void)noteWaitOf:(smtl_order *)order {
+    smtl_order_wait(order, &_signals);
 }
 
 - (id<MTLDevice>)device {
