@@ -21,6 +21,13 @@ uint32_t simdgroup_of(uint16_t thread) {
     return thread & whole_simdgroup ? thread & ~uint32_t(whole_simdgroup) : thread / SMTL_SIMD_WIDTH;
 }
 
+/* What it is worth to keep these two reads: plain ones find more than atomic ones, and a barrier that orders one read
+ * before a write often orders those of the same SIMD-group and threadgroup too. */
+unsigned worth_of(const access &a, const access &b) {
+    const unsigned apart = a.run != b.run ? 2 : simdgroup_of(a.thread) != simdgroup_of(b.thread) ? 1 : 0;
+    return 3 * (!is_atomic(a) + !is_atomic(b)) + apart;
+}
+
 } // namespace
 
 void checked_launch::check_race(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *place) {
@@ -69,8 +76,8 @@ const access *checked_launch::conflict(const cell &state, const access &now, spa
     return nullptr;
 }
 
-/* Of reads that are in no order two are kept, of different threadgroups if possible, and plain ones rather than atomic
- * ones: a later write that is in conflict with any of the reads is nearly always in conflict with one of the two. */
+/* Of reads that are in no order two are kept: those that are worth most. So a later write that is in conflict with any
+ * of the reads is nearly always in conflict with one of the two. */
 void checked_launch::record(cell &state, const access &now, space where, bool tracked) {
     if (is_write(now)) {
         state.write = now;
@@ -84,8 +91,11 @@ void checked_launch::record(cell &state, const access &now, space where, bool tr
             return;
         }
     }
-    const bool diverse = state.reads[0].run != state.reads[1].run;
-    if (!is_atomic(now) && (is_atomic(state.reads[1]) || !diverse)) state.reads[1] = now;
+    const unsigned worth = worth_of(state.reads[0], state.reads[1]);
+    if (worth_of(state.reads[0], now) > worth)
+        state.reads[1] = now;
+    else if (worth_of(now, state.reads[1]) > worth)
+        state.reads[0] = now;
 }
 
 bool checked_launch::in_order(const access &earlier, const access &now, space where, bool tracked) {

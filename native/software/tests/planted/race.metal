@@ -102,6 +102,23 @@ kernel void simdgroups(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
     b[g] = sum;
 }
 
+// The last read does not hide the one of the other SIMD-group.
+kernel void reads_before_a_write(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                                 uint i [[thread_position_in_threadgroup]], uint g [[thread_position_in_grid]]) {
+    threadgroup int right, wrong;
+    if (i == 0) right = wrong = a[g];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    int sum = 0;
+    if (i == 0) sum = right + wrong;
+    if (i == 32) sum = wrong;
+    threadgroup_barrier(mem_flags::mem_none);
+    if (i == 1) sum = right + wrong;
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    if (i == 0) right = sum;
+    if (i == 0) wrong = sum; // BUG
+    b[g] = sum;
+}
+
 kernel void matrices(device float *a [[buffer(0)]], device float *b [[buffer(1)]], uint i [[thread_position_in_threadgroup]],
                      uint s [[simdgroup_index_in_threadgroup]], uint t [[threadgroup_position_in_grid]]) {
     threadgroup float right[2][64];
