@@ -55,12 +55,19 @@ public:
         segment_count_ = header->e_phnum;
         if (segments_ == nullptr) return "its segments cannot be read";
         const ElfW(Phdr) *dynamic = nullptr;
+        uint64_t end = 0; /* of the segments so far */
         for (size_t i = 0; i < segment_count_; ++i) {
             const ElfW(Phdr) &segment = segments_[i];
             const bool both = (segment.p_flags & (PF_W | PF_X)) == (PF_W | PF_X);
             if (both && (segment.p_type == PT_LOAD || segment.p_type == PT_GNU_STACK))
                 return "it wants memory that can be written to and executed";
             if (segment.p_type == PT_DYNAMIC) dynamic = &segment;
+            if (segment.p_type != PT_LOAD) continue;
+            if ((segment.p_filesz > 0 && at<char>(segment.p_offset, segment.p_filesz) == nullptr) ||
+                segment.p_filesz > segment.p_memsz || segment.p_vaddr < end || segment.p_vaddr > most_memory ||
+                segment.p_memsz > most_memory)
+                return "it is damaged: a segment is not in the file, or not behind the one before";
+            end = segment.p_vaddr + segment.p_memsz;
         }
         if (dynamic == nullptr) return "it has no dynamic section";
         return objection_to(loaded<ElfW(Dyn)>(dynamic->p_vaddr, dynamic->p_memsz / sizeof(ElfW(Dyn))),
@@ -68,6 +75,9 @@ public:
     }
 
 private:
+    /* No kernel takes as much. */
+    static constexpr uint64_t most_memory = uint64_t{1} << 32;
+
     template <class T> const T *at(uint64_t offset, uint64_t count) const {
         const bool within =
             bytes_ != nullptr && offset <= size_ && offset % alignof(T) == 0 && count <= (size_ - offset) / sizeof(T);
@@ -84,6 +94,14 @@ private:
                 return at<T>(segment.p_offset + (address - segment.p_vaddr), count);
         }
         return nullptr;
+    }
+
+    /* Whether the bytes will lie in memory that the loader may write to. */
+    bool is_writable(uint64_t address, uint64_t count) const {
+        return std::any_of(segments_, segments_ + segment_count_, [&](const ElfW(Phdr) & segment) {
+            return segment.p_type == PT_LOAD && (segment.p_flags & PF_W) && address >= segment.p_vaddr &&
+                   count <= segment.p_memsz && address - segment.p_vaddr <= segment.p_memsz - count;
+        });
     }
 
     std::string objection_to(const ElfW(Dyn) * entries, size_t count) const {
@@ -138,6 +156,8 @@ private:
         for (size_t i = 0; i < count; ++i) {
             if (ELF64_R_TYPE(relocations[i].r_info) == indirect_relocation)
                 return "it has functions that choose functions as it is loaded";
+            if (!is_writable(relocations[i].r_offset, sizeof(uint64_t)))
+                return "it is damaged: the loader would write to memory that is not the kernel's data";
             const uint64_t index = ELF64_R_SYM(relocations[i].r_info);
             if (index == 0) continue;
             const auto *const symbol = loaded<ElfW(Sym)>(symbols + index * sizeof(ElfW(Sym)), 1);
