@@ -46,16 +46,23 @@ void continue_with(ucontext_t &faulted, const smtl_context &next) {
 }
 #endif
 
+/* Whether an instruction of this thread has caused the signal. Timers of the process send theirs with a code that some
+ * faults have too, but no fault causes the watchdog's signal. */
+bool is_fault(int number, const siginfo_t &info) { return number != watchdog_signal && info.si_code > 0; }
+
 /* Leaves the signal to the action that was there before. */
 void pass_on(int number, siginfo_t *info, void *context) {
     const struct sigaction &action = previous[number];
-    if (action.sa_flags & SA_SIGINFO) {
-        action.sa_sigaction(number, info, context);
-    } else if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
-        /* The signal ends the process, even if the action before was to ignore it. A fault comes again, as its
-         * instruction runs again; a signal that was sent must be sent again. */
+    if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
+        /* Linux lets nobody ignore a fault. */
+        const bool fault = is_fault(number, *info);
+        if (action.sa_handler == SIG_IGN && !fault) return;
         signal(number, SIG_DFL);
-        if (info->si_code <= 0) raise(number);
+        /* The instruction of a fault runs again, and the fault comes again. What was sent does not, nor does a
+         * breakpoint. */
+        if (!fault || number == SIGTRAP) raise(number);
+    } else if (action.sa_flags & SA_SIGINFO) {
+        action.sa_sigaction(number, info, context);
     } else {
         action.sa_handler(number);
     }
@@ -64,8 +71,7 @@ void pass_on(int number, siginfo_t *info, void *context) {
 void handle_fault(int number, siginfo_t *info, void *raw_context) {
     auto &context = *static_cast<ucontext_t *>(raw_context);
     core *faulted = running_core;
-    const bool sent = info->si_code <= 0;
-    if (faulted == nullptr || sent || !faulted->owns(stack_pointer(context))) {
+    if (faulted == nullptr || !is_fault(number, *info) || !faulted->owns(stack_pointer(context))) {
         pass_on(number, info, raw_context);
         return;
     }
@@ -75,8 +81,7 @@ void handle_fault(int number, siginfo_t *info, void *raw_context) {
 /* The kernel's time is up, or the program uses the signal itself. Only a kernel's own code can be abandoned at any
  * instruction: the scheduler or a library may hold a lock. */
 void handle_timeout(int number, siginfo_t *info, void *raw_context) {
-    const bool from_watchdog = info->si_code == SI_TKILL && info->si_pid == getpid();
-    if (!from_watchdog) {
+    if (!watchdog_take_signal()) {
         pass_on(number, info, raw_context);
         return;
     }

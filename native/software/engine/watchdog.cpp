@@ -25,6 +25,7 @@ int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / 
 struct watched {
     pid_t thread;
     std::atomic<int64_t> deadline{0}; /* 0: it runs no kernel */
+    std::atomic<bool> signalled{false}; /* and the thread has not handled the signal */
     watched *next = nullptr;
 };
 
@@ -75,7 +76,8 @@ private:
             const int64_t deadline = entry->deadline.load(std::memory_order_relaxed);
             if (deadline == 0 || now < deadline) continue;
             late = true;
-            syscall(SYS_tgkill, getpid(), entry->thread, watchdog_signal);
+            if (entry->signalled.exchange(true)) continue; /* each signal is handled once */
+            if (syscall(SYS_tgkill, getpid(), entry->thread, watchdog_signal) != 0) entry->signalled.store(false);
         }
         return late;
     }
@@ -98,7 +100,8 @@ public:
     watched entry;
 };
 
-/* For the signal handler, which may not construct a thread-local object. */
+/* For the signal handler, which may not construct a thread-local object. It lasts as long as the thread: the last
+ * signal may come late. */
 thread_local watched *own_entry = nullptr;
 
 watched &entry_of_thread() {
@@ -117,6 +120,8 @@ watchdog_scope::watchdog_scope() {
 watchdog_scope::~watchdog_scope() {
     if (own_entry != nullptr) own_entry->deadline.store(0, std::memory_order_relaxed);
 }
+
+bool watchdog_take_signal() { return own_entry != nullptr && own_entry->signalled.exchange(false); }
 
 bool watchdog_expired() {
     if (own_entry == nullptr) return false;

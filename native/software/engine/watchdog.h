@@ -18,6 +18,10 @@ public:
     watchdog_scope &operator=(const watchdog_scope &) = delete;
 };
 
+/* Whether the watchdog has sent the calling thread the signal that it handles, and not the program, which may use the
+ * same one. Signal handlers call this, once for each signal. */
+bool watchdog_take_signal();
+
 /* Whether the calling thread's deadline has passed: a signal may arrive late, in the time of the next kernel. Signal
  * handlers may call this. */
 bool watchdog_expired();

@@ -1,5 +1,6 @@
-/* The file of a kernel that is cut off, or damaged where it says what goes to which addresses: the engine refuses it with a
- * reason or loads it, and no signal ends the process. The dynamic loader reads the rest of the file, and believes it. */
+/* The file of a kernel that is cut off, or damaged where it says what goes to which addresses: the engine refuses it
+ * with a reason or loads it, and no signal ends the process. The dynamic loader reads the rest of the file, and
+ * believes it. */
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -120,13 +121,13 @@ std::vector<size_t> places_in_relocations(const std::string &file) {
 } // namespace
 
 int main() {
-    const compiled library(head +
-                           "kernel void k(device float *a, threadgroup float *shared, uint i [[thread_index_in_threadgroup]]) {\n"
-                           "    threadgroup float own[64];\n"
-                           "    own[i] = shared[i] = a[i];\n"
-                           "    threadgroup_barrier(mem_flags::mem_threadgroup);\n"
-                           "    a[i] = own[63 - i] + shared[63 - i];\n"
-                           "}\n");
+    const compiled library(
+        head + "kernel void k(device float *a, threadgroup float *shared, uint i [[thread_index_in_threadgroup]]) {\n"
+               "    threadgroup float own[64];\n"
+               "    own[i] = shared[i] = a[i];\n"
+               "    threadgroup_barrier(mem_flags::mem_threadgroup);\n"
+               "    a[i] = own[63 - i] + shared[63 - i];\n"
+               "}\n");
     const std::string path = library.specialize("k", {});
     if (CHECK(!path.empty())) {
         damage file(path);

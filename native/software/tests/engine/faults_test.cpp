@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -141,6 +142,71 @@ void from_many_threads(metal_program &program) {
 constexpr int seen_by_host = 42;
 void host_handler(int) { _exit(seen_by_host); }
 
+/* How a process ends that does this. */
+template <class Action> int status_of(Action action) {
+    const pid_t child = fork();
+    if (child == 0) {
+        action();
+        _exit(check::failed == 0 ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+volatile sig_atomic_t own_signals = 0;
+
+/* Uses the processor until the timer of its time has gone off. */
+void pass_virtual_time() {
+    const itimerval soon = {{0, 0}, {0, 20000}};
+    CHECK(setitimer(ITIMER_VIRTUAL, &soon, nullptr) == 0);
+    for (itimerval left = soon; left.it_value.tv_sec != 0 || left.it_value.tv_usec != 0;)
+        getitimer(ITIMER_VIRTUAL, &left);
+}
+
+/* Signals that are sent do what they did before there was an engine. */
+void host_signals() {
+    CHECK(status_of([] {
+              for (const int number : {SIGVTALRM, SIGTRAP, SIGSEGV}) std::signal(number, SIG_IGN);
+              metal_program program(source);
+              still_works(program);
+              for (const int number : {SIGVTALRM, SIGTRAP, SIGSEGV}) CHECK(raise(number) == 0);
+              pass_virtual_time();
+              still_works(program);
+          }) == 0);
+    int status = status_of([] {
+        std::signal(SIGSEGV, SIG_IGN);
+        metal_program program(source);
+        still_works(program);
+        volatile int *nowhere = nullptr;
+        *nowhere = 1;
+    });
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    for (const auto handler : {SIG_DFL, SIG_IGN}) {
+        status = status_of([handler] {
+            std::signal(SIGTRAP, handler);
+            metal_program program(source);
+            still_works(program);
+            __builtin_debugtrap();
+        });
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP);
+    }
+    CHECK(status_of([] {
+              setenv("SOFTWARE_METAL_TIMEOUT", "0.25", 1);
+              std::signal(SIGVTALRM, [](int) { own_signals = own_signals + 1; });
+              metal_program program(source);
+              still_works(program);
+              CHECK(own_signals == 0);
+              CHECK(raise(SIGVTALRM) == 0 && own_signals == 1);
+              pass_virtual_time();
+              CHECK(own_signals == 2);
+              std::vector<uint32_t> x(1);
+              CHECK(mentions(dispatch(program.kernel("spin")).buffer(0, x).run({64 * 8}, {64}), {"spin", "0.25 s"}));
+              CHECK(own_signals == 2);
+              CHECK(raise(SIGVTALRM) == 0 && own_signals == 3);
+          }) == 0);
+}
+
 /* A fault of the host's own code does not concern the engine: it reaches the handler that the host had before. */
 void host_faults() {
     const pid_t child = fork();
@@ -204,6 +270,7 @@ void endless() {
 
 int main() {
     endless();
+    host_signals();
     std::signal(SIGSEGV, host_handler); /* before the engine has its own */
     metal_program program(source);
     still_works(program);
