@@ -194,8 +194,7 @@ impl Session {
     }
 
     /// Adds tokens and returns the logits after each of them: a row of the vocabulary's size for each token. For
-    /// evaluation: makes a buffer for the rows of a batch, and waits for each batch. [`logits`](Self::logits) and
-    /// [`sample`](Self::sample) fail until the next [`feed`](Self::feed).
+    /// evaluation: makes a buffer for the rows of a batch, and waits for each batch.
     ///
     /// # Errors
     ///
@@ -230,8 +229,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`Error::NoTokens`] unless the session's last tokens come from a [`feed`](Self::feed): there are no logits
-    /// after a truncation, a failed feed or [`feed_with_logits`](Self::feed_with_logits).
+    /// [`Error::NoTokens`] before the first tokens, after a truncation, and after a feed that failed with
+    /// [`Error::Metal`]: the next feed brings logits again.
     pub fn logits(&self) -> Result<Vec<f32>> {
         self.check_logits()?;
         let mut logits = vec![0.0; self.config().vocabulary];

@@ -15,10 +15,10 @@ use crate::runtime::marker::{Awaited, Marker};
 /// The number of command buffers that a stream's queue has slots for, and of transfers. [`Timeline::throttle`] waits
 /// before it is full.
 const SLOTS: usize = 4096;
-/// One of this many pieces of work is held, to wait for if too many are pending.
+/// One of this many commits is held, to wait for if too many are pending.
 const STRIDE: u64 = 256;
-/// The most held pieces that need no wait. With the pieces between and around them they are at most half as many as the
-/// slots, since a piece of work takes up to two slots of a kind.
+/// The most held commits that need no wait. With the commits between and around them they are at most half as many as
+/// the slots, since a piece of work takes up to two slots of a kind.
 const STRIDES: usize = SLOTS / 2 / STRIDE as usize - 2;
 
 /// Numbers for streams, never given twice.
@@ -40,11 +40,21 @@ pub(crate) struct Progress {
     /// The newest marker, and the number of pieces of work before it.
     marker: Option<(u64, Marker)>,
     value: u64,
+    /// Pieces of work and markers that were ever committed.
+    commits: u64,
     held: VecDeque<Arc<Committed>>,
     pub(crate) awaited: Awaited,
 }
 
 impl Progress {
+    /// Counts what takes slots of the queue, for [`Timeline::throttle`].
+    fn count(&mut self, commands: &Arc<Committed>) {
+        if self.commits % STRIDE == 0 {
+            self.held.push_back(commands.clone());
+        }
+        self.commits += 1;
+    }
+
     /// What the present end of the stream comes after: its last work, and what it has waited for.
     pub(crate) fn ends(&self) -> Ends {
         Ends {
@@ -125,10 +135,8 @@ impl Timeline {
 
     /// Counts a piece of work. A wait counts too: what comes after a stream comes after what the stream waits for.
     pub(crate) fn note(&self, progress: &mut Progress, commands: Arc<Committed>) {
-        let number = self.work.fetch_add(1, Ordering::AcqRel);
-        if number % STRIDE == 0 {
-            progress.held.push_back(commands.clone());
-        }
+        self.work.fetch_add(1, Ordering::AcqRel);
+        progress.count(&commands);
         progress.last = Some(commands);
     }
 
@@ -181,6 +189,7 @@ impl Timeline {
             }
         })?;
         progress.value = value;
+        progress.count(&commands);
         let marker = Marker {
             stream: self.number,
             awaited: progress.awaited.clone(),

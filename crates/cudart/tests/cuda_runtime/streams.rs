@@ -2,10 +2,10 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metal_bridge_test_support::{in_child, wait_for};
 use metal_cudart::*;
@@ -107,7 +107,7 @@ fn legacy_synchronization_waits_for_blocking_streams() {
     let asked = query(ptr::null_mut());
     thread::scope(|scope| {
         let waiter = scope.spawn(|| synchronize(ptr::null_mut()));
-        thread::sleep(std::time::Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
         assert!(!waiter.is_finished());
         gate.open();
     });
@@ -270,34 +270,65 @@ fn streams_tell_their_flags_and_the_only_priority() {
     destroy(made);
 }
 
-/// A thread that waits for a slot of a stream does not hold up others that query it.
-#[test]
-fn a_full_stream_can_be_asked() {
-    let (gate, pair) = (Gate::default(), Pair::new());
+/// Fails if a thread that commits more than a stream has slots for holds up another one that queries the stream.
+#[track_caller]
+fn assert_full_stream_answers(commit: impl Fn(cudaStream_t) + Sync) {
+    let gate = Gate::default();
     let stream = stream(cudaStreamNonBlocking);
     gate.close(stream);
     let handle = stream.expose_provenance();
-    let writer = thread::spawn(move || {
-        let stream = ptr::with_exposed_provenance_mut(handle);
-        for _ in 0..5_000 {
-            pair.copy(stream);
+    let committed = AtomicUsize::new(0);
+    let (was_told, told) = thread::scope(|scope| {
+        let committer = scope.spawn(|| {
+            for _ in 0..5_000 {
+                commit(ptr::with_exposed_provenance_mut(handle));
+                committed.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        // Until it waits for a slot.
+        let mut before = usize::MAX;
+        while before != committed.load(Ordering::Relaxed) {
+            before = committed.load(Ordering::Relaxed);
+            thread::sleep(Duration::from_millis(500));
         }
+        assert!(!committer.is_finished());
+        let asker = scope.spawn(|| query(ptr::with_exposed_provenance_mut(handle)));
+        let asked = Instant::now();
+        while !asker.is_finished() && asked.elapsed().as_secs() < 60 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let was_told = asker.is_finished();
+        gate.open();
+        (was_told, asker.join().unwrap())
     });
-    thread::sleep(std::time::Duration::from_millis(100));
-    assert!(!writer.is_finished());
-    let asker = thread::spawn(move || query(ptr::with_exposed_provenance_mut(handle)));
-    let asked = std::time::Instant::now();
-    while !asker.is_finished() && asked.elapsed().as_secs() < 120 {
-        thread::sleep(std::time::Duration::from_millis(5));
-    }
-    let was_told = asker.is_finished();
-    gate.open();
-    writer.join().unwrap();
-    assert!(was_told);
-    assert_eq!(asker.join().unwrap(), cudaErrorNotReady);
+    assert!(was_told, "the query waited for the stream");
+    assert_eq!(told, cudaErrorNotReady);
     synchronize(stream);
     destroy(stream);
 }
+
+#[test]
+fn a_full_stream_can_be_asked() {
+    let pair = Pair::new();
+    assert_full_stream_answers(|stream| pair.copy(stream));
+    // SAFETY: a function that does nothing.
+    let call = |stream| unsafe { cudaLaunchHostFunc(stream, Some(do_nothing), ptr::null_mut()) };
+    assert_full_stream_answers(|stream| ok(call(stream)));
+    let event = event(cudaEventDefault).expose_provenance();
+    let event = || ptr::with_exposed_provenance_mut(event);
+    // SAFETY: handles, checked by the calls.
+    let record = |stream| ok(unsafe { cudaEventRecord(event(), stream) });
+    assert_full_stream_answers(record);
+    assert_full_stream_answers(|stream| {
+        record(stream);
+        // SAFETY: as above.
+        ok(unsafe { cudaStreamWaitEvent(stream, event(), 0) });
+    });
+    // SAFETY: as above.
+    ok(unsafe { cudaEventDestroy(event()) });
+}
+
+unsafe extern "C-unwind" fn do_nothing(_: *mut c_void) {}
 
 /// More pieces of work than a Metal queue has slots for: the caller waits for the oldest, and nothing is lost.
 #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::support::{session, shipped, small, tokens, write_model};
+use crate::support::{relative_l2, session, shipped, small, to_f64, tokens, write_model};
 use metal_bridge_llama::sampling::{Sampler, Sampling, SamplingError};
 use metal_bridge_llama::{
     Error, GenerateOptions, Generation, Model, Session, SessionOptions, StopReason,
@@ -145,6 +145,25 @@ fn a_session_goes_on_after_a_truncation() {
     };
     session.generate_tokens(&tokens[2..], &five, push).unwrap();
     assert_eq!(text, first);
+}
+
+#[test]
+fn a_text_goes_on_after_a_feed_with_logits() {
+    let model = shipped();
+    let mut tokens = model.tokenizer().encode(PROMPT).unwrap();
+    let (mut fed, mut evaluated) = (session(&model, 3), session(&model, 3));
+    let mut greedy = Sampler::new(Sampling::default()).unwrap();
+    for _ in 0..5 {
+        fed.feed(&tokens).unwrap();
+        let rows = evaluated.feed_with_logits(&tokens).unwrap();
+        let logits = evaluated.logits().unwrap();
+        assert_eq!(logits, rows[rows.len() - logits.len()..]);
+        let distance = relative_l2(&logits, &to_f64(&fed.logits().unwrap()));
+        assert!(distance < 1e-5, "{distance:.2e}");
+        let token = fed.sample(&mut greedy).unwrap();
+        assert_eq!(evaluated.sample(&mut greedy).unwrap(), token);
+        tokens = vec![token];
+    }
 }
 
 #[test]
