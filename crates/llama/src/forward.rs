@@ -15,7 +15,7 @@ pub(super) enum Outputs<'a> {
     None,
     /// The last row's, into the scratch buffers, with the largest of them.
     Last,
-    /// Every row's, into this buffer.
+    /// Every row's, into this buffer, and the largest of the last row into the scratch buffer.
     All(&'a Buffer),
 }
 
@@ -73,7 +73,11 @@ impl<'a, 'c> Pass<'a, 'c> {
         match outputs {
             Outputs::None => Ok(()),
             Outputs::Last => self.last_logits(rows),
-            Outputs::All(logits) => self.logits(0, rows, logits),
+            Outputs::All(logits) => {
+                self.logits(0, rows, logits)?;
+                let row_bytes = self.config.vocabulary * size_of::<f32>();
+                self.best(View::new(logits, (rows - 1) * row_bytes))
+            }
         }
     }
 
@@ -158,13 +162,16 @@ impl<'a, 'c> Pass<'a, 'c> {
     }
 
     fn last_logits(&mut self, rows: usize) -> Result<()> {
-        let scratch = self.scratch;
-        self.logits(rows - 1, 1, &scratch.logits)?;
+        let logits = &self.scratch.logits;
+        self.logits(rows - 1, 1, logits)?;
+        self.best(View::new(logits, 0))
+    }
+
+    /// The token of the largest logit of a row.
+    fn best(&mut self, logits: View<'_>) -> Result<()> {
+        let (vocabulary, best) = (self.config.vocabulary, &self.scratch.best);
         self.barrier()?;
-        let vocabulary = self.config.vocabulary;
-        self.dispatch(|ops, encoder| {
-            ops.argmax(encoder, &scratch.logits, &scratch.best, 1, vocabulary)
-        })
+        self.dispatch(|ops, encoder| ops.argmax(encoder, logits, best, 1, vocabulary))
     }
 
     /// The logits of `rows` rows from row `first` on.

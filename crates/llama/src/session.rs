@@ -222,6 +222,7 @@ impl Session {
         let last = &logits[(tokens.len() - 1) * vocabulary..];
         self.scratch.logits.wait_copy_from_slice(0, last)?;
         self.position += tokens.len();
+        self.has_logits = true;
         Ok(logits)
     }
 
