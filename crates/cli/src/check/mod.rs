@@ -2,6 +2,7 @@
 
 mod color;
 mod diagnostics;
+mod include_folders;
 mod pipelines;
 mod sanitize;
 mod table;
@@ -17,6 +18,7 @@ use serde::Serialize;
 
 use self::color::{ColorChoice, Style};
 use self::diagnostics::Totals;
+use self::include_folders::expose;
 use self::pipelines::Pipelines;
 use self::sanitize::{Outcome, Sanitizer};
 use super::failure::Failure;
@@ -180,14 +182,6 @@ impl Arguments {
             strict: self.strict,
         }
     }
-}
-
-/// Tells Metal where to find the files that sources include. Must run before anything has used Metal.
-fn expose(include: &[PathBuf]) -> Result<(), Failure> {
-    let include = env::join_paths(include).map_err(|error| Failure::new(format!("-I: {error}")))?;
-    // SAFETY: the program has not started a thread yet.
-    unsafe { env::set_var("SOFTWARE_METAL_INCLUDE", include) };
-    Ok(())
 }
 
 fn is_standard_input(path: &Path) -> bool {

@@ -17,7 +17,7 @@ use serde::Serialize;
 use self::findings::Source;
 use self::launch::Launch;
 use self::values::{Constant, constant_values};
-use crate::check::expose;
+use crate::check::include_folders::expose;
 use crate::failure::Failure;
 
 #[derive(clap::Args)]
