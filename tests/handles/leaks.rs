@@ -1,6 +1,9 @@
 //! What `mem::forget` costs: never more than was forgotten, and no wait that lasts for ever.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::mpsc;
+use std::task::{Context, Waker};
 use std::thread;
 
 use metal_bridge::Error;
@@ -23,7 +26,7 @@ fn narrow_queue() -> CommandQueue {
 }
 
 #[test]
-fn a_leaked_encoder_takes_no_room_in_the_queue() {
+fn a_leaked_encoder_takes_no_slot() {
     let queue = narrow_queue();
     let buffer = shared(&[1.0; 4]);
     for is_committed in [false, true].repeat(3) {
@@ -70,7 +73,7 @@ fn a_leaked_guard_or_encoder_costs_its_buffer_only() {
 }
 
 #[test]
-fn room_that_was_leaked_is_no_wait_for_ever() {
+fn a_wait_for_a_leaked_slot_is_a_deadlock() {
     in_time(|| {
         let queue = narrow_queue();
         leak(queue.command_buffer().unwrap());
@@ -102,7 +105,7 @@ fn room_that_was_leaked_is_no_wait_for_ever() {
 }
 
 #[test]
-fn room_that_another_thread_has_is_waited_for() {
+fn a_slot_of_another_thread_is_waited_for() {
     in_time(|| {
         let queue = narrow_queue();
         let (sender, receiver) = mpsc::channel();
@@ -121,7 +124,7 @@ fn room_that_another_thread_has_is_waited_for() {
 }
 
 #[test]
-fn a_place_that_was_leaked_is_no_wait_for_ever() {
+fn a_wait_behind_a_leaked_buffer_is_a_deadlock() {
     in_time(|| {
         let (queue, buffer) = (narrow_queue(), shared(&[1.0]));
         let before = increment(&queue, &buffer, None);
@@ -138,7 +141,7 @@ fn a_place_that_was_leaked_is_no_wait_for_ever() {
         );
         let timeout = |e: &Error| matches!(e, Error::Timeout(_));
         assert_error(behind.wait_timeout(SHORT), timeout, "not completed");
-        // The queue's other place is taken by what never runs.
+        // What never runs has the queue's other slot.
         assert_error(
             queue.command_buffer(),
             deadlock,
@@ -156,7 +159,7 @@ fn a_place_that_was_leaked_is_no_wait_for_ever() {
 }
 
 #[test]
-fn a_place_that_another_thread_has_is_waited_for() {
+fn a_buffer_that_another_thread_enqueued_is_waited_for() {
     in_time(|| {
         let (queue, buffer) = (queue(), shared(&[1.0]));
         let mut first = queue.command_buffer().unwrap();
@@ -239,4 +242,22 @@ fn access_before_an_enqueued_buffer_waits() {
         assert_eq!(*buffer.wait_read::<f32>().unwrap(), [2.0]);
         opens.join().unwrap();
     });
+}
+
+/// Nobody is told of what never comes: a future has no thread of its own that could look for it.
+#[test]
+fn a_future_behind_a_leaked_buffer_stays_pending() {
+    let queue = queue();
+    let mut leaked = queue.command_buffer().unwrap();
+    leaked.enqueue().unwrap();
+    leak(leaked);
+    let mut behind = pin!(increment(&queue, &shared(&[1.0]), None));
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..2 {
+        assert!(behind.as_mut().poll(&mut context).is_pending());
+        // Longer than a wait needs to see that it could not end.
+        thread::sleep(20 * SHORT);
+    }
+    let waited = behind.as_ref().get_ref().wait();
+    assert_error(waited, deadlock, "enqueued it and never committed it");
 }
