@@ -1,28 +1,46 @@
-//! Words that the field has a name for: identifiers have that name.
+//! Words that the field has a name for: identifiers, comments and messages have that name.
 
 use crate::files::{self, Files};
 
-/// A private word, and what is said instead.
-const WORDS: [(&str, &str); 7] = [
-    ("carrier", "proxy stream"),
-    ("chore", "task"),
-    ("crossing", "bounce buffer"),
-    ("fate", "completion"),
-    ("home", "owner pool"),
-    ("keeper", "timer"),
-    ("leg", "host copy"),
+/// The folders where command buffers and transfers take slots, and their tests.
+const SLOTS: &[&str] = &[
+    "native/include/",
+    "src/memory/",
+    "src/metal/",
+    "tests/handles/",
+    "tests/memory/",
+    "tests/native/command_buffer_test.c",
+    "tests/native/memory_",
+];
+const EVERYWHERE: &[&str] = &[""];
+
+/// A private word, what is said instead, and where.
+const WORDS: [(&str, &str, &[&str]); 10] = [
+    ("carrier", "proxy stream", EVERYWHERE),
+    ("chore", "task", EVERYWHERE),
+    ("crossing", "bounce buffer", EVERYWHERE),
+    ("fate", "completion", EVERYWHERE),
+    ("home", "owner pool", EVERYWHERE),
+    ("keeper", "timer", EVERYWHERE),
+    ("leg", "host copy", EVERYWHERE),
+    ("let go", "release", EVERYWHERE),
+    ("on record", "recorded", EVERYWHERE),
+    ("room", "slot", SLOTS),
 ];
 
-/// The words that a line's identifiers are made of, in lower case: `mtbi_record_addLeg` has four.
+/// The words of a line and of its identifiers, in lower case: `mtbi_record_addLeg` has four. Signs that end a phrase stand
+/// between them.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = ' ';
     for letter in line.chars() {
-        let begins = letter.is_uppercase() && before.is_lowercase();
-        if !letter.is_alphabetic() || begins {
+        let continues = letter.is_alphabetic()
+            && before.is_alphabetic()
+            && !(letter.is_uppercase() && before.is_lowercase());
+        if !continues {
             words.push(String::new());
         }
-        if letter.is_alphabetic() {
+        if letter.is_alphabetic() || !joins(letter) {
             words.last_mut().unwrap().extend(letter.to_lowercase());
         }
         before = letter;
@@ -31,27 +49,22 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The code of a line: without a comment and without what is in quotes.
-fn code(line: &str) -> String {
-    let trimmed = line.trim_start();
-    if ["//", "/*", "* ", "#!"]
-        .iter()
-        .any(|mark| trimmed.starts_with(mark))
-    {
-        return String::new();
-    }
-    let line = line.split("//").next().unwrap_or("");
-    line.split('"').step_by(2).collect::<Vec<_>>().join(" ")
+/// Whether the words before and behind a sign can be one phrase, over the end of a line of a comment too.
+fn joins(sign: char) -> bool {
+    sign.is_whitespace() || "_*/".contains(sign)
 }
 
 fn private_words(files: &Files) -> Vec<String> {
     let mut found = Vec::new();
     for (path, text) in files {
-        for (index, line) in text.lines().enumerate() {
-            for word in words(&code(line)) {
-                let one = word.strip_suffix('s').unwrap_or(&word);
-                if let Some((_, instead)) = WORDS.iter().find(|(private, _)| *private == one) {
-                    found.push(format!("{path}:{}: {word}: say {instead}", index + 1));
+        let of_line = |(index, line)| words(line).into_iter().map(move |word| (index + 1, word));
+        let words: Vec<(usize, String)> = text.lines().enumerate().flat_map(of_line).collect();
+        for (start, (line, _)) in words.iter().enumerate() {
+            let said = words[start..].iter().map(|(_, word)| word.as_str());
+            for (private, instead, folders) in WORDS {
+                let is_said = begins_with(said.clone(), private);
+                if is_said && folders.iter().any(|folder| path.starts_with(folder)) {
+                    found.push(format!("{path}:{line}: {private}: say {instead}"));
                 }
             }
         }
@@ -59,22 +72,46 @@ fn private_words(files: &Files) -> Vec<String> {
     found
 }
 
+/// Whether the first of these words are the private ones, or the first of them with an `s`.
+fn begins_with<'a>(mut words: impl Iterator<Item = &'a str>, private: &str) -> bool {
+    let mut rest = private.split(' ');
+    let first = rest.next().zip(words.next());
+    first.is_some_and(|(private, word)| word.strip_suffix('s').unwrap_or(word) == private)
+        && rest.all(|private| words.next() == Some(private))
+}
+
 #[test]
-fn identifiers_use_the_words_of_the_field() {
+fn all_text_uses_the_words_of_the_field() {
     let mut files = files::read(&["benches", "build", "crates", "native", "src", "tests"]);
-    // Other projects' words, and the folder that is a user's home.
-    let others = ["tests/foreign/", "native/software/msl/compile/cache.cpp"];
+    // Other projects' words, the folder that is a user's home, and the list itself.
+    let others = [
+        "tests/foreign/",
+        "native/software/msl/compile/cache.",
+        "tests/architecture/words.rs",
+    ];
     files.retain(|path, _| !others.iter().any(|other| path.starts_with(other)));
     files::assert_none(&private_words(&files));
 }
 
 #[test]
 fn private_words_are_found() {
-    let files = files::made_up(&[(
-        "a.c",
-        "int mtbi_record_add_leg(void);\nstruct HostLegs x;\n// a leg\nlegacy(\"a leg\"); // leg\nhomes = 1;\n#define MTBI_KEEPER_H\n",
-    )]);
+    let text = "int mtbi_record_add_leg(void);\nstruct HostLegs x;\n// a leg\nlegacy(\"homes\");\n\
+                #define MTBI_KEEPER_H\nroom();\n/* It lets\n * go of it on record. Is based on records. */\nf(on, record);\n";
+    let files = files::made_up(&[("a.c", text), ("tests/memory/a.rs", "fn no_room() {}")]);
     let found = private_words(&files);
-    let lines: Vec<_> = found.iter().map(|line| &line[..5]).collect();
-    assert_eq!(lines, ["a.c:1", "a.c:2", "a.c:5", "a.c:6"]);
+    let places: Vec<_> = found
+        .iter()
+        .map(|line| line.split(": ").next().unwrap())
+        .collect();
+    let expected = [
+        "a.c:1",
+        "a.c:2",
+        "a.c:3",
+        "a.c:4",
+        "a.c:5",
+        "a.c:7",
+        "a.c:8",
+        "tests/memory/a.rs:1",
+    ];
+    assert_eq!(places, expected);
 }

@@ -255,7 +255,7 @@ fn many_threads_take_turns() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..25 {
-                    // Whoever holds the buffer lets go of it soon.
+                    // Whoever holds the buffer drops it soon.
                     wait_for("a turn", || {
                         match buffer.write_timeout::<f32>(Duration::from_secs(30)) {
                             Ok(mut values) => {

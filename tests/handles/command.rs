@@ -246,7 +246,7 @@ fn command_buffers_run_in_the_order_of_their_places() {
 }
 
 #[test]
-fn a_full_queue_waits_for_room() {
+fn a_full_queue_waits_for_a_slot() {
     let queue = device()
         .new_command_queue_with_max_command_buffer_count(2)
         .unwrap();

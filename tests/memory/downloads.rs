@@ -217,7 +217,7 @@ fn a_batch_that_is_dropped_ends_its_downloads() {
 }
 
 #[test]
-fn uploads_let_go_of_what_they_owned_at_their_end() {
+fn uploads_drop_what_they_owned_at_their_end() {
     struct Owner(Vec<u8>, mpsc::Sender<()>);
     impl AsRef<[u8]> for Owner {
         fn as_ref(&self) -> &[u8] {

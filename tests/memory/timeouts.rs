@@ -54,7 +54,7 @@ fn a_timeout_covers_the_wait_for_a_slot() {
         buffer(8, StorageMode::Private),
         buffer(8, StorageMode::Private),
     );
-    let no_room = |result| {
+    let no_slot = |result| {
         let timeout = |error: &Error| matches!(error, Error::Timeout(_));
         assert_error(result, timeout, "command buffers of the queue are in use");
     };
@@ -65,31 +65,31 @@ fn a_timeout_covers_the_wait_for_a_slot() {
         batch.fill(source.range(0..8), 1u8).unwrap();
         match batch.commit_timeout(SHORT) {
             Ok(submission) => pending.push(submission),
-            full => break no_room(full.map(drop)),
+            full => break no_slot(full.map(drop)),
         }
     }
     assert!(pending.len() >= 1024);
     // None of these waits for the ten minutes that a call without a timeout waits for a slot.
     let start = Instant::now();
-    no_room(
+    no_slot(
         transfers
             .copy(Staged(&[2u8; 8]), source.at(0))
             .run_timeout(SHORT),
     );
-    no_room(
+    no_slot(
         transfers
             .fill(source.range(0..4), 2u8)
             .run_timeout(Duration::ZERO),
     );
-    no_room(
+    no_slot(
         transfers
             .copy(source.range(0..4), target.at(0))
             .run_timeout(SHORT),
     );
     let values = transfers.copy(source.at(0), Values::<u8>::new(8));
-    no_room(values.run_timeout(SHORT).map(drop));
+    no_slot(values.run_timeout(SHORT).map(drop));
     assert!(start.elapsed() < LONG);
-    // Room that comes late leaves the rest of the time for the transfer.
+    // A slot that comes free late leaves the rest of the time for the transfer.
     thread::scope(|scope| {
         let late = scope.spawn(|| {
             transfers

@@ -49,10 +49,10 @@ typedef struct {
     void *bytes;
     size_t length;
     int calls;
-} let_go;
+} deallocation;
 
 static void deallocate(void *bytes, size_t length, void *context) {
-    let_go *record = context;
+    deallocation *record = context;
     record->bytes = bytes;
     record->length = length;
     record->calls++;
@@ -65,7 +65,7 @@ static void *map_page(void) {
 }
 
 static void no_copy_uses_and_returns_the_memory(void) {
-    let_go record = {0};
+    deallocation record = {0};
     void *page = map_page();
     mtb_buffer *buffer, *copy = make_buffer(mtb_page_size());
     mtb_blit_encoder *blit;
@@ -97,7 +97,7 @@ static void no_copy_without_a_deallocator(void) {
 }
 
 static void no_copy_is_checked(void) {
-    let_go record = {0};
+    deallocation record = {0};
     char *page = map_page();
     size_t size = mtb_page_size();
     CHECK_FAILS(mtb_buffer_create_no_copy(shared.device, NULL, size, MTB_STORAGE_SHARED, deallocate, &record, &error),

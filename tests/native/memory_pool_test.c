@@ -60,7 +60,7 @@ static void the_budget_holds(void) {
     mtb_buffer *half = allocate(memory, 512 << 10), *quarter = allocate(memory, 256 << 10);
     CHECK_FAILS(mtb_memory_allocate(memory, 512 << 10, MTB_STORAGE_PRIVATE, &error), MTB_OVER_BUDGET, "1048576");
     CHECK_FAILS(mtb_memory_allocate(memory, 2 << 20, MTB_STORAGE_SHARED, &error), MTB_OVER_BUDGET, "budget");
-    /* The memory frees the buffer that it keeps to make room. */
+    /* The memory frees the buffer that it keeps, to stay within the budget. */
     mtb_buffer_release(half);
     CHECK(statistics_of(memory).buffers.bytes_kept == 512 << 10);
     mtb_buffer *other = allocate(memory, 640 << 10);

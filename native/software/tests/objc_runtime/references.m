@@ -7,7 +7,7 @@
 
 static id<MTLDevice> device;
 /* Holds the queue's thread up without ordering memory. */
-static atomic_bool has_let_go;
+static atomic_bool has_seen_the_end;
 
 /* The queue's thread is the last to release a command buffer, and with it the queue, after this thread has asked for
  * the command buffer's status. */
@@ -17,7 +17,7 @@ static void test_the_queue_goes_with_its_last_command_buffer(void) {
         id<MTLCommandBuffer> buffer = [queue commandBuffer];
         [buffer addCompletedHandler:^(id<MTLCommandBuffer> completed) {
             (void)completed;
-            while (!atomic_load_explicit(&has_let_go, memory_order_relaxed)) {
+            while (!atomic_load_explicit(&has_seen_the_end, memory_order_relaxed)) {
                 sched_yield();
             }
         }];
@@ -28,7 +28,7 @@ static void test_the_queue_goes_with_its_last_command_buffer(void) {
         CHECK([buffer error] == nil && [buffer GPUEndTime] > 0);
         [queue release];
     }
-    atomic_store_explicit(&has_let_go, true, memory_order_relaxed);
+    atomic_store_explicit(&has_seen_the_end, true, memory_order_relaxed);
 }
 
 int main(void) {
