@@ -4,6 +4,7 @@ mod files;
 mod imports;
 mod includes;
 mod layers;
+mod names;
 mod oldest_rust;
 mod paths;
 mod platforms;

@@ -134,7 +134,7 @@ static void notifications_end_with_their_event(void) {
     CHECK(atomic_load(&seen.calls) == 0 && atomic_load(&seen.destructions) == 1);
 }
 
-static void notifications_that_are_refused_give_their_contexts_back(void) {
+static void refused_notifications_give_their_contexts_back(void) {
     record seen = {0};
     mtb_event *event = make_event();
     CHECK_FAILS(mtb_event_notify(event, 8, NULL, &seen, note_destruction, &error), MTB_INVALID_ARGUMENT, "`callback`");
@@ -200,7 +200,7 @@ static void no_listener_hears_of_a_wait_that_nobody_could_end(void) {
     }
 }
 
-static void a_wait_on_record_that_nobody_can_end_is_not_committed(void) {
+static void a_recorded_wait_without_end_is_not_committed(void) {
     mtb_event *event = make_event();
     mtb_command_buffer *met = waiting_for(event, 1), *unmet = waiting_for(event, 2);
     CHECK_OK(mtb_command_buffer_encode_wait(met, event, 0, &error));
@@ -242,13 +242,11 @@ const test event_tests[] = {
     {"event: the GPU signals and waits", the_gpu_signals_and_waits},
     {"event: notifications arrive once", notifications_arrive_once},
     {"event: notifications end with their event", notifications_end_with_their_event},
-    {"event: notifications that are refused give their contexts back",
-     notifications_that_are_refused_give_their_contexts_back},
+    {"event: notifications that are refused give their contexts back", refused_notifications_give_their_contexts_back},
     {"event: notifications outlive the caller's handle", notifications_outlive_the_callers_handle},
     {"event: a wait ends when nobody can signal", a_wait_ends_when_nobody_can_signal},
     {"event: no listener hears of a wait that nobody could end", no_listener_hears_of_a_wait_that_nobody_could_end},
-    {"event: a recorded wait that nobody can end is not committed",
-     a_wait_on_record_that_nobody_can_end_is_not_committed},
+    {"event: a recorded wait that nobody can end is not committed", a_recorded_wait_without_end_is_not_committed},
     {"event: a wait goes on while somebody can signal", a_wait_goes_on_while_somebody_can_signal},
     {NULL, NULL},
 };

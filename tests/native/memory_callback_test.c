@@ -138,9 +138,7 @@ static void host_functions_do_not_wait_for_what_waits_for_them(void) { check_att
 
 static void callbacks_do_not_wait_for_what_waits_for_them(void) { check_attempts(IN_CALLBACK); }
 
-static void deallocators_on_threads_of_metals_do_not_wait_for_what_waits_for_them(void) {
-    check_attempts(IN_DEALLOCATOR);
-}
+static void deallocators_on_metals_threads_do_not_wait(void) { check_attempts(IN_DEALLOCATOR); }
 
 typedef struct {
     mtb_command_buffer *unfinished;
@@ -156,8 +154,8 @@ static void wait_in_deallocator(void *bytes, size_t length, void *context) {
     free(bytes);
 }
 
-/* A transfer is the last to use the memory: it is the bridge that lets go of it, on a thread of Metal's. */
-static void a_deallocator_after_a_transfer_does_not_wait_for_another_queue(void) {
+/* A transfer is the last to use the memory: the bridge releases the memory on a thread of Metal's. */
+static void a_deallocator_after_a_transfer_does_not_wait(void) {
     size_t length = mtb_page_size();
     mtb_command_queue *queue, *other;
     mtb_event *gate, *end;
@@ -216,7 +214,7 @@ static void wait_for_own_and_other(const mtb_completion *completion, void *conte
     mtb_command_buffer_release(other);
 }
 
-static void a_callback_may_wait_for_another_queue_and_not_for_its_own_command_buffer(void) {
+static void a_callback_may_wait_for_another_queue_only(void) {
     waits of = {.own = make_command_buffer(), .other_wait = MTB_TIMEOUT};
     MAKE(of.other, mtb_command_queue_create(shared.device, 0, &error));
     CHECK_OK(mtb_command_buffer_add_completed_callback(of.own, wait_for_own_and_other, &of, NULL, &error));
@@ -238,7 +236,7 @@ typedef struct {
 } asking;
 
 /* Fills the queue, and then asks for more. */
-static void ask_for_room(void *context) {
+static void ask_for_a_slot(void *context) {
     asking *of = context;
     *of->held = mtb_command_buffer_create(of->queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
     CHECK(!mtb_command_buffer_create(of->queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &of->error));
@@ -253,7 +251,7 @@ static void a_full_queue_is_an_error_inside_its_callbacks(void) {
     mtb_command_buffer *called, *held = NULL;
     asking of = {.held = &held};
     MAKE(of.queue, mtb_command_queue_create(shared.device, 1, &error));
-    MAKE(called, mtb_command_queue_call_host_function(of.queue, ask_for_room, NULL, &of, NULL, &error));
+    MAKE(called, mtb_command_queue_call_host_function(of.queue, ask_for_a_slot, NULL, &of, NULL, &error));
     CHECK_OK(mtb_command_buffer_wait_timeout(called, LONG, &error));
     check_error(of.error, MTB_DEADLOCK, "a free slot of the queue", "a command buffer more", __FILE__, __LINE__);
     check_error(of.transfer_error, MTB_DEADLOCK, "a free slot of the queue", "a transfer more", __FILE__, __LINE__);
@@ -314,11 +312,11 @@ const test memory_callback_tests[] = {
      host_functions_do_not_wait_for_what_waits_for_them},
     {"memory callbacks: callbacks do not wait for what waits for them", callbacks_do_not_wait_for_what_waits_for_them},
     {"memory callbacks: deallocators on Metal's threads do not wait for what waits for them",
-     deallocators_on_threads_of_metals_do_not_wait_for_what_waits_for_them},
+     deallocators_on_metals_threads_do_not_wait},
     {"memory callbacks: a deallocator after a transfer does not wait for another queue",
-     a_deallocator_after_a_transfer_does_not_wait_for_another_queue},
+     a_deallocator_after_a_transfer_does_not_wait},
     {"memory callbacks: another queue may be waited for, the own command buffer not",
-     a_callback_may_wait_for_another_queue_and_not_for_its_own_command_buffer},
+     a_callback_may_wait_for_another_queue_only},
     {"memory callbacks: a full queue is an error inside its callbacks", a_full_queue_is_an_error_inside_its_callbacks},
     {NULL, NULL},
 };

@@ -18,7 +18,7 @@ static void note_completion(const mtb_completion *completion, void *context) {
 static void note_destruction(void *context) { ((noted *)context)->destructions++; }
 
 /* Far more than Metal's own queues take. The calling thread waits for none of them. */
-static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void) {
+static void a_thousand_pending_transfers_are_not_waited_for(void) {
     enum {
         CALLS = 1000
     };
@@ -64,10 +64,10 @@ static void a_thousand_pending_transfers_and_functions_are_not_waited_for(void) 
 /* The queue is full behind an event that nobody signals. A call waits for a slot no longer than its timeout. */
 static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void) {
     enum {
-        ROOM = 1024,
+        SLOTS = 1024,
         SHORT = 20000000
     };
-    static mtb_command_buffer *fills[ROOM];
+    static mtb_command_buffer *fills[SLOTS];
     mtb_command_queue *queue;
     mtb_event *gate;
     mtb_command_buffer *held;
@@ -81,7 +81,7 @@ static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void) {
     CHECK_OK(mtb_command_buffer_encode_wait(held, gate, 1, &error));
     CHECK_OK(mtb_command_buffer_commit(held, &error));
     mtb_transfer *transfer = make_transfer(memory, queue);
-    for (int i = 0; i < ROOM; i++) {
+    for (int i = 0; i < SLOTS; i++) {
         CHECK_OK(mtb_transfer_fill(transfer, in_buffer(buffer, 0), 1, 1, &value, 1, &error));
         MAKE(fills[i], mtb_transfer_commit_timeout(transfer, 0, NULL, NULL, NULL, &error));
     }
@@ -94,7 +94,7 @@ static void a_full_queue_is_waited_for_no_longer_than_the_timeout(void) {
         CHECK(context.destructions == i + 1);
     }
     CHECK_OK(mtb_event_signal(gate, 1, &error));
-    for (int i = 0; i < ROOM; i++) finish(fills[i]);
+    for (int i = 0; i < SLOTS; i++) finish(fills[i]);
     finish(held);
     /* Transfers that found no slot are not recorded any more, and no callback was called for them. */
     CHECK_OK(mtb_transfer_run(transfer, &error));
@@ -159,7 +159,7 @@ static void large_downloads_behind_small_ones_are_not_staged(void) {
 
 const test memory_pending_tests[] = {
     {"memory pending: a thousand transfers and functions are not waited for",
-     a_thousand_pending_transfers_and_functions_are_not_waited_for},
+     a_thousand_pending_transfers_are_not_waited_for},
     {"memory pending: a full queue is waited for no longer than the timeout",
      a_full_queue_is_waited_for_no_longer_than_the_timeout},
     {"memory pending: large downloads behind small ones are not staged",

@@ -151,7 +151,7 @@ static void a_failed_signal_does_not_overtake_the_work_before_it(bool waits) {
     mtb_command_queue_release(other);
 }
 
-static void a_failed_signal_waits_for_what_its_command_buffer_waited_for(void) {
+static void a_failed_signal_waits_as_its_command_buffer_did(void) {
     a_failed_signal_does_not_overtake_the_work_before_it(true);
 }
 
@@ -234,7 +234,7 @@ const test fault_tests[] = {
     {"order: later work waits for a host function whatever fails", later_work_waits_for_a_host_function_whatever_fails},
     {"order: a failed host function is not called", a_failed_host_function_is_not_called},
     {"order: a failed signal waits for what its command buffer waited for",
-     a_failed_signal_waits_for_what_its_command_buffer_waited_for},
+     a_failed_signal_waits_as_its_command_buffer_did},
     {"order: a failed signal waits for smaller values", a_failed_signal_waits_for_smaller_values},
     {"order: a late signal does not lower an event", a_late_signal_does_not_lower_an_event},
     {"order: a chain of signals ends whatever fails", a_chain_of_signals_ends_whatever_fails},

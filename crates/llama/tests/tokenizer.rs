@@ -83,7 +83,7 @@ fn sentencepiece_agrees_with_its_reference() {
 }
 
 #[test]
-fn byte_pairs_agree_with_their_reference_for_each_pre_tokenizer() {
+fn byte_pairs_agree_with_their_reference() {
     let vectors = vectors();
     assert_eq!(vectors.byte_pair.len(), 3);
     for (pre, all) in &vectors.byte_pair {
@@ -133,7 +133,7 @@ fn prompts_begin_as_the_model_wants() {
 }
 
 #[test]
-fn control_tokens_are_parsed_in_prompts_and_stay_letters_in_plain_text() {
+fn control_tokens_are_parsed_in_prompts_alone() {
     let vectors = vectors();
     let tokenizer = byte_pair("qwen2", &vectors).unwrap();
     let count = vectors.vocabulary.len() as u32;
@@ -167,7 +167,7 @@ fn control_tokens_are_parsed_in_prompts_and_stay_letters_in_plain_text() {
 }
 
 #[test]
-fn bytes_of_a_character_that_is_no_token_stream_as_one_character() {
+fn bytes_of_one_character_stream_together() {
     let tokenizer = shipped();
     let tokens = tokenizer.encode_plain("a🦀").unwrap();
     let mut stream = TextStream::new();

@@ -81,7 +81,7 @@ fn check(found: &[f32], expected: &[Vec<f64>], tolerance: f64) -> f64 {
 }
 
 #[test]
-fn the_shipped_model_gives_the_recorded_logits_at_every_position() {
+fn the_shipped_model_gives_the_recorded_logits() {
     let model = shipped();
     for (tokens, expected) in recorded() {
         let mut session = session(&model, 512);
@@ -177,7 +177,7 @@ fn compare(model: &SyntheticModel, seed: u64, count: usize, element: KvElement, 
 }
 
 #[test]
-fn twenty_two_layers_with_the_settings_of_llama_3_equal_the_float64_forward_pass() {
+fn llama_3_settings_equal_the_float64_forward_pass() {
     let model = SyntheticModel {
         layers: 22,
         width: 64,
@@ -220,7 +220,7 @@ fn every_weight_type_equals_the_float64_forward_pass() {
 }
 
 #[test]
-fn linear_rope_scaling_and_single_heads_equal_the_float64_forward_pass() {
+fn linear_rope_scaling_and_single_heads_are_exact() {
     let scaled = SyntheticModel {
         rope_scale: Some(4.0),
         ..small()

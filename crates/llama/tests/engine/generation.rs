@@ -251,7 +251,7 @@ fn what_does_not_fit_is_refused_and_does_no_harm() {
 }
 
 #[test]
-fn a_cache_beyond_the_device_is_refused_before_it_is_allocated() {
+fn a_cache_beyond_the_device_is_refused_unallocated() {
     let model = SyntheticModel {
         context: 1 << 24,
         kv_heads: 4,
@@ -280,7 +280,7 @@ fn a_cache_beyond_the_device_is_refused_before_it_is_allocated() {
 }
 
 #[test]
-fn weights_that_give_no_numbers_are_an_error_and_not_a_token() {
+fn weights_that_give_no_numbers_are_an_error() {
     let file = write_model(&small(), 2);
     let gguf = metal_bridge_llama::gguf::Gguf::open(&file.path).unwrap();
     let norm = gguf.tensor("output_norm.weight").unwrap().clone();

@@ -290,7 +290,7 @@ fn impossible_hyperparameters_are_named() {
 }
 
 #[test]
-fn a_file_whose_tensors_lie_at_odd_places_is_copied_and_computes_the_same() {
+fn a_file_of_misaligned_tensors_computes_the_same() {
     let file = write_model(&small(), 3);
     let load = || Model::load(&device(), &file.path).unwrap();
     let tokens = tokens(20, 320);
