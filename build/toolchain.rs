@@ -132,7 +132,7 @@ fn find_clang(settings: &Settings, missing: &mut Missing) -> Option<PathBuf> {
     }
     let mut what = match named {
         Some(name) => {
-            format!("{CLANG_VARIABLE}={name} is no clang of version {oldest} or newer")
+            format!("{CLANG_VARIABLE}={name} is not a clang of version {oldest} or newer")
         }
         None => format!("no clang of version {oldest} or newer"),
     };

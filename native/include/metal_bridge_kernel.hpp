@@ -125,7 +125,7 @@ private:
 // What a dispatch executes.
 class Grid {
 public:
-    // So many threads, in threadgroups whose size need not divide their number.
+    // `threads` threads. The size of a threadgroup need not divide their number.
     static constexpr Grid Threads(mtb_size threads, mtb_size per_threadgroup) noexcept {
         return Grid(threads, per_threadgroup, mtb_compute_encoder_dispatch_threads);
     }

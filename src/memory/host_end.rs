@@ -28,15 +28,14 @@ impl<O, T> Owned<O, T> {
 #[derive(Debug, Clone, Copy)]
 pub struct Staged<'v, T>(pub &'v [T]);
 
-/// A destination: so many new values, which [`Transfer::run`](super::Transfer::run) returns, or the
-/// [`Download`](super::Download).
+/// A destination of new values, which [`Transfer::run`](super::Transfer::run) or the [`Download`](super::Download) returns.
 pub struct Values<T> {
     pub(super) count: usize,
     values: PhantomData<fn() -> T>,
 }
 
 impl<T> Values<T> {
-    /// So many values. The memory for them is made when the transfer is recorded.
+    /// A destination of `count` values. The memory for them is made when the transfer is recorded.
     pub fn new(count: usize) -> Values<T> {
         Values {
             count,

@@ -67,7 +67,7 @@ impl Rectangle {
     }
 }
 
-/// How many bytes: so many rows of a width. Bytes without rows are one row.
+/// A number of bytes: `height` rows of `width` bytes. Bytes without rows are one row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     pub width: usize,
@@ -133,7 +133,7 @@ impl End {
         }
     }
 
-    /// The bytes of `buffer` from `offset` on: so many, or as many as the other end has.
+    /// The bytes of `buffer` from `offset` on: `extent`, or as many as the other end has.
     pub(super) fn buffer(buffer: &Buffer, offset: usize, extent: Option<Extent>) -> End {
         End::new(Bytes::Buffer(buffer.clone()), offset, extent)
     }
@@ -303,7 +303,7 @@ mod tests {
             (rows(0, 1), rows(usize::MAX, 2), "has 0 bytes, but"),
         ] {
             let Err(Error::InvalidArgument(failure)) = common(from, to) else {
-                panic!("{says:?} was no error");
+                panic!("{says:?} was not an error");
             };
             assert!(failure.message().contains(says), "{failure}");
         }

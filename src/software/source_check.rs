@@ -155,8 +155,8 @@ pub enum Severity {
     Note,
 }
 
-/// Compiles a source, of any bytes, and tells what is in it and what is wrong with it. That it does not compile is no
-/// error of this function.
+/// Compiles a source, of any bytes, and tells what is in it and what is wrong with it. A source that does
+/// not compile is not an error of this function.
 ///
 /// # Errors
 ///

@@ -30,7 +30,7 @@ typedef struct mtbi_bounce {
 
 /* This side has failed or was never run: ends the other side's wait for it, and waits for the end of its work. */
 void mtbi_bounces_end(const mtbi_bounce *bounces);
-/* The size of the pages, with their ends, that a copy of so many bytes gets: no more than twice the bytes, or those of
+/* The size of the pages, with their ends, that a copy of `bytes` bytes gets: no more than twice the bytes, or those of
  * a piece of the copy. */
 size_t mtbi_bounce_size(size_t bytes);
 /* A bounce buffer of this size. Its pages are staging memory: they count against the budget and the limit of that. */

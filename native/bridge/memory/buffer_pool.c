@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* Even a request of few bytes takes a buffer of so many. */
+/* Even a request of few bytes takes a buffer of this size. */
 static const size_t smallest_fit = 256;
 
 static mtb_buffer *buffer_of(mtbi_pooled *object) {

@@ -15,9 +15,9 @@ enum {
 enum {
     BLITS = 64
 };
-/* So many rows are blits of their own; more rows are one dispatch. */
+/* Rows up to this number are blits of their own; more rows are one dispatch. */
 static const size_t most_blit_rows = 16;
-/* Below so many bytes a kernel moves all; from there on a blit moves all but the ends. */
+/* A kernel moves all of a copy with fewer bytes. Of a longer one a blit moves all but the ends. */
 static const size_t smallest_split = 4096;
 
 /* At most one of the two encoders is open. */

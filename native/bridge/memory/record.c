@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block that is not a record's first has at least so many bytes, since more will be put into it. */
+/* The least bytes of a block that is not a record's first, since more will be put into it. */
 static const size_t next_block_size = 64 << 10;
 /* Bytes that blits move as one. */
 enum {

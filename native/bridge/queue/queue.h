@@ -33,8 +33,8 @@ typedef struct mtbi_host_functions {
     mtb_command_buffer *held;
 } mtbi_host_functions;
 
-/* Copies that the CPU makes when the GPU has done its part of a transfer: so many transfers with such copies have been
- * committed, and so many have made them. The event has the second number; it is made for the first such transfer. */
+/* Copies that the CPU makes when the GPU has done its part of a transfer. Counted are the transfers with such copies
+ * that were committed, and those that have made them: the event's value. The first such transfer makes the event. */
 typedef struct mtbi_host_copies {
     _Atomic uint64_t committed;
     _Atomic uint64_t made;

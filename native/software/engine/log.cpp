@@ -17,7 +17,7 @@
 namespace smtl {
 namespace {
 
-/* A width or a precision keeps its first so many digits: nobody reads wider fields. */
+/* The digits that a width or a precision keeps: nobody reads wider fields. */
 constexpr size_t most_digits = 3;
 
 /* A directive such as `%-8.3v4hlf`, without what does not matter here: each value has its type with it. */

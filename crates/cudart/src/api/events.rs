@@ -73,7 +73,10 @@ unsafe fn record(default: DefaultStream, event: cudaEvent_t, handle: cudaStream_
     require(
         Arc::ptr_eq(&event.state, stream.state()),
         cudaErrorInvalidResourceHandle,
-        || "the event and the stream are of two devices".to_owned(),
+        || {
+            let (own, other) = (event.device(), stream.state().device.index);
+            format!("the event is of device {own}, but the stream of device {other}")
+        },
     )?;
     let marker = stream.record(event.keeps_time())?;
     event.record(marker);
@@ -123,7 +126,10 @@ unsafe fn elapsed_time(ms: *mut f32, start: cudaEvent_t, end: cudaEvent_t) -> Ou
     require(
         Arc::ptr_eq(&start.state, &end.state),
         cudaErrorInvalidResourceHandle,
-        || "the events are of two devices".to_owned(),
+        || {
+            let (first, second) = (start.device(), end.device());
+            format!("the first event is of device {first}, but the second of device {second}")
+        },
     )?;
     start.state.sticky.check()?;
     let milliseconds = (end.time()? - start.time()?) * 1e3;

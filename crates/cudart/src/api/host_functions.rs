@@ -51,7 +51,7 @@ struct HostCall {
 
 impl HostCall {
     fn call(&self) {
-        // The work is done: this waits only until its failures have been noted. If the wait fails, there is nothing to
+        // The work is done: this waits only until its failures have been noted. A wait that fails has nothing to
         // wait for.
         _ = self.earlier.wait();
         let state = self.completion.device_failure();

@@ -37,6 +37,10 @@ impl Event {
         lock(&self.recorded).clone()
     }
 
+    pub(crate) fn device(&self) -> i32 {
+        self.state.device.index
+    }
+
     pub(crate) fn keeps_time(&self) -> bool {
         self.flags & cudaEventDisableTiming == 0
     }

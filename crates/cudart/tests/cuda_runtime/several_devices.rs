@@ -1,6 +1,6 @@
 //! Devices beside each other: one that fails, and threads that use all of them at once.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::thread;
 
@@ -31,7 +31,7 @@ fn memory_of(device: usize) -> Memory {
 
 /// Has the stream's device, which is current, fail at `memory`.
 fn launch_stray(memory: &Memory, stream: cudaStream_t) {
-    const SOURCE: &std::ffi::CStr = cr#"
+    const SOURCE: &CStr = cr#"
         #include <metal_stdlib>
         kernel void stray(device int *values [[buffer(0)]]) { values[1ul << 40] = 1; }
     "#;
@@ -168,5 +168,30 @@ fn threads_use_all_devices_at_once() {
                 scope.spawn(move || use_all_devices(seed));
             }
         });
+    });
+}
+
+#[test]
+fn events_of_another_device_are_refused() {
+    let test = "several_devices::events_of_another_device_are_refused";
+    with_two_devices(test, || {
+        let [(near, _), (far, far_stream)] = [0, 1].map(|device| {
+            set_device(device);
+            (event(cudaEventDefault), stream(cudaStreamDefault))
+        });
+        let says = |expected: &str| {
+            // SAFETY: the message lives until this thread's next error.
+            let message = unsafe { CStr::from_ptr(cudaMetalGetLastErrorMessage()) };
+            assert!(message.to_str().unwrap().contains(expected), "{message:?}");
+        };
+        let code = cudaErrorInvalidResourceHandle;
+        let mut milliseconds = 0.0;
+        // SAFETY: handles, checked by the calls, and a place for the result.
+        unsafe {
+            expect(code, cudaEventRecord(near, far_stream));
+            says("the event is of device 0, but the stream of device 1");
+            expect(code, cudaEventElapsedTime(&mut milliseconds, far, near));
+            says("the first event is of device 1, but the second of device 0");
+        }
     });
 }

@@ -222,7 +222,7 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         const std::string line = text.substr(p, newline - p);
         p = newline + 1;
         if (line.empty()) continue;
-        // Why each function of the library was no candidate helps nobody, nor do clang's own operators.
+        // Nobody needs to know why each function of the library is not a candidate, nor clang's own operators.
         if (line.starts_with(library) && line.find(": note: ") != std::string::npos) continue;
         if (line.find(": note: built-in candidate ") != std::string::npos) continue;
         const bool trail = line.starts_with("In file included from ");

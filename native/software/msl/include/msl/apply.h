@@ -125,7 +125,7 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     }
 
 // Functions that floating-point values and integers have: scalars of mixed types, integers included, meet in one type.
-// Those of one type are no templates, so that they are preferred to a template of the source.
+// Those of one type are not templates, so that clang prefers them to a template of the source.
 #define SMTL_NUMBER_FUNCTION2(name)                                                                                  \
     SMTL_FLOAT_TYPES(SMTL_BINARY, name)                                                                              \
     SMTL_INTEGER_TYPES(SMTL_BINARY, name)                                                                            \

@@ -18,7 +18,7 @@ void refuse_place(Source &source, Index name) {
 void check_program_variable(Source &source, const Declaration &declaration) {
     bool is_static = !declaration.member;
     for (Index i = declaration.begin; i < declaration.head_end; ++i) {
-        // Members of classes are no variables where they stand alone; templates declare for others.
+        // A class's member by itself is not a variable; templates declare for others.
         if (source[i].is("using") || source[i].is("friend") || source[i].is("sampler") || source[i].is("concept"))
             return;
         is_static = is_static || source[i].is("static");

@@ -21,7 +21,7 @@ bool is_shared_space(const Token &token) { return token.is("threadgroup") || tok
 }  // namespace
 
 // `threadgroup float *p`, `threadgroup float tile[32]`, `device float &x`, with further declarators in the same
-// statement where these are no parameters. Casts declare nothing.
+// statement unless these are parameters. Casts declare nothing.
 void FunctionSync::find_shared(Range range, bool parameters) {
     for (auto variable = variables_.shared.lower_bound(range.begin);
          variable != variables_.shared.end() && variable->first < range.end; ++variable) {
