@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use metal_bridge::ops::WeightType;
+
 /// Element type of a tensor, by its number in the file.
 ///
 /// Quantized types store blocks of weights: a row of `n` weights takes `n / block_len() * block_bytes()` bytes.
@@ -11,14 +13,24 @@ pub struct TensorType(u32);
 /// One line of the table of types: number, name, weights in a block, bytes in a block.
 type Layout = (u32, &'static str, u64, u64);
 
+/// The line of a type that the kernels take.
+const fn layout(id: u32, name: &'static str, of: WeightType) -> Layout {
+    (
+        id,
+        name,
+        of.block_elements() as u64,
+        of.block_bytes() as u64,
+    )
+}
+
 const LAYOUTS: &[Layout] = &[
-    (0, "F32", 1, 4),
-    (1, "F16", 1, 2),
-    (2, "Q4_0", 32, 18),
+    layout(0, "F32", WeightType::F32),
+    layout(1, "F16", WeightType::F16),
+    layout(2, "Q4_0", WeightType::Q4_0),
     (3, "Q4_1", 32, 20),
     (6, "Q5_0", 32, 22),
     (7, "Q5_1", 32, 24),
-    (8, "Q8_0", 32, 34),
+    layout(8, "Q8_0", WeightType::Q8_0),
     (9, "Q8_1", 32, 36),
     (10, "Q2_K", 256, 84),
     (11, "Q3_K", 256, 110),

@@ -192,6 +192,7 @@ impl Reference {
 fn dequantize(gguf: &Gguf, tensor: &TensorInfo) -> Vec<f64> {
     let bytes = gguf.tensor_bytes(tensor).unwrap();
     let half = |bytes: &[u8]| f64::from(f16::from_le_bytes([bytes[0], bytes[1]]));
+    let block = tensor.element_type().block_bytes() as usize;
     match tensor.element_type() {
         TensorType::F32 => bytes
             .chunks_exact(4)
@@ -199,7 +200,7 @@ fn dequantize(gguf: &Gguf, tensor: &TensorInfo) -> Vec<f64> {
             .collect(),
         TensorType::F16 => bytes.chunks_exact(2).map(half).collect(),
         TensorType::Q8_0 => bytes
-            .chunks_exact(34)
+            .chunks_exact(block)
             .flat_map(|block| {
                 block[2..]
                     .iter()
@@ -207,7 +208,7 @@ fn dequantize(gguf: &Gguf, tensor: &TensorInfo) -> Vec<f64> {
             })
             .collect(),
         TensorType::Q4_0 => bytes
-            .chunks_exact(18)
+            .chunks_exact(block)
             .flat_map(|block| {
                 let low = block[2..].iter().map(|q| q & 15);
                 let high = block[2..].iter().map(|q| q >> 4);
