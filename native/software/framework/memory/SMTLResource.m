@@ -25,7 +25,8 @@ MTLResourceOptions SMTLResolveOptions(const char *where, MTLResourceOptions opti
                  @"storage mode %lu is not one of a buffer's (shared, managed, private)",
                  (unsigned long)SMTLStorageModeOf(options));
     NSUInteger tracking = options & MTLResourceHazardTrackingModeMask;
-    SMTL_REQUIRE(tracking <= MTLResourceHazardTrackingModeTracked, where, @"unknown hazard tracking mode");
+    SMTL_REQUIRE(tracking <= MTLResourceHazardTrackingModeTracked, where, @"unknown hazard tracking mode %lu",
+                 (unsigned long)(tracking >> MTLResourceHazardTrackingModeShift));
     if (tracking == MTLResourceHazardTrackingModeDefault) {
         options |= in_heap ? MTLResourceHazardTrackingModeUntracked : MTLResourceHazardTrackingModeTracked;
     }

@@ -100,6 +100,8 @@ static void test_limits(void) {
     CHECK_RAISES("private storage", [device newBufferWithBytes:"abcd" length:4 options:MTLResourceStorageModePrivate]);
     CHECK_RAISES("storage mode 3", [device newBufferWithLength:4 options:MTLResourceStorageModeMemoryless]);
     CHECK_RAISES("unknown resource options", [device newBufferWithLength:4 options:1 << 20]);
+    CHECK_RAISES("unknown hazard tracking mode 3", [device newBufferWithLength:4
+                                                                       options:MTLResourceHazardTrackingModeMask]);
     /* All buffers together have no more memory than the machine. An allocation that fails takes none. */
     NSUInteger before = [device currentAllocatedSize];
     NSMutableArray *held = [NSMutableArray array];

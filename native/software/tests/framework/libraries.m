@@ -77,6 +77,9 @@ static void test_constants(void) {
     CHECK_RAISES("value must not be NULL", [constants setConstantValue:(void *_Nonnull)NULL type:MTLDataTypeInt
                                                                atIndex:0]);
     CHECK_RAISES("data type 58", [constants setConstantValue:&step type:MTLDataTypeTexture atIndex:0]);
+    CHECK_RAISES("function constant index 65535: the largest is 65534", [constants setConstantValue:&step
+                                                                                               type:MTLDataTypeInt
+                                                                                            atIndex:UINT16_MAX]);
     [values release];
     [pipeline release];
     [function release];
