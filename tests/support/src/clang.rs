@@ -3,20 +3,15 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Any version that can write its syntax tree will do.
+/// The clang that `scripts/find-clang` finds; on macOS, Apple's.
 fn clang() -> Command {
-    let versions = (16..=24).rev().map(|version| format!("clang-{version}"));
-    let named = std::env::var("METAL_BRIDGE_CLANG").ok();
-    let names = named
-        .into_iter()
-        .chain(versions)
-        .chain(["clang".to_owned()]);
-    let answers = |name: &String| Command::new(name).arg("--version").output().is_ok();
-    let found = names
-        .into_iter()
-        .find(answers)
-        .expect("clang, which built the native code");
-    Command::new(found)
+    if cfg!(target_os = "macos") {
+        return Command::new("clang");
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/find-clang");
+    let found = Command::new(script).output().expect("the script runs");
+    assert!(found.status.success(), "clang, which built the native code");
+    Command::new(String::from_utf8_lossy(&found.stdout).trim())
 }
 
 /// What clang writes for `source`, given on its standard input.

@@ -1,0 +1,110 @@
+//! What the scripts that find and install the toolchain do, with programs of the test's own in its place.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A folder with these scripts in it, by name.
+fn programs(scripts: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, script) in scripts {
+        let path = folder.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    folder
+}
+
+/// Runs a script of the repository, which finds no programs but those of the folder.
+fn run(script: &str, arguments: &[&str], programs: &TempDir, clang: &str) -> Output {
+    for tool in [
+        "bash", "cut", "dirname", "env", "grep", "mktemp", "rm", "sed", "tee", "uname",
+    ] {
+        let places = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(tool));
+        let real = places.iter().find(|place| place.exists());
+        let real = real.unwrap_or_else(|| panic!("no {tool}"));
+        symlink(real, programs.path().join(tool)).unwrap();
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("scripts")
+        .join(script);
+    Command::new(script)
+        .args(arguments)
+        .env("PATH", programs.path())
+        .env("METAL_BRIDGE_CLANG", clang)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_clang_that_is_too_old_is_refused() {
+    for (version, is_taken) in [("18.1.0", false), ("19.0.0", true)] {
+        let says =
+            format!("[ $1 = -dumpversion ] && echo {version} || echo clang version {version}");
+        let programs = programs(&[("some-clang", &says)]);
+        let found = run("find-clang", &[], &programs, "some-clang");
+        assert_eq!(found.status.success(), is_taken, "{version}: {found:?}");
+        let path = programs.path().join("some-clang");
+        let expected = if is_taken {
+            format!("{}\n", path.display())
+        } else {
+            String::new()
+        };
+        assert_eq!(String::from_utf8(found.stdout).unwrap(), expected);
+    }
+}
+
+/// What `scripts/setup check` has apt-get do, which installs a clang-format, if apt-get's first two updates fail with a
+/// message; and what it says.
+fn set_up(message: &str) -> (Vec<String>, String) {
+    let apt_get = format!(
+        "calls=$(dirname \"$0\")/calls\necho \"$*\" >> \"$calls\"\n\
+         [ \"$1\" = update ] || exit 0\n\
+         [ \"$(sed -n '$=' \"$calls\")\" -gt 2 ] || {{ echo '{message}' >&2; exit 100; }}"
+    );
+    let programs = programs(&[
+        ("apt-get", &apt_get),
+        ("cargo", ""),
+        ("gcc", "echo 14"),
+        ("id", "echo 0"),
+        ("sleep", ""),
+        ("some-clang", "echo 19.0.0"),
+    ]);
+    let output = run("setup", &["check"], &programs, "some-clang");
+    assert!(output.status.success(), "{output:?}");
+    let calls = fs::read_to_string(programs.path().join("calls")).unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    (calls.lines().map(str::to_owned).collect(), said)
+}
+
+#[test]
+fn setup_waits_for_apts_lock() {
+    let (calls, said) = set_up("E: Could not get lock /var/lib/apt/lists/lock.");
+    assert_eq!(calls[..3], ["update -q"; 3], "{said}");
+    assert_eq!(
+        said.matches("another program holds apt").count(),
+        2,
+        "{said}"
+    );
+    let install = calls[3].split(' ').collect::<Vec<_>>();
+    assert!(
+        install.contains(&"install") && install.contains(&"clang-format-19"),
+        "{calls:?}"
+    );
+    assert_eq!(calls.len(), 4);
+}
+
+#[test]
+fn setup_does_not_wait_for_other_failures_of_apt() {
+    let (calls, said) = set_up("E: Failed to fetch http://example.org/InRelease");
+    assert_eq!(calls.len(), 2, "{calls:?}");
+    assert!(
+        calls[0] == "update -q" && calls[1].contains(" install "),
+        "{calls:?}"
+    );
+    assert!(said.contains("going on"), "{said}");
+}
