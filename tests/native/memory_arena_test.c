@@ -213,6 +213,29 @@ static void a_deallocator_may_ask_the_set_of_its_buffer(void) {
     mtb_buffer_release(of.other);
 }
 
+static void release_the_set(void *bytes, size_t length, void *set) {
+    (void)length;
+    mtb_residency_set_release(set);
+    free(bytes);
+}
+
+/* The deallocator has the set's last reference. */
+static void a_deallocator_may_release_the_set_of_its_buffer(void) {
+    size_t page = mtb_page_size();
+    void *bytes = aligned_alloc(page, page);
+    mtb_residency_set *set;
+    mtb_buffer *buffer;
+    uint64_t live = mtb_live_handles(MTB_HANDLE_RESIDENCY_SET);
+    MAKE(set, mtb_residency_set_create(shared.device, &error));
+    MAKE(buffer,
+         mtb_buffer_create_no_copy(shared.device, bytes, page, MTB_STORAGE_SHARED, release_the_set, set, &error));
+    CHECK_OK(mtb_residency_set_add_buffer(set, buffer, &error));
+    CHECK_OK(mtb_residency_set_remove_buffer(set, buffer, &error));
+    mtb_buffer_release(buffer);
+    CHECK_OK(mtb_residency_set_commit(set, &error));
+    CHECK(mtb_live_handles(MTB_HANDLE_RESIDENCY_SET) == live);
+}
+
 /* Between the removal and the commit, and after both. */
 static void what_was_removed_may_come_back(void) {
     mtb_residency_set *set;
@@ -242,6 +265,8 @@ const test memory_arena_tests[] = {
     {"memory arena: places in flight are not reused", places_in_flight_are_not_reused},
     {"memory residency: sets hold buffers", residency_sets_hold_buffers},
     {"memory residency: a deallocator may ask the set of its buffer", a_deallocator_may_ask_the_set_of_its_buffer},
+    {"memory residency: a deallocator may release the set of its buffer",
+     a_deallocator_may_release_the_set_of_its_buffer},
     {"memory residency: what was removed may come back", what_was_removed_may_come_back},
     {NULL, NULL},
 };

@@ -186,8 +186,10 @@ mtb_status mtb_residency_set_commit(mtb_residency_set *set, mtb_error **error) {
     } @finally {
         pthread_mutex_unlock(&set->mutex);
     }
-    /* Without the mutex: a buffer's last reference may go here, and its deallocator may ask the set. */
+    /* Without the mutex: a buffer's last reference may go here, and its deallocator may ask the set, or release it. */
+    mtb_residency_set_retain(set);
     for (mtb_buffer *gone; (gone = take_gone(set));) mtb_buffer_release(gone);
+    mtb_residency_set_release(set);
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
