@@ -1,5 +1,5 @@
 /* Threads that have no autorelease pool: what the bridge exists for. */
-#include "harness.h"
+#include "memory_support.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -155,11 +155,48 @@ static void many_wait_for_one(void) {
     mtb_event_release(gate);
 }
 
+static void release_command_buffer(const mtb_completion *completion, void *command_buffer) {
+    (void)completion;
+    mtb_command_buffer_release(command_buffer);
+}
+
+static void release_transfer(const mtb_completion *completion, void *transfer) {
+    (void)completion;
+    mtb_transfer_release(transfer);
+}
+
+/* On a thread of Metal's, mostly while the call that commits is still under way. */
+static void a_callback_may_have_the_last_reference(void) {
+    enum {
+        COMMITS = 20000
+    };
+    const uint32_t value = 5;
+    mtb_memory *memory = make_memory();
+    mtb_buffer *buffer = make_buffer(64);
+    for (int i = 0; i < COMMITS; i++) {
+        mtb_command_buffer *command_buffer = make_command_buffer();
+        CHECK_OK(mtb_command_buffer_add_completed_callback(command_buffer, release_command_buffer, command_buffer, NULL,
+                                                           &error));
+        CHECK_OK(mtb_command_buffer_commit(command_buffer, &error));
+    }
+    for (int i = 0; i < COMMITS; i++) {
+        mtb_command_buffer *committed;
+        mtb_transfer *transfer = make_transfer(memory, shared.queue);
+        CHECK_OK(mtb_transfer_fill(transfer, in_buffer(buffer, 0), 64, 1, &value, sizeof value, &error));
+        MAKE(committed, mtb_transfer_commit(transfer, release_transfer, transfer, NULL, &error));
+        mtb_command_buffer_release(committed);
+    }
+    run(make_command_buffer());
+    mtb_buffer_release(buffer);
+    mtb_memory_release(memory);
+}
+
 const test thread_tests[] = {
     {"threads: handles come and go", handles_come_and_go},
     {"threads: threads share a queue", threads_share_a_queue},
     {"threads: buffers die on other threads", buffers_die_on_other_threads},
     {"threads: every deallocator runs", every_deallocator_runs},
     {"threads: many wait for one", many_wait_for_one},
+    {"threads: a callback may have the last reference", a_callback_may_have_the_last_reference},
     {NULL, NULL},
 };

@@ -230,8 +230,8 @@ void mtbi_command_buffer_complete_refused(mtb_command_buffer *command_buffer) {
     if (refused(command_buffer)) handle_completion(command_buffer);
 }
 
-mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64_t *number, mtb_error **error,
-                                      const char *function) {
+static mtb_status commit(mtb_command_buffer *command_buffer, uint64_t *number, mtb_error **error,
+                         const char *function) {
     MTBI_ENTER
     REQUIRE(mtbi_command_buffer_check_open(command_buffer, error, function));
     if (command_buffer->is_spoiled)
@@ -249,6 +249,15 @@ mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64
     mtbi_queue_commit(command_buffer, number);
     return MTB_OK;
     MTBI_LEAVE((end_if_refused(command_buffer), mtbi_fail_with_exception(error, function, exception)))
+}
+
+/* A callback may release the caller's reference while the call is under way. */
+mtb_status mtbi_command_buffer_commit(mtb_command_buffer *command_buffer, uint64_t *number, mtb_error **error,
+                                      const char *function) {
+    mtb_command_buffer_retain(command_buffer);
+    mtb_status status = commit(command_buffer, number, error, function);
+    mtb_command_buffer_release(command_buffer);
+    return status;
 }
 
 bool mtbi_command_buffer_runs(const mtb_command_buffer *command_buffer, bool if_unknown) {

@@ -103,10 +103,12 @@ static mtb_command_buffer *commit_for(mtb_transfer *transfer, uint64_t timeout_n
     if (!record) record = mtbi_record_create(transfer->memory, error, function);
     transfer->record = NULL;
     if (!record) return NULL;
+    /* The callback may release the transfer while the call is under way. */
+    mtb_memory *memory = mtb_memory_retain(transfer->memory);
     mtb_command_buffer *command_buffer =
         encode_and_commit(transfer->queue, record, timeout_ns, waits, listener, error, function);
-    if (!command_buffer) return NULL;
-    atomic_fetch_add_explicit(&transfer->memory->command_buffers, 1, memory_order_relaxed);
+    if (command_buffer) atomic_fetch_add_explicit(&memory->command_buffers, 1, memory_order_relaxed);
+    mtb_memory_release(memory);
     return command_buffer;
 }
 
