@@ -68,7 +68,9 @@ fn a_waiting_host_copy_precedes_later_commits() {
                     .run()
                     .unwrap()
             });
-            thread::sleep(Duration::from_millis(20));
+            // The copy's place in the queue follows at once.
+            wait_for("the copy", || shared.try_read::<u8>().is_err());
+            thread::sleep(Duration::from_millis(100));
             assert!(!copies.is_finished());
             earlier.commit().unwrap();
             let download = transfers
