@@ -1,12 +1,12 @@
 /* Describes what a kernel that failed has done, and what its threads were waiting for. */
 #include <bit>
 #include <csignal>
-#include <cstdio>
 
 #include "context.h"
 #include "core.h"
 #include "faults.h"
 #include "watchdog.h"
+#include "support/numbers.h"
 #include "support/settings.h"
 
 namespace smtl {
@@ -44,7 +44,7 @@ std::string core::describe_fault() const {
         break;
     case watchdog_signal: {
         char seconds[32];
-        std::snprintf(seconds, sizeof seconds, "%g", smtl_settings_get()->timeout);
+        smtl_snprintf(seconds, sizeof seconds, "%g", smtl_settings_get()->timeout);
         text += std::string("ran longer than the ") + seconds + " s of SOFTWARE_METAL_TIMEOUT";
         break;
     }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "msl/include/smtl/abi.h"
+#include "support/numbers.h"
 
 namespace smtl {
 namespace {
@@ -60,9 +61,9 @@ __attribute__((format(printf, 1, 2))) std::string print(const char *format, ...)
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
-    const int length = std::vsnprintf(nullptr, 0, format, arguments);
+    const int length = smtl_vsnprintf(nullptr, 0, format, arguments);
     std::string text(length < 0 ? 0 : size_t(length), '\0');
-    std::vsnprintf(text.data(), text.size() + 1, format, again);
+    smtl_vsnprintf(text.data(), text.size() + 1, format, again);
     va_end(again);
     va_end(arguments);
     return text;

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "numbers.h"
+
 enum kind {
     FLAG,          /* a number: off if it is 0 */
     NUMBER,        /* unsigned, decimal or with 0x; a larger one counts as `most` */
@@ -61,7 +63,7 @@ static bool is_number(const char *text, uint64_t *number) {
 
 static double read_seconds(const char *text, const struct entry *entry) {
     char *end = NULL;
-    const double seconds = strtod(text, &end);
+    const double seconds = smtl_strtod(text, &end);
     return end != text && *end == '\0' && seconds >= 0 && seconds <= (double)entry->most ? seconds
                                                                                          : (double)entry->fallback;
 }
