@@ -1,5 +1,7 @@
 #include "harness.h"
 
+#include "../../native/software/tests/comma_locale.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -23,7 +25,10 @@ static void the_cpu_signals_and_waits(void) {
     mtb_string_free(label);
     CHECK_OK(mtb_event_wait(event, 0, 0, &error));
     CHECK_FAILS(mtb_event_wait(event, 3, 15 * MILLISECOND, &error), MTB_TIMEOUT, "has 0, and did not reach 3");
-    CHECK_FAILS(mtb_event_wait(event, 3, 0, &error), MTB_TIMEOUT, "has 0, and did not reach 3");
+    CHECK_FAILS(mtb_event_wait(event, 3, 0, &error), MTB_TIMEOUT, "has 0, and did not reach 3 in 0.000 s");
+    set_comma_locale();
+    CHECK_FAILS(mtb_event_wait(event, 3, 15 * MILLISECOND, &error), MTB_TIMEOUT, "did not reach 3 in 0.015 s");
+    setlocale(LC_ALL, "C");
     CHECK_OK(mtb_event_signal(event, 3, &error));
     CHECK_OK(mtb_event_wait(event, 3, MTB_FOREVER, &error));
     CHECK_OK(mtb_event_wait(event, 2, 0, &error));

@@ -1,5 +1,6 @@
 /* Copies and fills between places of every kind, compared with a model in memory. */
 #include "memory_support.h"
+#include "../../native/software/tests/comma_locale.h"
 
 #include <stdlib.h>
 
@@ -325,7 +326,10 @@ static void statistics_are_kept(void) {
     CHECK(statistics.transfers[MTB_TRANSFER_PRIVATE_TO_HOST].count == 10 && statistics.command_buffers == 20);
     CHECK(statistics.staging.misses == 1 && statistics.staging.hits == 19 && statistics.staging.bytes_in_use == 0);
     CHECK(statistics.staging.bytes_kept == sizeof bytes && statistics.staging.high_water_bytes == sizeof bytes);
+    set_comma_locale();
     char *report = mtb_memory_copy_report(memory);
+    setlocale(LC_ALL, "C");
+    CHECK(strchr(report, ',') == NULL);
     CHECK(strstr(report, "host to private") && strstr(report, "staging") && strstr(report, "buffer"));
     mtb_string_free(report);
     CHECK(mtb_memory_trim(memory, MTB_FOREVER) == 0);

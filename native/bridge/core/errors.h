@@ -14,6 +14,10 @@ mtb_status mtbi_fail(mtb_error **error, const char *function, mtb_status status,
 mtb_status mtbi_fail_with_code(mtb_error **error, const char *function, mtb_status status, int64_t code,
                                const char *domain, const char *message);
 
+/* vsnprintf that writes numbers with a point, whatever locale the program has set. */
+int mtbi_vsnprintf(char *text, size_t size, const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
+
 /* What this thread's last failure was. For who called a function that returned NULL, and returns a status. */
 mtb_status mtbi_last_failure(void);
 

@@ -1,6 +1,8 @@
 /* The statistics as text. */
 #include "memory/memory.h"
 
+#include "core/errors.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +22,7 @@ static void add(text *to, const char *format, ...) __attribute__((format(printf,
 static void add(text *to, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(to->bytes + to->length, REPORT_SIZE - to->length, format, arguments);
+    int length = mtbi_vsnprintf(to->bytes + to->length, REPORT_SIZE - to->length, format, arguments);
     va_end(arguments);
     if (length > 0)
         to->length += (size_t)length < REPORT_SIZE - to->length ? (size_t)length : REPORT_SIZE - to->length - 1;
