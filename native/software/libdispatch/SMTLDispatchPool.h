@@ -12,10 +12,12 @@ typedef struct smtl_pool_item {
     void (*run)(struct smtl_pool_item *item);
 } smtl_pool_item;
 
-/* Runs `item` on one of the threads, inside an autorelease pool. If the system gives no thread, runs it on this one,
- * and without a pool. */
+/* Runs `item` on one of the threads, or on this one if the system gives no thread. It has an autorelease pool of its
+ * own.
+ */
 void smtl_pool_post(smtl_pool_item *item);
-/* Runs `item`, which must not wait, when the monotonic clock says `deadline` nanoseconds; in the order of deadlines. */
+/* Runs `item`, which must not wait, when the monotonic clock says `deadline` nanoseconds; in the order of deadlines.
+ * If the system gives no thread, it runs before this function returns. */
 void smtl_run_at(smtl_pool_item *item, uint64_t deadline);
 
 /* Called before and after every wait of a thread that may belong to the pool. */

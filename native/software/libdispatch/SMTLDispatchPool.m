@@ -142,7 +142,9 @@ void smtl_pool_post(smtl_pool_item *item) {
     smtl_pool_item *orphan = pool.threads == 0 ? pop() : NULL;
     pthread_mutex_unlock(&pool.mutex);
     if (orphan != NULL) {
-        orphan->run(orphan);
+        @autoreleasepool {
+            orphan->run(orphan);
+        }
     }
 }
 

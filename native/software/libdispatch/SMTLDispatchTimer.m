@@ -17,33 +17,62 @@ typedef struct timer {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static timer *first; /* in the order of deadlines */
-static bool running;
+static bool running; /* somebody waits for the timers, or is about to */
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 
 static void prepare(void) { smtl_condition_init(&changed); }
 
-/* Ends when there is no timer left. */
+/* Waits for the first timer and runs it here, and not on the pool's threads, which would not keep the order. False if
+ * there is none: then the next timer needs somebody who waits. */
+static bool run_first(void) {
+    pthread_mutex_lock(&mutex);
+    while (first != NULL && smtl_monotonic_now() < first->deadline) {
+        smtl_condition_wait(&changed, &mutex, first->deadline);
+    }
+    timer *due = first;
+    if (due != NULL) {
+        first = due->next;
+    } else {
+        running = false;
+    }
+    pthread_mutex_unlock(&mutex);
+    if (due == NULL) {
+        return false;
+    }
+    due->item->run(due->item);
+    free(due);
+    return true;
+}
+
 static void *wait_for_timers(void *unused) {
     pthread_setname_np(pthread_self(), "dispatch timers");
     GSRegisterCurrentThread();
-    pthread_mutex_lock(&mutex);
-    while (first != NULL) {
-        timer *due = first;
-        if (smtl_monotonic_now() < due->deadline) {
-            smtl_condition_wait(&changed, &mutex, due->deadline);
-            continue;
-        }
-        first = due->next;
-        pthread_mutex_unlock(&mutex);
-        /* Run here, and not on the pool's threads, which would not keep the order. */
-        due->item->run(due->item);
-        free(due);
-        pthread_mutex_lock(&mutex);
-    }
-    running = false;
-    pthread_mutex_unlock(&mutex);
+    while (run_first()) {}
     GSUnregisterCurrentThread();
     return unused;
+}
+
+static void run_in_pool(smtl_pool_item *unused);
+static smtl_pool_item in_pool = {.run = run_in_pool};
+
+/* If the system gives no thread, one of the pool's waits, for one timer at a time: others may want it too. */
+static void wait_elsewhere(void) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, wait_for_timers, NULL) == 0) {
+        pthread_detach(thread);
+    } else {
+        smtl_pool_post(&in_pool);
+    }
+}
+
+static void run_in_pool(smtl_pool_item *unused) {
+    (void)unused;
+    smtl_pool_begin_wait();
+    const bool more = run_first();
+    smtl_pool_end_wait();
+    if (more) {
+        wait_elsewhere();
+    }
 }
 
 void smtl_run_at(smtl_pool_item *item, uint64_t deadline) {
@@ -60,14 +89,11 @@ void smtl_run_at(smtl_pool_item *item, uint64_t deadline) {
     }
     added->next = *link;
     *link = added;
-    if (running) {
-        pthread_cond_signal(&changed);
-    } else {
-        pthread_t thread;
-        running = pthread_create(&thread, NULL, wait_for_timers, NULL) == 0;
-        if (running) {
-            pthread_detach(thread);
-        }
-    }
+    const bool somebody_waits = running;
+    running = true;
+    pthread_cond_signal(&changed);
     pthread_mutex_unlock(&mutex);
+    if (!somebody_waits) {
+        wait_elsewhere();
+    }
 }
