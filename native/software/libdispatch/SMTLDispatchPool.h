@@ -12,12 +12,10 @@ typedef struct smtl_pool_item {
     void (*run)(struct smtl_pool_item *item);
 } smtl_pool_item;
 
-/* Runs `item` on one of the threads, or on this one if the system gives no thread. It has an autorelease pool of its
- * own.
- */
+/* Runs `item` in an autorelease pool on one of the threads, or on this one if the system gives no thread. */
 void smtl_pool_post(smtl_pool_item *item);
 /* Runs `item`, which must not wait, when the monotonic clock says `deadline` nanoseconds; in the order of deadlines.
- * If the system gives no thread, it runs before this function returns. */
+ * If the system gives no thread, one of the pool's waits for it; if the pool has none, this one. */
 void smtl_run_at(smtl_pool_item *item, uint64_t deadline);
 
 /* Called before and after every wait of a thread that may belong to the pool. */
