@@ -127,7 +127,7 @@ fn bad_functions_are_refused() {
 }
 
 #[test]
-fn files_and_bytes_that_are_no_library_are_refused() {
+fn what_is_not_a_library_is_refused() {
     let missing = device().new_library_with_file("/no/such/file.metallib");
     assert_error(
         missing,
@@ -136,11 +136,11 @@ fn files_and_bytes_that_are_no_library_are_refused() {
     );
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("garbage.metallib");
-    std::fs::write(&file, b"this is no library").unwrap();
+    std::fs::write(&file, b"this is not a library").unwrap();
     assert!(device().new_library_with_file(&file).is_err());
     assert!(
         device()
-            .new_library_with_data(b"this is no library")
+            .new_library_with_data(b"this is not a library")
             .is_err()
     );
     assert!(device().new_library_with_data(b"").is_err());

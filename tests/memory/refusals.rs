@@ -146,7 +146,7 @@ fn overlaps_and_torn_patterns_are_refused() {
 }
 
 #[test]
-fn nothing_to_copy_is_no_error() {
+fn nothing_to_copy_is_not_an_error() {
     let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
     let none: [u64; 0] = [];
     transfers.copy(&none, target.at(LENGTH)).run().unwrap();

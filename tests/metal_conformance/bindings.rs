@@ -355,7 +355,7 @@ impl Reader {
                 },
             );
             if left.len() == before {
-                // What remains is no integer.
+                // What remains is not an integer.
                 break;
             }
         }

@@ -264,7 +264,7 @@ fn canonical(text: &str, this: &str, aliases: &BTreeMap<String, String>) -> Stri
                 return format!("{}object <{protocol}", "*".repeat(stars));
             }
             let is_class = name.starts_with("NS") && name != "NSRange";
-            // A pointer to what is no known structure is one to an object; both sides settle it by name.
+            // A pointer to what is not a known structure is one to an object; both sides settle it by name.
             if stars > 0 && (is_class || name.starts_with("MTL")) {
                 return format!("{}object {name}", "*".repeat(stars - 1));
             }

@@ -196,7 +196,7 @@ static void pipelines_describe_their_kernel(void) {
     mtb_pipeline_release(pipeline);
 }
 
-static void files_that_are_no_library(void) {
+static void files_that_are_not_libraries(void) {
     char path[] = "/tmp/metal-bridge-test-XXXXXX";
     int descriptor = mkstemp(path);
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
@@ -222,6 +222,6 @@ const test library_tests[] = {
     {"library: a missing constant is an error", a_missing_constant_is_an_error},
     {"library: functions are checked", functions_are_checked},
     {"library: pipelines describe their kernel", pipelines_describe_their_kernel},
-    {"library: files that are no library", files_that_are_no_library},
+    {"library: files that are not libraries", files_that_are_not_libraries},
     {NULL, NULL},
 };

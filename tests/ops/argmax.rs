@@ -53,7 +53,7 @@ fn the_first_of_equals() {
 }
 
 #[test]
-fn what_is_no_number_loses() {
+fn what_is_not_a_number_loses() {
     for columns in [4, 100, 2000] {
         let mut row = vec![-3.0; columns];
         row[0] = f32::NAN;

@@ -7,7 +7,6 @@ mod pipelines;
 mod sanitize;
 mod table;
 
-use std::env;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};

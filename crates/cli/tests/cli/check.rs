@@ -300,7 +300,7 @@ fn standard_input_is_a_file_too() {
 }
 
 #[test]
-fn whatever_is_no_source_is_an_error_and_nothing_worse() {
+fn what_is_not_a_source_is_an_error_and_nothing_worse() {
     let folder = Folder::new(&["check"]);
     folder.file("good.metal", GOOD);
     fs::create_dir(folder.path().join("folder.metal")).unwrap();

@@ -213,7 +213,7 @@ mod with_a_metal {
     }
 
     #[test]
-    fn nobody_reading_is_no_failure() {
+    fn nobody_reading_is_not_a_failure() {
         let mut child = command(&["generate", "-m", MODEL, "Once upon a time"])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

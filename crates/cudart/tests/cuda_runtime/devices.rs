@@ -259,8 +259,8 @@ fn settings_are_checked_and_kept() {
 }
 
 #[test]
-fn devices_that_are_no_peers_copy_through_the_host() {
-    let test = "devices::devices_that_are_no_peers_copy_through_the_host";
+fn devices_that_are_not_peers_copy_through_the_host() {
+    let test = "devices::devices_that_are_not_peers_copy_through_the_host";
     in_child_with(test, &[("SOFTWARE_METAL_DEVICES", "2")], || {
         use_two_devices(false)
     });

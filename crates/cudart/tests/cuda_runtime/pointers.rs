@@ -145,8 +145,8 @@ fn memory_that_was_freed_is_refused() {
 
 /// The same for addresses just behind memory that is in use.
 #[test]
-fn the_end_of_memory_is_no_start_of_other_memory() {
-    let test = "pointers::the_end_of_memory_is_no_start_of_other_memory";
+fn the_end_of_memory_does_not_start_other_memory() {
+    let test = "pointers::the_end_of_memory_does_not_start_other_memory";
     in_child_with(test, &[], || {
         for kind in [Kind::Device, Kind::Pinned, Kind::Managed] {
             // Whole pages of any system.

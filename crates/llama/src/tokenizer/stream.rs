@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_character_are_replaced_at_once() {
+    fn bytes_outside_of_characters_are_replaced_at_once() {
         let mut stream = TextStream::new();
         assert_eq!(stream.push(b"a\xff"), "a\u{fffd}");
         assert_eq!(stream.push(b"\xe5\xad"), "");

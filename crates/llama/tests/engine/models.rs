@@ -92,7 +92,7 @@ fn refusal(change: impl FnOnce(&mut Parts)) -> Error {
 }
 
 #[test]
-fn files_that_are_no_models_are_named_with_their_path() {
+fn files_that_are_not_models_are_named_with_their_path() {
     let error = Model::load(&device(), "/no/such/model.gguf").unwrap_err();
     assert!(matches!(
         error,
