@@ -67,7 +67,8 @@ void note_object(const Source &source, const Declaration &declaration, LaneFunct
 }
 
 bool is_alias(const Source &source, Index i) {
-    return source[i].is("typedef") || (source[i].is("using") && source[i + 2].is("="));
+    return source[i].is("typedef") ||
+           (source[i].is("using") && source[i + 1].kind != TokenKind::end && source[i + 2].is("="));
 }
 
 // `typedef thread T &name;`, `using name = T[4];`: what is declared as one may be another name of a variable.
