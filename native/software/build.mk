@@ -47,7 +47,7 @@ LIBRARY_LDLIBS := -L$(GCC_OBJC) $(LIBRARIES:%=-l%)
 # if a standard header changes.
 %/precompiled.pch: $(SOFTWARE)/precompiled.h
 	@mkdir -p $(@D)
-	$(CXX) $(filter-out -MMD,$(PRECOMPILED_FLAGS)) -MD -MP -fpch-instantiate-templates -x c++-header $< -o $@
+	$(CXX) $(filter-out -MMD -MP,$(PRECOMPILED_FLAGS)) -MD -MP -fpch-instantiate-templates -x c++-header $< -o $@
 
 # Only the objc/ of GCC's headers may be seen: its stdatomic.h breaks clang.
 $(SOFTWARE_BUILD)/gcc/objc:
