@@ -108,7 +108,7 @@ static void call_deallocator(memory_owner *owner, void *bytes, size_t length) {
 static void end_use(memory_owner *owner, void *bytes, size_t length) {
     if (!atomic_load(&owner->is_armed)) return;
     /* A call of this API that releases the last reference is the caller's own doing, on the caller's thread. In a
-     * callback it may be the bridge's, which lets go of what a transfer has used, and the thread is Metal's. */
+     * callback it may be the bridge's, which releases what a transfer has used, and the thread is Metal's. */
     bool is_on_metals_thread = mtbi_calls_under_way == 0 || mtbi_is_in_callback();
     mtbi_callback_scope scope;
     if (is_on_metals_thread) mtbi_callback_scope_enter(&scope, NULL);
