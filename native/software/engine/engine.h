@@ -38,8 +38,8 @@ typedef struct {
     uint32_t phase; /* launches of one queue are in the order of their phases; those of one phase are in no order */
     uint32_t encoder_phase; /* the first phase of its encoder */
     uint32_t untracked_phase; /* the queue's launches up to this phase are done, hazards tracked or not */
-    const struct smtl_clock
-        *seen; /* how far other queues have certainly come; NULL: unknown. Valid during the launch. */
+    /* How far other queues have certainly come; NULL: unknown. Valid during the launch. */
+    const struct smtl_clock *seen;
 } smtl_moment;
 
 typedef struct {

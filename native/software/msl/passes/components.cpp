@@ -47,7 +47,7 @@ Index component_begin(const Source &source, Index assignment) {
     return assignment;
 }
 
-// The operators of vectors, except `&&` and `||`: what they choose may have other text around it.
+// The operators of vectors, except `&&` and `||`: an earlier pass may have written brackets around their operands.
 bool is_binary(const Token &token) {
     static const std::set<std::string_view> operators = {"+", "-",  "*",  "/", "%",  "&",  "|",  "^",
                                                          "<", "<=", "==", ">", ">=", "!=", "<<", ">>"};

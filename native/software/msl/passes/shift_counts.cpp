@@ -55,7 +55,8 @@ std::optional<Range> assigned(const Source &source, Index assignment) {
     return std::nullopt;
 }
 
-// For its type alone, which is that of any element: later passes have still to edit what stands between brackets.
+// The location as `decltype` needs it. Every index gives the same type, and later passes still edit what stands between
+// the brackets.
 std::string any_element(const Source &source, Range location) {
     std::string text;
     for (Index i = location.begin; i < location.end;) {

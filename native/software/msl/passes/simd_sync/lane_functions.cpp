@@ -164,7 +164,8 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
             callers[name].push_back(function);
         }
     }
-    // So does every constructor with what initialises members in the type: where, nobody can tell.
+    // A constructor also runs the initialisers that stand at the members. The translation does not know where it is
+    // called.
     std::vector<std::string_view> everywhere;
     for (const Declaration &declaration : declarations) {
         if (declaration.kind != DeclarationKind::variable || !declaration.member) continue;

@@ -123,7 +123,7 @@ void FunctionSync::find_lane_values(const Declaration &declaration) {
     spread_lane_values();
 }
 
-// Those alone that are never changed, also not by another name, and that no other variable hides.
+// Keeps the indices that nothing changes, under their own or another name, and that no other variable hides.
 void FunctionSync::keep_lane_indices() {
     if (lanes_.anything_writes) lane_indices_.clear();
     for (Index i = body_.begin + 1; i + 1 < body_.end && !lane_indices_.empty(); ++i) {
