@@ -37,7 +37,7 @@ const LONG_FILES: [(&str, &str); 6] = [
 ];
 
 /// Folders that may hold more, and why.
-const LARGE_FOLDERS: [(&str, &str); 5] = [
+const LARGE_FOLDERS: [(&str, &str); 4] = [
     (
         "native/software/framework/command",
         "a class is a header and a file",
@@ -54,7 +54,6 @@ const LARGE_FOLDERS: [(&str, &str); 5] = [
         "tests/compile_fail/cases",
         "a case is a source and what the compiler says",
     ),
-    ("tests/native", "a subject is a file"),
 ];
 
 /// Data, prose and what programs write.

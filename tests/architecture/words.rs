@@ -10,7 +10,7 @@ const SLOTS: &[&str] = &[
     "tests/handles/",
     "tests/memory/",
     "tests/native/command_buffer_test.c",
-    "tests/native/memory_",
+    "tests/native/memory/",
 ];
 const EVERYWHERE: &[&str] = &[""];
 

@@ -1,6 +1,6 @@
 /* A child of fork() has none of Metal's threads. Its calls on the parent's objects, and calls that make new objects,
  * are refused at once. */
-#include "memory_support.h"
+#include "memory/support.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

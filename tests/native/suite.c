@@ -1,5 +1,5 @@
 /* All tests that need no faults, one after the other. */
-#include "memory_support.h"
+#include "memory/support.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* Threads that have no autorelease pool: what the bridge exists for. */
-#include "memory_support.h"
+#include "memory/support.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* The order of transfers, kernels and host functions: each sees what was committed before it. */
-#include "memory_support.h"
+#include "support.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Batches of small pieces of host memory. They are wrapped together if nothing else lies in their pages, and staged
  * otherwise. */
-#include "memory_support.h"
+#include "support.h"
 
 #include <stdlib.h>
 

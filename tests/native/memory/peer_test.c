@@ -1,6 +1,6 @@
 /* Copies between devices. Words of private buffers go through a remote view if the devices are peers, which the
  * software Metal's are with SOFTWARE_METAL_PEERS=1. All else goes by way of system memory. */
-#include "memory_support.h"
+#include "support.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Callbacks and host functions that call the bridge: calls that could never end are refused, and all others work. */
-#include "memory_support.h"
+#include "support.h"
 
 #include <pthread.h>
 #include <stdlib.h>

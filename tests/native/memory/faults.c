@@ -1,6 +1,6 @@
 /* Transfers and pools when allocations fail and command buffers end with an error: typed errors, nobody hangs, and
  * nothing is left behind. The software Metal does each on demand. */
-#include "fault_harness.h"
+#include "../fault_harness.h"
 
 #include "metal_bridge_memory.h"
 

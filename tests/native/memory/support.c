@@ -1,4 +1,4 @@
-#include "memory_support.h"
+#include "support.h"
 
 uint64_t next_random(random_source *source) {
     source->state = source->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

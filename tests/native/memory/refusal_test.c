@@ -1,5 +1,5 @@
 /* Bad input, all over metal_bridge_memory.h: a typed status, an error that says why, and nothing written. */
-#include "memory_scene.h"
+#include "scene.h"
 
 /* The status, and with it an error that says so, in words. If no error is asked for, the status is the same. */
 static void check_refused(mtb_status status, mtb_status again, mtb_error *error, mtb_status expected,

@@ -2,7 +2,7 @@
 #ifndef MEMORY_SCENE_H
 #define MEMORY_SCENE_H
 
-#include "memory_support.h"
+#include "support.h"
 
 enum {
     LENGTH = 240,

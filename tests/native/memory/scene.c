@@ -1,4 +1,4 @@
-#include "memory_scene.h"
+#include "scene.h"
 
 #include <stdlib.h>
 

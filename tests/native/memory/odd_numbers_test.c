@@ -1,6 +1,6 @@
 /* Copies and fills of random offsets, pitches, widths and heights, many of them bad, against the rules of
  * metal_bridge_memory.h: each is refused and writes nothing, or does just what it should. */
-#include "memory_scene.h"
+#include "scene.h"
 
 /* Numbers with which offsets, pitches, widths and heights are likely to be handled wrongly. */
 static size_t odd_number(random_source *source) {

@@ -1,6 +1,6 @@
 /* Copies and fills between places of every kind, compared with a model in memory. */
-#include "memory_support.h"
-#include "../../native/software/tests/comma_locale.h"
+#include "support.h"
+#include "../../../native/software/tests/comma_locale.h"
 
 #include <stdlib.h>
 

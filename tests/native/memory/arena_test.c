@@ -1,5 +1,5 @@
 /* Arenas and residency sets. */
-#include "memory_support.h"
+#include "support.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* Transfers that are pending: how many there may be, and what they hold. */
-#include "memory_support.h"
+#include "support.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Pools: what is reused, what is given back, and what does not fit. */
-#include "memory_support.h"
+#include "support.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #ifndef MEMORY_SUPPORT_H
 #define MEMORY_SUPPORT_H
 
-#include "harness.h"
+#include "../harness.h"
 
 #include "metal_bridge_memory.h"
 

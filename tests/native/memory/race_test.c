@@ -1,5 +1,5 @@
 /* Copies by the CPU, which could come too early or too late. */
-#include "memory_support.h"
+#include "support.h"
 
 #include <pthread.h>
 #include <stdlib.h>
