@@ -7,21 +7,24 @@ use std::path::Path;
 use crate::files::{self, Files};
 use crate::interface::{Interface, Members};
 
-/// What a program includes to have all of it.
-const PROGRAM: &str = "#include <metal_bridge.h>\n#include <metal_bridge_memory.h>\n";
+/// What a program includes to have all of the bridge.
+pub const BRIDGE: &str = "#include <metal_bridge.h>\n#include <metal_bridge_memory.h>\n";
 
-/// What clang writes for `source` below the headers.
-fn read_c(headers: &Path, arguments: &[&str], source: &str) -> Vec<u8> {
+/// What it includes to check sources with the software Metal.
+pub const SOFTWARE: &str = "#include <msl.h>\n";
+
+/// What clang writes for a program in C that finds the headers in this folder.
+fn read_c(headers: &Path, arguments: &[&str], program: &str) -> Vec<u8> {
     let include = format!("-I{}", headers.display());
     run_clang(
         &[&["-std=c17", "-x", "c", &include], arguments].concat(),
-        &format!("{PROGRAM}{source}"),
+        program,
     )
 }
 
 /// The names of the headers' own macros that stand for a value.
-fn value_macros(headers: &Path) -> Vec<String> {
-    let text = String::from_utf8(read_c(headers, &["-E", "-dM"], "")).expect("UTF-8");
+fn value_macros(headers: &Path, program: &str) -> Vec<String> {
+    let text = String::from_utf8(read_c(headers, &["-E", "-dM"], program)).expect("UTF-8");
     let names = text
         .lines()
         .filter_map(|line| line.strip_prefix("#define MTB_"));
@@ -31,22 +34,30 @@ fn value_macros(headers: &Path) -> Vec<String> {
         .collect()
 }
 
-pub fn read_header(headers: &Files) -> Interface {
+/// What `program` has of the headers.
+pub fn read_header(headers: &Files, program: &str) -> Interface {
     let folder = tempfile::tempdir().expect("a folder");
     files::write(folder.path(), headers);
-    let probes: String = value_macros(folder.path())
+    let probes: String = value_macros(folder.path(), program)
         .iter()
         .map(|m| format!("enum {{ probe_{m} = {m} }};\n"))
         .collect();
     let dump = ["-fsyntax-only", "-Xclang", "-ast-dump=json"];
-    let tree = read_c(folder.path(), &dump, &probes);
+    let tree = read_c(folder.path(), &dump, &format!("{program}{probes}"));
     let tree: Value = serde_json::from_slice(&tree).expect("clang's syntax tree");
 
     let mut interface = Interface::default();
-    for node in children(&tree) {
-        let name = node["name"].as_str().unwrap_or("").to_owned();
-        let is_ours = name.starts_with("mtb_");
-        match node["kind"].as_str().unwrap_or("") {
+    let nodes: Vec<_> = children(&tree).collect();
+    for (place, node) in nodes.iter().enumerate() {
+        let kind = node["kind"].as_str().unwrap_or("");
+        let mut name = node["name"].as_str().unwrap_or("").to_owned();
+        let next = nodes.get(place + 1);
+        if let Some(next) = next.filter(|next| name.is_empty() && next["kind"] == "TypedefDecl") {
+            // `typedef struct { ... } name;`
+            name = next["name"].as_str().expect("a name").to_owned();
+        }
+        let is_ours = ["mtb_", "smtl_"].iter().any(|of| name.starts_with(of));
+        match kind {
             "EnumDecl" if is_ours || name.is_empty() => {
                 read_enumeration(&mut interface, node, name)
             }
@@ -86,11 +97,14 @@ fn members(node: &Value, kind: &str) -> Members {
 }
 
 fn read_enumeration(interface: &mut Interface, node: &Value, name: String) {
+    let mut next = 0;
     for constant in children(node).filter(|child| child["kind"] == "EnumConstantDecl") {
         let full = constant["name"].as_str().expect("a name");
-        let value = constant_value(constant).expect("every enumerator says its value");
         // A negative enumerator would make the type signed: it does not parse here.
-        let value: u64 = value.parse().expect("no enumerator is negative");
+        let value: u64 = constant_value(constant).map_or(next, |value| {
+            value.parse().expect("no enumerator is negative")
+        });
+        next = value.wrapping_add(1);
         match full.strip_prefix("probe_") {
             Some(own) => {
                 let width = if value > u64::from(u32::MAX) {

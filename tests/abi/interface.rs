@@ -20,6 +20,22 @@ pub struct Interface {
 }
 
 impl Interface {
+    /// Without the declarations that `other` does not have, but with all values of the enumerations that it has.
+    pub fn part_in(mut self, other: &Self) -> Self {
+        self.constants
+            .retain(|_, (_, of)| other.enumerations.contains(of));
+        self.enumerations
+            .retain(|name| other.enumerations.contains(name));
+        self.opaque.retain(|name| other.opaque.contains(name));
+        self.structures
+            .retain(|name, _| other.structures.contains_key(name));
+        self.callbacks
+            .retain(|name, _| other.callbacks.contains_key(name));
+        self.functions
+            .retain(|name, _| other.functions.contains_key(name));
+        self
+    }
+
     /// One line for each declaration that one side lacks or has differently.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         fn compare<V: PartialEq + Debug>(

@@ -1,5 +1,6 @@
 //! The headers in `native/include/` and `src/sys/` declare the same interface: every function with the names and types
-//! of its parameters, every structure field by field, every callback type, every constant.
+//! of its parameters, every structure field by field, every callback type, every constant. So do the software Metal's
+//! `msl.h` and `src/sys/software.rs`, as far as the latter goes.
 #![cfg(metal_backend)]
 
 mod files;
@@ -11,7 +12,8 @@ mod mirror;
 use std::path::Path;
 
 use files::{Files, changed};
-use header::read_header;
+use header::{BRIDGE, SOFTWARE};
+use interface::Interface;
 use mirror::read_mirror;
 
 fn headers() -> Files {
@@ -21,10 +23,30 @@ fn headers() -> Files {
 fn mirror() -> Files {
     let mut files = files::read("src/sys", "rs");
     // The software Metal's own interface, and Rust's: neither is the bridge's.
-    for other in ["software.rs", "handle.rs"] {
+    for other in [SOFTWARE_MIRROR, "handle.rs"] {
         files.remove(Path::new(other)).expect("a file of sys");
     }
     files
+}
+
+fn read_header(headers: &Files) -> Interface {
+    header::read_header(headers, BRIDGE)
+}
+
+const SOFTWARE_MIRROR: &str = "software.rs";
+
+/// How msl.h differs from its mirror after a change to the header.
+fn software_differences(from: &str, to: &str) -> Vec<String> {
+    let mut mirror = files::read("src/sys", "rs");
+    mirror.retain(|path, _| path == Path::new(SOFTWARE_MIRROR));
+    let mirror = read_mirror(&mirror);
+    assert!(mirror.functions.len() == 1 && mirror.structures.len() == 2);
+    assert!(mirror.constants.len() == 3 && mirror.enumerations.len() == 1);
+
+    let mut headers = files::read("native/software/msl", "h");
+    headers.retain(|path, _| path == Path::new("msl.h"));
+    let header = header::read_header(&changed(&headers, from, to), SOFTWARE);
+    header.part_in(&mirror).differences(&mirror)
 }
 
 #[test]
@@ -45,6 +67,39 @@ fn header_and_mirror_agree() {
     assert!(header.callbacks.len() == 5 && header.enumerations.len() >= 12);
     let differences = header.differences(&mirror);
     assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn the_header_of_source_checks_and_its_mirror_agree() {
+    let differences = software_differences("", "");
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    for (from, to, culprit) in [
+        (
+            "    bool enable_logging;",
+            "    bool enable_logging, another;",
+            "smtl_compile_options",
+        ),
+        ("    const char *value;", "    char *value;", "smtl_macro"),
+        (
+            "    SMTL_MATH_FAST\n",
+            "    SMTL_MATH_FAST,\n    SMTL_MATH_FASTER\n",
+            "SMTL_MATH_FASTER",
+        ),
+        (
+            "    SMTL_MATH_FAST\n",
+            "    SMTL_MATH_FAST = 7\n",
+            "SMTL_MATH_FAST",
+        ),
+        (
+            "*options, bool strict);",
+            "*options, int strict);",
+            "smtl_check",
+        ),
+    ] {
+        let lines = software_differences(from, to);
+        assert_eq!(lines.len(), 1, "{from} -> {to}: {lines:?}");
+        assert!(lines[0].contains(culprit), "{from} -> {to}: {lines:?}");
+    }
 }
 
 #[test]

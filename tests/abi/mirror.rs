@@ -55,10 +55,18 @@ pub fn read_mirror(files: &Files) -> Interface {
             }
             syn::Item::Macro(call) if call.mac.path.is_ident("abi") => {
                 let Functions(functions) = call.mac.parse_body().expect("declarations");
-                for function in functions {
-                    let (name, declaration) = read_function(&function.sig);
-                    interface.functions.insert(name, declaration);
-                }
+                interface.functions.extend(
+                    functions
+                        .iter()
+                        .map(|function| read_function(&function.sig)),
+                );
+            }
+            syn::Item::ForeignMod(block) => {
+                let functions = block.items.iter().map(|item| match item {
+                    syn::ForeignItem::Fn(function) => read_function(&function.sig),
+                    other => panic!("not a function: {}", text(other)),
+                });
+                interface.functions.extend(functions);
             }
             _ => {}
         }
