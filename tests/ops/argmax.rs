@@ -24,7 +24,7 @@ fn check(what: &str, x: &[f32], columns: usize) {
 }
 
 #[test]
-fn random_rows() {
+fn the_greatest_of_random_rows_is_found() {
     let mut rng = rng(50);
     for columns in [
         1, 2, 31, 32, 33, 64, 1000, 1023, 1024, 1025, 32_000, 128_256,
@@ -35,7 +35,7 @@ fn random_rows() {
 }
 
 #[test]
-fn the_first_of_equals() {
+fn the_first_of_equals_is_found() {
     let mut rng = rng(51);
     for columns in [3, 40, 1500, 4000] {
         check("all equal", &vec![0.25; columns], columns);

@@ -139,7 +139,7 @@ fn shape(element: KvElement, kv_heads: usize, capacity: usize, head_size: usize)
 }
 
 #[test]
-fn one_token_at_a_time() {
+fn one_token_at_a_time_agrees_with_float64() {
     for element in ELEMENTS {
         Context::random(shape(element, 2, 70, 32), 4, 1.0).check(&[1; 70]);
         Context::random(shape(element, 1, 5, 64), 8, 1.0).check(&[1; 5]);
@@ -147,7 +147,7 @@ fn one_token_at_a_time() {
 }
 
 #[test]
-fn batches_of_all_sizes() {
+fn batches_of_all_sizes_agree_with_float64() {
     for element in ELEMENTS {
         for batches in [
             &[1][..],
@@ -168,7 +168,7 @@ fn batches_of_all_sizes() {
 }
 
 #[test]
-fn head_sizes() {
+fn all_head_sizes_agree_with_float64() {
     for element in ELEMENTS {
         for head_size in [4, 8, 12, 20, 32, 48, 64, 80, 96, 100, 128, 132, 192, 256] {
             Context::random(shape(element, 1, 41, head_size), 2, 1.0).check(&[1, 7, 24, 9]);
@@ -177,14 +177,14 @@ fn head_sizes() {
 }
 
 #[test]
-fn groups_of_heads() {
+fn heads_of_a_group_share_keys_and_values() {
     for (kv_heads, heads) in [(1, 1), (1, 7), (3, 6), (4, 32), (8, 8)] {
         Context::random(shape(KvElement::F32, kv_heads, 20, 16), heads, 1.0).check(&[3, 12, 1, 4]);
     }
 }
 
 #[test]
-fn long_contexts() {
+fn long_contexts_agree_with_float64() {
     for element in ELEMENTS {
         Context::random(shape(element, 1, 1100, 64), 2, 1.0).check(&[1000, 1, 3, 90]);
     }
@@ -192,7 +192,7 @@ fn long_contexts() {
 
 /// Scores of hundreds: one key takes all the weight, exponentials of the others vanish.
 #[test]
-fn steep_softmax() {
+fn a_steep_softmax_agrees_with_float64() {
     for element in ELEMENTS {
         Context::random(shape(element, 1, 150, 64), 2, 30.0).check(&[140, 1, 9]);
     }
@@ -200,7 +200,7 @@ fn steep_softmax() {
 
 /// Scores that only rise, so that every block of keys corrects all that came before; and that only fall.
 #[test]
-fn rising_and_falling_scores() {
+fn rising_and_falling_scores_agree_with_float64() {
     for sign in [1.0, -1.0] {
         let mut context = Context::random(shape(KvElement::F32, 1, 1200, 32), 1, 1.0);
         context.q.fill(1.0);
@@ -238,7 +238,7 @@ fn infinities_stay_in_their_positions() {
 
 /// Equal scores give the mean of the values.
 #[test]
-fn equal_scores() {
+fn equal_scores_give_the_mean_of_the_values() {
     let mut context = Context::random(shape(KvElement::F32, 2, 130, 16), 2, 1.0);
     context.q.fill(0.0);
     context.check(&[1, 120, 9]);
@@ -387,6 +387,6 @@ fn bad_shapes_are_refused() {
 
 /// GPUs older than Apple's seventh family have no simdgroup matrices.
 #[test]
-fn without_matrices() {
-    support::again_without_matrices("attention::head_sizes");
+fn kernels_without_matrices_agree_with_float64() {
+    support::again_without_matrices("attention::all_head_sizes_agree_with_float64");
 }

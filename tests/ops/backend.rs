@@ -32,7 +32,7 @@ fn a_backend_finds_its_device() {
 }
 
 #[test]
-fn projections_in_one_call() {
+fn one_call_gives_all_three_projections() {
     let (metal, mut rng) = (metal(), rng(60));
     for kind in WeightType::ALL {
         let [q, k, v] = [96, 32, 32].map(|rows| matrix(&mut rng, kind, rows, 64, 1.0, 0));
@@ -50,7 +50,7 @@ fn projections_in_one_call() {
 }
 
 #[test]
-fn norm_gate_and_rows() {
+fn norm_gate_and_rows_agree_with_float64() {
     let (metal, mut rng) = (metal(), rng(61));
     let (x, weight) = (uniform(&mut rng, 2 * 48), uniform(&mut rng, 48));
     let exact = x.chunks(48).flat_map(|row| {
@@ -90,7 +90,7 @@ fn norm_gate_and_rows() {
 }
 
 #[test]
-fn nothing_in_nothing_out() {
+fn nothing_in_gives_nothing_out() {
     let metal = metal();
     let w = matrix(&mut rng(62), WeightType::F32, 3, 4, 1.0, 0);
     assert!(metal.matmul(&w.weight, &[]).expect("multiplies").is_empty());

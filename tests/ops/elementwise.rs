@@ -9,7 +9,7 @@ use metal_bridge::ops::View;
 const COUNTS: [usize; 10] = [1, 2, 3, 4, 5, 255, 256, 1023, 1025, 5632];
 
 #[test]
-fn add_and_scale() {
+fn add_and_scale_are_exact() {
     let mut rng = rng(40);
     for count in COUNTS {
         let (a, b) = (uniform(&mut rng, count), uniform(&mut rng, count));
@@ -28,7 +28,7 @@ fn add_and_scale() {
 }
 
 #[test]
-fn silu_gate() {
+fn silu_multiply_agrees_with_float64() {
     let mut rng = rng(41);
     for count in COUNTS {
         let mut a: Vec<f32> = uniform(&mut rng, count)
@@ -72,7 +72,7 @@ fn copies_keep_every_bit() {
 }
 
 #[test]
-fn results_in_place_of_inputs() {
+fn results_may_replace_inputs() {
     let mut rng = rng(42);
     let (a, b) = (uniform(&mut rng, 77), uniform(&mut rng, 77));
     let (left, right) = (Guarded::holding(&a), Guarded::holding(&b));

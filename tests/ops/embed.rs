@@ -5,7 +5,7 @@ use metal_bridge::Error;
 use metal_bridge::ops::WeightType;
 
 #[test]
-fn rows_by_id() {
+fn each_id_gives_its_row() {
     let mut rng = rng(20);
     for kind in WeightType::ALL {
         for columns in [32, 96, 256] {
@@ -24,7 +24,7 @@ fn rows_by_id() {
 }
 
 #[test]
-fn columns_that_fill_no_chunk() {
+fn columns_that_fill_no_chunk_are_exact() {
     let mut rng = rng(21);
     for kind in [WeightType::F32, WeightType::F16] {
         for columns in [1, 5, 16, 19, 31] {
@@ -57,7 +57,7 @@ fn ids_past_the_table_stay_inside_it() {
 }
 
 #[test]
-fn missing_ids_and_room_are_refused() {
+fn missing_ids_and_short_outputs_are_refused() {
     let table = matrix(&mut rng(23), WeightType::F16, 3, 8, 1.0, 0);
     let (ids, y) = (buffer(&[0u32; 2]), buffer(&[0.0f32; 16]));
     let error = refused(|encoder| ops().embed(encoder, &table.weight, &ids, &y, 3));

@@ -56,7 +56,7 @@ fn check(kind: WeightType, m: usize, n: usize, k: usize, magnitude: f32) {
 }
 
 #[test]
-fn one_row_and_few() {
+fn one_row_and_few_agree_with_float64() {
     for kind in WeightType::ALL {
         for m in [1, 2, 3, 4, 5, 7, 8] {
             for (n, k) in [(1, 32), (3, 64), (4, 96), (33, 32), (127, 160), (130, 544)] {
@@ -67,7 +67,7 @@ fn one_row_and_few() {
 }
 
 #[test]
-fn many_rows() {
+fn many_rows_agree_with_float64() {
     for kind in WeightType::ALL {
         for m in [9, 16, 31, 32, 33, 64, 65, 100] {
             for (n, k) in [(1, 32), (63, 64), (64, 32), (65, 96), (130, 160)] {
@@ -78,7 +78,7 @@ fn many_rows() {
 }
 
 #[test]
-fn columns_that_fill_no_block() {
+fn columns_that_fill_no_block_agree_with_float64() {
     for kind in [WeightType::F32, WeightType::F16] {
         for k in [1, 2, 3, 5, 15, 16, 17, 31, 33, 47, 63, 65] {
             for m in [1, 3, 11, 40] {
@@ -89,7 +89,7 @@ fn columns_that_fill_no_block() {
 }
 
 #[test]
-fn llama_shapes() {
+fn shapes_of_llama_agree_with_float64() {
     for kind in WeightType::ALL {
         check(kind, 1, 2048, 2048, 1.0);
         check(kind, 1, 256, 2048, 1.0);
@@ -99,7 +99,7 @@ fn llama_shapes() {
 }
 
 #[test]
-fn magnitudes_far_from_one() {
+fn magnitudes_far_from_one_agree_with_float64() {
     for kind in WeightType::ALL {
         for m in [1, 4, 20] {
             check(kind, m, 65, 128, 60_000.0);
@@ -230,7 +230,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn weights_that_are_none_are_refused() {
+fn what_is_not_a_weight_is_refused() {
     let some = buffer(&[0u8; 340]);
     let make = |offset, rows, columns, kind| Weight::new(some.clone(), offset, rows, columns, kind);
     assert!(make(0, 10, 32, WeightType::Q8_0).is_ok());
@@ -264,6 +264,6 @@ fn weights_that_are_none_are_refused() {
 
 /// GPUs older than Apple's seventh family have no simdgroup matrices.
 #[test]
-fn without_matrices() {
+fn kernels_without_matrices_agree_with_the_others() {
     support::again_without_matrices("matmul::few_rows_and_many_agree");
 }

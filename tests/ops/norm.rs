@@ -57,7 +57,7 @@ fn check(rows: usize, columns: usize, magnitude: f32, epsilon: f32) {
 }
 
 #[test]
-fn all_sizes() {
+fn all_sizes_agree_with_float64() {
     for rows in [1, 2, 5] {
         for columns in [
             1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 129, 130, 256, 1000, 2048, 4096, 5000,
@@ -68,7 +68,7 @@ fn all_sizes() {
 }
 
 #[test]
-fn magnitudes_far_from_one() {
+fn magnitudes_far_from_one_agree_with_float64() {
     check(3, 300, 1e15, 1e-6);
     check(3, 300, 1e-3, 1e-5);
     check(3, 300, 1e-12, 1e-5);
@@ -83,7 +83,7 @@ fn zeros_stay_zeros() {
 }
 
 #[test]
-fn in_place() {
+fn a_result_may_replace_its_input() {
     let mut rng = rng(31);
     let (x, weight) = (uniform(&mut rng, 3 * 50), uniform(&mut rng, 50));
     let y = Guarded::holding(&x);

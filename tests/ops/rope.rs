@@ -64,7 +64,7 @@ fn shape(
 }
 
 #[test]
-fn both_pairings_of_all_sizes() {
+fn both_pairings_agree_with_float64_at_all_sizes() {
     for pairing in [RopePairing::Interleaved, RopePairing::HalfSplit] {
         for (rows, heads, head_size) in [
             (1, 1, 2),
@@ -87,7 +87,7 @@ fn both_pairings_of_all_sizes() {
 }
 
 #[test]
-fn positions_far_out() {
+fn positions_far_out_agree_with_float64() {
     for first_position in [4095, 100_000, 1_000_000] {
         check(
             shape(2, 2, 128, first_position, RopePairing::Interleaved),
@@ -99,7 +99,7 @@ fn positions_far_out() {
 }
 
 #[test]
-fn scaling_and_factors() {
+fn scaling_and_factors_agree_with_float64() {
     let factors: Vec<f32> = (0..32).map(|pair| 1.0 + pair as f32 / 4.0).collect();
     check(
         shape(4, 2, 64, 77, RopePairing::Interleaved),
