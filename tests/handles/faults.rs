@@ -4,6 +4,7 @@
 
 use metal_bridge::command_buffer_error::OUT_OF_MEMORY;
 use metal_bridge::{CommandBufferStatus, Error};
+use metal_bridge_test_support::faults::Raise;
 use metal_bridge_test_support::{faults, in_child};
 
 use crate::*;
@@ -112,4 +113,42 @@ fn a_lost_device_ends_everything_with_errors() {
         faults::reset();
         increment(&queue, &buffer, None).wait().unwrap();
     });
+}
+
+#[test]
+fn a_commit_that_raises_uses_buffers_until_its_end() {
+    in_child(
+        "faults::a_commit_that_raises_uses_buffers_until_its_end",
+        || {
+            for raise in [Raise::BeforeCommit, Raise::AfterCommit] {
+                let queue = device()
+                    .new_command_queue_with_max_command_buffer_count(1)
+                    .unwrap();
+                let (buffer, gate) = (shared(&[1.0; 4]), device().new_shared_event().unwrap());
+                let mut commands = queue.command_buffer().unwrap();
+                commands.encode_wait_for_event(&gate, 1).unwrap();
+                encode_increment(&mut commands, &buffer);
+                let (sender, receiver) = std::sync::mpsc::channel();
+                commands.add_completed_handler(move |completed| {
+                    sender.send(completed.result()).unwrap();
+                });
+                let committed = faults::raise_in_commits(raise, || commands.commit());
+                let internal = |e: &Error| matches!(e, Error::Internal(_));
+                assert_error(committed, internal, "the test's exception in a commit");
+                // If Metal has the work, the buffer stays in use until the work has ended.
+                let runs = raise == Raise::AfterCommit;
+                let tried = buffer.try_read::<f32>().map(drop);
+                assert_eq!(tried.is_err(), runs, "{raise:?}: {tried:?}");
+                gate.set_signaled_value(1).unwrap();
+                let value = if runs { 2.0 } else { 1.0 };
+                assert_eq!(*buffer.read_timeout::<f32>(LONG).unwrap(), [value; 4]);
+                // The handler is called once, or dropped uncalled.
+                let called = receiver.recv_timeout(LONG);
+                assert_eq!(called.is_ok(), runs, "{raise:?}: {called:?}");
+                assert!(receiver.recv_timeout(LONG).is_err());
+                // The slot is free, and the queue goes on.
+                complete_nothing(&queue);
+            }
+        },
+    );
 }

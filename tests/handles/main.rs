@@ -19,8 +19,8 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use metal_bridge::{
-    Buffer, CommandQueue, CompileOptions, ComputePipeline, Device, DispatchType, Error, Library,
-    SharedEvent, StorageMode, Submission,
+    Buffer, CommandBuffer, CommandQueue, CompileOptions, ComputePipeline, Device, DispatchType,
+    Error, Library, SharedEvent, StorageMode, Submission,
 };
 use metal_bridge_test_support::{
     LONG, MODES, SHORT, assert_error, complete_nothing, device, other_device, queue, wait_for,
@@ -77,12 +77,8 @@ fn shared(values: &[f32]) -> Buffer {
         .unwrap()
 }
 
-/// Encodes and commits `values[i] += 1` for the whole buffer, behind `gate` if there is one.
-fn increment(queue: &CommandQueue, values: &Buffer, gate: Option<&SharedEvent>) -> Submission {
-    let mut commands = queue.command_buffer().unwrap();
-    if let Some(gate) = gate {
-        commands.encode_wait_for_event(gate, 1).unwrap();
-    }
+/// Encodes `values[i] += 1` for the whole buffer.
+fn encode_increment(commands: &mut CommandBuffer, values: &Buffer) {
     let mut encoder = commands
         .compute_command_encoder(DispatchType::Serial)
         .unwrap();
@@ -93,5 +89,14 @@ fn increment(queue: &CommandQueue, values: &Buffer, gate: Option<&SharedEvent>) 
     // SAFETY: the kernel touches one float a thread, as many as the buffer has.
     unsafe { encoder.dispatch_threads(values.len() / 4, 32).unwrap() };
     encoder.end_encoding().unwrap();
+}
+
+/// Encodes and commits `values[i] += 1` for the whole buffer, behind `gate` if there is one.
+fn increment(queue: &CommandQueue, values: &Buffer, gate: Option<&SharedEvent>) -> Submission {
+    let mut commands = queue.command_buffer().unwrap();
+    if let Some(gate) = gate {
+        commands.encode_wait_for_event(gate, 1).unwrap();
+    }
+    encode_increment(&mut commands, values);
     commands.commit().unwrap()
 }

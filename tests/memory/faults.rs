@@ -2,10 +2,13 @@
 //! its own, since a fault strikes whoever comes next.
 #![cfg(software_metal)]
 
-use metal_bridge::command_buffer_error::OUT_OF_MEMORY;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
 
 use metal_bridge::ObjectKind;
+use metal_bridge::command_buffer_error::OUT_OF_MEMORY;
+use metal_bridge_test_support::faults::Raise;
 use metal_bridge_test_support::{faults, in_child};
 
 use crate::*;
@@ -185,4 +188,96 @@ fn a_lost_device_ends_transfers_with_errors() {
             Device::live_objects().live(ObjectKind::CommandBuffer) == 0
         });
     });
+}
+
+/// What an error of a commit says in which Metal raised an exception.
+const RAISED: &str = "the test's exception in a commit";
+
+fn internal(error: &Error) -> bool {
+    matches!(error, Error::Internal(_))
+}
+
+/// Values that note their drop.
+struct Noted {
+    values: Vec<u8>,
+    dropped: Arc<AtomicBool>,
+}
+
+impl AsRef<[u8]> for Noted {
+    fn as_ref(&self) -> &[u8] {
+        &self.values
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.dropped.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_commit_that_raises_keeps_host_memory_for_ever() {
+    in_child(
+        "faults::a_commit_that_raises_keeps_host_memory_for_ever",
+        || {
+            for raise in [Raise::BeforeCommit, Raise::AfterCommit] {
+                let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Shared));
+                transfers.fill(target.range(..), 1u8).run().unwrap();
+                let (values, dropped) = (vec![2u8; LENGTH], Arc::default());
+                let noted = Noted {
+                    values,
+                    dropped: Arc::clone(&dropped),
+                };
+                let mut batch = transfers.batch().unwrap();
+                batch.copy(Owned::new(noted), target.at(0)).unwrap();
+                let mut download = batch.copy(target.at(0), Values::<u8>::new(LENGTH)).unwrap();
+                let gate = hold(transfers.command_queue());
+                let committed = faults::raise_in_commits(raise, || batch.commit());
+                assert_error(committed.map(drop), internal, RAISED);
+                assert_error(download.wait_timeout(LONG), internal, RAISED);
+                // If Metal has the work, the buffer stays in use until the work has ended.
+                let runs = raise == Raise::AfterCommit;
+                let tried = target.try_write::<u8>().map(drop);
+                assert_eq!(tried.is_err(), runs, "{raise:?}: {tried:?}");
+                gate.set_signaled_value(1).unwrap();
+                let written = if runs { 2 } else { 1 };
+                let bytes = target.write_timeout::<u8>(LONG).unwrap();
+                assert!(bytes.iter().all(|byte| *byte == written), "{raise:?}");
+                drop(bytes);
+                // The queue goes on.
+                assert!(contents(&transfers, &target) == [written; LENGTH]);
+                assert!(!dropped.load(Ordering::Relaxed), "{raise:?}");
+            }
+        },
+    );
+}
+
+#[test]
+fn a_run_that_raises_returns_when_nothing_runs() {
+    in_child(
+        "faults::a_run_that_raises_returns_when_nothing_runs",
+        || {
+            // So much that the GPU writes to the borrowed memory itself.
+            const LENGTH: usize = 1 << 20;
+            for raise in [Raise::BeforeCommit, Raise::AfterCommit] {
+                let (transfers, source) = (transfers(), buffer(LENGTH, StorageMode::Private));
+                transfers.fill(source.range(..), 7u8).run().unwrap();
+                let mut output = vec![0u8; LENGTH];
+                let gate = hold(transfers.command_queue());
+                let ran = thread::scope(|scope| {
+                    scope.spawn(|| {
+                        thread::sleep(SHORT);
+                        gate.set_signaled_value(1).unwrap();
+                    });
+                    let copy = transfers.copy(source.at(0), &mut output);
+                    faults::raise_in_commits(raise, || copy.run())
+                });
+                assert_error(ran, internal, RAISED);
+                let written = if raise == Raise::AfterCommit { 7 } else { 0 };
+                assert!(output == [written; LENGTH], "{raise:?}");
+                source.wait_until_idle(Some(Duration::ZERO)).unwrap();
+                assert!(contents(&transfers, &source) == [7; LENGTH]);
+            }
+        },
+    );
 }

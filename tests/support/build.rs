@@ -26,7 +26,10 @@ fn main() {
     if clang.is_empty() {
         build.file("native/live_objects_apple.m");
     } else {
-        build.compiler(clang).file("native/live_objects_software.m");
+        build
+            .compiler(clang)
+            .file("native/live_objects_software.m")
+            .file("native/raising_commits_software.m");
         println!("cargo::rustc-cfg=software_metal");
     }
     for flag in flags.split_whitespace() {

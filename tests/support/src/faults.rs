@@ -1,4 +1,5 @@
-//! Faults that the software Metal injects on request: counts start at 1 and from the call on.
+//! Faults that the software Metal injects on request: counts start at 1 and from the call on. And exceptions, which replaced
+//! methods raise.
 
 unsafe extern "C" {
     fn smtl_inject_allocation_failure(nth: u64);
@@ -6,6 +7,8 @@ unsafe extern "C" {
     fn smtl_inject_compile_failure(nth: u64);
     fn smtl_inject_device_loss(nth: u64);
     fn smtl_clear_injections();
+    fn mbts_raise_in_commits(takes_work: bool);
+    fn mbts_end_raising();
 }
 
 /// The `nth` buffer allocation from now fails.
@@ -36,4 +39,23 @@ pub fn lose_device(nth: u64) {
 pub fn reset() {
     // SAFETY: takes nothing and may be called from any thread.
     unsafe { smtl_clear_injections() }
+}
+
+/// When Metal raises an exception in a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Raise {
+    /// Before it takes the work, which never runs.
+    BeforeCommit,
+    /// After it has taken the work, which runs.
+    AfterCommit,
+}
+
+/// Calls `call` while Metal raises an Objective-C exception in each commit of this process.
+pub fn raise_in_commits<T>(raise: Raise, call: impl FnOnce() -> T) -> T {
+    // SAFETY: replaces a method by another one with its parameters; nothing else of the process replaces methods.
+    unsafe { mbts_raise_in_commits(raise == Raise::AfterCommit) };
+    let result = call();
+    // SAFETY: puts the method back that the call above has replaced.
+    unsafe { mbts_end_raising() };
+    result
 }
