@@ -387,9 +387,11 @@ mod tests {
         assert!(!tracker.is_recorded_by(7, Access::Write));
         assert!(!tracker.is_recorded_by(8, Access::Read));
         tracker.record(7, Access::Write).unwrap();
+        let held = tracker.lock(); // Whoever took the lock now would hang.
         assert!(
             tracker.is_recorded_by(7, Access::Read) && tracker.is_recorded_by(7, Access::Write)
         );
+        drop(held);
         tracker.discard(7, Access::Read);
         tracker.discard(7, Access::Write);
         assert!(!tracker.is_recorded_by(7, Access::Read));

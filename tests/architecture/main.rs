@@ -4,6 +4,7 @@ mod files;
 mod imports;
 mod includes;
 mod layers;
+mod lines;
 mod names;
 mod oldest_rust;
 mod paths;
@@ -115,6 +116,47 @@ fn every_foreign_block_is_seen() {
     }
     let others = "extern crate a; extern \"C\" fn f() {} type F = extern \"C\" fn(); // external {";
     assert!(!declares_foreign(others));
+}
+
+/// The lines that give back or take references to the bridge's objects.
+fn references(text: &str) -> Vec<&str> {
+    let is_one = |line: &&str| {
+        line.split(|c: char| !c.is_alphanumeric() && c != '_')
+            .any(|name| {
+                name.starts_with("mtb_")
+                    && (name.ends_with("_release") || name.ends_with("_retain"))
+            })
+    };
+    let lines = text.lines().map(str::trim).filter(is_one);
+    lines.filter(|line| !line.starts_with("pub fn ")).collect()
+}
+
+#[test]
+fn one_file_owns_references_to_objects() {
+    let mut owning = BTreeSet::new();
+    for (folder, sources) in packages() {
+        let files = sources.0.iter();
+        let files = files.filter(|(_, text)| !references(text).is_empty());
+        owning.extend(files.map(|(file, _)| Path::new(&folder).join(file)));
+    }
+    assert_eq!(owning, BTreeSet::from(["src/sys/handle.rs".into()]));
+}
+
+#[test]
+fn a_reference_is_seen() {
+    assert_eq!(
+        references("    unsafe { sys::mtb_buffer_release(raw) }").len(),
+        1
+    );
+    assert_eq!(references("mtb_device: mtb_device_retain,").len(), 1);
+    assert_eq!(
+        references("pub fn mtb_event_release(event: *mut mtb_event);"),
+        [""; 0]
+    );
+    assert_eq!(
+        references("mtb_transfer_release_later(); mtb_string_free(text);"),
+        [""; 0]
+    );
 }
 
 #[test]

@@ -81,12 +81,16 @@ fn a_transfer_behind_an_enqueued_buffer_is_refused() {
                 .unwrap();
             thread::scope(|scope| {
                 let waiting = scope.spawn(|| download.wait());
+                let running = scope.spawn(|| transfers.fill(target.range(4..), 4u8).run());
                 // Longer than a wait needs to see that it could not end.
                 thread::sleep(20 * SHORT);
+                assert!(!waiting.is_finished() && !running.is_finished());
                 drop(open);
                 assert_eq!(waiting.join().unwrap().unwrap(), [3, 1, 1, 1, 1, 1, 1, 1]);
+                running.join().unwrap().unwrap();
             });
             after.wait().unwrap();
+            assert_eq!(contents(&transfers, &target), [3, 1, 1, 1, 4, 4, 4, 4]);
         });
     }
 }
