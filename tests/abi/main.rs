@@ -3,6 +3,7 @@
 //! `msl.h` and `src/sys/software.rs`, as far as the latter goes.
 #![cfg(metal_backend)]
 
+mod error_codes;
 mod files;
 mod handlers;
 mod header;

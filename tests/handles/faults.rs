@@ -37,7 +37,7 @@ fn a_failure_is_told_to_everyone_who_asks() {
             device().new_shared_event().unwrap(),
         );
         drop(pipeline("increment"));
-        faults::fail_command_buffer(1, OUT_OF_MEMORY as u64);
+        faults::fail_command_buffer(1, OUT_OF_MEMORY);
         let mut commands = queue.command_buffer().unwrap();
         commands.encode_wait_for_event(&gate, 1).unwrap();
         let mut encoder = commands

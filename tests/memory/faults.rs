@@ -78,7 +78,7 @@ fn a_failed_transfer_is_an_error_wherever_one_asks() {
             let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
             let values = pattern(LENGTH, 1);
             transfers.copy(&values, target.at(0)).run().unwrap();
-            let fail = || faults::fail_command_buffer(1, OUT_OF_MEMORY as u64);
+            let fail = || faults::fail_command_buffer(1, OUT_OF_MEMORY);
             let mut output = vec![0u8; LENGTH];
 
             fail();
@@ -136,7 +136,7 @@ fn a_failure_before_a_host_function_hangs_nobody() {
         || {
             let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Shared));
             transfers.fill(target.range(0..LENGTH), 1u8).run().unwrap();
-            faults::fail_command_buffer(1, OUT_OF_MEMORY as u64);
+            faults::fail_command_buffer(1, OUT_OF_MEMORY);
             let (sender, receiver) = mpsc::channel();
             let called = transfers
                 .command_queue()

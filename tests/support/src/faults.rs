@@ -17,8 +17,9 @@ pub fn fail_allocation(nth: u64) {
     unsafe { smtl_inject_allocation_failure(nth) }
 }
 
-/// The `nth` committed command buffer from now ends with the `MTLCommandBufferError` of this code.
-pub fn fail_command_buffer(nth: u64, code: u64) {
+/// The `nth` committed command buffer from now ends with this error of `command_buffer_error`.
+pub fn fail_command_buffer(nth: u64, code: i64) {
+    let code = code.try_into().expect("no code is negative");
     // SAFETY: takes numbers and may be called from any thread.
     unsafe { smtl_inject_command_buffer_error(nth, code) }
 }

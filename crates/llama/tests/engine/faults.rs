@@ -8,11 +8,9 @@ use crate::support::{
     assert_live, device, session, settled, shipped, shipped_path, small, tokens, write_model,
 };
 use metal_bridge::Error as MetalError;
+use metal_bridge::command_buffer_error::PAGE_FAULT;
 use metal_bridge_llama::{Error, GenerateOptions, Model, Session};
 use metal_bridge_test_support::{faults, in_child};
-
-/// `MTLCommandBufferErrorPageFault`.
-const PAGE_FAULT: u64 = 3;
 
 fn story(session: &mut Session, pieces: &mut Vec<String>) -> Result<(), Error> {
     session.truncate(0);
@@ -41,7 +39,7 @@ fn a_session_goes_on_after_a_gpu_error() {
             let Error::Metal(MetalError::CommandBuffer(failure)) = &error else {
                 panic!("{error}")
             };
-            assert_eq!(failure.code(), PAGE_FAULT as i64);
+            assert_eq!(failure.code(), PAGE_FAULT);
             // What was generated before the fault was streamed.
             assert_eq!(pieces, whole[..nth as usize - 1]);
             assert_live(&live);
