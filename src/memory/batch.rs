@@ -294,8 +294,8 @@ impl Batch<'static> {
                 host_memories.finish_with(&submission);
                 Ok(submission)
             }
-            // After an exception nobody knows whether the work runs: buffers and host memory stay with it for ever
-            // then.
+            // After an exception nobody here knows whether the work runs: the host memory stays with it for ever. The
+            // completion releases the buffers when the work has ended, or at once if Metal does not have it.
             Err(error @ Error::Internal(_)) => {
                 host_memories.leak(&error);
                 Err(error)
