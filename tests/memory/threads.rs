@@ -19,7 +19,7 @@ fn sixty_four_threads_share_a_memory() {
     // In a process of its own, whose objects nobody else makes.
     in_child("threads::sixty_four_threads_share_a_memory", || {
         let report = metal_bridge_workloads::stress::transfers(device(), THREADS, TIME).unwrap();
-        assert_eq!(report.faults, [""; 0], "{}", report.statistics);
+        assert_eq!(report.failures, [""; 0], "{}", report.statistics);
         assert!(report.rounds >= FORMS * THREADS as u64);
     });
 }

@@ -155,7 +155,7 @@ static void discarding_runs_destructors_only(void) {
     CHECK(seen.calls == 0 && seen.destructions == 3);
 }
 
-/* What a context's end does that asks for the place in the queue of the command buffer that goes. */
+/* What a context's end does that asks for the slot of the command buffer that goes. */
 typedef struct {
     mtb_command_queue *queue;
     mtb_command_buffer *behind;
@@ -178,7 +178,7 @@ static void wait_for_what_comes_next(void *context) {
     of->ends++;
 }
 
-static void what_is_discarded_gives_its_place_back_first(void) {
+static void what_is_discarded_gives_its_slot_back_first(void) {
     heir of = {.status = MTB_INTERNAL};
     mtb_command_buffer *first;
     MAKE(of.queue, mtb_command_queue_create(shared.device, 1, &error));
@@ -341,7 +341,7 @@ const test command_buffer_tests[] = {
     {"command buffer: queues run in the order of enqueue", queues_run_in_the_order_of_enqueue},
     {"command buffer: callbacks run in order before the wait ends", callbacks_run_in_order_before_the_wait_ends},
     {"command buffer: discarding runs destructors only", discarding_runs_destructors_only},
-    {"command buffer: what is discarded gives its place back first", what_is_discarded_gives_its_place_back_first},
+    {"command buffer: what is discarded gives its slot back first", what_is_discarded_gives_its_slot_back_first},
     {"command buffer: committed work needs no handle", committed_work_needs_no_handle},
     {"command buffer: full queues time out", full_queues_time_out},
     {"command buffer: full queues wait for a slot", full_queues_wait_for_a_slot},

@@ -1,4 +1,4 @@
-/* All tests that need no faults, one after the other. */
+/* All tests that inject no failures, one after the other. */
 #include "memory/support.h"
 
 #include <unistd.h>

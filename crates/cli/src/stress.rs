@@ -35,7 +35,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         writeln!(out, "transfers of {threads} threads on {}", device.name())?;
         let report = stress::transfers(&device, threads.into(), duration)?;
         writeln!(out, "{}", report.statistics)?;
-        return conclude(&mut out, report.rounds, &report.faults);
+        return conclude(&mut out, report.rounds, &report.failures);
     }
     writeln!(out, "Q, K and V projections on {}", device.name())?;
     writeln!(
@@ -53,15 +53,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     })?;
     written?;
     print(&mut out, &report.last)?;
-    conclude(&mut out, report.last.round, &report.faults)
+    conclude(&mut out, report.last.round, &report.failures)
 }
 
-fn conclude(out: &mut impl Write, rounds: u64, faults: &[String]) -> Result<(), Failure> {
-    if faults.is_empty() {
+fn conclude(out: &mut impl Write, rounds: u64, failures: &[String]) -> Result<(), Failure> {
+    if failures.is_empty() {
         writeln!(out, "no growth in {rounds} rounds")?;
         return Ok(());
     }
-    Err(Failure::new(faults.join("\nmetal-bridge: ")))
+    Err(Failure::new(failures.join("\nmetal-bridge: ")))
 }
 
 fn print(out: &mut impl Write, sample: &Sample) -> io::Result<()> {

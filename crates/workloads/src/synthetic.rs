@@ -180,10 +180,10 @@ fn byte_pair(writer: &mut GgufWriter, vocabulary: u32) {
         .collect();
     let mut texts = characters.clone();
     let mut merges = StringArray::default();
-    let room = (vocabulary as usize).saturating_sub(texts.len() + CONTROL.len());
+    let wanted = (vocabulary as usize).saturating_sub(texts.len() + CONTROL.len());
     let letters = || ('a'..='z').chain('A'..='Z');
     let pairs = letters().flat_map(|left| letters().map(move |right| (left, right)));
-    for (left, right) in pairs.take(room) {
+    for (left, right) in pairs.take(wanted) {
         merges.push(&format!("{left} {right}"));
         texts.push(format!("{left}{right}"));
     }

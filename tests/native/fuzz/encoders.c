@@ -3,11 +3,11 @@
 
 #include <stdlib.h>
 
-/* Faults of every call on an encoder. */
+/* What every call on an encoder is refused for. */
 static verdict open_verdict(const encoder_model *encoder) {
     verdict v = {0};
-    fault_if(&v, !encoder, MTB_INVALID_ARGUMENT);
-    fault_if(&v, encoder && encoder->has_ended, MTB_INVALID_STATE);
+    refuse_if(&v, !encoder, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, encoder && encoder->has_ended, MTB_INVALID_STATE);
     return v;
 }
 
@@ -29,10 +29,10 @@ void make_encoder(void) {
     command_model *commands = picked ? *picked : NULL;
     bool is_compute = !one_in(3);
     uint32_t type = any_enumerator(2);
-    if (!HAS_ROOM(all.encoders)) return;
+    if (IS_FULL(all.encoders)) return;
     verdict v = {0};
-    fault_if(&v, !commands || (is_compute && type > 1), MTB_INVALID_ARGUMENT);
-    fault_if(&v, commands && (commands->is_committed || commands->is_encoding), MTB_INVALID_STATE);
+    refuse_if(&v, !commands || (is_compute && type > 1), MTB_INVALID_ARGUMENT);
+    refuse_if(&v, commands && (commands->is_committed || commands->is_encoding), MTB_INVALID_STATE);
     encoder_model made = {.is_compute = is_compute, .commands = commands};
     if (is_compute)
         made.compute = MAKE(&v, mtb_compute_encoder_create, HANDLE(commands), (mtb_dispatch_type)type);
@@ -87,15 +87,15 @@ static void use_debug_groups(void) {
     encoder_model *encoder = pick_encoder(is_compute);
     verdict v = open_verdict(encoder);
     verdict labelled = v;
-    fault_if(&labelled, !is_text, MTB_INVALID_ARGUMENT);
+    refuse_if(&labelled, !is_text, MTB_INVALID_ARGUMENT);
     const char *text = is_text ? "group" : "\xff";
     if (is_compute)
         CALL(&labelled, mtb_compute_encoder_set_label, compute(encoder), text);
     else
         CALL(&labelled, mtb_blit_encoder_set_label, blit(encoder), text);
     const char *name = is_text ? text : NULL;
-    fault_if(&v, encoder && !pushes && encoder->open_groups == 0, MTB_INVALID_STATE);
-    fault_if(&v, pushes && !name, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, encoder && !pushes && encoder->open_groups == 0, MTB_INVALID_STATE);
+    refuse_if(&v, pushes && !name, MTB_INVALID_ARGUMENT);
     bool done;
     if (pushes)
         done = is_compute ? CALL(&v, mtb_compute_encoder_push_debug_group, compute(encoder), name)
@@ -111,8 +111,8 @@ static void set_pipeline(void) {
     int number, pipeline = (int)below(PIPELINES);
     device_model *device = pick_device(&number);
     verdict v = open_verdict(encoder);
-    fault_if(&v, !device, MTB_INVALID_ARGUMENT);
-    fault_if(&v, encoder && device && number != encoder->device, MTB_WRONG_DEVICE);
+    refuse_if(&v, !device, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, encoder && device && number != encoder->device, MTB_WRONG_DEVICE);
     if (!CALL(&v, mtb_compute_encoder_set_pipeline, compute(encoder), device ? device->pipelines[pipeline] : NULL))
         return;
     encoder->has_pipeline = true;
@@ -126,9 +126,9 @@ static void set_buffer(void) {
     buffer_model *buffer = PICK(all.buffers);
     size_t offset = one_in(2) ? 0 : any_place_in_buffer(), index = any_index();
     verdict v = open_verdict(encoder);
-    fault_if(&v, !buffer, MTB_INVALID_ARGUMENT);
-    fault_if(&v, index >= MTB_MAX_BINDINGS || (buffer && offset >= buffer->length), MTB_OUT_OF_RANGE);
-    fault_if(&v, encoder && buffer && buffer->device != encoder->device, MTB_WRONG_DEVICE);
+    refuse_if(&v, !buffer, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, index >= MTB_MAX_BINDINGS || (buffer && offset >= buffer->length), MTB_OUT_OF_RANGE);
+    refuse_if(&v, encoder && buffer && buffer->device != encoder->device, MTB_WRONG_DEVICE);
     if (!CALL(&v, mtb_compute_encoder_set_buffer, compute(encoder), HANDLE(buffer), offset, index)) return;
     encoder->buffer_length[index] = buffer->length;
     encoder->offset[index] = offset;
@@ -141,8 +141,8 @@ static void set_offset(void) {
     verdict v = open_verdict(encoder);
     bool is_index = index < MTB_MAX_BINDINGS;
     size_t length = encoder && is_index ? encoder->buffer_length[index] : 0;
-    fault_if(&v, !is_index || (length && offset >= length), MTB_OUT_OF_RANGE);
-    fault_if(&v, is_index && length == 0, MTB_INVALID_STATE);
+    refuse_if(&v, !is_index || (length && offset >= length), MTB_OUT_OF_RANGE);
+    refuse_if(&v, is_index && length == 0, MTB_INVALID_STATE);
     if (!CALL(&v, mtb_compute_encoder_set_buffer_offset, compute(encoder), offset, index)) return;
     encoder->offset[index] = offset;
     encoder->bound[index] = length - offset;
@@ -153,8 +153,8 @@ static void set_bytes(void) {
     size_t length = any_place_in_buffer(), index = any_index();
     const void *bytes = one_in(16) ? NULL : all.host;
     verdict v = open_verdict(encoder);
-    fault_if(&v, !bytes, MTB_INVALID_ARGUMENT);
-    fault_if(&v, index >= MTB_MAX_BINDINGS || length == 0 || length > MTB_MAX_INLINE_BYTES, MTB_OUT_OF_RANGE);
+    refuse_if(&v, !bytes, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, index >= MTB_MAX_BINDINGS || length == 0 || length > MTB_MAX_INLINE_BYTES, MTB_OUT_OF_RANGE);
     if (!CALL(&v, mtb_compute_encoder_set_bytes, compute(encoder), bytes, length, index)) return;
     encoder->buffer_length[index] = encoder->offset[index] = 0;
     encoder->bound[index] = length;
@@ -164,9 +164,10 @@ static void set_threadgroup_memory(void) {
     encoder_model *encoder = pick_encoder(true);
     size_t length = one_in(4) ? any_size() : 16 * below(1024), index = any_index();
     verdict v = open_verdict(encoder);
-    fault_if(&v, index >= MTB_MAX_BINDINGS, MTB_OUT_OF_RANGE);
-    fault_if(&v, encoder && length > all.devices[encoder->device].info.max_threadgroup_memory_length, MTB_OUT_OF_RANGE);
-    fault_if(&v, length % 16 != 0, MTB_MISALIGNED);
+    refuse_if(&v, index >= MTB_MAX_BINDINGS, MTB_OUT_OF_RANGE);
+    refuse_if(&v, encoder && length > all.devices[encoder->device].info.max_threadgroup_memory_length,
+              MTB_OUT_OF_RANGE);
+    refuse_if(&v, length % 16 != 0, MTB_MISALIGNED);
     if (CALL(&v, mtb_compute_encoder_set_threadgroup_memory, compute(encoder), length, index))
         encoder->threadgroup_memory[index] = length;
 }
@@ -177,17 +178,18 @@ static const struct {
     size_t index, bytes;
 } arguments[] = {{0, 0, 4}, {0, 1, 4}, {1, 2, 16}};
 
-static void add_binding_faults(verdict *v, const encoder_model *encoder) {
+static void add_binding_refusals(verdict *v, const encoder_model *encoder) {
     size_t threadgroup_memory = 0;
     for (size_t index = 0; index < MTB_MAX_BINDINGS; index++) threadgroup_memory += encoder->threadgroup_memory[index];
-    fault_if(v, threadgroup_memory > all.devices[encoder->device].info.max_threadgroup_memory_length, MTB_OUT_OF_RANGE);
-    fault_if(v, encoder->pipeline == 1 && encoder->threadgroup_memory[0] == 0, MTB_MISSING_ARGUMENT);
+    refuse_if(v, threadgroup_memory > all.devices[encoder->device].info.max_threadgroup_memory_length,
+              MTB_OUT_OF_RANGE);
+    refuse_if(v, encoder->pipeline == 1 && encoder->threadgroup_memory[0] == 0, MTB_MISSING_ARGUMENT);
     for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
         size_t index = arguments[i].index, bytes = arguments[i].bytes;
         if (arguments[i].pipeline != encoder->pipeline) continue;
-        fault_if(v, encoder->bound[index] == 0, MTB_MISSING_ARGUMENT);
-        fault_if(v, encoder->bound[index] && encoder->bound[index] < bytes, MTB_OUT_OF_RANGE);
-        fault_if(v, encoder->offset[index] % bytes != 0, MTB_MISALIGNED);
+        refuse_if(v, encoder->bound[index] == 0, MTB_MISSING_ARGUMENT);
+        refuse_if(v, encoder->bound[index] && encoder->bound[index] < bytes, MTB_OUT_OF_RANGE);
+        refuse_if(v, encoder->offset[index] % bytes != 0, MTB_MISALIGNED);
     }
 }
 
@@ -207,12 +209,12 @@ static void dispatch(void) {
     bool is_empty = grid.height == 0 || group.height == 0;
     if (encoder && !encoder->has_ended && !is_empty) {
         mtb_size most = all.devices[encoder->device].info.max_threads_per_threadgroup;
-        fault_if(&v, !encoder->has_pipeline, MTB_INVALID_STATE);
-        fault_if(&v,
-                 group.width > most.width || group.depth > most.depth || grid.width > UINT32_MAX ||
-                     grid.depth > UINT32_MAX,
-                 MTB_OUT_OF_RANGE);
-        if (encoder->has_pipeline) add_binding_faults(&v, encoder);
+        refuse_if(&v, !encoder->has_pipeline, MTB_INVALID_STATE);
+        refuse_if(&v,
+                  group.width > most.width || group.depth > most.depth || grid.width > UINT32_MAX ||
+                      grid.depth > UINT32_MAX,
+                  MTB_OUT_OF_RANGE);
+        if (encoder->has_pipeline) add_binding_refusals(&v, encoder);
     }
     if (one_in(2))
         CALL(&v, mtb_compute_encoder_dispatch_threads, compute(encoder), grid, group);
@@ -226,28 +228,28 @@ static void use_barriers(void) {
     verdict v = open_verdict(encoder);
     CALL(&v, mtb_compute_encoder_memory_barrier, compute(encoder));
     verdict with_buffer = v;
-    fault_if(&with_buffer, !buffer, MTB_INVALID_ARGUMENT);
-    fault_if(&with_buffer, encoder && buffer && buffer->device != encoder->device, MTB_WRONG_DEVICE);
+    refuse_if(&with_buffer, !buffer, MTB_INVALID_ARGUMENT);
+    refuse_if(&with_buffer, encoder && buffer && buffer->device != encoder->device, MTB_WRONG_DEVICE);
     v = with_buffer;
     mtb_buffer *buffers[] = {HANDLE(buffer), HANDLE(buffer)};
     size_t count = below(3);
     bool is_list = !one_in(8);
     if (count == 0 || !is_list) {
         v = open_verdict(encoder);
-        fault_if(&v, true, MTB_INVALID_ARGUMENT);
+        refuse_if(&v, true, MTB_INVALID_ARGUMENT);
     }
     CALL(&v, mtb_compute_encoder_memory_barrier_buffers, compute(encoder), is_list ? buffers : NULL, count);
     uint32_t usage = any_enumerator(5);
-    fault_if(&with_buffer, usage < MTB_USAGE_READ || usage > MTB_USAGE_READ_WRITE, MTB_INVALID_ARGUMENT);
+    refuse_if(&with_buffer, usage < MTB_USAGE_READ || usage > MTB_USAGE_READ_WRITE, MTB_INVALID_ARGUMENT);
     CALL(&with_buffer, mtb_compute_encoder_use_buffer, compute(encoder), HANDLE(buffer), (mtb_usage)usage);
 }
 
-static void add_range_faults(verdict *v, const encoder_model *encoder, const buffer_model *buffer, size_t offset,
-                             size_t length) {
-    fault_if(v, !buffer || length == 0, MTB_INVALID_ARGUMENT);
-    fault_if(v, buffer && (offset > buffer->length || length > buffer->length - offset), MTB_OUT_OF_RANGE);
-    fault_if(v, offset % 4 != 0 || length % 4 != 0, MTB_MISALIGNED);
-    fault_if(v, encoder && buffer && buffer->device != encoder->device, MTB_WRONG_DEVICE);
+static void add_range_refusals(verdict *v, const encoder_model *encoder, const buffer_model *buffer, size_t offset,
+                               size_t length) {
+    refuse_if(v, !buffer || length == 0, MTB_INVALID_ARGUMENT);
+    refuse_if(v, buffer && (offset > buffer->length || length > buffer->length - offset), MTB_OUT_OF_RANGE);
+    refuse_if(v, offset % 4 != 0 || length % 4 != 0, MTB_MISALIGNED);
+    refuse_if(v, encoder && buffer && buffer->device != encoder->device, MTB_WRONG_DEVICE);
 }
 
 static void copy(void) {
@@ -255,9 +257,9 @@ static void copy(void) {
     buffer_model *source = PICK(all.buffers), *destination = PICK(all.buffers);
     size_t from = any_place_in_buffer(), to = any_place_in_buffer(), size = any_place_in_buffer();
     verdict v = open_verdict(encoder);
-    add_range_faults(&v, encoder, source, from, size);
-    add_range_faults(&v, encoder, destination, to, size);
-    fault_if(&v, source && source == destination && (from < to ? to - from : from - to) < size, MTB_INVALID_ARGUMENT);
+    add_range_refusals(&v, encoder, source, from, size);
+    add_range_refusals(&v, encoder, destination, to, size);
+    refuse_if(&v, source && source == destination && (from < to ? to - from : from - to) < size, MTB_INVALID_ARGUMENT);
     CALL(&v, mtb_blit_encoder_copy, blit(encoder), HANDLE(source), from, HANDLE(destination), to, size);
 }
 
@@ -267,10 +269,10 @@ static void fill(void) {
     size_t offset = any_place_in_buffer(), length = any_place_in_buffer();
     verdict v = open_verdict(encoder);
     verdict whole = v;
-    add_range_faults(&v, encoder, buffer, offset, length);
+    add_range_refusals(&v, encoder, buffer, offset, length);
     CALL(&v, mtb_blit_encoder_fill, blit(encoder), HANDLE(buffer), offset, length, (uint8_t)below(256));
-    fault_if(&whole, !buffer || buffer->mode == MTB_STORAGE_PRIVATE, MTB_INVALID_ARGUMENT);
-    fault_if(&whole, encoder && buffer && buffer->device != encoder->device, MTB_WRONG_DEVICE);
+    refuse_if(&whole, !buffer || buffer->mode == MTB_STORAGE_PRIVATE, MTB_INVALID_ARGUMENT);
+    refuse_if(&whole, encoder && buffer && buffer->device != encoder->device, MTB_WRONG_DEVICE);
     CALL(&whole, mtb_blit_encoder_synchronize, blit(encoder), HANDLE(buffer));
 }
 

@@ -43,13 +43,13 @@ size_t any_place_in_buffer(void) { return one_in(8) ? any_size() : 4 * (size_t)b
 
 uint32_t any_enumerator(uint32_t count) { return one_in(16) ? count + below(256) : below(count); }
 
-void fault_if(verdict *v, bool at_fault, mtb_status status) {
-    if (at_fault) v->faults |= UINT32_C(1) << status;
+void refuse_if(verdict *v, bool is_wrong, mtb_status status) {
+    if (is_wrong) v->refusals |= UINT32_C(1) << status;
 }
 
 void possibly(verdict *v, mtb_status status) { v->possible |= UINT32_C(1) << status; }
 
-bool is_faultless(const verdict *v) { return v->faults == 0; }
+bool is_valid(const verdict *v) { return v->refusals == 0; }
 
 static void print_statuses(const char *title, uint32_t bits) {
     for (uint32_t status = 0; status < 32; status++)
@@ -60,7 +60,7 @@ static void print_statuses(const char *title, uint32_t bits) {
 }
 
 void judge(const verdict *v, mtb_status status, mtb_error *error, const char *function) {
-    uint32_t allowed = v->faults ? v->faults : v->possible | 1u << MTB_OK;
+    uint32_t allowed = v->refusals ? v->refusals : v->possible | 1u << MTB_OK;
     bool is_allowed = (uint32_t)status < 32 && allowed >> status & 1;
     bool is_explained = !error || (mtb_error_status(error) == status && strlen(mtb_error_message(error)) > 0 &&
                                    strcmp(mtb_error_function(error), function) == 0);

@@ -23,15 +23,15 @@ uint32_t any_enumerator(uint32_t count);
 
 /* ---- what a call has to return */
 
-/* A call that is at fault in several ways may be refused for any of them. */
+/* A call that is wrong in several ways may be refused for any of them. */
 typedef struct {
-    /* A bit for each status. Without `faults` the call must succeed, or end in one of `possible`. */
-    uint32_t faults, possible;
+    /* A bit for each status. Without `refusals` the call must succeed, or end in one of `possible`. */
+    uint32_t refusals, possible;
 } verdict;
 
-void fault_if(verdict *v, bool at_fault, mtb_status status);
+void refuse_if(verdict *v, bool is_wrong, mtb_status status);
 void possibly(verdict *v, mtb_status status);
-bool is_faultless(const verdict *v);
+bool is_valid(const verdict *v);
 /* Ends the process, for libFuzzer to report, if the call did not end as it must. Releases the error. */
 void judge(const verdict *v, mtb_status status, mtb_error *error, const char *function);
 
@@ -144,7 +144,7 @@ void *new_context(void);
 /* One of a list, or NULL: of an empty list, and now and then of any. */
 #define PICK(list) ((list).count == 0 || one_in(24) ? NULL : &(list).items[below((uint32_t)(list).count)])
 #define HANDLE(model) ((model) ? (model)->handle : NULL)
-#define HAS_ROOM(list) ((list).count < MOST)
+#define IS_FULL(list) ((list).count == MOST)
 #define ADD(list, ...) ((list).items[(list).count++] = (__VA_ARGS__))
 #define REMOVE(list, item) (*(item) = (list).items[--(list).count])
 device_model *pick_device(int *number);

@@ -34,11 +34,11 @@ static struct {
 void make_memory(void) {
     int number;
     device_model *device = pick_device(&number);
-    if (!HAS_ROOM(kept.memories)) return;
+    if (IS_FULL(kept.memories)) return;
     mtb_memory_options options = {
         .budget = any_size(), .staging_limit = any_size(), .cache_limit = any_size(), .idle_ns = any_size()};
     verdict v = {0};
-    fault_if(&v, !device, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !device, MTB_INVALID_ARGUMENT);
     mtb_memory *memory = MAKE(&v, mtb_memory_create, HANDLE(device), one_in(2) ? NULL : &options);
     if (memory) ADD(kept.memories, (memory_model){memory, number});
 }
@@ -52,9 +52,9 @@ static void use_memory(void) {
     mtb_memory_reset_statistics(handle);
     mtb_string_free(mtb_memory_copy_report(handle));
     mtb_memory_trim(handle, any_size());
-    if (!HAS_ROOM(all.queues)) return;
+    if (IS_FULL(all.queues)) return;
     verdict v = {0};
-    fault_if(&v, !memory, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !memory, MTB_INVALID_ARGUMENT);
     mtb_command_queue *queue = MAKE(&v, mtb_memory_acquire_queue, handle);
     if (queue)        /* Its next user gets it with what the last one has committed. */
         ADD(all.queues, (queue_model){queue, memory->device, true});
@@ -68,8 +68,8 @@ static void release_memory(void) {
 
 static verdict allocation_verdict(bool has_owner, int device, size_t length) {
     verdict v = {0};
-    fault_if(&v, !has_owner || length == 0, MTB_INVALID_ARGUMENT);
-    fault_if(&v, has_owner && length > all.devices[device].info.max_buffer_length, MTB_OUT_OF_RANGE);
+    refuse_if(&v, !has_owner || length == 0, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, has_owner && length > all.devices[device].info.max_buffer_length, MTB_OUT_OF_RANGE);
     possibly(&v, MTB_OVER_BUDGET);
     return v;
 }
@@ -78,11 +78,11 @@ static void allocate(void) {
     memory_model *memory = PICK(kept.memories);
     size_t length = any_size();
     uint32_t mode = any_enumerator(3);
-    if (!HAS_ROOM(all.buffers) ||
+    if (IS_FULL(all.buffers) ||
         (memory && length > 1 << 20 && length <= all.devices[memory->device].info.max_buffer_length))
         return;
     verdict v = allocation_verdict(memory, memory ? memory->device : 0, length);
-    fault_if(&v, mode > MTB_STORAGE_PRIVATE, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, mode > MTB_STORAGE_PRIVATE, MTB_INVALID_ARGUMENT);
     mtb_buffer *buffer = MAKE(&v, mtb_memory_allocate, HANDLE(memory), length, (mtb_storage_mode)mode);
     if (buffer) ADD(all.buffers, (buffer_model){buffer, memory->device, length, (mtb_storage_mode)mode});
 }
@@ -91,9 +91,9 @@ static void make_arena(void) {
     memory_model *memory = PICK(kept.memories);
     uint32_t mode = any_enumerator(3);
     size_t block = below(4) << 12, limit = any_size();
-    if (!HAS_ROOM(kept.arenas)) return;
+    if (IS_FULL(kept.arenas)) return;
     verdict v = {0};
-    fault_if(&v, !memory || (mode != MTB_STORAGE_SHARED && mode != MTB_STORAGE_PRIVATE), MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !memory || (mode != MTB_STORAGE_SHARED && mode != MTB_STORAGE_PRIVATE), MTB_INVALID_ARGUMENT);
     mtb_arena *arena = MAKE(&v, mtb_arena_create, HANDLE(memory), (mtb_storage_mode)mode, block, limit);
     if (arena) ADD(kept.arenas, (arena_model){arena, memory->device, (mtb_storage_mode)mode});
 }
@@ -106,7 +106,7 @@ static void use_arena(void) {
     mtb_pool_statistics statistics;
     mtb_arena_get_statistics(handle, &statistics);
     mtb_arena_trim(handle);
-    if (!HAS_ROOM(all.buffers) ||
+    if (IS_FULL(all.buffers) ||
         (arena && length > 1 << 20 && length <= all.devices[arena->device].info.max_buffer_length))
         return;
     verdict v = allocation_verdict(arena, arena ? arena->device : 0, length);
@@ -123,10 +123,10 @@ static void release_arena(void) {
 void make_transfer(void) {
     memory_model *memory = PICK(kept.memories);
     queue_model *queue = PICK(all.queues);
-    if (!HAS_ROOM(kept.transfers) || (queue && !queue->is_calm)) return;
+    if (IS_FULL(kept.transfers) || (queue && !queue->is_calm)) return;
     verdict v = {0};
-    fault_if(&v, !memory || !queue, MTB_INVALID_ARGUMENT);
-    fault_if(&v, memory && queue && memory->device != queue->device, MTB_WRONG_DEVICE);
+    refuse_if(&v, !memory || !queue, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, memory && queue && memory->device != queue->device, MTB_WRONG_DEVICE);
     mtb_transfer *transfer = MAKE(&v, mtb_transfer_create, HANDLE(memory), HANDLE(queue));
     if (transfer) ADD(kept.transfers, (transfer_model){transfer, queue->device, memory->device});
 }
@@ -142,19 +142,19 @@ static mtb_place any_place(buffer_model **buffer) {
 }
 
 /* Adds what is wrong with a place; whether the host has the memory that it names. */
-static bool add_place_faults(verdict *v, const mtb_place *place, const buffer_model *buffer, size_t width,
-                             size_t height) {
+static bool add_place_refusals(verdict *v, const mtb_place *place, const buffer_model *buffer, size_t width,
+                               size_t height) {
     size_t extent = 0;
     bool overflows = __builtin_mul_overflow(height > 1 ? place->pitch : 0, height - 1, &extent) ||
                      __builtin_add_overflow(extent, width, &extent);
-    fault_if(v, height > 1 && place->pitch < width, MTB_INVALID_ARGUMENT);
+    refuse_if(v, height > 1 && place->pitch < width, MTB_INVALID_ARGUMENT);
     if (buffer) {
-        fault_if(v, overflows || place->offset > buffer->length || extent > buffer->length - place->offset,
-                 MTB_OUT_OF_RANGE);
+        refuse_if(v, overflows || place->offset > buffer->length || extent > buffer->length - place->offset,
+                  MTB_OUT_OF_RANGE);
         return true;
     }
-    fault_if(v, !place->bytes, MTB_INVALID_ARGUMENT);
-    fault_if(v, overflows || extent > UINTPTR_MAX - (uintptr_t)place->bytes, MTB_OUT_OF_RANGE);
+    refuse_if(v, !place->bytes, MTB_INVALID_ARGUMENT);
+    refuse_if(v, overflows || extent > UINTPTR_MAX - (uintptr_t)place->bytes, MTB_OUT_OF_RANGE);
     return !overflows && place->bytes && extent <= (size_t)(all.host + HOST_BYTES - (uint8_t *)place->bytes);
 }
 
@@ -165,18 +165,18 @@ static void add_transfer(void) {
     size_t width = any_place_in_buffer(), height = one_in(4) ? any_size() : below(4);
     uint32_t host = any_enumerator(2);
     verdict v = {0};
-    fault_if(&v, !transfer || host > MTB_HOST_BORROWED, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !transfer || host > MTB_HOST_BORROWED, MTB_INVALID_ARGUMENT);
     bool is_there = true;
     if (width && height) {
-        is_there &= add_place_faults(&v, &source, from, width, height);
-        is_there &= add_place_faults(&v, &destination, to, width, height);
+        is_there &= add_place_refusals(&v, &source, from, width, height);
+        is_there &= add_place_refusals(&v, &destination, to, width, height);
         bool is_far_from = transfer && from && from->device != transfer->device;
         bool is_far_to = transfer && to && to->device != transfer->device;
-        fault_if(&v, (is_far_from && (!to || is_far_to)) || (is_far_to && !from), MTB_WRONG_DEVICE);
+        refuse_if(&v, (is_far_from && (!to || is_far_to)) || (is_far_to && !from), MTB_WRONG_DEVICE);
         if (from == to) possibly(&v, MTB_INVALID_ARGUMENT);
     }
     possibly(&v, MTB_OVER_BUDGET);
-    if (!is_faultless(&v) || is_there)
+    if (!is_valid(&v) || is_there)
         CALL(&v, mtb_transfer_copy, HANDLE(transfer), source, destination, width, height, (mtb_host_memory)host);
 }
 
@@ -187,20 +187,20 @@ static void add_fill(void) {
     size_t width = any_place_in_buffer(), height = one_in(4) ? any_size() : below(4), pattern = 1u << below(4);
     verdict v = {0};
     bool is_there = true;
-    fault_if(&v, !transfer || pattern == 8, MTB_INVALID_ARGUMENT);
-    fault_if(&v, width % pattern != 0, MTB_MISALIGNED);
+    refuse_if(&v, !transfer || pattern == 8, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, width % pattern != 0, MTB_MISALIGNED);
     if (width && height) {
-        is_there = add_place_faults(&v, &destination, to, width, height);
-        fault_if(&v, transfer && to && to->device != transfer->device, MTB_WRONG_DEVICE);
+        is_there = add_place_refusals(&v, &destination, to, width, height);
+        refuse_if(&v, transfer && to && to->device != transfer->device, MTB_WRONG_DEVICE);
     }
     possibly(&v, MTB_OVER_BUDGET);
-    if (!is_faultless(&v) || is_there)
+    if (!is_valid(&v) || is_there)
         CALL(&v, mtb_transfer_fill, HANDLE(transfer), destination, width, height, all.host, pattern);
 }
 
 static void add_committed(mtb_command_buffer *handle, int device) {
     if (!handle) return;
-    if (!HAS_ROOM(all.commands)) {
+    if (IS_FULL(all.commands)) {
         mtb_command_buffer_release(handle);
         return;
     }
@@ -217,7 +217,7 @@ static void add_committed(mtb_command_buffer *handle, int device) {
 static void do_transfer(void) {
     transfer_model *transfer = PICK(kept.transfers);
     verdict v = {0};
-    fault_if(&v, !transfer, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !transfer, MTB_INVALID_ARGUMENT);
     possibly(&v, MTB_OVER_BUDGET);
     if (one_in(2)) {
         CALL(&v, mtb_transfer_run, HANDLE(transfer));
@@ -243,7 +243,7 @@ static void call_host_function(void) {
     bool has_function = !one_in(8);
     if (queue && !queue->is_calm) return;
     verdict v = {0};
-    fault_if(&v, !queue || !has_function, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !queue || !has_function, MTB_INVALID_ARGUMENT);
     mtb_command_buffer *committed =
         MAKE(&v, mtb_command_queue_call_host_function, HANDLE(queue), has_function ? host_function : NULL,
              note_completion, new_context(), destroy_context);
@@ -253,9 +253,9 @@ static void call_host_function(void) {
 static void make_set(void) {
     int number;
     device_model *device = pick_device(&number);
-    if (!HAS_ROOM(kept.sets)) return;
+    if (IS_FULL(kept.sets)) return;
     verdict v = {0};
-    fault_if(&v, !device, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !device, MTB_INVALID_ARGUMENT);
     mtb_residency_set *set = MAKE(&v, mtb_residency_set_create, HANDLE(device));
     if (set) ADD(kept.sets, (set_model){set, number});
 }
@@ -266,20 +266,20 @@ static void use_set(void) {
     buffer_model *buffer = PICK(all.buffers);
     queue_model *queue = PICK(all.queues);
     verdict given = {0};
-    fault_if(&given, !set, MTB_INVALID_ARGUMENT);
+    refuse_if(&given, !set, MTB_INVALID_ARGUMENT);
     verdict v = given;
-    fault_if(&v, !buffer, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !buffer, MTB_INVALID_ARGUMENT);
     verdict removal = v;
     possibly(&removal, MTB_NOT_FOUND);
-    fault_if(&v, set && buffer && set->device != buffer->device, MTB_WRONG_DEVICE);
+    refuse_if(&v, set && buffer && set->device != buffer->device, MTB_WRONG_DEVICE);
     CALL(&v, mtb_residency_set_add_buffer, handle, HANDLE(buffer));
     CALL(&given, mtb_residency_set_commit, handle);
     if (one_in(2)) CALL(&removal, mtb_residency_set_remove_buffer, handle, HANDLE(buffer));
     if (one_in(4)) CALL(&given, mtb_residency_set_request, handle, any_size());
     if (one_in(4)) CALL(&given, mtb_residency_set_end, handle);
     v = given;
-    fault_if(&v, !queue, MTB_INVALID_ARGUMENT);
-    fault_if(&v, set && queue && set->device != queue->device, MTB_WRONG_DEVICE);
+    refuse_if(&v, !queue, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, set && queue && set->device != queue->device, MTB_WRONG_DEVICE);
     CALL(&v, mtb_command_queue_add_residency_set, HANDLE(queue), handle);
     if (one_in(2)) CALL(&v, mtb_command_queue_remove_residency_set, HANDLE(queue), handle);
     mtb_residency_set_allocated_size(handle);

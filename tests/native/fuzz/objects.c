@@ -12,7 +12,7 @@ static const char *any_text(void) {
 /* A label, or what cannot be one. */
 static const char *any_label(verdict *v) {
     bool is_text = !one_in(8);
-    fault_if(v, !is_text, MTB_INVALID_ARGUMENT);
+    refuse_if(v, !is_text, MTB_INVALID_ARGUMENT);
     return is_text ? one_in(4) ? NULL : any_text() : "\xff\xfe";
 }
 
@@ -28,7 +28,7 @@ static void ask_devices(void) {
     if (!device && info.name) abort();
     verdict v = {0};
     size_t index = any_size();
-    fault_if(&v, index >= mtb_device_count(), MTB_NO_DEVICE);
+    refuse_if(&v, index >= mtb_device_count(), MTB_NO_DEVICE);
     mtb_device_release(MAKE(&v, mtb_device_create_at, index));
     mtb_device_release(mtb_device_retain(HANDLE(device)));
     mtb_device_release(MAKE((&(verdict){0}), mtb_device_create_default));
@@ -50,8 +50,8 @@ static void ask_numbers(void) {
 
 static verdict new_buffer_verdict(const device_model *device, size_t length, uint32_t mode) {
     verdict v = {0};
-    fault_if(&v, !device || mode > MTB_STORAGE_PRIVATE || length == 0, MTB_INVALID_ARGUMENT);
-    fault_if(&v, device && length > device->info.max_buffer_length, MTB_OUT_OF_RANGE);
+    refuse_if(&v, !device || mode > MTB_STORAGE_PRIVATE || length == 0, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, device && length > device->info.max_buffer_length, MTB_OUT_OF_RANGE);
     /* A machine may have less memory than the device allows for a buffer. */
     if (length > 1 << 20) possibly(&v, MTB_OUT_OF_MEMORY);
     return v;
@@ -66,7 +66,7 @@ static void make_buffer(void) {
     device_model *device = pick_device(&number);
     size_t length = any_size();
     uint32_t mode = any_enumerator(3);
-    if (!HAS_ROOM(all.buffers) || (length > 1 << 20 && length <= all.devices[number].info.max_buffer_length)) return;
+    if (IS_FULL(all.buffers) || (length > 1 << 20 && length <= all.devices[number].info.max_buffer_length)) return;
     verdict v = new_buffer_verdict(device, length, mode);
     add_buffer(MAKE(&v, mtb_buffer_create, HANDLE(device), length, (mtb_storage_mode)mode), number, length, mode);
 }
@@ -77,9 +77,9 @@ static void make_buffer_with_bytes(void) {
     size_t length = below(1024);
     uint32_t mode = any_enumerator(3);
     const void *bytes = one_in(8) ? NULL : all.host;
-    if (!HAS_ROOM(all.buffers)) return;
+    if (IS_FULL(all.buffers)) return;
     verdict v = new_buffer_verdict(device, length, mode);
-    fault_if(&v, !bytes || mode == MTB_STORAGE_PRIVATE, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !bytes || mode == MTB_STORAGE_PRIVATE, MTB_INVALID_ARGUMENT);
     add_buffer(MAKE(&v, mtb_buffer_create_with_bytes, HANDLE(device), bytes, length, (mtb_storage_mode)mode), number,
                length, mode);
 }
@@ -95,15 +95,15 @@ static void make_buffer_without_copy(void) {
     device_model *device = pick_device(&number);
     size_t page = mtb_page_size(), length = one_in(4) ? any_size() : page * below(3), odd = one_in(8) ? 4 : 0;
     uint32_t mode = any_enumerator(3);
-    if (!HAS_ROOM(all.buffers)) return;
+    if (IS_FULL(all.buffers)) return;
     verdict v = new_buffer_verdict(device, length, mode);
     char *bytes = one_in(16) ? NULL : aligned_alloc(page, 2 * page);
-    fault_if(&v, !bytes || mode == MTB_STORAGE_PRIVATE, MTB_INVALID_ARGUMENT);
-    fault_if(&v, length % page != 0 || odd, MTB_MISALIGNED);
+    refuse_if(&v, !bytes || mode == MTB_STORAGE_PRIVATE, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, length % page != 0 || odd, MTB_MISALIGNED);
     void *context = new_context();
     mtb_buffer *buffer = NULL;
-    /* A call without a fault uses the memory, so the memory must be as long as it says. */
-    if (!is_faultless(&v) || length <= 2 * page)
+    /* A call that is not refused uses the memory, so the memory must be as long as it says. */
+    if (!is_valid(&v) || length <= 2 * page)
         buffer = MAKE(&v, mtb_buffer_create_no_copy, HANDLE(device), bytes ? bytes + odd : NULL, length,
                       (mtb_storage_mode)mode, free_pages, context);
     /* If the call fails, the caller still owns the memory and the context. */
@@ -116,11 +116,11 @@ static void use_buffer(void) {
     mtb_buffer *handle = HANDLE(buffer);
     size_t offset = any_size(), length = any_size();
     verdict v = {0};
-    fault_if(&v, !buffer || buffer->mode == MTB_STORAGE_PRIVATE || length == 0, MTB_INVALID_ARGUMENT);
-    fault_if(&v, buffer && length && (offset > buffer->length || length > buffer->length - offset), MTB_OUT_OF_RANGE);
+    refuse_if(&v, !buffer || buffer->mode == MTB_STORAGE_PRIVATE || length == 0, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, buffer && length && (offset > buffer->length || length > buffer->length - offset), MTB_OUT_OF_RANGE);
     CALL(&v, mtb_buffer_did_modify_range, handle, offset, length);
     v = (verdict){0};
-    fault_if(&v, !buffer, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !buffer, MTB_INVALID_ARGUMENT);
     const char *label = any_label(&v);
     CALL(&v, mtb_buffer_set_label, handle, label);
     mtb_string_free(mtb_buffer_copy_label(handle));
@@ -149,13 +149,13 @@ static void use_library(void) {
     if (mtb_library_function_count(library) != (device ? 2 : 0)) abort();
     const char *name = one_in(8) ? NULL : any_text();
     verdict v = {0};
-    fault_if(&v, !library || !name, MTB_INVALID_ARGUMENT);
-    fault_if(&v, name && strcmp(name, "first") != 0 && strcmp(name, "shared") != 0, MTB_NOT_FOUND);
+    refuse_if(&v, !library || !name, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, name && strcmp(name, "first") != 0 && strcmp(name, "shared") != 0, MTB_NOT_FOUND);
     mtb_function *function = MAKE(&v, mtb_function_create, library, name, NULL);
     mtb_function_name(function);
     mtb_function_release(mtb_function_retain(function));
     v = (verdict){0};
-    fault_if(&v, !function, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !function, MTB_INVALID_ARGUMENT);
     mtb_pipeline_release(MAKE(&v, mtb_pipeline_create, function));
     mtb_function_release(function);
     mtb_pipeline *pipeline = device ? device->pipelines[below(PIPELINES)] : NULL;
@@ -171,10 +171,10 @@ static void make_bad_library(void) {
     int number;
     device_model *device = pick_device(&number);
     verdict v = {0};
-    fault_if(&v, true, MTB_INVALID_ARGUMENT);
-    fault_if(&v, device, MTB_COMPILE_FAILED);
-    fault_if(&v, device, MTB_NOT_FOUND);
-    fault_if(&v, device, MTB_UNSUPPORTED);
+    refuse_if(&v, true, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, device, MTB_COMPILE_FAILED);
+    refuse_if(&v, device, MTB_NOT_FOUND);
+    refuse_if(&v, device, MTB_UNSUPPORTED);
     mtb_compile_options options = {.language_version = (uint32_t)any_size(),
                                    .math_mode = (mtb_math_mode)(4 + below(256))};
     MAKE(&v, mtb_library_create_from_source, HANDLE(device), "kernel", 6, &options);
@@ -191,15 +191,15 @@ static void set_constants(void) {
     uint32_t type = below(128);
     const void *given = one_in(8) ? NULL : value;
     verdict v = {0};
-    fault_if(&v, !values || !given, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !values || !given, MTB_INVALID_ARGUMENT);
     bool is_type = (type >= 3 && type <= 6) || (type >= 16 && type <= 19) || (type >= 29 && type <= 56) || type == 81 ||
                    type == 85 || type == 121;
-    fault_if(&v, !is_type, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !is_type, MTB_INVALID_ARGUMENT);
     verdict at = v;
-    fault_if(&at, index > UINT16_MAX, MTB_OUT_OF_RANGE);
+    refuse_if(&at, index > UINT16_MAX, MTB_OUT_OF_RANGE);
     CALL(&at, mtb_constant_values_set_at, values, index, (mtb_data_type)type, given);
     const char *name = one_in(8) ? NULL : "x";
-    fault_if(&v, !name, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !name, MTB_INVALID_ARGUMENT);
     CALL(&v, mtb_constant_values_set_named, values, name, (mtb_data_type)type, given);
     mtb_constant_values_release(mtb_constant_values_retain(values));
     mtb_constant_values_release(values);
@@ -209,10 +209,10 @@ void make_queue(void) {
     int number;
     device_model *device = pick_device(&number);
     size_t count = one_in(4) ? any_size() : below(4);
-    if (!HAS_ROOM(all.queues)) return;
+    if (IS_FULL(all.queues)) return;
     verdict v = {0};
-    fault_if(&v, !device, MTB_INVALID_ARGUMENT);
-    fault_if(&v, count > 65536, MTB_OUT_OF_RANGE);
+    refuse_if(&v, !device, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, count > 65536, MTB_OUT_OF_RANGE);
     mtb_command_queue *queue = MAKE(&v, mtb_command_queue_create, HANDLE(device), count);
     if (queue) ADD(all.queues, (queue_model){queue, number, one_in(2)});
 }
@@ -220,7 +220,7 @@ void make_queue(void) {
 static void use_queue(void) {
     queue_model *queue = PICK(all.queues);
     verdict v = {0};
-    fault_if(&v, !queue, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !queue, MTB_INVALID_ARGUMENT);
     const char *label = any_label(&v);
     CALL(&v, mtb_command_queue_set_label, HANDLE(queue), label);
     mtb_string_free(mtb_command_queue_copy_label(HANDLE(queue)));
@@ -237,9 +237,9 @@ static void release_queue(void) {
 void make_commands(void) {
     queue_model *queue = PICK(all.queues);
     uint32_t references = one_in(16) ? 2 + below(256) : MTB_REFERENCES_RETAINED;
-    if (!HAS_ROOM(all.commands)) return;
+    if (IS_FULL(all.commands)) return;
     verdict v = {0};
-    fault_if(&v, !queue || references > MTB_REFERENCES_UNRETAINED, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !queue || references > MTB_REFERENCES_UNRETAINED, MTB_INVALID_ARGUMENT);
     /* Committed work may or may not have completed. */
     possibly(&v, MTB_TIMEOUT);
     possibly(&v, MTB_DEADLOCK);
@@ -263,7 +263,7 @@ static void use_commands(void) {
     command_model *commands = pick_commands();
     mtb_command_buffer *handle = HANDLE(commands);
     verdict given = {0};
-    fault_if(&given, !commands, MTB_INVALID_ARGUMENT);
+    refuse_if(&given, !commands, MTB_INVALID_ARGUMENT);
     verdict v = given;
     const char *label = any_label(&v);
     CALL(&v, mtb_command_buffer_set_label, handle, label);
@@ -275,8 +275,8 @@ static void use_commands(void) {
     if (commands && commands->is_committed != (status >= MTB_COMMAND_BUFFER_COMMITTED)) abort();
     v = given;
     bool has_callback = !one_in(8);
-    fault_if(&v, !has_callback, MTB_INVALID_ARGUMENT);
-    fault_if(&v, commands && commands->is_committed, MTB_INVALID_STATE);
+    refuse_if(&v, !has_callback, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, commands && commands->is_committed, MTB_INVALID_STATE);
     CALL(&v, mtb_command_buffer_add_completed_callback, handle, has_callback ? note_completion : NULL, new_context(),
          destroy_context);
 }
@@ -285,29 +285,29 @@ static void enqueue(void) {
     command_model *commands = pick_commands();
     if (commands && commands->is_calm) return;
     verdict v = {0};
-    fault_if(&v, !commands, MTB_INVALID_ARGUMENT);
-    fault_if(&v, commands && (commands->is_committed || commands->is_enqueued), MTB_INVALID_STATE);
+    refuse_if(&v, !commands, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, commands && (commands->is_committed || commands->is_enqueued), MTB_INVALID_STATE);
     if (CALL(&v, mtb_command_buffer_enqueue, HANDLE(commands))) commands->is_enqueued = true;
 }
 
 static void commit_commands(void) {
     command_model *commands = pick_commands();
     verdict v = {0};
-    fault_if(&v, !commands, MTB_INVALID_ARGUMENT);
-    fault_if(&v, commands && (commands->is_committed || commands->is_encoding), MTB_INVALID_STATE);
+    refuse_if(&v, !commands, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, commands && (commands->is_committed || commands->is_encoding), MTB_INVALID_STATE);
     if (CALL(&v, mtb_command_buffer_commit, HANDLE(commands))) commands->is_committed = true;
 }
 
 static void wait_for_commands(void) {
     command_model *commands = pick_commands();
     verdict v = {0};
-    fault_if(&v, !commands, MTB_INVALID_ARGUMENT);
-    fault_if(&v, commands && !commands->is_committed, MTB_INVALID_STATE);
+    refuse_if(&v, !commands, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, commands && !commands->is_committed, MTB_INVALID_STATE);
     possibly(&v, MTB_TIMEOUT);
     if (commands && !commands->is_calm) possibly(&v, MTB_DEADLOCK);
     CALL(&v, mtb_command_buffer_wait_timeout, HANDLE(commands), one_in(2) ? 0 : 1000000);
     /* The work of a calm queue ends. */
-    if (!is_faultless(&v) || commands->is_calm) {
+    if (!is_valid(&v) || commands->is_calm) {
         v.possible = 0;
         CALL(&v, mtb_command_buffer_wait, HANDLE(commands));
     }
@@ -327,9 +327,9 @@ static void release_commands(void) {
 static void make_event(void) {
     int number;
     device_model *device = pick_device(&number);
-    if (!HAS_ROOM(all.events)) return;
+    if (IS_FULL(all.events)) return;
     verdict v = {0};
-    fault_if(&v, !device, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !device, MTB_INVALID_ARGUMENT);
     mtb_event *event = MAKE(&v, mtb_event_create, HANDLE(device));
     if (event) ADD(all.events, (event_model){event, false, 0});
 }
@@ -339,10 +339,10 @@ static void use_event(void) {
     mtb_event *handle = HANDLE(event);
     uint64_t value = any_size();
     verdict given = {0};
-    fault_if(&given, !event, MTB_INVALID_ARGUMENT);
+    refuse_if(&given, !event, MTB_INVALID_ARGUMENT);
     verdict v = given;
     if (event && event->is_signalled_by_gpu) possibly(&v, MTB_OUT_OF_RANGE);
-    fault_if(&v, event && value < event->value, MTB_OUT_OF_RANGE);
+    refuse_if(&v, event && value < event->value, MTB_OUT_OF_RANGE);
     if (CALL(&v, mtb_event_signal, handle, value)) event->value = value;
     if (mtb_event_signaled_value(handle) < (event ? event->value : 0)) abort();
     v = given;
@@ -356,13 +356,13 @@ static void wait_for_event(void) {
     event_model *event = PICK(all.events);
     uint64_t value = any_size();
     verdict v = {0};
-    fault_if(&v, !event, MTB_INVALID_ARGUMENT);
-    fault_if(&v, event && value > event->value && !event->is_signalled_by_gpu, MTB_TIMEOUT);
+    refuse_if(&v, !event, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, event && value > event->value && !event->is_signalled_by_gpu, MTB_TIMEOUT);
     if (event && event->is_signalled_by_gpu && value > event->value) possibly(&v, MTB_TIMEOUT);
     CALL(&v, mtb_event_wait, HANDLE(event), value, one_in(2) ? 0 : 1000);
     v = (verdict){0};
     bool has_callback = !one_in(8);
-    fault_if(&v, !event || !has_callback, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, !event || !has_callback, MTB_INVALID_ARGUMENT);
     CALL(&v, mtb_event_notify, HANDLE(event), value, has_callback ? note_event : NULL, new_context(), destroy_context);
 }
 
@@ -373,8 +373,8 @@ static void encode_event(void) {
     bool signals = one_in(2);
     if (commands && commands->is_calm && !signals) return;
     verdict v = {0};
-    fault_if(&v, !commands || !event, MTB_INVALID_ARGUMENT);
-    fault_if(&v, commands && (commands->is_committed || commands->is_encoding), MTB_INVALID_STATE);
+    refuse_if(&v, !commands || !event, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, commands && (commands->is_committed || commands->is_encoding), MTB_INVALID_STATE);
     if (!signals)
         CALL(&v, mtb_command_buffer_encode_wait, HANDLE(commands), HANDLE(event), value);
     else if (CALL(&v, mtb_command_buffer_encode_signal, HANDLE(commands), HANDLE(event), value))

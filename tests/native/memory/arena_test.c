@@ -109,7 +109,7 @@ static void blocks_are_as_large_as_the_limit_allows(void) {
 
 /* A buffer's memory is not used again while work that was encoded uses it; buffers outlive the handles of arena and
  * memory. */
-static void places_in_flight_are_not_reused(void) {
+static void ranges_in_flight_are_not_reused(void) {
     enum {
         SIZE = BLOCK / 2
     };
@@ -262,7 +262,7 @@ const test memory_arena_tests[] = {
     {"memory arena: heaps are shared by buffers", heaps_are_shared_by_buffers},
     {"memory arena: limits hold", limits_hold},
     {"memory arena: blocks are as large as the limit allows", blocks_are_as_large_as_the_limit_allows},
-    {"memory arena: places in flight are not reused", places_in_flight_are_not_reused},
+    {"memory arena: ranges in flight are not reused", ranges_in_flight_are_not_reused},
     {"memory residency: sets hold buffers", residency_sets_hold_buffers},
     {"memory residency: a deallocator may ask the set of its buffer", a_deallocator_may_ask_the_set_of_its_buffer},
     {"memory residency: a deallocator may release the set of its buffer",

@@ -1,4 +1,4 @@
-//! What fails while it runs: kernels that fault, injected faults, devices that are lost; and the reset that mends it.
+//! What fails while it runs: kernels that fault, injected failures, devices that are lost; and the reset that mends it.
 //! Each in a process of its own.
 
 use std::ffi::{CStr, c_void};

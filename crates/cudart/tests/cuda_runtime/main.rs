@@ -1,6 +1,6 @@
 //! CUDA's runtime API as a program sees it: codes, ranges, the order of streams, events and host functions, kernels.
 //!
-//! The runtime's state is the process's. What resets a device, makes its work fail or injects faults runs in a process
+//! The runtime's state is the process's. What resets a device, makes its work fail or injects failures runs in a process
 //! of its own.
 #![cfg(software_metal)]
 

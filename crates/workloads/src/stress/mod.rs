@@ -58,7 +58,7 @@ pub struct Report {
     /// After the last round.
     pub last: Sample,
     /// What was not as it should be, in words: objects, memory or results. Empty for a good run.
-    pub faults: Vec<String>,
+    pub failures: Vec<String>,
 }
 
 /// Runs rounds of every scenario, on this thread and on a new one, with every way to drop, until `duration` is over
@@ -66,7 +66,7 @@ pub struct Report {
 ///
 /// # Errors
 ///
-/// Whatever a scenario fails with. Growth and wrong results are not errors: they are in [`Report::faults`].
+/// Whatever a scenario fails with. Growth and wrong results are not errors: they are in [`Report::failures`].
 pub fn run(device: &Device, duration: Duration, mut watch: impl FnMut(&Sample)) -> Result<Report> {
     let start = Instant::now();
     let runner = Runner::new(device)?;
@@ -85,11 +85,11 @@ pub fn run(device: &Device, duration: Duration, mut watch: impl FnMut(&Sample)) 
         last = next()?;
     }
     last.heap = heap::settled_bytes(baseline.heap);
-    let faults = faults(&baseline, &last);
+    let failures = failures(&baseline, &last);
     Ok(Report {
         baseline,
         last,
-        faults,
+        failures,
     })
 }
 
@@ -154,28 +154,28 @@ fn idle_objects() -> LiveObjects {
     })
 }
 
-fn faults(baseline: &Sample, last: &Sample) -> Vec<String> {
-    let mut faults = Vec::new();
+fn failures(baseline: &Sample, last: &Sample) -> Vec<String> {
+    let mut failures = Vec::new();
     if !last.objects.same_live(&baseline.objects) {
-        faults.push(format!(
+        failures.push(format!(
             "live objects went from {} to {}",
             baseline.objects, last.objects
         ));
     }
     if last.allocated > baseline.allocated + MEMORY_SLACK {
-        faults.push(format!(
+        failures.push(format!(
             "device memory grew from {} to {} bytes",
             baseline.allocated, last.allocated
         ));
     }
-    faults.extend(heap::growth_between(baseline.heap, last.heap));
+    failures.extend(heap::growth_between(baseline.heap, last.heap));
     if last.deviation.is_nan() || last.deviation > MAX_DEVIATION {
-        faults.push(format!(
+        failures.push(format!(
             "a result is off by {:e}, relative to float64",
             last.deviation
         ));
     }
-    faults
+    failures
 }
 
 #[cfg(test)]
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn growth_and_wrong_results_are_faults() {
+    fn growth_and_wrong_results_are_failures() {
         let sample = |allocated, heap, deviation| Sample {
             round: 1,
             elapsed: Duration::ZERO,
@@ -194,7 +194,7 @@ mod tests {
         };
         let good = sample(0, 1 << 20, 1e-7);
         assert_eq!(
-            faults(&good, &sample(0, 2 << 20, 1e-7)),
+            failures(&good, &sample(0, 2 << 20, 1e-7)),
             Vec::<String>::new()
         );
         for bad in [
@@ -203,7 +203,7 @@ mod tests {
             sample(0, 0, 1e-3),
             sample(0, 0, f64::NAN),
         ] {
-            assert_eq!(faults(&good, &bad).len(), 1, "{bad:?}");
+            assert_eq!(failures(&good, &bad).len(), 1, "{bad:?}");
         }
     }
 }

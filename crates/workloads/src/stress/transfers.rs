@@ -19,7 +19,7 @@ pub struct TransferReport {
     /// Statistics of the memory that all threads shared.
     pub statistics: Statistics,
     /// What was not as it should be, in words: bytes, objects or memory. Empty for a good run.
-    pub faults: Vec<String>,
+    pub failures: Vec<String>,
 }
 
 /// Lets `threads` threads move bytes through buffers of a pool and of an arena, by every form of transfer, until `duration`
@@ -28,11 +28,11 @@ pub struct TransferReport {
 /// # Errors
 ///
 /// Whatever a transfer fails with. Wrong bytes, objects that are left and growing memory are not errors: they are in
-/// [`TransferReport::faults`].
+/// [`TransferReport::failures`].
 pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<TransferReport> {
     let (before, heap_before) = (Device::live_objects(), heap::live_bytes());
     let start = Instant::now();
-    let (mut rounds, mut faults) = (0, Vec::new());
+    let (mut rounds, mut failures) = (0, Vec::new());
     let statistics = {
         let memory = Memory::new(device)?;
         let shared = memory.new_transfer_queue()?;
@@ -55,19 +55,19 @@ pub fn transfers(device: &Device, threads: usize, duration: Duration) -> Result<
             let (count, wrong) = result?;
             rounds += count;
             if wrong > 0 {
-                faults.push(format!(
+                failures.push(format!(
                     "thread {number}: {wrong} of {count} rounds read other bytes than were written"
                 ));
             }
         }
         memory.statistics()
     };
-    faults.extend(left_behind(&before));
-    faults.extend(heap::growth(heap_before));
+    failures.extend(left_behind(&before));
+    failures.extend(heap::growth(heap_before));
     Ok(TransferReport {
         rounds,
         statistics,
-        faults,
+        failures,
     })
 }
 

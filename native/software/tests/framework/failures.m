@@ -1,4 +1,4 @@
-/* Injected faults, armed by a call or by the environment of a process. They leave everything usable. */
+/* Injected failures, armed by a call or by the environment of a process. They leave everything usable. */
 #include "framework_kernels.h"
 #include <spawn.h>
 #include <sys/wait.h>
@@ -10,7 +10,7 @@ static id<MTLCommandBuffer> run_empty(id<MTLCommandQueue> on) {
     return buffer;
 }
 
-/* Goes from a source to a result, with a heap: everything that a fault has struck still works. */
+/* Goes from a source to a result, with a heap: everything that has failed once still works. */
 static void check_everything_works(void) {
     id<MTLLibrary> library = make_library();
     id<MTLComputePipelineState> pipeline = make_pipeline(library, @"add");

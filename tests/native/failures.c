@@ -1,6 +1,6 @@
 /* What no healthy GPU shows: allocations that fail, command buffers that end with an error, a lost device. The software
  * Metal does each on demand. */
-#include "fault_harness.h"
+#include "failure_harness.h"
 
 #include <stdlib.h>
 
@@ -123,7 +123,7 @@ static void a_lost_device_fails_everything(void) {
     mtb_buffer_release(buffer);
 }
 
-const test fault_tests[] = {
+const test failure_tests[] = {
     {"a failed allocation is an error", a_failed_allocation_is_an_error},
     {"a failed no copy leaves the memory", a_failed_no_copy_leaves_the_memory},
     {"a failed command buffer says so", a_failed_command_buffer_says_so},

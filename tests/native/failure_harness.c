@@ -1,5 +1,5 @@
-/* Runs a program's tests of faults, and checks that they leave nothing behind. */
-#include "fault_harness.h"
+/* Runs a program's tests of failures, and checks that they leave nothing behind. */
+#include "failure_harness.h"
 
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ static void run_test(const test *one) {
 
 int main(void) {
     CHECK(live_objects() == 0);
-    for (const test *one = fault_tests; one->name; one++) run_test(one);
+    for (const test *one = failure_tests; one->name; one++) run_test(one);
     printf("%s\n", failed_checks() ? "FAILED" : "all passed");
     return failed_checks() != 0;
 }

@@ -1,6 +1,6 @@
 /* Order when command buffers fail. Later work still waits for host functions. Events only rise, and reach each value
  * after the work that it stands for. */
-#include "fault_harness.h"
+#include "failure_harness.h"
 
 #include "metal_bridge_memory.h"
 
@@ -230,11 +230,10 @@ static void a_rescue_that_waits_for_nobody_ends(void) {
     mtb_event_release(event);
 }
 
-const test fault_tests[] = {
+const test failure_tests[] = {
     {"order: later work waits for a host function whatever fails", later_work_waits_for_a_host_function_whatever_fails},
     {"order: a failed host function is not called", a_failed_host_function_is_not_called},
-    {"order: a failed signal waits for what its command buffer waited for",
-     a_failed_signal_waits_as_its_command_buffer_did},
+    {"order: a failed signal waits as its command buffer did", a_failed_signal_waits_as_its_command_buffer_did},
     {"order: a failed signal waits for smaller values", a_failed_signal_waits_for_smaller_values},
     {"order: a late signal does not lower an event", a_late_signal_does_not_lower_an_event},
     {"order: a chain of signals ends whatever fails", a_chain_of_signals_ends_whatever_fails},

@@ -1,13 +1,13 @@
 /* What programs share that make allocations and command buffers fail, which the software Metal does on demand. */
-#ifndef FAULT_HARNESS_H
-#define FAULT_HARNESS_H
+#ifndef FAILURE_HARNESS_H
+#define FAILURE_HARNESS_H
 
 #include "harness.h"
 
 #include <SoftwareMetal/SoftwareMetal.h>
 
 /* The tests of the program, closed by one without a name. Each leaves no handle and no object of Metal's behind. */
-extern const test fault_tests[];
+extern const test failure_tests[];
 
 /* Releases the error, which has this status and this code of Metal's. */
 void check_status(mtb_error *error, mtb_status status, int64_t code, const char *file, int line);

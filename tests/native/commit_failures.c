@@ -1,6 +1,6 @@
 /* Commits that fail without an exception: because one of the bridge's allocations fails, because of the caller's
  * mistake, or on the GPU. Each gives an error that says which, and destroys its context once. */
-#include "fault_harness.h"
+#include "failure_harness.h"
 
 #include "metal_bridge_memory.h"
 
@@ -203,7 +203,7 @@ static void errors_without_memory_say_their_status(void) {
     CHECK_STATUS(error, MTB_INVALID_ARGUMENT, 0);
 }
 
-const test fault_tests[] = {
+const test failure_tests[] = {
     {"commits without memory destroy their contexts", commits_without_memory_destroy_their_contexts},
     {"pages of a copy that lacks others are kept", pages_of_a_copy_that_lacks_others_are_kept},
     {"a commit that could never end destroys its context", a_commit_that_could_never_end_destroys_its_context},

@@ -1,6 +1,6 @@
 /* Transfers and pools when allocations fail and command buffers end with an error: typed errors, nobody hangs, and
  * nothing is left behind. The software Metal does each on demand. */
-#include "../fault_harness.h"
+#include "../failure_harness.h"
 
 #include "metal_bridge_memory.h"
 
@@ -168,7 +168,7 @@ static void kept_buffers_are_freed_for_new_ones(void) {
     mtb_memory_release(memory);
 }
 
-const test fault_tests[] = {
+const test failure_tests[] = {
     {"a failed transfer says so", a_failed_transfer_says_so},
     {"a failed copy between devices says so", a_failed_copy_between_devices_says_so},
     {"a failed copy has ended on both devices", a_failed_copy_has_ended_on_both_devices},
