@@ -30,7 +30,7 @@ std::string distance_in_words(int64_t offset, size_t size, uint64_t length) {
 } // namespace
 
 smtl_watched *checked_launch::find(uintptr_t address) {
-    if (last_found_ != nullptr && last_found_->room.contains(address)) return last_found_;
+    if (last_found_ != nullptr && last_found_->range.contains(address)) return last_found_;
     smtl_watched *found = image_.contains(address) ? nullptr : find_watched(address);
     if (found == nullptr) found = image_.variable_near(address);
     /* What lies beside threadgroup variables is looked up every time: it may be something else. */
@@ -71,20 +71,19 @@ void checked_launch::report_bounds(finding found) {
 }
 
 /* Whether the other checks may look at the access: it stays within live memory. */
-bool checked_launch::check_memory(smtl_watched &watched, uintptr_t address, size_t size, uint32_t how,
-                                  const void *place) {
+bool checked_launch::check_memory(smtl_watched &watched, uintptr_t address, size_t size, uint32_t how, const void *pc) {
     if (watched.holds(address, size) && !watched.freed) return true;
     if (!(checks_ & SMTL_SANITIZE_BOUNDS)) return false;
-    report_outside(watched, address, size, how, place);
+    report_outside(watched, address, size, how, pc);
     if (!give_scratch_memory(watched, address, size)) facts_.abandon(facts_.core);
     return false;
 }
 
 void checked_launch::report_outside(const smtl_watched &watched, uintptr_t address, size_t size, uint32_t how,
-                                    const void *place) {
+                                    const void *pc) {
     finding found;
     found.kind = SMTL_REPORT_BOUNDS;
-    found.actor = describe_running(how, size, place);
+    found.actor = describe_running(how, size, pc);
     found.offset = watched.offset_of(address);
     name_object(watched, found);
     const std::string where = watched.freed ? "in" : distance_in_words(found.offset, size, watched.length);
@@ -98,11 +97,11 @@ bool checked_launch::give_scratch_memory(const smtl_watched &watched, uintptr_t 
     if (watched.kind == memory_kind::threadgroup_variable && image_.contains(address) &&
         image_.contains(address + size - 1))
         return true;
-    /* Behind the last variable there is room, unless somebody else has taken it. */
+    /* The addresses behind the last variable are free, unless somebody else has taken them. */
     const bool behind_image = watched.kind == memory_kind::threadgroup_variable;
-    if (behind_image && watched.room.contains(address) && watched.room.contains(address + size - 1))
+    if (behind_image && watched.range.contains(address) && watched.range.contains(address + size - 1))
         return give_free_pages(address, size);
-    if (!watched.in_window || !watched.room.contains(address) || !watched.room.contains(address + size - 1))
+    if (!watched.in_window || !watched.range.contains(address) || !watched.range.contains(address + size - 1))
         return false;
     const uintptr_t mapped_end = watched.freed ? 0 : watched.mapped + watched.mapped_length;
     for (uintptr_t at = address & ~(page - 1); at < address + size; at += page) {
@@ -122,13 +121,13 @@ bool checked_launch::give_free_pages(uintptr_t address, size_t size) {
     return true;
 }
 
-void checked_launch::check_stack(uintptr_t address, size_t size, uint32_t how, const void *place) {
+void checked_launch::check_stack(uintptr_t address, size_t size, uint32_t how, const void *pc) {
     const unsigned char *const bad = first_bad_byte(reinterpret_cast<const void *>(address), size);
     if (bad == nullptr) return;
     const stack_object object = describe_stack_object(bad, reinterpret_cast<const void *>(facts_.stacks));
     finding found;
     found.kind = SMTL_REPORT_BOUNDS;
-    found.actor = describe_running(how, size, place);
+    found.actor = describe_running(how, size, pc);
     found.object = object.name;
     found.length = object.length;
     found.offset = object.offset - (reinterpret_cast<intptr_t>(bad) - intptr_t(address));
@@ -139,19 +138,19 @@ void checked_launch::check_stack(uintptr_t address, size_t size, uint32_t how, c
 }
 
 /* An access to memory that is not watched: in a constant table, or through a wild pointer. */
-void checked_launch::check_elsewhere(uintptr_t address, size_t size, uint32_t how, const void *place) {
+void checked_launch::check_elsewhere(uintptr_t address, size_t size, uint32_t how, const void *pc) {
     const bool in_image = image_.contains(address);
     const constant_table *const table = in_image ? image_.constant_before(address, size) : nullptr;
     if ((in_image && table == nullptr) || !(checks_ & SMTL_SANITIZE_BOUNDS)) return;
-    report_elsewhere(table, address, size, how, place);
+    report_elsewhere(table, address, size, how, pc);
     if (table == nullptr) facts_.abandon(facts_.core);
 }
 
 void checked_launch::report_elsewhere(const constant_table *table, uintptr_t address, size_t size, uint32_t how,
-                                      const void *place) {
+                                      const void *pc) {
     finding found;
     found.kind = SMTL_REPORT_BOUNDS;
-    found.actor = describe_running(how, size, place);
+    found.actor = describe_running(how, size, pc);
     char number[32];
     std::snprintf(number, sizeof number, "0x%llx", (unsigned long long)address);
     found.headline = access_in_words(how, size) + " at " + number + ", where no buffer is";

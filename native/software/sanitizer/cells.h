@@ -32,7 +32,7 @@ private:
 /* One access, as the next one to the same place sees it. */
 struct access {
     uint32_t run = 0;    /* the threadgroup, counted over all launches from 1; 0: no access */
-    uint32_t place = 0;  /* in the code of that launch's kernel */
+    uint32_t pc = 0;     /* in the code of that launch's kernel */
     uint32_t clock = 0;  /* of the threadgroup: grows with each of its barriers */
     uint16_t thread = 0; /* in its threadgroup; for all lanes of a simdgroup, its number with `whole_simdgroup` */
     uint8_t touch = 0;   /* bits of smtl_touch */

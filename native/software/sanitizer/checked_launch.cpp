@@ -13,9 +13,8 @@ namespace {
 
 checked_launch *running = nullptr; /* set by the launch that holds `one_at_a_time_` */
 
-void touch_hook(smtl_core *, const volatile void *address, size_t size, uint32_t how, const void *place) {
-    running->touch(reinterpret_cast<uintptr_t>(address), size, how,
-                   place != nullptr ? place : __builtin_return_address(0));
+void touch_hook(smtl_core *, const volatile void *address, size_t size, uint32_t how, const void *pc) {
+    running->touch(reinterpret_cast<uintptr_t>(address), size, how, pc != nullptr ? pc : __builtin_return_address(0));
 }
 void fence_hook(smtl_core *, uint32_t memory) { running->fence(memory); }
 void simdgroup_barrier_hook(smtl_core *, uint32_t memory) { running->simdgroup_barrier(memory); }
@@ -115,9 +114,9 @@ void checked_launch::begin_thread(const void *stack_bottom, size_t stack_size) {
     clean_stack(stack_bottom, stack_size);
 }
 
-void checked_launch::touch(uintptr_t address, size_t size, uint32_t how, const void *place) {
+void checked_launch::touch(uintptr_t address, size_t size, uint32_t how, const void *pc) {
     if (address - reinterpret_cast<uintptr_t>(facts_.core) < SMTL_ARENA_SIZE) {
-        if (address >= facts_.stacks && (checks_ & SMTL_SANITIZE_BOUNDS)) check_stack(address, size, how, place);
+        if (address >= facts_.stacks && (checks_ & SMTL_SANITIZE_BOUNDS)) check_stack(address, size, how, pc);
         return;
     }
     if (size == 0) return;
@@ -125,14 +124,14 @@ void checked_launch::touch(uintptr_t address, size_t size, uint32_t how, const v
     if (!(how & SMTL_TOUCH_COLLECTIVE)) settle_writes();
     smtl_watched *const watched = find(address);
     if (watched == nullptr) {
-        check_elsewhere(address, size, how, place);
+        check_elsewhere(address, size, how, pc);
         return;
     }
-    if (!check_memory(*watched, address, size, how, place)) return;
-    if ((how & SMTL_TOUCH_ATOMIC) && !(how & SMTL_TOUCH_STORE)) check_spinning(address, size, how, place);
+    if (!check_memory(*watched, address, size, how, pc)) return;
+    if ((how & SMTL_TOUCH_ATOMIC) && !(how & SMTL_TOUCH_STORE)) check_spinning(address, size, how, pc);
     const size_t offset = address - watched->base;
-    if (checks_ & SMTL_SANITIZE_RACE) check_race(*watched, offset, size, how, place);
-    if ((checks_ & SMTL_SANITIZE_UNINIT) && watched->written) check_written(*watched, offset, size, how, place);
+    if (checks_ & SMTL_SANITIZE_RACE) check_race(*watched, offset, size, how, pc);
+    if ((checks_ & SMTL_SANITIZE_UNINIT) && watched->written) check_written(*watched, offset, size, how, pc);
 }
 
 } // namespace smtl::sanitize

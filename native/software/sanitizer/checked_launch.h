@@ -42,7 +42,7 @@ public:
 
     const std::string &error() const override { return error_; }
 
-    void touch(uintptr_t address, size_t size, uint32_t how, const void *place);
+    void touch(uintptr_t address, size_t size, uint32_t how, const void *pc);
     void fence(uint32_t memory);
     void simdgroup_barrier(uint32_t memory);
     void inactive_lane(uint32_t lane);
@@ -66,17 +66,17 @@ private:
 
     /* bounds */
     smtl_watched *find(uintptr_t address);
-    bool check_memory(smtl_watched &watched, uintptr_t address, size_t size, uint32_t how, const void *place);
-    void check_stack(uintptr_t address, size_t size, uint32_t how, const void *place);
-    void check_elsewhere(uintptr_t address, size_t size, uint32_t how, const void *place);
+    bool check_memory(smtl_watched &watched, uintptr_t address, size_t size, uint32_t how, const void *pc);
+    void check_stack(uintptr_t address, size_t size, uint32_t how, const void *pc);
+    void check_elsewhere(uintptr_t address, size_t size, uint32_t how, const void *pc);
     bool give_scratch_memory(const smtl_watched &watched, uintptr_t address, size_t size);
     bool give_free_pages(uintptr_t address, size_t size);
     void report_bounds(finding found);
-    void report_outside(const smtl_watched &watched, uintptr_t address, size_t size, uint32_t how, const void *place);
-    void report_elsewhere(const constant_table *table, uintptr_t address, size_t size, uint32_t how, const void *place);
+    void report_outside(const smtl_watched &watched, uintptr_t address, size_t size, uint32_t how, const void *pc);
+    void report_elsewhere(const constant_table *table, uintptr_t address, size_t size, uint32_t how, const void *pc);
 
     /* race */
-    void check_race(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *place);
+    void check_race(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *pc);
     const access *conflict(const cell &state, const access &now, space where, bool tracked);
     void record(cell &state, const access &now, space where, bool tracked);
     bool in_order(const access &earlier, const access &now, space where, bool tracked);
@@ -95,17 +95,17 @@ private:
     void report_race(const smtl_watched &watched, size_t offset, size_t size, const access &earlier, const access &now);
 
     /* uninit */
-    void check_written(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *place);
+    void check_written(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *pc);
 
-    void check_spinning(uintptr_t address, size_t size, uint32_t how, const void *place);
-    void report_spinning(uintptr_t address, size_t size, uint32_t how, const void *place);
+    void check_spinning(uintptr_t address, size_t size, uint32_t how, const void *pc);
+    void report_spinning(uintptr_t address, size_t size, uint32_t how, const void *pc);
     void report_divergence(const std::string &headline, const access &now, const access *first);
 
     /* description */
     party describe(const access &what, size_t size) const;
-    party describe_running(uint32_t how, size_t size, const void *place) const;
-    access running_access(uint32_t how, const void *place) const;
-    uint32_t place_in_image(const void *place) const;
+    party describe_running(uint32_t how, size_t size, const void *pc) const;
+    access running_access(uint32_t how, const void *pc) const;
+    uint32_t offset_in_image(const void *pc) const;
     void name_object(const smtl_watched &watched, finding &found) const;
     std::string describe_object(const finding &found, const smtl_watched &watched) const;
 

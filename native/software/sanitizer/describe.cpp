@@ -24,15 +24,15 @@ constexpr uint64_t most_reads = 1 << 21;
 
 } // namespace
 
-uint32_t checked_launch::place_in_image(const void *place) const {
-    return uint32_t(reinterpret_cast<uintptr_t>(place) - image_.base());
+uint32_t checked_launch::offset_in_image(const void *pc) const {
+    return uint32_t(reinterpret_cast<uintptr_t>(pc) - image_.base());
 }
 
-access checked_launch::running_access(uint32_t how, const void *place) const {
+access checked_launch::running_access(uint32_t how, const void *pc) const {
     const uint32_t thread = facts_.core->thread;
     access now;
     now.run = run_;
-    now.place = place_in_image(place);
+    now.pc = offset_in_image(pc);
     now.clock = clock_;
     now.thread = uint16_t(how & SMTL_TOUCH_COLLECTIVE ? whole_simdgroup | thread / SMTL_SIMD_WIDTH : thread);
     now.touch = uint8_t(how);
@@ -43,8 +43,8 @@ party checked_launch::describe(const access &what, size_t size) const {
     const past_launch &launch = history::shared().at(history::shared().index_of(what.run));
     party who;
     who.kernel = launch.kernel;
-    /* A place is where a call returns to, which may belong to the next line. */
-    who.where = locate(launch.path, what.place - 1);
+    /* `pc` is where a call returns to, which may belong to the next line. */
+    who.where = locate(launch.path, what.pc - 1);
     who.write = (what.touch & SMTL_TOUCH_WRITE) != 0;
     who.atomic = (what.touch & SMTL_TOUCH_ATOMIC) != 0;
     who.whole_simdgroup = (what.thread & whole_simdgroup) != 0;
@@ -62,8 +62,8 @@ party checked_launch::describe(const access &what, size_t size) const {
     return who;
 }
 
-party checked_launch::describe_running(uint32_t how, size_t size, const void *place) const {
-    return describe(running_access(how, place), size);
+party checked_launch::describe_running(uint32_t how, size_t size, const void *pc) const {
+    return describe(running_access(how, pc), size);
 }
 
 void checked_launch::report_race(const smtl_watched &watched, size_t offset, size_t size, const access &earlier,
@@ -101,21 +101,21 @@ void checked_launch::report_divergence(const std::string &headline, const access
 
 /* Threads of a threadgroup take turns only if they block: one that spins until another changes memory spins for
  * ever. */
-void checked_launch::check_spinning(uintptr_t address, size_t size, uint32_t how, const void *place) {
+void checked_launch::check_spinning(uintptr_t address, size_t size, uint32_t how, const void *pc) {
     uint32_t value = 0;
     std::memcpy(&value, reinterpret_cast<const void *>(address), std::min(size, sizeof value));
     const uint32_t thread = facts_.core->thread;
     if (address != spinning_.address || thread != spinning_.thread || value != spinning_.value)
         spinning_ = {address, thread, value, 0};
     if (++spinning_.count < most_reads) return;
-    report_spinning(address, size, how, place);
+    report_spinning(address, size, how, pc);
     facts_.abandon(facts_.core);
 }
 
-void checked_launch::report_spinning(uintptr_t address, size_t size, uint32_t how, const void *place) {
+void checked_launch::report_spinning(uintptr_t address, size_t size, uint32_t how, const void *pc) {
     finding found;
     found.kind = SMTL_REPORT_DEADLOCK;
-    found.actor = describe_running(how, size, place);
+    found.actor = describe_running(how, size, pc);
     found.headline = "a thread waits for " + hex(spinning_.value) + " to change";
     if (const smtl_watched *const watched = find(address)) {
         found.offset = watched->offset_of(address);

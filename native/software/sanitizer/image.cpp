@@ -126,7 +126,7 @@ void image::add_object(uintptr_t begin, size_t size, const char *symbol, bool un
     variable->length = size;
     variable->kind = memory_kind::threadgroup_variable;
     variable->label = name_of(symbol);
-    variable->room = {begin - spread / 2, begin + spread / 2};
+    variable->range = {begin - spread / 2, begin + spread / 2};
     variable->written = std::make_unique<written_bytes>(0, 0);
     if (!variable->written->reserve(size)) variable->written.reset();
     variables_.push_back(std::move(variable));

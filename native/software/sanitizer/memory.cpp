@@ -19,9 +19,9 @@ namespace {
 
 struct memory_map {
     std::mutex mutex;
-    windows rooms;
+    windows all_windows;
     /* By window. Written with the mutex held, read without. */
-    std::vector<std::atomic<smtl_watched *>> by_window{rooms.count()};
+    std::vector<std::atomic<smtl_watched *>> by_window{all_windows.count()};
     std::multimap<uintptr_t, smtl_watched *> foreign; /* by their ends; they may overlap */
     std::vector<smtl_watched *> retired;
     uint64_t last_key = 0;
@@ -46,7 +46,7 @@ constexpr size_t most_patterned = size_t(1) << 30;
 
 /* The caller holds the mutex. */
 void place_in_window(smtl_watched &watched) {
-    std::atomic<smtl_watched *> &slot = map().by_window[map().rooms.index_of(watched.room.begin)];
+    std::atomic<smtl_watched *> &slot = map().by_window[map().all_windows.index_of(watched.range.begin)];
     if (smtl_watched *const before = slot.exchange(&watched)) map().retired.push_back(before);
 }
 
@@ -62,15 +62,15 @@ bool give_pattern(smtl_watched &watched, uint64_t key, size_t first) {
 
 unsigned char *bytes_of(const smtl_watched &watched) { return reinterpret_cast<unsigned char *>(watched.base); }
 
-/* Maps the memory in the middle of a window of its own or, if no window is left for it, wherever there is room. */
+/* Maps the memory in the middle of a window of its own or, if no window is left for it, wherever addresses are free. */
 bool map_memory(smtl_watched &watched, int file, size_t file_offset, size_t within_page) {
     watched.mapped_length = whole_pages(within_page + watched.length);
-    watched.room = map().rooms.take(watched.mapped_length);
-    if (watched.room) {
-        watched.mapped = watched.room.middle();
+    watched.range = map().all_windows.take(watched.mapped_length);
+    if (watched.range) {
+        watched.mapped = watched.range.middle();
         watched.in_window = true;
         if (!windows::map(watched.mapped, watched.mapped_length, file, file_offset)) {
-            map().rooms.give_back(watched.room);
+            map().all_windows.give_back(watched.range);
             return false;
         }
     } else {
@@ -88,8 +88,8 @@ void publish(smtl_watched &watched) {
     if (watched.in_window) {
         place_in_window(watched);
     } else {
-        watched.room = {watched.base, watched.base + watched.length};
-        map().foreign.emplace(watched.room.end, &watched);
+        watched.range = {watched.base, watched.base + watched.length};
+        map().foreign.emplace(watched.range.end, &watched);
     }
 }
 
@@ -108,14 +108,14 @@ smtl_watched *slot(std::vector<smtl_watched *> &slots, uint32_t index, size_t ca
     return slots[index] = made.release();
 }
 
-} // namespace
+}  // namespace
 
 smtl_watched *find_watched(uintptr_t address) {
-    const size_t window = map().rooms.index_of(address);
-    if (window < map().rooms.count()) return map().by_window[window].load(std::memory_order_acquire);
+    const size_t window = map().all_windows.index_of(address);
+    if (window < map().all_windows.count()) return map().by_window[window].load(std::memory_order_acquire);
     const std::lock_guard guard(map().mutex);
     for (auto found = map().foreign.upper_bound(address); found != map().foreign.end(); ++found)
-        if (found->second->room.contains(address)) return found->second;
+        if (found->second->range.contains(address)) return found->second;
     return nullptr;
 }
 
@@ -143,7 +143,7 @@ void forget_accesses() {
     for (const auto &[end, watched] : map().foreign) watched->cells.release();
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize
 
 using namespace smtl::sanitize;
 
@@ -200,11 +200,11 @@ void smtl_sanitizer_free(smtl_watched *watched) {
     if (watched->in_window) {
         /* It stays in its window until the window is needed again, so that a later access is reported. */
         windows::unmap(watched->mapped, watched->mapped_length);
-        map().rooms.give_back(watched->room);
+        map().all_windows.give_back(watched->range);
         return;
     }
     if (watched->mapped != 0) munmap(reinterpret_cast<void *>(watched->mapped), watched->mapped_length);
-    const auto [first, last] = map().foreign.equal_range(watched->room.end);
+    const auto [first, last] = map().foreign.equal_range(watched->range.end);
     map().foreign.erase(std::find_if(first, last, [&](const auto &known) { return known.second == watched; }));
     map().retired.push_back(watched);
 }

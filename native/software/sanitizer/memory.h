@@ -30,8 +30,8 @@ struct smtl_watched {
     size_t length = 0;
     size_t capacity = 0; /* the most that `length` can be, if each launch gets the memory anew */
     /* Addresses that belong to it or to nobody. Outside windows, its own addresses alone. */
-    smtl::sanitize::window room;
-    bool in_window = false; /* the rest of the room can be mapped */
+    smtl::sanitize::window range;
+    bool in_window = false; /* the rest of the range can be mapped */
     smtl::sanitize::memory_kind kind = smtl::sanitize::memory_kind::buffer;
     uint32_t index = 0; /* of a threadgroup argument */
     std::string label;
@@ -54,7 +54,7 @@ struct smtl_watched {
 
 namespace smtl::sanitize {
 
-/* The memory whose room the address lies in; NULL if there is none. Valid while the caller is the running launch. */
+/* The memory whose range the address lies in; NULL if there is none. Valid while the caller is the running launch. */
 smtl_watched *find_watched(uintptr_t address);
 
 /* Memory that the sanitizer itself hands to a launch, at the same place every time. */

@@ -30,8 +30,8 @@ unsigned worth_of(const access &a, const access &b) {
 
 } // namespace
 
-void checked_launch::check_race(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *place) {
-    const access now = running_access(how, place);
+void checked_launch::check_race(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *pc) {
+    const access now = running_access(how, pc);
     const space where = is_threadgroup(watched.kind) ? threadgroup_space : device_space;
     if ((how & SMTL_TOUCH_ATOMIC) && where == device_space) exchange_through(watched.base + offset, how, now);
     access earlier;

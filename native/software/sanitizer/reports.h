@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "places.h"
+#include "locations.h"
 #include "include/SoftwareMetal/SoftwareMetal.h"
 
 namespace smtl::sanitize {

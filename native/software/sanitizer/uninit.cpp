@@ -39,7 +39,7 @@ static uint64_t unwritten_bytes(const smtl_watched &watched, size_t offset, size
     return longest_run >= std::min(least_fresh, watched.length) ? unwritten : 0;
 }
 
-void checked_launch::check_written(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *place) {
+void checked_launch::check_written(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *pc) {
     const bool reads = !(how & SMTL_TOUCH_WRITE) || ((how & SMTL_TOUCH_ATOMIC) && !(how & SMTL_TOUCH_STORE));
     size_t unwritten = 0;
     for (size_t done = 0; reads && done < size; done += longest) {
@@ -52,7 +52,7 @@ void checked_launch::check_written(smtl_watched &watched, size_t offset, size_t 
     if (unwritten >= enough && unwritten > 0) {
         finding found;
         found.kind = SMTL_REPORT_UNINITIALIZED;
-        found.actor = describe_running(how, size, place);
+        found.actor = describe_running(how, size, pc);
         found.offset = int64_t(offset);
         name_object(watched, found);
         found.headline = "read of " + std::to_string(size) + " bytes at offset " + std::to_string(offset) +

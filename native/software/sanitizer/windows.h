@@ -22,8 +22,8 @@ public:
     windows(const windows &) = delete;
     windows &operator=(const windows &) = delete;
 
-    /* A window with room for `length` bytes in its middle; an empty one if none is left. Takes the window that has been
-     * free the longest, so that accesses to memory long freed are still recognised. */
+    /* A window whose middle can hold `length` bytes; an empty one if none is left. Takes the window that has been free
+     * the longest, so that accesses to memory long freed are still recognised. */
     window take(size_t length);
     void give_back(window taken);
     /* The number of the window that an address lies in, below `count()`; `count()` for other addresses. */

@@ -1,6 +1,6 @@
-/* Places in the code of kernels, in terms of the source. */
-#ifndef SMTL_SANITIZER_PLACES_H
-#define SMTL_SANITIZER_PLACES_H
+/* Locations in the code of kernels, in terms of the source. */
+#ifndef SMTL_SANITIZER_LOCATIONS_H
+#define SMTL_SANITIZER_LOCATIONS_H
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include "places.h"
+#include "locations.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -55,13 +55,13 @@ std::string name_in_program(const std::string &file) {
 /* Each frame is two lines: the function, and file:line. The innermost frame comes first. */
 location innermost_of_program(const std::string &frames) {
     std::istringstream lines(frames);
-    std::string function, place;
-    while (std::getline(lines, function) && std::getline(lines, place)) {
-        place = place.substr(0, place.find(" (discriminator"));
-        const size_t colon = place.rfind(':');
-        const std::string file = colon == std::string::npos ? "" : name_in_program(place.substr(0, colon));
+    std::string function, position;
+    while (std::getline(lines, function) && std::getline(lines, position)) {
+        position = position.substr(0, position.find(" (discriminator"));
+        const size_t colon = position.rfind(':');
+        const std::string file = colon == std::string::npos ? "" : name_in_program(position.substr(0, colon));
         if (file.empty()) continue;
-        const unsigned long line = std::strtoul(place.c_str() + colon + 1, nullptr, 10);
+        const unsigned long line = std::strtoul(position.c_str() + colon + 1, nullptr, 10);
         if (line != 0) return {function.substr(0, function.find('(')), file, uint32_t(line)};
     }
     return {};
