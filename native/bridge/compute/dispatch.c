@@ -74,7 +74,7 @@ static mtb_status grow_bytes(mtbi_batch *batch, size_t needed, mtb_error **error
     return MTB_OK;
 }
 
-/* Makes room for one more dispatch in the batch. */
+/* Makes the batch large enough for one more dispatch. */
 static mtb_status prepare_batch(mtb_compute_encoder *encoder, mtb_error **error, const char *function) {
     if (!encoder->batch) {
         encoder->batch = malloc(sizeof *encoder->batch);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Room for every line that there can be, and more. */
+/* More bytes than all lines that there can be. */
 enum {
     REPORT_SIZE = 8192
 };

@@ -137,10 +137,10 @@ std::string format_message(std::string_view format, const smtl_log_value *values
 }
 
 /* Whether the whole record lies in the buffer. A kernel may have written over it. */
-bool is_sound(const smtl_log_record &record, uint64_t room) {
+bool is_sound(const smtl_log_record &record, uint64_t left) {
     uint64_t size = sizeof record + uint64_t(record.value_count) * sizeof(smtl_log_value);
     for (const uint32_t text : record.text_sizes) size += text;
-    return record.size <= room && record.size % 8 == 0 && size <= record.size;
+    return record.size <= left && record.size % 8 == 0 && size <= record.size;
 }
 
 } // namespace

@@ -79,7 +79,7 @@ uint64_t smtl_allocated_bytes(void) { return __atomic_load_n(&allocated, __ATOMI
 
 void smtl_count_command_buffer(void) { __atomic_fetch_add(&command_buffers, 1, __ATOMIC_RELAXED); }
 
-void smtl_count_launches(uint64_t count) { __atomic_fetch_add(&dispatches, count, __ATOMIC_RELAXED); }
+void smtl_count_dispatches(uint64_t count) { __atomic_fetch_add(&dispatches, count, __ATOMIC_RELAXED); }
 
 uint64_t smtl_command_buffers_completed(void) { return __atomic_load_n(&command_buffers, __ATOMIC_RELAXED); }
 

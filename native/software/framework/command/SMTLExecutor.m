@@ -50,7 +50,7 @@ static bool run_now(const smtl_launch *launch, smtl_execution *execution) {
     if (!smtl_launch_run(launch, &failure, &message)) {
         return fail(execution, codes[failure], message);
     }
-    smtl_count_launches(1);
+    smtl_count_dispatches(1);
     return true;
 }
 

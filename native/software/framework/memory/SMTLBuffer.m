@@ -8,7 +8,7 @@
 #include "support/settings.h"
 #include <string.h>
 
-/* Releasing a buffer autoreleases on Apple's systems too: whoever lets one go without a pool sees it here. */
+/* Releasing a buffer autoreleases on Apple's systems too: whoever releases one without a pool sees it here. */
 @interface SMTLReleaseMarker : SMTLObject
 @end
 

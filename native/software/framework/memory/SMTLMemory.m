@@ -13,9 +13,9 @@
 /* A Mac's pages: programs run over a buffer's end by some bytes, and meet nothing else before the end of the page. With
  * AddressSanitizer a buffer ends at its own last byte, so that the CPU's overruns are seen. */
 #if __has_feature(address_sanitizer)
-#define ROOM SMTL_MEMORY_ALIGNMENT
+#define GRANULE SMTL_MEMORY_ALIGNMENT
 #else
-#define ROOM ((size_t)16 << 10)
+#define GRANULE ((size_t)16 << 10)
 #endif
 #define GUARDED_ALIGNMENT 32u /* the largest that a Metal type has */
 #define POISON 0xff /* NaN in every floating-point format, -1 in every integer */
@@ -71,7 +71,7 @@ static bool allocate_guarded(smtl_memory *memory, size_t length) {
 }
 
 static bool allocate_mapped(smtl_memory *memory) {
-    memory->mapped = round_up(memory->size, ROOM);
+    memory->mapped = round_up(memory->size, GRANULE);
     memory->mapping = map_pages(memory->mapped);
     memory->base = memory->mapping;
     return memory->base != NULL;
@@ -79,7 +79,7 @@ static bool allocate_mapped(smtl_memory *memory) {
 
 static bool allocate_small(smtl_memory *memory) {
     memory->mapping = NULL;
-    return posix_memalign(&memory->base, SMTL_MEMORY_ALIGNMENT, round_up(memory->size, ROOM)) == 0;
+    return posix_memalign(&memory->base, SMTL_MEMORY_ALIGNMENT, round_up(memory->size, GRANULE)) == 0;
 }
 
 /* What the sanitizer tells from memory that somebody has written must not be overwritten. */

@@ -225,7 +225,7 @@ static void test_residency_set(void) {
 }
 
 /* Overruns that a Mac's pages of 16 KiB hide meet nobody else's memory: neither another buffer's nor the heap's. */
-static void test_room(void) {
+static void test_overruns(void) {
 #if !__has_feature(address_sanitizer)
     static const NSUInteger lengths[] = {1, 100, 4000, 16383, 16385, 65537, 100000};
     enum {
@@ -262,7 +262,7 @@ int main(void) {
         RUN(test_automatic_heap);
         RUN(test_placement_heap);
         RUN(test_residency_set);
-        RUN(test_room);
+        RUN(test_overruns);
         [device release];
     }
     return checks_report();
