@@ -6,10 +6,6 @@
 
 namespace metal_bridge {
 
-namespace detail {
-using TransferHandle = Handle<mtb_transfer, mtb_transfer_release>;
-} // namespace detail
-
 // How long the host memory that a transfer reads stays as it is.
 enum class HostMemory {
     // For the call, which copies it.
@@ -112,7 +108,6 @@ public:
     explicit operator bool() const noexcept { return bool(transfer_); }
 
 private:
-    friend class MetalBuffer;
     friend class MetalMemoryUtils;
     friend class Stream;
 
@@ -153,17 +148,6 @@ private:
 
     detail::TransferHandle transfer_;
 };
-
-inline Result<> MetalBuffer::CopyFromHost(const void *source, size_t bytes, size_t offset) {
-    return Batch::Run(memory_, queue_, [&](Batch &batch) {
-        return batch.CopyFromHost(*this, offset, source, bytes, HostMemory::Borrowed);
-    });
-}
-
-inline Result<> MetalBuffer::CopyToHost(void *destination, size_t bytes, size_t offset) const {
-    return Batch::Run(memory_, queue_,
-                      [&](Batch &batch) { return batch.CopyToHost(*this, offset, destination, bytes); });
-}
 
 }  // namespace metal_bridge
 

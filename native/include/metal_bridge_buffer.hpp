@@ -9,6 +9,7 @@ namespace metal_bridge {
 namespace detail {
 using BufferHandle = Handle<mtb_buffer, mtb_buffer_release>;
 using CommandBufferHandle = Handle<mtb_command_buffer, mtb_command_buffer_release>;
+using TransferHandle = Handle<mtb_transfer, mtb_transfer_release>;
 } // namespace detail
 
 // Work that was committed. It goes on if this object goes.
@@ -52,6 +53,19 @@ template <class Encode> Result<Pending> CommitCommands(CommandBufferHandle comma
     if (!committed) return committed.error();
     return Pending(commands.Take());
 }
+
+// Copies `bytes` after the device's earlier work, and waits. A Batch would do the same, but is built on MetalBuffer.
+inline Result<> RunCopy(const MemoryHandle &memory, const QueueHandle &queue, const mtb_place &source,
+                        const mtb_place &destination, size_t bytes) {
+    const auto transfer =
+        Make<TransferHandle>([&](mtb_error **e) { return mtb_transfer_create(memory.Get(), queue.Get(), e); });
+    if (!transfer) return transfer.error();
+    return Check([&](mtb_error **e) {
+        const mtb_status status =
+            mtb_transfer_copy(transfer->Get(), source, destination, bytes, 1, MTB_HOST_BORROWED, e);
+        return status == MTB_OK ? mtb_transfer_run(transfer->Get(), e) : status;
+    });
+}
 } // namespace detail
 
 // Memory that the GPU works on. It comes from the cache of its device's memory, and goes back there at the end.
@@ -74,9 +88,13 @@ public:
     }
 
     // Copies `bytes` from `source` to the buffer, from `offset` on, after the device's earlier work; waits.
-    Result<> CopyFromHost(const void *source, size_t bytes, size_t offset = 0);
+    Result<> CopyFromHost(const void *source, size_t bytes, size_t offset = 0) {
+        return detail::RunCopy(memory_, queue_, Host(source), At(offset), bytes);
+    }
     // Copies `bytes` from the buffer, from `offset` on, to `destination`, after the device's earlier work; waits.
-    Result<> CopyToHost(void *destination, size_t bytes, size_t offset = 0) const;
+    Result<> CopyToHost(void *destination, size_t bytes, size_t offset = 0) const {
+        return detail::RunCopy(memory_, queue_, At(offset), Host(destination), bytes);
+    }
 
     // Bytes, as asked for.
     size_t Size() const noexcept { return mtb_buffer_length(buffer_.Get()); }
@@ -104,6 +122,8 @@ private:
         buffer.queue_ = detail::Share(queue);
         return buffer;
     }
+    mtb_place At(size_t offset) const noexcept { return {buffer_.Get(), offset, nullptr, 0}; }
+    static mtb_place Host(const void *bytes) noexcept { return {nullptr, 0, const_cast<void *>(bytes), 0}; }
 
     detail::BufferHandle buffer_;
     detail::MemoryHandle memory_;
@@ -111,7 +131,5 @@ private:
 };
 
 }  // namespace metal_bridge
-
-#include "metal_bridge_batch.hpp"
 
 #endif
