@@ -1,6 +1,5 @@
 #include "components.h"
 
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -26,16 +25,15 @@ Index component_begin(const Source &source, Index assignment) {
     while (i >= 2 && (source[i - 1].is(".") || source[i - 1].is("->"))) {
         i -= 2;
         while (source[i].is("]")) {
-            for (Index depth = 1; depth > 0;) {
-                if (i-- == 0) return assignment;
+            const Index open = source.group_begin(i);
+            if (open == i || open == 0) return assignment;
+            while (--i > open) {
                 const Token &token = source[i];
                 const bool changes =
                     token.is("(") || token.is("=") || token.is("++") || token.is("--") || is_compound_assignment(token);
                 if (changes) return assignment;
-                depth += token.is("]");
-                depth -= token.is("[");
             }
-            if (i-- == 0) return assignment;
+            i = open - 1;
         }
         if (!source[i].is_identifier()) return assignment;
     }
@@ -54,23 +52,6 @@ bool is_binary(const Token &token) {
     return token.kind == TokenKind::punctuator && operators.contains(token.meaning);
 }
 
-// The bracket that `close` closes; nothing if none is near.
-std::optional<Index> opening(const Source &source, Index close) {
-    constexpr Index longest = 256;
-    const char *const bracket = source[close].is(")") ? "(" : source[close].is("]") ? "[" : "<";
-    for (Index i = close; i > 2 && close - i < longest;) {
-        if (!source[--i].is(bracket)) continue;
-        if ((*bracket == '<' ? source.skip_angles(i, close + 1) : source.skip_group(i, close + 1)) == close + 1)
-            return i;
-    }
-    return std::nullopt;
-}
-
-bool ends_operand(const Token &token) {
-    static const std::set<std::string_view> words = {"return", "else", "do", "case"};
-    return (token.is_identifier() && !words.contains(token.text)) || token.is(")") || token.is("]") || token.is(">");
-}
-
 // Where the operand starts that ends with the member at `i`: names, members, subscripts, calls and parentheses; `i` if
 // that cannot be told.
 Index operand_begin(const Source &source, Index i) {
@@ -78,11 +59,10 @@ Index operand_begin(const Source &source, Index i) {
     while (begin > 2 && (source[begin - 1].is(".") || source[begin - 1].is("->") || source[begin - 1].is("::"))) {
         begin -= 2;
         while (source[begin].is(")") || source[begin].is("]") || source[begin].is(">")) {
-            const std::optional<Index> open = opening(source, begin);
-            if (!open) return i;
-            const Token &before = source[*open - 1];
-            if (!ends_operand(before)) return *open;
-            begin = *open - 1;
+            const Index open = source.group_begin(begin);
+            if (open == begin || open < 3) return i;
+            if (!ends_operand(source[open - 1]) && !source[open - 1].is(">")) return open;
+            begin = open - 1;
         }
         if (!source[begin].is_identifier()) return i;
     }

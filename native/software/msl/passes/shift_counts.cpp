@@ -37,13 +37,10 @@ std::optional<Range> assigned(const Source &source, Index assignment) {
     constexpr Index longest = 64;
     Index i = assignment - 1;
     for (;; i -= 2) {
-        while (i > 0 && source[i].is("]")) {
-            for (Index depth = 1; depth > 0;) {
-                if (--i == 0 || assignment - i > longest) return std::nullopt;
-                depth += source[i].is("]");
-                depth -= source[i].is("[");
-            }
-            --i;
+        while (source[i].is("]")) {
+            const Index open = source.group_begin(i);
+            if (open == i || open == 0) return std::nullopt;
+            i = open - 1;
         }
         if (i < 2 || assignment - i > longest || !source[i].is_identifier()) return std::nullopt;
         if (!source[i - 1].is(".") && !source[i - 1].is("->") && !source[i - 1].is("::")) break;

@@ -116,6 +116,8 @@ Index read_declarator(const Source &source, Index i, Index end, Declarator &read
             ++i;
         } else if (token.is("::") || (token.is_identifier() && i + 1 < end && source[i + 1].is("::"))) {
             ++i;  // of a pointer to a member
+        } else if (token.is("...")) {
+            ++i;  // of a parameter pack
         } else {
             break;
         }
@@ -156,6 +158,13 @@ Index read_declarator(const Source &source, Index i, Index end, Declarator &read
         }
     }
     return i;
+}
+
+Parameter read_parameter(const Source &source, Range range) {
+    Parameter read;
+    const Index declarator = read_specifiers(source, range.begin, range.end, read.specifiers);
+    (void)read_declarator(source, declarator, range.end, read.declarator);
+    return read;
 }
 
 }  // namespace smtl::msl

@@ -36,4 +36,11 @@ Index past_attribute(const Source &source, Index i, Index end);
 Index read_specifiers(const Source &source, Index i, Index end, Specifiers &read);
 Index read_declarator(const Source &source, Index i, Index end, Declarator &read);
 
+// One of the declarations between a function's parentheses.
+struct Parameter {
+    Specifiers specifiers;
+    Declarator declarator;
+};
+Parameter read_parameter(const Source &source, Range range);
+
 }  // namespace smtl::msl

@@ -1,6 +1,7 @@
 #include "source.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace smtl::msl {
 namespace {
@@ -40,9 +41,15 @@ std::optional<Problem> Source::find_open_bracket() const {
 void Source::match_brackets() {
     const Index end = tokens_.size();
     closing_.assign(end, end);
+    opening_.resize(end);
+    std::iota(opening_.begin(), opening_.end(), Index{0});
     statement_end_.assign(end + 1, end);
     std::vector<Index> open;
     std::vector<std::vector<Index>> angles(1);  // that are open, for each bracket around
+    const auto close = [&](Index from, Index to) {
+        closing_[from] = to;
+        opening_[to] = from;
+    };
     for (Index i = 0; i < end; ++i) {
         const Token &token = tokens_[i];
         if (opens_bracket(token)) {
@@ -50,7 +57,7 @@ void Source::match_brackets() {
             angles.emplace_back();
         } else if (closes_bracket(token)) {
             if (!open.empty()) {
-                closing_[open.back()] = i;
+                close(open.back(), i);
                 open.pop_back();
                 angles.pop_back();
             }
@@ -59,7 +66,7 @@ void Source::match_brackets() {
         } else if (token.is("<")) {
             angles.back().push_back(i);
         } else if (token.is(">") && !angles.back().empty()) {
-            closing_[angles.back().back()] = i;
+            close(angles.back().back(), i);
             angles.back().pop_back();
         }
     }

@@ -43,6 +43,8 @@ public:
 
     // Past the bracket that closes `open`.
     Index skip_group(Index open, Index end) const;
+    // The bracket or the `<` that `close` closes; `close` if it closes none.
+    Index group_begin(Index close) const { return opening_[close]; }
     // Past the `>` that closes `<`, if it opens a template argument list.
     std::optional<Index> skip_angles(Index open, Index end) const;
     // Past the semicolon, or to the bracket that closes around `begin`.
@@ -84,6 +86,7 @@ private:
     const bool checking_, distinct_;
     std::vector<Token> tokens_;
     std::vector<Index> closing_;  // of each bracket and `<` that opens; the number of tokens where nothing closes it
+    std::vector<Index> opening_;  // of each that closes; its own index where it closes nothing
     std::vector<Index> statement_end_;  // from each token on: the `;` or the bracket that closes around it
     std::deque<std::string> kept_text_;  // what leads to tokens where it was replaced
     std::vector<Finding> findings_;  // by where they are

@@ -1,5 +1,6 @@
 #include "token.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <utility>
@@ -168,6 +169,12 @@ private:
 };
 
 }  // namespace
+
+bool ends_operand(const Token &token) {
+    constexpr std::array<std::string_view, 4> words = {"return", "else", "do", "case"};
+    if (token.is_identifier()) return std::find(words.begin(), words.end(), token.text) == words.end();
+    return token.kind == TokenKind::number || token.is(")") || token.is("]");
+}
 
 std::vector<Token> tokenize(std::string_view source) { return Tokenizer(source).run(); }
 

@@ -129,6 +129,18 @@ const std::vector<way> ways = {
     {"", "typedef thread uint &uref; uint t = 0; uref r = t; r = lane;"},
     {"", "using uref = thread uint &; uint t = 0; uref r = t; r = lane;"},
     {"", "uint t = 0; again: ++t; if (t <= lane) goto again; --t;"},
+    {"", "uint t = 0; for (uint k = 0; k < 32; ++k) switch (k < lane) case true: ++t;"},
+    {"", "uint t = 0; for (uint k = 0; k < 32; ++k) { switch (k < lane) default: if (k < lane) ++t; }"},
+    {"", "uint t = 0; thread const uint &r = t; const_cast<thread uint &>(r) = lane;"},
+    {"", "uint t = 0; thread const uint *p = &t; *const_cast<thread uint *>(p) = lane;"},
+    {"", "uint t = 0; *const_cast<thread uint *>(&t) = lane;"},
+    {"", "uint n[2] = {}; *const_cast<thread uint *>(n) = lane; uint t = n[0];"},
+    {"static void set(thread const uint &r, uint n) { const_cast<thread uint &>(r) = n; }", "uint t = 0; set(t, lane);"},
+    {"static void set(thread const uint *p, uint n) { *const_cast<thread uint *>(p) = n; }", "uint t = 0; set(&t, lane);"},
+    {"static void set(thread const uint *p, uint n) { *(thread uint *)p = n; }", "uint n[2] = {}; set(n, lane); uint t = n[0];"},
+    {"struct S { uint n; void set(uint m) const { const_cast<thread S *>(this)->n = m; } };", "S o{0}; o.set(lane); uint t = o.n;"},
+    {"struct S { uint n; void operator+(uint m) const { const_cast<thread S *>(this)->n = m; } };", "S o{0}; o + lane; uint t = o.n;"},
+    {"struct S { mutable uint n; void operator+(uint m) const { n = m; } };", "S o{0}; o + lane; uint t = o.n;"},
     {"",
      "if (lane >= 1) s += simd_shuffle_up<uint>(s, 1); if (lane >= 2) s += simd_shuffle_up<uint>(s, 2); if (lane >= 4) s += simd_shuffle_up<uint>(s, 4); if (lane >= 8) s += simd_shuffle_up<uint>(s, 8); if (lane >= 16) s += simd_shuffle_up<uint>(s, 16); uint t = 0;"},
     {"",
@@ -150,6 +162,18 @@ const std::vector<way> meetings = {
      "bool all = lane < 8 and f(1) == 8; s = all ? 8 : f(1); s = lane < 8 ? 8 : s;"},
     {"static uint f(uint x) { return simd_sum(x); }",
      "if (lane < 8) [[likely]] { s = f(1); } else [[unlikely]] { s = f(1); }"},
+};
+
+/* Parameters of a kernel that are the lane. */
+const std::vector<std::string> lane_parameters = {
+    "[[maybe_unused]] uint t [[thread_index_in_simdgroup]]",
+    "[[thread_index_in_simdgroup]] uint t",
+    "__attribute__((unused)) uint t [[thread_index_in_simdgroup]]",
+    "uint t __attribute__((unused)) [[thread_index_in_simdgroup]]",
+    "uint const t [[thread_index_in_simdgroup, maybe_unused]]",
+    "::metal::uint t [[thread_index_in_simdgroup]]",
+    "unsigned int t [[thread_index_in_simdgroup]]",
+    "metal::conditional_t<true, uint, int> t [[thread_index_in_simdgroup]]",
 };
 
 /* Functions and members that branch on their arguments. */
@@ -178,6 +202,13 @@ const std::string by_functions =
     "template <typename T> struct of_template { T t; static constant constexpr int one = 1; T run(T s) const { " +
     scan +
     " return s; } };\n"
+    "static uint by_attributed(uint s, [[maybe_unused]] uint t) { " +
+    scan +
+    " return s; }\n"
+    "static uint by_gnu_attributed(uint s, uint t __attribute__((unused))) { " +
+    scan +
+    " return s; }\n"
+    "template <typename... T> static uint by_pack(uint s, T... t) { return by_value(s, t...) * 0 + by_value(s, (t + ...)); }\n"
     "kernel void function0(SMTL) { out[i] = by_value(in[i], lane); }\n"
     "kernel void function1(SMTL) { out[i] = by_reference(in[i], lane); }\n"
     "kernel void function2(SMTL) { uint t = lane; out[i] = by_pointer(in[i], &t); }\n"
@@ -189,6 +220,13 @@ const std::string by_functions =
     "kernel void function8(SMTL) { auto run = [&](uint s, uint t) { " +
     scan +
     " return s; }; out[i] = run(in[i], lane); }\n"
+    "kernel void function9(SMTL) { out[i] = by_attributed(in[i], lane); }\n"
+    "kernel void function10(SMTL) { out[i] = by_gnu_attributed(in[i], lane); }\n"
+    "kernel void function11(SMTL) { out[i] = by_pack(in[i], lane); }\n"
+    "struct listing { uint t; static uint first(uint a, uint, uint) { return a; } uint run(uint s) { s = first(s, t, 0); " +
+    scan +
+    " return s; } };\n"
+    "kernel void function12(SMTL) { listing o{lane}; out[i] = o.run(in[i]); }\n"
     /* Meets in another branch at the same place. */
     "struct op { uint operator()(uint x) const { return simd_sum(x); } };\n"
     "static uint through(uint x) { return simd_sum(x); }\n"
@@ -239,6 +277,11 @@ int main() {
                               "\n" + scan + "\nout[i] = s;\n}\n");
         if (!CHECK(result(program, "k") == sums)) std::printf("%s\n%s\n", w.helpers, w.code);
     }
+    for (const std::string &parameter : lane_parameters) {
+        metal_program program("kernel void k(" + head + ", " + parameter + ") {\nuint s = in[i];\n" + scan +
+                              "\nout[i] = s;\n}\n");
+        if (!CHECK(result(program, "k") == sums)) std::printf("%s\n", parameter.c_str());
+    }
     std::vector<uint32_t> met(threads);
     for (uint32_t i = 0; i < threads; ++i) met[i] = i % 32 < 8 ? 8 : 24;
     for (const way &w : meetings) {
@@ -250,7 +293,7 @@ int main() {
     for (std::size_t at = source.find("SMTL"); at != std::string::npos; at = source.find("SMTL", at))
         source.replace(at, 4, head);
     metal_program program(source);
-    for (int k = 0; k < 9; ++k) {
+    for (int k = 0; k < 13; ++k) {
         if (!CHECK(result(program, "function" + std::to_string(k)) == sums)) std::printf("function%d\n", k);
     }
     for (int k = 0; k < 6; ++k) {

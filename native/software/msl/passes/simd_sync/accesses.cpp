@@ -41,7 +41,7 @@ FunctionSync::FunctionSync(Source &source, const Declaration &declaration, const
     }
     find_shared(body_, false);
     find_deduced();
-    find_lane_values(declaration);
+    find_lane_values();
 }
 
 void FunctionSync::edit() {
@@ -61,6 +61,7 @@ void FunctionSync::edit() {
 // Past the statement that begins there.
 Index FunctionSync::statement(Index begin, Index end) {
     begin = past_attributes(begin, end);
+    for (Index past; (past = past_label(begin, end)) > begin;) begin = past_attributes(past, end);
     if (depth_ > deepest || begin >= end) return end;
     ++depth_;
     Index past = begin + 1;
@@ -70,9 +71,7 @@ Index FunctionSync::statement(Index begin, Index end) {
         for (Index i = begin + 1; i + 1 < past;) i = statement(i, past - 1);
     } else if (first.is("if") || first.is("for") || first.is("while") || first.is("do") || first.is("switch")) {
         past = std::max(past, control(begin, end));
-    } else if (first.is("case") || first.is("default")) {
-        while (past < end && !source_[past].is(":") && !source_[past].is(";") && !source_[past].is("}")) ++past;
-    } else if (!first.is(";") && !first.is("else") && !first.is(":")) {
+    } else if (!first.is(";") && !first.is("else")) {
         past = std::max(past, source_.skip_to_semicolon(begin, end));
         const bool complete = source_[past - 1].is(";");
         const Range whole{begin, complete ? past - 1 : past};

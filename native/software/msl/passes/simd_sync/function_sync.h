@@ -3,12 +3,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lane_functions.h"
+#include "msl/source/declarators.h"
 #include "msl/passes/threadgroup_variables.h"
 
 namespace smtl::msl {
@@ -23,6 +25,8 @@ public:
     void edit();
 
 private:
+    using Names = LaneFunctions::Names;
+
     // A name of memory that lanes share.
     struct Shared {
         bool threadgroup = false;
@@ -79,24 +83,26 @@ private:
     // names.cpp
     void find_shared(Range range, bool parameters);
     void find_deduced();
-    void find_lane_values(const Declaration &declaration);
+    void find_lane_values();
     void keep_lane_indices();
     void spread_lane_values();
     static bool is_assignment(const Token &token);
     static bool is_increment(const Token &token);
-    bool mentions(Range range, const std::set<std::string_view, std::less<>> &names) const;
+    bool mentions(Range range, const Names &names) const;
+    void collect_names(Range range, Names &names) const;
     bool mentions_shared(Range range) const;
     bool meets(Index call) const;
     bool is_call(Index name, Index end, Index &open) const;
     Index past_attributes(Index i, Index end) const;
+    Index past_label(Index i, Index end) const;
 
+    class Aliases;
     class Uniformity;
 
     // locations.cpp
-    // What follows is an operand's beginning, not an operator between two.
-    static bool ends_operand(const Token &token);
     Index location_at(Index i, Range range, Index &name) const;
     Index past_postfix(Index i, Index end) const;
+    std::optional<Index> location_begin(Index end, Names &others) const;
     Index value_end(Index begin, Index end) const;
     Index shuffled(Index call, Index end) const;
 
@@ -130,14 +136,15 @@ private:
     Source &source_;
     const Declaration &declaration_;
     const Range body_;
+    std::vector<Parameter> parameters_;
     const LaneFunctions &lanes_;
     const ThreadgroupVariables &variables_;
-    LaneFunctions::Names &meeting_;
+    Names &meeting_;
     const std::string_view function_;
     std::map<std::string_view, Shared, std::less<>> shared_;
     std::set<Index> declared_;  // where
-    std::set<std::string_view, std::less<>> lane_values_;
-    std::set<std::string_view, std::less<>> lane_indices_;  // those that no two lanes of a SIMD-group share
+    Names lane_values_;
+    Names lane_indices_;  // those that no two lanes of a SIMD-group share
     std::vector<Control> controls_;
     std::size_t depth_ = 0;
     bool repeating_ = false;

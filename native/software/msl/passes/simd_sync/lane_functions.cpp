@@ -13,16 +13,24 @@ namespace {
 // With results in arguments.
 constexpr std::array<std::string_view, 4> writers = {"modf", "frexp", "sincos", "swap"};
 
-bool ends_location(const Token &token) {
-    return (token.is_identifier() && !token.is("return")) || token.is(")") || token.is("]");
-}
-
 // Not called: it may be called by another name.
 bool is_passed_on(const Token &before, const Token &behind) {
     constexpr std::array<std::string_view, 9> openings = {"(", ",", "=", "<", "&", "{", "?", ":", "return"},
                                               closings = {")", ",", ";", ">", "}", ":", "?", "=", "]"};
     return std::find(openings.begin(), openings.end(), before.text) != openings.end() &&
            std::find(closings.begin(), closings.end(), behind.text) != closings.end();
+}
+
+// A function that casts may store through references to constants too: `const_cast<T &>(r)`, `*(T *)&r`, `(T &)r`.
+bool may_cast_constness(const Source &source, Range function) {
+    for (Index i = function.begin; i < function.end; ++i) {
+        const bool indirect = source[i].is("*") || source[i].is("&");
+        if (source[i].is("const_cast") ||
+            (indirect && source[i + 1].is(")") &&
+             (source[i + 2].is_identifier() || source[i + 2].is("&") || source[i + 2].is("("))))
+            return true;
+    }
+    return false;
 }
 
 // A declaration with parameters.
@@ -40,7 +48,8 @@ void note_parameters(const Source &source, const Declaration &declaration, LaneF
             constant = constant || (source[i].is("const") && !indirect);
             indirect = indirect || source[i].is("*") || source[i].is("&") || source[i].is("&&") || source[i].is("[");
         }
-        if (!indirect || constant) continue;
+        if (!indirect || (constant && !may_cast_constness(source, {declaration.parameters->end, declaration.body.end})))
+            continue;
         lanes.writing.insert(own_name(source, declaration));
         const Token &operation = source[declaration.name_end - 1];
         const bool plain = own_name(source, declaration) != "operator" || operation.is(")") || operation.is("++") ||
@@ -152,7 +161,7 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
         if (declaration.member) lanes.members.insert(function);
         // Constructors begin with what initialises the members.
         for (Index i = declaration.constructor ? declaration.head_end : body.begin; i + 1 < body.end; ++i) {
-            const bool lambda = source[i].is("[") && !source.opens_attribute(i) && !ends_location(source[i - 1]) &&
+            const bool lambda = source[i].is("[") && !source.opens_attribute(i) && !ends_operand(source[i - 1]) &&
                                 !source[i - 1].is("[");
             if (lambda) lanes.lambdas.insert(i);
             if (is_alias(source, i)) note_alias(source, {i, source.skip_to_semicolon(i, body.end)}, lanes);

@@ -1,7 +1,7 @@
 // What a function's names stand for: memory that lanes share, and values that differ from lane to lane.
 #include <algorithm>
 
-#include "function_sync.h"
+#include "aliases.h"
 #include "msl/source/attributes.h"
 
 namespace smtl::msl {
@@ -97,24 +97,21 @@ void FunctionSync::find_deduced() {
 
 // Of a kernel's parameters those that tell threads apart; of other functions' all that may: any value may be an index,
 // and what is in device memory may be the thread's own.
-void FunctionSync::find_lane_values(const Declaration &declaration) {
-    for (const Range &part : source_.split_commas(*declaration.parameters)) {
+void FunctionSync::find_lane_values() {
+    for (const Range &part : source_.split_commas(*declaration_.parameters)) {
+        const Parameter &parameter = parameters_.emplace_back(read_parameter(source_, part));
         const AddressSpace space = address_space_of(source_, part);
-        bool lane = !declaration.kernel && (space == AddressSpace::none || space == AddressSpace::device);
+        bool lane = !declaration_.kernel && (space == AddressSpace::none || space == AddressSpace::device);
         bool index = false;
         for (const Attribute &attribute : attributes_in(source_, part)) {
             lane = lane || is_lane_attribute(attribute.name);
             index = index || attribute.name == "thread_index_in_simdgroup" ||
                     attribute.name == "thread_index_in_threadgroup";
         }
-        if (!lane) continue;
-        Index name = part.end;
-        for (Index i = part.begin; i < part.end && !source_[i].is("[") && !source_[i].is("="); ++i) {
-            if (source_[i].is_identifier()) name = i;
-        }
-        if (name == part.end) continue;
-        lane_values_.insert(source_[name].text);
-        if (index) lane_indices_.insert(source_[name].text);
+        if (!lane || parameter.declarator.name == 0) continue;
+        const std::string_view name = source_[parameter.declarator.name].text;
+        lane_values_.insert(name);
+        if (index) lane_indices_.insert(name);
     }
     if (lane_values_.empty()) return;
     keep_lane_indices();
@@ -125,20 +122,26 @@ void FunctionSync::find_lane_values(const Declaration &declaration) {
 
 // Keeps the indices that nothing changes, under their own or another name, and that no other variable hides.
 void FunctionSync::keep_lane_indices() {
-    if (lanes_.anything_writes) lane_indices_.clear();
-    for (Index i = body_.begin + 1; i + 1 < body_.end && !lane_indices_.empty(); ++i) {
-        const Token &token = source_[i], &before = source_[i - 1], &behind = source_[i + 1];
-        if (Index open = 0; is_call(i, body_.end, open) && lanes_.writing.contains(token.text)) {
-            const Index past = source_.skip_group(open, std::min(body_.end, open + longest_value));
-            for (Index argument = open; argument < past; ++argument) lane_indices_.erase(source_[argument].text);
+    if (lane_indices_.empty()) return;
+    const Aliases aliases(*this);
+    Names changed = aliases.changing();
+    changed.insert(aliases.variables().begin(), aliases.variables().end());
+    bool anything = aliases.anything();
+    for (Index i = body_.begin + 1; i + 1 < body_.end; ++i) {
+        const bool behind = is_assignment(source_[i]) || (is_increment(source_[i]) && ends_operand(source_[i - 1]));
+        Index name = i + 1;
+        if (behind) {
+            const std::optional<Index> begin = location_begin(i, changed);
+            anything = anything || !begin;
+            name = begin.value_or(i);
+        } else if (is_increment(source_[i])) {
+            while (name + 1 < body_.end && source_[name].is("(")) ++name;
+        } else {
+            continue;
         }
-        if (!lane_indices_.contains(token.text)) continue;
-        const bool changed = is_assignment(behind) || is_increment(behind) || is_increment(before);
-        const bool hidden = before.is_identifier() && ends_operand(before);
-        const bool referred_to = (before.is("&") && !ends_operand(source_[i - 2])) ||
-                                 ((before.is("=") || before.is("(") || before.is("{")) && source_[i - 3].is("&"));
-        if (changed || hidden || referred_to) lane_indices_.erase(token.text);
+        collect_names({name, name + 1}, changed);
     }
+    std::erase_if(lane_indices_, [&](std::string_view name) { return anything || changed.contains(name); });
 }
 
 void FunctionSync::spread_lane_values() {
@@ -163,12 +166,20 @@ bool FunctionSync::is_assignment(const Token &token) {
 
 bool FunctionSync::is_increment(const Token &token) { return token.is("++") || token.is("--"); }
 
-bool FunctionSync::mentions(Range range, const std::set<std::string_view, std::less<>> &names) const {
+bool FunctionSync::mentions(Range range, const Names &names) const {
     for (Index i = range.begin; i < range.end; ++i) {
         const bool member = i > 0 && (source_[i - 1].is(".") || source_[i - 1].is("->"));
         if (!member && source_[i].is_identifier() && names.contains(source_[i].text)) return true;
     }
     return false;
+}
+
+// Of objects, not of their members.
+void FunctionSync::collect_names(Range range, Names &names) const {
+    for (Index i = range.begin; i < range.end; ++i) {
+        if (source_[i].is_identifier() && !source_[i - 1].is(".") && !source_[i - 1].is("->"))
+            names.insert(source_[i].text);
+    }
 }
 
 bool FunctionSync::mentions_shared(Range range) const {
@@ -194,6 +205,14 @@ bool FunctionSync::is_call(Index name, Index end, Index &open) const {
 Index FunctionSync::past_attributes(Index i, Index end) const {
     while (i < end && source_.opens_attribute(i)) i = source_.skip_group(i, end);
     return i;
+}
+
+// Past `case value:` or `default:`; `i` if neither begins there.
+Index FunctionSync::past_label(Index i, Index end) const {
+    if (i >= end || (!source_[i].is("case") && !source_[i].is("default"))) return i;
+    Index colon = i + 1;
+    while (colon < end && !source_[colon].is(":") && !source_[colon].is(";") && !source_[colon].is("}")) ++colon;
+    return colon < end && source_[colon].is(":") ? colon + 1 : i;
 }
 
 // The call makes lanes wait for each other.

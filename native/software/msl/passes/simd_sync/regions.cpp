@@ -161,13 +161,10 @@ struct FunctionSync::Regions {
 
     void declare_parameters(Range parameters) {
         for (const Range &part : source.split_commas(parameters)) {
-            Index name = part.end;
-            bool value = address_space_of(source, part) == AddressSpace::none;
-            for (Index i = part.begin; i < part.end && !source[i].is("[") && !source[i].is("="); ++i) {
-                if (source[i].is_identifier()) name = i;
-                value = value && !source[i].is("*") && !source[i].is("&");
-            }
-            if (name < part.end) scopes.back()[source[name].text] = value ? name : 0;
+            const Declarator declarator = read_parameter(source, part).declarator;
+            const bool value =
+                !declarator.indirect && !declarator.array && address_space_of(source, part) == AddressSpace::none;
+            if (declarator.name != 0) scopes.back()[source[declarator.name].text] = value ? declarator.name : 0;
         }
     }
 
@@ -239,6 +236,10 @@ struct FunctionSync::Regions {
             return end;
         }
         begin = function.past_attributes(begin, end);
+        for (Index past; (past = function.past_label(begin, end)) > begin;) {
+            if (editing && !switches.empty() && switches.back()) regions.push_back({{past - 1, past}, Kind::turn});
+            begin = function.past_attributes(past, end);
+        }
         if (begin >= end) return end;
         ++depth;
         Index past = begin + 1;
@@ -247,11 +248,7 @@ struct FunctionSync::Regions {
             past = block(begin, end, apart);
         } else if (first.is("if") || first.is("for") || first.is("while") || first.is("do") || first.is("switch")) {
             past = std::max(past, control(begin, end, apart));
-        } else if (first.is("case") || first.is("default")) {
-            while (past < end && !source[past].is(":") && !source[past].is(";") && !source[past].is("}")) ++past;
-            if (editing && past < end && source[past].is(":") && !switches.empty() && switches.back())
-                regions.push_back({{past, past + 1}, Kind::turn});
-        } else if (!first.is(";") && !first.is("else") && !first.is(":")) {
+        } else if (!first.is(";") && !first.is("else")) {
             past = std::max(past, source.skip_to_semicolon(begin, end));
             simple({begin, source[past - 1].is(";") ? past - 1 : past}, apart);
         }
@@ -284,7 +281,9 @@ struct FunctionSync::Regions {
         scopes.emplace_back();
         if (loop || word == "switch") loops.push_back(begin);
         // If no region held the lanes of its cases together, those that waited for a turn would miss what comes next.
-        if (word == "switch") switches.push_back(parts && talks({begin, switch_ends[begin]}));
+        // A body without braces is one statement, which all lanes execute that come to it.
+        if (word == "switch")
+            switches.push_back(parts && i < end && source[i].is("{") && talks({begin, switch_ends[begin]}));
         if (!head.empty()) simple(head, apart || parts, !constant);
         const Index body = i;
         const std::size_t iteration = regions.size();
