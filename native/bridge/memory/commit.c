@@ -139,7 +139,7 @@ mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t
  * host function has. What comes later waits for the end of the turn. The number is zero if there is no turn to end. */
 static mtb_status take_turn(mtb_command_queue *queue, uint64_t *turn, mtb_error **error, const char *function) {
     if (mtbi_queue_begin_function(queue, turn)) return MTB_OK;
-    REQUIRE(mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, MTB_FOREVER, error, function));
+    REQUIRE(mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, MTB_SLOT_TIMEOUT, error, function));
     mtb_command_buffer *last =
         mtbi_command_buffer_make(queue, MTBI_SLOT_TRANSFER, MTB_REFERENCES_UNRETAINED, error, function);
     if (!last) return mtbi_last_failure();
