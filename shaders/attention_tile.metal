@@ -14,7 +14,8 @@ constant constexpr uint score_stride = keys_per_block + padding;
 
 // Keys or values of one block as floats in threadgroup memory, [key][element]. Past `visible` the last one is repeated.
 template <typename T, uint HeadSize>
-inline void stage(device const vec<T, 4> *source, threadgroup float *tile, uint start, uint visible, uint thread_index) {
+inline void stage(device const vec<T, 4> *source, threadgroup float *tile, uint start, uint visible,
+                  uint thread_index) {
     constexpr uint quads = HeadSize / 4;
     for (uint i = thread_index; i < keys_per_block * quads; i += threads_per_tile) {
         const uint key = i / quads;
@@ -25,8 +26,8 @@ inline void stage(device const vec<T, 4> *source, threadgroup float *tile, uint 
 }
 
 // A threadgroup takes 32 rows of q of one head, each simdgroup 8 of them; keys and values come in blocks of 32 that all
-// simdgroups share. Scores are made transposed (K . q^T), so that keys are read as they lie. The last tile begins where it
-// still is whole, so it may repeat rows of the one before with equal results: there have to be 8 rows.
+// simdgroups share. Scores are made transposed (K . q^T), so that keys are read as they lie. The last tile begins where
+// it still is whole, so it may repeat rows of the one before with equal results: there have to be 8 rows.
 // `shared` holds, in floats:
 //   keys, then values [32][HeadSize + 4], scores of each simdgroup [8][36], a diagonal matrix of each simdgroup [8][8]
 template <typename T, uint HeadSize>

@@ -8,9 +8,9 @@ constant constexpr uint keys_per_lane = 2;
 constant constexpr uint keys_per_block = simd_width * keys_per_lane;
 constant constexpr uint max_quads_per_lane = 2;
 
-// One threadgroup a head of a row of q; its simdgroups take blocks of 64 keys in turn and merge what they have at the end.
-// Within a block a lane scores keys of its own; then the lanes spread over the elements of the values, in as many sets of
-// lanes as fit (each set takes its own keys). `shared` holds, in floats:
+// One threadgroup a head of a row of q; its simdgroups take blocks of 64 keys in turn and merge what they have at the
+// end. Within a block a lane scores keys of its own; then the lanes spread over the elements of the values, in as many
+// sets of lanes as fit (each set takes its own keys). `shared` holds, in floats:
 //   query [head_size], probabilities [simdgroups][64], sums of values [simdgroups][sets][head_size],
 //   maxima [simdgroups], sums of probabilities [simdgroups]
 template <typename T>
@@ -88,7 +88,8 @@ kernel void attention_vector(constant AttentionArguments &arguments [[buffer(0)]
                 if (quad < quads) {
                     float4 sum = sum_of_values[i] * correction;
                     for (uint key = set; key < count; key += sets) {
-                               sum = fma(float4(probabilities[key]), float4(head_values[ulong(start + key) * quads + quad]), sum);
+                               sum = fma(float4(probabilities[key]),
+                                         float4(head_values[ulong(start + key) * quads + quad]), sum);
                     }
                     sum_of_values[i] = sum;
                 }

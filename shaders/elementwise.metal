@@ -7,8 +7,8 @@ struct Add {
     static float4 apply(float4 a, float4 b) { return a + b; }
 };
 
-// The gate of SwiGLU (Shazeer 2020, arXiv:2002.05202): silu(a) * b. The exponential is kept finite: fast math may not be
-// asked to divide by infinity.
+// The gate of SwiGLU (Shazeer 2020, arXiv:2002.05202): silu(a) * b. The exponential is kept finite: fast math may not
+// be asked to divide by infinity.
 struct SiluMultiply {
     static float4 apply(float4 a, float4 b) { return a / (1.0f + exp(min(-a, float4(80.0f)))) * b; }
 };

@@ -12,8 +12,8 @@ struct AppendArguments {
     uint past;
 };
 
-// What T holds, and what products in float do not overflow with: an infinity of one position would become a NaN in others,
-// which multiply it by a weight of zero.
+// What T holds, and what products in float do not overflow with: an infinity of one position would become a NaN in
+// others, which multiply it by a weight of zero.
 template <typename T>
 inline vec<T, 4> stored(float4 value) {
     const float4 limit = float4(min(float(numeric_limits<T>::max()), 0x1p96f));

@@ -1,9 +1,9 @@
 // y[m, n] = x[m, k] . W[n, k]^T for many rows of x, on simdgroup matrices.
 //
-// A threadgroup of two simdgroups makes a tile of y: 64 rows of W by `Columns` rows of x. It walks along k in steps of 32:
-// all threads unpack the step's weights and activations as floats into threadgroup memory, then every simdgroup multiplies
-// all of the weights with its half of the activations. The product is made transposed (W . x^T), so that the weights, the
-// larger side, are loaded as they lie.
+// A threadgroup of two simdgroups makes a tile of y: 64 rows of W by `Columns` rows of x. It walks along k in steps of
+// 32: all threads unpack the step's weights and activations as floats into threadgroup memory, then every simdgroup
+// multiplies all of the weights with its half of the activations. The product is made transposed (W . x^T), so that the
+// weights, the larger side, are loaded as they lie.
 #include "weights.h"
 
 #include <metal_simdgroup_matrix>
@@ -60,8 +60,8 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
                    uint2 group [[threadgroup_position_in_grid]],
                    uint thread_index [[thread_index_in_threadgroup]],
                    uint simdgroup [[simdgroup_index_in_threadgroup]]) {
-    // Both operands as they come, row by row of W and of x, in 8x8 blocks of 64 consecutive floats each, so that a block's
-    // rows fall on different banks; the blocks of x are transposed when they are loaded.
+    // Both operands as they come, row by row of W and of x, in 8x8 blocks of 64 consecutive floats each, so that a
+    // block's rows fall on different banks; the blocks of x are transposed when they are loaded.
     constexpr uint weight_floats = tile_rows * tile_k;
     constexpr uint operand_floats = weight_floats + Columns * tile_k;
     constexpr uint out_stride = tile_rows + 4;
@@ -83,7 +83,8 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
     const uint row0 = group.x * tile_rows;
     const uint column0 = group.y * Columns;
 
-    // Neighbouring threads take the two chunks of a row. Past the edges the last row is read again and its result dropped.
+    // Neighbouring threads take the two chunks of a row. Past the edges the last row is read again and its result
+    // dropped.
     const uint first_row = thread_index / 2;
     const uint chunk_of_step = thread_index % 2;
     device const uchar *weight_source[weight_chunks];

@@ -1,8 +1,9 @@
 // y[m, n] = x[m, k] . W[n, k]^T for one or a few rows of x: bound by the bandwidth at which W is read.
 #include "weights.h"
 
-// Lanes that share a row of W; a power of two up to 32. 32 makes a simdgroup read consecutive bytes (what a GPU coalesces);
-// 1 gives each lane rows of its own and needs no reduction (what a device that runs lanes one after another wants).
+// Lanes that share a row of W; a power of two up to 32. 32 makes a simdgroup read consecutive bytes (what a GPU
+// coalesces); 1 gives each lane rows of its own and needs no reduction (what a device that runs lanes one after another
+// wants).
 constant uint lanes_per_row [[function_constant(0)]];
 // Adds what y holds already.
 constant bool accumulate [[function_constant(1)]];

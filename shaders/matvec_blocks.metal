@@ -1,6 +1,6 @@
-// y[m, n] = x[m, k] . W[n, k]^T for one or a few rows of x and quantized weights, each lane on rows of its own: for devices
-// that run lanes one after another. Blocks are unpacked into scalars, loops over which become vectors there; `matvec` is for
-// GPUs.
+// y[m, n] = x[m, k] . W[n, k]^T for one or a few rows of x and quantized weights, each lane on rows of its own: for
+// devices that run lanes one after another. Blocks are unpacked into scalars, loops over which become vectors there;
+// `matvec` is for GPUs.
 #include "weights.h"
 
 // Adds what y holds already.
@@ -36,8 +36,8 @@ kernel void matvec_blocks(constant MatvecArguments &arguments [[buffer(0)]],
         columns[c] = x + ulong(min(column + c, arguments.m - 1)) * k;
     }
 
-    // Element i of a half meets element i of the other: sixteen sums side by side, added up at the end. Every loop but that
-    // over the blocks is unrolled, so that all of them stay in registers.
+    // Element i of a half meets element i of the other: sixteen sums side by side, added up at the end. Every loop but
+    // that over the blocks is unrolled, so that all of them stay in registers.
     float sums[Columns][rows_per_lane][half_block];
     #pragma clang loop unroll(full)
     for (uint i = 0; i < Columns * rows_per_lane * half_block; i++) {

@@ -1,6 +1,6 @@
-// Rotary position embedding (Su et al. 2021, arXiv:2104.09864): rotates pairs of a head's elements by angles that grow with
-// the position. The caller gives one frequency a pair (radians a position), so that base, scaling and frequency factors
-// are computed once, in double precision.
+// Rotary position embedding (Su et al. 2021, arXiv:2104.09864): rotates pairs of a head's elements by angles that grow
+// with the position. The caller gives one frequency a pair (radians a position), so that base, scaling and frequency
+// factors are computed once, in double precision.
 #include <metal_stdlib>
 
 using namespace metal;
@@ -15,8 +15,8 @@ struct RopeArguments {
     uint pairs;
 };
 
-// x[rows, heads, head_size] in place; row r is at position first_position + r. Grid (pairs, rows): one thread a pair in all
-// heads, which share its sine and cosine.
+// x[rows, heads, head_size] in place; row r is at position first_position + r. Grid (pairs, rows): one thread a pair in
+// all heads, which share its sine and cosine.
 kernel void rope(constant RopeArguments &arguments [[buffer(0)]],
                  device float *x [[buffer(1)]],
                  device const float *frequencies [[buffer(2)]],

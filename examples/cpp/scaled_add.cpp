@@ -10,8 +10,8 @@ using namespace metal_bridge;
 static const char source[] = R"(
 #include <metal_stdlib>
 using namespace metal;
-kernel void scaled_add(device const float *x [[buffer(0)]], device float *y [[buffer(1)]], constant float &scale [[buffer(2)]],
-                       uint i [[thread_position_in_grid]])
+kernel void scaled_add(device const float *x [[buffer(0)]], device float *y [[buffer(1)]],
+                       constant float &scale [[buffer(2)]], uint i [[thread_position_in_grid]])
 {
     y[i] += scale * x[i];
 }

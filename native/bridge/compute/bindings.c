@@ -156,7 +156,8 @@ static mtb_status check_argument(const mtb_compute_encoder *encoder, const mtb_a
     if (available < argument->data_size)
         return mtbi_fail(
             error, function, MTB_OUT_OF_RANGE,
-            "kernel `%s` reads %zu bytes through `%s`, but what is set at index %u has only %zu bytes from its offset on",
+            "kernel `%s` reads %zu bytes through `%s`, but what is set at index %u has only %zu bytes from its offset "
+            "on",
             kernel, argument->data_size, argument->name, argument->index, available);
     if (binding->buffer && argument->alignment > 1 && binding->offset % argument->alignment != 0)
         return mtbi_fail(error, function, MTB_MISALIGNED,

@@ -60,8 +60,8 @@ mtb_status mtbi_steps_begin(mtbi_steps *steps, mtb_error **error, const char *fu
         for (step = steps->first; step; step = step->next) end(step);
         return mtbi_fail(
             error, function, MTB_DEADLOCK,
-            "the command buffer waits for event value %llu, but the event has %llu and its last handle was released, so "
-            "nothing can signal it",
+            "the command buffer waits for event value %llu, but the event has %llu and its last handle was released, "
+            "so nothing can signal it",
             (unsigned long long)value, (unsigned long long)reached);
     }
     for (mtbi_step *step = steps->first; step; step = step->next)

@@ -61,9 +61,9 @@ KernelParameter read_parameter(Source &source, Range range, bool report) {
             parameter.condition_begin = attribute.arguments.begin;
             parameter.condition_end = attribute.arguments.end;
             if (report && parameter.condition.empty())
-                source.problem(
-                    attribute.at,
-                    "[[function_constant]] needs a condition made of function constants, as in '[[function_constant(flag)]]'");
+                source.problem(attribute.at,
+                               "[[function_constant]] needs a condition made of function constants, as in "
+                               "'[[function_constant(flag)]]'");
         } else if (is_input_attribute(attribute.name)) {
             parameter.kind = ParameterKind::attribute;
             parameter.attribute = attribute.name;
@@ -140,7 +140,8 @@ KernelParameter read_parameter(Source &source, Range range, bool report) {
                 range.begin,
                 "kernel parameter '" + parameter.name + "'" +
                     (subject.empty()
-                         ? " needs an attribute such as [[thread_position_in_grid]], or the type of a buffer, such as 'device float *'"
+                         ? " needs an attribute such as [[thread_position_in_grid]], or the type of a buffer, such as "
+                           "'device float *'"
                          : ": " + std::string(subject) + " not supported"));
         }
     }

@@ -205,7 +205,8 @@ void Placement::share_variables(const Specifiers &specifiers, const std::vector<
             if (specifiers.body != 0)
                 return source_.problem(
                     declarator.begin,
-                    "a declaration that defines a type cannot declare both pointers and variables in the threadgroup address space: write two");
+                    "a declaration that defines a type cannot declare both pointers and variables in the threadgroup "
+                    "address space: write two");
             source_[declarators[i - 1].end].replace("; " + std::exchange(references, {}) +
                                                     (declarator.shared ? storing : plain) + " ");
         }

@@ -1,5 +1,6 @@
 // Accesses outside of what they were made from, each on a line marked with BUG, and beside them ones that are right.
-// a and b hold 64 ints: 0, 1, 2 ...; few holds 4 of them, far is private memory, n is 64, in bytes of the encoder's own.
+// a and b hold 64 ints: 0, 1, 2 ...; few holds 4 of them, far is private memory, n is 64, in bytes of the encoder's
+// own.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -14,7 +15,8 @@ static int fifth_of(device const int *from, uint i) {
 }
 
 kernel void device_memory(device int *a [[buffer(0)]], device int *b [[buffer(1)]], constant uint &n [[buffer(2)]],
-                          device int *few [[buffer(3)]], device int *far [[buffer(4)]], uint i [[thread_position_in_grid]]) {
+                          device int *few [[buffer(3)]], device int *far [[buffer(4)]],
+                          uint i [[thread_position_in_grid]]) {
     if (i != 3) return;
     b[0] = a[n - 1];
     b[1] = a[n]; // BUG
@@ -54,7 +56,8 @@ kernel void vectors(device float *a [[buffer(0)]], device float4 *b [[buffer(1)]
     b[n / 4] = 1; // BUG
 }
 
-kernel void thread_memory(device int *a [[buffer(0)]], device int *b [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+kernel void thread_memory(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                          uint i [[thread_position_in_grid]]) {
     if (i != 7) return;
     int first[7];
     float second[9];
@@ -103,7 +106,8 @@ kernel void matrices(device float *a [[buffer(0)]], device float *b [[buffer(1)]
     simdgroup_store(m, b, 9); // BUG
 }
 
-kernel void atomics(device atomic_int *a [[buffer(0)]], constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+kernel void atomics(device atomic_int *a [[buffer(0)]], constant uint &n [[buffer(2)]],
+                    uint i [[thread_position_in_grid]]) {
     atomic_fetch_add_explicit(&a[i], 1, memory_order_relaxed);
     if (i == 9) atomic_fetch_add_explicit(&a[n], 1, memory_order_relaxed); // BUG
     if (i == 9) atomic_store_explicit(&a[int(i) - 10], 1, memory_order_relaxed); // BUG
@@ -124,7 +128,8 @@ kernel void wild(device int *a [[buffer(0)]], device int *b [[buffer(1)]], uint 
 }
 
 // Behind the only threadgroup variable there is nothing at all.
-kernel void lone_variable(device int *a [[buffer(0)]], device int *b [[buffer(1)]], uint i [[thread_position_in_threadgroup]]) {
+kernel void lone_variable(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                          uint i [[thread_position_in_threadgroup]]) {
     threadgroup int alone[32];
     if (i != 0) return;
     for (uint j = 0; j < 32; ++j) alone[a[j]] = j;

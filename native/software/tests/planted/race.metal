@@ -1,22 +1,25 @@
-// Accesses of different threads in no order, marked with BUG on one of their lines, and beside them ones that are in order.
-// Threadgroups have 64 threads, and there are two.
+// Accesses of different threads in no order, marked with BUG on one of their lines, and beside them ones that are in
+// order. Threadgroups have 64 threads, and there are two.
 #include <metal_stdlib>
 using namespace metal;
 
-kernel void no_barrier(device int *a [[buffer(0)]], device int *b [[buffer(1)]], threadgroup int *shared [[threadgroup(0)]],
+kernel void no_barrier(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                       threadgroup int *shared [[threadgroup(0)]],
                        uint i [[thread_position_in_threadgroup]], uint g [[thread_position_in_grid]]) {
     shared[i] = a[g];
     b[g] = shared[63 - i]; // BUG
 }
 
-kernel void with_barrier(device int *a [[buffer(0)]], device int *b [[buffer(1)]], threadgroup int *shared [[threadgroup(0)]],
+kernel void with_barrier(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                         threadgroup int *shared [[threadgroup(0)]],
                          uint i [[thread_position_in_threadgroup]], uint g [[thread_position_in_grid]]) {
     shared[i] = a[g];
     threadgroup_barrier(mem_flags::mem_threadgroup);
     b[g] = shared[63 - i];
 }
 
-kernel void wrong_flags(device int *a [[buffer(0)]], device int *b [[buffer(1)]], threadgroup int *shared [[threadgroup(0)]],
+kernel void wrong_flags(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                        threadgroup int *shared [[threadgroup(0)]],
                         uint i [[thread_position_in_threadgroup]], uint g [[thread_position_in_grid]]) {
     shared[i] = a[g];
     b[g] = a[g];
@@ -38,7 +41,8 @@ kernel void no_flags(device int *a [[buffer(0)]], threadgroup int *shared [[thre
     a[g] = shared[63 - i]; // BUG
 }
 
-kernel void reduction(device int *a [[buffer(0)]], device int *b [[buffer(1)]], uint i [[thread_position_in_threadgroup]],
+kernel void reduction(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                      uint i [[thread_position_in_threadgroup]],
                       uint g [[thread_position_in_grid]]) {
     threadgroup int right[64];
     threadgroup int wrong[64];
@@ -54,7 +58,8 @@ kernel void reduction(device int *a [[buffer(0)]], device int *b [[buffer(1)]], 
     if (i == 0) b[g] = right[0] + wrong[0];
 }
 
-kernel void lanes_in_step(device int *a [[buffer(0)]], device int *b [[buffer(1)]], threadgroup int *shared [[threadgroup(0)]],
+kernel void lanes_in_step(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                          threadgroup int *shared [[threadgroup(0)]],
                           uint i [[thread_position_in_threadgroup]], uint g [[thread_position_in_grid]]) {
     shared[i] = a[g];
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -79,7 +84,8 @@ kernel void reused(device int *a [[buffer(0)]], device int *b [[buffer(1)]], uin
     b[g] = sum;
 }
 
-kernel void bytes(device uchar *a [[buffer(0)]], device half *b [[buffer(1)]], uint i [[thread_position_in_threadgroup]],
+kernel void bytes(device uchar *a [[buffer(0)]], device half *b [[buffer(1)]],
+                  uint i [[thread_position_in_threadgroup]],
                   uint g [[thread_position_in_grid]]) {
     threadgroup uchar own[64];
     threadgroup uchar next[65];
@@ -89,7 +95,8 @@ kernel void bytes(device uchar *a [[buffer(0)]], device half *b [[buffer(1)]], u
     b[g] = half(own[i] + next[g % 64]);
 }
 
-kernel void simdgroups(device int *a [[buffer(0)]], device int *b [[buffer(1)]], uint i [[thread_position_in_threadgroup]],
+kernel void simdgroups(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                       uint i [[thread_position_in_threadgroup]],
                        uint g [[thread_position_in_grid]]) {
     threadgroup int right[64];
     threadgroup int wrong[64];
@@ -119,7 +126,8 @@ kernel void reads_before_a_write(device int *a [[buffer(0)]], device int *b [[bu
     b[g] = sum;
 }
 
-kernel void matrices(device float *a [[buffer(0)]], device float *b [[buffer(1)]], uint i [[thread_position_in_threadgroup]],
+kernel void matrices(device float *a [[buffer(0)]], device float *b [[buffer(1)]],
+                     uint i [[thread_position_in_threadgroup]],
                      uint s [[simdgroup_index_in_threadgroup]], uint t [[threadgroup_position_in_grid]]) {
     threadgroup float right[2][64];
     threadgroup float wrong[2][64];
@@ -141,7 +149,8 @@ kernel void between_threadgroups(device int *a [[buffer(0)]], device int *b [[bu
     if (g % 64 == 6) a[6] = 7;
 }
 
-kernel void atomics(device atomic_int *a [[buffer(0)]], device int *b [[buffer(1)]], device atomic_int *count [[buffer(4)]],
+kernel void atomics(device atomic_int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                    device atomic_int *count [[buffer(4)]],
                     uint g [[thread_position_in_grid]]) {
     atomic_fetch_add_explicit(&count[0], 1, memory_order_relaxed);
     atomic_fetch_max_explicit(&count[1], int(g), memory_order_relaxed);
@@ -159,7 +168,8 @@ static int add_up(device int *sums, uint n) {
     return total;
 }
 
-kernel void last_threadgroup(device int *a [[buffer(0)]], device int *b [[buffer(1)]], device atomic_int *count [[buffer(4)]],
+kernel void last_threadgroup(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                             device atomic_int *count [[buffer(4)]],
                              uint i [[thread_position_in_threadgroup]], uint t [[threadgroup_position_in_grid]]) {
     threadgroup bool last;
     if (i == 0) {
@@ -171,7 +181,8 @@ kernel void last_threadgroup(device int *a [[buffer(0)]], device int *b [[buffer
     if (last && i == 0) b[127] = add_up(b, 2);
 }
 
-kernel void last_without_fence(device int *a [[buffer(0)]], device int *b [[buffer(1)]], device atomic_int *count [[buffer(4)]],
+kernel void last_without_fence(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                               device atomic_int *count [[buffer(4)]],
                                uint i [[thread_position_in_threadgroup]], uint t [[threadgroup_position_in_grid]]) {
     if (i != 0) return;
     b[t] = a[t];
@@ -208,7 +219,8 @@ kernel void spins(device atomic_int *a [[buffer(0)]], uint i [[thread_position_i
 }
 
 // Threads that write the same do no harm: whichever is the last, the value is the same.
-kernel void same_value(device int *a [[buffer(0)]], device int *b [[buffer(1)]], uint i [[thread_position_in_threadgroup]],
+kernel void same_value(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                       uint i [[thread_position_in_threadgroup]],
                        uint g [[thread_position_in_grid]]) {
     threadgroup int shared;
     shared = 5;

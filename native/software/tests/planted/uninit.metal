@@ -1,5 +1,5 @@
-// Reads of memory that nothing has written, and of inactive lanes, marked with BUG, and beside them reads of what has been. fresh and heap are new,
-// but for the first 8 ints of fresh, which the CPU has written.
+// Reads of memory that nothing has written, and of inactive lanes, marked with BUG, and beside them reads of what has
+// been. fresh and heap are new, but for the first 8 ints of fresh, which the CPU has written.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -47,7 +47,8 @@ kernel void vectors(device float4 *a [[buffer(0)]], device float4 *b [[buffer(1)
     b[5].xyz = heap[3]; // BUG
 }
 
-kernel void structures(device padded *b [[buffer(1)]], device padded *fresh [[buffer(3)]], device padded *heap [[buffer(4)]],
+kernel void structures(device padded *b [[buffer(1)]], device padded *fresh [[buffer(3)]],
+                       device padded *heap [[buffer(4)]],
                        device int *a [[buffer(0)]], uint i [[thread_position_in_grid]]) {
     if (i != 0) return;
     heap[0].tag = 1;
@@ -61,7 +62,8 @@ kernel void structures(device padded *b [[buffer(1)]], device padded *fresh [[bu
     ((device whole *)(b + 4))[1] = large[1]; // BUG
 }
 
-kernel void atomics(device int *b [[buffer(1)]], device atomic_int *heap [[buffer(4)]], uint i [[thread_position_in_grid]]) {
+kernel void atomics(device int *b [[buffer(1)]], device atomic_int *heap [[buffer(4)]],
+                    uint i [[thread_position_in_grid]]) {
     if (i != 0) return;
     atomic_store_explicit(&heap[0], 1, memory_order_relaxed);
     b[0] = atomic_fetch_add_explicit(&heap[0], 1, memory_order_relaxed);
@@ -69,7 +71,8 @@ kernel void atomics(device int *b [[buffer(1)]], device atomic_int *heap [[buffe
     b[2] = atomic_load_explicit(&heap[2], memory_order_relaxed); // BUG
 }
 
-kernel void threadgroup_memory(device int *a [[buffer(0)]], device int *b [[buffer(1)]], threadgroup int *shared [[threadgroup(0)]],
+kernel void threadgroup_memory(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                               threadgroup int *shared [[threadgroup(0)]],
                                uint i [[thread_position_in_threadgroup]], uint g [[thread_position_in_grid]]) {
     threadgroup int lines[64];
     threadgroup half narrow[64];
