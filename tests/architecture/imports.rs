@@ -40,6 +40,21 @@ impl Imports {
         Imports(uses.collect())
     }
 
+    /// The same between the places that the files belong to.
+    pub fn between(&self, place: impl Fn(&Path) -> PathBuf) -> Imports {
+        let mut places: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for path in self.0.keys() {
+            places.entry(place(path)).or_default();
+        }
+        for (path, used) in self.edges() {
+            let (from, to) = (place(path), place(used));
+            if from != to {
+                places.get_mut(&from).expect("above").insert(to);
+            }
+        }
+        Imports(places)
+    }
+
     /// The files, and the files that each uses.
     pub fn edges(&self) -> impl Iterator<Item = (&Path, &Path)> {
         let files = self.0.iter();

@@ -1,9 +1,10 @@
-//! The folders of `src/` use only those below them.
+//! The folders of `src/` use only those below them, and no package has a circle of folders.
 
 use std::path::Path;
 
-use crate::crate_sources;
-use crate::imports::Imports;
+use crate::imports::{Imports, circle};
+use crate::sources::Sources;
+use crate::{crate_sources, packages};
 
 /// Folder of `src/`, and the folders that it may use. What stands in `src/` itself is named by its file.
 const LAYERS: [(&str, &[&str]); 8] = [
@@ -46,11 +47,34 @@ fn layers_use_only_what_is_below_them() {
 }
 
 #[test]
-fn a_look_upwards_is_seen() {
+fn no_folders_import_each_other_in_a_circle() {
+    let mut uses = 0;
+    for (package, sources) in packages() {
+        let folders = Imports::of(&sources).between(|file| layer(file).into());
+        uses += folders.edges().count();
+        assert_eq!(circle(&folders), None, "{package}");
+    }
+    assert!(uses > 50, "the reader sees {uses} uses of folders only");
+}
+
+#[test]
+fn a_circle_of_folders_is_seen() {
+    let folders = Imports::of(&looking_upwards()).between(|file| layer(file).into());
+    let circle = circle(&folders).expect("a circle");
+    assert_eq!(circle, ["metal", "memory"].map(Path::new));
+}
+
+/// The sources, with a file of `metal` that uses the layer above it.
+fn looking_upwards() -> Sources {
     let mut sources = crate_sources();
     sources.change("metal/access.rs", "use super::slots::Turn;", |line| {
         format!("{line}\ntype Above = crate::memory::Batch<'static>;")
     });
-    let forbidden = forbidden(&Imports::of(&sources));
+    sources
+}
+
+#[test]
+fn a_look_upwards_is_seen() {
+    let forbidden = forbidden(&Imports::of(&looking_upwards()));
     assert_eq!(forbidden, ["metal/access.rs uses memory/batch.rs"]);
 }

@@ -2,6 +2,7 @@
 
 use syn::visit::{self, Visit};
 
+use crate::files;
 use crate::sources::Sources;
 
 const LETTERS: usize = 55;
@@ -31,6 +32,42 @@ fn long_names(source: &str) -> syn::Result<Vec<String>> {
     let mut names = LongNames::default();
     names.visit_file(&syn::parse_file(source)?);
     Ok(names.0)
+}
+
+/// The claims in the tables of tests in C, `{"subject: claim", function}`, that are too long.
+fn long_claims(source: &str) -> Vec<String> {
+    let tables = source.split("const test ").skip(1);
+    let tables = tables.filter_map(|rest| rest.split_once("};"));
+    let names = tables.flat_map(|(table, _)| table.split("{\"").skip(1));
+    let names = names.filter_map(|rest| rest.split_once('"'));
+    let claims = names.map(|(name, _)| name.split_once(": ").map_or(name, |(_, claim)| claim));
+    claims
+        .filter(|claim| claim.len() > LETTERS)
+        .map(|claim| format!("{claim}: {} letters, more than {LETTERS}", claim.len()))
+        .collect()
+}
+
+#[test]
+fn claims_of_tests_in_c_are_short() {
+    let (mut tables, mut long) = (0, Vec::new());
+    for (path, text) in files::read(&["tests/native"]) {
+        tables += text.matches("const test ").count();
+        let claims = long_claims(&text);
+        long.extend(claims.iter().map(|claim| format!("{path}: {claim}")));
+    }
+    assert!(tables > 20, "the reader sees {tables} tables only");
+    files::assert_none(&long);
+}
+
+#[test]
+fn a_long_claim_in_c_is_found() {
+    let claim = "a".repeat(LETTERS);
+    let source = format!(
+        "const test all_tests[] = {{\n {{\"b: {claim}\", f}},\n {{\"{claim}c\",\n g}},\n {{NULL, NULL}},\n}};\n\
+         const other list[] = {{\n {{\"{claim}d\", f}},\n}};\n"
+    );
+    let expected = format!("{claim}c: 56 letters, more than 55");
+    assert_eq!(long_claims(&source), [expected]);
 }
 
 #[test]
