@@ -9,12 +9,12 @@
  *   A transfer starts after everything that was committed to its queue before it, and everything that is committed to
  *   the queue later starts after the transfer. Events order the work of other queues, as always. The calling thread
  *   waits in the synchronous form. It also waits if the queue has no free slot: for MTB_SLOT_TIMEOUT at most, unless
- * the call gives a timeout. A queue has slots for as many transfers and host functions that have not completed as
+ *   the call gives a timeout. A queue has slots for as many transfers and host functions that have not completed as
  *   mtb_command_queue_create was given, and for at least 1024.
  *
  *   In the asynchronous form the GPU moves the bytes. If the GPU cannot write to the host memory itself, the CPU makes
- * a host copy at the end, before the command buffer completes: whoever reads that memory waits for the command buffer,
- *   or reads it in a host function or a callback of the same queue.
+ *   a host copy at the end, before the command buffer completes: whoever reads that memory waits for the command
+ *   buffer, or reads it in a host function or a callback of the same queue.
  *
  * Sizes and offsets are bytes, of any value: what Metal's blits cannot do (they move multiples of 4) a kernel does.
  */
