@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metal_bridge::memory::{Download, Memory, Owned, Rows, Staged, TransferQueue, Values};
-use metal_bridge::{Buffer, CommandQueue, ComputePipeline, Device, DispatchType, Result, Submission};
+use metal_bridge::{
+    Buffer, CommandQueue, ComputePipeline, Device, DispatchType, Function, Library, ReadGuard, Result,
+    SharedEvent, Submission, WeakSharedEvent, WriteGuard,
+};
 
 fn encode(queue: &CommandQueue, pipeline: &ComputePipeline, buffer: &Buffer) -> Result<Submission> {
     let mut commands = queue.command_buffer()?;
@@ -50,6 +53,8 @@ fn shared<T: Send + Sync>() {}
 
 fn main() {
     shared::<(Device, CommandQueue, Buffer, ComputePipeline, Submission)>();
+    shared::<(Library, Function, SharedEvent, WeakSharedEvent)>();
     shared::<(Memory, TransferQueue, Download<Vec<f32>>)>();
+    shared::<(ReadGuard<'static, f32>, WriteGuard<'static, f32>)>();
     let _ = (encode, transfer);
 }
