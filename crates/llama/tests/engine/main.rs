@@ -3,7 +3,7 @@
 
 mod exact;
 #[cfg(software_metal)]
-mod faults;
+mod failures;
 mod generation;
 mod live_objects;
 mod models;

@@ -1,6 +1,6 @@
-//! A GPU that fails and memory that runs out, at every point of loading and generating: a typed error, and everything
-//! still usable. The software Metal's faults strike whichever command buffer or allocation of the process comes next,
-//! so each test has a process of its own.
+//! A GPU that fails and memory that runs out, at every point of loading and generating: a typed error, and everything still
+//! usable. The software Metal injects a failure into whichever command buffer or allocation of the process comes next, so each
+//! test has a process of its own.
 
 use std::ops::ControlFlow;
 
@@ -28,7 +28,7 @@ fn story(session: &mut Session, pieces: &mut Vec<String>) -> Result<(), Error> {
 
 #[test]
 fn a_session_goes_on_after_a_gpu_error() {
-    in_child("faults::a_session_goes_on_after_a_gpu_error", || {
+    in_child("failures::a_session_goes_on_after_a_gpu_error", || {
         let mut session = session(&shipped(), 64);
         let (mut whole, mut pieces) = (Vec::new(), Vec::new());
         story(&mut session, &mut whole).unwrap();
@@ -40,7 +40,7 @@ fn a_session_goes_on_after_a_gpu_error() {
                 panic!("{error}")
             };
             assert_eq!(failure.code(), PAGE_FAULT);
-            // What was generated before the fault was streamed.
+            // What was generated before the failure was streamed.
             assert_eq!(pieces, whole[..nth as usize - 1]);
             assert_live(&live);
         }
@@ -50,8 +50,8 @@ fn a_session_goes_on_after_a_gpu_error() {
 }
 
 #[test]
-fn a_fault_leaves_the_session_where_it_stood() {
-    in_child("faults::a_fault_leaves_the_session_where_it_stood", || {
+fn a_failure_leaves_the_session_as_it_was() {
+    in_child("failures::a_failure_leaves_the_session_as_it_was", || {
         let file = write_model(&small(), 5);
         let model = Model::load(&device(), &file.path).unwrap();
         let tokens = tokens(40, 320);
@@ -77,7 +77,7 @@ fn a_fault_leaves_the_session_where_it_stood() {
 
 #[test]
 fn every_allocation_may_fail() {
-    in_child("faults::every_allocation_may_fail", || {
+    in_child("failures::every_allocation_may_fail", || {
         let device = device();
         let attempt = || -> Result<Vec<f32>, Error> {
             let model = Model::load(&device, shipped_path())?;
