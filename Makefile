@@ -3,7 +3,7 @@
 MODEL  ?= models/tiny-stories/tiny-stories-q8_0.gguf
 PROMPT ?= Once upon a time
 
-# `make shuffle` runs the whole suite once for each seed.
+# `make shuffle` runs its tests once for each seed.
 SEEDS ?= 1 2
 
 # The packages that may be published, in this order.
@@ -81,7 +81,7 @@ sanitize-kernels: setup ## our kernels, and some that nobody here wrote, under t
 sanitize-kernels-all: setup ## the same with all of them (not in CI: half an hour)
 	scripts/sanitize-kernels --all
 
-shuffle: setup ## the crate's suite on a software Metal that reorders what Metal leaves unordered and poisons memory
+shuffle: setup ## the tests of all crates but CUDA's on a software Metal that reorders what Metal leaves unordered and poisons memory
 	scripts/shuffle $(SEEDS)
 
 fuzz: setup-check ## random files, command lines, shaders and calls of the C ABI for SECONDS (60) from SEED (1): docs/fuzzing.md
