@@ -80,7 +80,7 @@ const FOREIGN_ELSEWHERE: [&str; 5] = [
     "benches/software.rs",
     "tests/support/src/objects.rs",
     // The software Metal's injections, which take numbers alone.
-    "tests/support/src/faults.rs",
+    "tests/support/src/failures.rs",
 ];
 
 #[test]

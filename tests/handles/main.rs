@@ -9,7 +9,7 @@ mod compute;
 mod device;
 mod drops;
 mod event;
-mod faults;
+mod failures;
 mod fork;
 mod leaks;
 mod library;

@@ -6,7 +6,7 @@ mod callbacks;
 mod downloads;
 mod ends;
 mod expected;
-mod faults;
+mod failures;
 mod host_functions;
 mod leaks;
 mod model;

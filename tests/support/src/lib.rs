@@ -9,7 +9,7 @@ mod devices;
 mod errors;
 mod executor;
 #[cfg(software_metal)]
-pub mod faults;
+pub mod failures;
 mod fork;
 mod leak;
 #[cfg(metal_backend)]

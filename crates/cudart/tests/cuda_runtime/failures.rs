@@ -4,7 +4,8 @@
 use std::ffi::{CStr, c_void};
 use std::ptr;
 
-use metal_bridge_test_support::{faults, in_child, in_child_with};
+use metal_bridge::command_buffer_error::INTERNAL;
+use metal_bridge_test_support::{failures, in_child, in_child_with};
 use metal_cudart::*;
 
 use crate::support::*;
@@ -147,13 +148,12 @@ fn a_failed_copy_is_its_callers_and_the_devices() {
     in_child(test, || {
         let (memory, stream) = (Memory::device(LENGTH), stream(0));
         let mut bytes = [0u8; LENGTH];
-        // An internal error of Metal's.
-        faults::fail_command_buffer(1, 1);
+        failures::fail_command_buffer(1, INTERNAL);
         let place = bytes.as_mut_ptr().cast();
         // SAFETY: the array has the bytes.
         let code = unsafe { cudaMemcpy(place, memory.pointer, LENGTH, cudaMemcpyDeviceToHost) };
         expect(cudaErrorLaunchFailure, code);
-        faults::reset();
+        failures::reset();
         assert_sticky(cudaErrorLaunchFailure, &memory, stream);
         assert_mended_by_reset(memory, stream);
     });
@@ -241,7 +241,7 @@ fn a_failure_is_known_after_a_wait_for_its_stream() {
             let [failing, between, last] = streams;
             let gate = Gate::default();
             fall_behind(&gate, &memory, failing);
-            faults::fail_command_buffer(1, 1);
+            failures::fail_command_buffer(1, INTERNAL);
             // SAFETY: memory of that length, and handles that are checked.
             unsafe {
                 ok(cudaMemsetAsync(memory.pointer, 2, LENGTH, failing));
@@ -253,7 +253,7 @@ fn a_failure_is_known_after_a_wait_for_its_stream() {
                 gate.open();
                 let code = wait_in_some_way(round % 6, last, &memory, events[2]);
                 assert_eq!(code, cudaErrorLaunchFailure, "round {round}");
-                faults::reset();
+                failures::reset();
                 ok(cudaDeviceReset());
                 std::mem::forget(memory);
             }
@@ -274,7 +274,7 @@ fn waiting_ends_with_the_work_on_a_failed_device_too() {
         unsafe {
             let place = ptr::from_mut(&mut told).cast();
             ok(cudaStreamAddCallback(held, Some(store), place, 0));
-            faults::fail_command_buffer(1, 1);
+            failures::fail_command_buffer(1, INTERNAL);
             ok(cudaMemsetAsync(memory.pointer, 1, LENGTH, failing));
             expect(cudaErrorLaunchFailure, cudaStreamSynchronize(failing));
         }
@@ -289,7 +289,7 @@ fn waiting_ends_with_the_work_on_a_failed_device_too() {
             });
             assert_eq!(told, cudaErrorLaunchFailure);
         });
-        faults::reset();
+        failures::reset();
         std::mem::forget(memory);
     });
 }
@@ -299,7 +299,7 @@ fn a_lost_device_says_so_to_who_waits() {
     let test = "failures::a_lost_device_says_so_to_who_waits";
     in_child(test, || {
         let (memory, stream) = (Memory::device(LENGTH), stream(0));
-        faults::lose_device(1);
+        failures::lose_device(1);
         // SAFETY: memory of that length.
         unsafe {
             for _ in 0..10 {
@@ -312,7 +312,7 @@ fn a_lost_device_says_so_to_who_waits() {
             }
         }
         assert_sticky(cudaErrorDevicesUnavailable, &memory, stream);
-        faults::reset();
+        failures::reset();
         assert_mended_by_reset(memory, stream);
     });
 }
@@ -326,7 +326,7 @@ fn failed_allocations_are_out_of_memory() {
         drop(Memory::device(LENGTH));
         let mut pointer = ptr::null_mut();
         for kind in [Kind::Device, Kind::Pinned, Kind::Managed] {
-            faults::fail_allocation(1);
+            failures::fail_allocation(1);
             // More than what is kept for the next allocation.
             let length = 3 << 20;
             // SAFETY: a place for the pointer.
@@ -337,7 +337,7 @@ fn failed_allocations_are_out_of_memory() {
                     Kind::Managed => cudaMallocManaged(&mut pointer, length, cudaMemAttachGlobal),
                 }
             };
-            faults::reset();
+            failures::reset();
             // If the allocation was tried again once kept memory was released, it has worked.
             if code != cudaSuccess {
                 expect(cudaErrorMemoryAllocation, code);

@@ -10,7 +10,7 @@ use crate::support::{
 use metal_bridge::Error as MetalError;
 use metal_bridge::command_buffer_error::PAGE_FAULT;
 use metal_bridge_llama::{Error, GenerateOptions, Model, Session};
-use metal_bridge_test_support::{faults, in_child};
+use metal_bridge_test_support::{failures, in_child};
 
 fn story(session: &mut Session, pieces: &mut Vec<String>) -> Result<(), Error> {
     session.truncate(0);
@@ -34,7 +34,7 @@ fn a_session_goes_on_after_a_gpu_error() {
         story(&mut session, &mut whole).unwrap();
         let live = settled();
         for nth in [1, 2, 7] {
-            faults::fail_command_buffer(nth, PAGE_FAULT);
+            failures::fail_command_buffer(nth, PAGE_FAULT);
             let error = story(&mut session, &mut pieces).unwrap_err();
             let Error::Metal(MetalError::CommandBuffer(failure)) = &error else {
                 panic!("{error}")
@@ -61,7 +61,7 @@ fn a_failure_leaves_the_session_as_it_was() {
         disturbed.feed(&tokens[..10]).unwrap();
         // The rest is fed in four batches; each of them fails once.
         for nth in 1..=4 {
-            faults::fail_command_buffer(nth, PAGE_FAULT);
+            failures::fail_command_buffer(nth, PAGE_FAULT);
             let error = disturbed.feed(&tokens[10..]).unwrap_err();
             assert!(
                 matches!(error, Error::Metal(MetalError::CommandBuffer(_))),
@@ -89,7 +89,7 @@ fn every_allocation_may_fail() {
         let live = settled();
         let mut failures = 0;
         for nth in 1.. {
-            faults::fail_allocation(nth);
+            failures::fail_allocation(nth);
             match attempt() {
                 Err(Error::Metal(MetalError::OutOfMemory(_))) => failures += 1,
                 Err(other) => panic!("allocation {nth}: {other}"),

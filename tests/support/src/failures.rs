@@ -1,4 +1,4 @@
-//! Faults that the software Metal injects on request: counts start at 1 and from the call on. And exceptions, which replaced
+//! Failures that the software Metal injects on request: counts start at 1 and from the call on. And exceptions, which replaced
 //! methods raise.
 
 unsafe extern "C" {
@@ -36,7 +36,7 @@ pub fn lose_device(nth: u64) {
     unsafe { smtl_inject_device_loss(nth) }
 }
 
-/// Turns every fault off and brings lost devices back.
+/// Injects no more failures and brings lost devices back.
 pub fn reset() {
     // SAFETY: takes nothing and may be called from any thread.
     unsafe { smtl_clear_injections() }

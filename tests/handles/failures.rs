@@ -1,23 +1,23 @@
 //! What no healthy Metal shows: failed allocations, failed command buffers, a lost device; each in a process of its own,
-//! since a fault strikes whoever comes next.
+//! since a failure strikes whoever comes next.
 #![cfg(software_metal)]
 
 use metal_bridge::command_buffer_error::OUT_OF_MEMORY;
 use metal_bridge::{CommandBufferStatus, Error};
-use metal_bridge_test_support::faults::Raise;
-use metal_bridge_test_support::{faults, in_child};
+use metal_bridge_test_support::failures::Raise;
+use metal_bridge_test_support::{failures, in_child};
 
 use crate::*;
 
 #[test]
 fn a_failed_allocation_is_an_error() {
-    in_child("faults::a_failed_allocation_is_an_error", || {
+    in_child("failures::a_failed_allocation_is_an_error", || {
         let device = device();
-        faults::fail_allocation(1);
+        failures::fail_allocation(1);
         let made = device.new_buffer(4096, StorageMode::Shared);
         assert_error(made, |e| matches!(e, Error::OutOfMemory(_)), "4096");
         device.new_buffer(4096, StorageMode::Shared).unwrap();
-        faults::fail_allocation(1);
+        failures::fail_allocation(1);
         let made = device.new_buffer_with_data(&[1.0f32; 4], StorageMode::Managed);
         assert_error(
             made,
@@ -29,7 +29,7 @@ fn a_failed_allocation_is_an_error() {
 
 #[test]
 fn a_failure_is_told_to_everyone_who_asks() {
-    in_child("faults::a_failure_is_told_to_everyone_who_asks", || {
+    in_child("failures::a_failure_is_told_to_everyone_who_asks", || {
         let failed = |e: &Error| matches!(e, Error::CommandBuffer(f) if f.code() == OUT_OF_MEMORY);
         let (queue, buffer) = (queue(), shared(&[1.0; 4]));
         let (gate, done) = (
@@ -37,7 +37,7 @@ fn a_failure_is_told_to_everyone_who_asks() {
             device().new_shared_event().unwrap(),
         );
         drop(pipeline("increment"));
-        faults::fail_command_buffer(1, OUT_OF_MEMORY);
+        failures::fail_command_buffer(1, OUT_OF_MEMORY);
         let mut commands = queue.command_buffer().unwrap();
         commands.encode_wait_for_event(&gate, 1).unwrap();
         let mut encoder = commands
@@ -71,8 +71,8 @@ fn a_failure_is_told_to_everyone_who_asks() {
 
 #[test]
 fn a_failed_compilation_is_an_error() {
-    in_child("faults::a_failed_compilation_is_an_error", || {
-        faults::fail_compile(1);
+    in_child("failures::a_failed_compilation_is_an_error", || {
+        failures::fail_compile(1);
         let made = device().new_library_with_source(KERNELS, &CompileOptions::new());
         assert_error(
             made,
@@ -83,7 +83,7 @@ fn a_failed_compilation_is_an_error() {
             .new_library_with_source(KERNELS, &CompileOptions::new())
             .unwrap();
         let function = library.new_function("add").unwrap();
-        faults::fail_compile(1);
+        failures::fail_compile(1);
         let made = device().new_compute_pipeline_state(&function);
         assert_error(
             made,
@@ -96,29 +96,32 @@ fn a_failed_compilation_is_an_error() {
 
 #[test]
 fn a_lost_device_ends_everything_with_errors() {
-    in_child("faults::a_lost_device_ends_everything_with_errors", || {
-        let (queue, buffer) = (queue(), shared(&[1.0; 4]));
-        drop(pipeline("increment"));
-        faults::lose_device(1);
-        for _ in 0..3 {
-            let submission = increment(&queue, &buffer, None);
-            assert_error(
-                submission.wait(),
-                |e| matches!(e, Error::CommandBuffer(_)),
-                "the GPU failed",
-            );
-        }
-        assert!(device().new_buffer(64, StorageMode::Shared).is_err());
-        assert_eq!(*buffer.wait_read::<f32>().unwrap(), [1.0; 4]);
-        faults::reset();
-        increment(&queue, &buffer, None).wait().unwrap();
-    });
+    in_child(
+        "failures::a_lost_device_ends_everything_with_errors",
+        || {
+            let (queue, buffer) = (queue(), shared(&[1.0; 4]));
+            drop(pipeline("increment"));
+            failures::lose_device(1);
+            for _ in 0..3 {
+                let submission = increment(&queue, &buffer, None);
+                assert_error(
+                    submission.wait(),
+                    |e| matches!(e, Error::CommandBuffer(_)),
+                    "the GPU failed",
+                );
+            }
+            assert!(device().new_buffer(64, StorageMode::Shared).is_err());
+            assert_eq!(*buffer.wait_read::<f32>().unwrap(), [1.0; 4]);
+            failures::reset();
+            increment(&queue, &buffer, None).wait().unwrap();
+        },
+    );
 }
 
 #[test]
 fn a_commit_that_raises_uses_buffers_until_its_end() {
     in_child(
-        "faults::a_commit_that_raises_uses_buffers_until_its_end",
+        "failures::a_commit_that_raises_uses_buffers_until_its_end",
         || {
             for raise in [Raise::BeforeCommit, Raise::AfterCommit] {
                 let queue = device()
@@ -132,7 +135,7 @@ fn a_commit_that_raises_uses_buffers_until_its_end() {
                 commands.add_completed_handler(move |completed| {
                     sender.send(completed.result()).unwrap();
                 });
-                let committed = faults::raise_in_commits(raise, || commands.commit());
+                let committed = failures::raise_in_commits(raise, || commands.commit());
                 let internal = |e: &Error| matches!(e, Error::Internal(_));
                 assert_error(committed, internal, "the test's exception in a commit");
                 // If Metal has the work, the buffer stays in use until the work has ended.

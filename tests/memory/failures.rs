@@ -1,5 +1,5 @@
 //! What no healthy Metal shows: allocations and command buffers that fail, a device that is lost; each in a process of
-//! its own, since a fault strikes whoever comes next.
+//! its own, since a failure strikes whoever comes next.
 #![cfg(software_metal)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,8 +8,8 @@ use std::thread;
 
 use metal_bridge::ObjectKind;
 use metal_bridge::command_buffer_error::OUT_OF_MEMORY;
-use metal_bridge_test_support::faults::Raise;
-use metal_bridge_test_support::{faults, in_child};
+use metal_bridge_test_support::failures::Raise;
+use metal_bridge_test_support::{failures, in_child};
 
 use crate::*;
 
@@ -22,11 +22,11 @@ fn failed(error: &Error) -> bool {
 #[test]
 fn pressure_frees_the_cache_and_retries_the_allocation() {
     in_child(
-        "faults::pressure_frees_the_cache_and_retries_the_allocation",
+        "failures::pressure_frees_the_cache_and_retries_the_allocation",
         || {
             let memory = memory();
             drop(memory.allocate(LENGTH, StorageMode::Private).unwrap());
-            faults::fail_allocation(1);
+            failures::fail_allocation(1);
             let larger = memory.allocate(4 * LENGTH, StorageMode::Private).unwrap();
             let buffers = memory.statistics().buffers;
             assert_eq!(
@@ -42,7 +42,7 @@ fn pressure_frees_the_cache_and_retries_the_allocation() {
 #[test]
 fn a_failed_staging_allocation_fails_one_transfer() {
     in_child(
-        "faults::a_failed_staging_allocation_fails_one_transfer",
+        "failures::a_failed_staging_allocation_fails_one_transfer",
         || {
             let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
             let values = pattern(LENGTH, 1);
@@ -50,7 +50,7 @@ fn a_failed_staging_allocation_fails_one_transfer() {
             // Each allocation in turn fails, for as long as there is one more.
             for nth in 1..6 {
                 transfers.memory().trim(Duration::ZERO);
-                faults::fail_allocation(nth);
+                failures::fail_allocation(nth);
                 match transfers.copy(Staged(&values[..3]), target.at(1)).commit() {
                     Ok(submission) => submission.wait().unwrap(),
                     Err(error) => assert!(matches!(error, Error::OutOfMemory(_)), "{error:?}"),
@@ -59,7 +59,7 @@ fn a_failed_staging_allocation_fails_one_transfer() {
                     Ok(download) => assert_eq!(download.wait().unwrap().len(), 7),
                     Err(error) => assert!(matches!(error, Error::OutOfMemory(_)), "{error:?}"),
                 }
-                faults::reset();
+                failures::reset();
             }
             transfers
                 .copy(Owned::new(values.clone()), target.at(0))
@@ -73,12 +73,12 @@ fn a_failed_staging_allocation_fails_one_transfer() {
 #[test]
 fn a_failed_transfer_is_an_error_wherever_one_asks() {
     in_child(
-        "faults::a_failed_transfer_is_an_error_wherever_one_asks",
+        "failures::a_failed_transfer_is_an_error_wherever_one_asks",
         || {
             let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
             let values = pattern(LENGTH, 1);
             transfers.copy(&values, target.at(0)).run().unwrap();
-            let fail = || faults::fail_command_buffer(1, OUT_OF_MEMORY);
+            let fail = || failures::fail_command_buffer(1, OUT_OF_MEMORY);
             let mut output = vec![0u8; LENGTH];
 
             fail();
@@ -132,11 +132,11 @@ fn a_failed_transfer_is_an_error_wherever_one_asks() {
 #[test]
 fn a_failure_before_a_host_function_hangs_nobody() {
     in_child(
-        "faults::a_failure_before_a_host_function_hangs_nobody",
+        "failures::a_failure_before_a_host_function_hangs_nobody",
         || {
             let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Shared));
             transfers.fill(target.range(0..LENGTH), 1u8).run().unwrap();
-            faults::fail_command_buffer(1, OUT_OF_MEMORY);
+            failures::fail_command_buffer(1, OUT_OF_MEMORY);
             let (sender, receiver) = mpsc::channel();
             let called = transfers
                 .command_queue()
@@ -157,11 +157,11 @@ fn a_failure_before_a_host_function_hangs_nobody() {
 
 #[test]
 fn a_lost_device_ends_transfers_with_errors() {
-    in_child("faults::a_lost_device_ends_transfers_with_errors", || {
+    in_child("failures::a_lost_device_ends_transfers_with_errors", || {
         let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Private));
         let values = pattern(LENGTH, 1);
         transfers.copy(&values, target.at(0)).run().unwrap();
-        faults::lose_device(1);
+        failures::lose_device(1);
         assert!(transfers.copy(&values, target.at(0)).run().is_err());
         for _ in 0..3 {
             let ended = transfers
@@ -181,7 +181,7 @@ fn a_lost_device_ends_transfers_with_errors() {
                 .allocate(1 << 20, StorageMode::Private)
                 .is_err()
         );
-        faults::reset();
+        failures::reset();
         assert!(contents(&transfers, &target) == values);
         drop((transfers, target));
         wait_for("the command buffers", || {
@@ -218,7 +218,7 @@ impl Drop for Noted {
 #[test]
 fn a_commit_that_raises_keeps_host_memory_for_ever() {
     in_child(
-        "faults::a_commit_that_raises_keeps_host_memory_for_ever",
+        "failures::a_commit_that_raises_keeps_host_memory_for_ever",
         || {
             for raise in [Raise::BeforeCommit, Raise::AfterCommit] {
                 let (transfers, target) = (transfers(), buffer(LENGTH, StorageMode::Shared));
@@ -232,7 +232,7 @@ fn a_commit_that_raises_keeps_host_memory_for_ever() {
                 batch.copy(Owned::new(noted), target.at(0)).unwrap();
                 let mut download = batch.copy(target.at(0), Values::<u8>::new(LENGTH)).unwrap();
                 let gate = hold(transfers.command_queue());
-                let committed = faults::raise_in_commits(raise, || batch.commit());
+                let committed = failures::raise_in_commits(raise, || batch.commit());
                 assert_error(committed.map(drop), internal, RAISED);
                 assert_error(download.wait_timeout(LONG), internal, RAISED);
                 // If Metal has the work, the buffer stays in use until the work has ended.
@@ -255,7 +255,7 @@ fn a_commit_that_raises_keeps_host_memory_for_ever() {
 #[test]
 fn a_run_that_raises_returns_when_nothing_runs() {
     in_child(
-        "faults::a_run_that_raises_returns_when_nothing_runs",
+        "failures::a_run_that_raises_returns_when_nothing_runs",
         || {
             // So much that the GPU writes to the borrowed memory itself.
             const LENGTH: usize = 1 << 20;
@@ -270,7 +270,7 @@ fn a_run_that_raises_returns_when_nothing_runs() {
                         gate.set_signaled_value(1).unwrap();
                     });
                     let copy = transfers.copy(source.at(0), &mut output);
-                    faults::raise_in_commits(raise, || copy.run())
+                    failures::raise_in_commits(raise, || copy.run())
                 });
                 assert_error(ran, internal, RAISED);
                 let written = if raise == Raise::AfterCommit { 7 } else { 0 };
