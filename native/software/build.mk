@@ -29,7 +29,7 @@ endif
 CC := $(CLANG)
 CXX := $(CLANG) --driver-mode=g++
 SOFTWARE_SANITIZE ?= $(SANITIZE)
-SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
+SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS)
 # What Objective-C programs of others are compiled with.
 PROGRAM_DIALECT := $(filter-out -fobjc-runtime=%,$(OBJC_DIALECT)) $(PROGRAM_RUNTIME)
 # What the library and its tests are compiled with, beside the flags for their own headers.
@@ -39,6 +39,8 @@ LIBRARY := $(SOFTWARE_BUILD)/libSoftwareMetal.a
 VERSION = 0.1.0
 SHARED_LIBRARY := $(SOFTWARE_BUILD)/libSoftwareMetal.so.$(VERSION)
 LIBRARY_LDLIBS := -L$(GCC_OBJC) $(LIBRARIES:%=-l%)
+# With sanitizers each test program is large, and GNU's linker takes seconds for it.
+LIBRARY_LDLIBS += $(if $(and $(SANITIZE),$(wildcard /usr/lib/llvm-$(CLANG_MAJOR)/bin/ld.lld)),-fuse-ld=lld)
 
 # The Makefile that includes this file sets the default goal.
 .DEFAULT_GOAL := all
