@@ -77,16 +77,17 @@ std::string count_of(std::uint64_t number, const std::string &unit) {
     return std::to_string(number) + " " + unit + (number == 1 ? "" : "s");
 }
 
-// The bound is a hard one: SIGKILL comes instead of SIGXCPU.
-std::string describe_signal(int signal, bool too_slow, std::uint64_t processor_milliseconds,
-                            const ProcessBounds &bounds) {
+// What the program did that a bound ended; empty if something else did. The bound on processor time is a hard one:
+// SIGKILL comes instead of SIGXCPU.
+std::string reached_bound(int signal, bool too_slow, std::uint64_t processor_milliseconds,
+                          const ProcessBounds &bounds) {
     constexpr std::uint64_t accuracy = 200;
     if (too_slow) return "took longer than " + count_of(bounds.seconds, "second");
     if (signal == SIGXCPU ||
         (signal == SIGKILL && processor_milliseconds + accuracy >= bounds.processor_seconds * 1000))
         return "took more than " + count_of(bounds.processor_seconds, "second") + " of processor time";
     if (signal == SIGXFSZ) return "wrote a file of more than " + count_of(bounds.file_bytes, "byte");
-    return "was ended by signal " + std::to_string(signal);
+    return {};
 }
 
 // What programs say that are refused memory, each in its own words.
@@ -168,8 +169,12 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
     } else if (WIFSIGNALED(status)) {
         const auto milliseconds = static_cast<std::uint64_t>((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
                                                              (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000);
-        result.errors +=
-            "error: " + arguments[0] + " " + describe_signal(WTERMSIG(status), too_slow, milliseconds, bounds) + "\n";
+        const int signal = WTERMSIG(status);
+        std::string reason = reached_bound(signal, too_slow, milliseconds, bounds);
+        // Clang takes the signal of a bound for a fault of its own, and says much about it.
+        if (!reason.empty()) result.errors.clear();
+        if (reason.empty()) reason = "was ended by signal " + std::to_string(signal);
+        result.errors += "error: " + arguments[0] + " " + reason + "\n";
     }
     if (!result.succeeded && ran_out_of_memory(result.errors)) {
         result.errors = "error: " + arguments[0] + " needed more than " + std::to_string(bounds.address_space >> 20) +

@@ -166,27 +166,20 @@ void test_words() {
         5);
 }
 
-// A source learns neither what is in a file nor whether the file exists.
-void test_files() {
-    std::string folder = "/tmp/software-metal-files-XXXXXX";
-    if (!CHECK(mkdtemp(folder.data()) != nullptr)) return;
-    fs::create_directories(folder + "/named/sub");
-    fs::create_directories(folder + "/outside");
+// A source learns neither what is in a file nor whether the file exists. The host offers one folder, by an
+// option or, in a process of its own, by the environment.
+constexpr const char *named_by_environment = "SOFTWARE_METAL_INCLUDE";
+
+void test_files(const std::string &folder) {
     const std::string there = folder + "/outside/there.txt", missing = folder + "/outside/missing.txt";
-    std::ofstream(there) << "secret_contents\n";
-    std::ofstream(folder + "/named/inner.h") << "constant int inner = 7;\nconstant int broken = nothing;\n";
-    std::ofstream(folder + "/named/sub/good.h") << "#include \"../value.h\"\n";
-    std::ofstream(folder + "/named/value.h") << "constant int value = 6;\n";
-    fs::create_symlink("../outside/there.txt", folder + "/named/out.h");
-    fs::create_symlink("../outside/missing.txt", folder + "/named/nowhere.h");
-    fs::create_symlink("../outside", folder + "/named/away");
-    fs::create_symlink("value.h", folder + "/named/again.h");
-    CHECK(mkfifo((folder + "/named/pipe.h").c_str(), 0600) == 0);
     const std::string named = folder + "/named";
     const char *folders[] = {named.c_str()};
     smtl_compile_options options{};
-    options.include_paths = folders;
-    options.include_path_count = 1;
+    const bool by_environment = std::getenv(named_by_environment) != nullptr;
+    if (!by_environment) {
+        options.include_paths = folders;
+        options.include_path_count = 1;
+    }
     const auto text_of = [&](const std::string &source) {
         const compiled library(source + kernel, &options);
         CHECK(library.log.find("secret") == std::string::npos);
@@ -215,9 +208,13 @@ void test_files() {
         {folder + "/outside", folder + "/inside"},
         {"away", "none"}};
     for (const auto &[one, other] : names) {
-        for (const char *directive : {"include", "import", "include_next", "embed", "pragma GCC dependency"})
+        tells_nothing("#include \"", one, other, "\"\n");
+        tells_nothing("#if __has_include(\"", one, other, "\")\n#error yes\n#endif\n");
+        // Both ways to name folders end in one list.
+        if (by_environment) continue;
+        for (const char *directive : {"import", "include_next", "embed", "pragma GCC dependency"})
             tells_nothing(std::string("#") + directive + " \"", one, other, "\"\n");
-        for (const char *question : {"__has_include", "__has_include_next", "__has_embed"})
+        for (const char *question : {"__has_include_next", "__has_embed"})
             tells_nothing(std::string("#if ") + question + "(\"", one, other, "\")\n#error yes\n#endif\n");
         tells_nothing("# 1 \"", one, other, "\"\nint x = nothing;\n");
         tells_nothing("# 1 \"", one, other, "\" 1\nint x;\n");
@@ -250,9 +247,28 @@ void test_files() {
     CHECK(text_of("#include \"" + named + "/value.h\"\n#include <stdint.h>\n#include <metal_stdlib>\n")
               .starts_with("compiles"));
     CHECK(text_of("#include \"inner.h\"\n").find("constant int broken = nothing;") != std::string::npos);
+}
+
+void test_named_folders(const char *program) {
+    std::string folder = "/tmp/software-metal-files-XXXXXX";
+    if (!CHECK(mkdtemp(folder.data()) != nullptr)) return;
+    fs::create_directories(folder + "/named/sub");
+    fs::create_directories(folder + "/outside");
+    std::ofstream(folder + "/outside/there.txt") << "secret_contents\n";
+    std::ofstream(folder + "/named/inner.h") << "constant int inner = 7;\nconstant int broken = nothing;\n";
+    std::ofstream(folder + "/named/sub/good.h") << "#include \"../value.h\"\n";
+    std::ofstream(folder + "/named/value.h") << "constant int value = 6;\n";
+    fs::create_symlink("../outside/there.txt", folder + "/named/out.h");
+    fs::create_symlink("../outside/missing.txt", folder + "/named/nowhere.h");
+    fs::create_symlink("../outside", folder + "/named/away");
+    fs::create_symlink("value.h", folder + "/named/again.h");
+    CHECK(mkfifo((folder + "/named/pipe.h").c_str(), 0600) == 0);
+    test_files(folder);
+    const std::string child = std::string(named_by_environment) + "=" + folder + "/named " + program + " " + folder;
+    CHECK(std::system(child.c_str()) == 0);
     // Without a named folder no file can be included, not even one in the working directory.
     const fs::path before = fs::current_path();
-    fs::current_path(named);
+    fs::current_path(folder + "/named");
     refused("#include \"value.h\"\n", "program_source:1:10: error: 'value.h' file not found");
     fs::current_path(before);
     fs::remove_all(folder);
@@ -368,16 +384,30 @@ void test_bounds() {
                                     folder + "/bomb", folder, bounds);
     CHECK(!result.succeeded && result.errors.find("needed more than 512 MB of memory") != std::string::npos);
     fs::remove_all(folder);
+    // What is compiled has such bounds: half a gigabyte of text ends at its quarter.
+    std::string doubling = "#define A0 \"" + std::string(4096, 'x') + "\"\n";
+    constexpr int times = 17;
+    for (int i = 0; i < times; ++i) {
+        const std::string one = " A" + std::to_string(i);
+        doubling += "#define A" + std::to_string(i + 1) + one + one + "\n";
+    }
+    refused(doubling + "constant char text[] = A" + std::to_string(times) + ";\n",
+            "wrote a file of more than 268435456 bytes");
 }
 
 }  // namespace
 
-int main() {
+// With an argument: the files of that folder alone.
+int main(int count, char **arguments) {
+    if (count > 1) {
+        test_files(arguments[1]);
+        return check::report("msl/untrusted_test, by the environment");
+    }
     test_initialisers();
     test_joined_lines();
     test_attributes();
     test_words();
-    test_files();
+    test_named_folders(arguments[0]);
     test_objects();
     test_bounds();
     return check::report("msl/untrusted_test");
