@@ -69,7 +69,10 @@ std::string any_element(const Source &source, Range location) {
 void edit_shift_counts(Source &source) {
     std::set<Index> closing;  // the `>` of template arguments
     for (Index i = 0; i < source.size(); ++i) {
-        if (!source[i].is("<")) continue;
+        const bool value =
+            i > 0 && (source[i - 1].kind == TokenKind::number || source[i - 1].is(")") || source[i - 1].is("]"));
+        if (!source[i].is("<") || value || (i > 0 && source[i - 1].is_identifier() && !source.may_open_arguments(i)))
+            continue;
         if (const auto past = source.skip_angles(i, source.size())) closing.insert(*past - 1);
     }
     for (Index i = 3; i + 1 < source.size(); ++i) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "comparisons.h"
+
 namespace smtl::msl {
 namespace {
 
@@ -12,7 +14,8 @@ bool closes_bracket(const Token &token) { return token.is(")") || token.is("]") 
 }  // namespace
 
 Source::Source(std::string_view text, bool checking, bool distinct)
-    : source_(text), checking_(checking), distinct_(distinct), tokens_(tokenize(text)) {
+    : source_(text), checking_(checking), distinct_(distinct), tokens_(tokenize(text)),
+      comparisons_(find_comparisons(tokens_)) {
     match_brackets();
 }
 
@@ -100,7 +103,7 @@ bool Source::opens_attribute(Index i) const {
 
 Index Source::skip_part(Index i, Index end) const {
     const Token &token = tokens_[i];
-    if (token.is("<") && i > 0 && tokens_[i - 1].is_identifier()) {
+    if (token.is("<") && may_open_arguments(i)) {
         const auto past = skip_angles(i, end);
         return past && (tokens_[*past].is("(") || tokens_[*past].is("::") || tokens_[*past].is("{")) ? *past : i + 1;
     }

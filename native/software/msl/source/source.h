@@ -51,6 +51,8 @@ public:
     Index skip_to_semicolon(Index begin, Index end) const;
     // Past a bracket's content, the arguments of a template that is named in an expression, or a token.
     Index skip_part(Index i, Index end) const;
+    // The `<` stands where template arguments may begin, and compares nothing.
+    bool may_open_arguments(Index i) const { return i > 0 && tokens_[i - 1].is_identifier() && !comparisons_[i]; }
     bool opens_attribute(Index i) const;
     // The parts between commas that stand outside of brackets and template arguments.
     std::vector<Range> split_commas(Range range) const;
@@ -87,6 +89,7 @@ private:
     std::vector<Token> tokens_;
     std::vector<Index> closing_;  // of each bracket and `<` that opens; the number of tokens where nothing closes it
     std::vector<Index> opening_;  // of each that closes; its own index where it closes nothing
+    std::vector<bool> comparisons_;  // the `<` that open no template arguments
     std::vector<Index> statement_end_;  // from each token on: the `;` or the bracket that closes around it
     std::deque<std::string> kept_text_;  // what leads to tokens where it was replaced
     std::vector<Finding> findings_;  // by where they are

@@ -64,6 +64,34 @@ kernel void k(device float *a) {
     expect("shifts", found, {2, 128, 2, 2, 128, 2, 2});
 }
 
+// What stands behind the name of a variable, a parameter or a member compares.
+void test_counts_before_comparisons() {
+    const std::vector<float> found = results_of(R"(
+struct pair { uint x, y; };
+template <uint N> uint plus(uint i) { return i + N; }
+template <class T> struct holder { T x; holder(T y) : x(y) {} static T sum(T y) { return y + 30; } };
+uint shifted(uint n, uint a) { return 1u << n < a | 3u > (2); }
+uint max3(uint n, uint max) { return 1u << n < max ? 1 : 1 > (2) ? 4 : 5; }
+kernel void k(device float *a) {
+    uint n = uint(a[0]) + 7, b = 3, c = 2, seven = 7;
+    int m(100), first{4};
+    decltype(n) o = 4;
+    pair p = {4, 100};
+    uint3 v = uint3(n, 3, 100);
+    enum { four = 4 };
+    uint q = 1u << n < m | b > (c);
+    a[0] = q;
+    a[1] = 1u << first < seven == b > (2) | 1u << o < seven == b > (2);
+    a[2] = (1u << n < m && b > (c)) + (1u << n < m || b > (c)) * 10 + (1u << first < m ? 3 > (c) : 5) * 100;
+    a[3] = 1u << p.x < p.y | v.z < 3u | 1u << v.x < v.z | b > (c);
+    a[4] = (1u << four < seven == b > (2)) + shifted(7, 100) * 10 + max3(4, 20) * 100;
+    a[5] = (1u << plus<32>(1)) + (1 << holder<int>(33).x) + (1 << holder<int>::sum(4)) + (1 << max<uint>(b, 33));
+    a[6] = (m < n >> 33 + c) + (v[1] < 96 >> 37) * 10 + ((m) < 1616 >> 36) * 100;
+})",
+                                                7);
+    expect("counts before comparisons", found, {1, 0, 10 + 100, 1, 10 + 100, 2 + 2 + 4 + 2, 100});
+}
+
 // The compiler knows the operands of all these shifts.
 void test_shifts_of_constants() {
     const std::vector<float> found = results_of(R"(
@@ -245,6 +273,7 @@ int main() {
     test_mixed_shifts();
     test_assigned_elements();
     test_shifts();
+    test_counts_before_comparisons();
     test_shifts_of_constants();
     test_shifts_that_the_compiler_computes();
     test_own_operators();

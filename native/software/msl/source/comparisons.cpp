@@ -1,0 +1,90 @@
+#include "comparisons.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <set>
+#include <string_view>
+
+namespace smtl::msl {
+namespace {
+
+using Names = std::set<std::string_view>;
+
+template <std::size_t N> bool is_in(const Token &token, const std::array<std::string_view, N> &texts) {
+    return std::find(texts.begin(), texts.end(), token.meaning) != texts.end();
+}
+
+bool names_type(const Token &token) {
+    constexpr std::array<std::string_view, 6> keys = {"class", "struct", "union", "enum", "typename", "using"};
+    return is_in(token, keys);
+}
+
+bool is_scalar(std::string_view name) {
+    constexpr std::array<std::string_view, 15> scalars = {"bool", "char",   "uchar",  "short", "ushort",
+                                                          "int",  "uint",   "long",   "ulong", "half",
+                                                          "void", "bfloat", "size_t", "float", "ptrdiff_t"};
+    const std::size_t dimensions = name.find_last_not_of("0123456789x") + 1;  // of vectors and matrices
+    return std::find(scalars.begin(), scalars.end(), name.substr(0, dimensions)) != scalars.end();
+}
+
+// What stands before and behind a name where it is declared as a variable, a parameter, a member, an enumerator or a
+// function. What looks the same names a value, too: `a * b;`.
+bool declares_value(const Token &before, const Token &name, const Token &behind) {
+    constexpr std::array<std::string_view, 12> words = {"return", "else",  "goto",   "case",     "new",      "delete",
+                                                        "throw",  "using", "sizeof", "operator", "template", "do"};
+    constexpr std::array<std::string_view, 9> leads = {">", "*", "&", "&&", ",", "[", "{", "(", ")"};
+    constexpr std::array<std::string_view, 11> follows = {"=", ";", ",", ")", "[", "]", "{", "}", "(", ":", ">"};
+    if (!name.is_identifier() || !is_in(behind, follows)) return false;
+    if (before.is_identifier()) return !is_in(before, words) && !names_type(before);
+    return is_in(before, leads) && !behind.is("(") && !behind.is(">");
+}
+
+// All names in the head of the template that is declared there; its arguments are left out.
+void add_template(const std::vector<Token> &tokens, std::size_t i, Names &templates) {
+    constexpr std::size_t longest = 256;
+    constexpr std::array<std::string_view, 4> called = {"__attribute__", "alignas", "decltype", "requires"};
+    std::size_t depth = 0, angles = 0;
+    for (const std::size_t end = std::min(i + longest, tokens.size()); i < end; ++i) {
+        const Token &token = tokens[i];
+        if (token.is("(") || token.is("[")) {
+            if (depth == 0 && angles == 0 && token.is("(") && !is_in(tokens[i - 1], called)) return;
+            ++depth;
+        } else if (token.is(")") || token.is("]")) {
+            if (depth-- == 0) return;
+        } else if (depth == 0 && token.is("<")) {
+            ++angles;
+        } else if (depth == 0 && token.is(">") && angles > 0) {
+            --angles;
+        } else if (depth == 0 && (token.is("{") || token.is(";") || (angles == 0 && token.is("=")))) {
+            if (!token.is("=") || !tokens[i - 1].is("operator")) return;
+        } else if (depth == 0 && angles == 0 && token.is_identifier()) {
+            templates.insert(token.text);
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<bool> find_comparisons(const std::vector<Token> &tokens) {
+    Names values, templates, types;
+    for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
+        if (tokens[i - 1].is("template") && tokens[i].is("<")) add_template(tokens, i, templates);
+        if (tokens[i].is_identifier() && names_type(tokens[i - 1])) types.insert(tokens[i].text);
+        if (declares_value(tokens[i - 1], tokens[i], tokens[i + 1])) values.insert(tokens[i].text);
+    }
+    std::vector<bool> comparisons(tokens.size());
+    for (std::size_t i = 2; i + 2 < tokens.size(); ++i) {
+        const Token &name = tokens[i - 1];
+        if (!tokens[i].is("<") || !name.is_identifier() || tokens[i - 2].is("template")) continue;
+        const bool member = tokens[i - 2].is(".") || tokens[i - 2].is("->");
+        if ((!member && !values.contains(name.text)) || templates.contains(name.text)) continue;
+        // `array<int, 3>`, where a variable has the name `array`
+        const Token &first = tokens[i + 1], &behind = tokens[i + 2];
+        const bool type = is_scalar(first.text) || types.contains(first.text);
+        comparisons[i] = !type || behind.is("(") || behind.is("{") || behind.is("::");
+    }
+    return comparisons;
+}
+
+}  // namespace smtl::msl
