@@ -223,15 +223,20 @@ bool TypeTable::fill(const smtl_library &library, const std::string &name, Struc
     return true;
 }
 
-// A structure that refers to itself is found while it is being filled.
+// A structure that refers to itself is found while it is being filled. What lies deeper than real structures is not
+// told: each takes a run of the compiler, and a part of the stack.
 const smtl_type *TypeTable::structure(const smtl_library &library, const std::string &name) {
+    constexpr std::size_t deepest = 64;
+    if (depth_ == deepest && !structures_.contains(name)) return nullptr;
     auto &slot = structures_[name];
     if (slot == nullptr) {
         slot = std::make_unique<Structure>();
         slot->type.data_type = struct_data_type;
         slot->known = true;
         Structure &made = *slot;
+        ++depth_;
         made.known = fill(library, name, made);
+        --depth_;
     }
     return slot->known ? &slot->type : nullptr;
 }
@@ -244,6 +249,7 @@ const smtl_type *TypeTable::find(const smtl_library &library, std::string_view p
         if (is_word_of_a_type(token) && !space) name = std::string(token.text);
     }
     const std::lock_guard lock(mutex_);
+    depth_ = 0;
     for (std::uint32_t type = 3; type <= last_data_type; ++type) {
         if (name != data_type_name(type)) continue;
         smtl_type &known = builtin_[name];

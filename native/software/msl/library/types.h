@@ -37,6 +37,7 @@ private:
     std::mutex mutex_;
     std::map<std::string, std::unique_ptr<Structure>> structures_;
     std::map<std::string, smtl_type> builtin_;
+    std::size_t depth_ = 0;  // of structures in structures that are being filled
 };
 
 }  // namespace smtl::msl

@@ -101,9 +101,11 @@ void Placement::place_statements(Index begin, Index end, Context context) {
 
 // Of the declaration before the semicolon that ends at `end`; of one in a condition before its parenthesis.
 void Placement::place_variables(Index begin, Index end, Context context) {
-    if (source_[begin].is("using")) {
+    while (source_[begin].is("using")) {
         while (begin < end && !source_[begin].is("=")) ++begin;
-        return begin < end ? place_variables(begin + 1, end, Context::alias) : void();
+        if (begin >= end) return;
+        ++begin;
+        context = Context::alias;
     }
     if (source_[end - 1].is(";")) --end;
     Specifiers specifiers;

@@ -98,8 +98,10 @@ Index read_specifiers(const Source &source, Index i, Index end, Specifiers &read
     return i;
 }
 
-// Of all the pointers and references that a declarator makes, the one next to the name is what the variable is.
-Index read_declarator(const Source &source, Index i, Index end, Declarator &read) {
+namespace {
+
+// Pointers, references and words before the name, or before the parenthesis around it.
+Index read_prefix(const Source &source, Index i, Index end, Declarator &read) {
     for (bool qualified = false; i < end;) {
         const Token &token = source[i];
         if (const Index past = past_attribute(source, i, end); past > i) {
@@ -122,13 +124,11 @@ Index read_declarator(const Source &source, Index i, Index end, Declarator &read
             break;
         }
     }
-    if (i < end && source[i].is_identifier() && space_named(source, i) == AddressSpace::none) {
-        read.name = i++;
-    } else if (i + 1 < end && source[i].is("(") && !source[i + 1].is(")")) {
-        const Index past = source.skip_group(i, end);
-        (void)read_declarator(source, i + 1, past - 1, read);
-        i = past;
-    }
+    return i;
+}
+
+// What follows the name, or the parenthesis around it, up to a comma.
+Index read_suffix(const Source &source, Index i, Index end, Declarator &read) {
     for (; i < end; ++i) {
         const Token &token = source[i];
         if (const Index past = past_attribute(source, i, end); past > i) {
@@ -157,6 +157,25 @@ Index read_declarator(const Source &source, Index i, Index end, Declarator &read
             ++i;
         }
     }
+    return i;
+}
+
+}  // namespace
+
+// Of all the pointers and references that a declarator makes, the one next to the name is what the variable is.
+Index read_declarator(const Source &source, Index i, Index end, Declarator &read) {
+    std::vector<Range> around;  // what follows the parentheses around the name
+    for (;;) {
+        i = read_prefix(source, i, end, read);
+        if (i + 1 >= end || !source[i].is("(") || source[i + 1].is(")")) break;
+        const Index past = source.skip_group(i, end);
+        around.push_back({past, end});
+        ++i;
+        end = past - 1;
+    }
+    if (i < end && source[i].is_identifier() && space_named(source, i) == AddressSpace::none) read.name = i++;
+    i = read_suffix(source, i, end, read);
+    for (; !around.empty(); around.pop_back()) i = read_suffix(source, around.back().begin, around.back().end, read);
     return i;
 }
 

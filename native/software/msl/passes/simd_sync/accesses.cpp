@@ -165,24 +165,29 @@ FunctionSync::Control FunctionSync::condition(Range statement, Range head) const
 }
 
 // `lane == 0`, `0 == lane`, `!lane`, `simd_is_first()`, alone or with other conditions behind and before `&&`.
-bool FunctionSync::lets_one_lane_through(Range condition) const {
-    for (Index i = condition.begin; i < condition.end; i = source_.skip_part(i, condition.end)) {
-        if (source_[i].is("||") || source_[i].is("?") || source_[i].is(",") || is_assignment(source_[i])) return false;
-    }
+bool FunctionSync::lets_one_lane_through(Range head) const {
     const auto is_index = [&](Index i) { return lane_indices_.contains(source_[i].text); };
     const auto is_number = [&](Index i) { return source_[i].kind == TokenKind::number; };
-    for (Index begin = condition.begin, end = begin; begin < condition.end; begin = end + 1) {
-        end = begin;
-        while (end < condition.end && !source_[end].is("&&")) end = source_.skip_part(end, condition.end);
-        const Index length = end - begin;
-        if (length == 3 && source_[begin + 1].is("==") &&
-            ((is_index(begin) && is_number(begin + 2)) || (is_number(begin) && is_index(begin + 2))))
-            return true;
-        if (length == 3 && source_[begin].is("simd_is_first")) return true;
-        if (length == 2 && source_[begin].is("!") && is_index(begin + 1)) return true;
-        if (length > 2 && source_[begin].is("(") && source_.skip_group(begin, end) == end &&
-            lets_one_lane_through({begin + 1, end - 1}))
-            return true;
+    for (std::vector<Range> conditions{head}; !conditions.empty();) {
+        const Range condition = conditions.back();
+        conditions.pop_back();
+        bool joined = true;  // by nothing but `&&`
+        for (Index i = condition.begin; i < condition.end; i = source_.skip_part(i, condition.end)) {
+            joined = joined && !source_[i].is("||") && !source_[i].is("?") && !source_[i].is(",") &&
+                     !is_assignment(source_[i]);
+        }
+        for (Index begin = condition.begin, end = begin; joined && begin < condition.end; begin = end + 1) {
+            end = begin;
+            while (end < condition.end && !source_[end].is("&&")) end = source_.skip_part(end, condition.end);
+            const Index length = end - begin;
+            if (length == 3 && source_[begin + 1].is("==") &&
+                ((is_index(begin) && is_number(begin + 2)) || (is_number(begin) && is_index(begin + 2))))
+                return true;
+            if (length == 3 && source_[begin].is("simd_is_first")) return true;
+            if (length == 2 && source_[begin].is("!") && is_index(begin + 1)) return true;
+            if (length > 2 && source_[begin].is("(") && source_.skip_group(begin, end) == end)
+                conditions.push_back({begin + 1, end - 1});
+        }
     }
     return false;
 }

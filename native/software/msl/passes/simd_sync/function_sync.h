@@ -125,7 +125,7 @@ private:
     void write(const Access &access);
     static bool conflict(const Access &earlier, const Access &later, bool stored);
     Control condition(Range statement, Range head) const;
-    bool lets_one_lane_through(Range condition) const;
+    bool lets_one_lane_through(Range head) const;
     static void unite(std::vector<Access> &all, const std::vector<Access> &more);
     void insert();
     bool barrier_follows(Index i) const;
