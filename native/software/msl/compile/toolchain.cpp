@@ -198,6 +198,8 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-fPIC",
         "-fvisibility=hidden",
         "-fdeclspec",
+        // The translation takes them for other tokens, and the preprocessor has been told the same.
+        "-fno-digraphs",
         // GPUs have none of this, and kernels do not pay for it.
         "-fno-exceptions",
         "-fno-rtti",

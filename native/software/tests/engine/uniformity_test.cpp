@@ -129,6 +129,42 @@ const std::vector<way> ways = {
     {"", "typedef thread uint &uref; uint t = 0; uref r = t; r = lane;"},
     {"", "using uref = thread uint &; uint t = 0; uref r = t; r = lane;"},
     {"", "uint t = 0; again: ++t; if (t <= lane) goto again; --t;"},
+    /* What only looks like a declaration of the value that is shuffled. */
+    {"", "uint t = lane; uint w = 2 * s; (void)w;"},
+    {"", "uint t = lane; float y = 0.5f * s; (void)y;"},
+    {"", "uint t = lane, n[1] = {1}; uint w = seven > 7 ? n[0] * s : 0; (void)w;"},
+    {"", "uint t = lane; bool q = lane > s, p = lane > s; (void)q; (void)p;"},
+    {"", "uint t = lane, w = 2 * s, r = 2 & s, q = 2 bitand s; (void)w; (void)r; (void)q;"},
+    {"", "uint t = lane; thread uint *p = &s, *q = p; (void)q;"},
+    /* Values and references by ways that no name tells. */
+    {"struct S { uint operator-() const { return simd_prefix_exclusive_sum(1u); } };", "S a; uint t = -a;"},
+    {"struct S { uint operator[](uint) const { return simd_prefix_exclusive_sum(1u); } };", "S a; uint t = a[0];"},
+    {"struct S { uint operator()() const { return simd_prefix_exclusive_sum(1u); } };", "uint t = S()();"},
+    {"struct S { uint n; S() : n(simd_prefix_exclusive_sum(1u)) {} };", "S a; uint t = a.n;"},
+    {"struct S { uint n = simd_prefix_exclusive_sum(1u); };", "S a; uint t = a.n;"},
+    {"static uint own(uint n = simd_prefix_exclusive_sum(1u)) { return n; }", "uint t = own();"},
+    {"static uint own() { return simd_prefix_exclusive_sum(1u); } template <uint (*f)()> static uint call() { return f(); }",
+     "uint t = call<own>();"},
+    {"static uint own() { return simd_prefix_exclusive_sum(1u); }", "auto f = own; uint t = (*f)();"},
+    {"struct setter { setter(thread uint &to, uint n) { to = n; } }; using other = setter;",
+     "uint t = 0; other x(t, lane);"},
+    {"struct setter { setter(thread uint &to, uint n) { to = n; } };", "uint t = 0; setter x = {t, lane};"},
+    {"struct setter { setter(thread uint &to, uint n) { to = n; } }; static void take(setter) {}",
+     "uint t = 0; take({t, lane});"},
+    {"", "uint t = 0; decltype((t)) r = t; r = lane;"},
+    {"", "uint t = 0; decltype(auto) r = (t); r = lane;"},
+    {"template <typename T> using R = thread T &;", "uint t = 0; R<uint> r = t; r = lane;"},
+    {"", "uint t = 0; metal::add_lvalue_reference_t<uint> r = t; r = lane;"},
+    {"static void set(thread uint &to, uint n) { to = n; }",
+     "uint t = 0; void (&f)(thread uint &, uint) = set; f(t, lane);"},
+    {"static void set(thread uint &to, uint n) { to = n; }",
+     "uint t = 0; void (*f)(thread uint &, uint) = set; f(t, lane);"},
+    {"", "uint t __attribute__((aligned(16))) = lane;"},
+    {"", "uint u = 0, t __attribute__((aligned(16))) = lane; (void)u;"},
+    {"", "uint n[2] __attribute__((aligned(16))) = {0, lane}; uint t = n[1];"},
+    {"", "uint (t)(lane);"},
+    {"", "uint (t){lane};"},
+    {"", "uint (t) = lane;"},
     {"", "uint t = 0; for (uint k = 0; k < 32; ++k) switch (k < lane) case true: ++t;"},
     {"", "uint t = 0; for (uint k = 0; k < 32; ++k) { switch (k < lane) default: if (k < lane) ++t; }"},
     {"", "uint t = 0; thread const uint &r = t; const_cast<thread uint &>(r) = lane;"},
@@ -167,6 +203,18 @@ const std::vector<way> meetings = {
      "bool all = lane < 8 and f(1) == 8; s = all ? 8 : f(1); s = lane < 8 ? 8 : s;"},
     {"static uint f(uint x) { return simd_sum(x); }",
      "if (lane < 8) [[likely]] { s = f(1); } else [[unlikely]] { s = f(1); }"},
+};
+
+/* Declarations of the value that is shuffled. */
+const char *const declarations[] = {
+    "uint s [[maybe_unused]] = in[i];",
+    "uint s __attribute__((unused)) = in[i];",
+    "uint (s) = in[i];",
+    "uint (s)(in[i]);",
+    "uint a = in[i]; decltype(a) s = a;",
+    "uint a = in[i]; __typeof__(a) s = a;",
+    "uint a = in[i], s = a;",
+    "metal::conditional_t<true, uint, int> s = in[i];",
 };
 
 /* Parameters of a kernel that are the lane. */
@@ -281,6 +329,11 @@ int main() {
         metal_program program(std::string(w.helpers) + "\nkernel void k(" + head + ") {\nuint s = in[i];\n" + code +
                               "\n" + scan + "\nout[i] = s;\n}\n");
         if (!CHECK(result(program, "k") == sums)) std::printf("%s\n%s\n", w.helpers, w.code);
+    }
+    for (const char *declaration : declarations) {
+        metal_program program("kernel void k(" + head + ") {\nuint t = lane;\n" + declaration + "\n" + scan +
+                              "\nout[i] = s;\n}\n");
+        if (!CHECK(result(program, "k") == sums)) std::printf("%s\n", declaration);
     }
     for (const std::string &parameter : lane_parameters) {
         metal_program program("kernel void k(" + head + ", " + parameter + ") {\nuint s = in[i];\n" + scan +

@@ -24,7 +24,8 @@ FunctionSync::Aliases::Aliases(const FunctionSync &function)
       anything_(function.lanes_.anything_writes) {
     constexpr std::array<std::string_view, 4> words = {"struct", "class", "union", "goto"};
     for (Index i = body_.begin; i < body_.end; ++i)
-        anything_ = anything_ || lanes_.lambdas.contains(i) || is_one_of(source_[i], words);
+        anything_ = anything_ || lanes_.lambdas.contains(i) || is_one_of(source_[i], words) ||
+                    names_reference(source_, i) || calls_pointer(i);
     if (anything_) return;
     for (const Parameter &parameter : function.parameters_) {
         if (parameter.declarator.name != 0) parameters_.insert(source_[parameter.declarator.name].text);
@@ -33,10 +34,16 @@ FunctionSync::Aliases::Aliases(const FunctionSync &function)
     find_aliases();
 }
 
+// `(*f)(x)` and `T (&f)(U) = g;`
+bool FunctionSync::Aliases::calls_pointer(Index open) const {
+    return open + 4 < body_.end && source_[open].is("(") && (source_[open + 1].is("*") || source_[open + 1].is("&")) &&
+           source_[open + 2].is_identifier() && source_[open + 3].is(")") && source_[open + 4].is("(");
+}
+
 bool FunctionSync::Aliases::declares(Index name) const {
     if (name == body_.begin || name + 1 >= body_.end || !source_[name].is_identifier()) return false;
     const Token &before = source_[name - 1], &behind = source_[name + 1];
-    constexpr std::array<std::string_view, 7> ends = {"=", ";", ",", "(", "{", "[", ":"};
+    constexpr std::array<std::string_view, 8> ends = {"=", ";", ",", "(", "{", "[", ":", "__attribute__"};
     return ends_type(before) && is_one_of(behind, ends);
 }
 

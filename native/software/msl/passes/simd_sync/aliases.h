@@ -27,6 +27,7 @@ private:
     void find_reference(Index symbol, bool plain);
     void find_structured_binding(Index open);
     void find_passed_on(Index open);
+    bool calls_pointer(Index open) const;
     bool declares(Index name) const;
     bool declares_indirect(Index symbol, Index statement) const;
     bool ends_cast(Index close) const;

@@ -91,6 +91,7 @@ private:
     bool mentions(Range range, const Names &names) const;
     void collect_names(Range range, Names &names) const;
     bool mentions_shared(Range range) const;
+    std::vector<Declarator> declared_in(Range range, const Names &variables) const;
     bool meets(Index call) const;
     bool is_call(Index name, Index end, Index &open) const;
     Index past_attributes(Index i, Index end) const;

@@ -46,7 +46,8 @@ void note_parameters(const Source &source, const Declaration &declaration, LaneF
             }
             // Behind the `*` it is the pointer's own.
             constant = constant || (source[i].is("const") && !indirect);
-            indirect = indirect || source[i].is("*") || source[i].is("&") || source[i].is("&&") || source[i].is("[");
+            indirect = indirect || source[i].is("*") || source[i].is("&") || source[i].is("&&") || source[i].is("[") ||
+                       names_reference(source, i);
         }
         if (!indirect || (constant && !may_cast_constness(source, {declaration.parameters->end, declaration.body.end})))
             continue;
@@ -54,7 +55,8 @@ void note_parameters(const Source &source, const Declaration &declaration, LaneF
         const Token &operation = source[declaration.name_end - 1];
         const bool plain = own_name(source, declaration) != "operator" || operation.is(")") || operation.is("++") ||
                            operation.is("--") || operation.text.ends_with('=');
-        lanes.anything_writes = lanes.anything_writes || !plain;
+        // Objects are made by many names, and by none: `T x = {a, b}`.
+        lanes.anything_writes = lanes.anything_writes || !plain || declaration.constructor;
     }
 }
 
@@ -82,12 +84,15 @@ bool is_alias(const Source &source, Index i) {
 
 // `typedef thread T &name;`, `using name = T[4];`: what is declared as one may be another name of a variable.
 void note_alias(const Source &source, Range range, LaneFunctions &lanes) {
+    if (source[range.begin].is("template") && source[range.begin + 1].is("<"))
+        range.begin = source.skip_angles(range.begin + 1, range.end).value_or(range.begin);
     const AddressSpace space = address_space_of(source, range);
     if (!is_alias(source, range.begin) || (space != AddressSpace::none && space != AddressSpace::thread)) return;
     for (Index i = range.begin + 1; i < range.end; i = source.skip_part(i, range.end)) {
         const Token &token = source[i];
         const bool array = token.is("[") && !source.opens_attribute(i);
-        lanes.anything_writes = lanes.anything_writes || token.is("&") || token.is("&&") || array;
+        lanes.anything_writes =
+            lanes.anything_writes || token.is("&") || token.is("&&") || array || names_reference(source, i);
     }
 }
 
@@ -124,6 +129,13 @@ void find_constants(const Source &source, LaneFunctions &lanes) {
 
 }  // namespace
 
+bool names_reference(const Source &source, Index i) {
+    const Token &token = source[i];
+    if (token.text.starts_with("add_lvalue_reference") || token.text.starts_with("add_rvalue_reference")) return true;
+    return (token.is("decltype") || token.text.starts_with("__typeof")) && source[i + 1].is("(") &&
+           (source[i + 2].is("(") || source[i + 2].is("auto"));
+}
+
 bool is_function(const Declaration &declaration) {
     return declaration.kind == DeclarationKind::function && !declaration.body.empty() && !declaration.erased;
 }
@@ -146,8 +158,7 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
             note_parameters(source, declaration, lanes);
             note_object(source, declaration, lanes);
         }
-        if (declaration.kind == DeclarationKind::statement)
-            note_alias(source, {declaration.begin, declaration.end}, lanes);
+        note_alias(source, {declaration.begin, declaration.end}, lanes);
         if (declaration.kind == DeclarationKind::variable && declaration.member)
             note_member(source, {declaration.begin, declaration.end}, lanes);
     }
@@ -155,12 +166,13 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
     std::vector<std::string_view> talking, varying;
     find_constants(source, lanes);
     for (const Declaration &declaration : declarations) {
-        if (!is_function(declaration)) continue;
-        const Range body = declaration.body;
+        if (declaration.erased || (!is_function(declaration) && !declaration.parameters)) continue;
+        const Range body = is_function(declaration) ? declaration.body : *declaration.parameters;
         const std::string_view function = own_name(source, declaration);
         if (declaration.member) lanes.members.insert(function);
-        // Constructors begin with what initialises the members.
-        for (Index i = declaration.constructor ? declaration.head_end : body.begin; i + 1 < body.end; ++i) {
+        // With default arguments, and with what initialises the members.
+        const Index begin = declaration.parameters ? declaration.parameters->begin : body.begin;
+        for (Index i = begin; i + 1 < body.end; ++i) {
             const bool lambda = source[i].is("[") && !source.opens_attribute(i) && !ends_operand(source[i - 1]) &&
                                 !source[i - 1].is("[");
             if (lambda) lanes.lambdas.insert(i);
@@ -181,6 +193,7 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
         for (Index i = declaration.begin; i + 1 < declaration.end; ++i) {
             if (!source[i].is_identifier() || (!source[i + 1].is("(") && !source[i + 1].is("<"))) continue;
             if (is_lane_function(source[i].text)) lanes.anything_talks = true;
+            if (is_varying_function(source[i].text)) lanes.anything_varies = true;
             everywhere.push_back(source[i].text);
         }
     }
@@ -196,15 +209,18 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
     spread(std::move(talking), lanes.talking);
     spread(std::move(varying), lanes.varying);
     lanes.varying.insert(lanes.talking.begin(), lanes.talking.end());
-    for (const std::string_view name : everywhere)
+    for (const std::string_view name : everywhere) {
         lanes.anything_talks = lanes.anything_talks || lanes.talking.contains(name);
+        lanes.anything_varies = lanes.anything_varies || lanes.varying.contains(name);
+    }
     for (const Declaration &declaration : declarations) {
         if (!is_function(declaration)) continue;
         const Range body = declaration.body;
         const bool hidden = declaration.constructor || own_name(source, declaration) == "operator" ||
                             source[declaration.name_begin].is("~");
-        lanes.anything_talks =
-            lanes.anything_talks || (hidden && lanes.talking.contains(own_name(source, declaration)));
+        const std::string_view name = own_name(source, declaration);
+        lanes.anything_talks = lanes.anything_talks || (hidden && lanes.talking.contains(name));
+        lanes.anything_varies = lanes.anything_varies || (hidden && lanes.varying.contains(name));
         Index lambdas_end = body.begin;
         for (Index i = body.begin + 1; i + 1 < body.end; ++i) {
             if (lanes.lambdas.contains(i)) {
@@ -216,8 +232,9 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
             const bool called = source[i + 1].is("(") || source[i + 1].is("<"),
                        known = lanes.talking.contains(source[i].text);
             const bool in_lambda = i < lambdas_end && called && (known || is_lane_function(source[i].text));
-            lanes.anything_talks =
-                lanes.anything_talks || in_lambda || (known && is_passed_on(source[i - 1], source[i + 1]));
+            const bool passed_on = is_passed_on(source[i - 1], source[i + 1]);
+            lanes.anything_talks = lanes.anything_talks || in_lambda || (known && passed_on);
+            lanes.anything_varies = lanes.anything_varies || (passed_on && lanes.varying.contains(source[i].text));
         }
     }
     for (const std::string_view name : writers) lanes.writing.insert(name);

@@ -21,8 +21,13 @@ struct LaneFunctions {
     bool anything_writes = false; // names of functions do not tell
     bool calls_write = false;     // objects that are called may change
     bool anything_talks = false;  // the same of those that talk to other lanes
+    bool anything_varies = false; // and of those whose values differ
 };
 LaneFunctions find_lane_functions(const Source &source, const Declarations &declarations);
+
+// A type that may be a reference although it has no `&`: `decltype((x))`, `decltype(auto)`,
+// `add_lvalue_reference_t<T>`.
+bool names_reference(const Source &source, Index i);
 
 // A function that is defined and that is left.
 bool is_function(const Declaration &declaration);

@@ -16,6 +16,8 @@ bool is_lane_attribute(std::string_view name) {
     return false;
 }
 
+bool is_open(const Token &token) { return token.is("(") || token.is("[") || token.is("{"); }
+
 bool is_shared_space(const Token &token) { return token.is("threadgroup") || token.is("device"); }
 
 }  // namespace
@@ -187,6 +189,48 @@ bool FunctionSync::mentions_shared(Range range) const {
         if (source_[i].is_identifier() && shared_.contains(source_[i].text)) return true;
     }
     return false;
+}
+
+// What a statement or the head of one declares: `T a = 1, *b;`, `for (T x : values)`. `variables` are known by then:
+// `a * b` multiplies if `a` is one, and `f(a)` calls.
+std::vector<Declarator> FunctionSync::declared_in(Range range, const Names &variables) const {
+    static const Names words = {"return", "else",  "goto",  "case",  "default", "new",
+                                "delete", "throw", "using", "break", "continue"};
+    std::vector<Declarator> found;
+    for (Index begin = range.begin, end = begin; begin < range.end; begin = ++end) {
+        while (end < range.end && !source_[end].is(";"))
+            end = source_[end].kind == TokenKind::punctuator && is_open(source_[end])
+                      ? source_.skip_group(end, range.end)
+                      : end + 1;
+        Specifiers specifiers;
+        Index i = read_specifiers(source_, begin, end, specifiers);
+        if (!specifiers.typed || specifiers.alias || words.contains(source_[begin].text) ||
+            variables.contains(source_[begin].text))
+            continue;
+        // A condition declares only what it gives a value.
+        const bool condition = begin > range.begin || (end == range.end && source_[end].is(")"));
+        while (i < end) {
+            Declarator declarator;
+            declarator.begin = i;
+            declarator.end = i = read_declarator(source_, i, end, declarator);
+            const Index name = declarator.name;
+            if (name == 0) break;
+            const bool enclosed = source_[declarator.begin].is("(");
+            if (enclosed && (!source_[name + 1].is(")") || variables.contains(source_[name].text))) break;
+            Index behind = name + 1 + enclosed;
+            for (Index past = behind; behind < end; behind = past) {
+                past = source_[behind].is("[") ? source_.skip_group(behind, end) : past_attribute(source_, behind, end);
+                if (past == behind) break;
+            }
+            const bool valued = behind < end && (source_[behind].is("=") || source_[behind].is("{") ||
+                                                 source_[behind].is("(") || source_[behind].is(":"));
+            const bool plain = !enclosed && (behind >= end || source_[behind].is(","));
+            if (!valued && (!plain || condition)) break;
+            found.push_back(std::move(declarator));
+            if (i < end && source_[i].is(",")) ++i;
+        }
+    }
+    return found;
 }
 
 // A call of the function that is named at `name`; its parenthesis.

@@ -137,25 +137,14 @@ struct FunctionSync::Regions {
     }
 
     void declare(Range range) {
-        static const std::set<std::string_view> words = {"return", "else",  "goto",     "case",   "new",   "delete",
-                                                         "throw",  "using", "typename", "struct", "sizeof"};
-        bool declares = false;
-        for (Index i = range.begin + 1; i < range.end; ++i) {
-            if (source[i].is("(") || source[i].is("[") || source[i].is("{")) {
-                i = source.skip_group(i, range.end) - 1;
-                continue;
-            }
-            if (!source[i].is_identifier()) continue;
-            const Token &before = source[i - 1];
-            const bool indirect = before.is("*") || before.is("&");
-            const bool typed = (before.is_identifier() && !words.contains(before.text)) || before.is(">") || indirect;
-            if (!typed && !(declares && before.is(","))) continue;
-            const bool array = i + 1 < range.end && source[i + 1].is("[");
-            if (i + 1 < range.end && !array && !source[i + 1].is("=") && !source[i + 1].is(",") &&
-                !source[i + 1].is("(") && !source[i + 1].is("{") && !source[i + 1].is(":"))
-                continue;
-            declares = true;
-            scopes.back()[source[i].text] = indirect || array || function.shared_.contains(source[i].text) ? 0 : i;
+        FunctionSync::Names variables;
+        for (const Names &scope : scopes) {
+            for (const auto &[name, declared] : scope) variables.insert(name);
+        }
+        for (const Declarator &declarator : function.declared_in(range, variables)) {
+            const std::string_view name = source[declarator.name].text;
+            const bool shown = !declarator.indirect && !declarator.array && !function.shared_.contains(name);
+            scopes.back()[name] = shown ? declarator.name : 0;
         }
     }
 

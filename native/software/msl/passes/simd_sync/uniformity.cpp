@@ -8,7 +8,7 @@ namespace smtl::msl {
 FunctionSync::Uniformity::Uniformity(const FunctionSync &function)
     : function_(function), source_(function.source_), lanes_(function.lanes_), body_(function.body_),
       aliases_(function), diverging_(function.lane_values_), member_(function.declaration_.member),
-      everything_(aliases_.anything()) {
+      everything_(aliases_.anything() || lanes_.anything_varies) {
     for (Index i = function.declaration_.name_begin; i < function.declaration_.name_end; ++i)
         member_ = member_ || source_[i].is("::");
     diverging_.insert(aliases_.changing().begin(), aliases_.changing().end());
@@ -69,6 +69,10 @@ void FunctionSync::Uniformity::spread(Range range, bool apart) {
     for (Index i = range.begin; i < range.end; ++i)
         chooses = chooses || source_[i].is("?") || source_[i].is("&&") || source_[i].is("||");
     apart = apart || (chooses && diverges(range));
+    // Whatever stands between the name and the value, and however the value is given.
+    for (const Declarator &declarator : function_.declared_in(range, {})) {
+        if (apart || diverges({declarator.name + 1, declarator.end})) diverging_.insert(source_[declarator.name].text);
+    }
     std::size_t depth = 0;
     for (Index i = range.begin; i < range.end; ++i) {
         depth += source_[i].is("(") || source_[i].is("[") || source_[i].is("{");
