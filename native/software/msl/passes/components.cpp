@@ -1,5 +1,6 @@
 #include "components.h"
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -7,9 +8,17 @@
 namespace smtl::msl {
 namespace {
 
+// With the functions of the library that do the same.
+const std::map<std::string_view, std::string> &compound_assignments() {
+    static const std::map<std::string_view, std::string> operators = {
+        {"+=", "added"},         {"-=", "subtracted"},    {"*=", "multiplied"}, {"/=", "divided"},
+        {"%=", "remainder"},     {"&=", "both_bits"},     {"|=", "any_bits"},   {"^=", "differing_bits"},
+        {"<<=", "shifted_left"}, {">>=", "shifted_right"}};
+    return operators;
+}
+
 bool is_compound_assignment(const Token &token) {
-    static const std::set<std::string_view> operators = {"+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="};
-    return token.kind == TokenKind::punctuator && operators.contains(token.meaning);
+    return token.kind == TokenKind::punctuator && compound_assignments().contains(token.meaning);
 }
 
 bool is_swizzle(const Token &token) {
@@ -55,13 +64,18 @@ bool is_binary(const Token &token) {
 // Where the operand starts that ends with the member at `i`: names, members, subscripts, calls and parentheses; `i` if
 // that cannot be told.
 Index operand_begin(const Source &source, Index i) {
+    const auto compares = [&](Index greater) {
+        const Index open = source.group_begin(greater);
+        return open == greater || !source.may_open_arguments(open);
+    };
     Index begin = i;
     while (begin > 2 && (source[begin - 1].is(".") || source[begin - 1].is("->") || source[begin - 1].is("::"))) {
         begin -= 2;
         while (source[begin].is(")") || source[begin].is("]") || source[begin].is(">")) {
             const Index open = source.group_begin(begin);
-            if (open == begin || open < 3) return i;
-            if (!ends_operand(source[open - 1]) && !source[open - 1].is(">")) return open;
+            if (open == begin || open < 3 || (source[begin].is(">") && compares(begin))) return i;
+            const Token &before = source[open - 1];
+            if (before.is(">") ? compares(open - 1) : !ends_operand(before)) return open;
             begin = open - 1;
         }
         if (!source[begin].is_identifier()) return i;
@@ -125,7 +139,10 @@ void edit_components(Source &source) {
         const Index past = assigned_end(source, i + 1, end);
         if (begin == i || past == i + 1) continue;
         const std::string_view operation = token.meaning.substr(0, token.meaning.size() - 1);
-        source[i].replace("= ::smtl::value(" + source.written({begin, i}) + ") " + std::string(operation) + " (");
+        const std::string value = "::smtl::value(" + source.written({begin, i}) + ")";
+        source[i].replace(overloaded.contains(token.meaning)
+                              ? "= ::smtl::" + compound_assignments().at(token.meaning) + "(" + value + ", "
+                              : "= " + value + " " + std::string(operation) + " (");
         source[past - 1].appended += ")";
     }
 }

@@ -7,6 +7,7 @@
 #include "check.h"
 #include "metal_program.h"
 #include "msl/translate.h"
+#include "results.h"
 
 namespace {
 
@@ -85,6 +86,54 @@ kernel void run(device float *out [[buffer(0)]], device int *n [[buffer(1)]]) {
     CHECK(bits[0] == m_x + m_y * 100 + r_x * 10000 + r_y * 1000000 + bytes_x + m_y * 100 + r_x * 10000 + r_y * 1000000);
 }
 
+// A parenthesis behind a comparison is an operand of its own.
+void test_compared_operands() {
+    const std::vector<float> found = results_of(R"(
+template <class T> int compared(vec<T, 2> a, vec<T, 2> b, vec<T, 2> c, vec<T, 3> v, T s) {
+    bool2 r = a < b & c > (v).xy == bool2(false);
+    bool2 q = c > (v).xy + s == bool2(true);
+    bool2 p = s < s | 8 > (v).xy - 1;
+    return r.x + r.y * 2 + q.x * 4 + q.y * 8 + p.x * 16 + p.y * 32 + (metal::max<T>(a.x, 9) > (v).xy * 2).x * 64;
+}
+kernel void k(device float *a) { a[0] = compared(int2(1, 5), int2(2), int2(9, 0), int3(7, 1, 1), 1); }
+)",
+                                                1);
+    expect("compared operands", found, {4 + 16 + 32});
+}
+
+// Members with the names of components have operators of their own, which do not do what `+` and `<<` do.
+void test_own_members() {
+    const std::vector<float> found = results_of(R"(
+struct saturating {
+    uchar v;
+    thread saturating &operator=(uint n) { v = n; return *this; }
+    thread saturating &operator+=(uint n) { v = v + n > 255 ? 255 : v + n; return *this; }
+    void operator-=(int n) { v = v < n ? 0 : v - n; }
+    thread saturating &operator<<(uint n) { v += n; return *this; }
+    uint operator>>(uint n) { return v++ + n; }
+};
+struct pixel { saturating x, y, xy; uint4 w; uint rg : 4; };
+template <class T> uint in_template(T n) {
+    pixel p = {{100}, {100}, {7}, uint4(1), 3};
+    p.x += n, p.y -= n;
+    p.w.x += n, p.w.yz -= n / n;
+    p.xy << 3 << 4;
+    const uint read = p.xy >> n;
+    return p.x.v * 1000000 + p.y.v * 100000 + p.w.x * 100 + p.w.y + p.w.z + p.xy.v * 10000 + (p.rg + n - read + 14);
+}
+kernel void k(device float *a) {
+    pixel p = {{100}, {100}, {7}, uint4(1), 3};
+    p.x += 200, p.y -= 200;
+    p.w.x += 6, p.w.yz -= uint2(1);
+    a[0] = p.x.v; a[1] = p.y.v; a[2] = p.w.x;
+    const uint all = in_template(200u);
+    a[3] = all / 1000000; a[4] = all % 1000000;
+}
+)",
+                                                5);
+    expect("own members", found, {255, 0, 7, 255, 15 * 10000 + 20100 + 3});
+}
+
 // Clang stores a fourth component that is poison. Copies of such vectors as whole integers became poison too, and clang
 // then removed branches on other values.
 void test_fourth_components() {
@@ -129,6 +178,8 @@ kernel void run(device int *out [[buffer(0)]], device const float4 *in [[buffer(
 int main() {
     test_components_in_templates();
     test_operands_in_templates();
+    test_compared_operands();
+    test_own_members();
     test_fourth_components();
     return check::report("msl_components_test");
 }

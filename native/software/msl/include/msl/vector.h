@@ -270,8 +270,37 @@ template <class T> constexpr bool is_vector_v = is_vector<T>::value;
 
 namespace smtl {
 
-// Of a property, what its getter returns (passes/components.h).
-template <class T> SMTL_FUNCTION constexpr T value(T value) { return value; }
+// Of a property, what its getter returns; of an object, which may have operators that change it, the object itself
+// (passes/components.h).
+template <class T, metal::enable_if_t<!__is_class(T), int> = 0> SMTL_FUNCTION constexpr T value(T value) {
+    return value;
+}
+template <class T, metal::enable_if_t<__is_class(metal::remove_reference_t<T>), int> = 0>
+SMTL_FUNCTION constexpr T value(T &&value) {
+    return static_cast<T &&>(value);
+}
+
+// What an assignment leaves in a variable that had the value. It may be an operator of the source, which need not do
+// what the operator does that computes. Its result is lost, so it is the variable or nothing.
+#define SMTL_ASSIGNED(name, operation)                                                                   \
+    template <class T, class U> SMTL_FUNCTION constexpr T name(T value, U operand) {                     \
+        using result = metal::remove_cv_t<metal::remove_reference_t<decltype(value operation operand)>>; \
+        static_assert(metal::is_same_v<result, T> || metal::is_same_v<result, void>,                     \
+                      "the assignment to a member returns another type");                                \
+        value operation operand;                                                                         \
+        return value;                                                                                    \
+    }
+SMTL_ASSIGNED(added, +=)
+SMTL_ASSIGNED(subtracted, -=)
+SMTL_ASSIGNED(multiplied, *=)
+SMTL_ASSIGNED(divided, /=)
+SMTL_ASSIGNED(remainder, %=)
+SMTL_ASSIGNED(both_bits, &=)
+SMTL_ASSIGNED(any_bits, |=)
+SMTL_ASSIGNED(differing_bits, ^=)
+SMTL_ASSIGNED(shifted_left, <<=)
+SMTL_ASSIGNED(shifted_right, >>=)
+#undef SMTL_ASSIGNED
 
 }  // namespace smtl
 
