@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -64,9 +65,52 @@ std::string any_element(const Source &source, Range location) {
     return text;
 }
 
+// Where counts end, and whether a pack is expanded in one.
+class Counts {
+public:
+    struct Count {
+        Index end = 0;
+        bool expands = false;
+    };
+
+    // The counts of assignments stand in each other, up to the same end: they are read from the last one on, and each
+    // goes on behind the one that it comes to.
+    explicit Counts(const Source &source) : source_(source) {
+        for (Index i = source.size() - 1; i > 0; --i) {
+            if (assigns(i - 1)) assigned_[i - 1] = read(i, true);
+        }
+    }
+
+    bool assigns(Index i) const { return source_[i].is("<<=") || source_[i].is(">>="); }
+
+    Count read(Index begin, bool assigned) const {
+        Count count{begin};
+        Index choices = 0;
+        while (count.end < source_.size()) {
+            const Index i = count.end;
+            const Index past = source_.skip_part(i, source_.size());
+            const bool arguments = source_[i].is("<") && past > i + 1;
+            if (!arguments && (ends_count(source_[i], assigned) || (source_[i].is("&") && i > begin && !assigned)))
+                break;
+            choices += source_[i].is("?");
+            if (source_[i].is(":") && choices-- == 0) break;
+            const auto inner = assigned ? assigned_.find(i) : assigned_.end();
+            count.expands =
+                count.expands || source_[i].is("...") || (inner != assigned_.end() && inner->second.expands);
+            count.end = inner == assigned_.end() ? past : inner->second.end;
+        }
+        return count;
+    }
+
+private:
+    const Source &source_;
+    std::map<Index, Count> assigned_;  // by the operator
+};
+
 }  // namespace
 
 void edit_shift_counts(Source &source) {
+    const Counts counts(source);
     std::set<Index> closing;  // the `>` of template arguments
     for (Index i = 0; i < source.size(); ++i) {
         const bool value =
@@ -78,24 +122,12 @@ void edit_shift_counts(Source &source) {
     for (Index i = 3; i + 1 < source.size(); ++i) {
         const bool ends_right = source[i].is(">") && source[i - 1].is(">") && source[i].leading.empty() &&
                                 !closing.contains(i) && !closing.contains(i - 1);
-        const bool assigns = source[i].is("<<=") || source[i].is(">>=");
+        const bool assigns = counts.assigns(i);
         if ((!ends_right && !source[i].is("<<") && !assigns) || source[i].replaced) continue;
         const Index operation = i - ends_right;
         if (source[operation - 1].is("operator")) continue;
         const Index begin = i + 1;
-        Index end = begin;
-        bool expands = false;
-        Index choices = 0;
-        while (end < source.size()) {
-            const Index past = source.skip_part(end, source.size());
-            const bool arguments = source[end].is("<") && past > end + 1;
-            if (!arguments && (ends_count(source[end], assigns) || (source[end].is("&") && end > begin && !assigns)))
-                break;
-            choices += source[end].is("?");
-            if (source[end].is(":") && choices-- == 0) break;
-            expands = expands || source[end].is("...");
-            end = past;
-        }
+        const auto [end, expands] = counts.read(begin, assigns);
         if (end == begin || expands || (end == begin + 1 && is_small(source[begin]))) continue;
         if (assigns) {
             const std::optional<Range> to = assigned(source, operation);

@@ -1,6 +1,7 @@
 #include "threadgroup_variables.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,12 @@ namespace {
 
 bool opens_condition(const Token &token) {
     return token.is("if") || token.is("for") || token.is("while") || token.is("switch") || token.is("constexpr");
+}
+
+bool begins_no_declaration(const Token &token) {
+    constexpr std::array<std::string_view, 12> texts = {"if",   "for",    "while", "switch",  "do", "else",
+                                                        "case", "return", "{",     "default", "}",  ";"};
+    return std::find(texts.begin(), texts.end(), token.text) != texts.end();
 }
 
 // What a declaration stands in, or that it declares the name of a type.
@@ -72,27 +79,28 @@ void Placement::mark_placed(Range range) {
 // parentheses and angle brackets.
 void Placement::place_statements(Index begin, Index end, Context context) {
     std::set<Index> behind_conditions, types;
+    std::map<Index, std::size_t> read;  // how many have been read to where a statement ends
+    std::vector<Index> heads;           // where the conditions around end
     std::vector<Context> contexts{context};
-    std::size_t inner_statements = 0;
     for (Index i = begin; i < end; ++i) {
         const Token &previous = source_[i == 0 ? 0 : i - 1];
         const bool within = previous.is("(") && i > begin + 1 && opens_condition(source_[i - 2]);
+        const bool begins = i == begin || previous.is(";") || previous.is("{") || previous.is("}") ||
+                            previous.is(":") || previous.is("else") || previous.is("do") ||
+                            behind_conditions.contains(i);
+        while (!heads.empty() && heads.back() <= i) heads.pop_back();
+        if (within) heads.push_back(*behind_conditions.insert(source_.skip_group(i - 1, end)).first);
         // Each that begins within another one is read to the same end; nobody writes as many. What is then not found to
         // be a declaration is an error, as everywhere.
         constexpr std::size_t deepest = 64;
-        const bool first = i == begin || previous.is(";") || previous.is("{") || previous.is("}");
-        const bool inner =
-            previous.is(":") || previous.is("else") || previous.is("do") || behind_conditions.contains(i);
-        inner_statements = first ? 0 : inner_statements + inner;
-        const bool begins = first || (inner && inner_statements < deepest);
-        if (within) behind_conditions.insert(source_.skip_group(i - 1, end));
-        if (begins || within) {
+        const Index stop = std::min(source_.skip_to_semicolon(i, end), end);
+        if ((begins || within) && !begins_no_declaration(source_[i]) && heads.size() < deepest &&
+            read[stop]++ < deepest) {
             Specifiers specifiers;
             const Index declarators = read_specifiers(source_, i, end, specifiers);
             if (specifiers.body != 0) types.insert(specifiers.body);
             if (specifiers.typed && declarators < end)
-                place_variables(i, std::min(source_.skip_to_semicolon(i, end), end),
-                                within ? Context::statement : contexts.back());
+                place_variables(i, stop, within ? Context::statement : contexts.back());
         }
         if (source_[i].is("{")) contexts.push_back(types.contains(i) ? Context::type : Context::block);
         if (source_[i].is("}") && contexts.size() > 1) contexts.pop_back();
