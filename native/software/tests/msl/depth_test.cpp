@@ -49,6 +49,8 @@ const std::vector<Nested> sources = {
     {kernel, "if (lane == 0) ", "p[0] = simd_sum(p[0]);", "", "}"},
     {kernel, "if (lane == 0) {", "p[0] = simd_sum(p[0]);", "}", "}"},
     {kernel, "if (lane == 0) p[1] = simd_sum(2); else ", "p[0] = 1;", "", "}"},
+    {kernel, "for (;;) ", "p[0] = simd_sum(p[0]);", "", "}"},
+    {kernel, "p[0] >>= ", "1", "", "; }"},
     {kernel, "for (", "int i = 0; i < 2; ++i", ") p[i] = 1;", "}"},
     {kernel, "while (p[0]) ", "p[0] = simd_sum(p[0]);", "", "}"},
     {kernel, "do ", "p[0] = simd_sum(p[0]);", " while (p[0]);", "}"},

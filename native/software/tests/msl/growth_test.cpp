@@ -176,6 +176,9 @@ const std::vector<Surrounded> lists = {
     {"", "constant bool c# [[function_constant(#)]];\nvoid f#() { is_function_constant_defined(c#); }\n", ""},
     {"constant int c = 1;\n", "constant int c# = c + c + c;\nconstant int c = c#;\n", ""},
     {"constant int c = 1 + 1;\nkernel void k(device int *p [[function_constant(c", " + c", ")]]) {}"},
+    {"constant bool c [[function_constant(0)]];\n",
+     "constant bool c = c; kernel void k#(device int *p [[function_constant(c)]]) {}\n", ""},
+    {"", "constant bool c [[function_constant(#)]];\nvoid f#() { is_function_constant_defined(c); }\n", ""},
     {"float4 operator+=(thread float4 &a, float4 b);\nvoid f() {", "v.x += ", "1; }"},
     {"void f(device int *p) {", "p[i] = p[p[i]]; ", "}"},
     {"kernel void k(device int *p, uint i [[thread_index_in_simdgroup]]) {", "int v# = p[i] + v; if (v#) p[#] = v#; ",
@@ -281,6 +284,12 @@ int main(int count, char **arguments) {
             return list.before + repeated(std::string(list.repeated) + "\n", n) + list.behind;
         });
     }
+    grows_in_proportion("a chain of constants", times, [&](std::size_t n) {
+        std::string source = "constant bool c0 [[function_constant(0)]];\n";
+        for (std::size_t i = 1; i < n; ++i)
+            source += "constant bool c" + std::to_string(i) + " = !c" + std::to_string(i - 1) + ";\n";
+        return source + "kernel void k(device int *p [[function_constant(c" + std::to_string(n - 1) + ")]]) {}";
+    });
     test_diagnostics(times);
     return check::report("msl/growth_test");
 }

@@ -27,7 +27,8 @@ void edit_constant_queries(Source &source, Translation &translation) {
         if (query.empty()) continue;
         for (Index name = i + 2; name + 1 < past; ++name) {
             const auto [first, last] = constants.equal_range(source[name].text);
-            for (auto constant = first; constant != last; ++constant) constant->second.optional = true;
+            for (auto constant = first; constant != last && !constant->second.optional; ++constant)
+                constant->second.optional = true;
             if (source[name].is_identifier() && source[name + 1].is(")"))
                 source[name].replace("smtl_defined_" + std::string(source[name].text));
         }
