@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "check.h"
+#include "compiled_source.h"
 #include "metal_program.h"
 
 namespace {
@@ -229,6 +230,18 @@ const std::vector<std::string> lane_parameters = {
     "metal::conditional_t<true, uint, int> t [[thread_index_in_simdgroup]]",
 };
 
+/* Branches where the translation does not follow lanes: an error, not another value. `@` is the scan. */
+const std::vector<std::string> refused = {
+    "kernel void k(@P) { struct L { uint run(uint s, uint t) { @ return s; } }; out[i] = L().run(in[i], lane); }",
+    "kernel void k(@P) { uint s = in[i], t = lane; ({ @ }); out[i] = s; }",
+    "constant auto f = [](uint s, uint t) { @ return s; }; kernel void k(@P) { out[i] = f(in[i], lane); }",
+    "typedef struct { uint run(uint s, uint t) { @ return s; } } S; kernel void k(@P) { out[i] = S().run(in[i], lane); }",
+    "struct S { uint n; S(uint s, uint t, ushort d) : n(t >= d ? s + simd_shuffle_up(s, d) : s) {} };"
+    "kernel void k(@P) { out[i] = S(in[i], lane, 1).n; }",
+    "struct S { uint s, t; uint n = t >= 1 ? s + simd_shuffle_up(s, 1) : s; };"
+    "kernel void k(@P) { out[i] = S{in[i], lane}.n; }",
+};
+
 /* Functions and members that branch on their arguments. */
 const char *const scan =
     "if (t >= 1) s += simd_shuffle_up(s, 1); if (t >= 2) s += simd_shuffle_up(s, 2); if (t >= 4) s += simd_shuffle_up(s, 4);"
@@ -339,6 +352,15 @@ int main() {
         metal_program program("kernel void k(" + head + ", " + parameter + ") {\nuint s = in[i];\n" + scan +
                               "\nout[i] = s;\n}\n");
         if (!CHECK(result(program, "k") == sums)) std::printf("%s\n", parameter.c_str());
+    }
+    for (std::string source : refused) {
+        for (const auto &[mark, text] : {std::pair<std::string, std::string>{"@P", head}, {"@", scan}}) {
+            for (std::size_t at = source.find(mark); at != std::string::npos; at = source.find(mark, at + text.size()))
+                source.replace(at, mark.size(), text);
+        }
+        const compiled library(source);
+        if (!CHECK(!library.library && library.log.find("under a branch") != std::string::npos))
+            std::printf("%s\n%s\n", source.c_str(), library.log.c_str());
     }
     std::vector<uint32_t> met(threads);
     for (uint32_t i = 0; i < threads; ++i) met[i] = i % 32 < 8 ? 8 : 24;

@@ -4,12 +4,59 @@
 #include "lane_functions.h"
 
 namespace smtl::msl {
+namespace {
+
+// Code that is in no function that this pass walks through, with SIMD-group functions under a branch: their lanes would
+// part unseen.
+void refuse_unseen_branches(Source &source, Range code, const LaneFunctions &lanes) {
+    bool branches = false;
+    Index call = 0;
+    for (Index i = code.begin; i < code.end; ++i) {
+        for (const char *word : {"if", "for", "while", "do", "switch", "?", "&&", "||"})
+            branches = branches || source[i].is(word);
+        const bool called = source[i].is_identifier() && (source[i + 1].is("(") || source[i + 1].is("<"));
+        if (called && (is_lane_function(source[i].text) || lanes.talking.contains(source[i].text))) call = i;
+    }
+    if (branches && call != 0)
+        source.problem(call,
+                       "SIMD-group functions under a branch have to stand in a function of a namespace or of a type "
+                       "that is declared in one");
+}
+
+// Members of types that are declared in the function, and statements in parentheses, which are an extension.
+void refuse_unseen_branches_within(Source &source, Range body, const LaneFunctions &lanes) {
+    for (Index i = body.begin + 1; i < body.end; ++i) {
+        const bool statements = source[i].is("{") && source[i - 1].is("(");
+        const bool type = (source[i].is("struct") || source[i].is("class") || source[i].is("union")) &&
+                          !source[i - 1].is("<") && !source[i - 1].is(",");
+        if (!statements && !type) continue;
+        Index open = i;
+        while (open < body.end && !source[open].is("{") && !source[open].is(";") && !source[open].is("=") &&
+               !source[open].is("("))
+            ++open;
+        if (open >= body.end || !source[open].is("{")) continue;
+        const Index past = source.skip_group(open, body.end);
+        refuse_unseen_branches(source, {open, past}, lanes);
+        i = past - 1;
+    }
+}
+
+}  // namespace
 
 void synchronize_lanes(Source &source, const Declarations &declarations, const ThreadgroupVariables &variables) {
     const LaneFunctions lanes = find_lane_functions(source, declarations);
     LaneFunctions::Names meeting;
     for (const Declaration &declaration : declarations) {
-        if (is_function(declaration)) FunctionSync(source, declaration, lanes, variables, meeting).edit();
+        if (declaration.erased) continue;
+        if (is_function(declaration)) {
+            FunctionSync(source, declaration, lanes, variables, meeting).edit();
+            refuse_unseen_branches_within(source, declaration.body, lanes);
+            if (declaration.constructor)
+                refuse_unseen_branches(source, {declaration.parameters->end, declaration.body.begin}, lanes);
+        } else if (declaration.kind == DeclarationKind::variable || declaration.kind == DeclarationKind::statement ||
+                   declaration.kind == DeclarationKind::prototype) {
+            refuse_unseen_branches(source, {declaration.begin, declaration.end}, lanes);
+        }
     }
 }
 
