@@ -22,6 +22,7 @@
 #include "passes/qualifiers.h"
 #include "passes/shift_counts.h"
 #include "passes/simd_sync/simd_sync.h"
+#include "passes/space_dependence.h"
 #include "passes/threadgroup_variables.h"
 #include "source/declarations.h"
 #include "source/source.h"
@@ -41,7 +42,8 @@ bool run_passes(Source &source, Translation &translation) {
     if (distinct) qualify_parameters(source, declarations);
     edit_kernel_heads(source, declarations);
     const ThreadgroupVariables variables = place_threadgroup_variables(source, declarations);
-    const bool definitions_differ = erase_duplicates(source, declarations, variables);
+    const bool definitions_differ = erase_duplicates(source, declarations, variables),
+               spaces_decide = depends_on_spaces(source, declarations);
     ProgramConstants constants = edit_constant_variables(source, declarations, translation);
     define_kernels(source, declarations, constants, translation);
     if (!checking) edit_shift_counts(source);
@@ -61,7 +63,7 @@ bool run_passes(Source &source, Translation &translation) {
     reject_double(source);
     reject_stray_kernels(source);
     reject_stray_spaces(source, variables);
-    return definitions_differ || variables.depend_on_spaces || types_carry_spaces(source, variables);
+    return definitions_differ || spaces_decide || variables.depend_on_spaces || types_carry_spaces(source, variables);
 }
 
 struct Attempt {

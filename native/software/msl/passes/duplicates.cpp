@@ -131,6 +131,12 @@ bool Duplicates::erase_if_known(const Declaration &declaration, Range body) {
         text += ' ';
         text += name == names.end() ? token.text : std::string_view(name->second);
     }
+    for (const Range &part :
+         declaration.parameters ? source_.split_commas(*declaration.parameters) : std::vector<Range>()) {
+        Index i = part.begin;
+        while (i < part.end && !source_[i].is("=")) i = source_.skip_part(i, part.end);
+        text += " , " + source_.spelling({i, part.end});
+    }
     std::vector<Definition> &known = definitions_[key];
     for (const Definition &definition : known) {
         if (definition.spaces == spaces) return false;  // a true redefinition: clang's to report

@@ -54,6 +54,33 @@ void qualify_parameters(Source &source, Range parameters) {
     }
 }
 
+// A pointer or reference that names no space takes any other: `thread T *` would find a T in another space, and find it
+// better than a `device const T *` beside it does.
+void keep_templates_private(Source &source, const Declaration &declaration) {
+    if (!declaration.template_parameters) return;
+    std::string condition;
+    for (const Range &part : source.split_commas(*declaration.template_parameters)) {
+        if (part.end < part.begin + 2 || !(source[part.begin].is("typename") || source[part.begin].is("class")))
+            continue;
+        const std::string_view name = source[part.begin + 1].text;
+        for (const Range &parameter : source.split_commas(*declaration.parameters)) {
+            bool own = false, named = false, plain = true, indirect = false;
+            for (Index i = parameter.begin; i < parameter.end && plain && !indirect; ++i) {
+                const AddressSpace space = space_named(source, i);
+                own = own || space == AddressSpace::thread;
+                named = named || source[i].text == name;
+                indirect = source[i].is("*") || source[i].is("&");
+                plain = indirect || space == AddressSpace::thread || source[i].text == name || source[i].is("const") ||
+                        source[i].is("volatile");
+            }
+            if (own && named && plain && indirect) condition += " && !::smtl::in_space<" + std::string(name) + ">";
+        }
+    }
+    if (!condition.empty())
+        source[declaration.template_parameters->end].appended +=
+            " __attribute__((enable_if(" + condition.substr(4) + ", \"\")))";
+}
+
 }  // namespace
 
 void qualify_members(Source &source, Declarations &declarations) {
@@ -74,7 +101,9 @@ void qualify_members(Source &source, Declarations &declarations) {
 
 void qualify_parameters(Source &source, const Declarations &declarations) {
     for (const Declaration &declaration : declarations) {
-        if (declaration.parameters && !declaration.erased) qualify_parameters(source, *declaration.parameters);
+        if (!declaration.parameters || declaration.erased) continue;
+        qualify_parameters(source, *declaration.parameters);
+        if (!source.checking() && !declaration.kernel) keep_templates_private(source, declaration);
     }
 }
 

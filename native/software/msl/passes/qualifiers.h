@@ -9,7 +9,8 @@ namespace smtl::msl {
 // deletes for objects in one space are erased.
 void qualify_members(Source &source, Declarations &declarations);
 
-// For a source that is executed and keeps its spaces. After: no parameter is an array, or a value that names a space.
+// For a source that is executed and keeps its spaces. After: no parameter is an array, or a value that names a space,
+// and no `T` of a `thread T *` is found to be a type in another space.
 void qualify_parameters(Source &source, const Declarations &declarations);
 
 }  // namespace smtl::msl

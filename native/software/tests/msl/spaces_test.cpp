@@ -88,6 +88,157 @@ template [[host_name("deduced")]] kernel decltype(g<int>) g<int>;
     CHECK(!instances.specialize("deduced", {}).empty());
 }
 
+// Kernel `k` over `x`, in a source of which nothing but what is given needs address spaces.
+void expect_alone(const std::string &source, const std::vector<float> &wanted) {
+    const compiled library(head + source);
+    std::vector<float> x(wanted.size()), c = {5, 6};
+    if (!CHECK(library.library != nullptr && library.log.empty())) std::fprintf(stderr, "%s\n", library.log.c_str());
+    const std::string error = library.library ? run(library.specialize("k", {}), {&x, &c}, 1) : "";
+    if (CHECK(error.empty() && x == wanted)) return;
+    std::fprintf(stderr, "%s got:", error.c_str());
+    for (const float value : x) std::fprintf(stderr, " %g", value);
+    std::fprintf(stderr, "\nin: %s\n", source.c_str());
+}
+
+// Overloads whose heads differ in more than the spaces: without these, clang would choose among what is left.
+void test_overloads_of_other_heads() {
+    const std::string
+        of_pointers =
+            "kernel void k(device float *x) { float y = 0; thread float *p = &y; x[0] = f(x); x[1] = f(p); }\n",
+        of_references = "kernel void k(device float *x) { float y = 0; x[0] = f(*x); x[1] = f(y); }\n";
+    for (const char *other :
+         {"float f(thread const float *p) { return 2; }", "float f(thread void *p) { return 2; }",
+          "float f(bool p) { return 2; }", "float f(...) { return 2; }",
+          "float f(thread const float *p, int n = 0) { return 2; }", "template <typename T> float f(T p) { return 2; }",
+          "template <typename... T> float f(T... p) { return 2; }",
+          "struct C { C(thread const float *p) {} }; float f(C c) { return 2; }"})
+        expect_alone("float f(device float *p) { return 1; }\n" + std::string(other) + of_pointers, {1, 2});
+    for (const char *other : {"T p", "thread const T *p", "thread T *p"})
+        expect_alone("template <typename T> float f(device T *p) { return 1; }\ntemplate <typename T> float f(" +
+                         std::string(other) + ") { return 2; }" + of_pointers,
+                     {1, 2});
+    expect_alone("float f(device float &p) { return 1; } float f(thread const float &p) { return 2; }" + of_references,
+                 {1, 2});
+    expect_alone("typedef device float *D; typedef thread const float *T;\n"
+                 "float f(D p) { return 1; } float f(T p) { return 2; }" +
+                     of_pointers,
+                 {1, 2});
+    expect_alone(
+        "namespace a { float f(device float *p) { return 1; } }\n"
+        "namespace b { float f(thread const float *p) { return 2; } }\nusing namespace a;using namespace b;\n" +
+            of_pointers,
+        {1, 2});
+    // Two have the same body, and are one: the third tells them apart.
+    expect_alone("float f(device const float *p) { return 1; } float f(thread const float *p) { return 1; }\n"
+                 "float f(device float *p) { return 2; }" +
+                     of_pointers,
+                 {2, 1});
+    // A `T` that lies in another space is none of the thread's.
+    for (const char *result : {"float", "auto"}) {
+        const std::string arrow = result == std::string("auto") ? " -> float" : "";
+        const auto written = [&](const std::string &parameter, const char *value) {
+            return "template <typename T> " + std::string(result) + " f(" + parameter + ")" + arrow + " { return " +
+                   value + "; }\n";
+        };
+        expect_alone(written("device const T *p", "1") + written("thread T *p", "2") + of_pointers, {1, 2});
+        expect_alone(written("device const T &p", "1") + written("thread T &p", "2") + of_references, {1, 2});
+    }
+    const compiled ambiguous(
+        head + "float f(device const float *p) { return 1; } float f(thread float *p) { return 2; }\n" + of_pointers);
+    CHECK(ambiguous.library == nullptr && ambiguous.says("call to 'f' is ambiguous"));
+}
+
+void test_members_of_other_heads() {
+    expect_alone(R"(
+struct A {
+    static float g(device float *p) { return 5; }
+    A(device float *p) : n(6) {}
+    float n;
+};
+struct S : A {
+    using A::A;
+    using A::g;
+    static float g(thread const float *p) { return 7; }
+    S(thread const float *p) : A((device float *)0) { n = 8; }
+    float f(device float *p) { return 1; }
+    float f(thread const float *p) { return 2; }
+    float operator()(device float *p) const { return 3; }
+    float operator()(thread const float *p) const { return 4; }
+};
+struct V { float n; };
+float operator+(device V &v, float n) { return 9; }
+float operator+(thread const V &v, float n) { return 10; }
+kernel void k(device float *x) {
+    float y = 0;
+    V v{1};
+    S s(x), t(&y);
+    x[0] = s.f(x);
+    x[1] = s.f(&y);
+    x[2] = s(x);
+    x[3] = s(&y);
+    x[4] = S::g(x);
+    x[5] = S::g(&y);
+    x[6] = s.n;
+    x[7] = t.n;
+    x[8] = *(device V *)x + 1.0f;
+    x[9] = v + 1.0f;
+}
+)",
+                 {1, 2, 3, 4, 5, 7, 6, 8, 9, 10});
+}
+
+// Overloads with the same body are no less two if they have different defaults, or ask what they are.
+void test_duplicates() {
+    const std::string calls = "kernel void k(device float *x) { float y = 0; x[0] = f(x); x[1] = f(&y); }\n";
+    expect_alone("float f(device const float *p, int y = 3) { return y; }\n"
+                 "float f(thread const float *p, int y = 5) { return y; }" +
+                     calls,
+                 {3, 5});
+    expect_alone("template <int n = 3> float f(device const float *p) { return n; }\n"
+                 "template <int n = 5> float f(thread const float *p) { return n; }" +
+                     calls,
+                 {3, 5});
+    expect_alone("template <typename T> struct tag { static constexpr constant int v = 1; };\n"
+                 "template <> struct tag<device float *> { static constexpr constant int v = 2; };\n"
+                 "float f(device const float *p) { return tag<device float *>::v; }\n"
+                 "float f(thread const float *p) { return tag<thread float *>::v; }" +
+                     calls,
+                 {2, 1});
+}
+
+void test_types() {
+    expect_alone(R"(
+template <typename T> float h(T) { return is_same_v<T, device float *> ? 1 : 2; }
+kernel void k(device float *x) {
+    float y = 0;
+    x[0] = is_same_v<device float *, thread float *>;
+    x[1] = is_same<threadgroup float &, thread float &>::value;
+    x[2] = h(x);
+    x[3] = h(&y);
+}
+)",
+                 {0, 0, 1, 2});
+    expect_alone(R"(
+template <typename T> struct is_dev { static constexpr constant int v = 0; };
+template <typename T> struct is_dev<device T *> { static constexpr constant int v = 1; };
+kernel void k(device float *x) {
+    float y = 0;
+    thread float *p = &y;
+    x[0] = is_dev<decltype(p)>::v;
+    x[1] = is_dev<decltype(x)>::v;
+    x[2] = is_dev<thread float *>::v;
+    x[3] = is_dev<device float *>::v;
+}
+)",
+                 {0, 1, 0, 1});
+    expect_alone(R"(
+template <typename T> struct is_dev { static constexpr constant int v = 0; };
+template <typename T> struct is_dev<array<device T *, 2>> { static constexpr constant int v = 1; };
+kernel void k(device float *x) { x[0] = is_dev<array<thread int *, 2>>::v; x[1] = is_dev<array<device int *, 2>>::v; }
+)",
+                 {0, 1});
+}
+
 // What the library does with memory works in every space.
 void test_library() {
     expect(R"(
@@ -211,6 +362,10 @@ kernel void k(constant Args &args [[buffer(3)]], device const half4 *h [[buffer(
 int main() {
     test_calls();
     test_templates();
+    test_overloads_of_other_heads();
+    test_members_of_other_heads();
+    test_duplicates();
+    test_types();
     test_library();
     test_conditionals();
     test_errors();

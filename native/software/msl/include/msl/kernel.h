@@ -35,6 +35,9 @@ template <class... Taken> constexpr unsigned automatic_index(unsigned n, Taken..
 }
 
 #if SMTL_ADDRESS_SPACES
+// Of what lies elsewhere than in a thread's own memory.
+template <class T> constexpr bool in_space = !metal::is_same_v<T, typename metal::remove_addrspace<T>::type>;
+
 // `(operand(), x)` is x, loaded where it lies in an address space; nothing if x is nothing.
 struct operand_mark {};
 constexpr operand_mark operand() { return {}; }
