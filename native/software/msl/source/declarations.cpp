@@ -87,6 +87,11 @@ Declaration read_head(const Source &source, Index begin, Index end) {
             if (!joined) last_name = i;
             joined = true;
             ++i;
+        } else if (token.is("(") && !declaration.parameters && i + 3 < end && source[i + 1].is_identifier() &&
+                   source[i + 2].is(")") && source[i + 3].is("(") && i > begin) {
+            last_name = i + 1;  // `uint (name)(uint i)`
+            joined = false;
+            i += 3;
         } else if (token.is("(")) {
             const Index past = source.skip_group(i, end);
             if (!declaration.parameters) {

@@ -254,8 +254,12 @@ Index FunctionSync::past_attributes(Index i, Index end) const {
 // Past `case value:` or `default:`; `i` if neither begins there.
 Index FunctionSync::past_label(Index i, Index end) const {
     if (i >= end || (!source_[i].is("case") && !source_[i].is("default"))) return i;
+    std::size_t choices = 0;
     Index colon = i + 1;
-    while (colon < end && !source_[colon].is(":") && !source_[colon].is(";") && !source_[colon].is("}")) ++colon;
+    for (; colon < end; colon = source_.skip_part(colon, end)) {
+        choices += source_[colon].is("?");
+        if (source_[colon].is(";") || source_[colon].is("}") || (source_[colon].is(":") && choices-- == 0)) break;
+    }
     return colon < end && source_[colon].is(":") ? colon + 1 : i;
 }
 

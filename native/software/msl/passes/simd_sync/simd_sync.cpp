@@ -1,22 +1,32 @@
 #include "simd_sync.h"
 
+#include <string_view>
+
 #include "function_sync.h"
 #include "lane_functions.h"
 
 namespace smtl::msl {
 namespace {
 
-// Code that is in no function that this pass walks through, with SIMD-group functions under a branch: their lanes would
-// part unseen.
-void refuse_unseen_branches(Source &source, Range code, const LaneFunctions &lanes) {
+// Code that is in no function that this pass walks through: with SIMD-group functions under a branch their lanes would
+// part unseen. Without a branch, any call may be one of what stands there.
+void refuse_unseen_branches(Source &source, Range code, LaneFunctions &lanes) {
     bool branches = false;
     Index call = 0;
     for (Index i = code.begin; i < code.end; ++i) {
+        if ((source[i].is("decltype") || source[i].is("sizeof")) && source[i + 1].is("(")) {
+            i = source.skip_group(i + 1, code.end) - 1;
+            continue;
+        }
         for (const char *word : {"if", "for", "while", "do", "switch", "?", "&&", "||"})
             branches = branches || source[i].is(word);
         const bool called = source[i].is_identifier() && (source[i + 1].is("(") || source[i + 1].is("<"));
-        if (called && (is_lane_function(source[i].text) || lanes.talking.contains(source[i].text))) call = i;
+        if (!called) continue;
+        const std::string_view name = source[i].text;
+        if (is_lane_function(name) || lanes.talking.contains(name)) call = i;
+        lanes.anything_varies = lanes.anything_varies || is_varying_function(name) || lanes.varying.contains(name);
     }
+    lanes.anything_talks = lanes.anything_talks || call != 0;
     if (branches && call != 0)
         source.problem(call,
                        "SIMD-group functions under a branch have to stand in a function of a namespace or of a type "
@@ -24,7 +34,7 @@ void refuse_unseen_branches(Source &source, Range code, const LaneFunctions &lan
 }
 
 // Members of types that are declared in the function, and statements in parentheses, which are an extension.
-void refuse_unseen_branches_within(Source &source, Range body, const LaneFunctions &lanes) {
+void refuse_unseen_branches_within(Source &source, Range body, LaneFunctions &lanes) {
     for (Index i = body.begin + 1; i < body.end; ++i) {
         const bool statements = source[i].is("{") && source[i - 1].is("(");
         const bool type = (source[i].is("struct") || source[i].is("class") || source[i].is("union")) &&
@@ -41,22 +51,27 @@ void refuse_unseen_branches_within(Source &source, Range body, const LaneFunctio
     }
 }
 
+void refuse_unseen_branches_of(Source &source, const Declaration &declaration, LaneFunctions &lanes) {
+    if (declaration.erased || declaration.explicit_instantiation) return;
+    if (is_function(declaration)) {
+        // With default arguments and what initialises a constructor's members.
+        refuse_unseen_branches(source, {declaration.parameters->begin, declaration.body.begin}, lanes);
+        refuse_unseen_branches_within(source, declaration.body, lanes);
+    } else if (declaration.kind == DeclarationKind::prototype) {
+        refuse_unseen_branches(source, *declaration.parameters, lanes);
+    } else if (declaration.kind == DeclarationKind::variable || declaration.kind == DeclarationKind::statement) {
+        refuse_unseen_branches(source, {declaration.begin, declaration.end}, lanes);
+    }
+}
+
 }  // namespace
 
 void synchronize_lanes(Source &source, const Declarations &declarations, const ThreadgroupVariables &variables) {
-    const LaneFunctions lanes = find_lane_functions(source, declarations);
+    LaneFunctions lanes = find_lane_functions(source, declarations);
+    for (const Declaration &declaration : declarations) refuse_unseen_branches_of(source, declaration, lanes);
     LaneFunctions::Names meeting;
     for (const Declaration &declaration : declarations) {
-        if (declaration.erased) continue;
-        if (is_function(declaration)) {
-            FunctionSync(source, declaration, lanes, variables, meeting).edit();
-            refuse_unseen_branches_within(source, declaration.body, lanes);
-            if (declaration.constructor)
-                refuse_unseen_branches(source, {declaration.parameters->end, declaration.body.begin}, lanes);
-        } else if (declaration.kind == DeclarationKind::variable || declaration.kind == DeclarationKind::statement ||
-                   declaration.kind == DeclarationKind::prototype) {
-            refuse_unseen_branches(source, {declaration.begin, declaration.end}, lanes);
-        }
+        if (is_function(declaration)) FunctionSync(source, declaration, lanes, variables, meeting).edit();
     }
 }
 
