@@ -76,17 +76,20 @@ private:
     Taken read_taken(Range part) const;
     Overload read_overload(const Declaration &declaration) const;
     std::set<Index> complete_specialisations() const;
+    bool compares_types(Index name, Index past) const;
     bool meet(const Declaration &a, const Declaration &b) const;
     bool decide_among(const std::vector<Overload> &overloads) const;
 
     Source &source_;
     const Declarations &declarations_;
     std::set<std::string_view> imported_;  // `name` of `using a::name;`
+    std::set<std::string_view> parameters_;  // types that templates are given
     std::set<std::string_view> aliases_;  // of types with address spaces
 };
 
 void Dependence::read_names() {
     for (Index i = 0; i + 1 < source_.size(); ++i) {
+        if (source_[i].is("typename") || source_[i].is("class")) parameters_.insert(source_[i + 1].text);
         const bool typedefs = source_[i].is("typedef");
         if (!typedefs && !source_[i].is("using")) continue;
         const Index end = source_.skip_to_semicolon(i, source_.size() - 1);
@@ -271,6 +274,19 @@ std::set<Index> Dependence::complete_specialisations() const {
     return complete;
 }
 
+// `is_same_v<T, decltype(p)>`: two types of which the source says nothing, and which could be pointers.
+bool Dependence::compares_types(Index name, Index past) const {
+    if (!source_[name].is("is_same") && !source_[name].is("is_same_v")) return false;
+    constexpr Index longest = 256;  // one could stand in another one
+    if (past - name > longest) return true;
+    for (const Range &part : source_.split_commas({name + 2, past - 1})) {
+        bool unknown = part.end == part.begin + 1 && parameters_.contains(source_[part.begin].text);
+        for (Index i = part.begin; i < part.end; ++i) unknown = unknown || source_[i].is("decltype");
+        if (!unknown) return false;
+    }
+    return true;
+}
+
 // The parameters of templates, the operands of casts and the elements of arrays tell no two types apart; what stands
 // within these could.
 bool Dependence::of_template_arguments() const {
@@ -279,6 +295,8 @@ bool Dependence::of_template_arguments() const {
     Index arguments_end = 0;  // of those around
     for (Index i = 1; i < end; ++i) {
         if (i < arguments_end) {
+            const Index past = source_[i].is("<") ? source_.skip_angles(i, end).value_or(0) : 0;
+            if (past != 0 && compares_types(i - 1, past)) return true;
             if (space_named(source_, i) != AddressSpace::none || aliases_.contains(source_[i].text)) return true;
             continue;
         }
@@ -286,6 +304,7 @@ bool Dependence::of_template_arguments() const {
         const Token &name = source_[i - 1];
         if (!name.is_identifier() || name.is("template") || name.text.ends_with("_cast") || name.is("array")) continue;
         arguments_end = source_.skip_angles(i, end).value_or(0);
+        if (arguments_end != 0 && compares_types(i - 1, arguments_end)) return true;
     }
     return false;
 }

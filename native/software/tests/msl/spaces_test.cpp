@@ -237,6 +237,15 @@ template <typename T> struct is_dev<array<device T *, 2>> { static constexpr con
 kernel void k(device float *x) { x[0] = is_dev<array<thread int *, 2>>::v; x[1] = is_dev<array<device int *, 2>>::v; }
 )",
                  {0, 1});
+    expect_alone(R"(
+template <typename T, typename U> float h(T, U) { return is_same_v<T, U> ? 1 : 2; }
+kernel void k(device float *x) { float y = 0; x[0] = h(x, x); x[1] = h(x, &y); }
+)",
+                 {1, 2});
+    expect_alone(R"(
+kernel void k(device float *x) { float y = 0; thread float *p = &y; x[0] = conditional_t<is_same<decltype(x), decltype(p)>::value, true_type, false_type>::value; }
+)",
+                 {0});
 }
 
 // What the library does with memory works in every space.
