@@ -83,21 +83,16 @@ void FunctionSync::Aliases::insert_value_names(Index begin) {
     insert({begin, end});
 }
 
-// `T *p = ...` and `T &r(...)` of what a thread has alone.
-bool FunctionSync::Aliases::declares_indirect(Index symbol, Index statement) const {
+// `T *p = ...` and `T &r(...)`. `words`: nothing but names stands before it in the statement.
+bool FunctionSync::Aliases::declares_indirect(Index symbol, Index statement, bool words) const {
     const Token &before = source_[symbol - 1], &behind = source_[symbol + 2];
     const bool indirect = source_[symbol].is("&") || source_[symbol].is("&&") || source_[symbol].is("*");
     // `T &p = ..., &q = ...`; `decltype(x) &r = ...`
     const bool typed = ends_type(before) || before.is("*") || before.is("&") || before.is(",") ||
                        (before.is(")") && !source_[symbol].is("*") && behind.is("="));
     if (!indirect || !typed || !source_[symbol + 1].is_identifier()) return false;
-    bool elsewhere = false, plain = true;
-    for (Index i = statement; i < symbol; ++i) {
-        elsewhere = elsewhere || source_[i].is("device") || source_[i].is("threadgroup") || source_[i].is("constant");
-        plain = plain && (source_[i].is_identifier() || source_[i].is("::"));
-    }
-    return !elsewhere && (behind.is("=") || (behind.is(":") && source_[statement].is("for")) ||
-                          ((behind.is("(") || behind.is("{")) && plain));
+    return behind.is("=") || (behind.is(":") && source_[statement].is("for")) ||
+           ((behind.is("(") || behind.is("{")) && words);
 }
 
 // `T *p` without a value yet; `T (&r)[2] = ...` and `T (*p)[2] = ...`; a cast to `thread T &`. `plain`: nothing but the
@@ -148,13 +143,13 @@ void FunctionSync::Aliases::find_aliases() {
         if (source_[source_.skip_group(i + 1, body_.end)].is("[")) grids.insert(source_[i].text);
     }
     Index statement = body_.begin;  // where the current one begins
-    bool elsewhere = false, plain = true;
+    bool elsewhere = false, plain = true, words = true;
     for (Index i = body_.begin + 1; i + 1 < body_.end; ++i) {
         const Token &token = source_[i], &before = source_[i - 1], &behind = source_[i + 1];
         if (before.is(";") || before.is("{") || before.is("}")) {
             statement = i;
             elsewhere = false;
-            plain = true;
+            plain = words = true;
         }
         elsewhere = elsewhere || token.is("device") || token.is("threadgroup") || token.is("constant");
         if ((token.is("&") || token.is("&&")) && !ends_operand(before)) {  // of a location
@@ -163,11 +158,12 @@ void FunctionSync::Aliases::find_aliases() {
             changing_.insert(source_[name].text);
         }
         // A pointer or a reference, which is declared; `auto [a, b] =`; `for (T x : values)`.
-        if (declares_indirect(i, statement)) {
+        if (!elsewhere && declares_indirect(i, statement, words)) {
             changing_.insert(behind.text);
             insert_value_names(i + 3);
         }
         if (!elsewhere) find_reference(i, plain);
+        words = words && (token.is_identifier() || token.is("::"));
         plain = plain && (token.is_identifier() || token.is("::") || token.is("<") || token.is(">") || token.is("*") ||
                           token.is("&") || token.is(","));
         if (token.is("[") && !source_.opens_attribute(i)) find_structured_binding(i);

@@ -29,7 +29,7 @@ private:
     void find_passed_on(Index open);
     bool calls_pointer(Index open) const;
     bool declares(Index name) const;
-    bool declares_indirect(Index symbol, Index statement) const;
+    bool declares_indirect(Index symbol, Index statement, bool words) const;
     bool ends_cast(Index close) const;
     void insert(Range names) { function_.collect_names(names, changing_); }
     void insert_location(Index end);

@@ -136,6 +136,15 @@ bool names_reference(const Source &source, Index i) {
            (source[i + 2].is("(") || source[i + 2].is("auto"));
 }
 
+// Another lambda ends the head, too: each would be looked through for the bodies of all before it.
+Index lambda_body(const Source &source, const LaneFunctions &lanes, Index lambda, Index end) {
+    constexpr std::array<std::string_view, 5> ends = {"{", ";", ")", "]", "}"};
+    Index i = source.skip_group(lambda, end);
+    while (i < end && !lanes.lambdas.contains(i) && std::find(ends.begin(), ends.end(), source[i].text) == ends.end())
+        i = source[i].is("(") || source[i].is("[") ? source.skip_group(i, end) : i + 1;
+    return i;
+}
+
 bool is_function(const Declaration &declaration) {
     return declaration.kind == DeclarationKind::function && !declaration.body.empty() && !declaration.erased;
 }
@@ -176,7 +185,13 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
             const bool lambda = source[i].is("[") && !source.opens_attribute(i) && !ends_operand(source[i - 1]) &&
                                 !source[i - 1].is("[");
             if (lambda) lanes.lambdas.insert(i);
-            if (is_alias(source, i)) note_alias(source, {i, source.skip_to_semicolon(i, body.end)}, lanes);
+            if (is_alias(source, i)) {
+                // One in another would be read to the same end.
+                constexpr Index longest = 1 << 11;
+                const Index past = source.skip_to_semicolon(i, body.end);
+                if (past - i > longest) lanes.anything_writes = true;
+                if (past - i <= longest) note_alias(source, {i, past}, lanes);
+            }
             if (!source[i].is_identifier()) continue;
             const std::string_view name = source[i].text;
             if (!source[i + 1].is("(") && !source[i + 1].is("<")) continue;
@@ -224,9 +239,9 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
         Index lambdas_end = body.begin;
         for (Index i = body.begin + 1; i + 1 < body.end; ++i) {
             if (lanes.lambdas.contains(i)) {
-                Index open = source.skip_group(i, body.end);
-                while (open < body.end && !source[open].is("{") && !source[open].is(";")) ++open;
-                lambdas_end = std::max(lambdas_end, source.skip_group(open, body.end));
+                const Index open = lambda_body(source, lanes, i, body.end);
+                lambdas_end =
+                    std::max(lambdas_end, source[open].is("{") ? source.skip_group(open, body.end) : body.end);
             }
             if (!source[i].is_identifier()) continue;
             const bool called = source[i + 1].is("(") || source[i + 1].is("<"),

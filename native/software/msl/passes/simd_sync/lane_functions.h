@@ -29,6 +29,9 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
 // `add_lvalue_reference_t<T>`.
 bool names_reference(const Source &source, Index i);
 
+// The brace of a lambda's body, or what ends its head without one.
+Index lambda_body(const Source &source, const LaneFunctions &lanes, Index lambda, Index end);
+
 // A function that is defined and that is left.
 bool is_function(const Declaration &declaration);
 

@@ -66,12 +66,6 @@ struct FunctionSync::Regions {
     }
 
     bool is_lambda(Index i) const { return function.lanes_.lambdas.contains(i); }
-    // The brace of its body.
-    Index lambda_body(Index i, Index end) const {
-        Index open = source.skip_group(i, end);
-        while (open < end && !source[open].is("{") && !source[open].is(";")) ++open;
-        return open;
-    }
 
     // Each part of an expression in which lanes choose what they compute, with lane functions in what they choose, is a
     // region.
@@ -92,7 +86,8 @@ struct FunctionSync::Regions {
         for (Index i = range.begin; i < range.end; ++i) {
             const Token &token = source[i];
             if (is_lambda(i)) {
-                i = std::max(i + 1, source.skip_group(lambda_body(i, range.end), range.end)) - 1;
+                const Index open = lambda_body(source, function.lanes_, i, range.end);
+                i = std::max(i + 1, source[open].is("{") ? source.skip_group(open, range.end) : open) - 1;
                 continue;
             }
             if (token.is("<") && i > range.begin && source[i - 1].is_identifier()) i = past_arguments(i, range.end) - 1;
@@ -192,7 +187,7 @@ struct FunctionSync::Regions {
             chooses = chooses && !source[i].is("constexpr") && !source[i].is("static_assert");
             if (!is_lambda(i)) continue;
             lambda = true;
-            const Index open = lambda_body(i, range.end);
+            const Index open = lambda_body(source, function.lanes_, i, range.end);
             if (open >= range.end || !source[open].is("{")) continue;
             if (editing && talks(range)) regions.push_back({{open, source.skip_group(open, range.end)}});
             const Index parameters = source.skip_group(i, range.end);
