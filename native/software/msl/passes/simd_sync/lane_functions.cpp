@@ -13,6 +13,14 @@ namespace {
 // With results in arguments.
 constexpr std::array<std::string_view, 4> writers = {"modf", "frexp", "sincos", "swap"};
 
+// Objects that are called say where their operator is called; other operators stand anywhere.
+constexpr std::string_view call_operator = "operator()";
+
+std::string_view called_name(const Source &source, const Declaration &declaration) {
+    const std::string_view name = own_name(source, declaration);
+    return name == "operator" && source[declaration.name_end - 1].is(")") ? call_operator : name;
+}
+
 // Not called: it may be called by another name.
 bool is_passed_on(const Token &before, const Token &behind) {
     constexpr std::array<std::string_view, 9> openings = {"(", ",", "=", "<", "&", "{", "?", ":", "return"},
@@ -177,7 +185,7 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
     for (const Declaration &declaration : declarations) {
         if (declaration.erased || (!is_function(declaration) && !declaration.parameters)) continue;
         const Range body = is_function(declaration) ? declaration.body : *declaration.parameters;
-        const std::string_view function = own_name(source, declaration);
+        const std::string_view function = called_name(source, declaration);
         if (declaration.member) lanes.members.insert(function);
         // With default arguments, and with what initialises the members.
         const Index begin = declaration.parameters ? declaration.parameters->begin : body.begin;
@@ -231,10 +239,10 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
     for (const Declaration &declaration : declarations) {
         if (!is_function(declaration)) continue;
         const Range body = declaration.body;
-        const bool hidden = declaration.constructor || own_name(source, declaration) == "operator" ||
-                            source[declaration.name_begin].is("~");
-        const std::string_view name = own_name(source, declaration);
-        lanes.anything_talks = lanes.anything_talks || (hidden && lanes.talking.contains(name));
+        const std::string_view name = called_name(source, declaration);
+        const bool hidden = declaration.constructor || name == "operator" || source[declaration.name_begin].is("~");
+        lanes.anything_talks =
+            lanes.anything_talks || ((hidden || name == call_operator) && lanes.talking.contains(name));
         lanes.anything_varies = lanes.anything_varies || (hidden && lanes.varying.contains(name));
         Index lambdas_end = body.begin;
         for (Index i = body.begin + 1; i + 1 < body.end; ++i) {
@@ -252,6 +260,7 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
             lanes.anything_varies = lanes.anything_varies || (passed_on && lanes.varying.contains(source[i].text));
         }
     }
+    lanes.calls_vary = lanes.varying.contains(call_operator);
     for (const std::string_view name : writers) lanes.writing.insert(name);
     return lanes;
 }

@@ -22,6 +22,7 @@ struct LaneFunctions {
     bool calls_write = false;     // objects that are called may change
     bool anything_talks = false;  // the same of those that talk to other lanes
     bool anything_varies = false; // and of those whose values differ
+    bool calls_vary = false;      // what calls of objects give differs
 };
 LaneFunctions find_lane_functions(const Source &source, const Declarations &declarations);
 

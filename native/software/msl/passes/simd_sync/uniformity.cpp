@@ -44,11 +44,20 @@ bool FunctionSync::Uniformity::is_unknown(Index name) const {
     return !aliases_.is_declared(token.text) && !lanes_.constants.contains(token.text);
 }
 
+// What ends there and is called.
+bool FunctionSync::Uniformity::may_be_object(Index end) const {
+    const Token &token = source_[end], &before = source_[end - 1];
+    if (!token.is_identifier()) return token.is(")") || token.is("]") || token.is("}");
+    return before.is(".") || before.is("->") || aliases_.is_declared(token.text) ||
+           lanes_.constants.contains(token.text);
+}
+
 bool FunctionSync::Uniformity::diverges(Range range) const {
     if (range.empty()) return false;
     if (everything_ || function_.mentions(range, diverging_) || function_.mentions_shared(range)) return true;
     for (Index i = range.begin; i < range.end; ++i) {
         const std::string_view name = source_[i].text;
+        if (lanes_.calls_vary && source_[i + 1].is("(") && may_be_object(i)) return true;
         if (!source_[i].is_identifier()) continue;
         const bool called = source_[i + 1].is("(") || source_[i + 1].is("<");
         if ((called && (is_varying_function(name) || lanes_.varying.contains(name))) || (member_ && is_unknown(i)))

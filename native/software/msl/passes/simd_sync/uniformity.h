@@ -20,6 +20,7 @@ public:
 private:
     void find_parameters();
     bool is_unknown(Index name) const;
+    bool may_be_object(Index end) const;
     Index location_begin(Index end);
 
     const FunctionSync &function_;
