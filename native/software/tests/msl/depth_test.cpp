@@ -107,7 +107,7 @@ void with_small_stack(std::function<void()> work) {
 }  // namespace
 
 int main(int count, char **arguments) {
-    const std::size_t depth = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 30000;
+    const std::size_t depth = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 8000;
     for (const Nested &nested : sources) {
         const std::string source = nested.before + repeated(nested.opening, depth) + nested.inside +
                                    repeated(nested.closing, depth) + nested.behind;
