@@ -14,7 +14,12 @@ namespace {
 
 using smtl::msl::Purpose;
 
+// A frame is many times as large where AddressSanitizer puts gaps between its variables, and nothing is optimised.
+#if __has_feature(address_sanitizer)
+constexpr std::size_t stack_size = 4 << 20;
+#else
 constexpr std::size_t stack_size = 512 << 10;
+#endif
 
 // What is nested stands `opening` before and `closing` behind what is inside.
 struct Nested {
