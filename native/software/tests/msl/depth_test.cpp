@@ -16,7 +16,7 @@ using smtl::msl::Purpose;
 
 // A frame is many times as large where AddressSanitizer puts gaps between its variables, and nothing is optimised.
 #if __has_feature(address_sanitizer)
-constexpr std::size_t stack_size = 4 << 20;
+constexpr std::size_t stack_size = 3 << 20;
 #else
 constexpr std::size_t stack_size = 512 << 10;
 #endif
@@ -112,7 +112,7 @@ void with_small_stack(std::function<void()> work) {
 }  // namespace
 
 int main(int count, char **arguments) {
-    const std::size_t depth = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 8000;
+    const std::size_t depth = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 3000;
     for (const Nested &nested : sources) {
         const std::string source = nested.before + repeated(nested.opening, depth) + nested.inside +
                                    repeated(nested.closing, depth) + nested.behind;
