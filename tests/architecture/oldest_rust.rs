@@ -92,7 +92,7 @@ fn metadata() -> Value {
     let version = Command::new("rustc").arg("-vV").output().expect("rustc");
     let version = String::from_utf8(version.stdout).unwrap();
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    let output = Command::new(env::var_os("CARGO").expect("cargo sets it"))
+    let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["metadata", "--offline", "--locked", "--format-version=1"])
         .args(["--filter-platform", host.expect("a host")])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
