@@ -194,6 +194,7 @@ const std::vector<Surrounded> lists = {
     {"kernel void k(device int *p, uint i [[thread_index_in_simdgroup]]) {", "int v# = p[i] + v; if (v#) p[#] = v#; ",
      "}"},
     {"kernel void k(threadgroup int *p, uint i [[thread_index_in_simdgroup]]) {", "int v# (v ", ";}"},
+    {"kernel void k(device int *p, uint i [[thread_index_in_simdgroup]]) {", "int v# = simd_sum(p[#]); ", "}"},
     {"struct S { void f(device int *p) device { p[0] = 1; } void f(device int *p) threadgroup { p[0] = 2; } };\n",
      "void g#(device S *s) { x ? s[0] : ", "}"},
     {"void f(device int *p) { p[0] = 1; } void f(threadgroup int *p) { p[0] = 2; }\nvoid g() { x = ", "a ? b : ",

@@ -2,6 +2,7 @@
 // memory, regions.cpp at branches and loops, names.cpp at what both ask; brackets.cpp writes what they found.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -91,7 +92,7 @@ private:
     bool mentions(Range range, const Names &names) const;
     void collect_names(Range range, Names &names) const;
     bool mentions_shared(Range range) const;
-    std::vector<Declarator> declared_in(Range range, const Names &variables) const;
+    std::vector<Declarator> declared_in(Range range, const std::function<bool(std::string_view)> &is_variable) const;
     bool meets(Index call) const;
     bool is_call(Index name, Index end, Index &open) const;
     Index past_attributes(Index i, Index end) const;

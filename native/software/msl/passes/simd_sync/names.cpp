@@ -191,9 +191,10 @@ bool FunctionSync::mentions_shared(Range range) const {
     return false;
 }
 
-// What a statement or the head of one declares: `T a = 1, *b;`, `for (T x : values)`. `variables` are known by then:
-// `a * b` multiplies if `a` is one, and `f(a)` calls.
-std::vector<Declarator> FunctionSync::declared_in(Range range, const Names &variables) const {
+// What a statement or the head of one declares: `T a = 1, *b;`, `for (T x : values)`. `is_variable` says what is
+// known by then: `a * b` multiplies if `a` is one, and `f(a)` calls.
+std::vector<Declarator> FunctionSync::declared_in(Range range,
+                                                  const std::function<bool(std::string_view)> &is_variable) const {
     static const Names words = {"return", "else",  "goto",  "case",  "default", "new",
                                 "delete", "throw", "using", "break", "continue"};
     std::vector<Declarator> found;
@@ -205,7 +206,7 @@ std::vector<Declarator> FunctionSync::declared_in(Range range, const Names &vari
         Specifiers specifiers;
         Index i = read_specifiers(source_, begin, end, specifiers);
         if (!specifiers.typed || specifiers.alias || words.contains(source_[begin].text) ||
-            variables.contains(source_[begin].text))
+            is_variable(source_[begin].text))
             continue;
         // A condition declares only what it gives a value.
         const bool condition = begin > range.begin || (end == range.end && source_[end].is(")"));
@@ -216,7 +217,7 @@ std::vector<Declarator> FunctionSync::declared_in(Range range, const Names &vari
             const Index name = declarator.name;
             if (name == 0) break;
             const bool enclosed = source_[declarator.begin].is("(");
-            if (enclosed && (!source_[name + 1].is(")") || variables.contains(source_[name].text))) break;
+            if (enclosed && (!source_[name + 1].is(")") || is_variable(source_[name].text))) break;
             Index behind = name + 1 + enclosed;
             for (Index past = behind; behind < end; behind = past) {
                 past = source_[behind].is("[") ? source_.skip_group(behind, end) : past_attribute(source_, behind, end);

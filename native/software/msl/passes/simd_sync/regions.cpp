@@ -132,11 +132,10 @@ struct FunctionSync::Regions {
     }
 
     void declare(Range range) {
-        FunctionSync::Names variables;
-        for (const Names &scope : scopes) {
-            for (const auto &[name, declared] : scope) variables.insert(name);
-        }
-        for (const Declarator &declarator : function.declared_in(range, variables)) {
+        const auto is_variable = [&](std::string_view name) {
+            return std::any_of(scopes.begin(), scopes.end(), [&](const Names &scope) { return scope.contains(name); });
+        };
+        for (const Declarator &declarator : function.declared_in(range, is_variable)) {
             const std::string_view name = source[declarator.name].text;
             const bool shown = !declarator.indirect && !declarator.array && !function.shared_.contains(name);
             scopes.back()[name] = shown ? declarator.name : 0;

@@ -79,7 +79,7 @@ void FunctionSync::Uniformity::spread(Range range, bool apart) {
         chooses = chooses || source_[i].is("?") || source_[i].is("&&") || source_[i].is("||");
     apart = apart || (chooses && diverges(range));
     // Whatever stands between the name and the value, and however the value is given.
-    for (const Declarator &declarator : function_.declared_in(range, {})) {
+    for (const Declarator &declarator : function_.declared_in(range, [](std::string_view) { return false; })) {
         if (apart || diverges({declarator.name + 1, declarator.end})) diverging_.insert(source_[declarator.name].text);
     }
     std::size_t depth = 0;
