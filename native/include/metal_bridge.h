@@ -28,13 +28,14 @@
  *   A child of fork() that was made after the first device may use none of them: see mtb_process_is_forked.
  *
  * Callbacks
- *   Callbacks run on Metal's threads. They may call this API, and must not unwind (C++ exceptions, Rust panics,
- *   longjmp) into the caller. A call that takes a context and its destructor (mtb_context_destructor) takes over the
- *   context, whatever the call returns. A queue runs its callbacks one after the other. A wait in a callback (or in its
- *   context's destructor) for work of the same queue that has not completed, its own command buffer included, could
- *   never end: such a wait fails with MTB_DEADLOCK. So does a wait for a free slot of that queue, unless its timeout is
- *   shorter than MTB_SLOT_TIMEOUT. In a deallocator that Metal calls on a thread of its own this holds for every queue,
- *   since nobody knows which queues Metal needs the thread for.
+ *   Metal calls callbacks on threads of its own. The last release of an event or of a no-copy buffer may call back on
+ *   the releasing thread. Callbacks may call this API, and must not unwind (C++ exceptions, Rust panics, longjmp) into
+ *   the caller. A call that takes a context and its destructor (mtb_context_destructor) takes over the context,
+ * whatever the call returns. A queue runs its callbacks one after the other. A wait in a callback (or in its context's
+ *   destructor) for work of the same queue that has not completed, its own command buffer included, could never end:
+ *   such a wait fails with MTB_DEADLOCK. So does a wait for a free slot of that queue, unless its timeout is shorter
+ *   than MTB_SLOT_TIMEOUT. In a deallocator that Metal calls on a thread of its own this holds for every queue, since
+ *   nobody knows which queues Metal needs the thread for.
  *   The bridge does not see two kinds of cycle: a callback that waits for an event, or for another queue, whose work
  *   waits for this queue's later work; and a callback that joins a thread which waits for this queue. Give such waits a
  *   timeout. A wait behind a callback that has run for two seconds prints a line on stderr, once for each callback.

@@ -18,9 +18,10 @@
 // goes on, and keeps what it needs. An object that was moved from is empty, and so is the value of a failed call: calls
 // on it are errors of status MTB_INVALID_ARGUMENT.
 //
-// Callbacks: threads of Metal's run the functions that are given to a call. Such a function may make, commit and
-// release anything. It must not wait for the work that it belongs to, nor for later work of the same stream. An
-// exception that leaves the function ends there.
+// Callbacks: functions that a program gives to a call. Metal calls them on threads of its own. (If an event's last
+// Event goes just after the event has reached a value, the thread that destroys it may call the notification.) A
+// callback may make, commit and release anything. It must not wait for the work that it belongs to, nor for later work
+// of the same stream. An exception that leaves the callback ends there.
 //
 // Threads: any thread may use devices, buffers, streams, events, arenas, residency sets, kernels and pending work at
 // the same time as others; only one thread at a time may use a batch or a compute pass.

@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 typedef struct mtb_memory mtb_memory;     /* pools of a device, with a budget and statistics */
-typedef struct mtb_transfer mtb_transfer; /* recorded copies and fills for one command buffer */
+typedef struct mtb_transfer mtb_transfer; /* recorded copies and fills for one command buffer: Rust's Batch */
 typedef struct mtb_arena mtb_arena;       /* scratch buffers in MTLHeaps */
 typedef struct mtb_residency_set mtb_residency_set; /* MTLResidencySet */
 

@@ -13,7 +13,7 @@ use crate::metal::submission::Submission;
 use crate::sys::{self, contain_panic};
 
 impl CommandQueue {
-    /// Calls `function`, on a thread of the bridge's, after all that was committed to the queue before. What is committed later
+    /// Calls `function`, on a thread of Metal's, after all that was committed to the queue before. What is committed later
     /// waits for its return. The calling thread does not wait.
     ///
     /// Work of the same queue waits for the function. So a wait inside the function for that work (for a [`Submission`] or a

@@ -109,7 +109,8 @@ impl SharedEvent {
     }
 
     /// Calls `listener` with the event's value once that has reached `value`, on a thread of Metal's
-    /// (`notifyListener:atValue:block:`). If the event is gone before that, `listener` is dropped uncalled.
+    /// (`notifyListener:atValue:block:`). If the event is gone before that, `listener` is dropped uncalled. If the last handle
+    /// goes just after the event has reached `value`, that handle's thread may call `listener`.
     ///
     /// A listener that owns the event keeps the event alive, and so itself, until the value is reached: for ever if
     /// nobody else is left to raise it. So let it [own the event weakly](SharedEvent::downgrade).

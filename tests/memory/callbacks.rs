@@ -101,7 +101,7 @@ fn with_callback(attach: impl FnOnce(&TransferQueue, Box<dyn FnOnce() + Send>)) 
 }
 
 #[test]
-fn a_host_function_that_waits_for_itself_is_refused() {
+fn a_host_function_that_waits_for_later_work_is_refused() {
     with_callback(|transfers, function| {
         let queue = transfers.command_queue();
         queue.call_host_function(function).unwrap();
@@ -109,7 +109,7 @@ fn a_host_function_that_waits_for_itself_is_refused() {
 }
 
 #[test]
-fn a_handler_that_waits_for_itself_is_refused() {
+fn a_handler_that_waits_for_later_work_is_refused() {
     with_callback(|transfers, function| {
         let mut commands = transfers.command_queue().command_buffer().unwrap();
         commands.add_completed_handler(move |_: &Completed| function());
@@ -118,7 +118,7 @@ fn a_handler_that_waits_for_itself_is_refused() {
 }
 
 #[test]
-fn a_download_handler_that_waits_for_itself_is_refused() {
+fn a_download_handler_that_waits_for_later_work_is_refused() {
     with_callback(|transfers, function| {
         let source = buffer(16, StorageMode::Private);
         let gate = hold(transfers.command_queue());
@@ -161,7 +161,7 @@ impl Drop for Owner {
 }
 
 #[test]
-fn an_owner_whose_drop_waits_for_itself_is_refused() {
+fn an_owner_whose_drop_waits_for_later_work_is_refused() {
     with_callback(|transfers, function| {
         let buffer = Owner::buffer(function);
         let mut commands = transfers.command_queue().command_buffer().unwrap();
