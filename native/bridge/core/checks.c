@@ -1,4 +1,4 @@
-/* Checks of arguments that several nouns share. */
+/* Checks of arguments that several folders share. */
 #include "core/checks.h"
 
 #include "core/process.h"

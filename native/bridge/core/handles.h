@@ -25,7 +25,7 @@
 typedef struct mtbi_handle {
     atomic_size_t references;
     mtb_handle_kind kind;
-    /* The release of the last reference calls this: the noun's destructor, or that of the pool that lent the object. */
+    /* The release of the last reference calls this: the destructor of the kind, or that of the pool that lent it. */
     void (*destroy)(struct mtbi_handle *handle);
     /* The compute encoder that last kept the handle alive: see compute/bindings.c. */
     _Atomic uint64_t last_encoder;

@@ -14,17 +14,19 @@ enum {
     MICROSECONDS_PER_MILLISECOND = 1000
 };
 
-/* Longer waits, to the end of time among them, are cut into pieces that no conversion of Metal's can overflow on. */
+/* A longer wait, such as one for MTB_FOREVER, is a sequence of waits of at most this length, so that Metal can convert
+ * each timeout without an overflow. */
 static const uint64_t longest_wait_ns = 3600 * UINT64_C(1000000000);
 
-/* The last reference is gone: nobody can signal any more. Command buffers that wait go on, and are told. */
+/* The last reference is gone, so nobody can signal any more. Ends the waits of command buffers, which then fail with
+ * MTB_DEADLOCK. */
 static void destroy(mtbi_handle *handle) {
     mtb_event *event = (mtb_event *)handle;
     MTBI_ENTER
     uint64_t signaled = [event->metal signaledValue];
     uint64_t awaited = mtbi_steps_abandon(event, signaled);
-    /* The callbacks go first, since nobody has signalled what Metal would call them for. Their ends may wait for
-     * command buffers that now go on. */
+    /* Withdraws the callbacks before it raises the value, which nobody has signalled and for which Metal would call
+     * them. Destroys their contexts after that: a destructor may wait for a command buffer that waits for the value. */
     mtbi_notification *withdrawn = mtbi_notification_withdraw_all(event);
     if (awaited > signaled) [event->metal setSignaledValue:awaited];
     mtbi_notification_end(withdrawn, signaled);

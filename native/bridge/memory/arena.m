@@ -12,7 +12,7 @@
 static const size_t default_block_bytes = 16 << 20;
 
 static MTLResourceOptions options(const mtb_arena *arena) {
-    /* Command encoders order what they do to a heap as to a buffer; by default they do not. */
+    /* Encoders order commands that use the same heap, as they do for a buffer. That is not the default for heaps. */
     return ((MTLResourceOptions)arena->mode << MTLResourceStorageModeShift) | MTLResourceHazardTrackingModeTracked;
 }
 
@@ -119,8 +119,8 @@ static heap *try_to_make_heap(mtb_arena *arena, size_t size, mtb_error **error, 
     return NULL;
 }
 
-/* A new heap with at least `size` bytes, not listed yet. If there is no memory, the memory first frees what it keeps.
- */
+/* A new heap with at least `size` bytes, not listed yet. If Metal cannot allocate it, the arena's mtb_memory frees what
+ * it keeps, and Metal tries once more. */
 static heap *make_heap(mtb_arena *arena, size_t size, mtb_error **error, const char *function) {
     heap *made = try_to_make_heap(arena, size, error, function);
     if (!made && mtbi_memory_free_for_retry(arena->memory, error))

@@ -9,7 +9,7 @@
 /* What is used if the caller asks for nothing else. */
 static const uint64_t default_staging_limit = 64 << 20;
 static const uint64_t default_idle_ns = 5 * UINT64_C(1000000000);
-/* Of the budget. */
+/* The cache may take the budget divided by this. */
 static const uint64_t default_cache_part = 4;
 /* Metal makes a limited number of queues for a process. */
 static const uint64_t most_queues_kept = 16;
@@ -29,7 +29,7 @@ static uint64_t idle_time_ago(const mtb_memory *memory, uint64_t now) {
     return now > memory->idle_ns ? now - memory->idle_ns : 0;
 }
 
-/* Looks twice in the idle time: what is freed has been idle for one to one and a half times that time. */
+/* The timer looks twice in each idle time. So it frees an object after one to one and a half idle times without use. */
 static uint64_t next_look(const mtb_memory *memory) { return mtbi_deadline(memory->idle_ns / 2); }
 
 static uint64_t trim_idle(mtbi_task *task) {
@@ -42,7 +42,7 @@ static uint64_t trim_idle(mtbi_task *task) {
 }
 
 void mtbi_memory_expect_idle(mtb_memory *memory) {
-    /* Mostly it does, and asking costs less than setting. */
+    /* The memory mostly expects the timer already, and a load costs less than an exchange. */
     if (memory->idle_ns == MTB_FOREVER || atomic_load(&memory->is_expecting) ||
         atomic_exchange(&memory->is_expecting, true))
         return;

@@ -25,19 +25,22 @@ typedef struct mtbi_host_functions {
     pthread_mutex_t mutex;
     _Atomic uint64_t last;
     _Atomic uint64_t returned;
-    /* The last that a command buffer waits for, and an event that has the number of the last of these that has
-     * returned. The event is made for the first. */
+    /* The highest number that a command buffer waits for. */
     uint64_t awaited;
+    /* Command buffers wait for this event. Its value is the highest awaited number whose function has returned. The
+     * first command buffer that has to wait makes it. */
     mtb_event *event;
     /* Command buffers that Metal gets when a function has returned. */
     mtb_command_buffer *held;
 } mtbi_host_functions;
 
-/* Copies that the CPU makes when the GPU has done its part of a transfer. Counted are the transfers with such copies
- * that were committed, and those that have made them: the event's value. The first such transfer makes the event. */
+/* Copies that the CPU makes when the GPU has done its part of a transfer. */
 typedef struct mtbi_host_copies {
+    /* The number of transfers with such copies that were committed. */
     _Atomic uint64_t committed;
+    /* The number of these transfers whose copies the CPU has made. */
     _Atomic uint64_t made;
+    /* Its value is `made`. The first such transfer makes it. */
     mtb_event *event;
 } mtbi_host_copies;
 
