@@ -50,7 +50,7 @@ struct launch {
     uint32_t stacks_needed() const;
 };
 
-/* A core tells it before it takes more threadgroups. */
+/* A core calls `before_chunk` before it takes another chunk of threadgroups. */
 class progress_watch {
 public:
     virtual void before_chunk() = 0;

@@ -196,8 +196,8 @@ private:
     size_t segment_count_ = 0;
 };
 
-/* A path of the open file. The loader takes two files of one name for the same file, and descriptors get numbers that
- * were in use before. So each call writes the path in a new way. */
+/* A path of the open file, spelt in a new way by each call. For the loader two files with one path are the same file,
+ * and the system gives the number of a closed descriptor to the next file. */
 std::string name_for_loader(int file) {
     static std::atomic<uint64_t> loads{0};
     std::string path = "/proc/self/fd/";

@@ -7,7 +7,8 @@
 namespace smtl::sanitize {
 namespace {
 
-/* At least so many bytes in a row must equal fresh memory. By accident they do once in four thousand million times. */
+/* A read counts only if so many bytes in a row equal fresh memory. Bytes that somebody has written do so by chance once
+ * in four thousand million times. */
 constexpr size_t least_fresh = 4;
 constexpr size_t longest = 64;
 
@@ -18,7 +19,7 @@ bool is_fourth_component(size_t size, uint64_t unwritten) {
     return (unwritten & ((uint64_t(1) << 3 * component) - 1)) == 0;
 }
 
-} // namespace
+}  // namespace
 
 /* The bytes, at most 64, that nobody has written. */
 static uint64_t unwritten_bytes(const smtl_watched &watched, size_t offset, size_t size) {
@@ -47,7 +48,8 @@ void checked_launch::check_written(smtl_watched &watched, size_t offset, size_t 
         const uint64_t bits = unwritten_bytes(watched, offset + done, part);
         if (bits != 0 && !is_fourth_component(size, bits)) unwritten += size_t(std::popcount(bits));
     }
-    /* A copy of a whole structure includes padding, which nobody writes, so it counts only if nothing was written. */
+    /* Nobody writes the padding of a structure. So a copy of a whole structure counts only if nobody has written any of
+     * its bytes. */
     const size_t enough = how & SMTL_TOUCH_COPY ? size : std::min(size, least_fresh);
     if (unwritten >= enough && unwritten > 0) {
         finding found;

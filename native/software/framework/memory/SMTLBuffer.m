@@ -154,7 +154,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
     return self;
 }
 
-/* The CPU reaches the memory through the buffer itself. */
+/* Only a private buffer has views, so the CPU sees the bytes through neither. */
 - (instancetype)initWithRemote:(SMTLBuffer *)remote device:(SMTLDevice *)device {
     self = [super init];
     [self setDevice:device length:remote->_length options:remote->_options];
