@@ -1,6 +1,6 @@
 // y[m, n] = x[m, k] . W[n, k]^T for one or a few rows of x and quantized weights, each lane on rows of its own: for
-// devices that run lanes one after another. Blocks are unpacked into scalars, loops over which become vectors there;
-// `matvec` is for GPUs.
+// devices that run lanes one after another. A lane unpacks blocks into scalars, and the compiler makes vectors of the
+// loops over these. GPUs run `matvec` instead. Every device runs `matvec` for f32 and f16.
 #include "weights.h"
 
 // Adds what y holds already.

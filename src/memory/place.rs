@@ -67,7 +67,7 @@ impl Rectangle {
     }
 }
 
-/// A number of bytes: `height` rows of `width` bytes. Bytes without rows are one row.
+/// What an end covers: `height` rows of `width` bytes. Bytes that are not in rows count as one row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     pub width: usize,
@@ -113,7 +113,7 @@ pub struct End {
     offset: usize,
     /// `None` for rows without gaps.
     pitch: Option<usize>,
-    /// `None` takes the other end's.
+    /// `None`: the same as the extent of the transfer's other end.
     pub(super) extent: Option<Extent>,
     /// What the bridge may assume of a source in host memory.
     pub(super) host_memory: sys::mtb_host_memory,
@@ -168,7 +168,7 @@ impl End {
         }
     }
 
-    /// The extent of a copy from here to a destination that has `destination`.
+    /// The extent of a copy from this end to an end whose extent is `destination`.
     pub(super) fn common_extent(
         &self,
         function: &'static str,

@@ -115,7 +115,7 @@ impl Ops {
     }
 }
 
-/// One of the two kernels, and how it is launched.
+/// Which of the two kernels runs, and over which grid.
 struct Plan {
     kernel: KernelName,
     /// Floats of the kernel's `shared`, as it divides them.
@@ -126,7 +126,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// `attention_tile.metal`, 32 rows a threadgroup; `None` for few rows, and for head sizes that it is not made for.
+    /// `attention_tile.metal`: each threadgroup computes 32 rows. `None` for few rows, and for head sizes that it is not made for.
     fn tile(element: KvElement, head_size: usize, rows: usize) -> Option<Plan> {
         const SIMDGROUPS: usize = 4;
         const ROWS: usize = 8 * SIMDGROUPS;
@@ -154,7 +154,8 @@ impl Plan {
         })
     }
 
-    /// `attention_vector.metal`: one row a threadgroup, its keys shared among as many simdgroups as have any.
+    /// `attention_vector.metal`: each threadgroup computes one row, and divides the row's keys among its simdgroups. It has one
+    /// simdgroup for each 64 keys of the last row, and 8 at most.
     fn vector(element: KvElement, head_size: usize, rows: usize, past: usize) -> Plan {
         const KEYS: usize = 64;
         const MAX_SIMDGROUPS: usize = 8;

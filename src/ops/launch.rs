@@ -135,8 +135,8 @@ impl<A: NoUninit> Launch<'_, A> {
                 }
             }
         }
-        // Set even for kernels without any: the length that an earlier dispatch of the encoder set counts against the
-        // limit.
+        // Kernels without threadgroup memory set zero here: otherwise the length that an earlier dispatch of the encoder has
+        // set would count against the limit.
         encoder.set_threadgroup_memory_length(self.threadgroup_memory, 0)?;
         // SAFETY: every operand was checked to lie within its buffer, and the caller promises that the kernel stays within
         // them; the sources under shaders/ are plain arithmetic that ends on any data.

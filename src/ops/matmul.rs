@@ -54,8 +54,10 @@ impl MatvecTuning {
 impl Ops {
     /// `y = x . W^T`: `x` is `[m, weight.columns()]`, `y` is `[m, weight.rows()]`, both f32.
     ///
-    /// Up to 8 rows go to the kernels `matvec_*`, which are bound by the bandwidth of the weights; more go to
-    /// `matmul_*`, on simdgroup matrices, if the device has them. The arithmetic is f32 in both.
+    /// For up to 8 rows this runs a kernel `matvec_*`, whose time is that of reading the weights. If the device runs lanes one
+    /// after another ([`LaneExecution::InTurn`]), it runs `matvec_blocks_*` instead for Q8_0 and Q4_0. For more rows it runs
+    /// `matmul_*`, which uses simdgroup matrices. On a device without simdgroup matrices the kernels for few rows take any
+    /// number of rows, four at a time. The arithmetic is f32 in all of them.
     ///
     /// # Errors
     ///

@@ -1,9 +1,10 @@
 //! The unsafe floor: every foreign declaration of the package, for those who build another safe layer on the bridge.
 //!
-//! It is the `extern "C"` mirror of `native/include/metal_bridge.h` and, in `memory.rs`, of `metal_bridge_memory.h`, one to
-//! one; `tests/abi/` compares them, declaration by declaration. The headers say what each function does, what it asks of its
-//! caller, and which thread may call it. On top of the mirror stands what every layer over it needs: owned references
-//! ([`Handle`]), errors as values ([`OwnedError`]), and completion handlers ([`CompletionHandler`]).
+//! It is the `extern "C"` mirror of three headers, one to one: of `native/include/metal_bridge.h`, of `metal_bridge_memory.h` in
+//! `memory.rs`, and, in `software.rs`, of the part of `native/software/msl/msl.h` that checks sources. `tests/abi/` compares them,
+//! declaration by declaration. The headers say what each function does, what it asks of its caller, and which thread may call it.
+//! On top of the mirror stands what every layer over it needs: owned references ([`Handle`]), errors as values ([`OwnedError`]), and
+//! completion handlers ([`CompletionHandler`]).
 //!
 //! Without a Metal to link (no Apple host, and no feature `software`) the functions exist, so that the crate
 //! builds anywhere, but the safe layer never calls one: no device exists, so no handle does.

@@ -1,5 +1,5 @@
-//! `SOFTWARE_METAL_SHUFFLE` and `SOFTWARE_METAL_POISON`, under which continuous integration runs the whole suite: they do what
-//! a test of the suite would fail by, and nothing if Metal promises an order.
+//! `SOFTWARE_METAL_SHUFFLE` and `SOFTWARE_METAL_POISON`, with which `make shuffle` runs the tests of all packages but CUDA's. The
+//! first changes every order that Metal leaves open, and no order that Metal promises. The second fills fresh memory with NaNs.
 
 use std::env;
 use std::process::Command;

@@ -11,11 +11,11 @@ use metal_bridge::{Buffer, CommandBuffer, ComputeEncoder, DispatchType};
 /// Which rows' logits are wanted.
 #[derive(Clone, Copy)]
 pub(super) enum Outputs<'a> {
-    /// No row's: more rows follow in another pass.
+    /// None: another pass follows with more rows.
     None,
-    /// The last row's, into the scratch buffers, with the largest of them.
+    /// Those of the last row. They go to a scratch buffer, and the token of the largest to another.
     Last,
-    /// Every row's, into this buffer, and the largest of the last row into the scratch buffer.
+    /// Those of all rows. They go to this buffer, and the token of the last row's largest to its scratch buffer.
     All(&'a Buffer),
 }
 

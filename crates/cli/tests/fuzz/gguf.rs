@@ -1,5 +1,5 @@
 //! GGUF files: models of odd shapes, with metadata that contradicts itself, with damaged bytes and with holes. A process of
-//! its own reads each and decodes a token if there is something to decode.
+//! its own reads each file, and decodes two tokens if it holds a model.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
