@@ -115,7 +115,7 @@ fn part(path: &str) -> String {
 }
 
 /// Folder of the bridge, and the folders that it may include.
-const NOUNS: [(&str, &[&str]); 9] = [
+const BRIDGE: [(&str, &[&str]); 9] = [
     ("core", &[]),
     ("platform", &[]),
     ("device", &["core"]),
@@ -127,18 +127,18 @@ const NOUNS: [(&str, &[&str]); 9] = [
     ("compute", &["core", "library", "command"]),
 ];
 
-/// The bridge's includes that lead to a noun that comes later. The memory layer may include all of them.
+/// The bridge's includes that lead to a folder that comes later. The memory layer may include all of them.
 fn against_the_order(graph: &Graph) -> Vec<String> {
-    let noun = |path: &str| path.strip_prefix("native/bridge/").map(str::to_owned);
+    let in_bridge = |path: &str| path.strip_prefix("native/bridge/").map(str::to_owned);
     let mut wrong = Vec::new();
     for (from, all) in graph {
-        let Some(from) = noun(from).filter(|from| from != "memory") else {
+        let Some(from) = in_bridge(from).filter(|from| from != "memory") else {
             continue;
         };
-        let allowed = NOUNS.iter().find(|(name, _)| *name == from);
+        let allowed = BRIDGE.iter().find(|(name, _)| *name == from);
         for (to, show) in all {
             let is_allowed = |to: String| allowed.is_some_and(|(_, of)| of.contains(&&*to));
-            if !noun(to).is_none_or(is_allowed) {
+            if !in_bridge(to).is_none_or(is_allowed) {
                 wrong.push(show.clone());
             }
         }
@@ -162,17 +162,17 @@ fn no_folder_includes_itself_by_way_of_others() {
 }
 
 #[test]
-fn a_noun_of_the_bridge_includes_only_earlier_ones() {
+fn a_folder_of_the_bridge_includes_only_earlier_ones() {
     let (graph, _) = graph(&native(), part);
-    let nouns = graph
+    let folders = graph
         .keys()
         .filter(|from| from.starts_with("native/bridge/"));
-    assert!(nouns.count() > 7);
+    assert!(folders.count() > 7);
     files::assert_none(&against_the_order(&graph));
 }
 
 #[test]
-fn an_include_of_a_later_noun_is_found() {
+fn an_include_of_a_later_folder_is_found() {
     let mut files = native();
     let buffer = files.get_mut("native/bridge/buffer/buffer.c").unwrap();
     buffer.push_str("#include \"queue/queue.h\"\n");

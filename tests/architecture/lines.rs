@@ -1,9 +1,9 @@
-//! Lines of native code and of shaders have at most 120 letters, also where clang-format leaves them as they are: in comments, in
+//! Lines of native code and of shaders have at most 120 characters, also where clang-format leaves them as they are: in comments, in
 //! strings and in Metal's files. In tests a string may be longer, and so may a kernel that stands in one. Rust has rustfmt's rule.
 
 use crate::files::{self, Files};
 
-const LETTERS: usize = 120;
+const CHARACTERS: usize = 120;
 
 const NATIVE: [&str; 8] = ["c", "cpp", "h", "hpp", "inc", "m", "metal", "mm"];
 
@@ -42,9 +42,11 @@ fn long_lines(files: &Files) -> Vec<String> {
             Box::new((1..).zip(text.lines()))
         };
         for (number, line) in lines {
-            let letters = line.chars().count();
-            if letters > LETTERS {
-                found.push(format!("{path}:{number}: {letters}, more than {LETTERS}"));
+            let characters = line.chars().count();
+            if characters > CHARACTERS {
+                found.push(format!(
+                    "{path}:{number}: {characters}, more than {CHARACTERS}"
+                ));
             }
         }
     }
@@ -52,13 +54,13 @@ fn long_lines(files: &Files) -> Vec<String> {
 }
 
 #[test]
-fn no_line_of_native_code_has_more_than_120_letters() {
+fn no_line_of_native_code_has_more_than_120_characters() {
     files::assert_none(&long_lines(&files::read(&[""])));
 }
 
 #[test]
 fn a_long_line_is_found() {
-    let long = "x".repeat(LETTERS);
+    let long = "x".repeat(CHARACTERS);
     let text = format!("{long}\n{long}x\nf(R\"q(\n{long}x)\"x\n)q\"); g(\"{long}\");\n{long}x\n");
     let files = files::made_up(&[
         ("a.rs", &text),

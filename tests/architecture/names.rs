@@ -5,7 +5,7 @@ use syn::visit::{self, Visit};
 use crate::files;
 use crate::sources::Sources;
 
-const LETTERS: usize = 55;
+const CHARACTERS: usize = 55;
 
 /// The names of functions that are tests and too long.
 #[derive(Default)]
@@ -18,9 +18,9 @@ impl<'a> Visit<'a> for LongNames {
             .iter()
             .any(|attribute| attribute.path().is_ident("test"));
         let name = function.sig.ident.to_string();
-        if is_test && name.len() > LETTERS {
+        if is_test && name.len() > CHARACTERS {
             self.0.push(format!(
-                "{name}: {} letters, more than {LETTERS}",
+                "{name}: {} characters, more than {CHARACTERS}",
                 name.len()
             ));
         }
@@ -42,8 +42,13 @@ fn long_claims(source: &str) -> Vec<String> {
     let names = names.filter_map(|rest| rest.split_once('"'));
     let claims = names.map(|(name, _)| name.split_once(": ").map_or(name, |(_, claim)| claim));
     claims
-        .filter(|claim| claim.len() > LETTERS)
-        .map(|claim| format!("{claim}: {} letters, more than {LETTERS}", claim.len()))
+        .filter(|claim| claim.len() > CHARACTERS)
+        .map(|claim| {
+            format!(
+                "{claim}: {} characters, more than {CHARACTERS}",
+                claim.len()
+            )
+        })
         .collect()
 }
 
@@ -61,12 +66,12 @@ fn claims_of_tests_in_c_are_short() {
 
 #[test]
 fn a_long_claim_in_c_is_found() {
-    let claim = "a".repeat(LETTERS);
+    let claim = "a".repeat(CHARACTERS);
     let source = format!(
         "const test all_tests[] = {{\n {{\"b: {claim}\", f}},\n {{\"{claim}c\",\n g}},\n {{NULL, NULL}},\n}};\n\
          const other list[] = {{\n {{\"{claim}d\", f}},\n}};\n"
     );
-    let expected = format!("{claim}c: 56 letters, more than 55");
+    let expected = format!("{claim}c: 56 characters, more than 55");
     assert_eq!(long_claims(&source), [expected]);
 }
 
@@ -88,10 +93,10 @@ fn names_of_tests_are_short() {
 
 #[test]
 fn a_long_name_of_a_test_is_found() {
-    let name = "a".repeat(LETTERS);
+    let name = "a".repeat(CHARACTERS);
     let source = format!(
         "#[test] fn {name}() {{}} mod tests {{ #[test] fn {name}b() {{}} fn {name}c() {{}} }}"
     );
-    let expected = format!("{name}b: 56 letters, more than 55");
+    let expected = format!("{name}b: 56 characters, more than 55");
     assert_eq!(long_names(&source).unwrap(), [expected]);
 }

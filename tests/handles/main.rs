@@ -1,4 +1,4 @@
-//! The safe handles: every noun, every storage mode, what each bad argument gives, and who may access what when.
+//! The safe handles: every kind of object, every storage mode, what each bad argument gives, and who may access what when.
 #![cfg(metal_backend)]
 
 mod access;
