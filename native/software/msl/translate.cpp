@@ -3,7 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "passes/address_spaces.h"
 #include "passes/casts.h"
 #include "passes/checks/explicit_spaces.h"
 #include "passes/checks/keywords.h"
@@ -11,18 +10,19 @@
 #include "passes/checks/refusals.h"
 #include "passes/components.h"
 #include "passes/conditionals.h"
-#include "passes/duplicates.h"
 #include "passes/function_constants/conditions.h"
 #include "passes/function_constants/constant_variables.h"
 #include "passes/function_constants/queries.h"
 #include "passes/kernel_heads.h"
 #include "passes/kernels.h"
 #include "passes/literals.h"
+#include "passes/member_spaces.h"
+#include "passes/metal_attributes.h"
+#include "passes/parameter_spaces.h"
 #include "passes/pragmas.h"
-#include "passes/qualifiers.h"
 #include "passes/shift_counts.h"
 #include "passes/simd_sync/simd_sync.h"
-#include "passes/space_dependence.h"
+#include "passes/strings.h"
 #include "passes/threadgroup_variables.h"
 #include "source/declarations.h"
 #include "source/source.h"
@@ -30,20 +30,17 @@
 namespace smtl::msl {
 namespace {
 
-// Each pass says in its header what it needs and what holds after it. True if something in the source depends on the
-// address spaces that were erased: functions that differ in them and in what they do.
-bool run_passes(Source &source, Translation &translation) {
-    const bool checking = source.checking(), distinct = source.distinct();
+// Each pass says in its header what it needs and what holds after it.
+void run_passes(Source &source, Translation &translation) {
+    const bool checking = source.checking();
     refuse_what_metal_has_not(source);
-    erase_address_spaces_and_attributes(source);
+    erase_metal_attributes(source);
 
     Declarations declarations = read_declarations(source);
-    qualify_members(source, declarations);
-    if (distinct) qualify_parameters(source, declarations);
+    merge_members(source, declarations);
+    if (!checking) edit_parameter_spaces(source, declarations);
     edit_kernel_heads(source, declarations);
     const ThreadgroupVariables variables = place_threadgroup_variables(source, declarations);
-    const bool definitions_differ = erase_duplicates(source, declarations, variables),
-               spaces_decide = depends_on_spaces(source, declarations);
     ProgramConstants constants = edit_constant_variables(source, declarations, translation);
     define_kernels(source, declarations, constants, translation);
     if (!checking) edit_shift_counts(source);
@@ -56,46 +53,33 @@ bool run_passes(Source &source, Translation &translation) {
     edit_literals(source);
     edit_components(source);
     edit_casts(source);
-    if (distinct && !checking) edit_conditionals(source);
+    if (!checking) edit_conditionals(source, declarations);
+    if (!checking) place_strings(source);
     if (checking) check_keywords(source);
     translation.math_mode_safe = edit_pragmas(source);
 
     reject_double(source);
     reject_stray_kernels(source);
     reject_stray_spaces(source, variables);
-    return definitions_differ || spaces_decide || variables.depend_on_spaces || types_carry_spaces(source, variables);
-}
-
-struct Attempt {
-    Translation translation;
-    bool depends_on_spaces = false;
-};
-
-Attempt translate(std::string_view preprocessed, Purpose purpose, bool distinct) {
-    Source source(preprocessed, purpose == Purpose::check, distinct);
-    Attempt attempt;
-    Translation &translation = attempt.translation;
-    translation.source = preprocessed;
-    // All else that could be found would follow from it.
-    if (std::optional<Problem> problem = source.find_open_bracket()) {
-        translation.problems = {std::move(*problem)};
-        return attempt;
-    }
-    attempt.depends_on_spaces = run_passes(source, translation);
-    for (Index i = 0; i < source.size(); ++i)
-        translation.thread_elements = translation.thread_elements || source[i].is("thread_elements");
-    translation.address_spaces = distinct;
-    translation.problems = source.problems();
-    translation.text = source.text();
-    return attempt;
 }
 
 }  // namespace
 
 Translation translate(std::string_view preprocessed, Purpose purpose) {
-    Attempt attempt = translate(preprocessed, purpose, false);
-    if (attempt.depends_on_spaces) attempt = translate(preprocessed, purpose, true);
-    return std::move(attempt.translation);
+    Source source(preprocessed, purpose == Purpose::check);
+    Translation translation;
+    translation.source = preprocessed;
+    // All else that could be found would follow from it.
+    if (std::optional<Problem> problem = source.find_open_bracket()) {
+        translation.problems = {std::move(*problem)};
+        return translation;
+    }
+    run_passes(source, translation);
+    for (Index i = 0; i < source.size(); ++i)
+        translation.thread_elements = translation.thread_elements || source[i].is("thread_elements");
+    translation.problems = source.problems();
+    translation.text = source.text();
+    return translation;
 }
 
 }  // namespace smtl::msl

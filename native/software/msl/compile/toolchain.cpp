@@ -256,8 +256,7 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-Wno-c99-extensions",
         "-Wno-pragma-clang-attribute",
     };
-    arguments.emplace_back(std::string("-DSMTL_ADDRESS_SPACES=") + (dialect.address_spaces ? "1" : "0"));
-    if (dialect.address_spaces) keep_spaces(arguments);
+    keep_spaces(arguments);
     if (prefers_widest_registers) arguments.emplace_back("-mprefer-vector-width=512");
     if (dialect.sanitize) instrument(arguments, headers);
     if (dialect.math_mode == SMTL_MATH_SAFE) {

@@ -17,12 +17,10 @@ struct Dialect {
     bool sanitize = false;
     // Messages of kernels are written; other sources do without the code.
     bool logging = false;
-    // Pointers carry their address spaces; see spaces.h.
-    bool address_spaces = false;
 
     std::string name() const {
         return std::string(math_mode == SMTL_MATH_SAFE ? "safe" : "fast") + (thread_elements ? "-elements" : "") +
-               (sanitize ? "-sanitized" : "") + (logging ? "-logging" : "") + (address_spaces ? "-spaces" : "");
+               (sanitize ? "-sanitized" : "") + (logging ? "-logging" : "");
     }
 };
 

@@ -71,7 +71,6 @@ std::unique_ptr<smtl_library> recall_library(const std::string &key, Diagnostics
     library->dialect.thread_elements = reader.number() != 0;
     library->dialect.sanitize = reader.number() != 0;
     library->dialect.logging = reader.number() != 0;
-    library->dialect.address_spaces = reader.number() != 0;
     library->key = reader.text();
     library->translated = reader.text();
     Diagnostics warnings(reader.count());
@@ -97,7 +96,6 @@ void remember_library(const std::string &key, const smtl_library &library, const
     writer.number(library.dialect.thread_elements);
     writer.number(library.dialect.sanitize);
     writer.number(library.dialect.logging);
-    writer.number(library.dialect.address_spaces);
     writer.text(library.key);
     writer.text(library.translated);
     writer.number(diagnostics.size());

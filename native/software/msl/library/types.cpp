@@ -15,7 +15,7 @@
 #include "msl/compile/hash.h"
 #include "msl/compile/process.h"
 #include "msl/reflection/data_type.h"
-#include "msl/source/token.h"
+#include "msl/source/attributes.h"
 
 namespace smtl::msl {
 namespace {
@@ -53,7 +53,8 @@ Index past_group(const Tokens &tokens, Index open) {
 }
 
 bool is_word_of_a_type(const Token &token) {
-    return token.is_identifier() && !token.is("const") && !token.is("struct") && !token.is("volatile");
+    return token.is_identifier() && !token.is("const") && !token.is("struct") && !token.is("volatile") &&
+           address_space_named(token.text) == AddressSpace::none;
 }
 
 // The operand of `id(...)` in a list of attributes; empty if there is none.

@@ -1,6 +1,8 @@
 #include "conditionals.h"
 
 #include <cstddef>
+#include <set>
+#include <string_view>
 
 namespace smtl::msl {
 namespace {
@@ -35,18 +37,32 @@ Index skip_branch(const Source &source, Index begin, Index end) {
     return end;
 }
 
+std::set<std::string_view> find_bit_fields(const Source &source, const Declarations &declarations) {
+    std::set<std::string_view> names;
+    for (const Declaration &declaration : declarations) {
+        if (declaration.kind != DeclarationKind::variable || !declaration.member) continue;
+        for (Index i = declaration.begin + 1; i < declaration.end; ++i) {
+            if (source[i].is(":")) names.insert(source[i - 1].text);
+        }
+    }
+    return names;
+}
+
 }  // namespace
 
-void edit_conditionals(Source &source) {
+void edit_conditionals(Source &source, const Declarations &declarations) {
     const Index end = source.size() - 1;
+    const std::set<std::string_view> bit_fields = find_bit_fields(source, declarations);
     const auto load = [&](Range operand) {
-        // A literal 0 may stand for a pointer.
-        if (operand.empty() || (operand.begin + 1 == operand.end && source[operand.begin].kind == TokenKind::number))
+        // A literal 0 may stand for a pointer, and no reference refers to a bit-field.
+        if (operand.empty() || (operand.begin + 1 == operand.end && source[operand.begin].kind == TokenKind::number) ||
+            bit_fields.contains(source[operand.end - 1].text))
             return;
         source[operand.begin - 1].appended += " (::smtl::operand(), (";
         source[operand.end - 1].appended.insert(0, "))");
     };
     for (Index i = 0; i < end; ++i) {
+        if (source.opens_attribute(i)) i = source.skip_group(i, end) - 1;
         if (!source[i].is("?")) continue;
         const Index colon = skip_branch(source, i + 1, end);
         if (!source[colon].is(":")) continue;

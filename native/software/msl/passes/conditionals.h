@@ -1,11 +1,11 @@
-// `c ? float4(0) : p[i]` in sources that keep their address spaces: clang finds no type for a value of a class and one
+// `c ? float4(0) : p[i]`: clang finds no type for a value of a class and one
 // of the same class that lies in a space. After: both operands are values.
 #pragma once
 
-#include "msl/source/source.h"
+#include "msl/source/declarations.h"
 
 namespace smtl::msl {
 
-void edit_conditionals(Source &source);
+void edit_conditionals(Source &source, const Declarations &declarations);
 
 }  // namespace smtl::msl

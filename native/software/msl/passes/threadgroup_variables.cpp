@@ -159,10 +159,8 @@ bool Placement::lies_in_threadgroup(const Specifiers &specifiers, const Declarat
             at = space;
     }
     if (at == 0) return false;
-    if (context == Context::alias) {
-        variables_.depend_on_spaces = true;  // clang finds what is declared with such a type
-        return false;
-    }
+    // What is declared with an alias clang finds.
+    if (context == Context::alias) return false;
     if (declarator.name == 0 || (declarator.called && context == Context::type)) return false;
     const std::string name = "'" + std::string(source_[declarator.name].text) + "'",
                       space = "the " + std::string(source_[at].text) + " address space";
@@ -233,29 +231,6 @@ void Placement::share_variables(const Specifiers &specifiers, const std::vector<
 
 ThreadgroupVariables place_threadgroup_variables(Source &source, const Declarations &declarations) {
     return Placement(source).place(declarations);
-}
-
-bool types_carry_spaces(const Source &source, const ThreadgroupVariables &variables) {
-    bool carry = false;
-    std::set<std::string_view> shared;
-    for (const auto &[name, array] : variables.shared) shared.insert(source[name].text);
-    for (Index i = 1; i + 1 < source.size(); ++i) {
-        const bool derived = source[i].is("decltype") || source[i].is("typeof") || source[i].is("__typeof__");
-        const Index operand_end = derived && !shared.empty() ? source.skip_group(i + 1, source.size() - 1) : i;
-        for (Index j = i + 1; j < operand_end; ++j) carry = carry || shared.contains(source[j].text);
-        if (space_named(source, i) != AddressSpace::threadgroup && space_named(source, i) != AddressSpace::device)
-            continue;
-        const auto qualifies = [&](Index j) { return source[j].is("const") || source[j].is("volatile"); };
-        Index before = i - 1;
-        while (before > 0 && qualifies(before)) --before;
-        if (!source[before].is("<") && !source[before].is(",")) continue;
-        const Index end = source.size() - 1;
-        Specifiers specifiers;
-        Index past = read_specifiers(source, i, end, specifiers);
-        while (past < end && source[past].is("[")) past = source.skip_group(past, end);
-        carry = carry || (specifiers.typed && (source[past].is(">") || source[past].is(",")));
-    }
-    return carry;
 }
 
 void reject_stray_spaces(Source &source, const ThreadgroupVariables &variables) {

@@ -13,16 +13,11 @@ namespace smtl::msl {
 struct ThreadgroupVariables {
     std::map<Index, bool> shared;  // the names of those in threadgroup memory, and whether they are arrays
     std::set<Index> placed;  // address spaces that the declaration around them accounts for
-    bool depend_on_spaces = false;  // a name of a type carries an address space: clang finds what is declared with it
 };
 
-// Before: spaces are erased or named as clang wants them. After: each variable in threadgroup memory is declared so
+// After: each variable in threadgroup memory is declared so
 // that clang puts it there, or is a problem.
 ThreadgroupVariables place_threadgroup_variables(Source &source, const Declarations &declarations);
-
-// Whether types carry an address space of their own, or those of variables do: `f<threadgroup float>`,
-// `decltype(tile)`. What is declared with them only clang knows.
-bool types_carry_spaces(const Source &source, const ThreadgroupVariables &variables);
 
 // Reports address spaces that no declaration accounts for. Outside of parentheses and of template arguments a space
 // belongs to a declaration, or to the type that a function gives back.

@@ -9,6 +9,8 @@ namespace {
 constexpr std::array<std::string_view, 8> standard_attributes = {
     "maybe_unused", "nodiscard", "noreturn", "fallthrough", "deprecated", "likely", "unlikely", "no_unique_address"};
 
+}  // namespace
+
 AddressSpace address_space_named(std::string_view text) {
     if (text == "device") return AddressSpace::device;
     if (text == "constant") return AddressSpace::constant;
@@ -16,8 +18,6 @@ AddressSpace address_space_named(std::string_view text) {
     if (text == "threadgroup" || text == "threadgroup_imageblock") return AddressSpace::threadgroup;
     return AddressSpace::none;
 }
-
-}  // namespace
 
 bool is_standard_attribute(std::string_view name) {
     for (std::string_view standard : standard_attributes) {

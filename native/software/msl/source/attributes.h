@@ -20,7 +20,8 @@ bool is_standard_attribute(std::string_view name);
 
 std::vector<Attribute> attributes_in(const Source &source, Range range);
 
-// The address space that the token names.
+// The address space that the word or the token names.
+AddressSpace address_space_named(std::string_view text);
 AddressSpace space_named(const Source &source, Index i);
 // The first one in a declaration, which is that of what a pointer or reference points to.
 AddressSpace address_space_of(const Source &source, Range range);

@@ -13,9 +13,8 @@ bool closes_bracket(const Token &token) { return token.is(")") || token.is("]") 
 
 }  // namespace
 
-Source::Source(std::string_view text, bool checking, bool distinct)
-    : source_(text), checking_(checking), distinct_(distinct), tokens_(tokenize(text)),
-      comparisons_(find_comparisons(tokens_)) {
+Source::Source(std::string_view text, bool checking)
+    : source_(text), checking_(checking), tokens_(tokenize(text)), comparisons_(find_comparisons(tokens_)) {
     match_brackets();
 }
 

@@ -26,15 +26,12 @@ struct Range {
 // it was, and see earlier edits only if they ask for them (`written`, `Token::replaced`).
 class Source {
 public:
-    // `checking`: for clang's C++ for OpenCL, which has all address spaces. `distinct`: functions differ in address
-    // spaces alone, so executed code keeps them, too. `text` outlives the object.
-    Source(std::string_view text, bool checking, bool distinct);
+    // `checking`: for clang's C++ for OpenCL. `text` outlives the object.
+    Source(std::string_view text, bool checking);
     Source(const Source &) = delete;
     Source &operator=(const Source &) = delete;
 
     bool checking() const { return checking_; }
-    bool distinct() const { return distinct_; }
-    bool keeps_spaces() const { return checking_ || distinct_; }
 
     // The last token has kind `end`.
     Token &operator[](Index i) { return tokens_[i]; }
@@ -85,7 +82,7 @@ private:
     void match_brackets();
 
     const std::string_view source_;
-    const bool checking_, distinct_;
+    const bool checking_;
     std::vector<Token> tokens_;
     std::vector<Index> closing_;  // of each bracket and `<` that opens; the number of tokens where nothing closes it
     std::vector<Index> opening_;  // of each that closes; its own index where it closes nothing

@@ -67,7 +67,6 @@ struct Translation {
     std::vector<Problem> problems;
     bool math_mode_safe = false;  // #pragma METAL fp math_mode(safe) or relaxed was seen
     bool thread_elements = false;  // simdgroup_matrix::thread_elements occurs
-    bool address_spaces = false;   // they are in the text, since functions differ in nothing else
 };
 
 // The symbol of a function constant starts with this; its position in Translation::constants follows.

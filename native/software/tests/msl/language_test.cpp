@@ -139,7 +139,9 @@ kernel void k(device float *a) {
     thread float *row = list[1];
     a[14] = row[1] + list[1][2] + *(row - 1);
     constant char *text = "ab";
-    a[15] = text[1];
+    constant char *const names[] = {"x", "y" "z"};
+    char letters[] = "cd", more[2][2] = {"e", {"f"}};
+    a[15] = text[1] + (names[1][1] - 'z') + (letters[1] - 'd') + (more[1][0] - 'f') + (sizeof("abc") - 4) + ("gh"[1] - 'h');
     static constant constexpr float local[] = {0.5f, 1.5f};
     a[16] = local[1];
     array<int, 3> items = {1, 2, 3};

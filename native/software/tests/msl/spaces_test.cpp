@@ -187,6 +187,94 @@ kernel void k(device float *x) {
                  {1, 2, 3, 4, 5, 7, 6, 8, 9, 10});
 }
 
+// A type that stands twice is in one space, and types in two spaces are two.
+void test_deduction() {
+    expect_alone(R"(
+template <typename T> int f(T, T) { return 1; }
+template <typename T, typename U> int f(T, U) { return 2; }
+template <typename T, typename U> struct same { static constexpr constant int v = 0; };
+template <typename T> struct same<T, T> { static constexpr constant int v = 1; };
+template <typename T, typename U> int same_as(T, U) { return same<T, U>::v; }
+template <typename T> int g(const device T *, const device T *) { return 1; }
+template <typename T, typename U> int g(T, U) { return 2; }
+kernel void k(device float *x) {
+    float y = 0;
+    threadgroup float t[2];
+    x[0] = f(x, &y);
+    x[1] = f(x, x + 1);
+    x[2] = f(x, t);
+    x[3] = same_as(x, &y);
+    x[4] = same_as(x, x);
+    x[5] = same_as(t, &y);
+    x[6] = g(x, &y);
+    x[7] = same<device float *, threadgroup float *>::v;
+}
+)",
+                 {2, 1, 2, 0, 1, 0, 2, 0});
+}
+
+// Members for objects in different spaces, wherever they are declared and whatever they give back.
+void test_members() {
+    expect_alone(R"(
+struct S {
+    float a[2];
+    float get() const device;
+    float get() const threadgroup;
+    float get() const thread;
+    device float &at(int i) device { return a[i]; }
+    threadgroup float &at(int i) threadgroup { return a[i]; }
+    thread float &at(int j) thread { return a[j]; }
+    float both() const device { return 1; }
+    float both() device { return 2; }
+    float both() const thread { return 1; }
+    float both() thread { return 2; }
+    S operator-() const device { return {{-a[0], a[1]}}; }
+    S operator-() const thread { return {{-a[0], a[1]}}; }
+};
+float S::get() const device { return a[0]; }
+float S::get() const threadgroup { return a[0]; }
+float S::get() const thread { return a[0]; }
+kernel void k(device float *x) {
+    struct L {
+        float v;
+        L(float w) thread : v(w) {}
+        float twice() const thread { return 2 * v; }
+        void set(float w) threadgroup { v = w; }
+    };
+    device S &s = *(device S *)(x + 10);
+    threadgroup S t;
+    S p;
+    s.at(0) = 1;
+    t.at(0) = 2;
+    p.at(0) = 3;
+    const S c = p;
+    x[0] = s.get() + 10 * t.get() + 100 * p.get();
+    x[1] = s.both() + 10 * p.both() + 100 * c.both();
+    x[2] = (-s).get() + (-c).get();
+    x[3] = L(4).twice();
+}
+)",
+                 {321, 122, -4, 8, 0, 0, 0, 0, 0, 0, 1, 0});
+}
+
+// Operands of conditionals that no reference can refer to.
+void test_bit_fields() {
+    expect_alone(R"(
+struct B { uint low : 4, high : 12; };
+kernel void k(device float *x) {
+    device B *b = (device B *)(x + 3);
+    b->low = 5;
+    b->high = 77;
+    const bool yes = x[0] < 2;
+    x[0] = yes ? b->low : b->high;
+    x[1] = !yes ? 0u : b->high;
+    b->low = 0;
+    b->high = 0;
+}
+)",
+                 {5, 77, 0, 0});
+}
+
 // Overloads with the same body are no less two if they have different defaults, or ask what they are.
 void test_duplicates() {
     const std::string calls = "kernel void k(device float *x) { float y = 0; x[0] = f(x); x[1] = f(&y); }\n";
@@ -337,11 +425,23 @@ void test_errors() {
         const compiled broken(overloads + source);
         CHECK(broken.library == nullptr && broken.says(wanted));
     };
-    // In such sources, pointers to different spaces do not convert into each other.
+    // Pointers to different spaces do not convert into each other.
     wrong("kernel void k(device float *x) {\n threadgroup float *p = x;\n}\n", "program_source:16:");
     wrong("kernel void k(constant float *x) {\n x[0] = 1;\n}\n", "program_source:16:");
+    const std::string differ = "error: members that differ only in the address space of their object";
     wrong("struct S { float a; float get() const device { return a; }\n float get() const thread { return -a; } };\n",
-          "program_source:16:2: error: two members that differ only in the address space of their object");
+          "program_source:16:2: " + differ);
+    // `const` alone would decide.
+    wrong("struct S { float a; float get() device { return a; }\n float get() const thread { return -a; } };\n",
+          "program_source:16:2: " + differ);
+    wrong("struct S { float get() const device; float get() const thread; };\n"
+          "float S::get() const device { return 1; }\n float S::get() const thread { return 2; }\n",
+          "program_source:17:2: " + differ);
+    // A member and a function of its own, of which the object's space is to choose one.
+    wrong("struct S { float a; float operator+(S o) const device { return 1; } };\n"
+          "float operator+(thread const S &a, S b) { return 2; }\n"
+          "kernel void k(device float *x, device S *s) { S t = s[0];\n x[0] = t + t; }\n",
+          "program_source:18:");
 }
 
 // A host sees the same arguments as in other sources.
@@ -373,6 +473,9 @@ int main() {
     test_templates();
     test_overloads_of_other_heads();
     test_members_of_other_heads();
+    test_deduction();
+    test_members();
+    test_bit_fields();
     test_duplicates();
     test_types();
     test_library();

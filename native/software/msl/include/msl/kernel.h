@@ -34,9 +34,17 @@ template <class... Taken> constexpr unsigned automatic_index(unsigned n, Taken..
     }
 }
 
-#if SMTL_ADDRESS_SPACES
+#if !defined(__OPENCL_CPP_VERSION__)
 // Of what lies elsewhere than in a thread's own memory.
 template <class T> constexpr bool in_space = !metal::is_same_v<T, typename metal::remove_addrspace<T>::type>;
+
+// `"a"->*constant_text` is the string in constant memory.
+struct constant_text_mark {};
+constexpr constant_text_mark constant_text{};
+template <unsigned long Length>
+constexpr SMTL_CONSTANT char (&operator->*(const char (&text)[Length], constant_text_mark))[Length] {
+    return (SMTL_CONSTANT char(&)[Length])text;
+}
 
 // `(operand(), x)` is x, loaded where it lies in an address space; nothing if x is nothing.
 struct operand_mark {};

@@ -1,9 +1,9 @@
-// Address spaces, for sources with functions that differ in nothing else. They are those of clang's SYCL, which every
-// processor takes for its one memory: a pointer that names no space takes any other, as the library's do, and none
-// takes it back.
+// Address spaces as clang's SYCL has them: a type keeps its space, overloads and templates see it, and the processor's
+// one memory serves them all. A pointer or reference that names no space (the thread's own, those of the library, and
+// `this`) takes any other, and none takes it back.
 #pragma once
 
-#if SMTL_ADDRESS_SPACES
+#if !defined(__OPENCL_CPP_VERSION__)
 #define SMTL_DEVICE __attribute__((opencl_global))
 #define SMTL_CONSTANT const __attribute__((opencl_global_host))
 #define SMTL_THREADGROUP __attribute__((opencl_local))

@@ -18,3 +18,9 @@
 
 #include <smtl/entry.h>
 #include <smtl/execution.h>
+
+// Metal's words, for sources alone: the library names its own variables so.
+#define device SMTL_DEVICE
+#define constant SMTL_CONSTANT
+#define threadgroup SMTL_THREADGROUP
+#define thread

@@ -56,14 +56,21 @@ template <class T> struct add_cv : type_identity<const volatile T> {};
 template <class T> struct add_pointer : type_identity<typename remove_reference<T>::type *> {};
 template <class T> struct add_lvalue_reference : type_identity<T &> {};
 template <class T> struct add_rvalue_reference : type_identity<T &&> {};
-// Address spaces leave no trace in types, unless a source depends on them.
 template <class T> struct remove_addrspace : type_identity<T> {};
-#if SMTL_ADDRESS_SPACES
-template <class T> struct remove_addrspace<SMTL_DEVICE T> : type_identity<T> {};
-template <class T> struct remove_addrspace<const SMTL_DEVICE T> : type_identity<const T> {};
-template <class T> struct remove_addrspace<SMTL_THREADGROUP T> : type_identity<T> {};
-template <class T> struct remove_addrspace<const SMTL_THREADGROUP T> : type_identity<const T> {};
-template <class T> struct remove_addrspace<SMTL_CONSTANT T> : type_identity<const T> {};
+#if !defined(__OPENCL_CPP_VERSION__)
+#define SMTL_REMOVE_ADDRSPACE(qualifiers, space) \
+    template <class T> struct remove_addrspace<qualifiers space T> : type_identity<qualifiers T> {};
+#define SMTL_REMOVE_ADDRSPACES(qualifiers)         \
+    SMTL_REMOVE_ADDRSPACE(qualifiers, SMTL_DEVICE) \
+    SMTL_REMOVE_ADDRSPACE(qualifiers, SMTL_THREADGROUP)
+SMTL_REMOVE_ADDRSPACES()
+SMTL_REMOVE_ADDRSPACES(const)
+SMTL_REMOVE_ADDRSPACES(volatile)
+SMTL_REMOVE_ADDRSPACES(const volatile)
+SMTL_REMOVE_ADDRSPACE(const, SMTL_CONSTANT)
+SMTL_REMOVE_ADDRSPACE(const volatile, SMTL_CONSTANT)
+#undef SMTL_REMOVE_ADDRSPACES
+#undef SMTL_REMOVE_ADDRSPACE
 #endif
 template <class T> struct decay {
     using bare = typename remove_reference<T>::type;

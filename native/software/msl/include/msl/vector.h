@@ -141,26 +141,12 @@ template <int N, class Mask> SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask 
         return detail::to_bools<size>(a.native op b.native);                   \
     }
 
-// Assignments to volatile vectors. Where objects lie in address spaces they are as good as those that the compiler
-// makes, and no call could choose between them.
-#if defined(__OPENCL_CPP_VERSION__) || SMTL_ADDRESS_SPACES
-#define SMTL_VOLATILE_ASSIGNMENT
-#else
-#define SMTL_VOLATILE_ASSIGNMENT                                                                                       \
-    template <class V, class = enable_if_t<is_same_v<remove_cv_t<V>, vec>>>                                            \
-    SMTL_FUNCTION volatile vec &operator=(const V &other) volatile {                                                   \
-        native = other.native;                                                                                         \
-        return *this;                                                                                                  \
-    }                                                                                                                  \
-    template <class V, class = enable_if_t<!is_same_v<remove_cv_t<V>, vec> && is_convertible_v<V, vec>>>               \
-    SMTL_FUNCTION constexpr vec &operator=(const V &value) {                                                           \
-        return *this = vec(value);                                                                                     \
-    }                                                                                                                  \
-    template <class V, class = enable_if_t<!is_same_v<remove_cv_t<V>, vec> && is_convertible_v<V, vec>>, class = void> \
-    SMTL_FUNCTION volatile vec &operator=(const V &value) volatile {                                                   \
-        return *this = vec(value);                                                                                     \
+// What volatile vectors are given. A template is not the assignment that the compiler makes, and gives way to it.
+#define SMTL_VOLATILE_ASSIGNMENT                                                        \
+    template <class = void> SMTL_FUNCTION volatile vec &operator=(vec value) volatile { \
+        native = value.native;                                                          \
+        return *this;                                                                   \
     }
-#endif
 
 // What vectors of every length share.
 #define SMTL_VECTOR_MEMBERS(N)                                                                                         \
@@ -179,8 +165,8 @@ template <int N, class Mask> SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask 
     SMTL_FUNCTION explicit constexpr vec(vec<U, N> other) : native(detail::convert<T, U, N>(other.native)) {}          \
                                                                                                                        \
     /* Of volatile vectors. Templates, so that a vector stays what is copied by its bytes. */                          \
-    template <class V, class = enable_if_t<is_same_v<V, vec>>>                                                         \
-    SMTL_FUNCTION vec(const volatile V &other) : native(other.native) {}                                               \
+    template <class V, class = enable_if_t<is_volatile_v<V> && is_same_v<remove_cv_t<remove_addrspace_t<V>>, vec>>>    \
+    SMTL_FUNCTION vec(V &other) : native(other.native) {}                                                              \
     SMTL_VOLATILE_ASSIGNMENT                                                                                           \
     SMTL_FUNCTION volatile T &operator[](int i) volatile { return reinterpret_cast<volatile T *>(&native)[i]; }        \
     SMTL_FUNCTION T operator[](int i) const volatile { return reinterpret_cast<const volatile T *>(&native)[i]; }      \

@@ -134,7 +134,7 @@ void ConstantVariables::edit(const Declaration &declaration) {
         return;
     }
     if (declaration.member && constant != end && initialised && !constexpr_written)
-        source_[constant].replace(source_.distinct() ? "constexpr SMTL_CONSTANT" : "constexpr");
+        source_[constant].replace("constexpr constant");
 }
 
 }  // namespace

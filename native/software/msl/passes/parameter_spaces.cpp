@@ -1,32 +1,13 @@
-#include "qualifiers.h"
+#include "parameter_spaces.h"
 
 #include "msl/source/attributes.h"
 
 namespace smtl::msl {
 namespace {
 
-// Members serve objects in every address space, as those of our library do: `float get() const device` loses the space.
-// Executed, so does the type that refers to the object itself, in `device S &operator+=(S other) device`.
-void qualify_member(Source &source, const Declaration &declaration) {
-    bool placed = false;
-    for (Index i = declaration.parameters->end; i < declaration.head_end; ++i) {
-        if (space_named(source, i) == AddressSpace::none) continue;
-        const bool readable = source[i].is("constant") && !declaration.constructor && !source[i - 1].is("const");
-        source[i].replace(readable ? "const" : "");
-        placed = true;
-    }
-    if (!placed || source.checking()) return;
-    bool itself = false;
-    for (Index i = declaration.begin; i < declaration.name_begin; ++i)
-        itself = itself || declaration.scope->back().starts_with(source[i].text);
-    for (Index i = declaration.begin; itself && i < declaration.name_begin; ++i) {
-        if (space_named(source, i) != AddressSpace::none) source[i].replace(source[i].is("constant") ? "const" : "");
-    }
-}
-
 // `constant uint n`: a parameter that is a value lies in no space but the thread's. `threadgroup float a[4]` is a
 // pointer, which clang takes only if it is written as one.
-void qualify_parameters(Source &source, Range parameters) {
+void write_parameters(Source &source, Range parameters) {
     for (const Range &part : source.split_commas(parameters)) {
         Index space = part.end, bounds = part.end;
         bool value = true;
@@ -83,27 +64,11 @@ void keep_templates_private(Source &source, const Declaration &declaration) {
 
 }  // namespace
 
-void qualify_members(Source &source, Declarations &declarations) {
-    for (Declaration &declaration : declarations) {
-        if (!declaration.member || !declaration.parameters) continue;
-        // `X() constant` constructs in constant memory; no constructor can be const.
-        for (Index i = declaration.parameters->end; i < declaration.head_end && declaration.constructor; ++i) {
-            if (source[i].is("constant")) source[i].erase();
-        }
-        if (declaration.deleted_for_space) {
-            source.erase({declaration.begin, declaration.end});
-            declaration.erased = true;
-        } else if (source.keeps_spaces()) {
-            qualify_member(source, declaration);
-        }
-    }
-}
-
-void qualify_parameters(Source &source, const Declarations &declarations) {
+void edit_parameter_spaces(Source &source, const Declarations &declarations) {
     for (const Declaration &declaration : declarations) {
         if (!declaration.parameters || declaration.erased) continue;
-        qualify_parameters(source, *declaration.parameters);
-        if (!source.checking() && !declaration.kernel) keep_templates_private(source, declaration);
+        write_parameters(source, *declaration.parameters);
+        if (!declaration.kernel) keep_templates_private(source, declaration);
     }
 }
 

@@ -1,0 +1,71 @@
+#include "strings.h"
+
+#include <vector>
+
+namespace smtl::msl {
+namespace {
+
+bool begins_block(const Source &source, Index brace) {
+    if (brace == 0) return true;
+    const Token &before = source[brace - 1];
+    return before.is(")") || before.is(";") || before.is("{") || before.is("}") || before.is("else") ||
+           before.is("do") || before.is(":");
+}
+
+// The declaration that ends with `past` declares arrays of numbers: what stands in its braces initialises these.
+bool declares_array(const Source &source, Index past) {
+    bool array = false, character = false;
+    for (Index i = past; i-- > 0;) {
+        const Token &token = source[i];
+        if (token.is(";") || token.is("{") || token.is("}") || token.is("(") || token.is("*"))
+            return array && character;
+        array = array || token.is("]");
+        character = character || token.is("char") || token.is("uchar") || token.is("int8_t") || token.is("uint8_t");
+    }
+    return array && character;
+}
+
+// Where the declaration ends that the string or the braces around it initialise; the string itself if there is none.
+Index initialised_by(const Source &source, Index string, const std::vector<Index> &open) {
+    Index outer = string;
+    for (std::size_t depth = open.size(); depth > 0 && source[open[depth - 1]].is("{"); --depth) {
+        const Index brace = open[depth - 1];
+        const bool inner =
+            depth > 1 && source[open[depth - 2]].is("{") && (source[brace - 1].is("{") || source[brace - 1].is(","));
+        if (!inner && begins_block(source, brace)) break;
+        outer = brace;
+    }
+    return source[outer - 1].is("=") ? outer - 1 : outer;
+}
+
+}  // namespace
+
+void place_strings(Source &source) {
+    const Index end = source.size() - 1;
+    std::vector<Index> open;
+    for (Index i = 0; i < end; ++i) {
+        const Token &token = source[i];
+        if (source.opens_attribute(i)) {
+            i = source.skip_group(i, end) - 1;
+            continue;
+        }
+        if (token.is("static_assert") || token.is("_Static_assert") || token.is("__attribute__")) {
+            i = source.skip_group(i + 1, end) - 1;
+            continue;
+        }
+        if (token.is("(") || token.is("[") || token.is("{")) open.push_back(i);
+        if ((token.is(")") || token.is("]") || token.is("}")) && !open.empty()) open.pop_back();
+        if (token.kind != TokenKind::string || i == 0) continue;
+        Index last = i;
+        while (source[last + 1].kind == TokenKind::string) ++last;
+        const Token &before = source[i - 1];
+        const bool value = !before.is("extern") && !before.is("operator") && !before.is("sizeof") && !before.is("*") &&
+                           !source[last + 1].is("[") && (token.text[0] == '"' || token.text[0] == 'R');
+        const Index initialised = initialised_by(source, i, open);
+        if (value && (initialised == i || !declares_array(source, initialised)))
+            source[last].appended.insert(0, "->*::smtl::constant_text");
+        i = last;
+    }
+}
+
+}  // namespace smtl::msl
