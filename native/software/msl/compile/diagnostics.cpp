@@ -192,6 +192,20 @@ void drop_consequences(Diagnostics &diagnostics, const std::set<std::pair<std::s
     });
 }
 
+// Clang writes address spaces as OpenCL's.
+std::string name_spaces(std::string text) {
+    constexpr std::array<std::array<std::string_view, 2>, 7> names = {{{"const __global_host ", "constant "},
+                                                                       {"__global_host ", "constant "},
+                                                                       {"__constant ", "constant "},
+                                                                       {"__global_device ", "device "},
+                                                                       {"__global ", "device "},
+                                                                       {"__local ", "threadgroup "},
+                                                                       {"__private ", "thread "}}};
+    if (text.find("__") == std::string::npos) return text;
+    for (const auto &[clangs, metals] : names) text = replace_all(std::move(text), clangs, metals);
+    return text;
+}
+
 }  // namespace
 
 const char *severity_name(Severity severity) {
@@ -237,13 +251,13 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         }
         Diagnostic diagnostic;
         if (message.location.line == 0) {
-            split_severity(trail ? line : " " + line, diagnostic);
+            split_severity(trail ? line : name_spaces(" " + line), diagnostic);
             result.push_back(std::move(diagnostic));
             continue;
         }
         diagnostic.file = message.location.file;
         diagnostic.line = message.location.line;
-        split_severity(without_shift_counts(message.text), diagnostic);
+        split_severity(name_spaces(without_shift_counts(message.text)), diagnostic);
         if (result.size() >= most_messages && diagnostic.severity != Severity::error) continue;
         if (explain_missing_name(diagnostic, compiled_lines.at(message.location), message.column))
             explained.emplace(diagnostic.file, diagnostic.line);

@@ -14,8 +14,9 @@ bool begins_block(const Source &source, Index brace) {
 
 // The declaration that ends with `past` declares arrays of numbers: what stands in its braces initialises these.
 bool declares_array(const Source &source, Index past) {
+    constexpr Index longest = 1 << 8;
     bool array = false, character = false;
-    for (Index i = past; i-- > 0;) {
+    for (Index i = past; i-- > 0 && past - i < longest;) {
         const Token &token = source[i];
         if (token.is(";") || token.is("{") || token.is("}") || token.is("(") || token.is("*"))
             return array && character;
@@ -27,8 +28,10 @@ bool declares_array(const Source &source, Index past) {
 
 // Where the declaration ends that the string or the braces around it initialise; the string itself if there is none.
 Index initialised_by(const Source &source, Index string, const std::vector<Index> &open) {
+    constexpr std::size_t deepest = 64;
     Index outer = string;
     for (std::size_t depth = open.size(); depth > 0 && source[open[depth - 1]].is("{"); --depth) {
+        if (open.size() - depth > deepest) return string;
         const Index brace = open[depth - 1];
         const bool inner =
             depth > 1 && source[open[depth - 2]].is("{") && (source[brace - 1].is("{") || source[brace - 1].is(","));

@@ -91,12 +91,12 @@ kernel void k(constant Arguments &arguments, constant Methods &methods) { argume
 }
 
 void test_diagnostics() {
-    const std::string wrong = check_source("kernel void k(device float *a) {\n\ta[0] = \"\xff\";\n}\n");
+    const std::string wrong = check_source("kernel void k(device float *a) {\n\tchar c[] = \"\xff\"; a[0] = c;\n}\n");
     CHECK(says(
         wrong,
         R"({"succeeded":false,"kernels":[],"function_constants":[],"diagnostics":[{"file":"shader.metal","line":2,)"));
-    CHECK(says(wrong, R"("line":2,"column":9,"severity":"error","message":")"));
-    CHECK(says(wrong, R"("source":"\u0009a[0] = \"\ufffd\";","caret":9)"));
+    CHECK(says(wrong, R"("line":2,"column":25,"severity":"error","message":")"));
+    CHECK(says(wrong, R"("source":"\u0009char c[] = \"\ufffd\"; a[0] = c;","caret":25)"));
     const std::string warning =
         check_source("kernel void k(device int *a) {\n  int x = 3;\n  x == 4;\n  a[0] = x;\n}\n");
     CHECK(says(warning, R"({"succeeded":true,)") &&

@@ -426,7 +426,8 @@ void test_errors() {
         CHECK(broken.library == nullptr && broken.says(wanted));
     };
     // Pointers to different spaces do not convert into each other.
-    wrong("kernel void k(device float *x) {\n threadgroup float *p = x;\n}\n", "program_source:16:");
+    wrong("kernel void k(device float *x) {\n threadgroup float *p = x;\n}\n",
+          "'threadgroup float *' with an lvalue of type 'device float *'");
     wrong("kernel void k(constant float *x) {\n x[0] = 1;\n}\n", "program_source:16:");
     const std::string differ = "error: members that differ only in the address space of their object";
     wrong("struct S { float a; float get() const device { return a; }\n float get() const thread { return -a; } };\n",
