@@ -196,11 +196,14 @@ Cache::Cache(std::string preferred, std::uint64_t most_bytes) : root_(std::move(
     const char *temporary = std::getenv("TMPDIR");
     std::string name = std::string(temporary && *temporary == '/' ? temporary : "/tmp") + "/software-metal-XXXXXX";
     root_ = mkdtemp(name.data()) ? name : "";
-    private_ = true;
+    private_to_ = getpid();
 }
 
-Cache::~Cache() {
-    if (private_ && !root_.empty()) remove_tree(root_);
+Cache::~Cache() { remove_private_folder(); }
+
+// A child of fork() that ends leaves the folder to its parent.
+void Cache::remove_private_folder() const {
+    if (private_to_ == getpid() && !root_.empty()) remove_tree(root_);
 }
 
 std::shared_ptr<std::mutex> Cache::lock_for(const std::string &key) {

@@ -42,11 +42,12 @@ public:
     void prune(std::chrono::system_clock::time_point recent) const;
 
 private:
+    void remove_private_folder() const;
     std::shared_ptr<std::mutex> lock_for(const std::string &key);
     std::string build_entry(const std::string &key, const Builder &build);
 
     std::string root_, problem_;
-    bool private_ = false;
+    int private_to_ = 0;  // the process that the folder is for, 0: for all
     std::uint64_t most_bytes_ = 0;
     std::atomic<unsigned> built_{0};
     std::mutex mutex_;

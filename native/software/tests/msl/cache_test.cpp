@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <sys/resource.h>
@@ -235,6 +236,16 @@ void test_unusable_folders(const fs::path &folder) {
                    .empty());
     }
     CHECK(!fs::exists(root));  // the folder was this process's own, and was removed with the cache
+    {
+        std::optional<Cache> cache((folder / "file" / "cache").string());
+        if (const pid_t child = fork(); child == 0) {
+            cache.reset();
+            _exit(0);
+        } else {
+            CHECK(child > 0 && waitpid(child, nullptr, 0) == child);
+        }
+        CHECK(fs::is_directory(cache->root()));  // the child's end is not the end of its parent's folder
+    }
     // Folders where others could put code, and why they are not used.
     const auto refused = [&](const fs::path &path, const std::string &why) {
         const Cache cache(path.string());
