@@ -46,8 +46,8 @@ LIBRARY_LDLIBS += $(if $(and $(SANITIZE),$(wildcard /usr/lib/llvm-$(CLANG_MAJOR)
 .DEFAULT_GOAL := all
 
 # precompiled.h, once for each choice of flags: what includes it sets PRECOMPILED_FLAGS for its target. It is compiled again
-# if a standard header changes.
-%/precompiled.pch: $(SOFTWARE)/precompiled.h
+# if a standard header or a flag changes.
+%/precompiled.pch: $(SOFTWARE)/precompiled.h $(SOFTWARE)/flags.mk
 	@mkdir -p $(@D)
 	$(CXX) $(filter-out -MMD -MP,$(PRECOMPILED_FLAGS)) -MD -MP -fpch-instantiate-templates -x c++-header $< -o $@
 

@@ -14,5 +14,7 @@ PROGRAM_RUNTIME = -fobjc-runtime=gnustep-1.6
 
 C_STANDARD = -std=gnu17
 CXX_STANDARD = -std=c++20
+# Of the library alone: other threads may compile and run kernels while the process ends, so nothing that they use is destroyed.
+LIBRARY_CXX_FLAGS = -fno-c++-static-destructors
 NATIVE_FLAGS = -O2 -g1 -fPIC -pthread -fno-strict-aliasing -Wall -Wextra
 LIBRARIES = gnustep-base objc BlocksRuntime stdc++ pthread dl m

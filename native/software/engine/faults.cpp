@@ -145,7 +145,7 @@ void install_fault_handlers() {
 }
 
 fault_scope::fault_scope(core &running) : outer_(running_core) {
-    static thread_local signal_stack stack;
+    [[clang::always_destroy]] static thread_local signal_stack stack;
     (void)stack;
     running_core = &running;
 }

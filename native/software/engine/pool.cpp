@@ -127,7 +127,7 @@ struct core_lease {
 } // namespace
 
 core *core_of_thread() {
-    static thread_local core_lease lease;
+    [[clang::always_destroy]] static thread_local core_lease lease;
     if (lease.leased == nullptr) {
         core_store &store = spare_cores();
         const std::lock_guard lock(store.mutex);

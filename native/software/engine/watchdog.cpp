@@ -105,7 +105,7 @@ public:
 thread_local watched *own_entry = nullptr;
 
 watched &entry_of_thread() {
-    static thread_local registration own;
+    [[clang::always_destroy]] static thread_local registration own;
     own_entry = &own.entry;
     return own.entry;
 }

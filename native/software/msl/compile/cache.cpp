@@ -179,6 +179,9 @@ std::uint64_t size_of_entry(const std::string &folder) {
 
 Cache &Cache::shared() {
     static Cache cache(preferred_root(), smtl_settings_get()->cache_size);
+    // Other threads may still compile: the cache stays, and they find that its folder is gone.
+    static const bool arranged = std::atexit([] { shared().remove_private_folder(); }) == 0;
+    (void)arranged;
     return cache;
 }
 
