@@ -67,6 +67,9 @@ static mtb_status copy_value(aligned_value *copy, mtb_data_type type, const void
     return MTB_OK;
 }
 
+/* Metal raises an exception for 65535. */
+static const size_t last_index = UINT16_MAX - 1;
+
 mtb_status mtb_constant_values_set_at(mtb_constant_values *values, size_t index, mtb_data_type data_type,
                                       const void *value, mtb_error **error) {
     mtbi_error_clear(error);
@@ -74,8 +77,8 @@ mtb_status mtb_constant_values_set_at(mtb_constant_values *values, size_t index,
     aligned_value copy;
     REQUIRE(GIVEN(values));
     REQUIRE(copy_value(&copy, data_type, value, error, __func__));
-    if (index > UINT16_MAX)
-        return FAIL(error, MTB_OUT_OF_RANGE, "constant %zu is past the last, which is %u", index, (unsigned)UINT16_MAX);
+    if (index > last_index)
+        return FAIL(error, MTB_OUT_OF_RANGE, "constant %zu is past the last, which is %zu", index, last_index);
     [values->metal setConstantValue:&copy type:(MTLDataType)data_type atIndex:index];
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))

@@ -196,7 +196,7 @@ static void set_constants(void) {
                    type == 85 || type == 121;
     refuse_if(&v, !is_type, MTB_INVALID_ARGUMENT);
     verdict at = v;
-    refuse_if(&at, index > UINT16_MAX, MTB_OUT_OF_RANGE);
+    refuse_if(&at, index >= UINT16_MAX, MTB_OUT_OF_RANGE);
     CALL(&at, mtb_constant_values_set_at, values, index, (mtb_data_type)type, given);
     const char *name = one_in(8) ? NULL : "x";
     refuse_if(&v, !name, MTB_INVALID_ARGUMENT);
