@@ -2,7 +2,9 @@
 #include "memory/support.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 enum {
     THREADS = 4,
@@ -191,6 +193,58 @@ static void a_callback_may_have_the_last_reference(void) {
     mtb_memory_release(memory);
 }
 
+static atomic_int signals_elsewhere;
+
+static void count_signal(int number) {
+    (void)number;
+    atomic_fetch_add(&signals_elsewhere, 1);
+}
+
+static void note_value(uint64_t value, void *context) {
+    (void)value;
+    (void)context;
+}
+
+/* A program blocks a signal in all threads that it knows of, and waits for it in one. */
+static void signals_are_for_the_programs_threads(void) {
+    enum {
+        SIGNALS = 50
+    };
+    const uint32_t value = 5;
+    mtb_memory *memory = make_memory();
+    mtb_buffer *buffer = make_buffer(64), *kept;
+    mtb_transfer *transfer = make_transfer(memory, shared.queue);
+    mtb_event *event;
+    /* Has every thread started: those of queues and events, and the one that trims. */
+    MAKE(event, mtb_event_create(shared.device, &error));
+    CHECK_OK(mtb_event_notify(event, 1, note_value, NULL, NULL, &error));
+    CHECK_OK(mtb_event_signal(event, 1, &error));
+    MAKE(kept, mtb_memory_allocate(memory, 64, MTB_STORAGE_SHARED, &error));
+    mtb_buffer_release(kept);
+    CHECK_OK(mtb_transfer_fill(transfer, in_buffer(buffer, 0), 64, 1, &value, sizeof value, &error));
+    finish(commit(transfer));
+    struct sigaction before, counted = {.sa_handler = count_signal};
+    sigset_t one, mask, pending;
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    sigaction(SIGUSR1, &counted, &before);
+    pthread_sigmask(SIG_BLOCK, &one, &mask);
+    for (int i = 0; i < SIGNALS && atomic_load(&signals_elsewhere) == 0; i++) {
+        int number = 0;
+        kill(getpid(), SIGUSR1);
+        run(make_command_buffer());
+        CHECK(sigpending(&pending) == 0 && sigismember(&pending, SIGUSR1) == 1);
+        if (sigismember(&pending, SIGUSR1) == 1) CHECK(sigwait(&one, &number) == 0 && number == SIGUSR1);
+    }
+    CHECK(atomic_load(&signals_elsewhere) == 0);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    sigaction(SIGUSR1, &before, NULL);
+    mtb_event_release(event);
+    mtb_transfer_release(transfer);
+    mtb_buffer_release(buffer);
+    mtb_memory_release(memory);
+}
+
 const test thread_tests[] = {
     {"threads: handles come and go", handles_come_and_go},
     {"threads: threads share a queue", threads_share_a_queue},
@@ -198,5 +252,6 @@ const test thread_tests[] = {
     {"threads: every deallocator runs", every_deallocator_runs},
     {"threads: many wait for one", many_wait_for_one},
     {"threads: a callback may have the last reference", a_callback_may_have_the_last_reference},
+    {"threads: signals are for the program's threads", signals_are_for_the_programs_threads},
     {NULL, NULL},
 };

@@ -4,6 +4,7 @@
 #include "core/clock.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -12,6 +13,9 @@ static mtbi_task *tasks;
 /* The task that runs just now. */
 static mtbi_task *running;
 static bool has_thread;
+
+/* Signals of what the thread does itself. */
+static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 
 static void unlist(mtbi_task *task) {
     mtbi_task **link = &tasks;
@@ -62,13 +66,18 @@ static void *run_tasks(void *nothing) {
     return NULL;
 }
 
-/* Under the mutex. */
+/* Under the mutex. Signals that are sent to the process are for the program's threads: one that waits for a signal
+ * blocks it in all threads that it knows of. */
 static bool start(void) {
+    if (has_thread) return true;
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&blocked, faults[i]);
     pthread_t thread;
-    if (!has_thread && pthread_create(&thread, NULL, run_tasks, NULL) == 0) {
-        pthread_detach(thread);
-        has_thread = true;
-    }
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    has_thread = pthread_create(&thread, NULL, run_tasks, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (has_thread) pthread_detach(thread);
     return has_thread;
 }
 

@@ -3,18 +3,15 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <mutex>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include <pthread.h>
 
 #include "core.h"
 #include "futex.h"
-#include "watchdog.h"
 #include "support/settings.h"
+#include "support/threads.h"
 
 namespace smtl {
 
@@ -79,28 +76,20 @@ void wait_for_offer(uint32_t seen) {
     pool().sleepers.fetch_sub(1);
 }
 
-void work_forever() {
+void *work_forever(void *) {
     pthread_setname_np(pthread_self(), "metal-core");
     core *const own = create_core();
-    if (own == nullptr) return;
+    if (own == nullptr) return nullptr;
     for (;;) {
         const uint32_t seen = pool().offers.load();
         if (!help_anyone(*own)) wait_for_offer(seen);
     }
 }
 
-/* Signals that are sent to the process are for its own threads; faults stay with the thread that causes them. */
+/* If there are fewer threads than asked for, the callers do the work. */
 void start_threads() {
-    sigset_t blocked, before;
-    sigfillset(&blocked);
-    for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, watchdog_signal}) sigdelset(&blocked, number);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    try {
-        for (unsigned i = 1; i < smtl_settings_get()->threads; ++i) std::thread(work_forever).detach();
-    } catch (const std::system_error &) {
-        /* Fewer threads than asked for: the callers do the work. */
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    unsigned missing = smtl_settings_get()->threads - 1;
+    while (missing > 0 && smtl_start_thread(work_forever, nullptr)) --missing;
 }
 
 /* Cores that ended threads have left, for new threads. */

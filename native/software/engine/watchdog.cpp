@@ -41,10 +41,8 @@ public:
         const std::lock_guard lock(mutex_);
         entry.next = first_;
         first_ = &entry;
-        if (!started_) {
-            started_ = true;
-            std::thread([this] { watch(); }).detach();
-        }
+        /* Without a thread launches have no deadline, until a later one finds a thread. */
+        if (!started_) started_ = smtl_start_thread([](void *) -> void * { shared().watch(); }, nullptr);
     }
 
     /* Afterwards nothing signals the thread any more. */
@@ -58,10 +56,7 @@ public:
     }
 
 private:
-    void watch() {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    [[noreturn]] void watch() {
         constexpr int ticks_per_timeout = 16;
         const milliseconds part(int64_t(smtl_settings_get()->timeout * 1000 / ticks_per_timeout));
         const milliseconds tick = std::clamp(part, shortest_tick, longest_tick);

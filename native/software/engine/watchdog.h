@@ -2,12 +2,12 @@
 #ifndef SMTL_WATCHDOG_H
 #define SMTL_WATCHDOG_H
 
-#include <csignal>
+#include "support/threads.h"
 
 namespace smtl {
 
 /* The signal that such a thread gets every few milliseconds: the thread may not be in a kernel's code at the first. */
-constexpr int watchdog_signal = SIGVTALRM;
+constexpr int watchdog_signal = SMTL_WATCHDOG_SIGNAL;
 
 /* While it lives, the calling thread has a deadline. */
 class watchdog_scope {

@@ -3,6 +3,7 @@
 
 #include "SMTLDispatchTime.h"
 #import "objc_runtime/SMTLFoundation.h"
+#include "support/threads.h"
 #import <Foundation/Foundation.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -83,18 +84,9 @@ static void *thread_main(void *unused) {
     return unused;
 }
 
-static bool start_detached(void *(*function)(void *)) {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, function, NULL) != 0) {
-        return false;
-    }
-    pthread_detach(thread);
-    return true;
-}
-
 /* Adds a thread. The caller holds the mutex. */
 static void add_thread(void) {
-    if (pool.threads < MOST_THREADS && start_detached(thread_main)) {
+    if (pool.threads < MOST_THREADS && smtl_start_thread(thread_main, NULL)) {
         pool.threads++;
     }
 }
@@ -126,7 +118,7 @@ static void provide_threads(void) {
     if (pool.threads - pool.waiting < pool.width) {
         add_thread();
     } else if (!pool.watched) {
-        pool.watched = start_detached(watch);
+        pool.watched = smtl_start_thread(watch, NULL);
     }
 }
 

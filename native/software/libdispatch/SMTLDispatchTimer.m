@@ -3,6 +3,7 @@
 #include "SMTLDispatchPool.h"
 #include "SMTLDispatchTime.h"
 
+#include "support/threads.h"
 #import <Foundation/Foundation.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -57,10 +58,7 @@ static smtl_pool_item in_pool = {.run = run_in_pool};
 
 /* If the system gives no thread, one of the pool's waits, for one timer at a time: others may want it too. */
 static void wait_elsewhere(void) {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, wait_for_timers, NULL) == 0) {
-        pthread_detach(thread);
-    } else {
+    if (!smtl_start_thread(wait_for_timers, NULL)) {
         smtl_pool_post(&in_pool);
     }
 }

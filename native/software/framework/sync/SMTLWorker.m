@@ -2,6 +2,7 @@
 #include "SMTLWorker.h"
 
 #include "support/settings.h"
+#include "support/threads.h"
 
 #import <Foundation/Foundation.h>
 #include <objc/thr.h>
@@ -127,13 +128,7 @@ smtl_worker *smtl_worker_create(const char *name) {
     worker->looks_out = sysconf(_SC_NPROCESSORS_ONLN) > 1 && !smtl_settings_get()->shuffle.on;
     pthread_mutex_init(&worker->mutex, NULL);
     pthread_cond_init(&worker->wake, NULL);
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_t thread;
-    int status = pthread_create(&thread, &attributes, worker_main, worker);
-    pthread_attr_destroy(&attributes);
-    if (status != 0) {
+    if (!smtl_start_thread(worker_main, worker)) {
         pthread_cond_destroy(&worker->wake);
         pthread_mutex_destroy(&worker->mutex);
         free(worker);
