@@ -193,6 +193,40 @@ static void a_callback_may_have_the_last_reference(void) {
     mtb_memory_release(memory);
 }
 
+static mtb_buffer *label_target;
+
+static void *label_and_reflect(void *library) {
+    enum {
+        HERE = 100
+    };
+    for (int i = 0; i < HERE; i++) {
+        mtb_function *function;
+        mtb_pipeline *pipeline;
+        mtb_argument argument;
+        CHECK_OK(mtb_buffer_set_label(label_target, "label", &error));
+        CHECK_OK(mtb_command_queue_set_label(shared.queue, "label", &error));
+        mtb_string_free(mtb_buffer_copy_label(label_target));
+        MAKE(function, mtb_function_create(library, "twice", NULL, &error));
+        MAKE(pipeline, mtb_pipeline_create(function, &error));
+        CHECK(mtb_pipeline_get_argument(pipeline, 0, &argument) && argument.data_size == 4 && argument.alignment == 4);
+        mtb_pipeline_release(pipeline);
+        mtb_function_release(function);
+    }
+    return NULL;
+}
+
+/* ThreadSanitizer sees whether they do so in an order. */
+static void one_handle_serves_many_threads(void) {
+    static const char source[] = "kernel void twice(device float *a [[buffer(0)]]) { a[0] *= 2; }";
+    mtb_library *library;
+    MAKE(library, mtb_library_create_from_source(shared.device, source, strlen(source), NULL, &error));
+    label_target = make_buffer(64);
+    on_threads(label_and_reflect, library);
+    CHECK_OK(mtb_command_queue_set_label(shared.queue, NULL, &error));
+    mtb_buffer_release(label_target);
+    mtb_library_release(library);
+}
+
 static atomic_int signals_elsewhere;
 
 static void count_signal(int number) {
@@ -252,6 +286,7 @@ const test thread_tests[] = {
     {"threads: every deallocator runs", every_deallocator_runs},
     {"threads: many wait for one", many_wait_for_one},
     {"threads: a callback may have the last reference", a_callback_may_have_the_last_reference},
+    {"threads: one handle serves many threads", one_handle_serves_many_threads},
     {"threads: signals are for the program's threads", signals_are_for_the_programs_threads},
     {NULL, NULL},
 };

@@ -2,6 +2,7 @@
 #ifndef MTBI_POOLED_H
 #define MTBI_POOLED_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,8 +22,9 @@ typedef struct mtbi_pooled {
     /* Nobody uses what is kept; a whole has as many users as it has parts. */
     size_t users;
     uint64_t last_used;
-    /* The user has changed the object in a way that its next user must not see, such as by a label. */
-    bool is_changed;
+    /* The user has changed the object in a way that its next user must not see, such as by a label. Any thread that
+     * uses the object may write it. */
+    atomic_bool is_changed;
 } mtbi_pooled;
 
 #endif

@@ -253,12 +253,15 @@ const smtl_type *TypeTable::find(const smtl_library &library, std::string_view p
     depth_ = 0;
     for (std::uint32_t type = 3; type <= last_data_type; ++type) {
         if (name != data_type_name(type)) continue;
-        smtl_type &known = builtin_[name];
-        known.data_type = type;
-        known.size = size;
-        // Up to 16 bytes a vector is aligned to its size.
-        known.alignment = size == 0 ? 1 : std::min<std::size_t>(size & -size, 16);
-        return &known;
+        const auto [known, is_new] = builtin_.try_emplace({name, size});
+        // Others may be reading one that is known.
+        if (is_new) {
+            known->second.data_type = type;
+            known->second.size = size;
+            // Up to 16 bytes a vector is aligned to its size.
+            known->second.alignment = size == 0 ? 1 : std::min<std::size_t>(size & -size, 16);
+        }
+        return &known->second;
     }
     return name.empty() ? nullptr : structure(library, name);
 }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "msl/msl.h"
@@ -36,7 +37,7 @@ private:
 
     std::mutex mutex_;
     std::map<std::string, std::unique_ptr<Structure>> structures_;
-    std::map<std::string, smtl_type> builtin_;
+    std::map<std::pair<std::string, std::size_t>, smtl_type> builtin_;  // by name and size
     std::size_t depth_ = 0;  // of structures in structures that are being filled
 };
 
