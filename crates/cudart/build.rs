@@ -24,5 +24,7 @@ fn main() {
     if env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
         // Until 1.0 each 0.x has an interface of its own.
         println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libmetal_cudart.so.0.1");
+        // Metal's threads run until the process ends.
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     }
 }
