@@ -20,14 +20,6 @@ bool names_type(const Token &token) {
     return is_in(token, keys);
 }
 
-bool is_scalar(std::string_view name) {
-    constexpr std::array<std::string_view, 15> scalars = {"bool", "char",   "uchar",  "short", "ushort",
-                                                          "int",  "uint",   "long",   "ulong", "half",
-                                                          "void", "bfloat", "size_t", "float", "ptrdiff_t"};
-    const std::size_t dimensions = name.find_last_not_of("0123456789x") + 1;  // of vectors and matrices
-    return std::find(scalars.begin(), scalars.end(), name.substr(0, dimensions)) != scalars.end();
-}
-
 // What stands before and behind a name where it is declared as a variable, a parameter, a member, an enumerator or a
 // function. What looks the same names a value, too: `a * b;`.
 bool declares_value(const Token &before, const Token &name, const Token &behind) {
@@ -81,7 +73,7 @@ std::vector<bool> find_comparisons(const std::vector<Token> &tokens) {
         if ((!member && !values.contains(name.text)) || templates.contains(name.text)) continue;
         // `array<int, 3>`, where a variable has the name `array`
         const Token &first = tokens[i + 1], &behind = tokens[i + 2];
-        const bool type = is_scalar(first.text) || types.contains(first.text);
+        const bool type = names_arithmetic_type(first.text) || types.contains(first.text);
         comparisons[i] = !type || behind.is("(") || behind.is("{") || behind.is("::");
     }
     return comparisons;

@@ -176,6 +176,18 @@ bool ends_operand(const Token &token) {
     return token.kind == TokenKind::number || token.is(")") || token.is("]");
 }
 
+bool names_arithmetic_type(std::string_view name) {
+    constexpr std::array<std::string_view, 23> scalars = {
+        "bool",    "char",     "uchar",   "short",    "ushort",  "int",      "uint",     "long",
+        "ulong",   "half",     "void",    "bfloat",   "size_t",  "float",    "int8_t",   "uint8_t",
+        "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "ptrdiff_t"};
+    constexpr std::string_view packed = "packed_";
+    if (name.starts_with(packed)) name.remove_prefix(packed.size());
+    const std::size_t dimensions = name.find_last_not_of("0123456789x") + 1;
+    return std::find(scalars.begin(), scalars.end(), name) != scalars.end() ||
+           std::find(scalars.begin(), scalars.end(), name.substr(0, dimensions)) != scalars.end();
+}
+
 std::vector<Token> tokenize(std::string_view source) { return Tokenizer(source).run(); }
 
 std::string write(const std::vector<Token> &tokens) {

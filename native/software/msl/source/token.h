@@ -51,6 +51,9 @@ struct Token {
 // What follows the token is an operator between two operands, or a bracket behind one; no operand begins there.
 bool ends_operand(const Token &token);
 
+// A scalar, a vector or a matrix of Metal's, or `void`.
+bool names_arithmetic_type(std::string_view name);
+
 // Splits `source`, which must outlive the tokens. Any bytes are accepted: what is not a token of C++ becomes a
 // punctuator, for the compiler to complain about. The last token has kind `end` and carries the trailing white space.
 std::vector<Token> tokenize(std::string_view source);

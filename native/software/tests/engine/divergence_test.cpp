@@ -135,10 +135,148 @@ static __attribute__((noinline)) int silent(uint lane) {
 }
 )";
 
+const char *const operand_declarations = R"(
+struct both { int a; float b; int sum() const { return a + int(b); } };
+typedef uint word;
+constant int seven = 7;
+template <typename T> int code(T v) { return int(v); }
+static int code(float2 v) { return int(v.x * 10 + v.y); }
+static int code(float4 v) { return int(v.x + v.y * 10 + v.z * 100 + v.w * 1000); }
+static int code(both v) { return v.sum(); }
+static int twice(int s) { return s * 2; }
+static int changed(thread int &s) { return ++s; }
+// The name tells nothing of a function of the source's own.
+template <typename T> T own_shuffle(T value, ushort lane) { return sizeof(T) == 4 ? simd_shuffle(value, lane) : T(0); }
+)";
+/* An inactive lane's value is what it would compute. */
+const std::vector<std::string> computed = {
+    "s",
+    "(s)",
+    "((s))",
+    "+s",
+    "-s",
+    "~s",
+    "!s",
+    "uint(s)",
+    "(uint)s",
+    "(uint)(s)",
+    "float(s)",
+    "as_type<uint>(s)",
+    "as_type<float>(s + (127 << 23))",
+    "static_cast<float>(s)",
+    "word(s)",
+    "short(s)",
+    "half(s)",
+    "int16_t(s)",
+    "metal::float4(s)",
+    "float4(s)",
+    "float4(s, f, 2, 3)",
+    "float2{f, 2}",
+    "vec<float, 2>(s, f)",
+    "(float2)f",
+    "v.x",
+    "v.yx",
+    "v.wzyx",
+    "(v.x)",
+    "v[1]",
+    "(v).x",
+    "p.a",
+    "p.b",
+    "p",
+    "s + 1",
+    "s * 2 + u",
+    "s + f",
+    "v * 2 + s",
+    "s / 2",
+    "s % 3",
+    "s << 2",
+    "s & 3",
+    "s ^ u",
+    "s > 4",
+    "s < u",
+    "s == u",
+    "s > 4 ? s : u",
+    "s < 4 && f > 1 ? s : u + 1",
+    "min(s, u)",
+    "metal::max(s, u)",
+    "fma(f, 2.0f, v.x)",
+    "select(s, u, s > 5)",
+    "s + seven",
+    "s - k",
+    "sizeof(s) + s",
+    "metal::abs(s - 10)",
+    "clamp(s, 2, 5)",
+    "(s) + (u)",
+};
+/* What depends on more than variables is the running lane's own. */
+const std::vector<std::string> uncomputed = {
+    "in[i]",
+    "in[i] + s",
+    "s / (u + 1)",
+    "s % (u + 1)",
+    "own_shuffle(s, 3) * 0 + s",
+    "twice(s)",
+    "p.sum()",
+    "changed(u) + s",
+    "*&s",
+    "a[0] + s",
+    "q[0]",
+    "s += 1",
+    "++s",
+    "simd_sum(1) * 0 + s",
+    "r + s",
+    "in[s > 100 ? 1 << 30 : 0] + s",
+};
+
+/* Each operand in a branch, beside a variable that has its value: what it gives, what the variable gives, and what the
+ * lane itself computes. */
+std::string operand_kernel(std::string name, const std::string &operand) {
+    return "kernel void " + name +
+           "(device const int *in [[buffer(0)]], device int *out [[buffer(1)]], uint i [[thread_position_in_grid]],\n"
+           "uint lane [[thread_index_in_simdgroup]]) {\n"
+           "int s = in[i], n = 0, m = 0;\nint u = int(lane);\nfloat f = s * 0.25f;\nfloat4 v(s, u, 3, f);\n"
+           "both p = {s, f};\nint a[2] = {s, u};\nauto q = in + i;\nthread int &r = u;\nconstexpr int k = 5;\n"
+           "if (lane % 4 != 2) {\nn = code(simd_shuffle_xor(" +
+           operand +
+           ", 1));\n"
+           "m = code(quad_shuffle_up(" +
+           operand +
+           ", 1));\n}\n"
+           "s = in[i]; u = int(lane);\nint own = code(" +
+           operand +
+           ");\n"
+           "s = in[i]; u = int(lane);\nint x = 0;\n"
+           "if (lane % 4 != 2) x = simd_shuffle_xor(own, 1);\n"
+           "out[i * 4] = n; out[i * 4 + 1] = x; out[i * 4 + 2] = own; out[i * 4 + 3] = m;\n}\n";
+}
+
 std::vector<int> run(metal_program &program, const char *name, std::vector<int> in) {
     std::vector<int> out(in.size());
     CHECK(dispatch(program.kernel(name)).buffer(0, in).buffer(1, out).run({uint32_t(in.size())}, {64}).empty());
     return out;
+}
+
+void check_operands(std::vector<int> in) {
+    std::string text = operand_declarations;
+    for (std::size_t k = 0; k < computed.size(); ++k)
+        text += operand_kernel("computed" + std::to_string(k), computed[k]);
+    for (std::size_t k = 0; k < uncomputed.size(); ++k)
+        text += operand_kernel("uncomputed" + std::to_string(k), uncomputed[k]);
+    metal_program program(text);
+    for (std::size_t k = 0; k < computed.size() + uncomputed.size(); ++k) {
+        const bool known = k < computed.size();
+        const std::string &operand = known ? computed[k] : uncomputed[k - computed.size()];
+        const std::string name =
+            known ? "computed" + std::to_string(k) : "uncomputed" + std::to_string(k - computed.size());
+        std::vector<int> out(in.size() * 4);
+        CHECK(dispatch(program.kernel(name)).buffer(0, in).buffer(1, out).run({uint32_t(in.size())}, {64}).empty());
+        bool right = true;
+        for (std::size_t i = 0; i < in.size(); ++i) {
+            const bool taken = known || i % 4 != 3;
+            right = right && out[i * 4] == (taken ? out[i * 4 + 1] : out[i * 4 + 2]);
+        }
+        if (!CHECK(right)) std::printf("%s\n", operand.c_str());
+    }
 }
 
 }  // namespace
@@ -186,5 +324,6 @@ int main() {
         for (uint32_t i = 0; i < 128; ++i) together = together && out[i] == 3200432 + (i % 8 < 4 ? 16000 : 0);
         if (!CHECK(together)) std::printf("%s\n", silent[k].c_str());
     }
+    check_operands(in);
     return check::report("engine/divergence_test");
 }

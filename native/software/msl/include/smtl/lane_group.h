@@ -45,12 +45,12 @@ template <uint32_t Width> struct lane_group {
     static SMTL_INLINE uint32_t first_active(const smtl_exchange *exchange) {
         return uint32_t(__builtin_ctz(active(exchange)));
     }
-    /* What the lane gave, or the value of its variable where it is inactive. */
-    template <uint32_t Name, class T>
-    static SMTL_INLINE T value(const smtl_exchange *exchange, uint32_t lane, const T &own) {
+    /* What the lane gave, or the value of its operand where it is inactive. */
+    template <class T, class Operand>
+    static SMTL_INLINE T value(const smtl_exchange *exchange, uint32_t lane, const T &own, const Operand &operand) {
         const uint32_t from = first_lane() + lane % Width;
         if (__builtin_expect(exchange->active >> from & 1, true)) return value_of<T>(exchange, from);
-        return inactive_value<Name>(from, own);
+        return inactive_value(from, own, operand);
     }
 
     template <class Operation, class T> static SMTL_INLINE T reduce(uint32_t site, T data) {
@@ -62,43 +62,48 @@ template <uint32_t Width> struct lane_group {
         return combined<all_results>(meet(site, data), scan_groups<Operation, inclusive, Width, T>)->of[current_lane()];
     }
 
-    template <uint32_t Name, class T> static SMTL_INLINE T from_lane(uint32_t site, T data, uint32_t lane) {
-        return value<Name>(meet(site, data), lane, data);
+    template <class T, class Operand>
+    static SMTL_INLINE T from_lane(uint32_t site, T data, const Operand &operand, uint32_t lane) {
+        return value(meet(site, data), lane, data, operand);
     }
     template <class T> static SMTL_INLINE T from_first(uint32_t site, T data) {
         const smtl_exchange *const exchange = meet(site, data);
         return value_of<T>(exchange, first_lane() + first_active(exchange));
     }
     /* The lanes that nothing is shifted into keep their own. */
-    template <uint32_t Name, class T> static SMTL_INLINE T shift_up(uint32_t site, T data, uint32_t delta) {
+    template <class T, class Operand>
+    static SMTL_INLINE T shift_up(uint32_t site, T data, const Operand &operand, uint32_t delta) {
         const uint32_t lane = own_lane();
-        return from_lane<Name>(site, data, lane < delta ? lane : lane - delta);
+        return from_lane(site, data, operand, lane < delta ? lane : lane - delta);
     }
-    template <uint32_t Name, class T> static SMTL_INLINE T shift_down(uint32_t site, T data, uint32_t delta) {
+    template <class T, class Operand>
+    static SMTL_INLINE T shift_down(uint32_t site, T data, const Operand &operand, uint32_t delta) {
         const uint32_t lane = own_lane();
-        return from_lane<Name>(site, data, lane + delta < Width ? lane + delta : lane);
+        return from_lane(site, data, operand, lane + delta < Width ? lane + delta : lane);
     }
     /* Within segments of `modulo` lanes; what a segment lacks comes from its other end in `filling`, of which nothing
      * is known where that lane is inactive. */
-    template <uint32_t Name, class T>
-    static SMTL_INLINE T filled(uint32_t site, T data, T filling, uint32_t lane, bool fills) {
+    template <class T, class Operand>
+    static SMTL_INLINE T filled(uint32_t site, T data, const Operand &operand, T filling, uint32_t lane, bool fills) {
         const smtl_exchange *const exchange = meet(site, value_and_filling<T>{data, filling});
         const uint32_t from = first_lane() + lane % Width;
         const auto both = value_of<value_and_filling<T>>(exchange, from);
         if (__builtin_expect(exchange->active >> from & 1, true)) return fills ? both.filling : both.value;
-        return fills ? filling : inactive_value<Name>(from, data);
+        return fills ? filling : inactive_value(from, data, operand);
     }
-    template <uint32_t Name, class T>
-    static SMTL_INLINE T fill_up(uint32_t site, T data, T filling, uint32_t delta, uint32_t modulo) {
+    template <class T, class Operand>
+    static SMTL_INLINE T fill_up(uint32_t site, T data, const Operand &operand, T filling, uint32_t delta,
+                                 uint32_t modulo) {
         const uint32_t lane = own_lane();
         const bool fills = lane % modulo < delta;
-        return filled<Name>(site, data, filling, fills ? lane - delta + modulo : lane - delta, fills);
+        return filled(site, data, operand, filling, fills ? lane - delta + modulo : lane - delta, fills);
     }
-    template <uint32_t Name, class T>
-    static SMTL_INLINE T fill_down(uint32_t site, T data, T filling, uint32_t delta, uint32_t modulo) {
+    template <class T, class Operand>
+    static SMTL_INLINE T fill_down(uint32_t site, T data, const Operand &operand, T filling, uint32_t delta,
+                                   uint32_t modulo) {
         const uint32_t lane = own_lane();
         const bool fills = lane % modulo + delta >= modulo;
-        return filled<Name>(site, data, filling, fills ? lane + delta - modulo : lane + delta, fills);
+        return filled(site, data, operand, filling, fills ? lane + delta - modulo : lane + delta, fills);
     }
 
     static SMTL_INLINE uint32_t ballot(uint32_t site, bool choice) {
@@ -126,24 +131,24 @@ private:
 /* Metal's functions for one kind of group: `prefix` is simd or quad. */
 #define SMTL_LANE_FUNCTION(name, ...) \
     template <class T> SMTL_INLINE T name(T data, SMTL_SITE) { return __VA_ARGS__(site, data); }
-/* The second is for a variable whose name the translation knows; see region.h. */
-#define SMTL_LANE_SHUFFLE(name, parameter, implementation, lane)                           \
-    template <class T> SMTL_INLINE T name(T data, uint16_t parameter, SMTL_SITE) {         \
-        return implementation<0>(site, data, lane);                                        \
-    }                                                                                      \
-    template <class T, uint32_t Name>                                                      \
-    SMTL_INLINE T name(smtl::lane_variable<T, Name> data, uint16_t parameter, SMTL_SITE) { \
-        return implementation<Name>(site, data.value, lane);                               \
+/* The second is for an operand that the translation understands; see region.h. */
+#define SMTL_LANE_SHUFFLE(name, parameter, implementation, lane)                             \
+    template <class T> SMTL_INLINE T name(T data, uint16_t parameter, SMTL_SITE) {           \
+        return implementation(site, data, smtl::unknown_operand(), lane);                    \
+    }                                                                                        \
+    template <class T, class Operand>                                                        \
+    SMTL_INLINE T name(smtl::lane_operand<T, Operand> data, uint16_t parameter, SMTL_SITE) { \
+        return implementation(site, data.value, data.operand, lane);                         \
     }
-#define SMTL_LANE_FILL(name, width, implementation)                                                                \
-    template <class T>                                                                                             \
-    SMTL_INLINE T name(T data, T filling_data, uint16_t delta, uint16_t modulo = width, SMTL_SITE) {               \
-        return implementation<0>(site, data, filling_data, delta, modulo);                                         \
-    }                                                                                                              \
-    template <class T, uint32_t Name>                                                                              \
-    SMTL_INLINE T name(smtl::lane_variable<T, Name> data, T filling_data, uint16_t delta, uint16_t modulo = width, \
-                       SMTL_SITE) {                                                                                \
-        return implementation<Name>(site, data.value, filling_data, delta, modulo);                                \
+#define SMTL_LANE_FILL(name, width, implementation)                                                                  \
+    template <class T>                                                                                               \
+    SMTL_INLINE T name(T data, T filling_data, uint16_t delta, uint16_t modulo = width, SMTL_SITE) {                 \
+        return implementation(site, data, smtl::unknown_operand(), filling_data, delta, modulo);                     \
+    }                                                                                                                \
+    template <class T, class Operand>                                                                                \
+    SMTL_INLINE T name(smtl::lane_operand<T, Operand> data, T filling_data, uint16_t delta, uint16_t modulo = width, \
+                       SMTL_SITE) {                                                                                  \
+        return implementation(site, data.value, data.operand, filling_data, delta, modulo);                          \
     }
 #define SMTL_LANE_FUNCTIONS(prefix, group, lane_id)                                                                  \
     SMTL_LANE_FUNCTION(prefix##_sum, group::reduce<smtl::sum>)                                                       \

@@ -10,12 +10,6 @@
 namespace smtl {
 
 /* A variable that a lane function in the region takes, by the number of its name. */
-template <class T, uint32_t Name> struct lane_variable {
-    T value;
-    SMTL_INLINE operator T() const { return value; }
-};
-template <uint32_t Name, class T> SMTL_INLINE lane_variable<T, Name> named(const T &variable) { return {variable}; }
-
 template <uint32_t Name, class T> struct shown {
     const T &variable;
     SMTL_INLINE void copy_to(smtl_shown_variable &to) const {
@@ -113,13 +107,62 @@ inline __attribute__((noinline, cold)) const void *find_shown(uint32_t lane, uin
     return nullptr;
 }
 
+/* The same as a value, if it is known. A pointer is not: what it points to need not be there. */
+template <uint32_t Name, class T> class shown_value {
+public:
+    SMTL_INLINE explicit shown_value(uint32_t lane) {
+        if constexpr (__is_trivially_copyable(T) && !__is_pointer(T)) {
+            const void *const found = find_shown(lane, Name, sizeof(T));
+            known_ = found != nullptr;
+            if (known_) __builtin_memcpy(bytes_, found, sizeof(T));
+        }
+    }
+    SMTL_INLINE bool known() const { return known_; }
+    SMTL_INLINE const T &value() const { return *reinterpret_cast<const T *>(bytes_); }
+
+private:
+    alignas(T) unsigned char bytes_[sizeof(T)];
+    bool known_ = false;
+};
+
+/* What a lane function takes: the running lane's value, and how another lane's is computed from its variables. */
+template <class T, class Operand> struct lane_operand {
+    T value;
+    Operand operand;
+    SMTL_INLINE operator T() const { return value; }
+};
+struct unknown_operand {
+    template <class T> SMTL_INLINE void compute(uint32_t, T &) const {}
+};
+template <class Function, class... Variables> struct computed_operand {
+    Function function;
+    /* Leaves the value as it is unless all variables are known. */
+    template <class T> SMTL_INLINE void compute(uint32_t lane, T &value) const {
+        compute_from(value, Variables(lane)...);
+    }
+
+private:
+    template <class T> SMTL_INLINE void compute_from(T &value, const Variables &...variables) const {
+        if ((variables.known() && ...)) value = function(variables.value()...);
+    }
+};
+template <uint32_t... Names, class Function, class... Variables>
+SMTL_INLINE auto computed(const Function &function, const Variables &...variables) {
+    using operand = computed_operand<Function, shown_value<Names, Variables>...>;
+    return lane_operand<decltype(function(variables...)), operand>{function(variables...), {function}};
+}
+struct same_value {
+    template <class T> SMTL_INLINE T operator()(const T &value) const { return value; }
+};
+template <uint32_t Name, class T> SMTL_INLINE auto named(const T &variable) {
+    return computed<Name>(same_value(), variable);
+}
+
 /* The running lane's own value where nothing is known. */
-template <uint32_t Name, class T> SMTL_INLINE T inactive_value(uint32_t lane, const T &own) {
+template <class T, class Operand> SMTL_INLINE T inactive_value(uint32_t lane, const T &own, const Operand &operand) {
     touch_inactive_lane(lane);
     T value = own;
-    if constexpr (Name != 0) {
-        if (const void *const found = find_shown(lane, Name, sizeof(T))) __builtin_memcpy(&value, found, sizeof(T));
-    }
+    operand.compute(lane, value);
     return value;
 }
 

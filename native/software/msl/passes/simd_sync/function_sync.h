@@ -16,6 +16,12 @@
 
 namespace smtl::msl {
 
+// A variable in what a shuffle takes, and where it is declared.
+struct ShuffledVariable {
+    std::string_view name;
+    Index declared = 0;
+};
+
 // Objects are found by name alone, which is all that the translation knows: it takes an object with two names for two
 // objects.
 class FunctionSync {
@@ -106,7 +112,14 @@ private:
     Index past_postfix(Index i, Index end) const;
     std::optional<Index> location_begin(Index end, Names &others) const;
     Index value_end(Index begin, Index end) const;
-    Index shuffled(Index call, Index end) const;
+
+    // operands.cpp
+    // Where a variable of that name is declared; 0: another lane cannot read it; nothing: no variable has the name.
+    using FindVariable = std::function<std::optional<Index>(std::string_view name)>;
+    Range shuffled(Index call, Index end) const;
+    bool is_harmless(Index name) const;
+    // Those that an operand is computed from; none if it is not to be computed for another lane.
+    std::vector<ShuffledVariable> variables_of(Range operand, const FindVariable &find) const;
 
     // regions.cpp
     void join_lanes();

@@ -112,6 +112,19 @@ void note_member(const Source &source, Range declaration, LaneFunctions &lanes) 
         lanes.anything_writes = lanes.anything_writes || source[i].is("&") || source[i].is("*");
 }
 
+// `struct S`, `using T = float;`, `typedef float T;`
+void find_types(const Source &source, LaneFunctions &lanes) {
+    constexpr std::array<std::string_view, 6> keys = {"struct", "class", "union", "enum", "typename", "using"};
+    for (Index i = 0; i + 2 < source.size(); ++i) {
+        const Token &name = source[i + 1];
+        if (std::find(keys.begin(), keys.end(), source[i].text) != keys.end() && name.is_identifier())
+            lanes.types.insert(name.text);
+        if (!source[i].is("typedef")) continue;
+        const Index end = source.skip_to_semicolon(i, source.size()) - 1;
+        if (source[end].is(";") && source[end - 1].is_identifier()) lanes.types.insert(source[end - 1].text);
+    }
+}
+
 // Names that stand for one value: constants and template parameters.
 void find_constants(const Source &source, LaneFunctions &lanes) {
     constexpr Index longest = 64;
@@ -171,6 +184,7 @@ bool is_varying_function(std::string_view name) {
 LaneFunctions find_lane_functions(const Source &source, const Declarations &declarations) {
     LaneFunctions lanes;
     for (const Declaration &declaration : declarations) {
+        if (declaration.parameters) lanes.functions.insert(own_name(source, declaration));
         if (declaration.parameters && !declaration.deleted_for_space) {
             note_parameters(source, declaration, lanes);
             note_object(source, declaration, lanes);
@@ -182,6 +196,7 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
     std::map<std::string_view, std::vector<std::string_view>> callers;
     std::vector<std::string_view> talking, varying;
     find_constants(source, lanes);
+    find_types(source, lanes);
     for (const Declaration &declaration : declarations) {
         if (declaration.erased || (!is_function(declaration) && !declaration.parameters)) continue;
         const Range body = is_function(declaration) ? declaration.body : *declaration.parameters;

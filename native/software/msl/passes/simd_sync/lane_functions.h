@@ -16,6 +16,8 @@ struct LaneFunctions {
     Names varying;  // whose values differ where their arguments do not
     Names writing;  // functions and constructors that may store through an argument
     Names members;
+    Names functions;  // that the source declares; all operators have one name
+    Names types;
     Names constants;              // not functions, but names that stand for one value
     std::set<Index> lambdas;      // where they begin
     bool anything_writes = false; // names of functions do not tell

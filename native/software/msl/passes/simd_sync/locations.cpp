@@ -53,16 +53,6 @@ Index FunctionSync::past_postfix(Index i, Index end) const {
     return i;
 }
 
-// The variable that a shuffle takes, `s` or `(s)`, before other arguments; 0 for anything else.
-Index FunctionSync::shuffled(Index call, Index end) const {
-    Index open = 0;
-    if (!is_call(call, end, open)) return 0;
-    const Index depth = source_[open + 1].is("(");
-    const Index name = open + 1 + depth;
-    const bool closed = depth == 0 || source_[name + 1].is(")");
-    return source_[name].is_identifier() && closed && source_[name + 1 + depth].is(",") ? name : 0;
-}
-
 // Where the right side of an assignment ends; `begin` if it is too long to be looked at.
 Index FunctionSync::value_end(Index begin, Index end) const {
     std::size_t choices = 0;

@@ -30,7 +30,8 @@ struct FunctionSync::Regions {
         std::vector<Index> operands = {};       // where those begin that not all lanes may come to
     };
     struct Operand {
-        Index at = 0, declared = 0;
+        Range range;
+        std::vector<ShuffledVariable> variables;
     };
     using Names = std::map<std::string_view, Index, std::less<>>;  // where they are declared; 0: what cannot be shown
 
@@ -152,18 +153,20 @@ struct FunctionSync::Regions {
     }
 
     void find_operands(Range range) {
+        const auto find = [&](std::string_view name) -> std::optional<Index> {
+            for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
+                if (const auto found = scope->find(name); found != scope->end()) return found->second;
+            }
+            return std::nullopt;
+        };
         for (auto call = std::lower_bound(calls.begin(), calls.end(), range.begin);
              call != calls.end() && *call < range.end; ++call) {
             const std::string_view name = source[*call].text;
-            const bool reads = name.find("_shuffle") != std::string_view::npos || name.ends_with("_broadcast");
-            const Index at = reads ? function.shuffled(*call, range.end) : 0;
-            if (at == 0) continue;
-            for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
-                const auto found = scope->find(source[at].text);
-                if (found == scope->end()) continue;
-                if (found->second != 0) operands.push_back({at, found->second});
-                break;
-            }
+            const bool reads = is_lane_function(name) &&
+                               (name.find("_shuffle") != std::string_view::npos || name.ends_with("_broadcast"));
+            const Range operand = reads ? function.shuffled(*call, range.end) : Range();
+            std::vector<ShuffledVariable> variables = function.variables_of(operand, find);
+            if (!variables.empty()) operands.push_back({operand, std::move(variables)});
         }
     }
 
@@ -326,18 +329,21 @@ struct FunctionSync::Regions {
         std::set<Index> shown;
         std::string text = " ::smtl::region smtl_region(::smtl::region_site()";
         auto operand = std::lower_bound(operands.begin(), operands.end(), statement.begin,
-                                        [](const Operand &a, Index at) { return a.at < at; });
-        for (; operand != operands.end() && operand->at < statement.end; ++operand) {
-            if (shown.size() == most_shown) break;
-            if (operand->declared >= statement.begin || !shown.insert(operand->declared).second) continue;
-            named.insert(operand->declared);
-            text += ", ::smtl::show<" + number(operand->declared) + ">(" + std::string(source[operand->at].text) + ")";
+                                        [](const Operand &a, Index at) { return a.range.begin < at; });
+        for (; operand != operands.end() && operand->range.begin < statement.end; ++operand) {
+            for (const auto &[name, declared] : operand->variables) {
+                if (shown.size() == most_shown) break;
+                if (declared >= statement.begin || !shown.insert(declared).second) continue;
+                named.insert(declared);
+                text += ", ::smtl::show<" + number(declared) + ">(" + std::string(name) + ")";
+            }
         }
         return text + ");";
     }
 
     void edit() {
-        std::sort(operands.begin(), operands.end(), [](const Operand &a, const Operand &b) { return a.at < b.at; });
+        std::sort(operands.begin(), operands.end(),
+                  [](const Operand &a, const Operand &b) { return a.range.begin < b.range.begin; });
         std::set<Index> named;
         for (const Region &region : regions) {
             if (region.range.empty()) continue;
@@ -356,10 +362,25 @@ struct FunctionSync::Regions {
             }
         }
         for (const Operand &operand : operands) {
-            if (!named.contains(operand.declared)) continue;
-            function.write_around({operand.at, operand.at + 1}, "::smtl::named<" + number(operand.declared) + ">(",
-                                  ")");
+            const auto is_named = [&](const ShuffledVariable &variable) { return named.contains(variable.declared); };
+            if (std::all_of(operand.variables.begin(), operand.variables.end(), is_named)) write_operand(operand);
         }
+    }
+
+    // The function has its parameters from the variables, so it means those of whichever lane it is called for.
+    void write_operand(const Operand &operand) {
+        std::string numbers, parameters, arguments;
+        for (const auto &[name, declared] : operand.variables) {
+            const std::string comma = numbers.empty() ? "" : ", ";
+            numbers += comma + number(declared);
+            parameters.append(comma).append("auto ").append(name);
+            arguments.append(", ").append(name);
+        }
+        const bool plain = operand.range.end == operand.range.begin + 1;
+        function.write_around(operand.range,
+                              plain ? "::smtl::named<" + numbers + ">("
+                                    : "::smtl::computed<" + numbers + ">([&](" + parameters + ") { return ",
+                              plain ? ")" : "; }" + arguments + ")");
     }
 
     static constexpr std::size_t most_depth = 256;
