@@ -36,6 +36,29 @@ KERNEL(one_lane_stores) {
     out[i] = sum;
 }
 
+/* The same through names of types. */
+typedef threadgroup int *shared_ptr_t;
+using cell = threadgroup int;
+static int stored_by_one(shared_ptr_t s, uint lane) {
+    const int a = s[0];
+    if (lane == 0) s[0] = a + 1;
+    return a;
+}
+KERNEL(one_lane_stores_by_aliases) {
+    shared_ptr_t s = scratch + simdgroup * 32;
+    s[lane] = in[i];
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    int sum = 0;
+    for (int round = 0; round < 5; ++round) {
+        cell *second = s + 1;
+        const int a = stored_by_one(s, lane);
+        const int b = second[0];
+        if (lane == 0) second[0] = b + 2;
+        sum += a * 100 + b;
+    }
+    out[i] = sum;
+}
+
 /* The last lane stores, all read. */
 KERNEL(last_lane_stores) {
     threadgroup int total[2];
@@ -220,6 +243,11 @@ lanes scanned(const lanes &in) {
 int main() {
     metal_program program(source);
     check_kernel(program, "one_lane_stores", [](const lanes &in) {
+        int sum = 0;
+        for (int round = 0; round < 5; ++round) sum += (in[0] + round) * 100 + in[1] + 2 * round;
+        return all(sum);
+    });
+    check_kernel(program, "one_lane_stores_by_aliases", [](const lanes &in) {
         int sum = 0;
         for (int round = 0; round < 5; ++round) sum += (in[0] + round) * 100 + in[1] + 2 * round;
         return all(sum);

@@ -105,6 +105,38 @@ int main() {
          "template <class T> T f(threadgroup T *p, uint l) { T x = p[0]; if (l == 0) { p[0] = x + 1; } return x; }");
     racy("only one of two simdgroup barriers",
          "float x = s[0]; if (group == 0) simdgroup_barrier(mem_flags::mem_none); if (lane == 0) s[0] = x + 1;");
+    racy("the second of two pointers",
+         "threadgroup float *a = s + max(1u, i), *p = s; float x = p[0]; if (lane == 0) p[0] = x + 1;");
+    racy("the second of two references",
+         "threadgroup float &a = s[1], &p = s[0]; float x = p; if (lane == 0) p = x + 1; out[i] = x;");
+    // What the name of a type says of memory counts.
+    const char *const one_lane = "float x = p[0]; if (lane == 0) p[0] = x + 1; out[i] = x;";
+    for (const char *alias :
+         {"typedef threadgroup float *P;", "typedef float threadgroup *P;", "using P = threadgroup float *;",
+          "using Q = threadgroup float *; using P = Q;", "typedef threadgroup float *Q; typedef Q P;",
+          "typedef threadgroup float F; typedef F *P;", "typedef const volatile threadgroup float *const P;"}) {
+        const std::string value = std::string(alias).find("const") == std::string::npos ? "s" : "(P)s";
+        racy(alias, ("P p = " + value + ";" + one_lane).c_str(), alias);
+        racy(alias, ("const P a = s, p = " + value + ";" + one_lane).c_str(), alias);
+        racy(alias, "out[i] = f(s, lane);",
+             std::string(alias) + "float f(P p, uint l) { float x = p[0]; if (l == 0) { p[0] = x + 1; } return x; }");
+        right(alias, (std::string("P p = s; p[lane] = in[i]; ") + barrier + "out[i] = p[31 - lane];").c_str(), alias);
+    }
+    racy("an alias in the function", ("using P = threadgroup float *; P p = s;" + std::string(one_lane)).c_str());
+    racy("an alias in a type", ("S::P p = s;" + std::string(one_lane)).c_str(),
+         "struct S { typedef threadgroup float *P; };");
+    racy("an alias of a template", ("P<float> p = s;" + std::string(one_lane)).c_str(),
+         "template <typename T> using P = threadgroup T *;");
+    racy("an alias of what lies in memory", ("F *p = s;" + std::string(one_lane)).c_str(),
+         "typedef threadgroup float F;");
+    racy("an alias of a reference", "R p = s[0]; float x = p; if (lane == 0) p = x + 1; out[i] = x;",
+         "typedef threadgroup float &R;");
+    racy("an alias of an array", ("A &p = *(threadgroup A *)s;" + std::string(one_lane)).c_str(),
+         "typedef threadgroup float A[4];");
+    racy("an alias of a pointer to device memory", ("D p = out;" + std::string(one_lane)).c_str(),
+         "typedef device float *D;");
+    right("an alias of a function", "F f = g; float x = f(s); if (lane == 0) x = f(s); out[i] = x;",
+          "typedef float (*F)(threadgroup float *); float g(threadgroup float *p) { return 1; }");
     // A comma between template arguments does not end the value that is stored.
     const std::string stored =
         smtl::msl::translate(std::string(parameters) +

@@ -89,6 +89,7 @@ private:
 
     // names.cpp
     void find_shared(Range range, bool parameters);
+    const SharedType *shared_type(Index name) const;
     void find_deduced();
     void find_lane_values();
     void keep_lane_indices();

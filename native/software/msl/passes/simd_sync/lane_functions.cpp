@@ -112,16 +112,44 @@ void note_member(const Source &source, Range declaration, LaneFunctions &lanes) 
         lanes.anything_writes = lanes.anything_writes || source[i].is("&") || source[i].is("*");
 }
 
+// `typedef threadgroup float *name;`, `using name = device float *;`, and other names of such names.
+void note_shared_type(const Source &source, Range range, std::string_view name, LaneFunctions &lanes) {
+    SharedType type;
+    bool shared = false;
+    for (Index i = range.begin; i < range.end && !source[i].is("("); ++i) {
+        const auto known = lanes.shared_types.find(source[i].text);
+        if (source[i].is("threadgroup") || source[i].is("device")) {
+            shared = true;
+            type.threadgroup = source[i].is("threadgroup");
+        } else if (known != lanes.shared_types.end() && !shared) {
+            shared = true;
+            type = known->second;
+        }
+        type.pointer = type.pointer || (shared && source[i].is("*"));
+        type.reference = type.reference || (shared && (source[i].is("&") || source[i].is("&&")));
+    }
+    if (shared) lanes.shared_types[name] = type;
+}
+
 // `struct S`, `using T = float;`, `typedef float T;`
 void find_types(const Source &source, LaneFunctions &lanes) {
     constexpr std::array<std::string_view, 6> keys = {"struct", "class", "union", "enum", "typename", "using"};
+    constexpr Index longest = 64;
     for (Index i = 0; i + 2 < source.size(); ++i) {
         const Token &name = source[i + 1];
         if (std::find(keys.begin(), keys.end(), source[i].text) != keys.end() && name.is_identifier())
             lanes.types.insert(name.text);
-        if (!source[i].is("typedef")) continue;
-        const Index end = source.skip_to_semicolon(i, source.size()) - 1;
-        if (source[end].is(";") && source[end - 1].is_identifier()) lanes.types.insert(source[end - 1].text);
+        if (!is_alias(source, i)) continue;
+        const Index end = std::min(source.skip_to_semicolon(i, source.size()), i + longest) - 1;
+        if (source[i].is("using")) {
+            note_shared_type(source, {i + 3, end}, name.text, lanes);
+        } else if (source[end].is(";")) {
+            Index last = end - 1;
+            if (source[last].is("]")) last = source.group_begin(last) - 1;
+            if (!source[last].is_identifier()) continue;
+            lanes.types.insert(source[last].text);
+            note_shared_type(source, {i + 1, last}, source[last].text, lanes);
+        }
     }
 }
 

@@ -3,12 +3,18 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string_view>
 
 #include "msl/source/declarations.h"
 
 namespace smtl::msl {
+
+// A name of a type in memory that lanes share: `typedef threadgroup float *name;`
+struct SharedType {
+    bool threadgroup = false, pointer = false, reference = false;
+};
 
 struct LaneFunctions {
     using Names = std::set<std::string_view, std::less<>>;
@@ -18,6 +24,7 @@ struct LaneFunctions {
     Names members;
     Names functions;  // that the source declares; all operators have one name
     Names types;
+    std::map<std::string_view, SharedType, std::less<>> shared_types;
     Names constants;              // not functions, but names that stand for one value
     std::set<Index> lambdas;      // where they begin
     bool anything_writes = false; // names of functions do not tell

@@ -32,11 +32,14 @@ void FunctionSync::find_shared(Range range, bool parameters) {
         shared_[source_[name].text] = {.threadgroup = true, .object = !array};
     }
     for (Index i = range.begin; i < range.end; ++i) {
-        if (!is_shared_space(source_[i])) continue;
-        const bool threadgroup = source_[i].is("threadgroup");
-        bool indirect = false, pointer = false, reference = false;
-        Index words = 0, name = 0;
-        for (Index j = i + 1; j < range.end && !is_shared_space(source_[j]);) {
+        const SharedType *const alias = shared_type(i);
+        if (!is_shared_space(source_[i]) && alias == nullptr) continue;
+        const bool threadgroup = alias != nullptr ? alias->threadgroup : source_[i].is("threadgroup");
+        bool pointer = alias != nullptr && alias->pointer, reference = alias != nullptr && alias->reference;
+        bool indirect = pointer || reference;
+        Index words = alias != nullptr, name = 0, begin = i + 1;
+        if (alias != nullptr && source_[begin].is("<")) begin = source_.skip_angles(begin, range.end).value_or(begin);
+        for (Index j = begin; j < range.end && !is_shared_space(source_[j]);) {
             const Token &token = source_[j];
             if (token.is("*") || token.is("&")) {
                 indirect = true;
@@ -61,19 +64,26 @@ void FunctionSync::find_shared(Range range, bool parameters) {
             ++j;
         }
         if (name == 0 || (!indirect && words < 2)) continue;
-        for (Index end = name + 1;; ++name, end = name + 1) {
+        for (;;) {
+            Index end = name + 1;
             const bool array = source_[end].is("[") && !source_.opens_attribute(end);
             declared_.insert(name);
             // An array of pointers is a thread's own.
             if (!array || !pointer || reference) shared_[source_[name].text] = {threadgroup, !pointer && !array};
             while (end < range.end && !is_shared_space(source_[end]) && !source_[end].is(",") &&
-                   !source_[end].is(";") && !source_[end].is(")") && !source_[end].is("=")) {
-                end = source_[end].is("[") ? source_.skip_group(end, range.end) : end + 1;
+                   !source_[end].is(";") && !source_[end].is(")")) {
+                end = source_[end].is("=")   ? std::max(value_end(end + 1, range.end), end + 1)
+                      : source_[end].is("[") ? source_.skip_group(end, range.end)
+                                             : end + 1;
             }
-            name = end;
-            if (parameters || end + 1 >= range.end || !source_[end].is(",") || !source_[end + 1].is_identifier() ||
-                is_shared_space(source_[end + 1]))
-                break;
+            if (parameters || end + 1 >= range.end || !source_[end].is(",")) break;
+            pointer = alias != nullptr && alias->pointer;
+            reference = alias != nullptr && alias->reference;
+            for (name = end + 1; source_[name].is("*") || source_[name].is("&") || source_[name].is("const"); ++name) {
+                pointer = pointer || source_[name].is("*");
+                reference = reference || source_[name].is("&");
+            }
+            if (name >= range.end || !source_[name].is_identifier() || is_shared_space(source_[name])) break;
         }
     }
 }
@@ -97,13 +107,27 @@ void FunctionSync::find_deduced() {
     }
 }
 
+// Of what the name of a type stands for, unless it is a part of another type.
+const SharedType *FunctionSync::shared_type(Index name) const {
+    const auto found = lanes_.shared_types.find(source_[name].text);
+    const Token &before = source_[name - 1];
+    const bool whole = !before.is("<") && !before.is("using") && !before.is(".") && !before.is("->");
+    return found != lanes_.shared_types.end() && whole ? &found->second : nullptr;
+}
+
 // Of a kernel's parameters those that tell threads apart; of other functions' all that may: any value may be an index,
 // and what is in device memory may be the thread's own.
 void FunctionSync::find_lane_values() {
     for (const Range &part : source_.split_commas(*declaration_.parameters)) {
         const Parameter &parameter = parameters_.emplace_back(read_parameter(source_, part));
         const AddressSpace space = address_space_of(source_, part);
-        bool lane = !declaration_.kernel && (space == AddressSpace::none || space == AddressSpace::device);
+        bool threadgroup = space == AddressSpace::threadgroup;
+        for (Index i = part.begin; i < part.end; ++i) {
+            const SharedType *const alias = shared_type(i);
+            threadgroup = threadgroup || (alias != nullptr && alias->threadgroup);
+        }
+        bool lane =
+            !declaration_.kernel && !threadgroup && (space == AddressSpace::none || space == AddressSpace::device);
         bool index = false;
         for (const Attribute &attribute : attributes_in(source_, part)) {
             lane = lane || is_lane_attribute(attribute.name);
