@@ -74,7 +74,10 @@ std::vector<bool> find_comparisons(const std::vector<Token> &tokens) {
         // `array<int, 3>`, where a variable has the name `array`
         const Token &first = tokens[i + 1], &behind = tokens[i + 2];
         const bool type = names_arithmetic_type(first.text) || types.contains(first.text);
-        comparisons[i] = !type || behind.is("(") || behind.is("{") || behind.is("::");
+        const bool value = behind.is("(") || behind.is("{") || behind.is("::");
+        // `array<texture2d<float>, 3>`, `array<device float *, 3>`
+        const bool complex = first.is_identifier() && (behind.is("<") || behind.is_identifier());
+        comparisons[i] = value || !(type || complex);
     }
     return comparisons;
 }

@@ -143,7 +143,7 @@ Index read_suffix(const Source &source, Index i, Index end, Declarator &read) {
             break;
         } else if (space_named(source, i) != AddressSpace::none) {
             read.other_spaces.push_back(i);  // of a member's object
-        } else if (token.is("<")) {
+        } else if (token.is("<") && source.may_open_arguments(i)) {
             i = source.skip_angles(i, end).value_or(i + 1) - 1;
         }
     }
@@ -151,7 +151,7 @@ Index read_suffix(const Source &source, Index i, Index end, Declarator &read) {
     while (i < end && !source[i].is(",")) {
         if (source[i].is("(") || source[i].is("[") || source[i].is("{")) {
             i = source.skip_group(i, end);
-        } else if (source[i].is("<")) {
+        } else if (source[i].is("<") && source.may_open_arguments(i)) {
             i = source.skip_angles(i, end).value_or(i + 1);
         } else {
             ++i;

@@ -118,7 +118,7 @@ std::vector<Range> Source::split_commas(Range range) const {
             i = skip_group(i, range.end);
             continue;
         }
-        if (text == "<") {
+        if (text == "<" && may_open_arguments(i)) {
             if (const auto past = skip_angles(i, range.end)) {
                 i = *past;
                 continue;

@@ -105,6 +105,21 @@ kernel void shift_by_choice(device const int *in [[buffer(0)]], device int *out 
     s >>= lane > 3 && simd_any(lane == 4);
     out[i] = s;
 }
+// Each comparison is a value of its own, though two of them look like one list of template arguments.
+constant int seven = 7;
+int compared(int s, bool few = seven < 3, bool many = seven > 1) {
+    int n = few;
+    if (many) n += simd_shuffle_xor(s, 2);
+    return n;
+}
+kernel void compare(device const int *in [[buffer(0)]], device int *out [[buffer(1)]],
+                    uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    int s = in[i], t = int(lane), n = 0;
+    int low = s < t, high = s > t;
+    if (lane % 2) n = simd_shuffle_xor(low, 1) + 2 * simd_shuffle_xor(high, 1);
+    if (lane % 4 > 1) n += 4 * simd_shuffle_xor(s < t, 2) + 8 * quad_shuffle_xor(s > (t), 2);
+    out[i] = n + compared(s * 16, s < t, t % 4 > (1));
+}
 )";
 
 /* Lanes part in each of these, which have no lane function: no lane waits there for others, and all meet in what comes
@@ -303,10 +318,14 @@ int main() {
     const std::vector<int> masks = run(program, "keep_mask", in);
     for (uint32_t i = 0; i < 128; ++i) CHECK(masks[i] == (i % 2 == 0 && i >= 4));
     const std::vector<int> stored = run(program, "after_stores", in), moved = run(program, "shift_in_loop", in),
-                           chosen = run(program, "shift_by_choice", in);
+                           chosen = run(program, "shift_by_choice", in), compared = run(program, "compare", in);
     for (uint32_t i = 0; i < 128; ++i) {
         CHECK(stored[i] == int(i % 32 + 1));
         CHECK(moved[i] == (i % 32 == 31 ? 0 : i % 2 == 0 ? std::min(3, int(31 - i % 32)) : 2));
+        const auto low = [&](uint32_t at) { return int(in[at] < int(at % 32)); };
+        const auto high = [&](uint32_t at) { return int(in[at] > int(at % 32)); };
+        CHECK(compared[i] == (i % 2 ? low(i ^ 1) + 2 * high(i ^ 1) : 0) + low(i) +
+                                 (i % 4 > 1 ? 4 * low(i ^ 2) + 8 * high(i ^ 2) + 16 * in[i ^ 2] : 0));
         CHECK(chosen[i] == in[i] << (i % 2 ? 4 : 2) >> (i % 32 > 3));
     }
     std::string kernels = silent_function;

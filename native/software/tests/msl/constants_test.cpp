@@ -242,6 +242,7 @@ constant bool both = a::flag && b::flag, neither = !both && !a::flag && !b::flag
 constant int half_of_it = real * 0.5f;
 constant uchar low = number;
 constant uint difference{uint(number - 4)};
+constant bool is_less = number < 4, is_more = small > 2;
 constant bool never [[function_constant(9)]];
 constant bool given = is_function_constant_defined(never), is_small = is_function_constant_defined(small) && small < 3;
 namespace outer { constant bool flag = number == 3; namespace inner { using namespace b; using a::count; )";
@@ -265,6 +266,8 @@ namespace outer { constant bool flag = number == 3; namespace inner { using name
         "!half_of_it",
         "low",
         "difference",
+        "is_less",
+        "is_more",
         "int(difference) < 0",
         "both",
         "neither",

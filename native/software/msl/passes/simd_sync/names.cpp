@@ -262,7 +262,7 @@ std::vector<Declarator> FunctionSync::declared_in(Range range,
 bool FunctionSync::is_call(Index name, Index end, Index &open) const {
     if (!source_[name].is_identifier() || name + 1 >= end) return false;
     open = name + 1;
-    if (source_[open].is("<")) {
+    if (source_[open].is("<") && source_.may_open_arguments(open)) {
         const auto past = source_.skip_angles(open, end);
         if (!past || *past >= end) return false;
         open = *past;

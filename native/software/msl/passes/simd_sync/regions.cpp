@@ -91,7 +91,7 @@ struct FunctionSync::Regions {
                 i = std::max(i + 1, source[open].is("{") ? source.skip_group(open, range.end) : open) - 1;
                 continue;
             }
-            if (token.is("<") && i > range.begin && source[i - 1].is_identifier()) i = past_arguments(i, range.end) - 1;
+            if (token.is("<") && source.may_open_arguments(i)) i = past_arguments(i, range.end) - 1;
             Piece &piece = pieces.back();
             const bool ends = (token.is(",") && piece.open == 0) || token.is(";") ||
                               (token.is(":") && !piece.conditional) || (is_assignment(token) && !piece.conditional);
