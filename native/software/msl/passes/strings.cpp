@@ -62,8 +62,11 @@ void place_strings(Source &source) {
         Index last = i;
         while (source[last + 1].kind == TokenKind::string) ++last;
         const Token &before = source[i - 1];
-        const bool value = !before.is("extern") && !before.is("operator") && !before.is("sizeof") && !before.is("*") &&
-                           !source[last + 1].is("[") && (token.text[0] == '"' || token.text[0] == 'R');
+        // `NAN` is `__builtin_nanf("")`.
+        const bool builtin = before.is("(") && i > 1 && source[i - 2].text.starts_with("__");
+        const bool value = !builtin && !before.is("extern") && !before.is("operator") && !before.is("sizeof") &&
+                           !before.is("*") && !source[last + 1].is("[") &&
+                           (token.text[0] == '"' || token.text[0] == 'R');
         const Index initialised = initialised_by(source, i, open);
         if (value && (initialised == i || !declares_array(source, initialised)))
             source[last].appended.insert(0, "->*::smtl::constant_text");
