@@ -26,6 +26,8 @@
  *   One thread at a time may use these: constant values, encoders, and a command buffer until it is committed, with its
  *   encoders and its last release. After the commit any thread may wait for a command buffer and query it.
  *   A child of fork() that was made after the first device may use none of them: see mtb_process_is_forked.
+ *   A thread that is cancelled (pthread_cancel) inside a call leaves locks taken, and others wait for them for ever:
+ *   disable its cancellation around calls. Signal handlers must not call this API.
  *
  * Callbacks
  *   Metal calls callbacks on threads of its own. The last release of an event or of a no-copy buffer may call back on
