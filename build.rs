@@ -158,7 +158,11 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
         native: [settings.words("NATIVE_FLAGS"), sanitizer_flags()].concat(),
         c: settings.words("C_STANDARD"),
         objective_c: dialect.clone(),
-        cxx: [settings.words("CXX_STANDARD"), settings.words("LIBRARY_CXX_FLAGS")].concat(),
+        cxx: [
+            settings.words("CXX_STANDARD"),
+            settings.words("LIBRARY_CXX_FLAGS"),
+        ]
+        .concat(),
     };
 
     let generated = products.join("generated");
