@@ -55,7 +55,8 @@ inline smtl_constant_value constant(uint32_t index, uint32_t type, int64_t value
     std::memcpy(result.bytes, &value, sizeof value);
     return result;
 }
-inline constexpr uint32_t type_float = 3, type_int = 29, type_bool = 53, type_short = 37;
+inline constexpr uint32_t type_float = 3, type_half = 16, type_int = 29, type_uint = 33, type_bool = 53,
+                          type_short = 37;
 
 // Runs a kernel over `threads` threads, one threadgroup.
 inline std::string run(const std::string &path, std::vector<std::vector<float> *> buffers, uint32_t threads,

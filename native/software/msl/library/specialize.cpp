@@ -45,14 +45,16 @@ std::string string_literal(std::string_view text) {
     return literal + "\"";
 }
 
+// Metal looks for a value by index first, then by name.
 const smtl_constant_value *find_value(const FunctionConstant &constant, std::uint32_t index,
                                       const smtl_constant_value *values, std::size_t count) {
-    const smtl_constant_value *found = nullptr;
+    const smtl_constant_value *indexed = nullptr, *named = nullptr;
     for (std::size_t i = 0; i < count; ++i) {
-        const bool matches = values[i].name ? constant.name == values[i].name : values[i].index == index;
-        if (matches) found = &values[i];  // a later setting replaces an earlier one
+        // A later setting replaces an earlier one.
+        if (!values[i].name && values[i].index == index) indexed = &values[i];
+        if (values[i].name && constant.name == values[i].name) named = &values[i];
     }
-    return found;
+    return indexed ? indexed : named;
 }
 
 std::string describe_constant(const FunctionConstant &constant, std::uint32_t index) {

@@ -1,7 +1,10 @@
 #include "data_type.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 namespace smtl::msl {
 namespace {
@@ -36,6 +39,13 @@ const Family *family_of(std::uint32_t data_type) {
     return nullptr;
 }
 
+// As it is written where the source may have given its name to something else. Keywords it cannot.
+std::string global_name(const std::string &name) {
+    constexpr std::array<std::string_view, 6> keywords = {"float", "int", "short", "char", "bool", "long"};
+    const bool keyword = std::find(keywords.begin(), keywords.end(), name) != keywords.end();
+    return keyword ? name : "::" + name;
+}
+
 }  // namespace
 
 std::string data_type_name(std::uint32_t data_type) {
@@ -61,12 +71,13 @@ std::string data_type_value(const smtl_constant_value &value) {
         const std::string number = std::to_string(bits) + "ul";
         text += text.empty() ? "" : ", ";
         if (family->bits) {
-            text += std::string("__builtin_bit_cast(") + family->name + ", " + family->bits + "(" + number + "))";
+            text += "__builtin_bit_cast(" + global_name(family->name) + ", " + global_name(family->bits) + "(" +
+                    number + "))";
         } else {
-            text += std::string(family->name) + "(" + number + ")";
+            text += global_name(family->name) + "(" + number + ")";
         }
     }
-    return components == 1 ? text : data_type_name(value.data_type) + "(" + text + ")";
+    return components == 1 ? text : global_name(data_type_name(value.data_type)) + "(" + text + ")";
 }
 
 }  // namespace smtl::msl

@@ -350,6 +350,41 @@ void test_undecided_conditions() {
             "program_source:3:87: error: the condition of [[function_constant]] cannot depend on a template argument"));
 }
 
+// The names of the source's own types say nothing of how a value is written.
+void test_values() {
+    const compiled library(head + R"(
+namespace z {
+using uint = float;
+struct ushort {};
+struct float2 {};
+constant uint n [[function_constant(0)]];
+constant half h [[function_constant(1)]];
+constant metal::uint u [[function_constant(2)]];
+constant ::float2 v [[function_constant(3)]];
+}
+kernel void k(device float *out) { out[0] = z::n; out[1] = z::h; out[2] = z::u; out[3] = z::v.y; }
+)");
+    std::vector<smtl_constant_value> values = {constant(0, type_float, 0), constant(1, type_half, 0x4200),
+                                               constant(2, type_uint, 7), constant(3, type_float + 1, 0)};
+    const float three = 3, pair[2] = {1, 4};
+    std::memcpy(values[0].bytes, &three, sizeof three);
+    std::memcpy(values[3].bytes, pair, sizeof pair);
+    std::string error = library.log;
+    std::vector<float> out(4);
+    CHECK(run(library.specialize("k", values, &error), {&out}, 1).empty() && out == (std::vector<float>{3, 3, 7, 4}));
+    if (!error.empty()) std::fprintf(stderr, "%s\n", error.c_str());
+
+    // Metal looks for a value by index before it looks by name.
+    values.push_back(values[0]);
+    values.back().name = "n";
+    values.back().bytes[3] = 0;
+    CHECK(run(library.specialize("k", values, &error), {&out}, 1).empty() && out[0] == 3);
+    for (const char *index : {"-1", "1.5", "4294967299"}) {
+        const compiled broken(head + "constant int c [[function_constant(" + index + ")]];\n");
+        CHECK(broken.library == nullptr && broken.says("cannot be narrowed"));
+    }
+}
+
 }  // namespace
 
 int main(int count, char **arguments) {
@@ -357,6 +392,7 @@ int main(int count, char **arguments) {
     test_orders();
     test_conditions();
     test_undecided_conditions();
+    test_values();
     for (std::uint64_t seed = 0; seed < programs; ++seed) test_chains(seed);
     return check::report("msl/constants_test");
 }

@@ -56,8 +56,8 @@ void declare_function_constant(Source &source, const Declaration &declaration, c
                             "\") __attribute__((visibility(\"hidden\")))";
     const std::string index = "smtl_constant_index_" + std::to_string(translation.constants.size());
     source[end - 1].appended += " extern const bool smtl_defined_" + function_constant.name +
-                                "; [[maybe_unused]] static constexpr unsigned " + index + " = (" +
-                                source.spelling(attribute.arguments) + ");";
+                                "; [[maybe_unused]] static constexpr unsigned " + index + "{" +
+                                source.spelling(attribute.arguments) + "};";
     function_constant.index = qualified(*declaration.scope, index);
     constants.by_name.emplace(function_constant.name,
                               ProgramConstants::Constant{declaration.scope, function_constant.type, {}, end - 1});
