@@ -1,4 +1,4 @@
-// The standard headers that most of msl/ and the tests in C++ include. The Makefiles compile this file once; each
+// The standard headers that most sources in C++ include. A build compiles this file once for each choice of flags; each
 // source still includes what it uses.
 #include <algorithm>
 #include <array>
