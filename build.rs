@@ -177,6 +177,7 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
         link_software_metal(Path::new(&library))?;
     } else {
         let headers = embedded::shading_headers(&software, &generated, &toolchain.clang)?;
+        objects.precompile(&software.join("precompiled.h"), &flags, &includes)?;
         for path in [&software, &headers] {
             objects.add(path, &flags, &includes)?;
         }

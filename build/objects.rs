@@ -59,6 +59,8 @@ pub struct Objects {
     compiler: Option<PathBuf>,
     tools: BTreeMap<Language, cc::Tool>,
     out: PathBuf,
+    /// What sources in C++ begin with.
+    precompiled: Option<PathBuf>,
     jobs: Vec<Job>,
 }
 
@@ -69,8 +71,32 @@ impl Objects {
             compiler: compiler.map(Path::to_owned),
             tools: BTreeMap::new(),
             out: products.join("objects"),
+            precompiled: None,
             jobs: Vec::new(),
         }
+    }
+
+    /// Compiles a header that sources in C++ which are added later include, so that it is parsed once.
+    pub fn precompile(
+        &mut self,
+        header: &Path,
+        flags: &Flags,
+        includes: &[PathBuf],
+    ) -> Result<(), String> {
+        let mut flags = flags.of(Language::Cxx);
+        flags.extend(["-fpch-instantiate-templates", "-x", "c++-header"].map(str::to_owned));
+        let mut job = self.job(header, Language::Cxx, &flags, includes)?;
+        self.make_folder()?;
+        if !job.is_fresh() {
+            job.run()?;
+        }
+        self.precompiled = Some(job.object);
+        Ok(())
+    }
+
+    fn make_folder(&self) -> Result<(), String> {
+        fs::create_dir_all(&self.out)
+            .map_err(|error| format!("cannot make {}: {error}", self.out.display()))
     }
 
     /// Adds a source, or every one below a folder, folders named `build`, `tests`, `tools`, `include` and
@@ -130,6 +156,13 @@ impl Objects {
                 .iter()
                 .map(|folder| format!("-I{}", folder.display())),
         );
+        if let Some(header) = self
+            .precompiled
+            .as_ref()
+            .filter(|_| language == Language::Cxx)
+        {
+            command.arg("-include-pch").arg(header);
+        }
         command
             .arg("-MD")
             .arg("-MF")
@@ -140,8 +173,7 @@ impl Objects {
 
     /// Compiles what is out of date and links all of it as the static library `name`.
     pub fn archive(mut self, name: &str) -> Result<(), String> {
-        fs::create_dir_all(&self.out)
-            .map_err(|error| format!("cannot make {}: {error}", self.out.display()))?;
+        self.make_folder()?;
         let stale: Vec<&mut Job> = self.jobs.iter_mut().filter(|job| !job.is_fresh()).collect();
         let threads = env::var("NUM_JOBS")
             .ok()
