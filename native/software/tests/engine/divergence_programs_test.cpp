@@ -43,7 +43,7 @@ enum talk {
     quad_up,
     talk_count
 };
-constexpr uint32_t forms = 7;
+constexpr uint32_t forms = 7, operand_count = 4; /* what shuffles take */
 
 struct statement {
     kind what{};
@@ -140,18 +140,22 @@ std::string text_of(const statement &s, uint32_t depth) {
     case kind::assign: return to + " = " + from + " * 3 + lane + " + k + ";\n";
     case kind::talk:
     case kind::maybe: {
+        const std::string other = names[(s.from + 1) % variables];
+        const std::string operands[operand_count] = {from, "(uint)(" + from + ")", "uint(" + from + ") / 2 + 5",
+                                                     "(" + from + " ^ min(" + other + ", " + from + " + 7)) * 3"};
+        const std::string taken = operands[s.k % operand_count];
         const std::string calls[talk_count] = {"simd_sum(" + from + ")",
                                                "simd_max(" + from + ")",
                                                "simd_prefix_inclusive_sum(" + from + ")",
-                                               "simd_shuffle_up(" + from + ", " + k + ")",
-                                               "simd_shuffle_down(" + from + ", " + k + ")",
-                                               "simd_shuffle(" + from + ", (lane * 7 + " + k + ") % 32)",
-                                               "simd_shuffle_xor(" + from + ", " + k + ")",
-                                               "simd_shuffle_rotate_down(" + from + ", " + k + ")",
-                                               "simd_broadcast(" + from + ", " + k + ")",
-                                               "simd_shuffle_and_fill_up(" + from + ", 9u, " + k + ")",
-                                               "quad_shuffle(" + from + ", " + std::to_string(s.k % 4) + ")",
-                                               "quad_shuffle_up(" + from + ", 1)"};
+                                               "simd_shuffle_up(" + taken + ", " + k + ")",
+                                               "simd_shuffle_down(" + taken + ", " + k + ")",
+                                               "simd_shuffle(" + taken + ", (lane * 7 + " + k + ") % 32)",
+                                               "simd_shuffle_xor(" + taken + ", " + k + ")",
+                                               "simd_shuffle_rotate_down(" + taken + ", " + k + ")",
+                                               "simd_broadcast(" + taken + ", " + k + ")",
+                                               "simd_shuffle_and_fill_up(" + taken + ", 9u, " + k + ")",
+                                               "quad_shuffle(" + taken + ", " + std::to_string(s.k % 4) + ")",
+                                               "quad_shuffle_up(" + taken + ", 1)"};
         const std::string any = "simd_any(" + from + " % 3 == 0)";
         const std::string expressions[forms] = {
             to + " = " + to + " * 5 + (" + condition + " ? " + calls[s.call] + " : " + from + " * 2);",
@@ -345,6 +349,15 @@ private:
         for (uint32_t lane = 0; lane < lanes; ++lane)
             if (active >> lane & 1) of_[s.to][lane] = of_[s.to][lane] * 5 + result[lane];
     }
+    /* What a lane computes for a shuffle. */
+    uint32_t taken(const statement &s, uint32_t lane) const {
+        const uint32_t from = of_[s.from][lane], other = of_[(s.from + 1) % variables][lane];
+        switch (s.k % operand_count) {
+        case 2: return from / 2 + 5;
+        case 3: return (from ^ std::min(other, from + 7)) * 3;
+        default: return from;
+        }
+    }
     /* The results of a lane function for the lanes that call it together. */
     values results(const statement &s, uint32_t call, mask active) const {
         values all{};
@@ -360,8 +373,8 @@ private:
             if (!(active >> lane & 1)) continue;
             running += from[lane];
             const auto of_lane = [&](uint32_t other) {
-                const bool unknown = s.from != 0 && gone_ >> other & 1;
-                return from[unknown ? lane : other];
+                const bool unknown = (s.from != 0 || s.k % operand_count == 3) && gone_ >> other & 1;
+                return taken(s, unknown ? lane : other);
             };
             uint32_t result = 0;
             switch (call) {
