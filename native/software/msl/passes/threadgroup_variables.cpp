@@ -17,7 +17,7 @@ bool opens_condition(const Token &token) {
     return token.is("if") || token.is("for") || token.is("while") || token.is("switch") || token.is("constexpr");
 }
 
-bool begins_no_declaration(const Token &token) {
+bool begins_no_variable(const Token &token) {
     constexpr std::array<std::string_view, 12> texts = {"if",   "for",    "while", "switch",  "do", "else",
                                                         "case", "return", "{",     "default", "}",  ";"};
     return std::find(texts.begin(), texts.end(), token.text) != texts.end();
@@ -94,8 +94,7 @@ void Placement::place_statements(Index begin, Index end, Context context) {
         // be a declaration is an error, as everywhere.
         constexpr std::size_t deepest = 64;
         const Index stop = std::min(source_.skip_to_semicolon(i, end), end);
-        if ((begins || within) && !begins_no_declaration(source_[i]) && heads.size() < deepest &&
-            read[stop]++ < deepest) {
+        if ((begins || within) && !begins_no_variable(source_[i]) && heads.size() < deepest && read[stop]++ < deepest) {
             Specifiers specifiers;
             const Index declarators = read_specifiers(source_, i, end, specifiers);
             if (specifiers.body != 0) types.insert(specifiers.body);

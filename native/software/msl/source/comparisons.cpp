@@ -23,12 +23,10 @@ bool names_type(const Token &token) {
 // What stands before and behind a name where it is declared as a variable, a parameter, a member, an enumerator or a
 // function. What looks the same names a value, too: `a * b;`.
 bool declares_value(const Token &before, const Token &name, const Token &behind) {
-    constexpr std::array<std::string_view, 12> words = {"return", "else",  "goto",   "case",     "new",      "delete",
-                                                        "throw",  "using", "sizeof", "operator", "template", "do"};
     constexpr std::array<std::string_view, 9> leads = {">", "*", "&", "&&", ",", "[", "{", "(", ")"};
     constexpr std::array<std::string_view, 11> follows = {"=", ";", ",", ")", "[", "]", "{", "}", "(", ":", ">"};
     if (!name.is_identifier() || !is_in(behind, follows)) return false;
-    if (before.is_identifier()) return !is_in(before, words) && !names_type(before);
+    if (before.is_identifier()) return !begins_no_declaration(before) && !before.is("template") && !names_type(before);
     return is_in(before, leads) && !behind.is("(") && !behind.is(">");
 }
 

@@ -176,6 +176,13 @@ bool ends_operand(const Token &token) {
     return token.kind == TokenKind::number || token.is(")") || token.is("]");
 }
 
+bool begins_no_declaration(const Token &token) {
+    constexpr std::array<std::string_view, 14> words = {"return",  "else",     "do",     "goto",    "case",
+                                                        "default", "new",      "delete", "throw",   "using",
+                                                        "break",   "continue", "sizeof", "operator"};
+    return std::find(words.begin(), words.end(), token.text) != words.end();
+}
+
 bool names_arithmetic_type(std::string_view name) {
     constexpr std::array<std::string_view, 23> scalars = {
         "bool",    "char",     "uchar",   "short",    "ushort",  "int",      "uint",     "long",

@@ -51,6 +51,9 @@ struct Token {
 // What follows the token is an operator between two operands, or a bracket behind one; no operand begins there.
 bool ends_operand(const Token &token);
 
+// A word of the language that is no part of a type: no declaration begins with it, and no name is declared behind it.
+bool begins_no_declaration(const Token &token);
+
 // A scalar, a vector or a matrix of Metal's, or `void`.
 bool names_arithmetic_type(std::string_view name);
 

@@ -14,9 +14,8 @@ template <std::size_t N> bool is_one_of(const Token &token, const std::array<std
 }  // namespace
 
 bool ends_type(const Token &token) {
-    constexpr std::array<std::string_view, 12> words = {"return", "else",  "do",     "case",     "goto",  "new",
-                                                        "delete", "throw", "sizeof", "typename", "using", "operator"};
-    return (token.is_identifier() && !is_one_of(token, words)) || token.is(">");
+    const bool type = token.is_identifier() && !token.is("typename") && !begins_no_declaration(token);
+    return type || token.is(">");
 }
 
 FunctionSync::Aliases::Aliases(const FunctionSync &function)

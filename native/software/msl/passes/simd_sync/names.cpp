@@ -219,8 +219,6 @@ bool FunctionSync::mentions_shared(Range range) const {
 // known by then: `a * b` multiplies if `a` is one, and `f(a)` calls.
 std::vector<Declarator> FunctionSync::declared_in(Range range,
                                                   const std::function<bool(std::string_view)> &is_variable) const {
-    static const Names words = {"return", "else",  "goto",  "case",  "default", "new",
-                                "delete", "throw", "using", "break", "continue"};
     std::vector<Declarator> found;
     for (Index begin = range.begin, end = begin; begin < range.end; begin = ++end) {
         while (end < range.end && !source_[end].is(";"))
@@ -229,7 +227,7 @@ std::vector<Declarator> FunctionSync::declared_in(Range range,
                       : end + 1;
         Specifiers specifiers;
         Index i = read_specifiers(source_, begin, end, specifiers);
-        if (!specifiers.typed || specifiers.alias || words.contains(source_[begin].text) ||
+        if (!specifiers.typed || specifiers.alias || begins_no_declaration(source_[begin]) ||
             is_variable(source_[begin].text))
             continue;
         // A condition declares only what it gives a value.
