@@ -41,6 +41,15 @@ Index initialised_by(const Source &source, Index string, const std::vector<Index
     return source[outer - 1].is("=") ? outer - 1 : outer;
 }
 
+// Clang's built-in functions take its own strings (NAN is `__builtin_nanf("")`), and so do its attributes.
+bool is_value(const Source &source, Index first, Index last) {
+    const Token &before = source[first - 1];
+    const bool builtin = before.is("(") && first > 1 && source[first - 2].text.starts_with("__");
+    const bool operand = before.is("sizeof") || before.is("*") || source[last + 1].is("[");
+    const bool characters = source[first].text[0] == '"' || source[first].text[0] == 'R';
+    return characters && !builtin && !operand && !before.is("extern") && !before.is("operator");
+}
+
 }  // namespace
 
 void place_strings(Source &source) {
@@ -61,14 +70,8 @@ void place_strings(Source &source) {
         if (token.kind != TokenKind::string || i == 0) continue;
         Index last = i;
         while (source[last + 1].kind == TokenKind::string) ++last;
-        const Token &before = source[i - 1];
-        // `NAN` is `__builtin_nanf("")`.
-        const bool builtin = before.is("(") && i > 1 && source[i - 2].text.starts_with("__");
-        const bool value = !builtin && !before.is("extern") && !before.is("operator") && !before.is("sizeof") &&
-                           !before.is("*") && !source[last + 1].is("[") &&
-                           (token.text[0] == '"' || token.text[0] == 'R');
         const Index initialised = initialised_by(source, i, open);
-        if (value && (initialised == i || !declares_array(source, initialised)))
+        if (is_value(source, i, last) && (initialised == i || !declares_array(source, initialised)))
             source[last].appended.insert(0, "->*::smtl::constant_text");
         i = last;
     }
