@@ -243,6 +243,8 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-Wno-undefined-internal",
         "-Wno-undefined-inline",
         "-Wno-undefined-var-template",
+        // Metal takes `constexpr` for functions that no constant expression can call, since they touch device memory.
+        "-Wno-invalid-constexpr",
         "-Wno-pass-failed",
         // The counts of shifts stand for themselves (passes/shift_counts.h), and what `<<=` changes is written twice.
         "-Wno-overloaded-shift-op-parentheses",

@@ -3,6 +3,9 @@
 #include <cstddef>
 #include <set>
 #include <string_view>
+#include <vector>
+
+#include "msl/source/attributes.h"
 
 namespace smtl::msl {
 namespace {
@@ -48,12 +51,69 @@ std::set<std::string_view> find_bit_fields(const Source &source, const Declarati
     return names;
 }
 
+// The result of the conditional whose `?` stands there and that ends before `past` keeps its space.
+class Places {
+public:
+    Places(const Source &source, const Declarations &declarations) : source_(source) {
+        for (const Declaration &declaration : declarations) {
+            const Range head{declaration.begin, declaration.name_begin};
+            if (!declaration.body.empty() && declaration.parameters && !head.empty() && source[head.end - 1].is("&"))
+                functions_.push_back(declaration.body);
+        }
+    }
+    bool contain(Index question, Index past) const;
+
+private:
+    bool refers_to_space(Index declaration, Index name) const;
+
+    const Source &source_;
+    std::vector<Range> functions_;  // that return references
+};
+
+bool Places::contain(Index question, Index past) const {
+    constexpr std::size_t longest = 1 << 11;
+    Index assignment = 0, begin = question;
+    for (std::size_t steps = 0; begin > 0 && steps < longest; --begin, ++steps) {
+        const Token &before = source_[begin - 1];
+        if (before.is(")") || before.is("]")) {
+            begin = source_.group_begin(begin - 1) + 1;
+            continue;
+        }
+        if (before.is("(") || before.is("[") || before.is("{") || before.is("}") || before.is(";")) break;
+        if (before.is("=")) assignment = begin - 1;
+    }
+    if (begin < 2) return false;
+    const bool enclosed = source_[begin - 1].is("(") && source_[past].is(")");
+    if (enclosed && begin > 2 && source_[begin - 2].is("&")) {
+        const Token &before = source_[begin - 3];
+        return before.is("return") || !(before.is_identifier() || ends_operand(before));
+    }
+    if (source_[begin].is("return") || (enclosed && source_[begin - 2].is("return"))) {
+        for (const Range &body : functions_) {
+            if (body.begin < begin && begin < body.end) return true;
+        }
+    }
+    return assignment > begin + 2 && source_[assignment - 2].is("&") && refers_to_space(begin, assignment - 1);
+}
+
+// `auto &` cannot refer to a value, and so both operands lie in one space.
+bool Places::refers_to_space(Index declaration, Index name) const {
+    bool space = false, deduced = false, unchanging = false;
+    for (Index i = declaration; i < name; ++i) {
+        space = space || space_named(source_, i) != AddressSpace::none;
+        deduced = deduced || source_[i].is("auto");
+        unchanging = unchanging || source_[i].is("const");
+    }
+    return space || (deduced && !unchanging);
+}
+
 }  // namespace
 
 void edit_conditionals(Source &source, const Declarations &declarations) {
     const Index end = source.size() - 1;
     const std::set<std::string_view> bit_fields = find_bit_fields(source, declarations);
-    const auto load = [&](Range operand) {
+    const Places places(source, declarations);
+    const auto drop_space = [&](Range operand) {
         // A literal 0 may stand for a pointer, and no reference refers to a bit-field.
         if (operand.empty() || (operand.begin + 1 == operand.end && source[operand.begin].kind == TokenKind::number) ||
             bit_fields.contains(source[operand.end - 1].text))
@@ -67,9 +127,9 @@ void edit_conditionals(Source &source, const Declarations &declarations) {
         const Index colon = skip_branch(source, i + 1, end);
         if (!source[colon].is(":")) continue;
         const Index past = skip_branch(source, colon + 1, end);
-        if (past == end) continue;
-        load({i + 1, colon});
-        load({colon + 1, past});
+        if (past == end || places.contain(i, past)) continue;
+        drop_space({i + 1, colon});
+        drop_space({colon + 1, past});
     }
 }
 

@@ -46,18 +46,20 @@ constexpr SMTL_CONSTANT char (&operator->*(const char (&text)[Length], constant_
     return (SMTL_CONSTANT char(&)[Length])text;
 }
 
-// `(operand(), x)` is x, loaded where it lies in an address space; nothing if x is nothing.
+// `(operand(), x)` is x, and names no space where x lies in one; nothing if x is nothing. An array stays as it is, for
+// its address keeps the space.
 struct operand_mark {};
 constexpr operand_mark operand() { return {}; }
 template <class T> constexpr T &&operator,(operand_mark, T &&x) { return static_cast<T &&>(x); }
-#define SMTL_LOADED(space) \
-    template <class T> constexpr T operator,(operand_mark, space T &x) { return x; }
-SMTL_LOADED(SMTL_DEVICE)
-SMTL_LOADED(const SMTL_DEVICE)
-SMTL_LOADED(SMTL_THREADGROUP)
-SMTL_LOADED(const SMTL_THREADGROUP)
-SMTL_LOADED(SMTL_CONSTANT)
-#undef SMTL_LOADED
+#define SMTL_OPERAND(unchanging, space)                            \
+    template <class T, class = metal::enable_if_t<!__is_array(T)>> \
+    constexpr unchanging T &operator,(operand_mark, space T &x) {  \
+        return x;                                                  \
+    }
+SMTL_OPERAND(, SMTL_DEVICE)
+SMTL_OPERAND(, SMTL_THREADGROUP)
+SMTL_OPERAND(const, SMTL_CONSTANT)
+#undef SMTL_OPERAND
 #endif
 
 }  // namespace smtl

@@ -72,11 +72,12 @@ SMTL_REMOVE_ADDRSPACE(const volatile, SMTL_CONSTANT)
 #undef SMTL_REMOVE_ADDRSPACES
 #undef SMTL_REMOVE_ADDRSPACE
 #endif
+// The type of a value, which names no space: a variable can have it.
 template <class T> struct decay {
     using bare = typename remove_reference<T>::type;
-    using type = typename conditional<
-        __is_array(bare), typename remove_extent<bare>::type *,
-        typename conditional<__is_function(bare), bare *, typename remove_cv<bare>::type>::type>::type;
+    using value = typename remove_cv<typename remove_addrspace<bare>::type>::type;
+    using type = typename conditional<__is_array(bare), typename remove_extent<bare>::type *,
+                                      typename conditional<__is_function(bare), bare *, value>::type>::type;
 };
 
 template <class T> using remove_const_t = typename remove_const<T>::type;
