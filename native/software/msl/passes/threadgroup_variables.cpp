@@ -234,15 +234,17 @@ ThreadgroupVariables place_threadgroup_variables(Source &source, const Declarati
 
 void reject_stray_spaces(Source &source, const ThreadgroupVariables &variables) {
     std::vector<Index> open;
-    Index angles_end = 0;
+    Index angles_end = 0, alias_end = 0;
     for (Index i = 0; i + 1 < source.size(); ++i) {
         const Token &token = source[i];
         if (token.is("(") || token.is("[") || token.is("{")) open.push_back(i);
         if ((token.is(")") || token.is("]") || token.is("}")) && !open.empty()) open.pop_back();
         if (token.is("<")) angles_end = std::max(angles_end, source.skip_angles(i, source.size() - 1).value_or(0));
+        // Of a template: others have been read as declarations.
+        if (token.is("using")) alias_end = source.skip_to_semicolon(i, source.size() - 1);
         const AddressSpace space = space_named(source, i);
         const bool matters = space == AddressSpace::threadgroup || space == AddressSpace::device;
-        if (!matters || i < angles_end || variables.placed.contains(i) ||
+        if (!matters || i < angles_end || i < alias_end || variables.placed.contains(i) ||
             (!open.empty() && !source[open.back()].is("{")))
             continue;
         Index before = i == 0 ? 0 : i - 1;

@@ -1,6 +1,7 @@
 #include "source.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "comparisons.h"
@@ -103,8 +104,12 @@ bool Source::opens_attribute(Index i) const {
 Index Source::skip_part(Index i, Index end) const {
     const Token &token = tokens_[i];
     if (token.is("<") && may_open_arguments(i)) {
+        // No operand of a `>` begins with these.
+        constexpr std::array<std::string_view, 9> follows = {"::", "{", ";", ")", ",", "?", ":", "||", "=="};
         const auto past = skip_angles(i, end);
-        return past && (tokens_[*past].is("(") || tokens_[*past].is("::") || tokens_[*past].is("{")) ? *past : i + 1;
+        if (!past) return i + 1;
+        const Token &next = tokens_[*past];
+        return next.is("(") || std::find(follows.begin(), follows.end(), next.text) != follows.end() ? *past : i + 1;
     }
     return token.is("(") || token.is("[") || token.is("{") ? skip_group(i, end) : i + 1;
 }

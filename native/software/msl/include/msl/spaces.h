@@ -5,6 +5,7 @@
 
 #if !defined(__OPENCL_CPP_VERSION__)
 #define SMTL_DEVICE __attribute__((opencl_global))
-#define SMTL_CONSTANT const __attribute__((opencl_global_host))
+#define SMTL_CONSTANT_SPACE __attribute__((opencl_global_host))
+#define SMTL_CONSTANT const SMTL_CONSTANT_SPACE
 #define SMTL_THREADGROUP __attribute__((opencl_local))
 #endif

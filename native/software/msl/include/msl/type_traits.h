@@ -60,15 +60,14 @@ template <class T> struct remove_addrspace : type_identity<T> {};
 #if !defined(__OPENCL_CPP_VERSION__)
 #define SMTL_REMOVE_ADDRSPACE(qualifiers, space) \
     template <class T> struct remove_addrspace<qualifiers space T> : type_identity<qualifiers T> {};
-#define SMTL_REMOVE_ADDRSPACES(qualifiers)         \
-    SMTL_REMOVE_ADDRSPACE(qualifiers, SMTL_DEVICE) \
-    SMTL_REMOVE_ADDRSPACE(qualifiers, SMTL_THREADGROUP)
+#define SMTL_REMOVE_ADDRSPACES(qualifiers)              \
+    SMTL_REMOVE_ADDRSPACE(qualifiers, SMTL_DEVICE)      \
+    SMTL_REMOVE_ADDRSPACE(qualifiers, SMTL_THREADGROUP) \
+    SMTL_REMOVE_ADDRSPACE(qualifiers, SMTL_CONSTANT_SPACE)
 SMTL_REMOVE_ADDRSPACES()
 SMTL_REMOVE_ADDRSPACES(const)
 SMTL_REMOVE_ADDRSPACES(volatile)
 SMTL_REMOVE_ADDRSPACES(const volatile)
-SMTL_REMOVE_ADDRSPACE(const, SMTL_CONSTANT)
-SMTL_REMOVE_ADDRSPACE(const volatile, SMTL_CONSTANT)
 #undef SMTL_REMOVE_ADDRSPACES
 #undef SMTL_REMOVE_ADDRSPACE
 #endif
