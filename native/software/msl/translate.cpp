@@ -20,6 +20,7 @@
 #include "passes/metal_attributes.h"
 #include "passes/parameter_spaces.h"
 #include "passes/pragmas.h"
+#include "passes/results.h"
 #include "passes/shift_counts.h"
 #include "passes/simd_sync/simd_sync.h"
 #include "passes/strings.h"
@@ -53,6 +54,7 @@ void run_passes(Source &source, Translation &translation) {
     edit_literals(source);
     edit_components(source);
     edit_casts(source);
+    if (!checking) place_results(source, declarations);
     if (!checking) edit_conditionals(source, declarations);
     if (!checking) place_strings(source);
     if (checking) check_keywords(source);

@@ -1,6 +1,8 @@
 #include "conditionals.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -51,6 +53,17 @@ std::set<std::string_view> find_bit_fields(const Source &source, const Declarati
     return names;
 }
 
+// Alike but for subscripts: of one type.
+bool are_elements(const Source &source, Range one, Range other) {
+    Index i = one.begin, j = other.begin;
+    for (; i < one.end && j < other.end && source[i].text == source[j].text; ++i, ++j) {
+        if (!source[i].is("[")) continue;
+        i = source.skip_group(i, one.end) - 1;
+        j = source.skip_group(j, other.end) - 1;
+    }
+    return i == one.end && j == other.end && source[one.end - 1].is("]");
+}
+
 // The result of the conditional whose `?` stands there and that ends before `past` keeps its space.
 class Places {
 public:
@@ -67,7 +80,7 @@ private:
     bool refers_to_space(Index declaration, Index name) const;
 
     const Source &source_;
-    std::vector<Range> functions_;  // that return references
+    std::vector<Range> functions_;  // that return references, in the source's order
 };
 
 bool Places::contain(Index question, Index past) const {
@@ -89,9 +102,9 @@ bool Places::contain(Index question, Index past) const {
         return before.is("return") || !(before.is_identifier() || ends_operand(before));
     }
     if (source_[begin].is("return") || (enclosed && source_[begin - 2].is("return"))) {
-        for (const Range &body : functions_) {
-            if (body.begin < begin && begin < body.end) return true;
-        }
+        const auto after = std::partition_point(functions_.begin(), functions_.end(),
+                                                [&](const Range &body) { return body.begin < begin; });
+        if (after != functions_.begin() && begin < std::prev(after)->end) return true;
     }
     return assignment > begin + 2 && source_[assignment - 2].is("&") && refers_to_space(begin, assignment - 1);
 }
@@ -128,6 +141,7 @@ void edit_conditionals(Source &source, const Declarations &declarations) {
         if (!source[colon].is(":")) continue;
         const Index past = skip_branch(source, colon + 1, end);
         if (past == end || places.contain(i, past)) continue;
+        if (are_elements(source, {i + 1, colon}, {colon + 1, past})) continue;
         drop_space({i + 1, colon});
         drop_space({colon + 1, past});
     }

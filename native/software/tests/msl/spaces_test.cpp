@@ -275,36 +275,6 @@ kernel void k(device float *x) {
                  {5, 77, 0, 0});
 }
 
-// Of two places a conditional makes one, and not a value.
-void test_conditionals_as_places() {
-    expect_alone(R"(
-struct S { float v; void set(float w) { v = w; } };
-device float &place(device float *x, bool c) { return c ? x[0] : x[1]; }
-threadgroup float &shared_place(threadgroup float *x, bool c) { return (c ? x[0] : x[1]); }
-kernel void k(device float *x, constant float *c [[buffer(1)]]) {
-    const bool yes = c[0] == 5;
-    device float4 *v = (device float4 *)(x + 8);
-    device S *s = (device S *)x;
-    threadgroup float t[2];
-    (yes ? v[0] : v[1]) = float4(1);
-    (yes ? v[0] : v[1]) += float4(2);
-    (!yes ? v[0] : v[1]).y = 4;
-    (!yes ? s[0] : s[1]) = S{5};
-    (yes ? s[2] : s[0]).set(6);
-    (yes ? x[3] : x[0])++;
-    *&(yes ? x[4] : x[0]) = 7;
-    place(x + 5, false) = 8;
-    shared_place(t, yes) = 9;
-    device float &r = yes ? x[5] : x[0];
-    auto &q = !yes ? x[0] : x[7];
-    device float *p = &q;
-    r = t[0];
-    *p = (yes ? c[1] : 0.0f) + (yes ? t[0] : x[0]);
-}
-)",
-                 {0, 5, 6, 1, 7, 9, 8, 15, 3, 3, 3, 3, 0, 4, 0, 0});
-}
-
 // Overloads with the same body are no less two if they have different defaults, or ask what they are.
 void test_duplicates() {
     const std::string calls = "kernel void k(device float *x) { float y = 0; x[0] = f(x); x[1] = f(&y); }\n";
@@ -518,7 +488,6 @@ int main() {
     test_types();
     test_library();
     test_conditionals();
-    test_conditionals_as_places();
     test_errors();
     test_reflection();
     return check::report("msl/spaces_test");

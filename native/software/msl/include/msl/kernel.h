@@ -60,6 +60,21 @@ SMTL_OPERAND(, SMTL_DEVICE)
 SMTL_OPERAND(, SMTL_THREADGROUP)
 SMTL_OPERAND(const, SMTL_CONSTANT)
 #undef SMTL_OPERAND
+
+// References and pointers that name no space get the one that is known of what they refer to. All else stays as it is.
+#define SMTL_RESULT(name, space)                                                                      \
+    template <class T> constexpr T &&in_##name(T &&x) { return static_cast<T &&>(x); }                \
+    template <class T, class = metal::enable_if_t<!in_space<T>>> constexpr space T &in_##name(T &x) { \
+        return (space T &)x;                                                                          \
+    }                                                                                                 \
+    template <class T> constexpr T to_##name(T x) { return x; }                                       \
+    template <class T, class = metal::enable_if_t<!in_space<T>>> constexpr space T *to_##name(T *x) { \
+        return (space T *)x;                                                                          \
+    }
+SMTL_RESULT(device, SMTL_DEVICE)
+SMTL_RESULT(threadgroup, SMTL_THREADGROUP)
+SMTL_RESULT(constant, SMTL_CONSTANT)
+#undef SMTL_RESULT
 #endif
 
 }  // namespace smtl

@@ -1,0 +1,139 @@
+// What is a place in an address space stays one: results of conditionals and of members.
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "compiled_source.h"
+
+namespace {
+
+// Kernel `k` over `x`.
+void expect(const std::string &source, const std::vector<float> &wanted) {
+    const compiled library(head + source);
+    std::vector<float> x(wanted.size()), c = {5, 6};
+    if (!CHECK(library.library != nullptr && library.log.empty())) std::fprintf(stderr, "%s\n", library.log.c_str());
+    const std::string error = library.library ? run(library.specialize("k", {}), {&x, &c}, 1) : "";
+    if (CHECK(error.empty() && x == wanted)) return;
+    std::fprintf(stderr, "%s got:", error.c_str());
+    for (const float value : x) std::fprintf(stderr, " %g", value);
+    std::fprintf(stderr, "\nin: %s\n", source.c_str());
+}
+
+// Of two places a conditional makes one, and not a value.
+void test_conditionals() {
+    expect(R"(
+struct S { float v; void set(float w) { v = w; } };
+float space(device const float &p) { return 1; }
+float space(thread const float &p) { return 2; }
+device float &place(device float *x, bool c) { return c ? x[0] : x[1]; }
+threadgroup float &shared_place(threadgroup float *x, bool c) { return (c ? x[0] : x[1]); }
+kernel void k(device float *x, constant float *c [[buffer(1)]]) {
+    const bool yes = c[0] == 5;
+    device float4 *v = (device float4 *)(x + 8);
+    device S *s = (device S *)x;
+    threadgroup float t[2];
+    (yes ? v[0] : v[1]) = float4(1);
+    (yes ? v[0] : v[1]) += float4(2);
+    (!yes ? v[0] : v[1]).y = 4;
+    (!yes ? s[0] : s[1]) = S{5};
+    (yes ? s[2] : s[0]).set(6);
+    (yes ? x[3] : x[0])++;
+    *&(yes ? x[4] : x[0]) = 7;
+    place(x + 5, false) = 8;
+    shared_place(t, yes) = 9;
+    device float &r = yes ? x[5] : x[0];
+    auto &q = !yes ? x[0] : x[7];
+    device float *p = &q;
+    r = t[0];
+    *p = (yes ? c[1] : 0.0f) + (yes ? t[0] : x[0]);
+    x[6] = space(yes ? x[3] : x[4]);
+}
+)",
+           {0, 5, 6, 1, 7, 9, 1, 15, 3, 3, 3, 3, 0, 4, 0, 0});
+}
+
+// Members, the library's too, find their object without its space; what refers to their results has it all the same.
+void test_results() {
+    expect(R"(
+struct S {
+    float a[2], b;
+    device float *pointer() device { return a; }
+    thread float *pointer() thread { return a; }
+    const device float *last() const device { return &a[1]; }
+    threadgroup float &at(int i) threadgroup { return a[i]; }
+    threadgroup float &other() threadgroup { return b; }
+    device float &element(int i) device;
+};
+device float &S::element(int i) device { return a[i]; }
+struct Held {
+    device float *p;
+    device float *get() const { return p; }
+    device float &operator*() const { return *p; }
+};
+device float4 &column(device float4x4 &m, int i) { return m[i]; }
+template <typename T> using device_pointer = device T *;
+kernel void k(device float *x) {
+    device S *s = (device S *)x;
+    threadgroup S t;
+    Held held = {x + 3};
+    device float *p = s->pointer();
+    p[0] = 1;
+    device float &second = s->element(1);
+    second = 2;
+    const device float *last = s->last();
+    t.at(0) = 3;
+    threadgroup float &third = t.at(0);
+    t.other() = 4;
+    x[2] = third + t.b;
+    device float *h = held.get();
+    *h = *last + 6;
+    device_pointer<float> fourth = x + 4;
+    device float4x4 &m = *(device float4x4 *)fourth;
+    device float4 &first = m[0];
+    first = float4(9);
+    column(m, 1) = 10;
+    device float &element = m[1][2];
+    element = 11;
+    threadgroup array<float, 2> values;
+    threadgroup float &value = values[1];
+    value = 12;
+    threadgroup packed_float3 packed;
+    threadgroup float &part = packed[2];
+    part = 13;
+    first.x = value + packed.z;
+    x[5] = is_same_v<decltype(x[0] + 1), float>;
+}
+)",
+           {1, 2, 7, 8, 25, 1, 9, 9, 10, 10, 11, 10, 0, 0, 0, 0, 0, 0, 0, 0});
+    expect(R"(
+struct S { float v[2]; constant float &at(int i) constant { return v[i]; } constant float *all() constant { return v; } };
+constant S s = {{1, 2}};
+constant array<float, 2> values = {{4, 5}};
+constant float4x4 m = float4x4(6);
+kernel void k(device float *x) {
+    constant float &a = s.at(1);
+    constant float *p = s.all();
+    constant float &value = values[1];
+    constant float4 &column = m[1];
+    x[0] = a + p[0];
+    x[1] = value + column.y;
+}
+)",
+           {3, 11});
+    for (const char *wrong : {"threadgroup float t[2]; device float &r = t[1];", "float y = 0; device float &r = y;",
+                              "threadgroup S t; device float &r = t.v[0];", "P p; device float *q = p.get();"}) {
+        const compiled broken(
+            head +
+            "struct S { float v[1]; }; struct P { threadgroup float *p; threadgroup float *get() { return p; } };" +
+            "kernel void k(device float *x) { " + wrong + " }");
+        CHECK(broken.library == nullptr);
+    }
+}
+
+}  // namespace
+
+int main() {
+    test_conditionals();
+    test_results();
+    return check::report("msl/places_test");
+}
