@@ -194,14 +194,15 @@ void drop_consequences(Diagnostics &diagnostics, const std::set<std::pair<std::s
 
 // Clang writes address spaces as OpenCL's.
 std::string name_spaces(std::string text) {
-    constexpr std::array<std::array<std::string_view, 2>, 7> names = {{{"const __global_host ", "constant "},
-                                                                       {"__global_host ", "constant "},
-                                                                       {"__constant ", "constant "},
-                                                                       {"__global_device ", "device "},
-                                                                       {"__global ", "device "},
-                                                                       {"__local ", "threadgroup "},
-                                                                       {"__private ", "thread "}}};
-    if (text.find("__") == std::string::npos) return text;
+    constexpr std::array<std::array<std::string_view, 2>, 8> names = {
+        {{"const __global_host", "constant"},
+         {"__global_host", "constant"},
+         {"__constant", "constant"},
+         {"__global_device", "device"},
+         {"__global", "device"},
+         {"__local", "threadgroup"},
+         {"__private", "thread"},
+         {"generic address space", "memory in no named address space"}}};
     for (const auto &[clangs, metals] : names) text = replace_all(std::move(text), clangs, metals);
     return text;
 }
