@@ -162,9 +162,8 @@ struct FunctionSync::Regions {
         for (auto call = std::lower_bound(calls.begin(), calls.end(), range.begin);
              call != calls.end() && *call < range.end; ++call) {
             const std::string_view name = source[*call].text;
-            const bool reads = is_lane_function(name) &&
-                               (name.find("_shuffle") != std::string_view::npos || name.ends_with("_broadcast"));
-            const Range operand = reads ? function.shuffled(*call, range.end) : Range();
+            const bool reads = name.find("_shuffle") != std::string_view::npos || name.ends_with("_broadcast");
+            const Range operand = reads && is_lane_function(name) ? function.shuffled(*call, range.end) : Range();
             std::vector<ShuffledVariable> variables = function.variables_of(operand, find);
             if (!variables.empty()) operands.push_back({operand, std::move(variables)});
         }
@@ -373,8 +372,7 @@ struct FunctionSync::Regions {
         for (const auto &[name, declared] : operand.variables) {
             const std::string comma = numbers.empty() ? "" : ", ";
             numbers += comma + number(declared);
-            parameters.append(comma).append("auto ").append(name);
-            arguments.append(", ").append(name);
+            parameters.append(comma + "auto ").append(name), arguments.append(", ").append(name);
         }
         const bool plain = operand.range.end == operand.range.begin + 1;
         function.write_around(operand.range,
