@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "check.h"
 #include "engine/engine.h"
 #include "metal_program.h"
 #include "msl/msl.h"
@@ -77,5 +78,20 @@ inline std::string run(const std::string &path, std::vector<std::vector<float> *
 }
 
 inline const std::string head = "#include <metal_stdlib>\nusing namespace metal;\n";
+
+// Kernel `k` writes the floats that are wanted. It is given them first, in device memory, with `first` before zeros,
+// and {5, 6} in constant memory.
+inline void expect_results(const std::string &source, const std::vector<float> &wanted, float first = 0,
+                           uint32_t memory = 0) {
+    const compiled library(source);
+    std::vector<float> x(wanted.size()), c = {5, 6};
+    x[0] = first;
+    if (!CHECK(library.library != nullptr && library.log.empty())) std::fprintf(stderr, "%s\n", library.log.c_str());
+    const std::string error = library.library ? run(library.specialize("k", {}), {&x, &c}, 1, memory) : "";
+    if (CHECK(error.empty() && x == wanted)) return;
+    std::fprintf(stderr, "%s got:", error.c_str());
+    for (const float value : x) std::fprintf(stderr, " %g", value);
+    std::fprintf(stderr, "\nin: %s\n", source.c_str());
+}
 
 #endif

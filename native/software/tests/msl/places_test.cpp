@@ -7,21 +7,9 @@
 
 namespace {
 
-// Kernel `k` over `x`.
-void expect(const std::string &source, const std::vector<float> &wanted) {
-    const compiled library(head + source);
-    std::vector<float> x(wanted.size()), c = {5, 6};
-    if (!CHECK(library.library != nullptr && library.log.empty())) std::fprintf(stderr, "%s\n", library.log.c_str());
-    const std::string error = library.library ? run(library.specialize("k", {}), {&x, &c}, 1) : "";
-    if (CHECK(error.empty() && x == wanted)) return;
-    std::fprintf(stderr, "%s got:", error.c_str());
-    for (const float value : x) std::fprintf(stderr, " %g", value);
-    std::fprintf(stderr, "\nin: %s\n", source.c_str());
-}
-
 // Of two places a conditional makes one, and not a value.
 void test_conditionals() {
-    expect(R"(
+    expect_results(head + R"(
 struct S { float v; void set(float w) { v = w; } };
 float space(device const float &p) { return 1; }
 float space(thread const float &p) { return 2; }
@@ -49,12 +37,12 @@ kernel void k(device float *x, constant float *c [[buffer(1)]]) {
     x[6] = space(yes ? x[3] : x[4]);
 }
 )",
-           {0, 5, 6, 1, 7, 9, 1, 15, 3, 3, 3, 3, 0, 4, 0, 0});
+                   {0, 5, 6, 1, 7, 9, 1, 15, 3, 3, 3, 3, 0, 4, 0, 0});
 }
 
 // Members, the library's too, find their object without its space; what refers to their results has it all the same.
 void test_results() {
-    expect(R"(
+    expect_results(head + R"(
 struct S {
     float a[2], b;
     device float *pointer() device { return a; }
@@ -104,8 +92,8 @@ kernel void k(device float *x) {
     x[5] = is_same_v<decltype(x[0] + 1), float>;
 }
 )",
-           {1, 2, 7, 8, 25, 1, 9, 9, 10, 10, 11, 10, 0, 0, 0, 0, 0, 0, 0, 0});
-    expect(R"(
+                   {1, 2, 7, 8, 25, 1, 9, 9, 10, 10, 11, 10, 0, 0, 0, 0, 0, 0, 0, 0});
+    expect_results(head + R"(
 struct S { float v[2]; constant float &at(int i) constant { return v[i]; } constant float *all() constant { return v; } };
 constant S s = {{1, 2}};
 constant array<float, 2> values = {{4, 5}};
@@ -119,7 +107,7 @@ kernel void k(device float *x) {
     x[1] = value + column.y;
 }
 )",
-           {3, 11});
+                   {3, 11});
     for (const char *wrong : {"threadgroup float t[2]; device float &r = t[1];", "float y = 0; device float &r = y;",
                               "threadgroup S t; device float &r = t.v[0];", "P p; device float *q = p.get();"}) {
         const compiled broken(
@@ -130,10 +118,74 @@ kernel void k(device float *x) {
     }
 }
 
+// Members for objects in different spaces, wherever they are declared and whatever they give back.
+void test_members() {
+    expect_results(head + R"(
+struct S {
+    float a[2];
+    float get() const device;
+    float get() const threadgroup;
+    float get() const thread;
+    device float &at(int i) device { return a[i]; }
+    threadgroup float &at(int i) threadgroup { return a[i]; }
+    thread float &at(int j) thread { return a[j]; }
+    float both() const device { return 1; }
+    float both() device { return 2; }
+    float both() const thread { return 1; }
+    float both() thread { return 2; }
+    S operator-() const device { return {{-a[0], a[1]}}; }
+    S operator-() const thread { return {{-a[0], a[1]}}; }
+};
+float S::get() const device { return a[0]; }
+float S::get() const threadgroup { return a[0]; }
+float S::get() const thread { return a[0]; }
+kernel void k(device float *x) {
+    struct L {
+        float v;
+        L(float w) thread : v(w) {}
+        float twice() const thread { return 2 * v; }
+        void set(float w) threadgroup { v = w; }
+    };
+    device S &s = *(device S *)(x + 10);
+    threadgroup S t;
+    S p;
+    s.at(0) = 1;
+    t.at(0) = 2;
+    p.at(0) = 3;
+    const S c = p;
+    x[0] = s.get() + 10 * t.get() + 100 * p.get();
+    x[1] = s.both() + 10 * p.both() + 100 * c.both();
+    x[2] = (-s).get() + (-c).get();
+    x[3] = L(4).twice();
+}
+)",
+                   {321, 122, -4, 8, 0, 0, 0, 0, 0, 0, 1, 0});
+}
+
+// Operands of conditionals that no reference can refer to.
+void test_bit_fields() {
+    expect_results(head + R"(
+struct B { uint low : 4, high : 12; };
+kernel void k(device float *x) {
+    device B *b = (device B *)(x + 3);
+    b->low = 5;
+    b->high = 77;
+    const bool yes = x[0] < 2;
+    x[0] = yes ? b->low : b->high;
+    x[1] = !yes ? 0u : b->high;
+    b->low = 0;
+    b->high = 0;
+}
+)",
+                   {5, 77, 0, 0});
+}
+
 }  // namespace
 
 int main() {
     test_conditionals();
     test_results();
+    test_members();
+    test_bit_fields();
     return check::report("msl/places_test");
 }
