@@ -45,7 +45,7 @@ public:
     void touch(uintptr_t address, size_t size, uint32_t how, const void *pc);
     void fence(uint32_t memory);
     void simdgroup_barrier(uint32_t memory);
-    void inactive_lane(uint32_t lane);
+    void inactive_lane(uint32_t lane, const void *pc);
 
 private:
     enum space {

@@ -64,12 +64,11 @@ void checked_launch::check_written(smtl_watched &watched, size_t offset, size_t 
     if ((how & SMTL_TOUCH_WRITE) || unwritten > 0) watched.written->mark(offset, size);
 }
 
-void checked_launch::inactive_lane(uint32_t lane) {
+void checked_launch::inactive_lane(uint32_t lane, const void *pc) {
     if (!(checks_ & SMTL_SANITIZE_UNINIT)) return;
     finding found;
     found.kind = SMTL_REPORT_UNINITIALIZED;
-    /* The thread goes on with this instruction after the exchange. */
-    found.actor = describe_running(0, 0, facts_.core->contexts[facts_.core->thread].instruction);
+    found.actor = describe_running(0, 0, pc);
     found.headline =
         "a shuffle takes the value of lane " + std::to_string(lane) + ", which is inactive: Metal leaves it undefined";
     if (!count_again(found.kind, found.actor.where, {}, kernel_)) report(std::move(found));
