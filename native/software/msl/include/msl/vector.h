@@ -141,6 +141,13 @@ template <int N, class Mask> SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask 
         return detail::to_bools<size>(a.native op b.native);                   \
     }
 
+namespace detail {
+// Asked for whatever a vector is made of: what is not volatile costs the compiler one question.
+template <class V, class Vector, bool = __is_volatile(V)> constexpr bool is_volatile_of = false;
+template <class V, class Vector>
+constexpr bool is_volatile_of<V, Vector, true> = is_same_v<remove_cv_t<remove_addrspace_t<V>>, Vector>;
+}  // namespace detail
+
 // What volatile vectors are given. A template is not the assignment that the compiler makes, and gives way to it.
 #define SMTL_VOLATILE_ASSIGNMENT                                                        \
     template <class = void> SMTL_FUNCTION volatile vec &operator=(vec value) volatile { \
@@ -165,7 +172,7 @@ template <int N, class Mask> SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask 
     SMTL_FUNCTION explicit constexpr vec(vec<U, N> other) : native(detail::convert<T, U, N>(other.native)) {}          \
                                                                                                                        \
     /* Of volatile vectors. Templates, so that a vector stays what is copied by its bytes. */                          \
-    template <class V, class = enable_if_t<is_volatile_v<V> && is_same_v<remove_cv_t<remove_addrspace_t<V>>, vec>>>    \
+    template <class V, class = enable_if_t<detail::is_volatile_of<V, vec>>>                                            \
     SMTL_FUNCTION vec(V &other) : native(other.native) {}                                                              \
     SMTL_VOLATILE_ASSIGNMENT                                                                                           \
     SMTL_FUNCTION volatile T &operator[](int i) volatile { return reinterpret_cast<volatile T *>(&native)[i]; }        \
