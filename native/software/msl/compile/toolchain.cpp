@@ -12,6 +12,7 @@
 
 #include "cache.h"
 #include "compiler_facts.h"
+#include "deferred_checks.h"
 #include "embedded.h"
 #include "file.h"
 #include "hash.h"
@@ -104,6 +105,7 @@ Toolchain find_toolchain() {
         const int version = major_version(facts.macros);
         if (version >= oldest_clang) {
             toolchain.clang = clang;
+            toolchain.version = version;
             break;
         }
         if (version > 0) errors += clang + ": version " + std::to_string(version) + " is too old\n";
@@ -299,6 +301,7 @@ std::string Toolchain::standard_library(const Dialect &dialect, std::string &err
         const ProcessResult result = run_process(arguments, "", folder);
         if (!result.succeeded) errors = "the standard library does not compile:\n" + result.errors;
         (void)unlink((folder + "/errors").c_str());
+        if (result.succeeded) (void)forget_deferred_checks(folder + "/stdlib.pch", version);
         return result.succeeded;
     });
     if (entry.empty()) {

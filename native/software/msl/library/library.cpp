@@ -8,6 +8,7 @@
 
 #include "halves.h"
 #include "msl/compile/cache.h"
+#include "msl/compile/deferred_checks.h"
 #include "msl/compile/file.h"
 #include "msl/compile/hash.h"
 #include "msl/compile/process.h"
@@ -45,6 +46,7 @@ bool precompile(const Toolchain &toolchain, const std::string &translated, const
         bounds.error_bytes = std::size_t{1} << 26;  // of which most goes
     }
     const ProcessResult result = run_process(arguments, input, folder, bounds);
+    if (result.succeeded) (void)forget_deferred_checks(folder + precompiled_name, toolchain.version);
     MixedHalves halves = find_mixed_halves(result.errors);
     DynamicInitialisers dynamic = find_dynamic_initialisers(halves.messages);
     errors = std::move(dynamic.messages);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "device_attributes.h"
 #include "initialiser_order.h"
 #include "initialisers.h"
 #include "msl/compile/file.h"
@@ -29,7 +30,7 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
         text = order_initialisers(*text);
         if (!text) result.errors = not_computed;
     }
-    if (text) text = define_padding(bound_shifts(*text));
+    if (text) text = drop_device_attributes(define_padding(bound_shifts(*text)));
     if (text && expands_saturation && !dialect.sanitize) text = expand_saturation(*text);
     if (!text || !write_file(edited, *text)) {
         result.succeeded = false;
