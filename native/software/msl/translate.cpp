@@ -54,8 +54,8 @@ void run_passes(Source &source, Translation &translation) {
     edit_literals(source);
     edit_components(source);
     edit_casts(source);
-    if (!checking) place_results(source, declarations);
     if (!checking) edit_conditionals(source, declarations);
+    if (!checking) place_results(source, declarations);
     if (!checking) place_strings(source);
     if (checking) check_keywords(source);
     translation.math_mode_safe = edit_pragmas(source);

@@ -1,13 +1,10 @@
 #include "conditionals.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
-
-#include "msl/source/attributes.h"
 
 namespace smtl::msl {
 namespace {
@@ -53,71 +50,23 @@ std::set<std::string_view> find_bit_fields(const Source &source, const Declarati
     return names;
 }
 
-// Alike but for subscripts: of one type.
-bool are_elements(const Source &source, Range one, Range other) {
-    Index i = one.begin, j = other.begin;
-    for (; i < one.end && j < other.end && source[i].text == source[j].text; ++i, ++j) {
-        if (!source[i].is("[")) continue;
-        i = source.skip_group(i, one.end) - 1;
-        j = source.skip_group(j, other.end) - 1;
+// `decltype` of the operand; empty if its text is long or cannot be repeated. Each conditional around it repeats it
+// again.
+std::string type_of(const Source &source, Range operand) {
+    constexpr std::size_t most_tokens = 1 << 8, most = 1 << 12;
+    if (operand.empty() || operand.end - operand.begin > most_tokens) return {};
+    std::string text = "decltype((";
+    int depth = 0;
+    for (Index i = operand.begin; i < operand.end; ++i) {
+        const Token &token = source[i];
+        // No closure can be repeated, nor statements.
+        if (token.is("{")) return {};
+        if (!token.leading.empty()) text += ' ';
+        (text += token.replaced ? token.replacement : std::string(token.text)) += token.appended;
     }
-    return i == one.end && j == other.end && source[one.end - 1].is("]");
-}
-
-// The result of the conditional whose `?` stands there and that ends before `past` keeps its space.
-class Places {
-public:
-    Places(const Source &source, const Declarations &declarations) : source_(source) {
-        for (const Declaration &declaration : declarations) {
-            const Range head{declaration.begin, declaration.name_begin};
-            if (!declaration.body.empty() && declaration.parameters && !head.empty() && source[head.end - 1].is("&"))
-                functions_.push_back(declaration.body);
-        }
-    }
-    bool contain(Index question, Index past) const;
-
-private:
-    bool refers_to_space(Index declaration, Index name) const;
-
-    const Source &source_;
-    std::vector<Range> functions_;  // that return references, in the source's order
-};
-
-bool Places::contain(Index question, Index past) const {
-    constexpr std::size_t longest = 1 << 11;
-    Index assignment = 0, begin = question;
-    for (std::size_t steps = 0; begin > 0 && steps < longest; --begin, ++steps) {
-        const Token &before = source_[begin - 1];
-        if (before.is(")") || before.is("]")) {
-            begin = source_.group_begin(begin - 1) + 1;
-            continue;
-        }
-        if (before.is("(") || before.is("[") || before.is("{") || before.is("}") || before.is(";")) break;
-        if (before.is("=")) assignment = begin - 1;
-    }
-    if (begin < 2) return false;
-    const bool enclosed = source_[begin - 1].is("(") && source_[past].is(")");
-    if (enclosed && begin > 2 && source_[begin - 2].is("&")) {
-        const Token &before = source_[begin - 3];
-        return before.is("return") || !(before.is_identifier() || ends_operand(before));
-    }
-    if (source_[begin].is("return") || (enclosed && source_[begin - 2].is("return"))) {
-        const auto after = std::partition_point(functions_.begin(), functions_.end(),
-                                                [&](const Range &body) { return body.begin < begin; });
-        if (after != functions_.begin() && begin < std::prev(after)->end) return true;
-    }
-    return assignment > begin + 2 && source_[assignment - 2].is("&") && refers_to_space(begin, assignment - 1);
-}
-
-// `auto &` cannot refer to a value, and so both operands lie in one space.
-bool Places::refers_to_space(Index declaration, Index name) const {
-    bool space = false, deduced = false, unchanging = false;
-    for (Index i = declaration; i < name; ++i) {
-        space = space || space_named(source_, i) != AddressSpace::none;
-        deduced = deduced || source_[i].is("auto");
-        unchanging = unchanging || source_[i].is("const");
-    }
-    return space || (deduced && !unchanging);
+    for (const char letter : text) depth += letter == '(' ? 1 : letter == ')' ? -1 : 0;
+    // What an edit opened before the operand, it may have closed here.
+    return depth == 2 && text.size() < most ? text + "))" : std::string();
 }
 
 }  // namespace
@@ -125,25 +74,31 @@ bool Places::refers_to_space(Index declaration, Index name) const {
 void edit_conditionals(Source &source, const Declarations &declarations) {
     const Index end = source.size() - 1;
     const std::set<std::string_view> bit_fields = find_bit_fields(source, declarations);
-    const Places places(source, declarations);
-    const auto drop_space = [&](Range operand) {
+    std::vector<Index> questions;
+    for (Index i = 0; i < end; ++i) {
+        if (source.opens_attribute(i)) i = source.skip_group(i, end) - 1;
+        if (source[i].is("?") && !source[i].erased) questions.push_back(i);
+    }
+    const auto mark = [&](Range operand, const std::string &types) {
         // A literal 0 may stand for a pointer, and no reference refers to a bit-field.
         if (operand.empty() || (operand.begin + 1 == operand.end && source[operand.begin].kind == TokenKind::number) ||
             bit_fields.contains(source[operand.end - 1].text))
             return;
-        source[operand.begin - 1].appended += " (::smtl::operand(), (";
+        source[operand.begin - 1].appended += " (::smtl::operand" + types + "(), (";
         source[operand.end - 1].appended.insert(0, "))");
     };
-    for (Index i = 0; i < end; ++i) {
-        if (source.opens_attribute(i)) i = source.skip_group(i, end) - 1;
-        if (!source[i].is("?")) continue;
-        const Index colon = skip_branch(source, i + 1, end);
+    // Those within an operand first, since its type repeats them.
+    for (auto question = questions.rbegin(); question != questions.rend(); ++question) {
+        const Index colon = skip_branch(source, *question + 1, end);
         if (!source[colon].is(":")) continue;
         const Index past = skip_branch(source, colon + 1, end);
-        if (past == end || places.contain(i, past)) continue;
-        if (are_elements(source, {i + 1, colon}, {colon + 1, past})) continue;
-        drop_space({i + 1, colon});
-        drop_space({colon + 1, past});
+        if (past == end) continue;
+        const Range one{*question + 1, colon}, other{colon + 1, past};
+        const std::string first = type_of(source, one), second = type_of(source, other);
+        const bool known = !first.empty() && !second.empty();
+        const std::string types = known ? "<" + first + ", " + second + ">" : std::string();
+        mark(one, types);
+        mark(other, types);
     }
 }
 

@@ -1,6 +1,5 @@
 // `c ? float4(0) : p[i]`: clang finds no type for a value of a class and one of the same class that lies in a space.
-// After: the operands name no space, unless the result is to be a place in one: `&(c ? a : b)`, `device T &r = c ? a :
-// b`.
+// After: the operands name no space, unless both are places of one type in one space, whose result is such a place.
 #pragma once
 
 #include "msl/source/declarations.h"

@@ -40,6 +40,38 @@ kernel void k(device float *x, constant float *c [[buffer(1)]]) {
                    {0, 5, 6, 1, 7, 9, 1, 15, 3, 3, 3, 3, 0, 4, 0, 0});
 }
 
+// Overloads see where the result of a conditional lies: in the space of two places of one type, or nowhere.
+void test_conditionals_as_arguments() {
+    expect_results(head + R"(
+struct S { float v; };
+float space(device const float &p) { return 1; }
+float space(threadgroup const float &p) { return 2; }
+float space(thread const float &p) { return 3; }
+float space(device const S &p) { return 4; }
+float space(thread const S &p) { return 5; }
+template <typename T> device T &chosen(device T &a, device T &b, bool first) { return first ? a : b; }
+void add(device float &p) { p += 10; }
+kernel void k(device float *x, constant float *c [[buffer(1)]]) {
+    const bool yes = c[0] == 5;
+    device S *s = (device S *)x;
+    device const float *y = x;
+    threadgroup float t[3];
+    float own[2] = {1, 2};
+    t[0] = t[1] = t[2] = 0;
+    x[0] = space(yes ? x[3] : x[4]) + 10 * space(yes ? t[0] : t[1]) + 100 * space(yes ? own[0] : own[1]);
+    x[1] = space(yes ? x[3] : t[0]) + 10 * space(yes ? t[0] : own[0]) + 100 * space(yes ? x[0] : 1.0f);
+    x[2] = space(yes ? x[3] : yes ? x[4] : x[5]) + 10 * space(yes ? (yes ? x[3] : x[4]) : x[5]) +
+           100 * space(yes ? x[3] : yes ? t[0] : x[5]);
+    x[3] = space(yes ? x[3] : y[4]) + 10 * space(yes ? s[0] : s[1]) + 100 * space(yes ? s[0] : S{1});
+    add(!yes ? x[0] : x[4]);
+    add(chosen(x[0], yes ? x[5] : x[0], !yes));
+    x[4] += x[7] ?: x[0];
+    x[6] = space(yes ? x[int(c[0]) >> 1] : x[8 >> 2]) + 10 * space(yes ? x[([](int i) { return i; })(3)] : x[4]);
+}
+)",
+                   {321, 333, 311, 541, 331, 10, 31, 0});
+}
+
 // Members, the library's too, find their object without its space; what refers to their results has it all the same.
 void test_results() {
     expect_results(head + R"(
@@ -50,6 +82,8 @@ struct S {
     const device float *last() const device { return &a[1]; }
     threadgroup float &at(int i) threadgroup { return a[i]; }
     threadgroup float &other() threadgroup { return b; }
+    device float &either(int i) device { return i >> 1 & 1 ? a[i & 1] : b; }
+    threadgroup float &either(int i) threadgroup { return i >> 1 & 1 ? a[i & 1] : b; }
     device float &element(int i) device;
 };
 device float &S::element(int i) device { return a[i]; }
@@ -184,6 +218,7 @@ kernel void k(device float *x) {
 
 int main() {
     test_conditionals();
+    test_conditionals_as_arguments();
     test_results();
     test_members();
     test_bit_fields();
