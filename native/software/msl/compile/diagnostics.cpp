@@ -192,9 +192,9 @@ void drop_consequences(Diagnostics &diagnostics, const std::set<std::pair<std::s
     });
 }
 
-// Clang writes address spaces as OpenCL's.
-std::string name_spaces(std::string text) {
-    constexpr std::array<std::array<std::string_view, 2>, 8> names = {
+// Clang writes address spaces as OpenCL's, and speaks of its own C++.
+std::string in_metals_words(std::string text) {
+    constexpr std::array<std::array<std::string_view, 2>, 9> names = {
         {{"const __global_host", "constant"},
          {"__global_host", "constant"},
          {"__constant", "constant"},
@@ -202,7 +202,9 @@ std::string name_spaces(std::string text) {
          {"__global", "device"},
          {"__local", "threadgroup"},
          {"__private", "thread"},
-         {"generic address space", "memory in no named address space"}}};
+         {"generic address space", "memory in no named address space"},
+         {"variable length arrays in C++ are a Clang extension",
+          "the length of an array must be a constant expression"}}};
     for (const auto &[clangs, metals] : names) text = replace_all(std::move(text), clangs, metals);
     return text;
 }
@@ -252,13 +254,13 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         }
         Diagnostic diagnostic;
         if (message.location.line == 0) {
-            split_severity(trail ? line : name_spaces(" " + line), diagnostic);
+            split_severity(trail ? line : in_metals_words(" " + line), diagnostic);
             result.push_back(std::move(diagnostic));
             continue;
         }
         diagnostic.file = message.location.file;
         diagnostic.line = message.location.line;
-        split_severity(name_spaces(without_shift_counts(message.text)), diagnostic);
+        split_severity(in_metals_words(without_shift_counts(message.text)), diagnostic);
         if (result.size() >= most_messages && diagnostic.severity != Severity::error) continue;
         if (explain_missing_name(diagnostic, compiled_lines.at(message.location), message.column))
             explained.emplace(diagnostic.file, diagnostic.line);

@@ -239,6 +239,7 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-fno-caret-diagnostics",
         "-fno-diagnostics-show-option",
         "-ftemplate-backtrace-limit=4",
+        "-Werror=vla",
         "-Wno-unknown-attributes",
         "-Wno-ignored-attributes",
         "-Wno-duplicate-decl-specifier",

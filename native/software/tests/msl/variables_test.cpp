@@ -130,7 +130,11 @@ void test_refusals() {
             {"float f(float x) { constexpr float v = x; return v; }",
              "3:36: error: 'v' needs a constant expression as its initializer"},
             {"int f(int x) { return x; }\ntemplate <int N> struct s { static constant int v[2] = {N, f(N)}; };\nint g(int i) { return s<3>::v[i]; }",
-             "4:49: error: 'v' needs a constant expression as its initializer"}}) {
+             "4:49: error: 'v' needs a constant expression as its initializer"},
+            {"void f(int n) { int a[n]; a[0] = n; }",
+             "3:23: error: the length of an array must be a constant expression"},
+            {"constant int n [[function_constant(0)]];\nkernel void k() { threadgroup float a[n]; a[0] = n; }",
+             "4:39: error: the length of an array must be a constant expression"}}) {
         const compiled library(head + code);
         CHECK(library.library == nullptr && library.says(message));
         CHECK(library.log.find("non-constexpr") == std::string::npos &&
