@@ -1,6 +1,7 @@
 #include "file.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <dirent.h>
@@ -26,6 +27,26 @@ std::optional<std::string> read_all(int file, std::size_t most) {
     if (bytes.size() > most) bytes.resize(most);
     return bytes;
 }
+
+// While one lives, a write beyond the process's limit for files is an error to this thread and no signal.
+class FileLimitSignal {
+public:
+    FileLimitSignal() {
+        sigemptyset(&signal_);
+        sigaddset(&signal_, SIGXFSZ);
+        pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+    }
+    FileLimitSignal(const FileLimitSignal &) = delete;
+    FileLimitSignal &operator=(const FileLimitSignal &) = delete;
+    ~FileLimitSignal() {
+        const timespec now = {};
+        if (!sigismember(&before_, SIGXFSZ)) (void)sigtimedwait(&signal_, nullptr, &now);
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+
+private:
+    sigset_t signal_, before_;
+};
 
 bool is_of_kind(int file, mode_t kind) {
     struct stat status;
@@ -71,6 +92,7 @@ std::optional<std::string> read_file(const std::string &path, std::size_t most) 
 bool write_file(const std::string &path, std::string_view bytes) {
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return false;
+    const FileLimitSignal refused;
     while (!bytes.empty()) {
         const ssize_t count = ::write(file, bytes.data(), bytes.size());
         if (count < 0 && errno == EINTR) continue;
