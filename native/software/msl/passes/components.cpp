@@ -83,6 +83,17 @@ Index operand_begin(const Source &source, Index i) {
     return source[begin - 1].is("template") ? i : begin;
 }
 
+// Whether a binary operator takes it, also in parentheses.
+bool is_operand(const Source &source, Range part) {
+    while (part.begin > 1 && source[part.begin - 1].is("(") && source[part.end].is(")") &&
+           !ends_operand(source[part.begin - 2])) {
+        --part.begin;
+        ++part.end;
+    }
+    const bool right = part.begin > 1 && is_binary(source[part.begin - 1]) && ends_operand(source[part.begin - 2]);
+    return right || is_binary(source[part.end]);
+}
+
 // Past the value that is assigned; `begin` if it is longer than a real one. A comma ends it, unless it stands
 // between template arguments.
 Index assigned_end(const Source &source, Index begin, Index end) {
@@ -112,6 +123,16 @@ Index declared_end(const Source &source, Index begin, Index end) {
     return end;
 }
 
+// Whether `[` of a lambda with a parameter of type `auto` closes at `i`.
+bool is_generic_lambda(const Source &source, Index i) {
+    if (!source[i].is("]") || !source[i + 1].is("(")) return false;
+    const Index past = source.skip_group(i + 1, source.size() - 1);
+    for (Index j = i + 2; j < past; ++j) {
+        if (source[j].is("auto")) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 void edit_components(Source &source) {
@@ -124,10 +145,12 @@ void edit_components(Source &source) {
     for (Index i = 2; i < end; ++i) {
         if (i >= template_end && source[i].is("template") && source[i + 1].is("<") && !source[i + 2].is(">"))
             template_end = declared_end(source, i + 1, end);
+        if (i >= template_end && is_generic_lambda(source, i)) template_end = declared_end(source, i + 1, end);
         const Token &token = source[i];
         if (token.erased) continue;
-        if (i < template_end && token.text.size() > 1 && is_swizzle(token) && is_binary(source[i + 1])) {
-            if (const Index begin = operand_begin(source, i); begin < i) {
+        if (i < template_end && token.text.size() > 1 && is_swizzle(token)) {
+            const Index begin = operand_begin(source, i);
+            if (begin < i && is_operand(source, {begin, i + 1})) {
                 source[begin - 1].appended += " ::smtl::value(";
                 source[i].appended += ")";
             }

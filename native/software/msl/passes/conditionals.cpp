@@ -59,14 +59,12 @@ std::string type_of(const Source &source, Range operand) {
     int depth = 0;
     for (Index i = operand.begin; i < operand.end; ++i) {
         const Token &token = source[i];
-        // No closure can be repeated, nor statements.
-        if (token.is("{")) return {};
         if (!token.leading.empty()) text += ' ';
         (text += token.replaced ? token.replacement : std::string(token.text)) += token.appended;
     }
     for (const char letter : text) depth += letter == '(' ? 1 : letter == ')' ? -1 : 0;
-    // What an edit opened before the operand, it may have closed here.
-    return depth == 2 && text.size() < most ? text + "))" : std::string();
+    // What an edit opened before the operand, it may have closed here. No closure can be repeated, nor statements.
+    return depth == 2 && text.find('{') == text.npos && text.size() < most ? text + "))" : std::string();
 }
 
 }  // namespace

@@ -11,6 +11,30 @@
 
 namespace {
 
+// What follows the components decides nothing, nor does whether a lambda is the template.
+void test_right_operands_in_templates() {
+    expect("right operands",
+           results_of(R"(
+template <class T> T scaled(vec<T, 4> v, T s, device float *x) {
+    vec<T, 2> r = s * v.xy;
+    r += s * (v.zw);
+    x[1] = (2 * v.xyz).z;
+    x[2] = dot(v.x * v.xy, r);
+    x[3] = (v[1] * v.wz).x;
+    return r.x;
+}
+template <class T> uint masked(vec<T, 2> v, T s) { return (s & v.yx).x + 100 * (s | v.xy).y; }
+kernel void k(device float *x) {
+    x[0] = scaled(float4(1, 2, 3, 4), 10.0f, x);
+    x[4] = masked(uint2(12, 10), 6u);
+    const auto product = [&](auto a) { return a.xy * a.yx; };
+    x[5] = product(float4(3, 4, 5, 6)).x;
+}
+)",
+                      6),
+           {40, 6, 40 + 2 * 60, 8, 2 + 100 * 14, 12});
+}
+
 // Clang 19 cannot represent a compound assignment to a property that depends on a template's parameters, and crashes on
 // some. The translation leaves it none.
 void test_components_in_templates() {
@@ -178,6 +202,7 @@ kernel void run(device int *out [[buffer(0)]], device const float4 *in [[buffer(
 int main() {
     test_components_in_templates();
     test_operands_in_templates();
+    test_right_operands_in_templates();
     test_compared_operands();
     test_own_members();
     test_fourth_components();

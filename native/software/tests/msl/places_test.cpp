@@ -72,6 +72,32 @@ kernel void k(device float *x, constant float *c [[buffer(1)]]) {
                    {321, 333, 311, 541, 331, 10, 31, 0});
 }
 
+// Of two values a conditional makes a value, which has no reference type and lives as long as a reference to it.
+void test_conditionals_of_values() {
+    expect_results(head + R"(
+float4 made(float x) { return float4(x); }
+struct row { float v[3]; thread const float *begin() const { return v; } thread const float *end() const { return v + 3; } };
+row counted(float x) { return {{x, x + 1, x + 2}}; }
+template <class A, class B> struct promote { typedef decltype(true ? A() : B()) type; };
+template <class A, class B> typename promote<A, B>::type add(A a, B b) { return a + b; }
+auto either(float a, float b, bool c) -> decltype(c ? a + b : a * b) { return c ? a + b : a * b; }
+kernel void k(device float *x, constant float *c [[buffer(1)]], uint lane [[thread_index_in_simdgroup]]) {
+    const bool yes = c[0] == 5;
+    const thread float4 &v = yes ? made(c[1]) : made(c[0]);
+    const thread auto &w = yes ? v * 2 : v * 3;
+    float a = c[0];
+    if (lane < 16) a += yes ? simd_shuffle_xor(a * 2, 0) : simd_shuffle_down(a * 2, 1);
+    x[0] = v.x;
+    x[1] = w.y;
+    for (float f : yes ? counted(1) : counted(2)) x[2] += f;
+    x[3] = add(c[0], c[1]) + is_same<decltype(true ? char(1) : char(2)), char>::value;
+    x[4] = either(3, 4, yes);
+    x[5] = a;
+}
+)",
+                   {6, 12, 6, 12, 7, 15});
+}
+
 // Members, the library's too, find their object without its space; what refers to their results has it all the same.
 void test_results() {
     expect_results(head + R"(
@@ -219,6 +245,7 @@ kernel void k(device float *x) {
 int main() {
     test_conditionals();
     test_conditionals_as_arguments();
+    test_conditionals_of_values();
     test_results();
     test_members();
     test_bit_fields();
