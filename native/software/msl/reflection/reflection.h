@@ -54,7 +54,8 @@ std::string_view find_section(std::string_view object, std::string_view name);
 // A translation unit whose object file, compiled on top of the library's own code, holds all facts in one section.
 std::string reflection_source(const Translation &translation);
 
-// Parameters that a host could not bind: indices out of bounds or given twice, types without memory or position.
+// Parameters and function constants that a host could not give: indices out of bounds or given twice, types without
+// memory, position or value.
 std::vector<Problem> find_misplaced_arguments(const Translation &translation, const Reflection &reflection);
 
 // Reads the facts back; nothing if the object file is not as expected.

@@ -52,6 +52,7 @@ struct FunctionConstant {
     std::string type;
     std::string index;  // qualified name of the constant that holds its index
     bool optional = false;
+    std::size_t token = 0;  // of the preprocessed source, for messages
 };
 
 struct Problem {

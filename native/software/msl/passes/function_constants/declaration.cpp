@@ -30,6 +30,7 @@ void declare_function_constant(Source &source, const Declaration &declaration, c
     FunctionConstant function_constant;
     function_constant.scope = *declaration.scope;
     function_constant.name = std::string(source[name].text);
+    function_constant.token = name;
     Index type_begin = declaration.begin;
     for (Index i = declaration.begin; i < name; ++i) {
         const bool specifier = is_specifier(source[i]) || source[i].is("constant") || source[i].is("extern");
