@@ -319,6 +319,38 @@ static void test_blits(void) {
     [copy release];
 }
 
+/* --- What is computed --------------------------------------------------------------------------------------------- */
+
+/* Swizzles are computed in another way while the sanitizer watches: a bool is 0 or 1 there too. */
+static void test_swizzles_of_bools(void) {
+    id<MTLLibrary> library = compile(@"#include <metal_stdlib>\nusing namespace metal;\n"
+                                      "kernel void swizzles(device uint4 *a [[buffer(0)]]) {\n"
+                                      "    const bool4 all_true = bool4(uint4(a[0].y)), four = all_true.wzyx;\n"
+                                      "    const bool2 two = all_true.yz;\n"
+                                      "    const bool3 three = all_true.zyx;\n"
+                                      "    bool4 written = bool4(false);\n"
+                                      "    written.yw = two, written.x = all_true.y;\n"
+                                      "    const bool2 of_packed = packed_bool4(all_true).xy;\n"
+                                      "    a[0] = uint4(four);\n"
+                                      "    a[1] = uint4(uint3(three), two.x);\n"
+                                      "    a[2] = uint4(written);\n"
+                                      "    a[3] = uint4(uint2(of_packed), two.y, all(two == bool2(true)));\n"
+                                      "}\n");
+    id<MTLComputePipelineState> pipeline = make_pipeline(library, @"swizzles");
+    id<MTLBuffer> a = make_ints(16, 0, 1);
+    run(^(id<MTLComputeCommandEncoder> encoder) {
+        [encoder setComputePipelineState:pipeline];
+        [encoder setBuffer:a offset:0 atIndex:0];
+        [encoder dispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
+    });
+    for (int i = 0; i < 16; i++) {
+        CHECK(((int *)[a contents])[i] == (i != 10));
+    }
+    [a release];
+    [pipeline release];
+    [library release];
+}
+
 int main(void) {
     setenv("SOFTWARE_METAL_SANITIZE", "all", 1);
     setenv("SOFTWARE_METAL_SANITIZE_QUIET", "1", 1);
@@ -336,6 +368,7 @@ int main(void) {
         RUN(test_two_queues);
         RUN(test_untracked_buffers);
         RUN(test_blits);
+        RUN(test_swizzles_of_bools);
         [increment release];
         [queue release];
         [device release];

@@ -82,7 +82,8 @@ template <int N> SMTL_FUNCTION constexpr native_t<int, N> component_numbers() {
 template <class T, int N, int Size>
 SMTL_FUNCTION native_t<T, N> gather(const native_t<T, Size> &from, native_t<int, N> places) {
     const T *components = reinterpret_cast<const T *>(&from);
-    native_t<T, N> result = components[places[0]];
+    // Not the bool itself: clang fills a vector with -1 for true.
+    native_t<T, N> result = typename component<T>::type(components[places[0]]);
     result[1] = components[places[1]];
     if constexpr (N > 2) result[2] = components[places[2]];
     if constexpr (N > 3) result[3] = components[places[3]];
