@@ -333,6 +333,25 @@ void test_mixed_halves() {
     CHECK(run(apart.specialize("k", {}), {&h, &b, &o}, 1).empty());
 }
 
+// What is written to a value that is computed would be lost: a swizzle is one. It can be read.
+void test_writes_to_values() {
+    const std::string begin =
+        head + "kernel void k(device float *x, device uint *n) {\n  float4 v = float4(x[0]);\n  bool4 t = v > 0;\n"
+               "  packed_float4 p(v);\n  float2x2 m(x[1]);\n  ";
+    for (const char *write : {"v.yz[n[1]] = 9", "v.xy[0] += 7", "(v + v)[2]++", "t.xy[0] = true", "p.xyz[n[1]] = 9",
+                              "packed_float4(v)[1] = 9", "packed_float4(v) += v", "(m * m)[1] = v.xy",
+                              "(m * m)[1][0] = 9", "(m * m) *= m", "half3(v.xyz)[n[0]] -= 1"}) {
+        const compiled lost(begin + write + ";\n}\n");
+        if (!CHECK(lost.library == nullptr)) std::fprintf(stderr, "accepted: %s\n", write);
+        CHECK(lost.says("program_source:8:"));
+    }
+    const compiled read(
+        begin + "x[0] = v.yz[n[1]] + (v + v)[2] + t.xy[0] + p.xyz[n[1]] + packed_float4(v)[1] + (m * m)[1][n[0]];\n"
+                "  v[n[1]] += 1, t[0] = false, p[n[1]] *= 2, p += v, m[1] = v.xy, m[n[0]][n[1]] -= 1;\n"
+                "  m *= m, x[1] = v.x + p[0] + m[0].x;\n}\n");
+    CHECK(read.library != nullptr && read.log.empty());
+}
+
 }  // namespace
 
 int main() {
@@ -344,5 +363,6 @@ int main() {
     test_unsupported();
     test_atomics();
     test_mixed_halves();
+    test_writes_to_values();
     return check::report("msl/errors_test");
 }

@@ -35,8 +35,8 @@ template <class T, int Columns, int Rows = Columns> struct matrix {
     SMTL_FUNCTION explicit constexpr matrix(const matrix<U, Columns, Rows> &other)
         : matrix(of_columns([&](int i) { return column(other.columns[i]); })) {}
 
-    SMTL_FUNCTION column &operator[](int i) { return columns[i]; }
-    SMTL_FUNCTION constexpr const column &operator[](int i) const { return columns[i]; }
+    SMTL_FUNCTION column &operator[](int i) & { return columns[i]; }
+    SMTL_FUNCTION constexpr const column &operator[](int i) const & { return columns[i]; }
 
     friend SMTL_FUNCTION constexpr matrix operator+(const matrix &a, const matrix &b) {
         return of_columns([&](int i) { return a.columns[i] + b.columns[i]; });
@@ -63,10 +63,10 @@ template <class T, int Columns, int Rows = Columns> struct matrix {
                                                                  const matrix<T, OtherColumns, Columns> &b) {
         return matrix<T, OtherColumns, Rows>::of_columns([&](int i) { return a * b.columns[i]; });
     }
-    SMTL_FUNCTION matrix &operator+=(const matrix &other) { return *this = *this + other; }
-    SMTL_FUNCTION matrix &operator-=(const matrix &other) { return *this = *this - other; }
-    SMTL_FUNCTION matrix &operator*=(T factor) { return *this = *this * factor; }
-    SMTL_FUNCTION matrix &operator*=(const matrix &other) { return *this = *this * other; }
+    SMTL_FUNCTION matrix &operator+=(const matrix &other) & { return *this = *this + other; }
+    SMTL_FUNCTION matrix &operator-=(const matrix &other) & { return *this = *this - other; }
+    SMTL_FUNCTION matrix &operator*=(T factor) & { return *this = *this * factor; }
+    SMTL_FUNCTION matrix &operator*=(const matrix &other) & { return *this = *this * other; }
 
     friend SMTL_FUNCTION bool operator==(const matrix &a, const matrix &b) {
         bool equal = true;

@@ -13,7 +13,7 @@ namespace metal {
     friend SMTL_FUNCTION constexpr vec<T, N> operator op(vec<T, N> a, packed_vec b) { return a op vec<T, N>(b); }    \
     friend SMTL_FUNCTION constexpr vec<T, N> operator op(packed_vec a, T b) { return vec<T, N>(a) op vec<T, N>(b); } \
     friend SMTL_FUNCTION constexpr vec<T, N> operator op(T a, packed_vec b) { return vec<T, N>(a) op vec<T, N>(b); } \
-    SMTL_FUNCTION packed_vec &operator op##=(vec<T, N> b) { return *this = vec<T, N>(*this) op b; }
+    SMTL_FUNCTION packed_vec &operator op##=(vec<T, N> b) & { return *this = vec<T, N>(*this) op b; }
 #define SMTL_PACKED_COMPARE(op)                                                           \
     friend SMTL_FUNCTION constexpr vec<bool, N> operator op(packed_vec a, packed_vec b) { \
         return vec<T, N>(a) op vec<T, N>(b);                                              \
@@ -54,8 +54,8 @@ template <class T, int N> struct packed_vec : packed_storage<T, N> {
         return vec<U, N>(vec<T, N>(*this));
     }
 
-    SMTL_FUNCTION T &operator[](int i) { return reinterpret_cast<T *>(this)[i]; }
-    SMTL_FUNCTION const T &operator[](int i) const { return reinterpret_cast<const T *>(this)[i]; }
+    SMTL_FUNCTION T &operator[](int i) & { return reinterpret_cast<T *>(this)[i]; }
+    SMTL_FUNCTION const T &operator[](int i) const & { return reinterpret_cast<const T *>(this)[i]; }
 
     // The leading components and all of them; other swizzles go through the vector.
     SMTL_FUNCTION vec<T, 2> get_xy() const { return vec<T, N>(*this).xy; }

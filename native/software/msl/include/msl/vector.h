@@ -176,11 +176,12 @@ constexpr bool is_volatile_of<V, Vector, true> = is_same_v<remove_cv_t<remove_ad
     template <class V, class = enable_if_t<detail::is_volatile_of<V, vec>>>                                            \
     SMTL_FUNCTION vec(V &other) : native(other.native) {}                                                              \
     SMTL_VOLATILE_ASSIGNMENT                                                                                           \
-    SMTL_FUNCTION volatile T &operator[](int i) volatile { return reinterpret_cast<volatile T *>(&native)[i]; }        \
-    SMTL_FUNCTION T operator[](int i) const volatile { return reinterpret_cast<const volatile T *>(&native)[i]; }      \
+    /* Of what is computed, a swizzle say, the components can only be read. */                                         \
+    SMTL_FUNCTION volatile T &operator[](int i) volatile & { return reinterpret_cast<volatile T *>(&native)[i]; }      \
+    SMTL_FUNCTION T operator[](int i) const volatile & { return reinterpret_cast<const volatile T *>(&native)[i]; }    \
                                                                                                                        \
-    SMTL_FUNCTION T &operator[](int i) { return reinterpret_cast<T *>(&native)[i]; }                                   \
-    SMTL_FUNCTION constexpr T operator[](int i) const { return T(native[i]); }                                         \
+    SMTL_FUNCTION T &operator[](int i) & { return reinterpret_cast<T *>(&native)[i]; }                                 \
+    SMTL_FUNCTION constexpr T operator[](int i) const & { return T(native[i]); }                                       \
                                                                                                                        \
     SMTL_VECTOR_BINARY(+)                                                                                              \
     SMTL_VECTOR_BINARY(-)                                                                                              \
