@@ -73,29 +73,36 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
 #define SMTL_TERNARY(T, name) \
     SMTL_FUNCTION T name(T a, T b, T c) { return detail::apply<detail::name##_op>(a, b, c); }
 
+// Of operations that know in which type their results are kept.
+#define SMTL_UNARY_OF(T, name) \
+    SMTL_FUNCTION T name(T a) { return detail::apply<detail::name##_of<make_scalar_t<T>>>(a); }
+#define SMTL_BINARY_OF(T, name) \
+    SMTL_FUNCTION T name(T a, T b) { return detail::apply<detail::name##_of<make_scalar_t<T>>>(a, b); }
+
 // Functions of one, two and three floating-point values. Those of bfloat are templates, so that a source that brings
 // its own is preferred.
-#define SMTL_FLOAT_FUNCTION1(name)                                                                          \
-    SMTL_FLOAT_TYPES(SMTL_UNARY, name)                                                                      \
-    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>> SMTL_FUNCTION T name(T a) {             \
-        return detail::apply<detail::name##_op>(a);                                                         \
-    }                                                                                                       \
-    template <class T, class = enable_if_t<is_integral_v<T>>, class = void> SMTL_FUNCTION float name(T a) { \
-        return name(float(a));                                                                              \
-    }                                                                                                       \
+#define SMTL_FLOAT_FUNCTION1_BY(M, name)                                    \
+    SMTL_FLOAT_TYPES(M, name)                                               \
+    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>>         \
+    M(T, name)                                                              \
+    template <class T, class = enable_if_t<is_integral_v<T>>, class = void> \
+    SMTL_FUNCTION float name(T a) {                                         \
+        return name(float(a));                                              \
+    }                                                                       \
     SMTL_IN_NAMESPACES(name)
+#define SMTL_FLOAT_FUNCTION1(name) SMTL_FLOAT_FUNCTION1_BY(SMTL_UNARY, name)
 
-#define SMTL_FLOAT_FUNCTION2(name)                                                                   \
-    SMTL_FLOAT_TYPES(SMTL_BINARY, name)                                                              \
-    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>> SMTL_FUNCTION T name(T a, T b) { \
-        return detail::apply<detail::name##_op>(a, b);                                               \
-    }                                                                                                \
-    template <class A, class B, class R = detail::met_t<false, A, B>,                                \
-              class = enable_if_t<detail::needs_meeting_v<A, B>>>                                    \
-    SMTL_FUNCTION R name(A a, B b) {                                                                 \
-        return name(R(a), R(b));                                                                     \
-    }                                                                                                \
+#define SMTL_FLOAT_FUNCTION2_BY(M, name)                              \
+    SMTL_FLOAT_TYPES(M, name)                                         \
+    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>>   \
+    M(T, name)                                                        \
+    template <class A, class B, class R = detail::met_t<false, A, B>, \
+              class = enable_if_t<detail::needs_meeting_v<A, B>>>     \
+    SMTL_FUNCTION R name(A a, B b) {                                  \
+        return name(R(a), R(b));                                      \
+    }                                                                 \
     SMTL_IN_NAMESPACES(name)
+#define SMTL_FLOAT_FUNCTION2(name) SMTL_FLOAT_FUNCTION2_BY(SMTL_BINARY, name)
 
 #define SMTL_FLOAT_FUNCTION3(name)                                                                        \
     SMTL_FLOAT_TYPES(SMTL_TERNARY, name)                                                                  \

@@ -73,12 +73,9 @@ SMTL_WHOLE_OP3(fmin3, __builtin_elementwise_min(x, __builtin_elementwise_min(y, 
 SMTL_WHOLE_OP3(fmedian3, __builtin_elementwise_max(__builtin_elementwise_min(x, y),
                                                    __builtin_elementwise_min(__builtin_elementwise_max(x, y), z)))
 SMTL_OP2(fmod, __builtin_fmodf(x, y))
-// Below one even where x is a tiny negative number.
-SMTL_WHOLE_OP1(fract, __builtin_elementwise_min(x - __builtin_elementwise_floor(x), V(0x1.fffffep-1f)))
 SMTL_OP1(log, __builtin_logf(x))
 SMTL_OP1(log2, __builtin_log2f(x))
 SMTL_OP1(log10, __builtin_log10f(x))
-SMTL_OP2(nextafter, __builtin_nextafterf(x, y))
 SMTL_OP2(pow, __builtin_powf(x, y))
 SMTL_OP2(powr, __builtin_powf(x, y))
 SMTL_WHOLE_OP1(rint, __builtin_elementwise_roundeven(x))
@@ -94,6 +91,37 @@ SMTL_OP1(tan, __builtin_tanf(x))
 SMTL_OP1(tanh, tanh_scalar(x))
 SMTL_OP1(tanpi, tanpi_scalar(x))
 SMTL_WHOLE_OP1(trunc, __builtin_elementwise_trunc(x))
+
+// The largest number below one.
+template <class T> constexpr float below_one = 0x1.fffffep-1f;
+template <> constexpr float below_one<half> = 0x1.ffcp-1f;
+template <> constexpr float below_one<bfloat> = 0x1.fep-1f;
+
+// Below one even where x is a tiny negative number. A NaN stays one.
+template <class T> struct fract_of {
+    static constexpr bool whole = true;
+    template <class V> static SMTL_FUNCTION V on(V x) {
+        const V part = x - __builtin_elementwise_floor(x);
+        return V(below_one<T>) < part ? V(below_one<T>) : part;
+    }
+};
+
+// The neighbour that a half or a bfloat has is further away than that of a float.
+template <class T> struct nextafter_of {
+    static constexpr bool whole = false;
+    static SMTL_FUNCTION float on(float x, float y) {
+        if constexpr (is_same_v<T, float>) {
+            return __builtin_nextafterf(x, y);
+        } else {
+            if (__builtin_isunordered(x, y)) return x + y;
+            if (x == y) return y;
+            const ushort bits = __builtin_bit_cast(ushort, T(x));
+            const bool away = (x < y) == (x > 0.0f);
+            const ushort next = x == 0.0f ? ushort(1 | (y < 0.0f) << 15) : ushort(away ? bits + 1 : bits - 1);
+            return float(__builtin_bit_cast(T, next));
+        }
+    }
+};
 
 }  // namespace detail
 
@@ -123,11 +151,11 @@ SMTL_FLOAT_FUNCTION3(fmax3)
 SMTL_FLOAT_FUNCTION3(fmin3)
 SMTL_FLOAT_FUNCTION3(fmedian3)
 SMTL_FLOAT_FUNCTION2(fmod)
-SMTL_FLOAT_FUNCTION1(fract)
+SMTL_FLOAT_FUNCTION1_BY(SMTL_UNARY_OF, fract)
 SMTL_FLOAT_FUNCTION1(log)
 SMTL_FLOAT_FUNCTION1(log2)
 SMTL_FLOAT_FUNCTION1(log10)
-SMTL_FLOAT_FUNCTION2(nextafter)
+SMTL_FLOAT_FUNCTION2_BY(SMTL_BINARY_OF, nextafter)
 SMTL_FLOAT_FUNCTION2(pow)
 SMTL_FLOAT_FUNCTION2(powr)
 SMTL_FLOAT_FUNCTION1(rint)
