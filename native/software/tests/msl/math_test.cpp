@@ -1,5 +1,4 @@
 // The mathematical functions of the standard library against the host's in double precision.
-#include <bit>
 #include <cctype>
 #include <cmath>
 #include <functional>
@@ -269,15 +268,16 @@ void test_special(metal_program &program) {
 }
 
 void test_split(metal_program &program) {
-    std::vector<float> x = {1.75f, -1.75f, 1000.125f, 0.03125f, -3.0f};
+    std::vector<float> x = {1.75f, -1.75f, 1000.125f, 0.03125f, -3.0f, INFINITY, -INFINITY};
     std::vector<float> y(6 * x.size());
     std::vector<int> e(2 * x.size());
     run(program, "split", {buffer(x), buffer(y), buffer(e)}, uint32_t(x.size()));
     for (size_t i = 0; i < x.size(); ++i) {
         float whole;
         int exponent;
-        CHECK(y[6 * i] == std::modf(x[i], &whole));
+        CHECK(y[6 * i] == std::modf(x[i], &whole) && std::signbit(y[6 * i]) == std::signbit(x[i]));
         CHECK(y[6 * i + 1] == whole);
+        if (std::isinf(x[i])) continue;
         CHECK(y[6 * i + 2] == std::frexp(x[i], &exponent));
         CHECK(e[2 * i] == exponent);
         CHECK(e[2 * i + 1] == std::ilogb(x[i]));
@@ -327,58 +327,10 @@ void test_rounding() {
     }
 }
 
-// Every half and every bfloat, in functions whose results depend on what the type can hold.
-void test_every_value() {
-    for (const bool half : {true, false}) {
-        const std::string type = half ? "half" : "bfloat", vector = type + "3";
-        metal_program program("kernel void run(device ushort *y, uint i [[thread_position_in_grid]]) {\n"
-                              "    const " +
-                              type + " x = as_type<" + type + ">(ushort(i)), up = " + type +
-                              "(INFINITY);\n"
-                              "    y[5 * i] = as_type<ushort>(nextafter(x, up));\n"
-                              "    y[5 * i + 1] = as_type<ushort>(nextafter(" +
-                              vector + "(x), " + vector +
-                              "(-up))[2]);\n"
-                              "    y[5 * i + 2] = as_type<ushort>(nextafter(x, x - x));\n"
-                              "    y[5 * i + 3] = as_type<ushort>(fract(x));\n"
-                              "    y[5 * i + 4] = as_type<ushort>(fract(" +
-                              vector + "(x))[1]);\n}\n");
-        std::vector<uint16_t> y(5 << 16);
-        run(program, "run", {buffer(y)}, 1 << 16);
-        const int infinity = half ? 0x7c00 : 0x7f80, digits = half ? 11 : 8;
-        const auto value = [half](int bits) {
-            const auto narrow = uint16_t(bits);
-            const auto wide = uint32_t(bits) << 16;
-            return half ? double(std::bit_cast<_Float16>(narrow)) : double(std::bit_cast<float>(wide));
-        };
-        // The numbers in their order, with zero in their middle.
-        const auto number = [&](int place) { return value(place < 0 ? -place | 0x8000 : place); };
-        for (int bits = 0; bits < 1 << 16; ++bits) {
-            const uint16_t *got = &y[size_t(5 * bits)];
-            const double x = value(bits), part = x - std::floor(x), below = 1 - std::ldexp(1.0, -digits);
-            const int magnitude = bits & 0x7fff, place = bits == magnitude ? magnitude : -magnitude;
-            if (std::isnan(x)) {
-                for (int k = 0; k < 5; ++k) CHECK(std::isnan(value(got[k])));
-                continue;
-            }
-            CHECK(value(got[0]) == number(std::min(place + 1, infinity)));
-            CHECK(value(got[1]) == number(std::max(place - 1, -infinity)));
-            if (magnitude == infinity) {
-                for (int k = 2; k < 5; ++k) CHECK(std::isnan(value(got[k])));
-                continue;
-            }
-            CHECK(value(got[2]) == number(place - (place > 0) + (place < 0)));
-            const double error = std::fabs(value(got[3]) - std::fmin(part, below));
-            CHECK(value(got[3]) <= below && error <= 1.001 * std::ldexp(1.0, -digits - 1) && got[3] == got[4]);
-        }
-    }
-}
-
 }  // namespace
 
 int main() {
     test_rounding();
-    test_every_value();
     metal_program program(source());
     test_unary(program);
     test_unary_half(program);

@@ -92,6 +92,15 @@ SMTL_OP1(tanh, tanh_scalar(x))
 SMTL_OP1(tanpi, tanpi_scalar(x))
 SMTL_WHOLE_OP1(trunc, __builtin_elementwise_trunc(x))
 
+// What follows the point, with the sign of x: nothing does in an infinity.
+struct fraction_op {
+    static constexpr bool whole = true;
+    template <class V> static SMTL_FUNCTION V on(V x) {
+        const V integer = __builtin_elementwise_trunc(x);
+        return __builtin_elementwise_copysign(x == integer ? V(0.0f) : x - integer, x);
+    }
+};
+
 // The largest number below one.
 template <class T> constexpr float below_one = 0x1.fffffep-1f;
 template <> constexpr float below_one<half> = 0x1.ffcp-1f;
@@ -173,14 +182,14 @@ SMTL_FLOAT_FUNCTION1(tanpi)
 SMTL_FLOAT_FUNCTION1(trunc)
 
 // Functions with a second result or an integer argument.
-#define SMTL_SPLIT_FUNCTIONS(T)              \
-    SMTL_FUNCTION T modf(T x, T &whole) {    \
-        whole = trunc(x);                    \
-        return copysign(x - whole, x);       \
-    }                                        \
-    SMTL_FUNCTION T sincos(T x, T &cosine) { \
-        cosine = cos(x);                     \
-        return sin(x);                       \
+#define SMTL_SPLIT_FUNCTIONS(T)                       \
+    SMTL_FUNCTION T modf(T x, T &whole) {             \
+        whole = trunc(x);                             \
+        return detail::apply<detail::fraction_op>(x); \
+    }                                                 \
+    SMTL_FUNCTION T sincos(T x, T &cosine) {          \
+        cosine = cos(x);                              \
+        return sin(x);                                \
     }
 SMTL_SPLIT_FUNCTIONS(float)
 SMTL_SPLIT_FUNCTIONS(half)

@@ -1,0 +1,86 @@
+// Every half and every bfloat, in functions whose results depend on what the type can hold.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "check.h"
+#include "metal_program.h"
+
+namespace {
+
+constexpr int results = 7;
+
+const char *const kernel = R"(
+kernel void run(device ushort *y, uint i [[thread_position_in_grid]]) {
+    const T x = as_type<T>(ushort(i)), up = T(INFINITY);
+    y += 7 * i;
+    y[0] = as_type<ushort>(nextafter(x, up));
+    y[1] = as_type<ushort>(nextafter(V(x), V(-up))[2]);
+    y[2] = as_type<ushort>(nextafter(x, x - x));
+    y[3] = as_type<ushort>(fract(x));
+    y[4] = as_type<ushort>(fract(V(x))[1]);
+#ifdef HALF
+    T whole;
+    V wholes;
+    y[5] = as_type<ushort>(modf(x, whole));
+    y[6] = as_type<ushort>(modf(V(x), wholes)[2]);
+#endif
+}
+)";
+
+struct format {
+    bool half;
+    int infinity, digits;
+
+    double value(int bits) const {
+        return half ? double(std::bit_cast<_Float16>(uint16_t(bits))) : double(std::bit_cast<float>(bits << 16));
+    }
+    // The numbers in their order, with zero in their middle.
+    double number(int place) const {
+        place = std::min(std::max(place, -infinity), infinity);
+        return value(place < 0 ? -place | 0x8000 : place);
+    }
+};
+
+// `got`: what the kernel made of the value with these bits.
+void check_value(const format &type, int bits, const uint16_t *got) {
+    const double x = type.value(bits);
+    const int last = type.half ? results : 5;
+    if (std::isnan(x)) {
+        for (int k = 0; k < last; ++k) CHECK(std::isnan(type.value(got[k])));
+        return;
+    }
+    const int magnitude = bits & 0x7fff, place = bits == magnitude ? magnitude : -magnitude;
+    CHECK(type.value(got[0]) == type.number(place + 1));
+    CHECK(type.value(got[1]) == type.number(place - 1));
+    for (int k = 5; k < last; ++k) {
+        double whole;
+        CHECK(type.value(got[k]) == std::modf(x, &whole) && (got[k] & 0x8000) == (bits & 0x8000));
+    }
+    if (magnitude == type.infinity) {
+        for (int k = 2; k < 5; ++k) CHECK(std::isnan(type.value(got[k])));
+        return;
+    }
+    CHECK(type.value(got[2]) == type.number(place - (place > 0) + (place < 0)));
+    const double below_one = 1 - std::ldexp(1.0, -type.digits), part = type.value(got[3]);
+    CHECK(part <= below_one && got[3] == got[4]);
+    CHECK(std::fabs(part - std::fmin(x - std::floor(x), below_one)) <= 1.001 * std::ldexp(1.0, -type.digits - 1));
+}
+
+void test_every_value(const format &type) {
+    const std::string names =
+        type.half ? "#define HALF\nusing T = half;\nusing V = half3;\n" : "using T = bfloat;\nusing V = bfloat3;\n";
+    metal_program program(names + kernel);
+    std::vector<uint16_t> y(results << 16);
+    if (!CHECK(dispatch(program.kernel("run")).buffer(0, y).run({1 << 16}, {64}).empty())) return;
+    for (int bits = 0; bits < 1 << 16; ++bits) check_value(type, bits, &y[size_t(results * bits)]);
+}
+
+}  // namespace
+
+int main() {
+    test_every_value({true, 0x7c00, 11});
+    test_every_value({false, 0x7f80, 8});
+    return check::report("msl/halves_test");
+}
