@@ -177,6 +177,16 @@ kernel void pack(device const float4 *f, device uint *word, device float4 *out) 
     word[5] = pack_float_to_unorm565(f[0].xyz);
     out[3] = unpack_unorm10a2_to_float(word[4]);
     out[4] = float4(unpack_unorm565_to_float(ushort(word[5])), 0);
+    const half4 h(f[0]);
+    word[6] = pack_half_to_unorm10a2(h), word[7] = pack_half_to_unorm565(h.xyz);
+    word[8] = pack_half_to_srgb_unorm4x8(h), word[9] = pack_float_to_srgb_unorm4x8(f[0]);
+    out[5] = float4(unpack_unorm10a2_to_half(word[4])) - out[3];
+    out[6] = float4(float3(unpack_unorm565_to_half(ushort(word[5]))), 0) - out[4];
+    out[7] = float4(unpack_unorm4x8_srgb_to_half(word[9])) - unpack_unorm4x8_srgb_to_float(word[9]);
+    const float4 none(f[1].x, 1, -1, f[1].x);
+    word[10] = pack_float_to_snorm4x8(none), word[11] = pack_float_to_snorm2x16(none.xy);
+    word[12] = pack_half_to_snorm4x8(half4(none)), word[13] = pack_float_to_unorm4x8(none);
+    word[14] = pack_float_to_unorm10a2(none), word[15] = pack_float_to_unorm565(none.xyz);
 }
 )";
 
@@ -357,8 +367,8 @@ void test_integers(metal_program &program) {
 }
 
 void test_packing(metal_program &program) {
-    std::vector<float> f = {0.5f, -0.25f, 1.5f, 0.75f}, out(20);
-    std::vector<uint32_t> word(6);
+    std::vector<float> f = {0.5f, -0.25f, 1.5f, 0.75f, NAN, 0, 0, 0}, out(32);
+    std::vector<uint32_t> word(16);
     Run(program, "pack").with(f).with(word).with(out).threads(1);
     CHECK(word[0] == 0xbfff0080u);
     CHECK(word[1] == 0x5f7fe040u);
@@ -387,6 +397,12 @@ void test_packing(metal_program &program) {
                             1,
                             0};
     for (size_t i = 0; i < 20; ++i) CHECK(std::fabs(out[i] - wanted[i]) < 1e-6f);
+    // Halves, as floats are. 188 is 0.5 on the curve of sRGB.
+    CHECK(word[6] == word[4] && word[7] == word[5] && word[8] == word[9] && word[9] == 0xbfff00bcu);
+    for (size_t i = 20; i < 32; ++i) CHECK(std::fabs(out[i]) < 2.5e-4f);
+    // NaN is zero.
+    CHECK(word[10] == 0x00817f00u && word[11] == 0x7fff0000u && word[12] == 0x00817f00u);
+    CHECK(word[13] == 0x0000ff00u && word[14] == 1023u << 10 && word[15] == 63u << 5);
 }
 
 }  // namespace

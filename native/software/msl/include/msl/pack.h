@@ -14,8 +14,10 @@ template <int Bits, int N> SMTL_FUNCTION uint pack_unorm(vec<float, N> value) {
     return word;
 }
 template <int Bits, int N> SMTL_FUNCTION uint pack_snorm(vec<float, N> value) {
+    // NaN becomes 0, which clamp would make one of the bounds.
+    const vec<float, N> number(vec<float, N>::from_native, value.native == value.native ? value.native : 0.0f);
     const vec<int, N> scaled(
-        rint(clamp(value, vec<float, N>(-1.0f), vec<float, N>(1.0f)) * float((1u << (Bits - 1)) - 1)));
+        rint(clamp(number, vec<float, N>(-1.0f), vec<float, N>(1.0f)) * float((1u << (Bits - 1)) - 1)));
     uint word = 0;
     for (int i = 0; i < N; ++i) word |= (uint(scaled.native[i]) & ((1u << Bits) - 1)) << (Bits * i);
     return word;
@@ -85,5 +87,12 @@ SMTL_FUNCTION float4 unpack_unorm4x8_srgb_to_float(uint word) {
     const float4 value = detail::unpack_unorm<8, 4>(word);
     return float4(detail::from_srgb(value.x), detail::from_srgb(value.y), detail::from_srgb(value.z), value.w);
 }
+
+SMTL_FUNCTION uint pack_half_to_unorm10a2(half4 value) { return pack_float_to_unorm10a2(float4(value)); }
+SMTL_FUNCTION ushort pack_half_to_unorm565(half3 value) { return pack_float_to_unorm565(float3(value)); }
+SMTL_FUNCTION uint pack_half_to_srgb_unorm4x8(half4 value) { return pack_float_to_srgb_unorm4x8(float4(value)); }
+SMTL_FUNCTION half4 unpack_unorm10a2_to_half(uint word) { return half4(unpack_unorm10a2_to_float(word)); }
+SMTL_FUNCTION half3 unpack_unorm565_to_half(ushort word) { return half3(unpack_unorm565_to_float(word)); }
+SMTL_FUNCTION half4 unpack_unorm4x8_srgb_to_half(uint word) { return half4(unpack_unorm4x8_srgb_to_float(word)); }
 
 }  // namespace metal
