@@ -218,8 +218,10 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
             note_object(source, declaration, lanes);
         }
         note_alias(source, {declaration.begin, declaration.end}, lanes);
-        if (declaration.kind == DeclarationKind::variable && declaration.member)
+        if (!declaration.member) continue;
+        if (declaration.kind == DeclarationKind::variable)
             note_member(source, {declaration.begin, declaration.end}, lanes);
+        find_fields(source, declaration, lanes);
     }
     std::map<std::string_view, std::vector<std::string_view>> callers;
     std::vector<std::string_view> talking, varying;

@@ -21,7 +21,8 @@ struct LaneFunctions {
     Names talking;  // that call SIMD-group or quad-group functions, or such that do
     Names varying;  // whose values differ where their arguments do not
     Names writing;  // functions and constructors that may store through an argument
-    Names members;
+    Names members;    // functions
+    std::map<std::string_view, Index, std::less<>> fields;  // members with values, and how many dimensions they have
     Names functions;  // that the source declares; all operators have one name
     Names types;
     std::map<std::string_view, SharedType, std::less<>> shared_types;
@@ -34,6 +35,9 @@ struct LaneFunctions {
     bool calls_vary = false;      // what calls of objects give differs
 };
 LaneFunctions find_lane_functions(const Source &source, const Declarations &declarations);
+
+// Where the `fields` come from.
+void find_fields(const Source &source, const Declaration &declaration, LaneFunctions &lanes);
 
 // A type that may be a reference although it has no `&`: `decltype((x))`, `decltype(auto)`,
 // `add_lvalue_reference_t<T>`.

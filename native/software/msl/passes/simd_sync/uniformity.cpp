@@ -36,11 +36,13 @@ bool FunctionSync::Uniformity::is_unknown(Index name) const {
     constexpr std::array<std::string_view, 4> words = {"true", "false", "const", "constexpr"};
     const Token &token = source_[name], &before = source_[name - 1], &behind = source_[name + 1];
     if (!token.is_identifier() || std::find(words.begin(), words.end(), token.text) != words.end() || before.is(".") ||
-        before.is("->") || before.is("::"))
+        before.is("->") || behind.is("::"))
         return false;
-    if (token.is("this") || lanes_.members.contains(token.text)) return true;
+    // A variable or a constant of that name may be another one.
+    if (token.is("this") || lanes_.members.contains(token.text) || lanes_.fields.contains(token.text)) return true;
+    if (before.is("::")) return false;
     Index open = 0;
-    if (behind.is("::") || behind.is_identifier() || function_.is_call(name, body_.end, open)) return false;
+    if (behind.is_identifier() || function_.is_call(name, body_.end, open)) return false;
     return !aliases_.is_declared(token.text) && !lanes_.constants.contains(token.text);
 }
 

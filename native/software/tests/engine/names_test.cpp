@@ -1,0 +1,87 @@
+/* Branches where lanes part, or in which they meet, though a name is easily taken for another. In each program the
+ * first eight lanes of a SIMD-group meet without the others: they count 8, the others 24. */
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "metal_program.h"
+
+namespace {
+
+struct way {
+    const char *helpers, *code;
+};
+
+const std::string function = "static uint f(uint x) { return simd_sum(x); }\n";
+/* `@` is a branch on `t`. */
+const std::string branch = "if (t < 8) r = f(1); else r = f(1);";
+
+/* A member is no variable, whatever else has its name. */
+const std::vector<way> members = {
+    {"struct S { uint t, n; uint run() const { bool in = n > t; uint r = in; @ return r; } };",
+     "S s{lane, 32}; r = s.run();"},
+    {"static uint two(bool, bool) { return 0; }\n"
+     "struct S { uint t; uint run() const { uint r = two(40u > t, true); @ return r; } };",
+     "S s{lane}; r = s.run();"},
+    {"struct S { uint t[1]; uint run() const { uint r, q = 40; if (q > t[0]) q = 0; if (t[0] < 8) r = f(1); else r = f(1);"
+     " return r; } };",
+     "S s{{lane}}; r = s.run();"},
+    {"struct S { uint t; uint run() thread { uint r, u = 1; u = 0, t = t + 0; @ return r + u; } };",
+     "S s{lane}; r = s.run();"},
+    {"struct S { uint t; uint run() thread { uint r; for (uint q = 0; q < 1; ++q, t = t + 0); @ return r; } };",
+     "S s{lane}; r = s.run();"},
+    {"struct S { uint t; uint run() const { uint r; @ return r; } };\n"
+     "template <uint t> static uint unrelated(uint x) { return x + t; }",
+     "S s{lane}; r = s.run();"},
+    {"struct S { uint t; uint run() const { uint r; @ return r; } };\nconstant uint t = 5;", "S s{lane}; r = s.run();"},
+    {"struct S { uint t; uint run() const { uint r; @ return r; } };\n"
+     "static uint other() { constexpr uint t = 5; return t; }",
+     "S s{lane}; r = s.run();"},
+    {"struct S { uint t; uint run() const { uint r; { uint t = 0; (void)t; } @ return r; } };",
+     "S s{lane}; r = s.run();"},
+    {"struct S { uint t; uint run() const { uint r; for (uint t = 0; t < 1; ++t); @ return r; } };",
+     "S s{lane}; r = s.run();"},
+    {"struct S { uint n, t : 8; uint run() const { uint r; @ return r; } };\nconstant uint t = 5;",
+     "S s{0, lane}; r = s.run();"},
+    {"struct S { uint (t); uint run() const { uint r; @ return r; } };\nconstant uint t = 5;",
+     "S s{lane}; r = s.run();"},
+    {"struct S { struct { uint n; } t; uint run() const { uint r; if (t.n < 8) r = f(1); else r = f(1); return r; } };\n"
+     "constant uint t = 5;",
+     "S s{{lane}}; r = s.run();"},
+    {"struct S { union { uint t; int n; }; uint run() const { uint r; @ return r; } };\nconstant uint t = 5;",
+     "S s; s.t = lane; r = s.run();"},
+    {"struct S { uint t; uint run() const { uint r; switch (t < 8) { case true: r = f(1); break; default: r = f(1); }"
+     " return r; } };\nconstant uint t = 5;",
+     "S s{lane}; r = s.run();"},
+    {"struct B { uint t; }; struct S : B { uint run() const { uint r; if (B::t < 8) r = f(1); else r = f(1); return r; } };",
+     "S s; s.t = lane; r = s.run();"},
+    {"struct S { uint t; uint run() const { uint r; if (S::t < 8) r = f(1); else r = f(1); return r; } };",
+     "S s{lane}; r = s.run();"},
+    {"struct B { uint t; uint get() const { return t; } };\n"
+     "struct S : B { uint run() const { uint r; if (B::get() < 8) r = f(1); else r = f(1); return r; } };",
+     "S s; s.t = lane; r = s.run();"},
+};
+
+const char *const parameters =
+    "device uint *out [[buffer(0)]], uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]";
+
+} // namespace
+
+int main() {
+    constexpr uint32_t threads = 32;
+    std::vector<uint32_t> met(threads);
+    for (uint32_t i = 0; i < threads; ++i) met[i] = i < 8 ? 8 : 24;
+    const auto check = [&](const std::string &helpers, const std::string &code) {
+        std::string source =
+            function + helpers + "\nkernel void k(" + parameters + ") { uint r = 0; " + code + " out[i] = r; }\n";
+        for (std::size_t at = source.find('@'); at != std::string::npos; at = source.find('@'))
+            source.replace(at, 1, branch);
+        metal_program program(source);
+        std::vector<uint32_t> out(threads);
+        CHECK(dispatch(program.kernel("k")).buffer(0, out).run({threads}, {threads}).empty());
+        if (!CHECK(out == met)) std::printf("%s\n%s\n", helpers.c_str(), code.c_str());
+    };
+    for (const way &w : members) check(w.helpers, w.code);
+    return check::report("engine/names_test");
+}
