@@ -63,6 +63,63 @@ const std::vector<way> members = {
      "S s; s.t = lane; r = s.run();"},
 };
 
+/* A function is passed on by any of its names. */
+const std::string passing =
+    "namespace ops { static uint total(uint x) { return simd_sum(x); }\n"
+    "template <typename T> static uint sum(T x) { return simd_sum(x); }\n"
+    "static uint own() { return simd_prefix_exclusive_sum(1u); } }\n"
+    "template <typename T> static uint all(T x) { return simd_sum(x); }\n"
+    "template <int n> static uint red(uint x) { return simd_sum(x); }\n"
+    "struct S { static uint go(uint x) { return simd_sum(x); } uint to(uint x) const { return simd_sum(x); } };\n"
+    "typedef uint (*F)(uint); struct O { F g; };\n"
+    "template <typename G> static uint apply(G g, uint x) { return g(x); }\n"
+    "template <typename G> static uint give(G g) { return g(); }\n"
+    "template <uint (*g)(uint)> static uint with(uint x) { return g(x); }\n";
+const std::vector<std::string> passed = {
+    "ops::total",
+    "&ops::total",
+    "S::go",
+    "&S::go",
+    "all<uint>",
+    "ops::sum<uint>",
+    "&ops::sum<uint>",
+    "red<2>",
+    "(F)ops::total",
+    "(uint (*)(uint))ops::total",
+    "(F)S::go",
+    "*ops::total",
+    "+ops::total",
+    "+S::go",
+    "true ? ops::total : S::go",
+    "(ops::total)",
+    "static_cast<F>(all<uint>)",
+};
+const std::vector<way> passes = {
+    {"", "if (lane < 8) r = with<ops::total>(1); else r = with<ops::total>(1);"},
+    {"", "if (lane < 8) r = with<all<uint>>(1); else r = with<all<uint>>(1);"},
+    {"", "auto g = ops::total; if (lane < 8) r = g(1); else r = g(1);"},
+    {"", "auto g = all<uint>; if (lane < 8) r = g(1); else r = g(1);"},
+    {"", "uint (*g)(uint) = S::go; if (lane < 8) r = g(1); else r = g(1);"},
+    {"", "F g[] = {ops::total}; if (lane < 8) r = g[0](1); else r = g[0](1);"},
+    {"", "O o = {S::go}; if (lane < 8) r = o.g(1); else r = o.g(1);"},
+    {"", "if (lane < 8) r = (red<2>)(1); else r = (red<2>)(1);"},
+    {"", "if (lane < 8) r = (*ops::total)(1); else r = (*ops::total)(1);"},
+    {"", "S s; if (lane < 8) r = (s.*&S::to)(1); else r = (s.*&S::to)(1);"},
+    {"template <F g = ops::total> static uint defaulted(uint x) { return g(x); }",
+     "if (lane < 8) r = defaulted<>(1); else r = defaulted<>(1);"},
+    {"static uint optional(uint x, F g = ops::total) { return g(x); }",
+     "if (lane < 8) r = optional(1); else r = optional(1);"},
+    {"constant constexpr auto g = ops::total;", "if (lane < 8) r = g(1); else r = g(1);"},
+    {"template <F g> struct W { static uint run(uint x) { return g(x); } }; using V = W<ops::total>;",
+     "if (lane < 8) r = V::run(1); else r = V::run(1);"},
+    {"template <F g> struct W { static uint run(uint x) { return g(x); } }; struct V : W<S::go> {};",
+     "if (lane < 8) r = V::run(1); else r = V::run(1);"},
+    {"struct W { F g = ops::total; };", "W w; if (lane < 8) r = w.g(1); else r = w.g(1);"},
+    {"", "uint t = give(ops::own); @"},
+    {"", "uint t = give(&ops::own); @"},
+    {"", "auto g = ops::own; uint t = g(); @"},
+};
+
 const char *const parameters =
     "device uint *out [[buffer(0)]], uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]";
 
@@ -83,5 +140,10 @@ int main() {
         if (!CHECK(out == met)) std::printf("%s\n%s\n", helpers.c_str(), code.c_str());
     };
     for (const way &w : members) check(w.helpers, w.code);
+    for (const std::string &name : passed) {
+        const std::string call = "r = apply(" + name + ", 1);";
+        check(passing, "if (lane < 8) " + call + " else " + call);
+    }
+    for (const way &w : passes) check(passing + w.helpers, w.code);
     return check::report("engine/names_test");
 }

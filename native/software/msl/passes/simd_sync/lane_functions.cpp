@@ -21,14 +21,6 @@ std::string_view called_name(const Source &source, const Declaration &declaratio
     return name == "operator" && source[declaration.name_end - 1].is(")") ? call_operator : name;
 }
 
-// Not called: it may be called by another name.
-bool is_passed_on(const Token &before, const Token &behind) {
-    constexpr std::array<std::string_view, 9> openings = {"(", ",", "=", "<", "&", "{", "?", ":", "return"},
-                                              closings = {")", ",", ";", ">", "}", ":", "?", "=", "]"};
-    return std::find(openings.begin(), openings.end(), before.text) != openings.end() &&
-           std::find(closings.begin(), closings.end(), behind.text) != closings.end();
-}
-
 // A function that casts may store through references to constants too: `const_cast<T &>(r)`, `*(T *)&r`, `(T &)r`.
 bool may_cast_constness(const Source &source, Range function) {
     for (Index i = function.begin; i < function.end; ++i) {
@@ -299,12 +291,11 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
             if (!source[i].is_identifier()) continue;
             const bool called = source[i + 1].is("(") || source[i + 1].is("<"),
                        known = lanes.talking.contains(source[i].text);
-            const bool in_lambda = i < lambdas_end && called && (known || is_lane_function(source[i].text));
-            const bool passed_on = is_passed_on(source[i - 1], source[i + 1]);
-            lanes.anything_talks = lanes.anything_talks || in_lambda || (known && passed_on);
-            lanes.anything_varies = lanes.anything_varies || (passed_on && lanes.varying.contains(source[i].text));
+            lanes.anything_talks =
+                lanes.anything_talks || (i < lambdas_end && called && (known || is_lane_function(source[i].text)));
         }
     }
+    find_passed_on(source, declarations, lanes);
     lanes.calls_vary = lanes.varying.contains(call_operator);
     for (const std::string_view name : writers) lanes.writing.insert(name);
     return lanes;

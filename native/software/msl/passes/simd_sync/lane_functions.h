@@ -39,6 +39,9 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
 // Where the `fields` come from.
 void find_fields(const Source &source, const Declaration &declaration, LaneFunctions &lanes);
 
+// Those that talk or vary and are named without a call.
+void find_passed_on(const Source &source, const Declarations &declarations, LaneFunctions &lanes);
+
 // A type that may be a reference although it has no `&`: `decltype((x))`, `decltype(auto)`,
 // `add_lvalue_reference_t<T>`.
 bool names_reference(const Source &source, Index i);
