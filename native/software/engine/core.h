@@ -32,6 +32,7 @@ constexpr uint32_t most_meetings = 1 << 22;
 
 struct open_exchange : smtl_exchange {
     uint32_t site;
+    uint32_t depth; /* of the regions that its lanes are in */
 };
 
 struct alignas(128) simdgroup {
@@ -87,6 +88,7 @@ private:
     bool prepare_checks(std::string &problem);
     void release_barrier();
     simdgroup &simdgroup_of(uint32_t thread_index) { return simdgroups[thread_index / simd_width]; }
+    uint32_t region_depth() const;
     open_exchange &find_exchange(simdgroup &group, uint32_t site);
     void complete_exchange(simdgroup &group);
 

@@ -175,16 +175,26 @@ const smtl_context *core::barrier_in_general(uint32_t site, uint32_t memory) {
     return schedule();
 }
 
+/* How many regions the thread is in. A function that calls itself comes to one site in regions of its own. */
+SMTL_ALWAYS_INLINE uint32_t core::region_depth() const {
+    const smtl_region *const region = contexts[thread].region;
+    return region != nullptr ? region->depth : 0;
+}
+
 /* The exchange in which lanes of the simdgroup already wait at `site`, or a new one. */
 SMTL_ALWAYS_INLINE open_exchange &core::find_exchange(simdgroup &group, uint32_t site) {
     open_exchange *const all = exchanges[&group - simdgroups];
-    for (uint32_t i = 0; i < group.open_count; ++i)
-        if (all[group.open[i]].site == site) return all[group.open[i]];
+    const uint32_t depth = region_depth();
+    for (uint32_t i = 0; i < group.open_count; ++i) {
+        open_exchange &open = all[group.open[i]];
+        if (open.site == site && open.depth == depth) return open;
+    }
     const auto index = uint32_t(std::countr_zero(group.free));
     group.free &= ~(uint64_t(1) << index);
     group.open[group.open_count++] = uint8_t(index);
     open_exchange &opened = all[index];
     opened.site = site;
+    opened.depth = depth;
     opened.active = 0;
     opened.combined = 0;
     return opened;
@@ -240,8 +250,8 @@ SMTL_ALWAYS_INLINE void core::join(open_exchange &meeting, const void *value, ui
 SMTL_ALWAYS_INLINE const smtl_context *core::meet(uint32_t site, const void *value, uint32_t size) {
     simdgroup &group = simdgroup_of(thread);
     open_exchange &meeting = exchanges[&group - simdgroups][group.open[0]];
-    if (__builtin_expect(group.open_count != 1 || meeting.site != site || !successor_takes_over(group), false))
-        return meet_in_general(site, value, size);
+    const bool joins = group.open_count == 1 && meeting.site == site && meeting.depth == region_depth();
+    if (__builtin_expect(!joins || !successor_takes_over(group), false)) return meet_in_general(site, value, size);
     join(meeting, value, size);
     return pass_on(group);
 }

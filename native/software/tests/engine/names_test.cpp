@@ -120,6 +120,46 @@ const std::vector<way> passes = {
     {"", "auto g = ops::own; uint t = g(); @"},
 };
 
+/* A place is written through a pointer that an array becomes, or as one of several. */
+const std::string placing =
+    "struct Q { uint a[2]; uint b[2][2]; };\nusing P = thread uint *;\n"
+    "template <typename T> static void put(T p, uint v) { p[0] = v; }\n"
+    "template <typename T> struct W { T p; W(T q) { p = q; } void put(uint v) { p[0] = v; } };\n"
+    "template <bool b> static uint red(uint x) { return simd_sum(x); }\nconstant constexpr int A = 3, B = 4;\n"
+    "template <uint n> static uint nest(uint x) { return simd_sum(x); }\n";
+const std::vector<std::string> places = {
+    "Q q = {}; put(q.a, lane); uint t = q.a[0]; @",
+    "Q q = {}; put(q.b[0], lane); uint t = q.b[0][0]; @",
+    "Q q[2] = {}; put(q[1].a, lane); uint t = q[1].a[0]; @",
+    "uint q[2][2] = {}; put(q[1], lane); uint t = q[1][0]; @",
+    "uint q[2][2][2] = {}; put(q[1][0], lane); uint t = q[1][0][0]; @",
+    "Q q = {}; P p = q.a; p[0] = lane; uint t = q.a[0]; @",
+    "Q q = {}; const auto p = q.b[1]; p[0] = lane; uint t = q.b[1][0]; @",
+    "Q q = {}; P p = true ? q.a : q.b[0]; p[0] = lane; uint t = q.a[0]; @",
+    "Q q = {}; *q.a = lane; uint t = q.a[0]; @",
+    "Q q = {}; *(q.a + 0) = lane; uint t = q.a[0]; @",
+    "Q q = {}; W<P> w(q.a); w.put(lane); uint t = q.a[0]; @",
+    "uint a = 0, t = 8; ++(lane < 8 ? a : t); t = t > 8 ? 8 : 0; @",
+    "uint a = 0, t = 8; --(lane < 8 ? t : a); t = t > 7 ? 8 : 0; @",
+    "uint a = 0, t = 8; ++((lane < 8) ? (a) : (t)); t = t > 8 ? 8 : 0; @",
+    "uint t[2] = {}, a = lane >= 8 ? 8 : 0; (++(t[0])) += a; if (t[0] < 8) r = f(1); else r = f(1);",
+    "auto g = [v = lane < 8 ? f(1) : f(1)] { return v; }; r = g();",
+    "auto g = [v = uint(lane < 8 ? f(1) : f(1)), w = 2] { return v + w - 2; }; r = g();",
+    "auto g = [v{lane < 8 ? f(1) : f(1)}] { return v; }; r = g();",
+    "r = [&, v = lane < 8 ? f(1) : f(1)] { return v + i - i; }();",
+    "if (lane < 8) r = red<A < B>(1); else r = red<A < B>(1);",
+    "if (lane < 8) r = nest<(A < B)>(1); else r = nest<(A < B)>(1);",
+    "if (lane < 40) [&] { if (lane < 8) r = f(1); else r = f(1); }();",
+    "for (uint n = 0; n < 1; ++n) [&] { if (lane < 8) r = f(1); else r = f(1); }();",
+    "if constexpr (A < B) [&] { if (lane < 8) r = f(1); else r = f(1); }();",
+};
+
+/* Instances of one function meet apart, though they stand at one place of the source. */
+const std::string nested =
+    "template <uint N> static uint tree(uint t) { if (t % 2 == 0) return tree<N / 2>(t / 2); return simd_sum(N); }\n"
+    "template <> uint tree<1>(uint) { return simd_sum(1u); }\n"
+    "kernel void k(device uint *out [[buffer(0)]], uint i [[thread_position_in_grid]]) { out[i] = tree<4>(i); }";
+
 const char *const parameters =
     "device uint *out [[buffer(0)]], uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]";
 
@@ -145,5 +185,11 @@ int main() {
         check(passing, "if (lane < 8) " + call + " else " + call);
     }
     for (const way &w : passes) check(passing + w.helpers, w.code);
+    for (const std::string &code : places) check(placing, code);
+    std::vector<uint32_t> sums(threads), out(threads);
+    for (uint32_t i = 0; i < threads; ++i) sums[i] = i % 2 ? 16 * 4 : i % 4 ? 8 * 2 : 8 * 1;
+    metal_program program(nested);
+    CHECK(dispatch(program.kernel("k")).buffer(0, out).run({threads}, {threads}).empty());
+    CHECK(out == sums);
     return check::report("engine/names_test");
 }

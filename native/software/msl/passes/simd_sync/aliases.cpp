@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <vector>
 
 namespace smtl::msl {
@@ -135,12 +136,26 @@ bool FunctionSync::Aliases::ends_cast(Index close) const {
 
 // Pointers and references, and what they are made of. Also what is declared and gets its value by no assignment.
 void FunctionSync::Aliases::find_aliases() {
-    std::set<std::string_view> arrays, grids;
+    const auto skip_subscripts = [&](Index i, Index &count) {
+        for (count = 0; i < body_.end && source_[i].is("["); ++count) i = source_.skip_group(i, body_.end);
+        return i;
+    };
+    std::map<std::string_view, Index, std::less<>> arrays;  // and how many dimensions they have
     for (Index i = body_.begin + 1; i + 1 < body_.end; ++i) {
         if (!declares(i) || !source_[i + 1].is("[") || function_.shared_.contains(source_[i].text)) continue;
-        arrays.insert(source_[i].text);
-        if (source_[source_.skip_group(i + 1, body_.end)].is("[")) grids.insert(source_[i].text);
+        Index dimensions = 0;
+        skip_subscripts(i + 1, dimensions);
+        Index &most = arrays[source_[i].text];
+        most = std::max(most, dimensions);
     }
+    // An array becomes a pointer wherever an element of it is not meant.
+    const auto becomes_pointer = [&](const auto &all, Index name) {
+        const auto found = all.find(source_[name].text);
+        Index subscripts = 0;
+        if (found == all.end() || found->second == 0) return false;
+        skip_subscripts(name + 1, subscripts);
+        return subscripts < found->second;
+    };
     Index statement = body_.begin;  // where the current one begins
     bool elsewhere = false, plain = true, words = true;
     for (Index i = body_.begin + 1; i + 1 < body_.end; ++i) {
@@ -168,12 +183,8 @@ void FunctionSync::Aliases::find_aliases() {
         if (token.is("[") && !source_.opens_attribute(i)) find_structured_binding(i);
         if (token.is("=") && pointers_.contains(before.text) && !source_[i - 2].is("*")) insert_value_names(i + 1);
         if (token.is(":") && before.is_identifier() && ends_type(source_[i - 2])) changing_.insert(before.text);
-        if (token.is_identifier() && arrays.contains(token.text) && !behind.is("[")) changing_.insert(token.text);
-        const bool part = behind.is(".") || (behind.is("[") && grids.contains(token.text));
-        if (before.is("=") && token.is_identifier() && part) {  // `auto p = object.array;`
-            const bool deduced = source_[statement].is("auto") || source_[statement + 1].is("auto");
-            if (deduced) changing_.insert(token.text);
-        }
+        if (token.is_identifier() && becomes_pointer(arrays, i)) changing_.insert(token.text);
+        if ((before.is(".") || before.is("->")) && becomes_pointer(lanes_.fields, i)) insert_location(i + 1);
         if (token.is("(") || token.is("{")) find_passed_on(i);
     }
 }

@@ -168,6 +168,15 @@ void find_constants(const Source &source, LaneFunctions &lanes) {
     }
 }
 
+// Behind the head of a statement, no operand ends.
+bool begins_lambda(const Source &source, Index i) {
+    constexpr std::array<std::string_view, 5> heads = {"if", "for", "while", "switch", "constexpr"};
+    if (!source[i].is("[") || source.opens_attribute(i) || source[i - 1].is("[")) return false;
+    const Index open = source[i - 1].is(")") ? source.group_begin(i - 1) : 0;
+    return !ends_operand(source[i - 1]) ||
+           (open > 0 && std::find(heads.begin(), heads.end(), source[open - 1].text) != heads.end());
+}
+
 }  // namespace
 
 bool names_reference(const Source &source, Index i) {
@@ -227,9 +236,7 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
         // With default arguments, and with what initialises the members.
         const Index begin = declaration.parameters ? declaration.parameters->begin : body.begin;
         for (Index i = begin; i + 1 < body.end; ++i) {
-            const bool lambda = source[i].is("[") && !source.opens_attribute(i) && !ends_operand(source[i - 1]) &&
-                                !source[i - 1].is("[");
-            if (lambda) lanes.lambdas.insert(i);
+            if (begins_lambda(source, i)) lanes.lambdas.insert(i);
             if (is_alias(source, i)) {
                 // One in another would be read to the same end.
                 constexpr Index longest = 1 << 11;

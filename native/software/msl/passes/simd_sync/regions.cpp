@@ -60,9 +60,10 @@ struct FunctionSync::Regions {
 
     void find_calls() {
         for (Index i = function.body_.begin, open = 0; i < function.body_.end; ++i) {
-            if (!function.is_call(i, function.body_.end, open)) continue;
             const std::string_view name = source[i].text;
-            if (is_lane_function(name) || function.lanes_.talking.contains(name)) calls.push_back(i);
+            if (!is_lane_function(name) && !function.lanes_.talking.contains(name)) continue;
+            // A `<` that compares, among a template's arguments, hides where these end.
+            if (function.is_call(i, function.body_.end, open) || source[i + 1].is("<")) calls.push_back(i);
         }
     }
 
@@ -87,6 +88,7 @@ struct FunctionSync::Regions {
         for (Index i = range.begin; i < range.end; ++i) {
             const Token &token = source[i];
             if (is_lambda(i)) {
+                find_choices({i + 1, source.skip_group(i, range.end) - 1});
                 const Index open = lambda_body(source, function.lanes_, i, range.end);
                 i = std::max(i + 1, source[open].is("{") ? source.skip_group(open, range.end) : open) - 1;
                 continue;

@@ -102,8 +102,12 @@ void FunctionSync::Uniformity::spread(Range range, bool apart) {
                            ? location_begin(i)
                            : range.end;
             } else {
-                while (name < range.end && (source_[name].is("(") || source_[name].is("*"))) ++name;
-                if (!apart && !diverges({name, std::min(range.end, name + longest_location)})) name = range.end;
+                while (name < range.end && source_[name].is("*")) ++name;
+                const bool group = source_[name].is("(");
+                const Index past = group ? source_.skip_group(name, range.end) : name + longest_location;
+                if (!apart && !diverges({name, std::min(range.end, past)})) name = range.end;
+                // It may be any of the variables there.
+                if (group && name < range.end) function_.collect_names({name, past}, diverging_);
             }
             if (name < range.end && source_[name].is_identifier()) diverging_.insert(source_[name].text);
         } else if (function_.is_assignment(source_[i])) {
