@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "passes/bases.h"
 #include "passes/casts.h"
 #include "passes/checks/explicit_spaces.h"
 #include "passes/checks/keywords.h"
@@ -57,6 +58,7 @@ void run_passes(Source &source, Translation &translation) {
     if (!checking) edit_conditionals(source, declarations);
     if (!checking) place_results(source, declarations);
     if (!checking) place_strings(source);
+    if (!checking) place_members(source);
     if (checking) check_keywords(source);
     translation.math_mode_safe = edit_pragmas(source);
 

@@ -352,6 +352,18 @@ void test_writes_to_values() {
     CHECK(read.library != nullptr && read.log.empty());
 }
 
+// The next base would lie in it, where Metal has it behind it.
+void test_padding_between_bases() {
+    const std::string bases =
+        head + "struct padded { float3 p; float r; };\nstruct full { float4 p; };\nstruct plain { float x; };\n";
+    const std::string kernel = "kernel void k(device both *x) { x->x = 1; }\n";
+    const compiled between(bases + "struct both : padded, plain {};\n" + kernel);
+    CHECK(between.library == nullptr && between.says("program_source:6:") &&
+          between.says("only the last may end in padding"));
+    const compiled behind(bases + "struct both : plain, padded {};\nstruct all : full, both { float y; };\n" + kernel);
+    CHECK(behind.library != nullptr && behind.log.empty());
+}
+
 }  // namespace
 
 int main() {
@@ -364,5 +376,6 @@ int main() {
     test_atomics();
     test_mixed_halves();
     test_writes_to_values();
+    test_padding_between_bases();
     return check::report("msl/errors_test");
 }

@@ -7,6 +7,46 @@
 
 namespace {
 
+// Members of a derived structure lie behind its base's padding, as where vectors are built in.
+void test_padding_of_bases() {
+    const std::vector<float> found = results_of(R"(
+struct base { float3 position; float radius; };
+struct sphere : base { float mass; };
+struct thing : public sphere { half h; };
+template <typename T> struct item : T { uchar c; };
+template <typename... T> struct items : T... { uchar c; };
+struct empty {};
+struct small : empty { uchar c; };
+struct made : base { made(float m) : mass(m) {} float mass; };
+struct own { float3 v; float r; own() {} };
+struct owned : own { float mass; };
+struct wide { long4 v; uchar c; };
+struct wider : wide { uchar d : 3; uint e; };
+struct alignas(64) line : base { float x; };
+struct two : empty, base { float x; };
+struct matrices { float3x3 m; bfloat3 b; };
+struct more : matrices { bfloat c; };
+kernel void k(device float *a) {
+    struct local : base { float x; };
+    a[0] = sizeof(sphere);
+    a[1] = sizeof(thing);
+    a[2] = sizeof(item<base>) + sizeof(items<base>) + sizeof(items<empty>);
+    a[3] = sizeof(small) + 100 * sizeof(made);
+    a[4] = sizeof(owned);
+    a[5] = sizeof(wider);
+    a[6] = sizeof(line) + sizeof(two);
+    a[7] = sizeof(more) + sizeof(local);
+    sphere s = {{float3(1, 2, 3), 4}, 5};
+    a[8] = as_type<uint>(s.mass) == ((thread uint *)&s)[8];
+    wider w;
+    w.v = long4(0); w.c = 1; w.d = 2; w.e = 3;
+    a[9] = (((thread uchar *)&w)[64] & 7) + 10 * ((thread uint *)&w)[17];
+}
+)",
+                                                10);
+    expect("padding of bases", found, {48, 48, 48 + 48 + 1, 1 + 4800, 32, 96, 64 + 48, 80 + 48, 1, 32});
+}
+
 // Each form of cast between half and bfloat, whatever the types are called and whatever stands around them.
 void test_sixteen_bit_casts() {
     const std::vector<float> found = results_of(R"(
@@ -608,6 +648,7 @@ kernel void k(device float *a) {
 }  // namespace
 
 int main() {
+    test_padding_of_bases();
     test_sixteen_bit_casts();
     test_bytes_of_sixteen_bits();
     test_functions_and_types();

@@ -3,6 +3,7 @@
 #ifndef SMTL_EXECUTION_H
 #define SMTL_EXECUTION_H
 
+#include "bases.h"
 #include "atomics.h"
 #include "barriers.h"
 #include "simd_sync.h"
