@@ -383,8 +383,7 @@ struct FunctionSync::Regions {
                               plain ? ")" : "; }" + arguments + ")");
     }
 
-    static constexpr std::size_t most_depth = 256;
-    static constexpr std::size_t most_shown = 64;  // they lie on the stack
+    static constexpr std::size_t most_depth = 256, most_shown = 64;  // what is shown lies on the stack
 };
 
 void FunctionSync::join_lanes() {
