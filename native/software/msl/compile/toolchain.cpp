@@ -197,6 +197,11 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-std=c++17",
         optimization,
         "-march=native",
+#if defined(__x86_64__)
+        // Their conversions to bfloat take every subnormal number for zero.
+        "-mno-avx512bf16",
+        "-mno-avxneconvert",
+#endif
         "-fPIC",
         "-fvisibility=hidden",
         "-fdeclspec",

@@ -3,7 +3,6 @@
 #pragma once
 
 #ifdef __x86_64__
-#ifndef __AVX512BF16__
 extern "C" {
 __attribute__((used, visibility("hidden"))) inline __bf16 __truncsfbf2(float value) {
     unsigned bits = __builtin_bit_cast(unsigned, value);
@@ -12,5 +11,4 @@ __attribute__((used, visibility("hidden"))) inline __bf16 __truncsfbf2(float val
     return __builtin_bit_cast(__bf16, static_cast<unsigned short>(bits >> 16));
 }
 }
-#endif
 #endif

@@ -23,19 +23,14 @@ template <class T, int N> struct native {
 };
 template <class T, int N> using native_t = typename native<T, N>::type;
 
-// To the nearest, ties to even; a NaN stays one. Clang would call a function for each component where the processor has
-// no instruction for it.
+// To the nearest, ties to even; a NaN stays one. Clang would call a function for each component.
 template <int N> SMTL_FUNCTION constexpr native_t<bfloat, N> round_to_bfloat(native_t<float, N> value) {
-#ifdef __AVX512BF16__
-    return __builtin_convertvector(value, native_t<bfloat, N>);
-#else
     const auto bits = __builtin_bit_cast(native_t<uint, N>, value);
     const native_t<uint, N> rounded = bits + 0x7fffu + (bits >> 16 & 1u);
     const native_t<uint, N> quiet = bits | 0x400000u;
     const auto nan = __builtin_bit_cast(native_t<uint, N>, value != value);
     const native_t<uint, N> chosen = (rounded & ~nan) | (quiet & nan);
     return __builtin_bit_cast(native_t<bfloat, N>, __builtin_convertvector(chosen >> 16, native_t<ushort, N>));
-#endif
 }
 
 // Component by component: clang saturates in conversions of scalars (see the compiler's arguments), not in those of its
