@@ -154,6 +154,38 @@ const std::vector<std::string> places = {
     "if constexpr (A < B) [&] { if (lane < 8) r = f(1); else r = f(1); }();",
 };
 
+/* `&&`, `?` and `||` that choose nothing while the kernel runs, some where any object may call SIMD-group functions. */
+const std::string unchosen = "struct O { uint operator()(uint x) const { return simd_sum(x); } };\n"
+                             "constant constexpr bool A = true;\nconstant constexpr bool B = false;\n"
+                             "template <bool> struct N { static constexpr uint value = 1; uint n; };\n"
+                             "template <typename T> static uint own(T &&x) { return f(x); }\n"
+                             "template <bool> static uint red(uint x) { return simd_sum(x); }\n";
+const std::vector<std::string> choosing = {
+    "auto &&x = f(1); r = x;",
+    "thread uint &&x = f(1); r = x;",
+    "r = static_cast<thread uint &&>(f(1));",
+    "r = (thread uint &&)f(1);",
+    "uint q[1] = {1}; for (auto &&x : q) r = f(x);",
+    "struct P { uint a, b; }; auto &&[a, b] = P{f(1), 2}; r = a;",
+    "r = own(1u);",
+    "auto g = [](auto &&x) { return f(x); }; r = g(1u);",
+    "uint q[A && B ? 1 : 2] = {f(1)}; r = q[0];",
+    "uint q[2][A || B ? 1 : 2] = {{1}, {O()(1)}}; r = q[1][0];",
+    "N<A && B> n = {O()(1)}; r = n.n;",
+    "N<A && B> n{O()(1)}, m[A || B] = {n}; r = m[0].n;",
+    "N<(A && B)> n{f(1)}; r = n.n;",
+    "typedef N<A && B> M; M n{O()(1)}; r = n.n;",
+    "using M = N<(A || B)>; r = O()(M::value);",
+    "r = red<A && B>(1);",
+    "r = red<A ? A : B>(N<A && B>::value);",
+    "const bool c = A && B; if constexpr (!c) r = O()(1);",
+    "const uint n = A ? 2 : 3; uint q[n] = {O()(1)}; r = q[0];",
+    "switch (1) { case A || B: r = O()(1); }",
+    "static_assert(A || B, \"\"); r = sizeof(A && B ? r : r) * 0 + O()(1);",
+    "r = 0 ? 5 : O()(1);",
+    "thread const uint &x = true ? f(1) : r; r = x;",
+};
+
 /* Instances of one function meet apart, though they stand at one place of the source. */
 const std::string nested =
     "template <uint N> static uint tree(uint t) { if (t % 2 == 0) return tree<N / 2>(t / 2); return simd_sum(N); }\n"
@@ -163,7 +195,7 @@ const std::string nested =
 const char *const parameters =
     "device uint *out [[buffer(0)]], uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]";
 
-} // namespace
+}  // namespace
 
 int main() {
     constexpr uint32_t threads = 32;
@@ -186,6 +218,10 @@ int main() {
     }
     for (const way &w : passes) check(passing + w.helpers, w.code);
     for (const std::string &code : places) check(placing, code);
+    for (const std::string &code : choosing) {
+        std::string once = "if (lane < 8) { " + code + " } else { " + code + " }";
+        check(code.find("O()") == std::string::npos ? unchosen.substr(unchosen.find("constant")) : unchosen, once);
+    }
     std::vector<uint32_t> sums(threads), out(threads);
     for (uint32_t i = 0; i < threads; ++i) sums[i] = i % 2 ? 16 * 4 : i % 4 ? 8 * 2 : 8 * 1;
     metal_program program(nested);

@@ -62,7 +62,7 @@ int main() {
           "if (n > 3 && (0 == lane)) { s[0] = 1; s[1] = s[0] + in[i]; }"
           "simdgroup_barrier(mem_flags::mem_none); if (!lane && n) { s[0] = 1; s[1] = s[0] + in[i]; }");
     right("what one lane does alone, whose index is computed with",
-          "uint bits = n & lane; float x = max(in[lane], float(lane * bits));"
+          "uint bits = lane & n; float x = max(in[lane], float(lane * bits));"
           "if (lane == 0) { s[0] = x; s[1] = s[0] + in[i]; }");
     right(
         "pointers in an array",

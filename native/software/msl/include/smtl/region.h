@@ -71,7 +71,7 @@ private:
 };
 template <> class region<> {
 public:
-    SMTL_INLINE explicit region(uint32_t site) {
+    SMTL_INLINE explicit region(SMTL_SITE) {
         region_.shown = nullptr;
         region_.shown_count = 0;
         enter_region(region_, site);

@@ -93,6 +93,7 @@ private:
     void find_deduced();
     void find_lane_values();
     void keep_lane_indices();
+    bool is_only_read(Index name) const;
     void spread_lane_values();
     static bool is_assignment(const Token &token);
     static bool is_increment(const Token &token);
@@ -105,13 +106,9 @@ private:
     Index past_attributes(Index i, Index end) const;
     Index past_label(Index i, Index end) const;
 
-    class Aliases;
-    class Uniformity;
-
     // locations.cpp
     Index location_at(Index i, Range range, Index &name) const;
     Index past_postfix(Index i, Index end) const;
-    std::optional<Index> location_begin(Index end, Names &others) const;
     Index value_end(Index begin, Index end) const;
 
     // operands.cpp

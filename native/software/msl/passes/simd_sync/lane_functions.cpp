@@ -10,9 +10,6 @@
 namespace smtl::msl {
 namespace {
 
-// With results in arguments.
-constexpr std::array<std::string_view, 4> writers = {"modf", "frexp", "sincos", "swap"};
-
 // Objects that are called say where their operator is called; other operators stand anywhere.
 constexpr std::string_view call_operator = "operator()";
 
@@ -21,87 +18,9 @@ std::string_view called_name(const Source &source, const Declaration &declaratio
     return name == "operator" && source[declaration.name_end - 1].is(")") ? call_operator : name;
 }
 
-// A function that casts may store through references to constants too: `const_cast<T &>(r)`, `*(T *)&r`, `(T &)r`.
-bool may_cast_constness(const Source &source, Range function) {
-    for (Index i = function.begin; i < function.end; ++i) {
-        const bool indirect = source[i].is("*") || source[i].is("&");
-        if (source[i].is("const_cast") ||
-            (indirect && source[i + 1].is(")") &&
-             (source[i + 2].is_identifier() || source[i + 2].is("&") || source[i + 2].is("("))))
-            return true;
-    }
-    return false;
-}
-
-// A declaration with parameters.
-void note_parameters(const Source &source, const Declaration &declaration, LaneFunctions &lanes) {
-    for (const Range &part : source.split_commas(*declaration.parameters)) {
-        const AddressSpace space = address_space_of(source, part);
-        if (space != AddressSpace::none && space != AddressSpace::thread) continue;
-        bool constant = false, indirect = false;
-        for (Index i = part.begin; i < part.end && !source[i].is("="); ++i) {
-            if (source.opens_attribute(i)) {
-                i = source.skip_group(i, part.end) - 1;
-                continue;
-            }
-            // Behind the `*` it is the pointer's own.
-            constant = constant || (source[i].is("const") && !indirect);
-            indirect = indirect || source[i].is("*") || source[i].is("&") || source[i].is("&&") || source[i].is("[") ||
-                       names_reference(source, i);
-        }
-        if (!indirect || (constant && !may_cast_constness(source, {declaration.parameters->end, declaration.body.end})))
-            continue;
-        lanes.writing.insert(own_name(source, declaration));
-        const Token &operation = source[declaration.name_end - 1];
-        const bool plain = own_name(source, declaration) != "operator" || operation.is(")") || operation.is("++") ||
-                           operation.is("--") || operation.text.ends_with('=');
-        // Objects are made by many names, and by none: `T x = {a, b}`.
-        lanes.anything_writes = lanes.anything_writes || !plain || declaration.constructor;
-    }
-}
-
-// An operator may change the object that it is a member of. Assignments are known by their tokens, elements by what
-// they are elements of.
-void note_object(const Source &source, const Declaration &declaration, LaneFunctions &lanes) {
-    if (!declaration.member || own_name(source, declaration) != "operator") return;
-    for (Index i = declaration.parameters->end; i < declaration.head_end; ++i) {
-        if (source[i].is("const")) return;
-    }
-    for (Index i = declaration.begin; i < declaration.name_begin; ++i) {
-        if (source[i].is("static") || source[i].is("friend")) return;
-    }
-    const Token &operation = source[declaration.name_end - 1];
-    const bool known = operation.meaning.ends_with('=') || operation.is("++") || operation.is("--") ||
-                       operation.is("]") || operation.is("->") || operation.is("*") || operation.is_identifier();
-    lanes.calls_write = lanes.calls_write || operation.is(")");
-    lanes.anything_writes = lanes.anything_writes || (!known && !operation.is(")"));
-}
-
 bool is_alias(const Source &source, Index i) {
     return source[i].is("typedef") ||
            (source[i].is("using") && source[i + 1].kind != TokenKind::end && source[i + 2].is("="));
-}
-
-// `typedef thread T &name;`, `using name = T[4];`: what is declared as one may be another name of a variable.
-void note_alias(const Source &source, Range range, LaneFunctions &lanes) {
-    if (source[range.begin].is("template") && source[range.begin + 1].is("<"))
-        range.begin = source.skip_angles(range.begin + 1, range.end).value_or(range.begin);
-    const AddressSpace space = address_space_of(source, range);
-    if (!is_alias(source, range.begin) || (space != AddressSpace::none && space != AddressSpace::thread)) return;
-    for (Index i = range.begin + 1; i < range.end; i = source.skip_part(i, range.end)) {
-        const Token &token = source[i];
-        const bool array = token.is("[") && !source.opens_attribute(i);
-        lanes.anything_writes =
-            lanes.anything_writes || token.is("&") || token.is("&&") || array || names_reference(source, i);
-    }
-}
-
-// A member that may be another name of a variable.
-void note_member(const Source &source, Range declaration, LaneFunctions &lanes) {
-    const AddressSpace space = address_space_of(source, declaration);
-    if (space != AddressSpace::none && space != AddressSpace::thread) return;
-    for (Index i = declaration.begin + 1; i < declaration.end && !source[i].is("="); ++i)
-        lanes.anything_writes = lanes.anything_writes || source[i].is("&") || source[i].is("*");
 }
 
 // `typedef threadgroup float *name;`, `using name = device float *;`, and other names of such names.
@@ -168,23 +87,25 @@ void find_constants(const Source &source, LaneFunctions &lanes) {
     }
 }
 
+// `auto const &&[a, b] = ...`
+bool begins_structured_binding(const Source &source, Index i) {
+    constexpr std::array<std::string_view, 3> behind_auto = {"&", "&&", "const"};
+    while (i > 1 && std::find(behind_auto.begin(), behind_auto.end(), source[i - 1].text) != behind_auto.end()) --i;
+    return i > 0 && source[i - 1].is("auto");
+}
+
 // Behind the head of a statement, no operand ends.
 bool begins_lambda(const Source &source, Index i) {
     constexpr std::array<std::string_view, 5> heads = {"if", "for", "while", "switch", "constexpr"};
-    if (!source[i].is("[") || source.opens_attribute(i) || source[i - 1].is("[")) return false;
+    if (!source[i].is("[") || source.opens_attribute(i) || source[i - 1].is("[") ||
+        begins_structured_binding(source, i))
+        return false;
     const Index open = source[i - 1].is(")") ? source.group_begin(i - 1) : 0;
     return !ends_operand(source[i - 1]) ||
            (open > 0 && std::find(heads.begin(), heads.end(), source[open - 1].text) != heads.end());
 }
 
 }  // namespace
-
-bool names_reference(const Source &source, Index i) {
-    const Token &token = source[i];
-    if (token.text.starts_with("add_lvalue_reference") || token.text.starts_with("add_rvalue_reference")) return true;
-    return (token.is("decltype") || token.text.starts_with("__typeof")) && source[i + 1].is("(") &&
-           (source[i + 2].is("(") || source[i + 2].is("auto"));
-}
 
 // Another lambda ends the head, too: each would be looked through for the bodies of all before it.
 Index lambda_body(const Source &source, const LaneFunctions &lanes, Index lambda, Index end) {
@@ -204,51 +125,27 @@ bool is_lane_function(std::string_view name) {
            name.starts_with("__metal_quad_");
 }
 
-bool is_varying_function(std::string_view name) {
-    if (name == "simd_is_first" || name.starts_with("simd_prefix") || name.starts_with("simd_shuffle")) return true;
-    return name.starts_with("quad_") || name.starts_with("__metal_") ||
-           (name.starts_with("atomic_") && name != "atomic_thread_fence");
-}
-
 LaneFunctions find_lane_functions(const Source &source, const Declarations &declarations) {
     LaneFunctions lanes;
     for (const Declaration &declaration : declarations) {
         if (declaration.parameters) lanes.functions.insert(own_name(source, declaration));
-        if (declaration.parameters && !declaration.deleted_for_space) {
-            note_parameters(source, declaration, lanes);
-            note_object(source, declaration, lanes);
-        }
-        note_alias(source, {declaration.begin, declaration.end}, lanes);
-        if (!declaration.member) continue;
-        if (declaration.kind == DeclarationKind::variable)
-            note_member(source, {declaration.begin, declaration.end}, lanes);
-        find_fields(source, declaration, lanes);
     }
     std::map<std::string_view, std::vector<std::string_view>> callers;
-    std::vector<std::string_view> talking, varying;
+    std::vector<std::string_view> talking;
     find_constants(source, lanes);
     find_types(source, lanes);
     for (const Declaration &declaration : declarations) {
         if (declaration.erased || (!is_function(declaration) && !declaration.parameters)) continue;
         const Range body = is_function(declaration) ? declaration.body : *declaration.parameters;
         const std::string_view function = called_name(source, declaration);
-        if (declaration.member) lanes.members.insert(function);
         // With default arguments, and with what initialises the members.
         const Index begin = declaration.parameters ? declaration.parameters->begin : body.begin;
         for (Index i = begin; i + 1 < body.end; ++i) {
             if (begins_lambda(source, i)) lanes.lambdas.insert(i);
-            if (is_alias(source, i)) {
-                // One in another would be read to the same end.
-                constexpr Index longest = 1 << 11;
-                const Index past = source.skip_to_semicolon(i, body.end);
-                if (past - i > longest) lanes.anything_writes = true;
-                if (past - i <= longest) note_alias(source, {i, past}, lanes);
-            }
             if (!source[i].is_identifier()) continue;
             const std::string_view name = source[i].text;
             if (!source[i + 1].is("(") && !source[i + 1].is("<")) continue;
             if (is_lane_function(name)) talking.push_back(function);
-            if (is_varying_function(name)) varying.push_back(function);
             callers[name].push_back(function);
         }
     }
@@ -260,34 +157,24 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
         for (Index i = declaration.begin; i + 1 < declaration.end; ++i) {
             if (!source[i].is_identifier() || (!source[i + 1].is("(") && !source[i + 1].is("<"))) continue;
             if (is_lane_function(source[i].text)) lanes.anything_talks = true;
-            if (is_varying_function(source[i].text)) lanes.anything_varies = true;
             everywhere.push_back(source[i].text);
         }
     }
-    const auto spread = [&](std::vector<std::string_view> found, std::set<std::string_view, std::less<>> &all) {
-        while (!found.empty()) {
-            const std::string_view name = found.back();
-            found.pop_back();
-            if (!all.insert(name).second) continue;
-            if (const auto calling = callers.find(name); calling != callers.end())
-                found.insert(found.end(), calling->second.begin(), calling->second.end());
-        }
-    };
-    spread(std::move(talking), lanes.talking);
-    spread(std::move(varying), lanes.varying);
-    lanes.varying.insert(lanes.talking.begin(), lanes.talking.end());
-    for (const std::string_view name : everywhere) {
-        lanes.anything_talks = lanes.anything_talks || lanes.talking.contains(name);
-        lanes.anything_varies = lanes.anything_varies || lanes.varying.contains(name);
+    while (!talking.empty()) {
+        const std::string_view name = talking.back();
+        talking.pop_back();
+        if (!lanes.talking.insert(name).second) continue;
+        if (const auto calling = callers.find(name); calling != callers.end())
+            talking.insert(talking.end(), calling->second.begin(), calling->second.end());
     }
+    for (const std::string_view name : everywhere) lanes.anything_talks |= lanes.talking.contains(name);
     for (const Declaration &declaration : declarations) {
         if (!is_function(declaration)) continue;
         const Range body = declaration.body;
         const std::string_view name = called_name(source, declaration);
-        const bool hidden = declaration.constructor || name == "operator" || source[declaration.name_begin].is("~");
-        lanes.anything_talks =
-            lanes.anything_talks || ((hidden || name == call_operator) && lanes.talking.contains(name));
-        lanes.anything_varies = lanes.anything_varies || (hidden && lanes.varying.contains(name));
+        const bool hidden = declaration.constructor || name == "operator" || name == call_operator ||
+                            source[declaration.name_begin].is("~");
+        lanes.anything_talks = lanes.anything_talks || (hidden && lanes.talking.contains(name));
         Index lambdas_end = body.begin;
         for (Index i = body.begin + 1; i + 1 < body.end; ++i) {
             if (lanes.lambdas.contains(i)) {
@@ -303,8 +190,6 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
         }
     }
     find_passed_on(source, declarations, lanes);
-    lanes.calls_vary = lanes.varying.contains(call_operator);
-    for (const std::string_view name : writers) lanes.writing.insert(name);
     return lanes;
 }
 

@@ -75,27 +75,4 @@ Index FunctionSync::value_end(Index begin, Index end) const {
     return limit == end ? end : begin;
 }
 
-// Where the location begins that ends there, `a` or `a.b[i].c`; nothing if it is longer than a real one. Where
-// parentheses stand in it, it may be any of the variables there: `others` gets their names.
-std::optional<Index> FunctionSync::location_begin(Index end, Names &others) const {
-    Index i = end;
-    for (Index steps = 0; i > body_.begin + 1; ++steps) {
-        if (steps == longest_location) return std::nullopt;
-        --i;
-        if (source_[i].is("]") || source_[i].is(")")) {
-            const Range group{std::max(source_.group_begin(i), body_.begin + 1), i};
-            i = group.begin;
-            if (source_[group.end].is("]")) continue;
-            if (group.end - group.begin > longest_location) return std::nullopt;
-            collect_names({group.begin + 1, group.end}, others);
-            if (!source_[i - 1].is_identifier()) return i;
-        } else if (source_[i].is_identifier() && (source_[i - 1].is(".") || source_[i - 1].is("->"))) {
-            --i;
-        } else {
-            break;
-        }
-    }
-    return i;
-}
-
 }  // namespace smtl::msl

@@ -1,7 +1,8 @@
 // What a function's names stand for: memory that lanes share, and values that differ from lane to lane.
 #include <algorithm>
+#include <array>
 
-#include "aliases.h"
+#include "function_sync.h"
 #include "msl/source/attributes.h"
 
 namespace smtl::msl {
@@ -14,6 +15,10 @@ bool is_lane_attribute(std::string_view name) {
         if (name == lane) return true;
     }
     return false;
+}
+
+template <std::size_t N> bool is_one_of(const Token &token, const std::array<std::string_view, N> &list) {
+    return std::find(list.begin(), list.end(), token.text) != list.end();
 }
 
 bool is_open(const Token &token) { return token.is("(") || token.is("[") || token.is("{"); }
@@ -146,28 +151,25 @@ void FunctionSync::find_lane_values() {
     spread_lane_values();
 }
 
-// Keeps the indices that nothing changes, under their own or another name, and that no other variable hides.
+// Keeps the indices that nothing but operators reads: a function or a reference may change another one, and a
+// declaration hides it.
 void FunctionSync::keep_lane_indices() {
-    if (lane_indices_.empty()) return;
-    const Aliases aliases(*this);
-    Names changed = aliases.changing();
-    changed.insert(aliases.variables().begin(), aliases.variables().end());
-    bool anything = aliases.anything();
-    for (Index i = body_.begin + 1; i + 1 < body_.end; ++i) {
-        const bool behind = is_assignment(source_[i]) || (is_increment(source_[i]) && ends_operand(source_[i - 1]));
-        Index name = i + 1;
-        if (behind) {
-            const std::optional<Index> begin = location_begin(i, changed);
-            anything = anything || !begin;
-            name = begin.value_or(i);
-        } else if (is_increment(source_[i])) {
-            while (name + 1 < body_.end && source_[name].is("(")) ++name;
-        } else {
-            continue;
-        }
-        collect_names({name, name + 1}, changed);
+    // A name that another function declares is its own.
+    if (lanes_.functions.contains("operator")) return lane_indices_.clear();
+    for (Index i = body_.begin + 1; i + 1 < body_.end && !lane_indices_.empty(); ++i) {
+        if (source_[i].is_identifier() && !is_only_read(i)) lane_indices_.erase(source_[i].text);
     }
-    std::erase_if(lane_indices_, [&](std::string_view name) { return anything || changed.contains(name); });
+}
+
+bool FunctionSync::is_only_read(Index name) const {
+    constexpr std::array<std::string_view, 8> unary = {"!", "+", "-", "/", "%", "<", "==", "!="};
+    constexpr std::array<std::string_view, 17> binary = {
+        "+", "-", "*", "/", "%", "<", ">", "<=", ">=", "==", "!=", "<<", ">>", "&", "|", "&&", "||"};
+    const Token &before = source_[name - 1], &behind = source_[name + 1];
+    if (before.is(".") || before.is("->") || (before.is("[") && behind.is("]"))) return true;
+    const bool address = before.is("&") && !ends_operand(source_[name - 2]);
+    if (address || is_increment(before) || is_increment(behind) || is_assignment(behind)) return false;
+    return is_one_of(before, unary) || is_one_of(behind, binary);
 }
 
 void FunctionSync::spread_lane_values() {

@@ -13,11 +13,13 @@ template <std::size_t N> bool is_one_of(const Token &token, const std::array<std
     return std::find(list.begin(), list.end(), token.text) != list.end();
 }
 
-// Functions of Metal's that read or change memory, or make lanes wait. Those with results in arguments are known as
-// functions that store.
+// Functions of Metal's that read or change memory, or make lanes wait.
 bool has_effect(std::string_view name) {
+    for (const char *writer : {"modf", "frexp", "sincos", "swap"}) {
+        if (name == writer) return true;
+    }
     return name.starts_with("__") || name.starts_with("atomic_") || name.ends_with("_barrier") ||
-           is_lane_function(name) || is_varying_function(name);
+           is_lane_function(name);
 }
 
 // No integer is zero that has such a digit.
@@ -51,7 +53,7 @@ bool FunctionSync::is_harmless(Index name) const {
     if (lanes_.functions.contains(token.text)) return false;
     if (is_one_of(token, words) || names_arithmetic_type(token.text) || lanes_.types.contains(token.text)) return true;
     if (!called) return lanes_.constants.contains(token.text);
-    return !has_effect(token.text) && !lanes_.writing.contains(token.text);
+    return !has_effect(token.text);
 }
 
 std::vector<ShuffledVariable> FunctionSync::variables_of(Range operand, const FindVariable &find) const {

@@ -22,9 +22,7 @@ void refuse_unseen_branches(Source &source, Range code, LaneFunctions &lanes) {
             branches = branches || source[i].is(word);
         const bool called = source[i].is_identifier() && (source[i + 1].is("(") || source[i + 1].is("<"));
         if (!called) continue;
-        const std::string_view name = source[i].text;
-        if (is_lane_function(name) || lanes.talking.contains(name)) call = i;
-        lanes.anything_varies = lanes.anything_varies || is_varying_function(name) || lanes.varying.contains(name);
+        if (is_lane_function(source[i].text) || lanes.talking.contains(source[i].text)) call = i;
     }
     lanes.anything_talks = lanes.anything_talks || call != 0;
     if (branches && call != 0)
