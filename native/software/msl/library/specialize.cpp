@@ -199,7 +199,7 @@ private:
         std::string text = "smtl::buffer_argument<";
         if (parameter.kind == ParameterKind::threadgroup_memory) {
             text = "smtl::threadgroup_argument<";
-        } else if (parameter.space == AddressSpace::constant) {
+        } else if (parameter.space == AddressSpace::constant && !parameter.addressed) {
             text = "smtl::constant_argument<";
         }
         text += std::to_string(library_.reflection.parameters[kernel_][i].index);

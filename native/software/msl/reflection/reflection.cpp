@@ -115,6 +115,7 @@ std::string serialize(const Reflection &reflection) {
             writer.text(parameter.type);
             writer.number(static_cast<std::uint64_t>(parameter.kind));
             writer.number(static_cast<std::uint64_t>(parameter.space));
+            writer.number(parameter.addressed);
             writer.text(parameter.attribute);
             writer.text(parameter.condition);
             writer.number(facts.index);
@@ -161,6 +162,7 @@ std::optional<Reflection> deserialize(std::string_view bytes) {
             parameter.type = reader.text();
             parameter.kind = static_cast<ParameterKind>(reader.number());
             parameter.space = static_cast<AddressSpace>(reader.number());
+            parameter.addressed = reader.number() != 0;
             parameter.attribute = reader.text();
             parameter.condition = reader.text();
             facts.index = static_cast<std::uint32_t>(reader.number());

@@ -29,6 +29,7 @@ struct KernelParameter {
     std::string type;  // as written, without attributes and name
     ParameterKind kind = ParameterKind::buffer;
     AddressSpace space = AddressSpace::none;
+    bool addressed = false;        // the kernel, or a function that it passes the argument to, may take its address
     std::string attribute;         // for ParameterKind::attribute: Metal's spelling
     std::string index_expression;  // for the others; empty: Metal numbers it
     std::string condition;         // [[function_constant(...)]]: present only if this function's value is true

@@ -111,6 +111,42 @@ kernel void sometimes(array<device float *, 3> p [[buffer(1), function_constant(
           arguments[0].access == SMTL_ACCESS_READ_WRITE);
 }
 
+// Behind an argument in constant memory lie the other elements of its buffer.
+void test_addresses_of_constants() {
+    const std::string helpers =
+        "struct S { uint n; uint at(uint i) constant { return (&n)[i]; } };\n"
+        "static uint element(constant uint &first, uint i) { return (&first)[i]; }\n"
+        "template <typename T> static uint member(constant T &first, uint i) { return (&first)[i].n; }\n"
+        "static uint through(constant uint &number, uint i) { return element(number, i); }\n";
+    for (const auto &[type, code] : std::vector<std::pair<std::string, std::string>>{
+             {"uint", "(&a)[i]"},
+             {"uint", "*(&(a) + i)"},
+             {"uint", "(i + &a)[0]"},
+             {"uint", "element(a, i)"},
+             {"uint", "element((a), i)"},
+             {"uint", "through(a, i)"},
+             {"S", "(&a)[i].n"},
+             {"S", "(&a.n)[i]"},
+             {"S", "member(a, i)"},
+             {"S", "a.at(i)"},
+         }) {
+        const std::string call = code.find("element") != code.npos || code.find("through") != code.npos ||
+                                         code.find("member") != code.npos || code.find("at(") != code.npos
+                                     ? helpers
+                                     : "struct S { uint n; };\n";
+        const compiled library(head + call + "kernel void k(constant " + type +
+                               " &a [[buffer(0)]], device uint *out [[buffer(1)]], uint i [[thread_position_in_grid]]) "
+                               "{ out[i] = " +
+                               code + "; }\n");
+        if (!CHECK(library.library != nullptr)) std::fprintf(stderr, "%s: %s\n", code.c_str(), library.log.c_str());
+        if (library.library == nullptr) continue;
+        std::vector<float> numbers(512), out(512);
+        for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = float(i) + 0.5f;
+        const std::string error = run(library.specialize("k", {}), {&numbers, &out}, numbers.size());
+        if (!CHECK(error.empty() && out == numbers)) std::fprintf(stderr, "%s: %s\n", code.c_str(), error.c_str());
+    }
+}
+
 void test_indices() {
     const auto wrong = [](const std::string &source, const std::vector<const char *> &wanted) {
         const compiled broken(head + source);
@@ -167,6 +203,7 @@ int main() {
     test_arguments();
     test_argument_buffers();
     test_arrays_of_buffers();
+    test_addresses_of_constants();
     test_indices();
     return check::report("msl/arguments_test");
 }
