@@ -184,6 +184,8 @@ const std::vector<std::string> choosing = {
     "static_assert(A || B, \"\"); r = sizeof(A && B ? r : r) * 0 + O()(1);",
     "r = 0 ? 5 : O()(1);",
     "thread const uint &x = true ? f(1) : r; r = x;",
+    "uint a = 0; (i < 99 ? r : a) = O()(1);",
+    "uint2 a = 0, b = 0; ++(i < 99 ? a : b).x; (i > 99 || i == 99 ? a : b)[1] += 2; r = a.x * O()(1);",
 };
 
 /* Instances of one function meet apart, though they stand at one place of the source. */
