@@ -7,8 +7,11 @@
 namespace metal {
 namespace detail {
 
+// Of scalars and vectors that are not packed.
 template <class T> constexpr bool is_integer_v = is_integral_v<make_scalar_t<T>>;
+template <class V> constexpr bool is_integer_v<packed_of<V>> = false;
 template <class T> constexpr bool is_bfloat_v = is_same_v<make_scalar_t<T>, bfloat>;
+template <class V> constexpr bool is_bfloat_v<packed_of<V>> = false;
 
 // What arithmetic on a component is done in.
 template <class T> using computed_t = conditional_t<is_same_v<T, half> || is_same_v<T, bfloat>, float, T>;
@@ -36,9 +39,11 @@ template <class Op, class T, class... Same> SMTL_FUNCTION T apply(T a, Same... o
 }
 
 // The type that scalars of several types meet in; integers alone meet in float if a function has no integer form.
+template <bool Scalars, bool Float, class... T> struct met {};
+template <class... T> struct met<true, true, T...> : type_identity<float> {};
+template <class... T> struct met<true, false, T...> : common_type<T...> {};
 template <bool Integers, class... T>
-using met_t = enable_if_t<(is_arithmetic_v<T> && ...),
-                          conditional_t<!Integers && (is_integral_v<T> && ...), float, common_type_t<T...>>>;
+using met_t = typename met<(is_arithmetic_v<T> && ...), !Integers && (is_integral_v<T> && ...), T...>::type;
 template <class A, class... Others> constexpr bool all_same_v = (is_same_v<A, Others> && ...);
 template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v<A, Others...> || is_integral_v<A>;
 
@@ -52,6 +57,9 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     namespace precise {          \
     using metal::name;           \
     }
+
+// The same of a function of vectors, which takes packed ones too.
+#define SMTL_VECTOR_FUNCTION(name) SMTL_PACKED_ARGUMENTS(name) SMTL_IN_NAMESPACES(name)
 
 #define SMTL_FLOAT_TYPES(M, name) \
     M(float, name)                \
@@ -89,7 +97,7 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     SMTL_FUNCTION float name(T a) {                                         \
         return name(float(a));                                              \
     }                                                                       \
-    SMTL_IN_NAMESPACES(name)
+    SMTL_VECTOR_FUNCTION(name)
 #define SMTL_FLOAT_FUNCTION1(name) SMTL_FLOAT_FUNCTION1_BY(SMTL_UNARY, name)
 
 #define SMTL_FLOAT_FUNCTION2_BY(M, name)                              \
@@ -101,7 +109,7 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     SMTL_FUNCTION R name(A a, B b) {                                  \
         return name(R(a), R(b));                                      \
     }                                                                 \
-    SMTL_IN_NAMESPACES(name)
+    SMTL_VECTOR_FUNCTION(name)
 #define SMTL_FLOAT_FUNCTION2(name) SMTL_FLOAT_FUNCTION2_BY(SMTL_BINARY, name)
 
 #define SMTL_FLOAT_FUNCTION3(name)                                                                        \
@@ -114,22 +122,25 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     SMTL_FUNCTION R name(A a, B b, C c) {                                                                 \
         return name(R(a), R(b), R(c));                                                                    \
     }                                                                                                     \
-    SMTL_IN_NAMESPACES(name)
+    SMTL_VECTOR_FUNCTION(name)
 
 // Functions of integers and vectors of them.
 #define SMTL_INTEGER_FUNCTION1(name)                                                             \
     template <class T, class = enable_if_t<detail::is_integer_v<T>>> SMTL_FUNCTION T name(T a) { \
         return detail::apply<detail::name##_op>(a);                                              \
-    }
+    }                                                                                            \
+    SMTL_PACKED_ARGUMENTS(name)
 #define SMTL_INTEGER_FUNCTION2(name)                                                                                   \
     template <class T, class = enable_if_t<detail::is_integer_v<T>>> SMTL_FUNCTION T name(T a, type_identity_t<T> b) { \
         return detail::apply<detail::name##_op>(a, b);                                                                 \
-    }
+    }                                                                                                                  \
+    SMTL_PACKED_ARGUMENTS(name)
 #define SMTL_INTEGER_FUNCTION3(name)                                        \
     template <class T, class = enable_if_t<detail::is_integer_v<T>>>        \
     SMTL_FUNCTION T name(T a, type_identity_t<T> b, type_identity_t<T> c) { \
         return detail::apply<detail::name##_op>(a, b, c);                   \
-    }
+    }                                                                       \
+    SMTL_PACKED_ARGUMENTS(name)
 
 // Functions that floating-point values and integers have: scalars of mixed types, integers included, meet in one type.
 // Those of one type are not templates, so that clang prefers them to a template of the source.
@@ -153,7 +164,7 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     SMTL_FUNCTION vec<T, N> name(S a, vec<T, N> b) {                                                                 \
         return name(vec<T, N>(T(a)), b);                                                                             \
     }                                                                                                                \
-    SMTL_IN_NAMESPACES(name)
+    SMTL_VECTOR_FUNCTION(name)
 
 #define SMTL_NUMBER_FUNCTION3(name)                                                                            \
     SMTL_FLOAT_TYPES(SMTL_TERNARY, name)                                                                       \
@@ -173,6 +184,6 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     SMTL_FUNCTION vec<T, N> name(vec<T, N> a, S b, U c) {                                                      \
         return name(a, vec<T, N>(T(b)), vec<T, N>(T(c)));                                                      \
     }                                                                                                          \
-    SMTL_IN_NAMESPACES(name)
+    SMTL_VECTOR_FUNCTION(name)
 
 }  // namespace metal

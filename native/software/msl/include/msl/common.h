@@ -55,6 +55,6 @@ SMTL_FLOAT_TYPES(SMTL_UNARY, abs)
 template <class T, class = enable_if_t<detail::is_integer_v<T> || detail::is_bfloat_v<T>>> SMTL_FUNCTION T abs(T a) {
     return detail::apply<detail::abs_op>(a);
 }
-SMTL_IN_NAMESPACES(abs)
+SMTL_VECTOR_FUNCTION(abs)
 
 }  // namespace metal

@@ -12,9 +12,6 @@ template <class T, int N> SMTL_FUNCTION T dot(vec<T, N> a, type_identity_t<vec<T
     if constexpr (N == 3) return T(products.x + products.y + products.z);
     if constexpr (N == 4) return T((products.x + products.z) + (products.y + products.w));
 }
-template <class T, int N> SMTL_FUNCTION T dot(packed_vec<T, N> a, type_identity_t<vec<T, N>> b) {
-    return dot(vec<T, N>(a), b);
-}
 template <class T> SMTL_FUNCTION vec<T, 3> cross(vec<T, 3> a, type_identity_t<vec<T, 3>> b) {
     return a.yzx * b.zxy - a.zxy * b.yzx;
 }
@@ -39,12 +36,15 @@ SMTL_FUNCTION vec<T, N> refract(vec<T, N> i, type_identity_t<vec<T, N>> n, type_
     return k < T(0.0f) ? vec<T, N>(T(0.0f)) : eta * i - (eta * cosine + sqrt(k)) * n;
 }
 
-SMTL_IN_NAMESPACES(dot)
-SMTL_IN_NAMESPACES(cross)
-SMTL_IN_NAMESPACES(length_squared)
-SMTL_IN_NAMESPACES(length)
-SMTL_IN_NAMESPACES(distance_squared)
-SMTL_IN_NAMESPACES(distance)
-SMTL_IN_NAMESPACES(normalize)
+SMTL_VECTOR_FUNCTION(dot)
+SMTL_VECTOR_FUNCTION(cross)
+SMTL_VECTOR_FUNCTION(length_squared)
+SMTL_VECTOR_FUNCTION(length)
+SMTL_VECTOR_FUNCTION(distance_squared)
+SMTL_VECTOR_FUNCTION(distance)
+SMTL_VECTOR_FUNCTION(normalize)
+SMTL_VECTOR_FUNCTION(faceforward)
+SMTL_VECTOR_FUNCTION(reflect)
+SMTL_VECTOR_FUNCTION(refract)
 
 }  // namespace metal

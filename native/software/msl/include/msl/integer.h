@@ -140,5 +140,8 @@ SMTL_FUNCTION T insert_bits(T base, T insert, uint offset, uint count) {
         return T((U(base) & U(~mask)) | (U(U(insert) << offset) & mask));
     }
 }
+SMTL_PACKED_ARGUMENTS(absdiff)
+SMTL_PACKED_ARGUMENTS(extract_bits)
+SMTL_PACKED_ARGUMENTS(insert_bits)
 
 }  // namespace metal

@@ -182,6 +182,9 @@ SMTL_FLOAT_FUNCTION1(tanpi)
 SMTL_FLOAT_FUNCTION1(trunc)
 
 // Functions with a second result or an integer argument.
+#define SMTL_PACKED_AND_RESULT(name)                                                                           \
+    template <class V, class R> SMTL_FUNCTION V name(packed_of<V> x, R &result) { return name(V(x), result); } \
+    SMTL_IN_NAMESPACES(name)
 #define SMTL_SPLIT_FUNCTIONS(T)                       \
     SMTL_FUNCTION T modf(T x, T &whole) {             \
         whole = trunc(x);                             \
@@ -199,8 +202,8 @@ SMTL_SPLIT_FUNCTIONS(float4)
 SMTL_SPLIT_FUNCTIONS(half2)
 SMTL_SPLIT_FUNCTIONS(half3)
 SMTL_SPLIT_FUNCTIONS(half4)
-SMTL_IN_NAMESPACES(modf)
-SMTL_IN_NAMESPACES(sincos)
+SMTL_PACKED_AND_RESULT(modf)
+SMTL_PACKED_AND_RESULT(sincos)
 
 template <class T, class = enable_if_t<is_floating_point_v<T>>> SMTL_FUNCTION T ldexp(T x, int exponent) {
     return T(__builtin_ldexpf(float(x), exponent));
@@ -230,8 +233,8 @@ template <class T, int N> SMTL_FUNCTION vec<T, N> frexp(vec<T, N> x, vec<int, N>
     }
     return result;
 }
-SMTL_IN_NAMESPACES(ldexp)
-SMTL_IN_NAMESPACES(ilogb)
-SMTL_IN_NAMESPACES(frexp)
+SMTL_VECTOR_FUNCTION(ldexp)
+SMTL_VECTOR_FUNCTION(ilogb)
+SMTL_PACKED_AND_RESULT(frexp)
 
 }  // namespace metal

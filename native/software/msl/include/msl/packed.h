@@ -5,19 +5,13 @@
 
 namespace metal {
 
-#define SMTL_PACKED_BINARY(op)                                                                                       \
-    friend SMTL_FUNCTION constexpr vec<T, N> operator op(packed_vec a, packed_vec b) {                               \
-        return vec<T, N>(a) op vec<T, N>(b);                                                                         \
-    }                                                                                                                \
-    friend SMTL_FUNCTION constexpr vec<T, N> operator op(packed_vec a, vec<T, N> b) { return vec<T, N>(a) op b; }    \
-    friend SMTL_FUNCTION constexpr vec<T, N> operator op(vec<T, N> a, packed_vec b) { return a op vec<T, N>(b); }    \
-    friend SMTL_FUNCTION constexpr vec<T, N> operator op(packed_vec a, T b) { return vec<T, N>(a) op vec<T, N>(b); } \
-    friend SMTL_FUNCTION constexpr vec<T, N> operator op(T a, packed_vec b) { return vec<T, N>(a) op vec<T, N>(b); } \
-    SMTL_FUNCTION packed_vec &operator op##=(vec<T, N> b) & { return *this = vec<T, N>(*this) op b; }
-#define SMTL_PACKED_COMPARE(op)                                                           \
-    friend SMTL_FUNCTION constexpr vec<bool, N> operator op(packed_vec a, packed_vec b) { \
-        return vec<T, N>(a) op vec<T, N>(b);                                              \
-    }
+// Named by the vector that it converts to, so that the operators of that vector are found for it too, and it converts
+// to their parameters as it does to those of functions. What changes it is its own.
+template <class Vector> struct packed_of;
+template <class T, int N> using packed_vec = packed_of<vec<T, N>>;
+
+#define SMTL_PACKED_ASSIGNMENT(op) \
+    SMTL_FUNCTION packed_of &operator op##=(vec<T, N> b) & { return *this = vec<T, N>(*this) op b; }
 
 template <class T, int N> struct packed_storage;
 template <class T> struct packed_storage<T, 2> {
@@ -30,20 +24,20 @@ template <class T> struct packed_storage<T, 4> {
     T x, y, z, w;
 };
 
-template <class T, int N> struct packed_vec : packed_storage<T, N> {
+template <class T, int N> struct packed_of<vec<T, N>> : packed_storage<T, N> {
     using value_type = T;
 
-    packed_vec() = default;
+    packed_of() = default;
     // A constant expression where the vector is.
-    SMTL_FUNCTION constexpr packed_vec(vec<T, N> value)
+    SMTL_FUNCTION constexpr packed_of(vec<T, N> value)
         : packed_storage<T, N>(__builtin_bit_cast(aligned_storage, value.native)) {}
-    SMTL_FUNCTION constexpr packed_vec(T value) : packed_vec(vec<T, N>(value)) {}
+    SMTL_FUNCTION constexpr packed_of(T value) : packed_of(vec<T, N>(value)) {}
     template <class A, class B, class... Others,
               class = decltype(vec<T, N>(declval<A>(), declval<B>(), declval<Others>()...))>
-    SMTL_FUNCTION constexpr packed_vec(A a, B b, Others... others) : packed_vec(vec<T, N>(a, b, others...)) {}
-    template <class U> SMTL_FUNCTION explicit constexpr packed_vec(vec<U, N> value) : packed_vec(vec<T, N>(value)) {}
+    SMTL_FUNCTION constexpr packed_of(A a, B b, Others... others) : packed_of(vec<T, N>(a, b, others...)) {}
+    template <class U> SMTL_FUNCTION explicit constexpr packed_of(vec<U, N> value) : packed_of(vec<T, N>(value)) {}
     template <class U>
-    SMTL_FUNCTION explicit constexpr packed_vec(packed_vec<U, N> value) : packed_vec(vec<T, N>(vec<U, N>(value))) {}
+    SMTL_FUNCTION explicit constexpr packed_of(packed_vec<U, N> value) : packed_of(vec<T, N>(vec<U, N>(value))) {}
 
     SMTL_FUNCTION operator vec<T, N>() const {
         vec<T, N> value;
@@ -68,24 +62,16 @@ template <class T, int N> struct packed_vec : packed_storage<T, N> {
     SMTL_FUNCTION void put_xyzw(vec<T, 4> value) & { *this = value; }
     __declspec(property(get = get_xyzw, put = put_xyzw)) vec<T, 4> xyzw;
 
-    SMTL_PACKED_BINARY(+)
-    SMTL_PACKED_BINARY(-)
-    SMTL_PACKED_BINARY(*)
-    SMTL_PACKED_BINARY(/)
-    SMTL_PACKED_BINARY(%)
-    SMTL_PACKED_BINARY(&)
-    SMTL_PACKED_BINARY(|)
-    SMTL_PACKED_BINARY(^)
-    SMTL_PACKED_BINARY(<<)
-    SMTL_PACKED_BINARY(>>)
-    SMTL_PACKED_COMPARE(==)
-    SMTL_PACKED_COMPARE(!=)
-    SMTL_PACKED_COMPARE(<)
-    SMTL_PACKED_COMPARE(<=)
-    SMTL_PACKED_COMPARE(>)
-    SMTL_PACKED_COMPARE(>=)
-    friend SMTL_FUNCTION constexpr vec<T, N> operator-(packed_vec a) { return -vec<T, N>(a); }
-    friend SMTL_FUNCTION constexpr vec<T, N> operator~(packed_vec a) { return ~vec<T, N>(a); }
+    SMTL_PACKED_ASSIGNMENT(+)
+    SMTL_PACKED_ASSIGNMENT(-)
+    SMTL_PACKED_ASSIGNMENT(*)
+    SMTL_PACKED_ASSIGNMENT(/)
+    SMTL_PACKED_ASSIGNMENT(%)
+    SMTL_PACKED_ASSIGNMENT(&)
+    SMTL_PACKED_ASSIGNMENT(|)
+    SMTL_PACKED_ASSIGNMENT(^)
+    SMTL_PACKED_ASSIGNMENT(<<)
+    SMTL_PACKED_ASSIGNMENT(>>)
 
 private:
     struct alignas(detail::native_t<T, N>) aligned_storage : packed_storage<T, N> {};
@@ -93,6 +79,22 @@ private:
 
 template <class T, int N> struct make_scalar<packed_vec<T, N>> : type_identity<T> {};
 template <class T, int N> struct vec_elements<packed_vec<T, N>> : integral_constant<int, N> {};
+
+namespace detail {
+template <class T> constexpr bool is_packed_v = false;
+template <class V> constexpr bool is_packed_v<packed_of<V>> = true;
+
+// The vector that a packed vector stands for; everything else as it is.
+template <class T> SMTL_FUNCTION T aligned(T value) { return value; }
+template <class V> SMTL_FUNCTION V aligned(packed_of<V> value) { return value; }
+}  // namespace detail
+
+// Template arguments are not deduced through conversions, so a function that is a template takes packed vectors by this
+// one, which a template of a source's own is preferred to.
+#define SMTL_PACKED_ARGUMENTS(name)                                                                               \
+    template <class... A, class = enable_if_t<(detail::is_packed_v<A> || ...)>> SMTL_FUNCTION auto name(A... a) { \
+        return name(detail::aligned(a)...);                                                                       \
+    }
 
 }  // namespace metal
 

@@ -14,7 +14,8 @@ namespace metal {
         vec<bool, N> result;                                                                       \
         for (int i = 0; i < N; ++i) result.native[i] = name(T(value.native[i]));                   \
         return result;                                                                             \
-    }
+    }                                                                                              \
+    SMTL_PACKED_ARGUMENTS(name)
 SMTL_CLASSIFY(isfinite, __builtin_isfinite(x))
 SMTL_CLASSIFY(isinf, __builtin_isinf(x))
 SMTL_CLASSIFY(isnan, __builtin_isnan(x))
@@ -30,6 +31,7 @@ template <class T, int N> SMTL_FUNCTION vec<bool, N> isnormal(vec<T, N> value) {
     for (int i = 0; i < N; ++i) result.native[i] = isnormal(T(value.native[i]));
     return result;
 }
+SMTL_PACKED_ARGUMENTS(isnormal)
 template <class T> SMTL_FUNCTION auto isunordered(T a, T b) { return isnan(a) || isnan(b); }
 template <class T> SMTL_FUNCTION auto isordered(T a, T b) { return !isunordered(a, b); }
 
@@ -37,6 +39,10 @@ SMTL_FUNCTION bool all(bool value) { return value; }
 SMTL_FUNCTION bool any(bool value) { return value; }
 template <int N> SMTL_FUNCTION bool all(vec<bool, N> value) { return __builtin_reduce_and(value.native) != 0; }
 template <int N> SMTL_FUNCTION bool any(vec<bool, N> value) { return __builtin_reduce_or(value.native) != 0; }
+SMTL_PACKED_ARGUMENTS(isunordered)
+SMTL_PACKED_ARGUMENTS(isordered)
+SMTL_PACKED_ARGUMENTS(all)
+SMTL_PACKED_ARGUMENTS(any)
 
 // b where the condition holds, a elsewhere. Functions of each type, as Metal has them, so that templates and functions
 // of the user's own are chosen, or not, as there. Those of bfloat are templates: a source that brings its own is
@@ -84,5 +90,6 @@ template <class T, int N, class I, class = enable_if_t<is_integral_v<I> && !is_s
 SMTL_FUNCTION vec<T, N> select(vec<T, N> a, type_identity_t<vec<T, N>> b, vec<I, N> condition) {
     return select(a, b, condition != vec<I, N>(I(0)));
 }
+SMTL_PACKED_ARGUMENTS(select)
 
 }  // namespace metal
