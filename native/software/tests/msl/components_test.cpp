@@ -158,6 +158,36 @@ kernel void k(device float *a) {
     expect("own members", found, {255, 0, 7, 255, 15 * 10000 + 20100 + 3});
 }
 
+// The parameter of a template that stands for a vector's length may have any integer type, as of Metal's own vectors.
+void test_deduced_lengths() {
+    const std::vector<float> found = results_of(R"(
+template <class T, int N> T of_int(vec<T, N> v) { return v[N - 1]; }
+template <class T, uint N> T of_uint(vec<T, N> v) { return v[N - 1]; }
+template <class T, size_t N> T of_size(const device vec<T, N> &v) { return v[N - 1]; }
+template <class T, short N> T of_short(vec<T, N> v, vec<int, N> w) { return v[N - 1] * T(w[0]); }
+template <class T, uint N> T of_packed(packed_vec<T, N> v) { return v[N - 1]; }
+template <class T, uint N> vec<T, 2 * N> twice(vec<T, N> v) { return vec<T, 2 * N>(v, v); }
+template <uint N> float length_of(vec<float, N>) { return N; }
+template <class T> struct extent_of { enum { value = 1 }; };
+template <class T, uint N> struct extent_of<vec<T, N>> { enum { value = N }; };
+template <class Op, class T> struct operation { T operator()(T a, T b) { return a + b; } };
+template <class Op, class T, uint N> struct operation<Op, vec<T, N>> {
+    vec<T, N> operator()(vec<T, N> a, vec<T, N> b) { return a * b; }
+};
+template <template <class, int> class V, class T> V<T, 2> made(T x) { return V<T, 2>(x); }
+kernel void k(device float *a) {
+    device float3 *v = reinterpret_cast<device float3 *>(a + 4);
+    v[0] = float3(1, 2, 3);
+    a[0] = of_int(v[0]) + of_uint(v[0]) + of_size(v[0]) + of_short(v[0], int3(5));
+    a[1] = of_packed(packed_half4(1, 2, 3, 4)) + twice(float2(5, 6)).w;
+    a[2] = extent_of<float4>::value + extent_of<float>::value + operation<int, int2>()(int2(2), int2(5)).x;
+    a[3] = length_of(v[0]) + made<vec>(7.0f).y + made<packed_vec>(half(8)).y;
+}
+)",
+                                                8);
+    expect("deduced lengths", found, {3 + 3 + 3 + 15, 4 + 6, 4 + 1 + 10, 3 + 7 + 8});
+}
+
 // Clang stores a fourth component that is poison. Copies of such vectors as whole integers became poison too, and clang
 // then removed branches on other values.
 void test_fourth_components() {
@@ -205,6 +235,7 @@ int main() {
     test_right_operands_in_templates();
     test_compared_operands();
     test_own_members();
+    test_deduced_lengths();
     test_fourth_components();
     return check::report("msl_components_test");
 }

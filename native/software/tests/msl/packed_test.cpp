@@ -77,6 +77,7 @@ const std::vector<const char *> of_floats = {
     "isunordered(a, b)",
     "select(a, b, e)",
     "frexp(a, i) + V(i)",
+    "V(simd_max(a)) - V(simd_min(b)) + V(simd_sum(c))",
 };
 
 const std::vector<const char *> of_floats_and_halves = {

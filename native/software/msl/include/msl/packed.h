@@ -83,6 +83,7 @@ template <class T, int N> struct vec_elements<packed_vec<T, N>> : integral_const
 namespace detail {
 template <class T> constexpr bool is_packed_v = false;
 template <class V> constexpr bool is_packed_v<packed_of<V>> = true;
+template <class... T> constexpr bool any_packed_v = (is_packed_v<T> || ...);
 
 // The vector that a packed vector stands for; everything else as it is.
 template <class T> SMTL_FUNCTION T aligned(T value) { return value; }
@@ -91,9 +92,9 @@ template <class V> SMTL_FUNCTION V aligned(packed_of<V> value) { return value; }
 
 // Template arguments are not deduced through conversions, so a function that is a template takes packed vectors by this
 // one, which a template of a source's own is preferred to.
-#define SMTL_PACKED_ARGUMENTS(name)                                                                               \
-    template <class... A, class = enable_if_t<(detail::is_packed_v<A> || ...)>> SMTL_FUNCTION auto name(A... a) { \
-        return name(detail::aligned(a)...);                                                                       \
+#define SMTL_PACKED_ARGUMENTS(name)                                                                          \
+    template <class... A, class = enable_if_t<detail::any_packed_v<A...>>> SMTL_FUNCTION auto name(A... a) { \
+        return name(detail::aligned(a)...);                                                                  \
     }
 
 }  // namespace metal

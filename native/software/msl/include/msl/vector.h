@@ -9,7 +9,11 @@
 
 namespace metal {
 
-template <class T, int N> struct vec;
+// The class, named by an array of as many components: Metal's vectors are clang's, whose length a template's parameter
+// of any integer type matches (`template <class T, uint N> void f(vec<T, N>)`), as it matches the length of an array. A
+// class with a parameter `int N` would be matched by an int alone.
+template <class Components> struct vector_of;
+template <class T, int N> using vec = vector_of<T[N]>;
 
 namespace detail {
 
@@ -105,36 +109,40 @@ template <int N, class Mask> SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask 
 
 }  // namespace detail
 
-#define SMTL_VECTOR_BINARY(op)                                                                             \
-    friend SMTL_FUNCTION constexpr vec operator op(vec a, vec b) {                                         \
-        return vec(from_native, native_t(a.native op b.native));                                           \
-    }                                                                                                      \
-    friend SMTL_FUNCTION volatile vec &operator op##=(volatile vec & a, vec b) { return a = vec(a) op b; } \
-    friend SMTL_FUNCTION constexpr vec &operator op##=(vec & a, vec b) {                                   \
-        a.native = native_t(a.native op b.native);                                                         \
-        return a;                                                                                          \
+#define SMTL_VECTOR_BINARY(op)                                                                     \
+    friend SMTL_FUNCTION constexpr vector_of operator op(vector_of a, vector_of b) {               \
+        return vector_of(from_native, native_t(a.native op b.native));                             \
+    }                                                                                              \
+    friend SMTL_FUNCTION volatile vector_of &operator op##=(volatile vector_of & a, vector_of b) { \
+        return a = vector_of(a) op b;                                                              \
+    }                                                                                              \
+    friend SMTL_FUNCTION constexpr vector_of &operator op##=(vector_of & a, vector_of b) {         \
+        a.native = native_t(a.native op b.native);                                                 \
+        return a;                                                                                  \
     }
 // The counts of a shift may have another type than what is shifted. Clang masks none of them where it computes itself.
-#define SMTL_VECTOR_SHIFT(op)                                                                              \
-    friend SMTL_FUNCTION constexpr vec operator op(vec a, vec b) {                                         \
-        return vec(from_native, native_t(a.native op(b.native & native_t(sizeof(T) * 8 - 1))));            \
-    }                                                                                                      \
-    template <class U> friend SMTL_FUNCTION constexpr vec operator op(vec a, ::smtl::shift_count<U> b) {   \
-        return a op vec(T(b.value));                                                                       \
-    }                                                                                                      \
-    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                          \
-    friend SMTL_FUNCTION constexpr vec operator op(vec a, vec<U, size> b) {                                \
-        return a op vec(b);                                                                                \
-    }                                                                                                      \
-    friend SMTL_FUNCTION volatile vec &operator op##=(volatile vec & a, vec b) { return a = vec(a) op b; } \
-    friend SMTL_FUNCTION constexpr vec &operator op##=(vec & a, vec b) { return a = a op b; }              \
-    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                          \
-    friend SMTL_FUNCTION constexpr vec &operator op##=(vec & a, vec<U, size> b) {                          \
-        return a = a op vec(b);                                                                            \
+#define SMTL_VECTOR_SHIFT(op)                                                                                        \
+    friend SMTL_FUNCTION constexpr vector_of operator op(vector_of a, vector_of b) {                                 \
+        return vector_of(from_native, native_t(a.native op(b.native & native_t(sizeof(T) * 8 - 1))));                \
+    }                                                                                                                \
+    template <class U> friend SMTL_FUNCTION constexpr vector_of operator op(vector_of a, ::smtl::shift_count<U> b) { \
+        return a op vector_of(T(b.value));                                                                           \
+    }                                                                                                                \
+    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                                    \
+    friend SMTL_FUNCTION constexpr vector_of operator op(vector_of a, vec<U, size> b) {                              \
+        return a op vector_of(b);                                                                                    \
+    }                                                                                                                \
+    friend SMTL_FUNCTION volatile vector_of &operator op##=(volatile vector_of & a, vector_of b) {                   \
+        return a = vector_of(a) op b;                                                                                \
+    }                                                                                                                \
+    friend SMTL_FUNCTION constexpr vector_of &operator op##=(vector_of & a, vector_of b) { return a = a op b; }      \
+    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                                    \
+    friend SMTL_FUNCTION constexpr vector_of &operator op##=(vector_of & a, vec<U, size> b) {                        \
+        return a = a op vector_of(b);                                                                                \
     }
-#define SMTL_VECTOR_COMPARE(op)                                                \
-    friend SMTL_FUNCTION constexpr vec<bool, size> operator op(vec a, vec b) { \
-        return detail::to_bools<size>(a.native op b.native);                   \
+#define SMTL_VECTOR_COMPARE(op)                                                            \
+    friend SMTL_FUNCTION constexpr vec<bool, size> operator op(vector_of a, vector_of b) { \
+        return detail::to_bools<size>(a.native op b.native);                               \
     }
 
 namespace detail {
@@ -145,103 +153,111 @@ constexpr bool is_volatile_of<V, Vector, true> = is_same_v<remove_cv_t<remove_ad
 }  // namespace detail
 
 // What volatile vectors are given. A template is not the assignment that the compiler makes, and gives way to it.
-#define SMTL_VOLATILE_ASSIGNMENT                                                        \
-    template <class = void> SMTL_FUNCTION volatile vec &operator=(vec value) volatile { \
-        native = value.native;                                                          \
-        return *this;                                                                   \
+#define SMTL_VOLATILE_ASSIGNMENT                                                                    \
+    template <class = void> SMTL_FUNCTION volatile vector_of &operator=(vector_of value) volatile { \
+        native = value.native;                                                                      \
+        return *this;                                                                               \
     }
 
 // What vectors of every length share.
-#define SMTL_VECTOR_MEMBERS(N)                                                                                         \
-    static constexpr int size = N;                                                                                     \
-    using value_type = T;                                                                                              \
-    using native_t = detail::native_t<T, N>;                                                                           \
-    using from_native_t = detail::from_native_t;                                                                       \
-    static constexpr from_native_t from_native{};                                                                      \
-                                                                                                                       \
-    native_t native;                                                                                                   \
-                                                                                                                       \
-    vec() = default;                                                                                                   \
-    SMTL_FUNCTION constexpr vec(from_native_t, native_t value) : native(value) {}                                      \
-    SMTL_FUNCTION constexpr vec(T value) : native(typename detail::component<T>::type(value)) {}                       \
-    template <class U>                                                                                                 \
-    SMTL_FUNCTION explicit constexpr vec(vec<U, N> other) : native(detail::convert<T, U, N>(other.native)) {}          \
-                                                                                                                       \
-    /* Of volatile vectors. Templates, so that a vector stays what is copied by its bytes. */                          \
-    template <class V, class = enable_if_t<detail::is_volatile_of<V, vec>>>                                            \
-    SMTL_FUNCTION vec(V &other) : native(other.native) {}                                                              \
-    SMTL_VOLATILE_ASSIGNMENT                                                                                           \
-    /* Of what is computed, a swizzle say, the components can only be read. */                                         \
-    SMTL_FUNCTION volatile T &operator[](int i) volatile & { return reinterpret_cast<volatile T *>(&native)[i]; }      \
-    SMTL_FUNCTION T operator[](int i) const volatile & { return reinterpret_cast<const volatile T *>(&native)[i]; }    \
-                                                                                                                       \
-    SMTL_FUNCTION T &operator[](int i) & { return reinterpret_cast<T *>(&native)[i]; }                                 \
-    SMTL_FUNCTION constexpr T operator[](int i) const & { return T(native[i]); }                                       \
-                                                                                                                       \
-    SMTL_VECTOR_BINARY(+)                                                                                              \
-    SMTL_VECTOR_BINARY(-)                                                                                              \
-    SMTL_VECTOR_BINARY(*)                                                                                              \
-    SMTL_VECTOR_BINARY(/)                                                                                              \
-    SMTL_VECTOR_BINARY(%)                                                                                              \
-    SMTL_VECTOR_BINARY(&)                                                                                              \
-    SMTL_VECTOR_BINARY(|)                                                                                              \
-    SMTL_VECTOR_BINARY(^)                                                                                              \
-    SMTL_VECTOR_SHIFT(<<)                                                                                              \
-    SMTL_VECTOR_SHIFT(>>)                                                                                              \
-    SMTL_VECTOR_COMPARE(==)                                                                                            \
-    SMTL_VECTOR_COMPARE(!=)                                                                                            \
-    SMTL_VECTOR_COMPARE(<)                                                                                             \
-    SMTL_VECTOR_COMPARE(<=)                                                                                            \
-    SMTL_VECTOR_COMPARE(>)                                                                                             \
-    SMTL_VECTOR_COMPARE(>=)                                                                                            \
-    friend SMTL_FUNCTION constexpr vec<bool, N> operator&&(vec a, vec b) { return vec<bool, N>(a) & vec<bool, N>(b); } \
-    friend SMTL_FUNCTION constexpr vec<bool, N> operator||(vec a, vec b) { return vec<bool, N>(a) | vec<bool, N>(b); } \
-    friend SMTL_FUNCTION constexpr vec<bool, N> operator!(vec a) {                                                     \
-        return detail::to_bools<N>(a.native == native_t(0));                                                           \
-    }                                                                                                                  \
-    friend SMTL_FUNCTION constexpr vec operator+(vec a) { return a; }                                                  \
-    friend SMTL_FUNCTION constexpr vec operator-(vec a) { return vec(from_native, native_t(-a.native)); }              \
-    friend SMTL_FUNCTION constexpr vec operator~(vec a) { return vec(from_native, native_t(~a.native)); }              \
-    friend SMTL_FUNCTION constexpr vec &operator++(vec &a) { return a += vec(T(1)); }                                  \
-    friend SMTL_FUNCTION constexpr vec &operator--(vec &a) { return a -= vec(T(1)); }                                  \
-    friend SMTL_FUNCTION constexpr vec operator++(vec &a, int) {                                                       \
-        const vec before = a;                                                                                          \
-        a += vec(T(1));                                                                                                \
-        return before;                                                                                                 \
-    }                                                                                                                  \
-    friend SMTL_FUNCTION constexpr vec operator--(vec &a, int) {                                                       \
-        const vec before = a;                                                                                          \
-        a -= vec(T(1));                                                                                                \
-        return before;                                                                                                 \
+#define SMTL_VECTOR_MEMBERS(N)                                                                                      \
+    static constexpr int size = N;                                                                                  \
+    using value_type = T;                                                                                           \
+    using native_t = detail::native_t<T, N>;                                                                        \
+    using from_native_t = detail::from_native_t;                                                                    \
+    static constexpr from_native_t from_native{};                                                                   \
+                                                                                                                    \
+    native_t native;                                                                                                \
+                                                                                                                    \
+    vector_of() = default;                                                                                          \
+    SMTL_FUNCTION constexpr vector_of(from_native_t, native_t value) : native(value) {}                             \
+    SMTL_FUNCTION constexpr vector_of(T value) : native(typename detail::component<T>::type(value)) {}              \
+    template <class U>                                                                                              \
+    SMTL_FUNCTION explicit constexpr vector_of(vec<U, N> other) : native(detail::convert<T, U, N>(other.native)) {} \
+                                                                                                                    \
+    /* Of volatile vectors. Templates, so that a vector stays what is copied by its bytes. */                       \
+    template <class V, class = enable_if_t<detail::is_volatile_of<V, vector_of>>>                                   \
+    SMTL_FUNCTION vector_of(V &other) : native(other.native) {}                                                     \
+    SMTL_VOLATILE_ASSIGNMENT                                                                                        \
+    /* Of what is computed, a swizzle say, the components can only be read. */                                      \
+    SMTL_FUNCTION volatile T &operator[](int i) volatile & { return reinterpret_cast<volatile T *>(&native)[i]; }   \
+    SMTL_FUNCTION T operator[](int i) const volatile & { return reinterpret_cast<const volatile T *>(&native)[i]; } \
+                                                                                                                    \
+    SMTL_FUNCTION T &operator[](int i) & { return reinterpret_cast<T *>(&native)[i]; }                              \
+    SMTL_FUNCTION constexpr T operator[](int i) const & { return T(native[i]); }                                    \
+                                                                                                                    \
+    SMTL_VECTOR_BINARY(+)                                                                                           \
+    SMTL_VECTOR_BINARY(-)                                                                                           \
+    SMTL_VECTOR_BINARY(*)                                                                                           \
+    SMTL_VECTOR_BINARY(/)                                                                                           \
+    SMTL_VECTOR_BINARY(%)                                                                                           \
+    SMTL_VECTOR_BINARY(&)                                                                                           \
+    SMTL_VECTOR_BINARY(|)                                                                                           \
+    SMTL_VECTOR_BINARY(^)                                                                                           \
+    SMTL_VECTOR_SHIFT(<<)                                                                                           \
+    SMTL_VECTOR_SHIFT(>>)                                                                                           \
+    SMTL_VECTOR_COMPARE(==)                                                                                         \
+    SMTL_VECTOR_COMPARE(!=)                                                                                         \
+    SMTL_VECTOR_COMPARE(<)                                                                                          \
+    SMTL_VECTOR_COMPARE(<=)                                                                                         \
+    SMTL_VECTOR_COMPARE(>)                                                                                          \
+    SMTL_VECTOR_COMPARE(>=)                                                                                         \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator&&(vector_of a, vector_of b) {                              \
+        return vec<bool, N>(a) & vec<bool, N>(b);                                                                   \
+    }                                                                                                               \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator||(vector_of a, vector_of b) {                              \
+        return vec<bool, N>(a) | vec<bool, N>(b);                                                                   \
+    }                                                                                                               \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator!(vector_of a) {                                            \
+        return detail::to_bools<N>(a.native == native_t(0));                                                        \
+    }                                                                                                               \
+    friend SMTL_FUNCTION constexpr vector_of operator+(vector_of a) { return a; }                                   \
+    friend SMTL_FUNCTION constexpr vector_of operator-(vector_of a) {                                               \
+        return vector_of(from_native, native_t(-a.native));                                                         \
+    }                                                                                                               \
+    friend SMTL_FUNCTION constexpr vector_of operator~(vector_of a) {                                               \
+        return vector_of(from_native, native_t(~a.native));                                                         \
+    }                                                                                                               \
+    friend SMTL_FUNCTION constexpr vector_of &operator++(vector_of &a) { return a += vector_of(T(1)); }             \
+    friend SMTL_FUNCTION constexpr vector_of &operator--(vector_of &a) { return a -= vector_of(T(1)); }             \
+    friend SMTL_FUNCTION constexpr vector_of operator++(vector_of &a, int) {                                        \
+        const vector_of before = a;                                                                                 \
+        a += vector_of(T(1));                                                                                       \
+        return before;                                                                                              \
+    }                                                                                                               \
+    friend SMTL_FUNCTION constexpr vector_of operator--(vector_of &a, int) {                                        \
+        const vector_of before = a;                                                                                 \
+        a -= vector_of(T(1));                                                                                       \
+        return before;                                                                                              \
     }
 
-template <class T> struct vec<T, 2> {
+template <class T> struct vector_of<T[2]> {
     SMTL_VECTOR_MEMBERS(2)
-    SMTL_FUNCTION constexpr vec(T x, T y)
+    SMTL_FUNCTION constexpr vector_of(T x, T y)
         : native{typename detail::component<T>::type(x), typename detail::component<T>::type(y)} {}
     SMTL_SWIZZLES_2
 };
 
-template <class T> struct vec<T, 3> {
+template <class T> struct vector_of<T[3]> {
     using C = typename detail::component<T>::type;
     SMTL_VECTOR_MEMBERS(3)
-    SMTL_FUNCTION constexpr vec(T x, T y, T z) : native{C(x), C(y), C(z)} {}
-    SMTL_FUNCTION constexpr vec(T x, vec<T, 2> yz) : native{C(x), yz.native.x, yz.native.y} {}
-    SMTL_FUNCTION constexpr vec(vec<T, 2> xy, T z) : native{xy.native.x, xy.native.y, C(z)} {}
+    SMTL_FUNCTION constexpr vector_of(T x, T y, T z) : native{C(x), C(y), C(z)} {}
+    SMTL_FUNCTION constexpr vector_of(T x, vec<T, 2> yz) : native{C(x), yz.native.x, yz.native.y} {}
+    SMTL_FUNCTION constexpr vector_of(vec<T, 2> xy, T z) : native{xy.native.x, xy.native.y, C(z)} {}
     SMTL_SWIZZLES_3
 };
 
-template <class T> struct vec<T, 4> {
+template <class T> struct vector_of<T[4]> {
     using C = typename detail::component<T>::type;
     SMTL_VECTOR_MEMBERS(4)
-    SMTL_FUNCTION constexpr vec(T x, T y, T z, T w) : native{C(x), C(y), C(z), C(w)} {}
-    SMTL_FUNCTION constexpr vec(T x, T y, vec<T, 2> zw) : native{C(x), C(y), zw.native.x, zw.native.y} {}
-    SMTL_FUNCTION constexpr vec(T x, vec<T, 2> yz, T w) : native{C(x), yz.native.x, yz.native.y, C(w)} {}
-    SMTL_FUNCTION constexpr vec(vec<T, 2> xy, T z, T w) : native{xy.native.x, xy.native.y, C(z), C(w)} {}
-    SMTL_FUNCTION constexpr vec(vec<T, 2> xy, vec<T, 2> zw)
+    SMTL_FUNCTION constexpr vector_of(T x, T y, T z, T w) : native{C(x), C(y), C(z), C(w)} {}
+    SMTL_FUNCTION constexpr vector_of(T x, T y, vec<T, 2> zw) : native{C(x), C(y), zw.native.x, zw.native.y} {}
+    SMTL_FUNCTION constexpr vector_of(T x, vec<T, 2> yz, T w) : native{C(x), yz.native.x, yz.native.y, C(w)} {}
+    SMTL_FUNCTION constexpr vector_of(vec<T, 2> xy, T z, T w) : native{xy.native.x, xy.native.y, C(z), C(w)} {}
+    SMTL_FUNCTION constexpr vector_of(vec<T, 2> xy, vec<T, 2> zw)
         : native{xy.native.x, xy.native.y, zw.native.x, zw.native.y} {}
-    SMTL_FUNCTION constexpr vec(T x, vec<T, 3> yzw) : native{C(x), yzw.native.x, yzw.native.y, yzw.native.z} {}
-    SMTL_FUNCTION constexpr vec(vec<T, 3> xyz, T w) : native{xyz.native.x, xyz.native.y, xyz.native.z, C(w)} {}
+    SMTL_FUNCTION constexpr vector_of(T x, vec<T, 3> yzw) : native{C(x), yzw.native.x, yzw.native.y, yzw.native.z} {}
+    SMTL_FUNCTION constexpr vector_of(vec<T, 3> xyz, T w) : native{xyz.native.x, xyz.native.y, xyz.native.z, C(w)} {}
     SMTL_SWIZZLES_4
 };
 

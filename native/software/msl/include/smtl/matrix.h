@@ -4,6 +4,8 @@
 #ifndef SMTL_MATRIX_H
 #define SMTL_MATRIX_H
 
+#include <msl/vector.h>
+
 #include "exchange.h"
 #include "tile.h"
 
@@ -13,8 +15,6 @@
 #endif
 
 namespace metal {
-
-template <class T, int N> struct vec;
 
 template <class T, int Columns, int Rows = Columns> class simdgroup_matrix;
 

@@ -8,23 +8,22 @@ namespace smtl {
 
 /* The components of a type: a scalar is its own, a vector's are found by its subscript operator. */
 template <class T> struct components {
+    using scalar = T;
     static constexpr uint32_t count = 1;
     static SMTL_INLINE T get(const T &value, uint32_t) { return value; }
     static SMTL_INLINE void set(T &value, uint32_t, T component) { value = component; }
 };
 
-template <template <class, int> class Vector, class T, int N> struct components<Vector<T, N>> {
+template <class Vector, class T, uint32_t N> struct components_of_vector {
+    using scalar = T;
     static constexpr uint32_t count = N;
-    static SMTL_INLINE T get(const Vector<T, N> &value, uint32_t i) { return value[i]; }
-    static SMTL_INLINE void set(Vector<T, N> &value, uint32_t i, T component) { value[i] = component; }
+    static SMTL_INLINE T get(const Vector &value, uint32_t i) { return value[i]; }
+    static SMTL_INLINE void set(Vector &value, uint32_t i, T component) { value[i] = component; }
 };
-
-template <class T> struct scalar_of {
-    using type = T;
-};
-template <template <class, int> class Vector, class T, int N> struct scalar_of<Vector<T, N>> {
-    using type = T;
-};
+template <template <class> class Vector, class T, uint32_t N>
+struct components<Vector<T[N]>> : components_of_vector<Vector<T[N]>, T, N> {};
+template <template <class> class Packed, template <class> class Vector, class T, uint32_t N>
+struct components<Packed<Vector<T[N]>>> : components_of_vector<Packed<Vector<T[N]>>, T, N> {};
 
 /* What sums are kept in: 16-bit floats would lose digits with every lane. */
 template <class T> struct accumulator {
@@ -90,7 +89,7 @@ SMTL_INLINE void gather_component(const smtl_exchange *exchange, uint32_t first,
 /* The values of lanes [first, first + width) that took part; anything where none did, as nobody asks then. */
 template <class Operation, class T>
 SMTL_INLINE T reduce_lanes(const smtl_exchange *exchange, uint32_t first, uint32_t width) {
-    using scalar = typename scalar_of<T>::type;
+    using scalar = typename components<T>::scalar;
     using wide = typename accumulator<scalar>::type;
     const uint32_t all = width == simd_width ? all_lanes : (1u << width) - 1;
     const uint32_t active = exchange->active >> first & all;
@@ -107,7 +106,7 @@ SMTL_INLINE T reduce_lanes(const smtl_exchange *exchange, uint32_t first, uint32
 /* For each of the lanes, the values of those before it that took part; its own included where `inclusive`. */
 template <class Operation, bool inclusive, class T>
 SMTL_INLINE void scan_lanes(const smtl_exchange *exchange, uint32_t first, uint32_t width, T *results) {
-    using scalar = typename scalar_of<T>::type;
+    using scalar = typename components<T>::scalar;
     using wide = typename accumulator<scalar>::type;
     for (uint32_t c = 0; c < components<T>::count; ++c) {
         wide running = Operation::template identity<wide>();
