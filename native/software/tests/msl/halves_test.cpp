@@ -9,23 +9,26 @@
 
 namespace {
 
-constexpr int results = 7;
+constexpr int results = 9;
 
 const char *const kernel = R"(
 kernel void run(device ushort *y, uint i [[thread_position_in_grid]]) {
     const T x = as_type<T>(ushort(i)), up = T(INFINITY);
-    y += 7 * i;
+    y += 9 * i;
     y[0] = as_type<ushort>(nextafter(x, up));
     y[1] = as_type<ushort>(nextafter(V(x), V(-up))[2]);
     y[2] = as_type<ushort>(nextafter(x, x - x));
     y[3] = as_type<ushort>(fract(x));
     y[4] = as_type<ushort>(fract(V(x))[1]);
-#ifdef HALF
-    T whole;
-    V wholes;
+    T whole, cosine;
+    V wholes, cosines;
     y[5] = as_type<ushort>(modf(x, whole));
     y[6] = as_type<ushort>(modf(V(x), wholes)[2]);
-#endif
+    y[7] = as_type<ushort>(sincos(x, cosine));
+    const V sines = sincos(V(x), cosines);
+    y[8] = as_type<ushort>(cosine);
+    if (any(wholes != V(whole) || sines != V(as_type<T>(y[7])) || cosines != V(cosine)) && isfinite(x)) y[5] = 1;
+    if (isfinite(x) && whole != trunc(x)) y[6] = 1;
 }
 )";
 
@@ -46,21 +49,25 @@ struct format {
 // `got`: what the kernel made of the value with these bits.
 void check_value(const format &type, int bits, const uint16_t *got) {
     const double x = type.value(bits);
-    const int last = type.half ? results : 5;
     if (std::isnan(x)) {
-        for (int k = 0; k < last; ++k) CHECK(std::isnan(type.value(got[k])));
+        for (int k = 0; k < results; ++k) CHECK(std::isnan(type.value(got[k])));
         return;
     }
     const int magnitude = bits & 0x7fff, place = bits == magnitude ? magnitude : -magnitude;
     CHECK(type.value(got[0]) == type.number(place + 1));
     CHECK(type.value(got[1]) == type.number(place - 1));
-    for (int k = 5; k < last; ++k) {
+    for (int k = 5; k < 7; ++k) {
         double whole;
         CHECK(type.value(got[k]) == std::modf(x, &whole) && (got[k] & 0x8000) == (bits & 0x8000));
     }
     if (magnitude == type.infinity) {
-        for (int k = 2; k < 5; ++k) CHECK(std::isnan(type.value(got[k])));
+        for (int k : {2, 3, 4, 7, 8}) CHECK(std::isnan(type.value(got[k])));
         return;
+    }
+    for (int k = 7; k < 9; ++k) {
+        const double wanted = k == 7 ? std::sin(x) : std::cos(x);
+        CHECK(std::fabs(type.value(got[k]) - wanted) <=
+              1.01 * (std::ldexp(std::fabs(wanted), -type.digits) + type.value(1) / 2));
     }
     CHECK(type.value(got[2]) == type.number(place - (place > 0) + (place < 0)));
     const double below_one = 1 - std::ldexp(1.0, -type.digits), part = type.value(got[3]);
@@ -70,7 +77,7 @@ void check_value(const format &type, int bits, const uint16_t *got) {
 
 void test_every_value(const format &type) {
     const std::string names =
-        type.half ? "#define HALF\nusing T = half;\nusing V = half3;\n" : "using T = bfloat;\nusing V = bfloat3;\n";
+        type.half ? "using T = half;\nusing V = half3;\n" : "using T = bfloat;\nusing V = bfloat3;\n";
     metal_program program(names + kernel);
     std::vector<uint16_t> y(results << 16);
     if (!CHECK(dispatch(program.kernel("run")).buffer(0, y).run({1 << 16}, {64}).empty())) return;

@@ -76,6 +76,8 @@ const std::vector<const char *> of_floats = {
     "isnormal(a)",
     "isunordered(a, b)",
     "select(a, b, e)",
+    "modf(a, r) + r",
+    "sincos(a, r) + r",
     "frexp(a, i) + V(i)",
     "V(simd_max(a)) - V(simd_min(b)) + V(simd_sum(c))",
 };
@@ -83,8 +85,6 @@ const std::vector<const char *> of_floats = {
 const std::vector<const char *> of_floats_and_halves = {
     "mix(a, b, s)",
     "step(s, a)",
-    "modf(a, r) + r",
-    "sincos(a, r) + r",
 };
 
 const std::vector<const char *> of_integers = {

@@ -86,6 +86,8 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     SMTL_FUNCTION T name(T a) { return detail::apply<detail::name##_of<make_scalar_t<T>>>(a); }
 #define SMTL_BINARY_OF(T, name) \
     SMTL_FUNCTION T name(T a, T b) { return detail::apply<detail::name##_of<make_scalar_t<T>>>(a, b); }
+#define SMTL_TERNARY_OF(T, name) \
+    SMTL_FUNCTION T name(T a, T b, T c) { return detail::apply<detail::name##_of<make_scalar_t<T>>>(a, b, c); }
 
 // Functions of one, two and three floating-point values. Those of bfloat are templates, so that a source that brings
 // its own is preferred.
@@ -112,17 +114,17 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     SMTL_VECTOR_FUNCTION(name)
 #define SMTL_FLOAT_FUNCTION2(name) SMTL_FLOAT_FUNCTION2_BY(SMTL_BINARY, name)
 
-#define SMTL_FLOAT_FUNCTION3(name)                                                                        \
-    SMTL_FLOAT_TYPES(SMTL_TERNARY, name)                                                                  \
-    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>> SMTL_FUNCTION T name(T a, T b, T c) { \
-        return detail::apply<detail::name##_op>(a, b, c);                                                 \
-    }                                                                                                     \
-    template <class A, class B, class C, class R = detail::met_t<false, A, B, C>,                         \
-              class = enable_if_t<detail::needs_meeting_v<A, B, C>>>                                      \
-    SMTL_FUNCTION R name(A a, B b, C c) {                                                                 \
-        return name(R(a), R(b), R(c));                                                                    \
-    }                                                                                                     \
+#define SMTL_FLOAT_FUNCTION3_BY(M, name)                                          \
+    SMTL_FLOAT_TYPES(M, name)                                                     \
+    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>>               \
+    M(T, name)                                                                    \
+    template <class A, class B, class C, class R = detail::met_t<false, A, B, C>, \
+              class = enable_if_t<detail::needs_meeting_v<A, B, C>>>              \
+    SMTL_FUNCTION R name(A a, B b, C c) {                                         \
+        return name(R(a), R(b), R(c));                                            \
+    }                                                                             \
     SMTL_VECTOR_FUNCTION(name)
+#define SMTL_FLOAT_FUNCTION3(name) SMTL_FLOAT_FUNCTION3_BY(SMTL_TERNARY, name)
 
 // Functions of integers and vectors of them.
 #define SMTL_INTEGER_FUNCTION1(name)                                                             \

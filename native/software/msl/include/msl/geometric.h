@@ -5,35 +5,59 @@
 
 namespace metal {
 
+// Halves and bfloats are computed with as floats to the end: the square of a half may be infinite as a half.
+namespace detail {
+template <class T, int N> using computed_vec = vec<computed_t<T>, N>;
+
+template <class T, int N> SMTL_FUNCTION T sum_of_products(vec<T, N> a, vec<T, N> b) {
+    const auto products = (a * b).native;
+    if constexpr (N == 2) return products.x + products.y;
+    if constexpr (N == 3) return products.x + products.y + products.z;
+    if constexpr (N == 4) return (products.x + products.z) + (products.y + products.w);
+}
+template <class T, int N> SMTL_FUNCTION computed_t<T> squared(vec<T, N> a) {
+    const computed_vec<T, N> x(a);
+    return sum_of_products(x, x);
+}
+template <class T, int N> SMTL_FUNCTION computed_vec<T, N> difference(vec<T, N> a, vec<T, N> b) {
+    return computed_vec<T, N>(a) - computed_vec<T, N>(b);
+}
+}  // namespace detail
+
 template <class T, int N> SMTL_FUNCTION T dot(vec<T, N> a, type_identity_t<vec<T, N>> b) {
-    using C = detail::computed_t<T>;
-    const auto products = (vec<C, N>(a) * vec<C, N>(b)).native;
-    if constexpr (N == 2) return T(products.x + products.y);
-    if constexpr (N == 3) return T(products.x + products.y + products.z);
-    if constexpr (N == 4) return T((products.x + products.z) + (products.y + products.w));
+    using V = detail::computed_vec<T, N>;
+    return T(detail::sum_of_products(V(a), V(b)));
 }
 template <class T> SMTL_FUNCTION vec<T, 3> cross(vec<T, 3> a, type_identity_t<vec<T, 3>> b) {
-    return a.yzx * b.zxy - a.zxy * b.yzx;
+    const detail::computed_vec<T, 3> x(a), y(b);
+    return vec<T, 3>(x.yzx * y.zxy - x.zxy * y.yzx);
 }
-template <class T, int N> SMTL_FUNCTION T length_squared(vec<T, N> a) { return dot(a, a); }
-template <class T, int N> SMTL_FUNCTION T length(vec<T, N> a) { return sqrt(dot(a, a)); }
+template <class T, int N> SMTL_FUNCTION T length_squared(vec<T, N> a) { return T(detail::squared(a)); }
+template <class T, int N> SMTL_FUNCTION T length(vec<T, N> a) { return T(sqrt(detail::squared(a))); }
 template <class T, int N> SMTL_FUNCTION T distance_squared(vec<T, N> a, type_identity_t<vec<T, N>> b) {
-    return length_squared(a - b);
+    return T(detail::squared(detail::difference(a, b)));
 }
-template <class T, int N> SMTL_FUNCTION T distance(vec<T, N> a, type_identity_t<vec<T, N>> b) { return length(a - b); }
-template <class T, int N> SMTL_FUNCTION vec<T, N> normalize(vec<T, N> a) { return a * rsqrt(dot(a, a)); }
+template <class T, int N> SMTL_FUNCTION T distance(vec<T, N> a, type_identity_t<vec<T, N>> b) {
+    return T(sqrt(detail::squared(detail::difference(a, b))));
+}
+template <class T, int N> SMTL_FUNCTION vec<T, N> normalize(vec<T, N> a) {
+    return vec<T, N>(detail::computed_vec<T, N>(a) * rsqrt(detail::squared(a)));
+}
 template <class T, int N>
 SMTL_FUNCTION vec<T, N> faceforward(vec<T, N> n, type_identity_t<vec<T, N>> i, type_identity_t<vec<T, N>> reference) {
     return dot(reference, i) < T(0.0f) ? n : -n;
 }
 template <class T, int N> SMTL_FUNCTION vec<T, N> reflect(vec<T, N> i, type_identity_t<vec<T, N>> n) {
-    return i - T(2.0f) * dot(n, i) * n;
+    const detail::computed_vec<T, N> x(i), y(n);
+    return vec<T, N>(x - 2.0f * dot(y, x) * y);
 }
 template <class T, int N>
 SMTL_FUNCTION vec<T, N> refract(vec<T, N> i, type_identity_t<vec<T, N>> n, type_identity_t<T> eta) {
-    const T cosine = dot(n, i);
-    const T k = T(1.0f) - eta * eta * (T(1.0f) - cosine * cosine);
-    return k < T(0.0f) ? vec<T, N>(T(0.0f)) : eta * i - (eta * cosine + sqrt(k)) * n;
+    using C = detail::computed_t<T>;
+    const vec<C, N> x(i), y(n);
+    const C ratio = C(eta), cosine = dot(y, x);
+    const C k = 1.0f - ratio * ratio * (1.0f - cosine * cosine);
+    return vec<T, N>(k < 0.0f ? vec<C, N>(0.0f) : ratio * x - (ratio * cosine + sqrt(k)) * y);
 }
 
 SMTL_VECTOR_FUNCTION(dot)

@@ -65,7 +65,6 @@ SMTL_OP1(exp10, __builtin_exp10f(x))
 SMTL_WHOLE_OP1(fabs, __builtin_elementwise_abs(x))
 SMTL_OP2(fdim, x > y ? x - y : (x <= y ? 0.0f : x + y))
 SMTL_WHOLE_OP1(floor, __builtin_elementwise_floor(x))
-SMTL_WHOLE_OP3(fma, __builtin_elementwise_fma(x, y, z))
 SMTL_WHOLE_OP2(fmax, __builtin_elementwise_max(x, y))
 SMTL_WHOLE_OP2(fmin, __builtin_elementwise_min(x, y))
 SMTL_WHOLE_OP3(fmax3, __builtin_elementwise_max(x, __builtin_elementwise_max(y, z)))
@@ -132,6 +131,39 @@ template <class T> struct nextafter_of {
     }
 };
 
+// A number that is rounded again, to fewer bits, as the exact one would be: its last bit is set unless it is exact.
+// `error`: what is missing of the exact one, or its sign. Infinities have none.
+template <class Bits, class F> SMTL_FUNCTION F rounded_to_odd(F value, F error) {
+    const Bits bits = __builtin_bit_cast(Bits, value);
+    const bool inexact = error < F(0) || error > F(0);
+    const Bits step = (error < F(0)) == (bits < 0) ? 1 : -1;
+    return inexact && (bits & 1) == 0 ? __builtin_bit_cast(F, Bits(bits + step)) : value;
+}
+
+// The product is exact in F, and what the sum loses of it is too (Knuth's sum of two numbers).
+template <class Bits, class F> SMTL_FUNCTION F fma_rounded_to_odd(F x, F y, F z) {
+#pragma clang fp reassociate(off) contract(off)
+    const F product = x * y, sum = product + z, added = sum - product;
+    return rounded_to_odd<Bits>(sum, (product - (sum - added)) + (z - added));
+}
+
+// Rounded once: a float that is rounded again can be the midpoint of two halves where the exact number is not. Products
+// of halves fit into a float. Those of bfloats do too, except for their exponents, and then into a double.
+template <class T> struct fma_of {
+    static constexpr bool whole = false;
+    static SMTL_FUNCTION float on(float x, float y, float z) {
+#pragma clang fp reassociate(off)
+        if constexpr (is_same_v<T, half>) return fma_rounded_to_odd<int, float>(x, y, z);
+        const double exact = fma_rounded_to_odd<long, double>(double(x), double(y), double(z));
+        const float nearest = float(exact);
+        return rounded_to_odd<int, float>(nearest, float(exact - double(nearest)));
+    }
+};
+template <> struct fma_of<float> {
+    static constexpr bool whole = true;
+    template <class V> static SMTL_FUNCTION V on(V x, V y, V z) { return __builtin_elementwise_fma(x, y, z); }
+};
+
 }  // namespace detail
 
 SMTL_FLOAT_FUNCTION1(acos)
@@ -153,7 +185,7 @@ SMTL_FLOAT_FUNCTION1(exp10)
 SMTL_FLOAT_FUNCTION1(fabs)
 SMTL_FLOAT_FUNCTION2(fdim)
 SMTL_FLOAT_FUNCTION1(floor)
-SMTL_FLOAT_FUNCTION3(fma)
+SMTL_FLOAT_FUNCTION3_BY(SMTL_TERNARY_OF, fma)
 SMTL_FLOAT_FUNCTION2(fmax)
 SMTL_FLOAT_FUNCTION2(fmin)
 SMTL_FLOAT_FUNCTION3(fmax3)
@@ -185,25 +217,21 @@ SMTL_FLOAT_FUNCTION1(trunc)
 #define SMTL_PACKED_AND_RESULT(name)                                                                           \
     template <class V, class R> SMTL_FUNCTION V name(packed_of<V> x, R &result) { return name(V(x), result); } \
     SMTL_IN_NAMESPACES(name)
-#define SMTL_SPLIT_FUNCTIONS(T)                       \
-    SMTL_FUNCTION T modf(T x, T &whole) {             \
-        whole = trunc(x);                             \
-        return detail::apply<detail::fraction_op>(x); \
-    }                                                 \
-    SMTL_FUNCTION T sincos(T x, T &cosine) {          \
-        cosine = cos(x);                              \
-        return sin(x);                                \
+#define SMTL_MODF(T, name)                                 \
+    SMTL_FUNCTION T name(T x, type_identity_t<T> &whole) { \
+        whole = trunc(x);                                  \
+        return detail::apply<detail::fraction_op>(x);      \
     }
-SMTL_SPLIT_FUNCTIONS(float)
-SMTL_SPLIT_FUNCTIONS(half)
-SMTL_SPLIT_FUNCTIONS(float2)
-SMTL_SPLIT_FUNCTIONS(float3)
-SMTL_SPLIT_FUNCTIONS(float4)
-SMTL_SPLIT_FUNCTIONS(half2)
-SMTL_SPLIT_FUNCTIONS(half3)
-SMTL_SPLIT_FUNCTIONS(half4)
-SMTL_PACKED_AND_RESULT(modf)
-SMTL_PACKED_AND_RESULT(sincos)
+#define SMTL_SINCOS(T, name)                                \
+    SMTL_FUNCTION T name(T x, type_identity_t<T> &cosine) { \
+        cosine = cos(x);                                    \
+        return sin(x);                                      \
+    }
+#define SMTL_SPLIT_FUNCTION(M, name) \
+    SMTL_FLOAT_TYPES(M, name)        \
+    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>> M(T, name) SMTL_PACKED_AND_RESULT(name)
+SMTL_SPLIT_FUNCTION(SMTL_MODF, modf)
+SMTL_SPLIT_FUNCTION(SMTL_SINCOS, sincos)
 
 template <class T, class = enable_if_t<is_floating_point_v<T>>> SMTL_FUNCTION T ldexp(T x, int exponent) {
     return T(__builtin_ldexpf(float(x), exponent));

@@ -50,10 +50,13 @@ template <class T, int Columns, int Rows = Columns> struct matrix {
     }
     friend SMTL_FUNCTION constexpr matrix operator*(T factor, const matrix &a) { return a * factor; }
     friend SMTL_FUNCTION column operator*(const matrix &a, vec<T, Columns> v) {
-        column sum = fma(a.columns[1], column(v.y), a.columns[0] * v.x);
-        if constexpr (Columns > 2) sum = fma(a.columns[2], column(v.z), sum);
-        if constexpr (Columns > 3) sum = fma(a.columns[3], column(v.w), sum);
-        return sum;
+        // Rounded to halves at the end alone, as `dot` is.
+        using C = detail::computed_vec<T, Rows>;
+        const detail::computed_vec<T, Columns> x(v);
+        C sum = fma(C(a.columns[1]), C(x.y), C(a.columns[0]) * x.x);
+        if constexpr (Columns > 2) sum = fma(C(a.columns[2]), C(x.z), sum);
+        if constexpr (Columns > 3) sum = fma(C(a.columns[3]), C(x.w), sum);
+        return column(sum);
     }
     friend SMTL_FUNCTION vec<T, Columns> operator*(column v, const matrix &a) {
         return matrix<T, Rows, Columns>::of_elements([&](int i) { return dot(v, a.columns[i]); });
