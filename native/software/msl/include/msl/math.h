@@ -156,7 +156,8 @@ template <class T> struct fma_of {
         if constexpr (is_same_v<T, half>) return fma_rounded_to_odd<int, float>(x, y, z);
         const double exact = fma_rounded_to_odd<long, double>(double(x), double(y), double(z));
         const float nearest = float(exact);
-        return rounded_to_odd<int, float>(nearest, float(exact - double(nearest)));
+        // Made large, as a float it keeps its sign, which is what counts.
+        return rounded_to_odd<int, float>(nearest, float((exact - double(nearest)) * 0x1p200));
     }
 };
 template <> struct fma_of<float> {
