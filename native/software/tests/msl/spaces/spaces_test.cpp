@@ -314,5 +314,5 @@ int main() {
     test_conditionals();
     test_errors();
     test_reflection();
-    return check::report("msl/spaces_test");
+    return check::report("msl/spaces/spaces_test");
 }

@@ -107,5 +107,5 @@ int main() {
     test_deduction();
     test_duplicates();
     test_types();
-    return check::report("msl/space_types_test");
+    return check::report("msl/spaces/space_types_test");
 }

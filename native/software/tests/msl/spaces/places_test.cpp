@@ -249,5 +249,5 @@ int main() {
     test_results();
     test_members();
     test_bit_fields();
-    return check::report("msl/places_test");
+    return check::report("msl/spaces/places_test");
 }

@@ -375,5 +375,5 @@ void run_program(uint32_t seed) {
 int main(int count, char **arguments) {
     const uint32_t programs = count > 1 ? uint32_t(std::strtoul(arguments[1], nullptr, 10)) : 6;
     for (uint32_t seed = 1; seed <= programs; ++seed) run_program(seed);
-    return check::report("msl/space_programs_test");
+    return check::report("msl/spaces/space_programs_test");
 }
