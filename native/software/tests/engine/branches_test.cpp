@@ -233,6 +233,8 @@ const std::vector<std::string> lane_parameters = {
 
 /* Branches where the translation does not follow lanes: an error, not another value. `@` is the scan. */
 const std::vector<std::string> refused = {
+    "static uint all(uint x) { return simd_sum(x); } typedef uint (*F)(uint);"
+    "kernel void k(@P) { struct L { uint run(F f, uint t) { if (t < 8) return f(1); return f(1); } }; out[i] = L().run(all, lane); }",
     "kernel void k(@P) { struct L { uint run(uint s, uint t) { @ return s; } }; out[i] = L().run(in[i], lane); }",
     "kernel void k(@P) { uint s = in[i], t = lane; ({ @ }); out[i] = s; }",
     "constant auto f = [](uint s, uint t) { @ return s; }; kernel void k(@P) { out[i] = f(in[i], lane); }",

@@ -92,6 +92,10 @@ int main() {
          "thread uint *same = &lane; *same /= 2; if (lane == 0) { s[i] = in[i]; out[i] = s[7 - i]; }");
     racy("an index that another variable hides",
          "{ uint lane{i / 2}; if (lane == 0) { s[i] = in[i]; out[i] = s[1 - i]; } }");
+    racy("an index that a structured binding hides",
+         "{ auto [lane] = P{i / 2}; if (lane == 0) { s[i] = in[i]; out[i] = s[1 - i]; } }", "struct P { uint a; };");
+    racy("an index that an operator changes", "lane + N(); if (lane == 0) { s[i] = in[i]; out[i] = s[7 - i]; }",
+         "struct N {}; void operator+(thread uint &n, N) { n /= 2; }");
     racy("positions in a row", "if (local.x == 0) { s[local.y] = in[i]; out[i] = s[7 - local.y]; }");
     racy("a function of a number", "f(s, lane, 1);",
          "void f(threadgroup float *p, uint l, int k) { if (k == 1) { p[l] = 1; p[l] = p[l + 1]; } }");

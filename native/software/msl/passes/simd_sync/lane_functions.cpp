@@ -105,7 +105,106 @@ bool begins_lambda(const Source &source, Index i) {
            (open > 0 && std::find(heads.begin(), heads.end(), source[open - 1].text) != heads.end());
 }
 
+// `T name,`, `T *name)`, `(*name)`
+bool declares_value(const Source &source, Index name) {
+    constexpr std::array<std::string_view, 6> ends = {",", ">", ")", "=", ";", "{"};
+    constexpr std::array<std::string_view, 10> words = {"typename", "class",       "struct",   "union",  "using",
+                                                        "const",    "threadgroup", "constant", "device", "thread"};
+    if (std::find(ends.begin(), ends.end(), source[name + 1].text) == ends.end()) return false;
+    const Token &before = source[name - 1];
+    return before.is("*") || before.is("&") || before.is("...") ||
+           (before.is_identifier() && !begins_no_declaration(before) &&
+            std::find(words.begin(), words.end(), before.text) == words.end());
+}
+
+bool is_type(std::string_view name, const LaneFunctions &lanes) {
+    return names_arithmetic_type(name) || (lanes.types.contains(name) && !lanes.declared.contains(name));
+}
+
+// `(T)` and `(device T *)` before an operand.
+bool is_cast(const Source &source, Index close, const LaneFunctions &lanes) {
+    constexpr std::array<std::string_view, 8> words = {"const",  "device", "threadgroup", "constant",
+                                                       "thread", "::",     "*",           "&"};
+    constexpr Index longest = 16;
+    const Index open = source.group_begin(close);
+    if (open + 1 >= close || close - open > longest) return false;
+    bool typed = false;
+    for (Index i = open + 1; i < close; ++i) {
+        const bool type = is_type(source[i].text, lanes);
+        if (!type && std::find(words.begin(), words.end(), source[i].text) == words.end()) return false;
+        typed = typed || type;
+    }
+    return typed;
+}
+
+// Of names of functions who calls them.
+using Callers = std::map<std::string_view, std::vector<std::string_view>>;
+
+void spread(std::vector<std::string_view> found, const Callers &callers, LaneFunctions &lanes) {
+    while (!found.empty()) {
+        const std::string_view name = found.back();
+        found.pop_back();
+        if (!lanes.talking.insert(name).second) continue;
+        if (const auto calling = callers.find(name); calling != callers.end())
+            found.insert(found.end(), calling->second.begin(), calling->second.end());
+    }
+}
+
+bool is_called(const Source &source, Index name) {
+    return source[name].is_identifier() && (source[name + 1].is("(") || source[name + 1].is("<"));
+}
+
+// With default arguments, and with what initialises the members.
+Range code_of(const Declaration &declaration) {
+    if (declaration.erased || (!is_function(declaration) && !declaration.parameters)) return {};
+    const Range code = is_function(declaration) ? declaration.body : *declaration.parameters;
+    return {declaration.parameters ? declaration.parameters->begin : code.begin, code.end};
+}
+
+// Constructors run, also with the initialisers that stand at the members, where the translation does not see a call.
+void find_hidden(const Source &source, const Declarations &declarations, LaneFunctions &lanes) {
+    for (const Declaration &declaration : declarations) {
+        if (declaration.kind == DeclarationKind::variable && declaration.member) {
+            for (Index i = declaration.begin; i + 1 < declaration.end; ++i) {
+                const bool talks = is_lane_function(source[i].text) || lanes.talking.contains(source[i].text);
+                lanes.anything_talks |= is_called(source, i) && talks;
+            }
+        }
+        if (!is_function(declaration)) continue;
+        const Range body = declaration.body;
+        const std::string_view name = called_name(source, declaration);
+        const bool hidden = declaration.constructor || name == "operator" || source[declaration.name_begin].is("~");
+        lanes.anything_talks |= hidden && lanes.talking.contains(name);
+        lanes.calls_talk |= name == call_operator && lanes.talking.contains(name);
+        Index lambdas_end = body.begin;
+        for (Index i = body.begin + 1; i + 1 < body.end; ++i) {
+            if (lanes.lambdas.contains(i)) {
+                const Index open = lambda_body(source, lanes, i, body.end);
+                lambdas_end =
+                    std::max(lambdas_end, source[open].is("{") ? source.skip_group(open, body.end) : body.end);
+            }
+            const bool talks = is_lane_function(source[i].text) || lanes.talking.contains(source[i].text);
+            lanes.calls_talk |= i < lambdas_end && is_called(source, i) && talks;
+        }
+    }
+}
+
 }  // namespace
+
+bool is_call_of_value(const Source &source, Index open, const LaneFunctions &lanes) {
+    constexpr std::array<std::string_view, 9> words = {"if",       "for",     "while",    "switch",       "constexpr",
+                                                       "noexcept", "alignas", "decltype", "__attribute__"};
+    if (open < 2 || !source[open].is("(")) return false;
+    const Token &before = source[open - 1];
+    if (before.is("]")) return !lanes.lambdas.contains(source.group_begin(open - 1));
+    if (before.is("}")) return true;
+    if (before.is(")")) return !is_cast(source, open - 1, lanes);
+    const Index angle = before.is(">") ? source.group_begin(open - 1) : open;
+    if (angle == 0 || !source[angle - 1].is_identifier()) return false;
+    const Token &name = source[angle - 1];
+    return lanes.values.contains(name.text) && !is_type(name.text, lanes) && !begins_no_declaration(name) &&
+           std::find(words.begin(), words.end(), name.text) == words.end();
+}
 
 // Another lambda ends the head, too: each would be looked through for the bodies of all before it.
 Index lambda_body(const Source &source, const LaneFunctions &lanes, Index lambda, Index end) {
@@ -130,66 +229,37 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
     for (const Declaration &declaration : declarations) {
         if (declaration.parameters) lanes.functions.insert(own_name(source, declaration));
     }
-    std::map<std::string_view, std::vector<std::string_view>> callers;
-    std::vector<std::string_view> talking;
     find_constants(source, lanes);
     find_types(source, lanes);
+    Callers callers;
+    std::vector<std::string_view> talking, calling;
     for (const Declaration &declaration : declarations) {
-        if (declaration.erased || (!is_function(declaration) && !declaration.parameters)) continue;
-        const Range body = is_function(declaration) ? declaration.body : *declaration.parameters;
         const std::string_view function = called_name(source, declaration);
-        // With default arguments, and with what initialises the members.
-        const Index begin = declaration.parameters ? declaration.parameters->begin : body.begin;
-        for (Index i = begin; i + 1 < body.end; ++i) {
+        const Range code = code_of(declaration);
+        for (Index i = code.begin; i + 1 < code.end; ++i) {
             if (begins_lambda(source, i)) lanes.lambdas.insert(i);
-            if (!source[i].is_identifier()) continue;
-            const std::string_view name = source[i].text;
-            if (!source[i + 1].is("(") && !source[i + 1].is("<")) continue;
-            if (is_lane_function(name)) talking.push_back(function);
-            callers[name].push_back(function);
+            if (!is_called(source, i)) continue;
+            if (is_lane_function(source[i].text)) talking.push_back(function);
+            callers[source[i].text].push_back(function);
         }
     }
-    // A constructor also runs the initialisers that stand at the members. The translation does not know where it is
-    // called.
-    std::vector<std::string_view> everywhere;
-    for (const Declaration &declaration : declarations) {
-        if (declaration.kind != DeclarationKind::variable || !declaration.member) continue;
-        for (Index i = declaration.begin; i + 1 < declaration.end; ++i) {
-            if (!source[i].is_identifier() || (!source[i + 1].is("(") && !source[i + 1].is("<"))) continue;
-            if (is_lane_function(source[i].text)) lanes.anything_talks = true;
-            everywhere.push_back(source[i].text);
-        }
-    }
-    while (!talking.empty()) {
-        const std::string_view name = talking.back();
-        talking.pop_back();
-        if (!lanes.talking.insert(name).second) continue;
-        if (const auto calling = callers.find(name); calling != callers.end())
-            talking.insert(talking.end(), calling->second.begin(), calling->second.end());
-    }
-    for (const std::string_view name : everywhere) lanes.anything_talks |= lanes.talking.contains(name);
-    for (const Declaration &declaration : declarations) {
-        if (!is_function(declaration)) continue;
-        const Range body = declaration.body;
-        const std::string_view name = called_name(source, declaration);
-        const bool hidden = declaration.constructor || name == "operator" || name == call_operator ||
-                            source[declaration.name_begin].is("~");
-        lanes.anything_talks = lanes.anything_talks || (hidden && lanes.talking.contains(name));
-        Index lambdas_end = body.begin;
-        for (Index i = body.begin + 1; i + 1 < body.end; ++i) {
-            if (lanes.lambdas.contains(i)) {
-                const Index open = lambda_body(source, lanes, i, body.end);
-                lambdas_end =
-                    std::max(lambdas_end, source[open].is("{") ? source.skip_group(open, body.end) : body.end);
-            }
-            if (!source[i].is_identifier()) continue;
-            const bool called = source[i + 1].is("(") || source[i + 1].is("<"),
-                       known = lanes.talking.contains(source[i].text);
-            lanes.anything_talks =
-                lanes.anything_talks || (i < lambdas_end && called && (known || is_lane_function(source[i].text)));
-        }
-    }
+    spread(std::move(talking), callers, lanes);
+    find_hidden(source, declarations, lanes);
     find_passed_on(source, declarations, lanes);
+    if (!lanes.calls_talk) return lanes;
+    for (Index i = 1; i + 1 < source.size(); ++i) {
+        if (!source[i].is_identifier() || is_called(source, i)) continue;
+        lanes.values.insert(source[i].text);
+        if (declares_value(source, i)) lanes.declared.insert(source[i].text);
+    }
+    for (const Declaration &declaration : declarations) {
+        const Range code = code_of(declaration);
+        for (Index i = code.begin; i < code.end; ++i) {
+            if (is_call_of_value(source, i, lanes)) calling.push_back(called_name(source, declaration));
+        }
+    }
+    spread(std::move(calling), callers, lanes);
+    find_hidden(source, declarations, lanes);
     return lanes;
 }
 

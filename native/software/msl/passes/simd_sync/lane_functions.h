@@ -1,4 +1,4 @@
-// Which functions talk to other lanes, by their names. Whatever a name may stand for counts.
+// Which functions and calls talk to other lanes, by their names. Whatever a name may stand for counts.
 #pragma once
 
 #include <functional>
@@ -17,18 +17,24 @@ struct SharedType {
 
 struct LaneFunctions {
     using Names = std::set<std::string_view, std::less<>>;
-    Names talking;  // that call SIMD-group or quad-group functions, or such that do
+    Names talking;    // that call SIMD-group or quad-group functions, or such that do
     Names functions;  // that the source declares; all operators have one name
     Names types;
     std::map<std::string_view, SharedType, std::less<>> shared_types;
-    Names constants;          // not functions, but names that stand for one value
-    std::set<Index> lambdas;  // where they begin
-    bool anything_talks = false;  // names of functions do not tell
+    Names constants;              // not functions, but names that stand for one value
+    Names values;                 // that stand anywhere without being called
+    Names declared;               // variables and parameters; some may also be types
+    std::set<Index> lambdas;      // where they begin
+    bool calls_talk = false;      // also those of what is no function by its name: variables, parameters, objects
+    bool anything_talks = false;  // constructors, operators: names do not tell
 };
 LaneFunctions find_lane_functions(const Source &source, const Declarations &declarations);
 
 // Those that talk and are named without a call.
 void find_passed_on(const Source &source, const Declarations &declarations, LaneFunctions &lanes);
+
+// A parenthesis with the arguments of what is no function by its name.
+bool is_call_of_value(const Source &source, Index open, const LaneFunctions &lanes);
 
 // The brace of a lambda's body, or what ends its head without one.
 Index lambda_body(const Source &source, const LaneFunctions &lanes, Index lambda, Index end);

@@ -154,7 +154,7 @@ void FunctionSync::find_lane_values() {
 // Keeps the indices that nothing but operators reads: a function or a reference may change another one, and a
 // declaration hides it.
 void FunctionSync::keep_lane_indices() {
-    // A name that another function declares is its own.
+    // An operator of the source's own may change what it gets.
     if (lanes_.functions.contains("operator")) return lane_indices_.clear();
     for (Index i = body_.begin + 1; i + 1 < body_.end && !lane_indices_.empty(); ++i) {
         if (source_[i].is_identifier() && !is_only_read(i)) lane_indices_.erase(source_[i].text);
@@ -166,7 +166,8 @@ bool FunctionSync::is_only_read(Index name) const {
     constexpr std::array<std::string_view, 17> binary = {
         "+", "-", "*", "/", "%", "<", ">", "<=", ">=", "==", "!=", "<<", ">>", "&", "|", "&&", "||"};
     const Token &before = source_[name - 1], &behind = source_[name + 1];
-    if (before.is(".") || before.is("->") || (before.is("[") && behind.is("]"))) return true;
+    const bool subscript = before.is("[") && behind.is("]") && ends_operand(source_[name - 2]);
+    if (before.is(".") || before.is("->") || (subscript && !source_[name - 2].is("auto"))) return true;
     const bool address = before.is("&") && !ends_operand(source_[name - 2]);
     if (address || is_increment(before) || is_increment(behind) || is_assignment(behind)) return false;
     return is_one_of(before, unary) || is_one_of(behind, binary);

@@ -61,9 +61,9 @@ std::vector<ShuffledVariable> FunctionSync::variables_of(Range operand, const Fi
                                                             "!",  "|", "^",  "?",  ":",  "<",  ">", "<<",
                                                             ">>", ".", "::", "==", "!=", "<=", ">="};
     std::vector<ShuffledVariable> variables;
-    // An operator of the source's own may make lanes wait.
-    if (operand.end - operand.begin > longest_location || (lanes_.anything_talks && operand.end - operand.begin > 1))
-        return {};
+    // An operator of the source's own may make lanes wait, or what is called.
+    const bool may_wait = lanes_.anything_talks || lanes_.calls_talk;
+    if (operand.end - operand.begin > longest_location || (may_wait && operand.end - operand.begin > 1)) return {};
     for (Index i = operand.begin; i < operand.end; ++i) {
         const Token &token = source_[i], &before = source_[i - 1], &behind = source_[i + 1];
         const bool binary = i > operand.begin && ends_operand(before);

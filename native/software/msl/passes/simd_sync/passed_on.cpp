@@ -62,7 +62,7 @@ void find_passed_on(const Source &source, const Declarations &declarations, Lane
         // What is not evaluated passes nothing on.
         if ((source[i].is("decltype") || source[i].is("sizeof")) && source[i + 1].is("("))
             i = source.skip_group(i + 1, source.size() - 1) - 1;
-        if (lanes.talking.contains(source[i].text) && is_passed_on(source, i)) lanes.anything_talks = true;
+        if (lanes.talking.contains(source[i].text) && is_passed_on(source, i)) lanes.calls_talk = true;
     }
 }
 

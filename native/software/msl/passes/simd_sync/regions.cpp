@@ -18,6 +18,7 @@ bool FunctionSync::Regions::talks(Range range) const {
 
 void FunctionSync::Regions::find_calls() {
     for (Index i = function.body_.begin, open = 0; i < function.body_.end; ++i) {
+        if (function.lanes_.calls_talk && is_call_of_value(source, i, function.lanes_)) calls.push_back(i);
         const std::string_view name = source[i].text;
         if (!is_lane_function(name) && !function.lanes_.talking.contains(name)) continue;
         // A `<` that compares, among a template's arguments, hides where these end.

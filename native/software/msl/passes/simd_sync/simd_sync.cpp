@@ -20,6 +20,7 @@ void refuse_unseen_branches(Source &source, Range code, LaneFunctions &lanes) {
         }
         for (const char *word : {"if", "for", "while", "do", "switch", "?", "&&", "||"})
             branches = branches || source[i].is(word);
+        if (lanes.calls_talk && is_call_of_value(source, i, lanes)) call = i;
         const bool called = source[i].is_identifier() && (source[i + 1].is("(") || source[i + 1].is("<"));
         if (!called) continue;
         if (is_lane_function(source[i].text) || lanes.talking.contains(source[i].text)) call = i;
