@@ -316,7 +316,6 @@ const char *const parameters =
     " uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]], uint quad_in_group [[quadgroup_index_in_threadgroup]]";
 
 } // namespace
-
 int main() {
     constexpr uint32_t threads = 64;
     std::vector<uint32_t> in(threads), sums(threads), numbers(32);
