@@ -1,15 +1,14 @@
 #include "kernels.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "addressed_arguments.h"
 #include "kernel_parameters.h"
 
 namespace smtl::msl {
@@ -39,45 +38,12 @@ std::string describe_indices(const std::vector<KernelParameter> &parameters) {
     return text.empty() ? "0" : text;
 }
 
-using Names = std::set<std::string_view, std::less<>>;
-
-// `&name`, `&(name)`, `addressof(name)`
-bool takes_address(const Source &source, Index name) {
-    Index begin = name;
-    while (begin > 2 && source[begin - 1].is("(")) --begin;
-    if (begin < name && source[begin - 1].is("addressof")) return true;
-    return source[begin - 1].is("&") && !ends_operand(source[begin - 2]);
-}
-
-// `T &name`
-bool declares_reference(const Source &source, Index name) {
-    constexpr std::array<std::string_view, 5> ends = {",", ")", "=", "{", "["};
-    return source[name].is_identifier() && source[name - 1].is("&") && ends_operand(source[name - 2]) &&
-           std::find(ends.begin(), ends.end(), source[name + 1].text) != ends.end();
-}
-
-// Of a reference that any function has, or of a member.
-bool takes_address_of_reference(const Source &source, const Declarations &declarations) {
-    Names references, addressed;
-    for (const Declaration &declaration : declarations) {
-        const bool field = declaration.member && declaration.kind == DeclarationKind::variable;
-        for (Index i = declaration.begin; field && i < declaration.end; ++i) references.insert(source[i].text);
-    }
-    for (Index i = 2; i + 1 < source.size(); ++i) {
-        if (!source[i].is_identifier()) continue;
-        if (takes_address(source, i)) addressed.insert(source[i].text);
-        if (declares_reference(source, i)) references.insert(source[i].text);
-    }
-    return std::any_of(addressed.begin(), addressed.end(),
-                       [&](std::string_view name) { return references.contains(name); });
-}
-
 class KernelDefinitions {
 public:
     KernelDefinitions(Source &source, const Declarations &declarations, ProgramConstants &constants,
                       Translation &translation)
         : source_(source), constants_(constants), translation_(translation),
-          references_addressed_(takes_address_of_reference(source, declarations)) {}
+          addressed_arguments_(source, declarations) {}
     void define(const Declaration &declaration);
     void instantiate(const Declaration &declaration);
 
@@ -93,12 +59,10 @@ private:
     std::string register_kernel(const Scope &scope, Index at, std::string name, const std::string &address,
                                 std::vector<KernelParameter> parameters, const std::string &thread_limit);
 
-    void find_addressed(Range body, std::vector<KernelParameter> &parameters) const;
-
     Source &source_;
     ProgramConstants &constants_;
     Translation &translation_;
-    const bool references_addressed_;
+    const AddressedArguments addressed_arguments_;
     std::map<std::string, std::vector<Template>> templates_;  // by unqualified name
     std::map<std::string, std::string> addresses_;            // of the kernels by name, as written
 };
@@ -133,20 +97,6 @@ std::string KernelDefinitions::register_kernel(const Scope &scope, Index at, std
     return text;
 }
 
-// What lies behind an argument in its buffer is reached from the argument's address, not from that of a copy.
-void KernelDefinitions::find_addressed(Range body, std::vector<KernelParameter> &parameters) const {
-    constexpr std::array<std::string_view, 4> ends = {",", ")", ";", "}"};
-    Names names;
-    for (Index i = body.begin + 1; i + 1 < body.end; ++i) {
-        const Token &before = source_[i - 1];
-        if (!source_[i].is_identifier() || before.is(".") || before.is("->")) continue;
-        const bool whole = std::find(ends.begin(), ends.end(), source_[i + 1].text) != ends.end(),
-                   object = source_[i + 1].is(".") && i + 3 < body.end && source_[i + 3].is("(");
-        if (takes_address(source_, i) || (references_addressed_ && (whole || object))) names.insert(source_[i].text);
-    }
-    for (KernelParameter &parameter : parameters) parameter.addressed = names.contains(parameter.name);
-}
-
 void KernelDefinitions::define(const Declaration &declaration) {
     const Index body_end = declaration.body.end - 1;
     const Range name_range{declaration.name_begin, declaration.name_end};
@@ -156,7 +106,7 @@ void KernelDefinitions::define(const Declaration &declaration) {
         returns_nothing = returns_nothing || source_[i].is("void");
     if (!returns_nothing) source_.problem(declaration.name_begin, "a kernel must return 'void'");
     std::vector<KernelParameter> parameters = read_parameters(source_, *declaration.parameters, true);
-    find_addressed(declaration.body, parameters);
+    addressed_arguments_.mark(declaration.body, parameters);
     if (declaration.template_parameters && !declaration.template_parameters->empty()) {
         Template pattern;
         source_[body_end].appended += define_conditions(source_, constants_, parameters, std::to_string(body_end),

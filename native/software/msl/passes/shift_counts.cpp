@@ -27,10 +27,7 @@ bool ends_count(const Token &token, bool assigned) {
     constexpr std::array<std::string_view, 5> closes = {";", ",", ")", "]", "}"};
     constexpr std::array<std::string_view, 16> follows = {
         "?", ":", "<", ">", "<=", ">=", "==", "!=", "&&", "||", "|", "^", "=", "<<", "<<=", ">>="};
-    const auto is_in = [&](const auto &texts) {
-        return std::find(texts.begin(), texts.end(), token.meaning) != texts.end();
-    };
-    return token.kind == TokenKind::end || is_in(closes) || (!assigned && is_in(follows));
+    return token.kind == TokenKind::end || token.is_one_of(closes) || (!assigned && token.is_one_of(follows));
 }
 
 // Names, members and elements, the only operands that `<<=` is given by their types.

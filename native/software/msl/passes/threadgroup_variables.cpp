@@ -13,14 +13,10 @@
 namespace smtl::msl {
 namespace {
 
-bool opens_condition(const Token &token) {
-    return token.is("if") || token.is("for") || token.is("while") || token.is("switch") || token.is("constexpr");
-}
-
 bool begins_no_variable(const Token &token) {
     constexpr std::array<std::string_view, 12> texts = {"if",   "for",    "while", "switch",  "do", "else",
                                                         "case", "return", "{",     "default", "}",  ";"};
-    return std::find(texts.begin(), texts.end(), token.text) != texts.end();
+    return token.is_one_of(texts);
 }
 
 // What a declaration stands in, or that it declares the name of a type.
@@ -84,7 +80,7 @@ void Placement::place_statements(Index begin, Index end, Context context) {
     std::vector<Context> contexts{context};
     for (Index i = begin; i < end; ++i) {
         const Token &previous = source_[i == 0 ? 0 : i - 1];
-        const bool within = previous.is("(") && i > begin + 1 && opens_condition(source_[i - 2]);
+        const bool within = previous.is("(") && i > begin + 1 && begins_head(source_[i - 2]);
         const bool begins = i == begin || previous.is(";") || previous.is("{") || previous.is("}") ||
                             previous.is(":") || previous.is("else") || previous.is("do") ||
                             behind_conditions.contains(i);

@@ -11,13 +11,9 @@ namespace {
 
 using Names = std::set<std::string_view>;
 
-template <std::size_t N> bool is_in(const Token &token, const std::array<std::string_view, N> &texts) {
-    return std::find(texts.begin(), texts.end(), token.meaning) != texts.end();
-}
-
 bool names_type(const Token &token) {
     constexpr std::array<std::string_view, 6> keys = {"class", "struct", "union", "enum", "typename", "using"};
-    return is_in(token, keys);
+    return token.is_one_of(keys);
 }
 
 // What stands before and behind a name where it is declared as a variable, a parameter, a member, an enumerator or a
@@ -25,9 +21,9 @@ bool names_type(const Token &token) {
 bool declares_value(const Token &before, const Token &name, const Token &behind) {
     constexpr std::array<std::string_view, 9> leads = {">", "*", "&", "&&", ",", "[", "{", "(", ")"};
     constexpr std::array<std::string_view, 11> follows = {"=", ";", ",", ")", "[", "]", "{", "}", "(", ":", ">"};
-    if (!name.is_identifier() || !is_in(behind, follows)) return false;
+    if (!name.is_identifier() || !behind.is_one_of(follows)) return false;
     if (before.is_identifier()) return !begins_no_declaration(before) && !before.is("template") && !names_type(before);
-    return is_in(before, leads) && !behind.is("(") && !behind.is(">");
+    return before.is_one_of(leads) && !behind.is("(") && !behind.is(">");
 }
 
 // All names in the head of the template that is declared there; its arguments are left out.
@@ -38,7 +34,7 @@ void add_template(const std::vector<Token> &tokens, std::size_t i, Names &templa
     for (const std::size_t end = std::min(i + longest, tokens.size()); i < end; ++i) {
         const Token &token = tokens[i];
         if (token.is("(") || token.is("[")) {
-            if (depth == 0 && angles == 0 && token.is("(") && !is_in(tokens[i - 1], called)) return;
+            if (depth == 0 && angles == 0 && token.is("(") && !tokens[i - 1].is_one_of(called)) return;
             ++depth;
         } else if (token.is(")") || token.is("]")) {
             if (depth-- == 0) return;

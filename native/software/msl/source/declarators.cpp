@@ -1,16 +1,11 @@
 #include "declarators.h"
 
-#include <algorithm>
 #include <array>
 
 #include "attributes.h"
 
 namespace smtl::msl {
 namespace {
-
-template <std::size_t N> bool is_one_of(const Token &token, const std::array<std::string_view, N> &list) {
-    return token.is_identifier() && std::find(list.begin(), list.end(), token.text) != list.end();
-}
 
 // Words that do not change the type; a qualifier after `*` belongs to the pointer.
 constexpr std::array<std::string_view, 20> specifiers = {
@@ -57,7 +52,7 @@ Index read_class(const Source &source, Index i, Index end, Specifiers &read) {
 
 Index past_attribute(const Source &source, Index i, Index end) {
     if (source.opens_attribute(i)) return source.skip_group(i, end);
-    if (is_one_of(source[i], with_parentheses) && i + 1 < end && source[i + 1].is("("))
+    if (source[i].is_one_of(with_parentheses) && i + 1 < end && source[i + 1].is("("))
         return source.skip_group(i + 1, end);
     return past_coherence(source, i, end);
 }
@@ -73,19 +68,19 @@ Index read_specifiers(const Source &source, Index i, Index end, Specifiers &read
             continue;
         }
         const bool type_follows =
-            token.is("::") || (token.is_identifier() && !read.typed) || is_one_of(token, arithmetic_words);
+            token.is("::") || (token.is_identifier() && !read.typed) || token.is_one_of(arithmetic_words);
         const AddressSpace space = space_named(source, i);
         if (space != AddressSpace::none) {
             read.spaces.push_back(i++);
         } else if (token.is("typedef")) {
             read.alias = true;
             ++i;
-        } else if (is_one_of(token, specifiers)) {
+        } else if (token.is_one_of(specifiers)) {
             ++i;
-        } else if (is_one_of(token, type_operators) && i + 1 < end && source[i + 1].is("(")) {
+        } else if (token.is_one_of(type_operators) && i + 1 < end && source[i + 1].is("(")) {
             read.typed = true;
             i = source.skip_group(i + 1, end);
-        } else if (is_one_of(token, class_keys)) {
+        } else if (token.is_one_of(class_keys)) {
             read.typed = true;
             i = read_class(source, i + 1, end, read);
         } else if (type_follows) {
@@ -114,7 +109,7 @@ Index read_prefix(const Source &source, Index i, Index end, Declarator &read) {
             ++i;
         } else if (qualified && space_named(source, i) != AddressSpace::none) {
             read.spaces.push_back(i++);
-        } else if (is_one_of(token, specifiers)) {
+        } else if (token.is_one_of(specifiers)) {
             ++i;
         } else if (token.is("::") || (token.is_identifier() && i + 1 < end && source[i + 1].is("::"))) {
             ++i;  // of a pointer to a member

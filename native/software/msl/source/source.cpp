@@ -109,7 +109,7 @@ Index Source::skip_part(Index i, Index end) const {
         const auto past = skip_angles(i, end);
         if (!past) return i + 1;
         const Token &next = tokens_[*past];
-        return next.is("(") || std::find(follows.begin(), follows.end(), next.text) != follows.end() ? *past : i + 1;
+        return next.is("(") || next.is_one_of(follows) ? *past : i + 1;
     }
     return token.is("(") || token.is("[") || token.is("{") ? skip_group(i, end) : i + 1;
 }

@@ -1,6 +1,5 @@
 #include "token.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <utility>
@@ -172,7 +171,7 @@ private:
 
 bool ends_operand(const Token &token) {
     constexpr std::array<std::string_view, 4> words = {"return", "else", "do", "case"};
-    if (token.is_identifier()) return std::find(words.begin(), words.end(), token.text) == words.end();
+    if (token.is_identifier()) return !token.is_one_of(words);
     return token.kind == TokenKind::number || token.is(")") || token.is("]");
 }
 
@@ -180,7 +179,12 @@ bool begins_no_declaration(const Token &token) {
     constexpr std::array<std::string_view, 14> words = {"return",  "else",     "do",     "goto",    "case",
                                                         "default", "new",      "delete", "throw",   "using",
                                                         "break",   "continue", "sizeof", "operator"};
-    return std::find(words.begin(), words.end(), token.text) != words.end();
+    return token.is_one_of(words);
+}
+
+bool begins_head(const Token &token) {
+    constexpr std::array<std::string_view, 5> words = {"if", "for", "while", "switch", "constexpr"};
+    return token.is_one_of(words);
 }
 
 bool names_arithmetic_type(std::string_view name) {
@@ -191,8 +195,7 @@ bool names_arithmetic_type(std::string_view name) {
     constexpr std::string_view packed = "packed_";
     if (name.starts_with(packed)) name.remove_prefix(packed.size());
     const std::size_t dimensions = name.find_last_not_of("0123456789x") + 1;
-    return std::find(scalars.begin(), scalars.end(), name) != scalars.end() ||
-           std::find(scalars.begin(), scalars.end(), name.substr(0, dimensions)) != scalars.end();
+    return is_one_of(name, scalars) || is_one_of(name.substr(0, dimensions), scalars);
 }
 
 std::vector<Token> tokenize(std::string_view source) { return Tokenizer(source).run(); }

@@ -1,6 +1,8 @@
 // Preprocessed Metal source as tokens that can be edited in place and written back with their lines unchanged.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -16,6 +18,10 @@ enum class TokenKind {
     punctuator,
     end
 };
+
+template <std::size_t N> bool is_one_of(std::string_view text, const std::array<std::string_view, N> &texts) {
+    return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
 
 struct Token {
     TokenKind kind = TokenKind::end;
@@ -33,6 +39,9 @@ struct Token {
     std::string appended;
 
     bool is(std::string_view spelling) const { return meaning == spelling && kind != TokenKind::end; }
+    template <std::size_t N> bool is_one_of(const std::array<std::string_view, N> &spellings) const {
+        return msl::is_one_of(meaning, spellings);
+    }
     bool is_identifier() const { return kind == TokenKind::identifier; }
 
     void replace(std::string with) {
@@ -53,6 +62,9 @@ bool ends_operand(const Token &token);
 
 // A word of the language that is no part of a type: no declaration begins with it, and no name is declared behind it.
 bool begins_no_declaration(const Token &token);
+
+// What stands before the parenthesis of a condition or of a loop's head; `constexpr` behind `if`.
+bool begins_head(const Token &token);
 
 // A scalar, a vector or a matrix of Metal's, or `void`.
 bool names_arithmetic_type(std::string_view name);

@@ -14,13 +14,6 @@ constexpr std::array<std::string_view, 9> rejected = {"virtual", "throw",  "try"
 constexpr std::array<std::string_view, 8> reserved = {"global",    "local",      "generic",    "pipe",
                                                       "read_only", "write_only", "read_write", "uniform"};
 
-template <std::size_t N> bool is_one_of(std::string_view text, const std::array<std::string_view, N> &list) {
-    for (std::string_view item : list) {
-        if (item == text) return true;
-    }
-    return false;
-}
-
 // Clang gives pointers to functions an address space where templates take them as arguments, and then finds none that
 // fits. References to functions have none, and are called the same.
 void refer_to_functions(Source &source, Range template_parameters) {
@@ -43,9 +36,9 @@ void check_keywords(Source &source) {
                 refer_to_functions(source, {i + 2, std::min(*past, i + longest)});
         }
         const bool deleted = token.is("delete") && i > 0 && source[i - 1].is("=");
-        if (is_one_of(token.text, rejected) && !deleted) {
+        if (token.is_one_of(rejected) && !deleted) {
             source.problem(i, "'" + std::string(token.text) + "' is not supported in Metal");
-        } else if (is_one_of(token.text, reserved) || (token.is("private") && !source[i + 1].is(":"))) {
+        } else if (token.is_one_of(reserved) || (token.is("private") && !source[i + 1].is(":"))) {
             token.replace(std::string(token.text) + "_");
         }
     }

@@ -9,10 +9,6 @@
 namespace smtl::msl {
 namespace {
 
-template <std::size_t N> bool is_one_of(std::string_view text, const std::array<std::string_view, N> &list) {
-    return std::find(list.begin(), list.end(), text) != list.end();
-}
-
 // Attributes in GNU's spelling, and of gnu:: and clang::; headers that shaders share with programs have some of them.
 constexpr std::array<std::string_view, 39> attributes = {"aligned",
                                                          "always_inline",
@@ -147,7 +143,7 @@ bool refuse_pragma(Source &source, const std::vector<Token> &found, Index token,
     const std::string_view first = found.size() > 1 ? found[1].text : std::string_view();
     if (is_one_of(first, pragmas)) return false;
     const bool compiler = first == "clang" || first == "GCC";
-    if (compiler && found.size() > 2 && is_one_of(found[2].text, compiler_pragmas)) return false;
+    if (compiler && found.size() > 2 && found[2].is_one_of(compiler_pragmas)) return false;
     if (compiler || is_one_of(first, refused_pragmas)) {
         const std::string name =
             std::string(first) + (compiler && found.size() > 2 ? " " + std::string(found[2].text) : "");
@@ -203,7 +199,7 @@ void refuse_what_metal_has_not(Source &source) {
         if (token.text.starts_with("atomic")) refuse_atomic_type(source, i);
         const bool ours = std::any_of(prefixes.begin(), prefixes.end(),
                                       [&](std::string_view prefix) { return token.text.starts_with(prefix); });
-        if (is_one_of(token.text, words) || ours)
+        if (token.is_one_of(words) || ours)
             source.problem(i, "'" + std::string(token.text) + "' is not supported in Metal");
         if ((token.is("__attribute__") || token.is("__attribute")) && source[i + 1].is("(") && source[i + 2].is("(")) {
             for (const Range &part : source.split_commas({i + 3, source.skip_group(i + 2, source.size()) - 1}))

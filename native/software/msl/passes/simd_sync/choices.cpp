@@ -26,10 +26,9 @@ bool FunctionSync::Regions::is_constant(Range condition) const {
 }
 
 // `auto &&[a, b]`, `(T &&)`, `f<T &&>`
-bool FunctionSync::Regions::declares_reference(Index symbol) const {
+bool FunctionSync::Regions::is_reference(Index symbol) const {
     constexpr std::array<std::string_view, 4> ends = {">", ")", ",", "..."};
-    const std::string_view behind = source[symbol + 1].text;
-    return source[symbol - 1].is("auto") || std::find(ends.begin(), ends.end(), behind) != ends.end();
+    return source[symbol - 1].is("auto") || source[symbol + 1].is_one_of(ends);
 }
 
 // The types and names in declarations, with the bounds of arrays: a choice there is made by the compiler.
@@ -123,7 +122,7 @@ void FunctionSync::Regions::find_choices(Range range, const std::vector<Range> &
         } else if ((token.is(")") || token.is("]") || token.is("}")) && pieces.size() > 1) {
             finish(i);
             pieces.pop_back();
-        } else if (token.is("?") || (token.is("&&") && !declares_reference(i)) || token.is("||")) {
+        } else if (token.is("?") || (token.is("&&") && !is_reference(i)) || token.is("||")) {
             if (piece.choice == 0) piece.choice = i;
             piece.last = i;
             piece.conditional = piece.conditional || token.is("?");

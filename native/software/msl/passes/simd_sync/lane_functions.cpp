@@ -48,8 +48,7 @@ void find_types(const Source &source, LaneFunctions &lanes) {
     constexpr Index longest = 64;
     for (Index i = 0; i + 2 < source.size(); ++i) {
         const Token &name = source[i + 1];
-        if (std::find(keys.begin(), keys.end(), source[i].text) != keys.end() && name.is_identifier())
-            lanes.types.insert(name.text);
+        if (source[i].is_one_of(keys) && name.is_identifier()) lanes.types.insert(name.text);
         if (!is_alias(source, i)) continue;
         const Index end = std::min(source.skip_to_semicolon(i, source.size()), i + longest) - 1;
         if (source[i].is("using")) {
@@ -90,19 +89,17 @@ void find_constants(const Source &source, LaneFunctions &lanes) {
 // `auto const &&[a, b] = ...`
 bool begins_structured_binding(const Source &source, Index i) {
     constexpr std::array<std::string_view, 3> behind_auto = {"&", "&&", "const"};
-    while (i > 1 && std::find(behind_auto.begin(), behind_auto.end(), source[i - 1].text) != behind_auto.end()) --i;
+    while (i > 1 && source[i - 1].is_one_of(behind_auto)) --i;
     return i > 0 && source[i - 1].is("auto");
 }
 
 // Behind the head of a statement, no operand ends.
 bool begins_lambda(const Source &source, Index i) {
-    constexpr std::array<std::string_view, 5> heads = {"if", "for", "while", "switch", "constexpr"};
     if (!source[i].is("[") || source.opens_attribute(i) || source[i - 1].is("[") ||
         begins_structured_binding(source, i))
         return false;
     const Index open = source[i - 1].is(")") ? source.group_begin(i - 1) : 0;
-    return !ends_operand(source[i - 1]) ||
-           (open > 0 && std::find(heads.begin(), heads.end(), source[open - 1].text) != heads.end());
+    return !ends_operand(source[i - 1]) || (open > 0 && begins_head(source[open - 1]));
 }
 
 // `T name,`, `T *name)`, `(*name)`
@@ -110,11 +107,10 @@ bool declares_value(const Source &source, Index name) {
     constexpr std::array<std::string_view, 6> ends = {",", ">", ")", "=", ";", "{"};
     constexpr std::array<std::string_view, 10> words = {"typename", "class",       "struct",   "union",  "using",
                                                         "const",    "threadgroup", "constant", "device", "thread"};
-    if (std::find(ends.begin(), ends.end(), source[name + 1].text) == ends.end()) return false;
+    if (!source[name + 1].is_one_of(ends)) return false;
     const Token &before = source[name - 1];
     return before.is("*") || before.is("&") || before.is("...") ||
-           (before.is_identifier() && !begins_no_declaration(before) &&
-            std::find(words.begin(), words.end(), before.text) == words.end());
+           (before.is_identifier() && !begins_no_declaration(before) && !before.is_one_of(words));
 }
 
 bool is_type(std::string_view name, const LaneFunctions &lanes) {
@@ -131,7 +127,7 @@ bool is_cast(const Source &source, Index close, const LaneFunctions &lanes) {
     bool typed = false;
     for (Index i = open + 1; i < close; ++i) {
         const bool type = is_type(source[i].text, lanes);
-        if (!type && std::find(words.begin(), words.end(), source[i].text) == words.end()) return false;
+        if (!type && !source[i].is_one_of(words)) return false;
         typed = typed || type;
     }
     return typed;
@@ -192,8 +188,7 @@ void find_hidden(const Source &source, const Declarations &declarations, LaneFun
 }  // namespace
 
 bool is_call_of_value(const Source &source, Index open, const LaneFunctions &lanes) {
-    constexpr std::array<std::string_view, 9> words = {"if",       "for",     "while",    "switch",       "constexpr",
-                                                       "noexcept", "alignas", "decltype", "__attribute__"};
+    constexpr std::array<std::string_view, 4> words = {"noexcept", "alignas", "decltype", "__attribute__"};
     if (open < 2 || !source[open].is("(")) return false;
     const Token &before = source[open - 1];
     if (before.is("]")) return !lanes.lambdas.contains(source.group_begin(open - 1));
@@ -203,14 +198,14 @@ bool is_call_of_value(const Source &source, Index open, const LaneFunctions &lan
     if (angle == 0 || !source[angle - 1].is_identifier()) return false;
     const Token &name = source[angle - 1];
     return lanes.values.contains(name.text) && !is_type(name.text, lanes) && !begins_no_declaration(name) &&
-           std::find(words.begin(), words.end(), name.text) == words.end();
+           !begins_head(name) && !name.is_one_of(words);
 }
 
 // Another lambda ends the head, too: each would be looked through for the bodies of all before it.
 Index lambda_body(const Source &source, const LaneFunctions &lanes, Index lambda, Index end) {
     constexpr std::array<std::string_view, 5> ends = {"{", ";", ")", "]", "}"};
     Index i = source.skip_group(lambda, end);
-    while (i < end && !lanes.lambdas.contains(i) && std::find(ends.begin(), ends.end(), source[i].text) == ends.end())
+    while (i < end && !lanes.lambdas.contains(i) && !source[i].is_one_of(ends))
         i = source[i].is("(") || source[i].is("[") ? source.skip_group(i, end) : i + 1;
     return i;
 }

@@ -17,10 +17,6 @@ bool is_lane_attribute(std::string_view name) {
     return false;
 }
 
-template <std::size_t N> bool is_one_of(const Token &token, const std::array<std::string_view, N> &list) {
-    return std::find(list.begin(), list.end(), token.text) != list.end();
-}
-
 bool is_open(const Token &token) { return token.is("(") || token.is("[") || token.is("{"); }
 
 bool is_shared_space(const Token &token) { return token.is("threadgroup") || token.is("device"); }
@@ -162,15 +158,15 @@ void FunctionSync::keep_lane_indices() {
 }
 
 bool FunctionSync::is_only_read(Index name) const {
-    constexpr std::array<std::string_view, 8> unary = {"!", "+", "-", "/", "%", "<", "==", "!="};
-    constexpr std::array<std::string_view, 17> binary = {
+    constexpr std::array<std::string_view, 8> leads = {"!", "+", "-", "/", "%", "<", "==", "!="};
+    constexpr std::array<std::string_view, 17> follows = {
         "+", "-", "*", "/", "%", "<", ">", "<=", ">=", "==", "!=", "<<", ">>", "&", "|", "&&", "||"};
     const Token &before = source_[name - 1], &behind = source_[name + 1];
     const bool subscript = before.is("[") && behind.is("]") && ends_operand(source_[name - 2]);
     if (before.is(".") || before.is("->") || (subscript && !source_[name - 2].is("auto"))) return true;
     const bool address = before.is("&") && !ends_operand(source_[name - 2]);
     if (address || is_increment(before) || is_increment(behind) || is_assignment(behind)) return false;
-    return is_one_of(before, unary) || is_one_of(behind, binary);
+    return before.is_one_of(leads) || behind.is_one_of(follows);
 }
 
 void FunctionSync::spread_lane_values() {

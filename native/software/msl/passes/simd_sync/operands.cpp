@@ -9,10 +9,6 @@
 namespace smtl::msl {
 namespace {
 
-template <std::size_t N> bool is_one_of(const Token &token, const std::array<std::string_view, N> &list) {
-    return std::find(list.begin(), list.end(), token.text) != list.end();
-}
-
 // Functions of Metal's that read or change memory, or make lanes wait.
 bool has_effect(std::string_view name) {
     for (const char *writer : {"modf", "frexp", "sincos", "swap"}) {
@@ -51,7 +47,7 @@ bool FunctionSync::is_harmless(Index name) const {
     const Token &token = source_[name];
     const bool called = source_[name + 1].is("(");
     if (lanes_.functions.contains(token.text)) return false;
-    if (is_one_of(token, words) || names_arithmetic_type(token.text) || lanes_.types.contains(token.text)) return true;
+    if (token.is_one_of(words) || names_arithmetic_type(token.text) || lanes_.types.contains(token.text)) return true;
     if (!called) return lanes_.constants.contains(token.text);
     return !has_effect(token.text);
 }

@@ -7,10 +7,6 @@
 namespace smtl::msl {
 namespace {
 
-template <std::size_t N> bool is_one_of(const Token &token, const std::array<std::string_view, N> &list) {
-    return std::find(list.begin(), list.end(), token.text) != list.end();
-}
-
 // Where `a::b<c>::name` begins.
 Index qualified_begin(const Source &source, Index name) {
     while (name > 1 && source[name - 1].is("::")) {
@@ -45,8 +41,8 @@ bool is_passed_on(const Source &source, Index name) {
     }
     const Token &before = source[begin - 1];
     const bool unary = (before.is("*") || before.is("+")) && begin > 1 && !ends_operand(source[begin - 2]);
-    if (before.is(")")) return is_cast(source, begin - 1) && (!closed || is_one_of(source[past], ends));
-    return (unary || is_one_of(before, openings)) && (!closed || is_one_of(source[past], closings));
+    if (before.is(")")) return is_cast(source, begin - 1) && (!closed || source[past].is_one_of(ends));
+    return (unary || before.is_one_of(openings)) && (!closed || source[past].is_one_of(closings));
 }
 
 }  // namespace

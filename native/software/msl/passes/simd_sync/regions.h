@@ -61,7 +61,7 @@ struct FunctionSync::Regions {
 
     // choices.cpp
     bool is_constant(Range condition) const;
-    bool declares_reference(Index symbol) const;
+    bool is_reference(Index symbol) const;
     std::vector<Range> declared_names(Range range, const std::vector<Declarator> &declarators) const;
     bool is_place(Range range) const;
     bool chosen_talks(Range range, bool place) const;
