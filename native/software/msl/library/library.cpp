@@ -62,11 +62,17 @@ bool reflect(const Translation &translation, const Dialect &dialect, const std::
     const std::string constants = initialisers.empty() ? "" : define_function_constants(translation);
     if (!write_file(input, constants + reflection_source(translation))) return false;
     const std::string warnings = errors;
-    const ProcessResult result = compile_object(dialect, folder, folder, object, !initialisers.empty());
-    const std::string bytes = result.succeeded ? read_file(object).value_or("") : "";
     // A source may have turned warnings off. Then nothing is known of the function constants' values.
     const bool unknown = initialisers.empty() && !translation.constants.empty();
-    const bool computed = unknown || !result.succeeded || !has_initialisers(bytes, dialect.sanitize);
+    ProcessResult result;
+    std::string bytes;
+    const auto computes = [&](ProcessResult compiled) {
+        result = std::move(compiled);
+        bytes = result.succeeded ? read_file(object).value_or("") : "";
+        return unknown || !result.succeeded || !has_initialisers(bytes, dialect.sanitize);
+    };
+    const bool computed = (initialisers.empty() && computes(compile_facts(dialect, folder, folder, object))) ||
+                          computes(compile_object(dialect, folder, folder, object, !initialisers.empty()));
     (void)unlink(input.c_str());
     (void)unlink(object.c_str());
     (void)unlink((folder + "/errors").c_str());

@@ -14,6 +14,7 @@
 #include "msl/compile/file.h"
 #include "msl/compile/hash.h"
 #include "msl/compile/process.h"
+#include "msl/machine_code/machine_code.h"
 #include "msl/reflection/data_type.h"
 #include "msl/source/attributes.h"
 
@@ -154,17 +155,14 @@ std::string facts_source(const std::string &name, const std::vector<Member> &mem
 }
 
 // The compiler's answer; empty if the source does not compile.
-std::string compile_facts(const smtl_library &library, const std::string &source) {
+std::string type_facts(const smtl_library &library, const std::string &source) {
     const std::string key = "types-" + Hash().add(library.key).add(source).digest();
     const std::string folder = Cache::shared().entry(key, [&](const std::string &into) {
         std::string errors;
         const std::string precompiled = library.entry(nullptr, errors);
         const std::string input = into + "/input";
         if (precompiled.empty() || !write_file(input, source)) return false;
-        std::vector<std::string> arguments = Toolchain::shared().compile_arguments(library.dialect);
-        arguments.insert(arguments.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-c", "-o",
-                                           into + facts_file, "-"});
-        const ProcessResult result = run_process(arguments, input, into);
+        const ProcessResult result = compile_facts(library.dialect, precompiled, into, into + facts_file);
         (void)unlink(input.c_str());
         (void)unlink((into + "/errors").c_str());
         return result.succeeded;
@@ -179,7 +177,7 @@ std::string compile_facts(const smtl_library &library, const std::string &source
 bool TypeTable::fill(const smtl_library &library, const std::string &name, Structure &found) {
     const auto members = find_members(tokenize(library.translated), name);
     if (!members || members->empty()) return false;
-    const std::string bytes = compile_facts(library, facts_source(name, *members));
+    const std::string bytes = type_facts(library, facts_source(name, *members));
     std::uint64_t whole[2];
     if (bytes.size() != sizeof whole + members->size() * sizeof(MemberFacts)) return false;
     std::memcpy(whole, bytes.data(), sizeof whole);

@@ -46,6 +46,7 @@ DynamicInitialisers find_dynamic_initialisers(const std::string &messages) {
                 constructor ? "a variable outside of functions needs a constant expression as its initializer\n"
                             : "a variable outside of functions cannot have a type with a destructor\n";
             result.errors += line.substr(0, at) + "error: " + what;
+            explained = true;
         } else if (!line.ends_with(" generated.") || line.find(severity) != std::string::npos) {
             result.messages += line + "\n";
         }

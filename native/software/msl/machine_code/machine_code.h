@@ -14,4 +14,8 @@ namespace smtl::msl {
 ProcessResult compile_object(const Dialect &dialect, const std::string &precompiled, const std::string &folder,
                              const std::string &object, bool initialises);
 
+// The same for facts, of which clang itself computes the values: one run of clang instead of two.
+ProcessResult compile_facts(const Dialect &dialect, const std::string &precompiled, const std::string &folder,
+                            const std::string &object);
+
 }  // namespace smtl::msl

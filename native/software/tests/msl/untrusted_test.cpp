@@ -66,6 +66,13 @@ void test_initialisers() {
             head +
             "constant float4 v = float4(1, 2, 3, 4) * 2;\nconstant float t[2] = {v.x, 5};\nconstant half h = half(v.z) + 1.0h;\nkernel void k(device float *a) { a[0] = v.w + t[1] + h; }\n") ==
         20);
+    // Clang would compute the first constant before the second one, which stands in a template.
+    const std::string ordered =
+        head +
+        "int root(float x) { return int(sqrt(x)); }\nint steps(int n) { int k = 0; for (int i = 1; i != n; ++i) k += i; return k; }\ntemplate <int N> constant int v = root(16);\nconstant int s = steps(v<1>);\nkernel void k(device float *a) { a[0] = s; }\n";
+    CHECK(result_of(ordered) == 6);
+    CHECK(result_of("#pragma clang diagnostic ignored \"-Wglobal-constructors\"\n" + ordered) == 6);
+    CHECK(compiled(ordered).log.empty());
     const std::string derived =
         head +
         "constant int n [[function_constant(0)]];\nconstant float4 v = float4(is_function_constant_defined(n) ? n * 2 + 1 : 4) + 0.5f;\nkernel void k(device float *a) { a[0] = v.y; }\n";
