@@ -11,9 +11,10 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "support/mapped_file.h"
 
 namespace smtl {
 namespace {
@@ -35,23 +36,15 @@ private:
 /* A shared object as a linker writes it. Nothing that the file says of itself is trusted. */
 class shared_object {
 public:
-    shared_object(int file, size_t size) : size_(size) {
-        void *const memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-        if (memory != MAP_FAILED) bytes_ = static_cast<const char *>(memory);
-    }
-    shared_object(const shared_object &) = delete;
-    shared_object &operator=(const shared_object &) = delete;
-    ~shared_object() {
-        if (bytes_ != nullptr) munmap(const_cast<char *>(bytes_), size_);
-    }
+    explicit shared_object(int file) : file_(file) {}
 
     /* Why it must not be loaded; empty if nothing speaks against it. */
     std::string objection() {
-        const auto *const header = at<ElfW(Ehdr)>(0, 1);
+        const auto *const header = file_.at<ElfW(Ehdr)>(0, 1);
         if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_type != ET_DYN ||
             header->e_phentsize != sizeof(ElfW(Phdr)))
             return "it is not a shared object";
-        segments_ = at<ElfW(Phdr)>(header->e_phoff, header->e_phnum);
+        segments_ = file_.at<ElfW(Phdr)>(header->e_phoff, header->e_phnum);
         segment_count_ = header->e_phnum;
         if (segments_ == nullptr) return "its segments cannot be read";
         const ElfW(Phdr) *dynamic = nullptr;
@@ -63,7 +56,7 @@ public:
                 return "it wants memory that can be written to and executed";
             if (segment.p_type == PT_DYNAMIC) dynamic = &segment;
             if (segment.p_type != PT_LOAD) continue;
-            if ((segment.p_filesz > 0 && at<char>(segment.p_offset, segment.p_filesz) == nullptr) ||
+            if ((segment.p_filesz > 0 && file_.at<char>(segment.p_offset, segment.p_filesz) == nullptr) ||
                 segment.p_filesz > segment.p_memsz || segment.p_vaddr < end || segment.p_vaddr > most_memory ||
                 segment.p_memsz > most_memory)
                 return "it is damaged: a segment is not in the file, or not behind the one before";
@@ -78,12 +71,6 @@ private:
     /* No kernel takes as much. */
     static constexpr uint64_t most_memory = uint64_t{1} << 32;
 
-    template <class T> const T *at(uint64_t offset, uint64_t count) const {
-        const bool within =
-            bytes_ != nullptr && offset <= size_ && offset % alignof(T) == 0 && count <= (size_ - offset) / sizeof(T);
-        return within ? reinterpret_cast<const T *>(bytes_ + offset) : nullptr;
-    }
-
     /* What will lie at the address; NULL if the file does not hold all of it. */
     template <class T> const T *loaded(uint64_t address, uint64_t count) const {
         for (size_t i = 0; i < segment_count_; ++i) {
@@ -91,7 +78,7 @@ private:
             if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
                 address - segment.p_vaddr <= segment.p_filesz &&
                 count <= (segment.p_filesz - (address - segment.p_vaddr)) / sizeof(T))
-                return at<T>(segment.p_offset + (address - segment.p_vaddr), count);
+                return file_.at<T>(segment.p_offset + (address - segment.p_vaddr), count);
         }
         return nullptr;
     }
@@ -190,8 +177,7 @@ private:
     static constexpr uint32_t indirect_relocation = R_X86_64_IRELATIVE;
 #endif
 
-    const char *bytes_ = nullptr;
-    const size_t size_;
+    const mapped_file file_;
     const ElfW(Phdr) *segments_ = nullptr;
     size_t segment_count_ = 0;
 };
@@ -223,8 +209,7 @@ void *load_object(const std::string &path, std::string &problem) {
         problem += status.st_uid != geteuid() ? "it belongs to another user" : "others than its owner may write to it";
         return nullptr;
     }
-    if (const std::string objection = shared_object(file.number(), size_t(status.st_size)).objection();
-        !objection.empty()) {
+    if (const std::string objection = shared_object(file.number()).objection(); !objection.empty()) {
         problem += objection;
         return nullptr;
     }

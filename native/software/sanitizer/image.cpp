@@ -9,45 +9,13 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "msl/include/smtl/abi.h"
+#include "support/mapped_file.h"
 
 namespace smtl::sanitize {
 namespace {
-
-class mapped_file {
-public:
-    explicit mapped_file(const std::string &path) {
-        const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-        struct stat status{};
-        if (file >= 0 && fstat(file, &status) == 0 && status.st_size > 0) {
-            void *const memory = mmap(nullptr, size_t(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
-            if (memory != MAP_FAILED) {
-                bytes_ = static_cast<const char *>(memory);
-                size_ = size_t(status.st_size);
-            }
-        }
-        if (file >= 0) close(file);
-    }
-    ~mapped_file() {
-        if (bytes_ != nullptr) munmap(const_cast<char *>(bytes_), size_);
-    }
-    mapped_file(const mapped_file &) = delete;
-    mapped_file &operator=(const mapped_file &) = delete;
-
-    /* `count` objects at `offset`; NULL if the file ends before. */
-    template <class T> const T *at(uint64_t offset, uint64_t count = 1) const {
-        return offset <= size_ && count <= (size_ - offset) / sizeof(T) ? reinterpret_cast<const T *>(bytes_ + offset)
-                                                                        : nullptr;
-    }
-
-private:
-    const char *bytes_ = nullptr;
-    size_t size_ = 0;
-};
 
 /* The variable's own name: what a demangled `kernel(float*)::scratch` ends with. If the optimiser splits a variable, it
  * appends ".0" and the like to the names of the parts. */
@@ -87,7 +55,9 @@ std::unique_ptr<image> image::read(const std::string &path, uintptr_t base, uint
 }
 
 bool image::read_symbols(std::string &problem) {
-    const mapped_file file(path_);
+    const int number = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    const mapped_file file(number);
+    if (number >= 0) close(number);
     const auto *const header = file.at<ElfW(Ehdr)>(0);
     const auto *const sections = header != nullptr ? file.at<ElfW(Shdr)>(header->e_shoff, header->e_shnum) : nullptr;
     problem = "the symbols of " + path_ + " cannot be read";

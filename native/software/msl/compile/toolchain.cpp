@@ -254,6 +254,8 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         // Metal takes `constexpr` for functions that no constant expression can call, since they touch device memory.
         "-Wno-invalid-constexpr",
         "-Wno-pass-failed",
+        // NS_ENUM, as programs define it for sources that they share with Metal.
+        "-Wno-elaborated-enum-base",
         // The counts of shifts stand for themselves (passes/shift_counts.h), and what `<<=` changes is written twice.
         "-Wno-overloaded-shift-op-parentheses",
         "-Wno-unevaluated-expression",

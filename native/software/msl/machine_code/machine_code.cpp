@@ -8,9 +8,9 @@
 #include "initialiser_order.h"
 #include "initialisers.h"
 #include "msl/compile/file.h"
+#include "operations.h"
 #include "padding.h"
 #include "saturation.h"
-#include "shifts.h"
 
 namespace smtl::msl {
 
@@ -30,7 +30,7 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
         text = order_initialisers(*text);
         if (!text) result.errors = not_computed;
     }
-    if (text) text = drop_device_attributes(define_padding(bound_shifts(*text)));
+    if (text) text = drop_device_attributes(define_padding(define_operations(*text, !dialect.sanitize)));
     if (text && expands_saturation && !dialect.sanitize) text = expand_saturation(*text);
     if (!text || !write_file(edited, *text)) {
         result.succeeded = false;

@@ -351,6 +351,33 @@ static void test_swizzles_of_bools(void) {
     [library release];
 }
 
+/* Metal leaves open what these give; elsewhere than on x86-64 the processor gives something. */
+static void test_divisions(void) {
+#if defined(__x86_64__)
+    id<MTLLibrary> library = compile(@"kernel void divide(device int *a [[buffer(0)]]) { a[0] = a[0] / a[1]; }\n");
+    id<MTLComputePipelineState> pipeline = make_pipeline(library, @"divide");
+    const int operands[][2] = {{6, 0}, {INT_MIN, -1}, {6, -1}};
+    for (unsigned i = 0; i < 3; i++) {
+        id<MTLBuffer> a = make_ints(2, 0, 1);
+        memcpy([a contents], operands[i], sizeof operands[i]);
+        id<MTLCommandBuffer> commands = run(^(id<MTLComputeCommandEncoder> encoder) {
+            [encoder setComputePipelineState:pipeline];
+            [encoder setBuffer:a offset:0 atIndex:0];
+            [encoder dispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
+        });
+        NSError *error = [commands error];
+        if (i < 2)
+            CHECK([error code] == MTLCommandBufferErrorInternal &&
+                  [[error localizedDescription] rangeOfString:@"divided an integer by zero"].location != NSNotFound);
+        else
+            CHECK(error == nil && ((int *)[a contents])[0] == -6);
+        [a release];
+    }
+    [pipeline release];
+    [library release];
+#endif
+}
+
 int main(void) {
     setenv("SOFTWARE_METAL_SANITIZE", "all", 1);
     setenv("SOFTWARE_METAL_SANITIZE_QUIET", "1", 1);
@@ -369,6 +396,7 @@ int main(void) {
         RUN(test_untracked_buffers);
         RUN(test_blits);
         RUN(test_swizzles_of_bools);
+        RUN(test_divisions);
         [increment release];
         [queue release];
         [device release];

@@ -471,6 +471,23 @@ kernel void k(device float *a, metal::uint i [[thread_position_in_grid]]) {
     expect("names in metal", found, {10, 6});
 }
 
+// The library has no names that programs are likely to have; and Apple's way to write enumerations for both sides.
+void test_names_of_programs() {
+    const std::vector<float> found = results_of(R"(
+#define NS_ENUM(_type, _name) enum _name : _type _name; enum _name : _type
+typedef metal::int32_t EnumBackingType;
+typedef NS_ENUM(EnumBackingType, BufferIndex) { BufferIndexResult = 0, BufferIndexOther = 3 };
+namespace detail { inline float twice(float x) { return 2 * x; } }
+namespace impl { constant float three = 3; }
+kernel void k(device float *a [[buffer(BufferIndexResult)]]) {
+    const BufferIndex other = BufferIndexOther;
+    a[0] = detail::twice(impl::three) + other;
+}
+)",
+                                                1);
+    expect("names of programs", found, {9});
+}
+
 void test_volatile_vectors() {
     const std::vector<float> found = results_of(R"(
 kernel void k(device float *a) {
@@ -662,6 +679,7 @@ int main() {
     test_assigned_components();
     test_coherence();
     test_names_in_metal();
+    test_names_of_programs();
     test_volatile_vectors();
     test_assigned_values();
     test_initializer_lists();

@@ -23,6 +23,12 @@ struct unary_case {
 
 constexpr double pi = 3.14159265358979323846;
 
+// Of what is left of whole turns, which is exact.
+double sinpi(double x) {
+    const double turn = std::remainder(x, 2), y = std::fabs(turn) > 0.5 ? 1 - std::fabs(turn) : std::fabs(turn);
+    return std::copysign(y <= 0.25 ? std::sin(pi * y) : std::cos(pi * (0.5 - y)), turn);
+}
+
 const std::vector<unary_case> unary_cases = {
     {"acos", [](double x) { return std::acos(x); }, -1, 1, 4},
     {"acosh", [](double x) { return std::acosh(x); }, 1, 1e6, 4},
@@ -33,7 +39,7 @@ const std::vector<unary_case> unary_cases = {
     {"ceil", [](double x) { return std::ceil(x); }, -1e4, 1e4, 0},
     {"cos", [](double x) { return std::cos(x); }, -100, 100, 4, true},
     {"cosh", [](double x) { return std::cosh(x); }, -80, 80, 4},
-    {"cospi", [](double x) { return std::cos(pi * std::fmod(x, 2)); }, -64, 64, 8, true},
+    {"cospi", [](double x) { return sinpi(x + 0.5); }, -64, 64, 4},
     {"exp", [](double x) { return std::exp(x); }, -103, 88.7, 2},
     {"exp2", [](double x) { return std::exp2(x); }, -149, 127.9, 2},
     {"exp10", [](double x) { return std::pow(10.0, x); }, -37, 38, 4},
@@ -46,18 +52,18 @@ const std::vector<unary_case> unary_cases = {
     {"log10", [](double x) { return std::log10(x); }, 1e-30, 1e30, 4},
     {"rint", [](double x) { return std::nearbyint(x); }, -1e4, 1e4, 0},
     {"round", [](double x) { return std::round(x); }, -1e4, 1e4, 0},
-    {"rsqrt", [](double x) { return 1 / std::sqrt(x); }, 1e-30, 1e30, 4},
+    {"rsqrt", [](double x) { return 1 / std::sqrt(x); }, 1e-30, 1e30, 0.5},
     {"saturate", [](double x) { return std::fmin(std::fmax(x, 0), 1); }, -2, 3, 0},
     {"sign", [](double x) { return x > 0   ? 1.0
                                    : x < 0 ? -1.0
                                            : 0.0; }, -2, 2, 0},
     {"sin", [](double x) { return std::sin(x); }, -100, 100, 4, true},
     {"sinh", [](double x) { return std::sinh(x); }, -80, 80, 4},
-    {"sinpi", [](double x) { return std::sin(pi * std::fmod(x, 2)); }, -64, 64, 8, true},
+    {"sinpi", sinpi, -64, 64, 4},
     {"sqrt", [](double x) { return std::sqrt(x); }, 0, 1e30, 0.5},
     {"tan", [](double x) { return std::tan(x); }, -1.5, 1.5, 6},
     {"tanh", [](double x) { return std::tanh(x); }, -12, 12, 5},
-    {"tanpi", [](double x) { return std::tan(pi * x); }, -0.49, 0.49, 8},
+    {"tanpi", [](double x) { return sinpi(x) / sinpi(x + 0.5); }, -64, 64, 6},
     {"trunc", [](double x) { return std::trunc(x); }, -1e4, 1e4, 0},
 };
 

@@ -5,7 +5,7 @@
 #include "packed.h"
 
 namespace metal {
-namespace detail {
+namespace smtl_detail {
 
 // Of scalars and vectors that are not packed.
 template <class T> constexpr bool is_integer_v = is_integral_v<make_scalar_t<T>>;
@@ -47,7 +47,7 @@ using met_t = typename met<(is_arithmetic_v<T> && ...), !Integers && (is_integra
 template <class A, class... Others> constexpr bool all_same_v = (is_same_v<A, Others> && ...);
 template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v<A, Others...> || is_integral_v<A>;
 
-}  // namespace detail
+}  // namespace smtl_detail
 
 // One name in the namespaces that choose a precision, which all are the precise one here.
 #define SMTL_IN_NAMESPACES(name) \
@@ -75,25 +75,27 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     SMTL_EACH_SIZE(M, uint, name) SMTL_EACH_SIZE(M, long, name) SMTL_EACH_SIZE(M, ulong, name)
 
 #define SMTL_UNARY(T, name) \
-    SMTL_FUNCTION T name(T a) { return detail::apply<detail::name##_op>(a); }
+    SMTL_FUNCTION T name(T a) { return smtl_detail::apply<smtl_detail::name##_op>(a); }
 #define SMTL_BINARY(T, name) \
-    SMTL_FUNCTION T name(T a, T b) { return detail::apply<detail::name##_op>(a, b); }
+    SMTL_FUNCTION T name(T a, T b) { return smtl_detail::apply<smtl_detail::name##_op>(a, b); }
 #define SMTL_TERNARY(T, name) \
-    SMTL_FUNCTION T name(T a, T b, T c) { return detail::apply<detail::name##_op>(a, b, c); }
+    SMTL_FUNCTION T name(T a, T b, T c) { return smtl_detail::apply<smtl_detail::name##_op>(a, b, c); }
 
 // Of operations that know in which type their results are kept.
 #define SMTL_UNARY_OF(T, name) \
-    SMTL_FUNCTION T name(T a) { return detail::apply<detail::name##_of<make_scalar_t<T>>>(a); }
+    SMTL_FUNCTION T name(T a) { return smtl_detail::apply<smtl_detail::name##_of<make_scalar_t<T>>>(a); }
 #define SMTL_BINARY_OF(T, name) \
-    SMTL_FUNCTION T name(T a, T b) { return detail::apply<detail::name##_of<make_scalar_t<T>>>(a, b); }
-#define SMTL_TERNARY_OF(T, name) \
-    SMTL_FUNCTION T name(T a, T b, T c) { return detail::apply<detail::name##_of<make_scalar_t<T>>>(a, b, c); }
+    SMTL_FUNCTION T name(T a, T b) { return smtl_detail::apply<smtl_detail::name##_of<make_scalar_t<T>>>(a, b); }
+#define SMTL_TERNARY_OF(T, name)                                                      \
+    SMTL_FUNCTION T name(T a, T b, T c) {                                             \
+        return smtl_detail::apply<smtl_detail::name##_of<make_scalar_t<T>>>(a, b, c); \
+    }
 
 // Functions of one, two and three floating-point values. Those of bfloat are templates, so that a source that brings
 // its own is preferred.
 #define SMTL_FLOAT_FUNCTION1_BY(M, name)                                    \
     SMTL_FLOAT_TYPES(M, name)                                               \
-    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>>         \
+    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T>>>    \
     M(T, name)                                                              \
     template <class T, class = enable_if_t<is_integral_v<T>>, class = void> \
     SMTL_FUNCTION float name(T a) {                                         \
@@ -102,90 +104,92 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     SMTL_VECTOR_FUNCTION(name)
 #define SMTL_FLOAT_FUNCTION1(name) SMTL_FLOAT_FUNCTION1_BY(SMTL_UNARY, name)
 
-#define SMTL_FLOAT_FUNCTION2_BY(M, name)                              \
-    SMTL_FLOAT_TYPES(M, name)                                         \
-    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>>   \
-    M(T, name)                                                        \
-    template <class A, class B, class R = detail::met_t<false, A, B>, \
-              class = enable_if_t<detail::needs_meeting_v<A, B>>>     \
-    SMTL_FUNCTION R name(A a, B b) {                                  \
-        return name(R(a), R(b));                                      \
-    }                                                                 \
+#define SMTL_FLOAT_FUNCTION2_BY(M, name)                                   \
+    SMTL_FLOAT_TYPES(M, name)                                              \
+    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T>>>   \
+    M(T, name)                                                             \
+    template <class A, class B, class R = smtl_detail::met_t<false, A, B>, \
+              class = enable_if_t<smtl_detail::needs_meeting_v<A, B>>>     \
+    SMTL_FUNCTION R name(A a, B b) {                                       \
+        return name(R(a), R(b));                                           \
+    }                                                                      \
     SMTL_VECTOR_FUNCTION(name)
 #define SMTL_FLOAT_FUNCTION2(name) SMTL_FLOAT_FUNCTION2_BY(SMTL_BINARY, name)
 
-#define SMTL_FLOAT_FUNCTION3_BY(M, name)                                          \
-    SMTL_FLOAT_TYPES(M, name)                                                     \
-    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>>               \
-    M(T, name)                                                                    \
-    template <class A, class B, class C, class R = detail::met_t<false, A, B, C>, \
-              class = enable_if_t<detail::needs_meeting_v<A, B, C>>>              \
-    SMTL_FUNCTION R name(A a, B b, C c) {                                         \
-        return name(R(a), R(b), R(c));                                            \
-    }                                                                             \
+#define SMTL_FLOAT_FUNCTION3_BY(M, name)                                               \
+    SMTL_FLOAT_TYPES(M, name)                                                          \
+    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T>>>               \
+    M(T, name)                                                                         \
+    template <class A, class B, class C, class R = smtl_detail::met_t<false, A, B, C>, \
+              class = enable_if_t<smtl_detail::needs_meeting_v<A, B, C>>>              \
+    SMTL_FUNCTION R name(A a, B b, C c) {                                              \
+        return name(R(a), R(b), R(c));                                                 \
+    }                                                                                  \
     SMTL_VECTOR_FUNCTION(name)
 #define SMTL_FLOAT_FUNCTION3(name) SMTL_FLOAT_FUNCTION3_BY(SMTL_TERNARY, name)
 
 // Functions of integers and vectors of them.
-#define SMTL_INTEGER_FUNCTION1(name)                                                             \
-    template <class T, class = enable_if_t<detail::is_integer_v<T>>> SMTL_FUNCTION T name(T a) { \
-        return detail::apply<detail::name##_op>(a);                                              \
-    }                                                                                            \
+#define SMTL_INTEGER_FUNCTION1(name)                                                                  \
+    template <class T, class = enable_if_t<smtl_detail::is_integer_v<T>>> SMTL_FUNCTION T name(T a) { \
+        return smtl_detail::apply<smtl_detail::name##_op>(a);                                         \
+    }                                                                                                 \
     SMTL_PACKED_ARGUMENTS(name)
-#define SMTL_INTEGER_FUNCTION2(name)                                                                                   \
-    template <class T, class = enable_if_t<detail::is_integer_v<T>>> SMTL_FUNCTION T name(T a, type_identity_t<T> b) { \
-        return detail::apply<detail::name##_op>(a, b);                                                                 \
-    }                                                                                                                  \
+#define SMTL_INTEGER_FUNCTION2(name)                                      \
+    template <class T, class = enable_if_t<smtl_detail::is_integer_v<T>>> \
+    SMTL_FUNCTION T name(T a, type_identity_t<T> b) {                     \
+        return smtl_detail::apply<smtl_detail::name##_op>(a, b);          \
+    }                                                                     \
     SMTL_PACKED_ARGUMENTS(name)
 #define SMTL_INTEGER_FUNCTION3(name)                                        \
-    template <class T, class = enable_if_t<detail::is_integer_v<T>>>        \
+    template <class T, class = enable_if_t<smtl_detail::is_integer_v<T>>>   \
     SMTL_FUNCTION T name(T a, type_identity_t<T> b, type_identity_t<T> c) { \
-        return detail::apply<detail::name##_op>(a, b, c);                   \
+        return smtl_detail::apply<smtl_detail::name##_op>(a, b, c);         \
     }                                                                       \
     SMTL_PACKED_ARGUMENTS(name)
 
 // Functions that floating-point values and integers have: scalars of mixed types, integers included, meet in one type.
 // Those of one type are not templates, so that clang prefers them to a template of the source.
-#define SMTL_NUMBER_FUNCTION2(name)                                                                                  \
-    SMTL_FLOAT_TYPES(SMTL_BINARY, name)                                                                              \
-    SMTL_INTEGER_TYPES(SMTL_BINARY, name)                                                                            \
-    template <class T,                                                                                               \
-              class = enable_if_t<detail::is_bfloat_v<T> || (detail::is_integer_v<T> && !is_same_v<T, bool>)>>       \
-    SMTL_FUNCTION T name(T a, T b) {                                                                                 \
-        return detail::apply<detail::name##_op>(a, b);                                                               \
-    }                                                                                                                \
-    template <class A, class B, class R = detail::met_t<true, A, B>, class = enable_if_t<!detail::all_same_v<A, B>>> \
-    SMTL_FUNCTION R name(A a, B b) {                                                                                 \
-        return name(R(a), R(b));                                                                                     \
-    }                                                                                                                \
-    template <class T, int N, class S, class = enable_if_t<is_arithmetic_v<S> && !is_one_of_v<T, float, half>>>      \
-    SMTL_FUNCTION vec<T, N> name(vec<T, N> a, S b) {                                                                 \
-        return name(a, vec<T, N>(T(b)));                                                                             \
-    }                                                                                                                \
-    template <class T, int N, class S, class = enable_if_t<is_arithmetic_v<S> && !is_one_of_v<T, float, half>>>      \
-    SMTL_FUNCTION vec<T, N> name(S a, vec<T, N> b) {                                                                 \
-        return name(vec<T, N>(T(a)), b);                                                                             \
-    }                                                                                                                \
+#define SMTL_NUMBER_FUNCTION2(name)                                                                             \
+    SMTL_FLOAT_TYPES(SMTL_BINARY, name)                                                                         \
+    SMTL_INTEGER_TYPES(SMTL_BINARY, name)                                                                       \
+    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T> ||                                       \
+                                           (smtl_detail::is_integer_v<T> && !is_same_v<T, bool>)>>              \
+    SMTL_FUNCTION T name(T a, T b) {                                                                            \
+        return smtl_detail::apply<smtl_detail::name##_op>(a, b);                                                \
+    }                                                                                                           \
+    template <class A, class B, class R = smtl_detail::met_t<true, A, B>,                                       \
+              class = enable_if_t<!smtl_detail::all_same_v<A, B>>>                                              \
+    SMTL_FUNCTION R name(A a, B b) {                                                                            \
+        return name(R(a), R(b));                                                                                \
+    }                                                                                                           \
+    template <class T, int N, class S, class = enable_if_t<is_arithmetic_v<S> && !is_one_of_v<T, float, half>>> \
+    SMTL_FUNCTION vec<T, N> name(vec<T, N> a, S b) {                                                            \
+        return name(a, vec<T, N>(T(b)));                                                                        \
+    }                                                                                                           \
+    template <class T, int N, class S, class = enable_if_t<is_arithmetic_v<S> && !is_one_of_v<T, float, half>>> \
+    SMTL_FUNCTION vec<T, N> name(S a, vec<T, N> b) {                                                            \
+        return name(vec<T, N>(T(a)), b);                                                                        \
+    }                                                                                                           \
     SMTL_VECTOR_FUNCTION(name)
 
-#define SMTL_NUMBER_FUNCTION3(name)                                                                            \
-    SMTL_FLOAT_TYPES(SMTL_TERNARY, name)                                                                       \
-    SMTL_INTEGER_TYPES(SMTL_TERNARY, name)                                                                     \
-    template <class T,                                                                                         \
-              class = enable_if_t<detail::is_bfloat_v<T> || (detail::is_integer_v<T> && !is_same_v<T, bool>)>> \
-    SMTL_FUNCTION T name(T a, T b, T c) {                                                                      \
-        return detail::apply<detail::name##_op>(a, b, c);                                                      \
-    }                                                                                                          \
-    template <class A, class B, class C, class R = detail::met_t<true, A, B, C>,                               \
-              class = enable_if_t<!detail::all_same_v<A, B, C>>>                                               \
-    SMTL_FUNCTION R name(A a, B b, C c) {                                                                      \
-        return name(R(a), R(b), R(c));                                                                         \
-    }                                                                                                          \
-    template <class T, int N, class S, class U,                                                                \
-              class = enable_if_t<is_arithmetic_v<S> && is_arithmetic_v<U> && !is_one_of_v<T, float, half>>>   \
-    SMTL_FUNCTION vec<T, N> name(vec<T, N> a, S b, U c) {                                                      \
-        return name(a, vec<T, N>(T(b)), vec<T, N>(T(c)));                                                      \
-    }                                                                                                          \
+#define SMTL_NUMBER_FUNCTION3(name)                                                                          \
+    SMTL_FLOAT_TYPES(SMTL_TERNARY, name)                                                                     \
+    SMTL_INTEGER_TYPES(SMTL_TERNARY, name)                                                                   \
+    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T> ||                                    \
+                                           (smtl_detail::is_integer_v<T> && !is_same_v<T, bool>)>>           \
+    SMTL_FUNCTION T name(T a, T b, T c) {                                                                    \
+        return smtl_detail::apply<smtl_detail::name##_op>(a, b, c);                                          \
+    }                                                                                                        \
+    template <class A, class B, class C, class R = smtl_detail::met_t<true, A, B, C>,                        \
+              class = enable_if_t<!smtl_detail::all_same_v<A, B, C>>>                                        \
+    SMTL_FUNCTION R name(A a, B b, C c) {                                                                    \
+        return name(R(a), R(b), R(c));                                                                       \
+    }                                                                                                        \
+    template <class T, int N, class S, class U,                                                              \
+              class = enable_if_t<is_arithmetic_v<S> && is_arithmetic_v<U> && !is_one_of_v<T, float, half>>> \
+    SMTL_FUNCTION vec<T, N> name(vec<T, N> a, S b, U c) {                                                    \
+        return name(a, vec<T, N>(T(b)), vec<T, N>(T(c)));                                                    \
+    }                                                                                                        \
     SMTL_VECTOR_FUNCTION(name)
 
 }  // namespace metal

@@ -4,7 +4,7 @@
 #include "math.h"
 
 namespace metal {
-namespace detail {
+namespace smtl_detail {
 
 SMTL_WHOLE_OP2(max, __builtin_elementwise_max(x, y))
 SMTL_WHOLE_OP2(min, __builtin_elementwise_min(x, y))
@@ -39,7 +39,7 @@ struct abs_op {
     }
 };
 
-}  // namespace detail
+}  // namespace smtl_detail
 
 SMTL_NUMBER_FUNCTION2(max)
 SMTL_NUMBER_FUNCTION2(min)
@@ -52,8 +52,9 @@ SMTL_FLOAT_FUNCTION2(step)
 SMTL_FLOAT_FUNCTION3(smoothstep)
 
 SMTL_FLOAT_TYPES(SMTL_UNARY, abs)
-template <class T, class = enable_if_t<detail::is_integer_v<T> || detail::is_bfloat_v<T>>> SMTL_FUNCTION T abs(T a) {
-    return detail::apply<detail::abs_op>(a);
+template <class T, class = enable_if_t<smtl_detail::is_integer_v<T> || smtl_detail::is_bfloat_v<T>>>
+SMTL_FUNCTION T abs(T a) {
+    return smtl_detail::apply<smtl_detail::abs_op>(a);
 }
 SMTL_VECTOR_FUNCTION(abs)
 

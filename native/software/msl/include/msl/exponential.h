@@ -4,7 +4,7 @@
 #include "scalar.h"
 
 namespace metal {
-namespace detail {
+namespace smtl_detail {
 
 // Two to the power of an integer-valued float between -150 and 128, as two factors of which neither leaves the range.
 // `shifted` is that number plus 0x1.8p23, whose lowest bits are the integer.
@@ -70,5 +70,5 @@ SMTL_FUNCTION float tanh_scalar(float x) {
     return __builtin_copysignf(magnitude < 0.25f ? p : quotient, x);
 }
 
-}  // namespace detail
+}  // namespace smtl_detail
 }  // namespace metal

@@ -4,7 +4,7 @@
 #include "common.h"
 
 namespace metal {
-namespace detail {
+namespace smtl_detail {
 
 #define SMTL_INTEGER_OP1(name, expression)                  \
     struct name##_op {                                      \
@@ -22,10 +22,13 @@ namespace detail {
             return T(expression);                                \
         }                                                        \
     };
-#define SMTL_INTEGER_OP3(name, expression)                                                    \
-    struct name##_op {                                                                        \
-        static constexpr bool whole = false;                                                  \
-        template <class T> static SMTL_FUNCTION T on(T x, T y, T z) { return T(expression); } \
+#define SMTL_INTEGER_OP3(name, expression)                            \
+    struct name##_op {                                                \
+        static constexpr bool whole = false;                          \
+        template <class T> static SMTL_FUNCTION T on(T x, T y, T z) { \
+            using U [[maybe_unused]] = make_unsigned_t<T>;            \
+            return T(expression);                                     \
+        }                                                             \
     };
 
 template <class T> constexpr int bits_of = int(sizeof(T) * 8);
@@ -74,13 +77,14 @@ SMTL_INTEGER_OP1(reverse_bits, reversed(x))
 SMTL_INTEGER_OP2(hadd, (x & y) + ((x ^ y) >> 1))
 SMTL_INTEGER_OP2(rhadd, (x | y) - ((x ^ y) >> 1))
 SMTL_INTEGER_OP2(mulhi, product_t<T>(product_t<T>(x) * product_t<T>(y)) >> bits_of<T>)
-SMTL_INTEGER_OP2(mul24, (x << 8 >> 8) * (y << 8 >> 8))
+// Products and sums wrap, which those of signed integers do not in C++.
+SMTL_INTEGER_OP2(mul24, U(x << 8 >> 8) * U(y << 8 >> 8))
 SMTL_INTEGER_OP2(rotate, rotated(x, y))
-SMTL_INTEGER_OP3(mad24, (x << 8 >> 8) * (y << 8 >> 8) + z)
-SMTL_INTEGER_OP3(madhi, T(product_t<T>(product_t<T>(x) * product_t<T>(y)) >> bits_of<T>) + z)
+SMTL_INTEGER_OP3(mad24, U(x << 8 >> 8) * U(y << 8 >> 8) + U(z))
+SMTL_INTEGER_OP3(madhi, U(product_t<T>(product_t<T>(x) * product_t<T>(y)) >> bits_of<T>) + U(z))
 SMTL_INTEGER_OP3(madsat, saturated<T>(product_t<T>(x) * product_t<T>(y) + product_t<T>(z)))
 
-}  // namespace detail
+}  // namespace smtl_detail
 
 SMTL_INTEGER_FUNCTION1(clz)
 SMTL_INTEGER_FUNCTION1(ctz)
@@ -100,15 +104,15 @@ SMTL_INTEGER_FUNCTION3(madsat)
 // The unsigned distance.
 template <class T, class = enable_if_t<is_integral_v<T>>>
 SMTL_FUNCTION make_unsigned_t<T> absdiff(T a, type_identity_t<T> b) {
-    return make_unsigned_t<T>(detail::absdiff_op::on(a, b));
+    return make_unsigned_t<T>(smtl_detail::absdiff_op::on(a, b));
 }
 template <class T, int N, class = enable_if_t<is_integral_v<T>>>
 SMTL_FUNCTION vec<make_unsigned_t<T>, N> absdiff(vec<T, N> a, vec<T, N> b) {
-    return vec<make_unsigned_t<T>, N>(detail::apply<detail::absdiff_op>(a, b));
+    return vec<make_unsigned_t<T>, N>(smtl_detail::apply<smtl_detail::absdiff_op>(a, b));
 }
 
 // Fields of bits: those beyond the width of the type are none.
-template <class T, class = enable_if_t<detail::is_integer_v<T>>>
+template <class T, class = enable_if_t<smtl_detail::is_integer_v<T>>>
 SMTL_FUNCTION T extract_bits(T x, uint offset, uint count) {
     if constexpr (is_vector_v<T>) {
         T result;
@@ -123,7 +127,7 @@ SMTL_FUNCTION T extract_bits(T x, uint offset, uint count) {
         return T(T(U(U(x) << (width - offset - count))) >> (width - count));
     }
 }
-template <class T, class = enable_if_t<detail::is_integer_v<T>>>
+template <class T, class = enable_if_t<smtl_detail::is_integer_v<T>>>
 SMTL_FUNCTION T insert_bits(T base, T insert, uint offset, uint count) {
     if constexpr (is_vector_v<T>) {
         T result;

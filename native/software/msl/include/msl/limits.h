@@ -27,8 +27,8 @@ template <class T> struct integer_limits {
     static constexpr int radix = 2;
     static constexpr int digits = int(sizeof(T) * 8) - is_signed;
     static constexpr int digits10 = digits * 643L / 2136;
-    static constexpr T min() { return detail::smallest<T>; }
-    static constexpr T max() { return detail::largest<T>; }
+    static constexpr T min() { return smtl_detail::smallest<T>; }
+    static constexpr T max() { return smtl_detail::largest<T>; }
     static constexpr T lowest() { return min(); }
     static constexpr T epsilon() { return T(0); }
 };

@@ -5,7 +5,7 @@
 #include "exponential.h"
 
 namespace metal {
-namespace detail {
+namespace smtl_detail {
 
 // `whole`: the expression also works on clang's vectors.
 #define SMTL_OP1(name, expression)                                    \
@@ -34,11 +34,27 @@ namespace detail {
         template <class V> static SMTL_FUNCTION V on(V x, V y, V z) { return expression; } \
     };
 
-// A multiple of pi, made small before the C library sees it: the subtraction is exact, the multiplication cannot be.
-SMTL_FUNCTION float times_pi(float x) { return 3.14159265358979323846f * (x - 2.0f * __builtin_rintf(0.5f * x)); }
+// Sine and cosine of a multiple of pi: from the nearest multiple of pi/2, the distance to which is exact, so that zeros
+// are. The C library sees an eighth of a turn.
+SMTL_FUNCTION float sinpi_scalar(float x) {
+#pragma clang fp reassociate(off)
+    constexpr float pi = 3.14159265358979323846f;
+    const float turn = x - 2.0f * __builtin_rintf(0.5f * x), half_turn = __builtin_fabsf(turn);
+    const float y = half_turn > 0.5f ? 1.0f - half_turn : half_turn;
+    const float sine = y <= 0.25f ? __builtin_sinf(pi * y) : __builtin_cosf(pi * (0.5f - y));
+    return __builtin_copysignf(sine, y == 0.0f ? x : turn);
+}
+SMTL_FUNCTION float cospi_scalar(float x) {
+#pragma clang fp reassociate(off)
+    constexpr float pi = 3.14159265358979323846f;
+    const float y = __builtin_fabsf(x - 2.0f * __builtin_rintf(0.5f * x));
+    if (y <= 0.25f) return __builtin_cosf(pi * y);
+    return y < 0.75f ? __builtin_sinf(pi * (0.5f - y)) : -__builtin_cosf(pi * (1.0f - y));
+}
 
 // Near its poles as the reciprocal from the other side, where the distance to the pole is exact.
 SMTL_FUNCTION float tanpi_scalar(float x) {
+#pragma clang fp reassociate(off)
     const float y = x - __builtin_rintf(x);
     const float magnitude = __builtin_fabsf(y);
     const float tangent = magnitude <= 0.25f ? __builtin_tanf(3.14159265358979323846f * magnitude)
@@ -57,7 +73,7 @@ SMTL_WHOLE_OP1(ceil, __builtin_elementwise_ceil(x))
 SMTL_WHOLE_OP2(copysign, __builtin_elementwise_copysign(x, y))
 SMTL_OP1(cos, __builtin_cosf(x))
 SMTL_OP1(cosh, __builtin_coshf(x))
-SMTL_OP1(cospi, __builtin_cosf(times_pi(x)))
+SMTL_OP1(cospi, cospi_scalar(x))
 SMTL_WHOLE_OP2(divide, x / y)
 SMTL_OP1(exp, exp_scalar(x))
 SMTL_OP1(exp2, exp2_scalar(x))
@@ -79,12 +95,13 @@ SMTL_OP2(pow, __builtin_powf(x, y))
 SMTL_OP2(powr, __builtin_powf(x, y))
 SMTL_WHOLE_OP1(rint, __builtin_elementwise_roundeven(x))
 SMTL_OP1(round, __builtin_roundf(x))
-SMTL_WHOLE_OP1(rsqrt, 1.0f / __builtin_elementwise_sqrt(x))
+// Rounded twice, which for no float differs from rounding once.
+SMTL_OP1(rsqrt, float(1.0 / __builtin_sqrt(double(x))))
 SMTL_WHOLE_OP1(saturate, __builtin_elementwise_min(__builtin_elementwise_max(x, V(0.0f)), V(1.0f)))
 SMTL_OP1(sign, x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : (x == 0.0f ? x : 0.0f)))
 SMTL_OP1(sin, __builtin_sinf(x))
 SMTL_OP1(sinh, __builtin_sinhf(x))
-SMTL_OP1(sinpi, __builtin_sinf(times_pi(x)))
+SMTL_OP1(sinpi, sinpi_scalar(x))
 SMTL_WHOLE_OP1(sqrt, __builtin_elementwise_sqrt(x))
 SMTL_OP1(tan, __builtin_tanf(x))
 SMTL_OP1(tanh, tanh_scalar(x))
@@ -165,7 +182,7 @@ template <> struct fma_of<float> {
     template <class V> static SMTL_FUNCTION V on(V x, V y, V z) { return __builtin_elementwise_fma(x, y, z); }
 };
 
-}  // namespace detail
+}  // namespace smtl_detail
 
 SMTL_FLOAT_FUNCTION1(acos)
 SMTL_FLOAT_FUNCTION1(acosh)
@@ -218,10 +235,10 @@ SMTL_FLOAT_FUNCTION1(trunc)
 #define SMTL_PACKED_AND_RESULT(name)                                                                           \
     template <class V, class R> SMTL_FUNCTION V name(packed_of<V> x, R &result) { return name(V(x), result); } \
     SMTL_IN_NAMESPACES(name)
-#define SMTL_MODF(T, name)                                 \
-    SMTL_FUNCTION T name(T x, type_identity_t<T> &whole) { \
-        whole = trunc(x);                                  \
-        return detail::apply<detail::fraction_op>(x);      \
+#define SMTL_MODF(T, name)                                      \
+    SMTL_FUNCTION T name(T x, type_identity_t<T> &whole) {      \
+        whole = trunc(x);                                       \
+        return smtl_detail::apply<smtl_detail::fraction_op>(x); \
     }
 #define SMTL_SINCOS(T, name)                                \
     SMTL_FUNCTION T name(T x, type_identity_t<T> &cosine) { \
@@ -230,7 +247,7 @@ SMTL_FLOAT_FUNCTION1(trunc)
     }
 #define SMTL_SPLIT_FUNCTION(M, name) \
     SMTL_FLOAT_TYPES(M, name)        \
-    template <class T, class = enable_if_t<detail::is_bfloat_v<T>>> M(T, name) SMTL_PACKED_AND_RESULT(name)
+    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T>>> M(T, name) SMTL_PACKED_AND_RESULT(name)
 SMTL_SPLIT_FUNCTION(SMTL_MODF, modf)
 SMTL_SPLIT_FUNCTION(SMTL_SINCOS, sincos)
 

@@ -51,8 +51,8 @@ template <class T, int Columns, int Rows = Columns> struct matrix {
     friend SMTL_FUNCTION constexpr matrix operator*(T factor, const matrix &a) { return a * factor; }
     friend SMTL_FUNCTION column operator*(const matrix &a, vec<T, Columns> v) {
         // Rounded to halves at the end alone, as `dot` is.
-        using C = detail::computed_vec<T, Rows>;
-        const detail::computed_vec<T, Columns> x(v);
+        using C = smtl_detail::computed_vec<T, Rows>;
+        const smtl_detail::computed_vec<T, Columns> x(v);
         C sum = fma(C(a.columns[1]), C(x.y), C(a.columns[0]) * x.x);
         if constexpr (Columns > 2) sum = fma(C(a.columns[2]), C(x.z), sum);
         if constexpr (Columns > 3) sum = fma(C(a.columns[3]), C(x.w), sum);
@@ -115,7 +115,7 @@ SMTL_FUNCTION matrix<T, Rows, Columns> transpose(const matrix<T, Columns, Rows> 
     return result::of_columns([&](int j) { return result::of_elements([&](int i) { return T(a.columns[i][j]); }); });
 }
 
-namespace detail {
+namespace smtl_detail {
 // The determinant by expansion along the first column.
 template <class T, int N> SMTL_FUNCTION float determinant_of(const T (&a)[N][N]) {
     if constexpr (N == 2) {
@@ -134,14 +134,14 @@ template <class T, int N> SMTL_FUNCTION float determinant_of(const T (&a)[N][N])
         return sum;
     }
 }
-}  // namespace detail
+}  // namespace smtl_detail
 
 template <class T, int N> SMTL_FUNCTION T determinant(const matrix<T, N, N> &a) {
     float elements[N][N];
     for (int i = 0; i < N; ++i) {
         for (int j = 0; j < N; ++j) elements[i][j] = float(a.columns[i][j]);
     }
-    return T(detail::determinant_of(elements));
+    return T(smtl_detail::determinant_of(elements));
 }
 
 }  // namespace metal

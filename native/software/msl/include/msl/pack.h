@@ -4,7 +4,7 @@
 #include "common.h"
 
 namespace metal {
-namespace detail {
+namespace smtl_detail {
 
 // Components of `Bits` bits each, the first one lowest.
 template <int Bits, int N> SMTL_FUNCTION uint pack_unorm(vec<float, N> value) {
@@ -44,34 +44,34 @@ SMTL_FUNCTION float from_srgb(float x) {
     return x <= 0.04045f ? x / 12.92f : __builtin_powf((x + 0.055f) / 1.055f, 2.4f);
 }
 
-}  // namespace detail
+}  // namespace smtl_detail
 
-SMTL_FUNCTION uint pack_float_to_unorm4x8(float4 value) { return detail::pack_unorm<8>(value); }
-SMTL_FUNCTION uint pack_float_to_snorm4x8(float4 value) { return detail::pack_snorm<8>(value); }
-SMTL_FUNCTION uint pack_float_to_unorm2x16(float2 value) { return detail::pack_unorm<16>(value); }
-SMTL_FUNCTION uint pack_float_to_snorm2x16(float2 value) { return detail::pack_snorm<16>(value); }
-SMTL_FUNCTION uint pack_half_to_unorm4x8(half4 value) { return detail::pack_unorm<8>(float4(value)); }
-SMTL_FUNCTION uint pack_half_to_snorm4x8(half4 value) { return detail::pack_snorm<8>(float4(value)); }
-SMTL_FUNCTION uint pack_half_to_unorm2x16(half2 value) { return detail::pack_unorm<16>(float2(value)); }
-SMTL_FUNCTION uint pack_half_to_snorm2x16(half2 value) { return detail::pack_snorm<16>(float2(value)); }
-SMTL_FUNCTION float4 unpack_unorm4x8_to_float(uint word) { return detail::unpack_unorm<8, 4>(word); }
-SMTL_FUNCTION float4 unpack_snorm4x8_to_float(uint word) { return detail::unpack_snorm<8, 4>(word); }
-SMTL_FUNCTION float2 unpack_unorm2x16_to_float(uint word) { return detail::unpack_unorm<16, 2>(word); }
-SMTL_FUNCTION float2 unpack_snorm2x16_to_float(uint word) { return detail::unpack_snorm<16, 2>(word); }
-SMTL_FUNCTION half4 unpack_unorm4x8_to_half(uint word) { return half4(detail::unpack_unorm<8, 4>(word)); }
-SMTL_FUNCTION half4 unpack_snorm4x8_to_half(uint word) { return half4(detail::unpack_snorm<8, 4>(word)); }
-SMTL_FUNCTION half2 unpack_unorm2x16_to_half(uint word) { return half2(detail::unpack_unorm<16, 2>(word)); }
-SMTL_FUNCTION half2 unpack_snorm2x16_to_half(uint word) { return half2(detail::unpack_snorm<16, 2>(word)); }
+SMTL_FUNCTION uint pack_float_to_unorm4x8(float4 value) { return smtl_detail::pack_unorm<8>(value); }
+SMTL_FUNCTION uint pack_float_to_snorm4x8(float4 value) { return smtl_detail::pack_snorm<8>(value); }
+SMTL_FUNCTION uint pack_float_to_unorm2x16(float2 value) { return smtl_detail::pack_unorm<16>(value); }
+SMTL_FUNCTION uint pack_float_to_snorm2x16(float2 value) { return smtl_detail::pack_snorm<16>(value); }
+SMTL_FUNCTION uint pack_half_to_unorm4x8(half4 value) { return smtl_detail::pack_unorm<8>(float4(value)); }
+SMTL_FUNCTION uint pack_half_to_snorm4x8(half4 value) { return smtl_detail::pack_snorm<8>(float4(value)); }
+SMTL_FUNCTION uint pack_half_to_unorm2x16(half2 value) { return smtl_detail::pack_unorm<16>(float2(value)); }
+SMTL_FUNCTION uint pack_half_to_snorm2x16(half2 value) { return smtl_detail::pack_snorm<16>(float2(value)); }
+SMTL_FUNCTION float4 unpack_unorm4x8_to_float(uint word) { return smtl_detail::unpack_unorm<8, 4>(word); }
+SMTL_FUNCTION float4 unpack_snorm4x8_to_float(uint word) { return smtl_detail::unpack_snorm<8, 4>(word); }
+SMTL_FUNCTION float2 unpack_unorm2x16_to_float(uint word) { return smtl_detail::unpack_unorm<16, 2>(word); }
+SMTL_FUNCTION float2 unpack_snorm2x16_to_float(uint word) { return smtl_detail::unpack_snorm<16, 2>(word); }
+SMTL_FUNCTION half4 unpack_unorm4x8_to_half(uint word) { return half4(smtl_detail::unpack_unorm<8, 4>(word)); }
+SMTL_FUNCTION half4 unpack_snorm4x8_to_half(uint word) { return half4(smtl_detail::unpack_snorm<8, 4>(word)); }
+SMTL_FUNCTION half2 unpack_unorm2x16_to_half(uint word) { return half2(smtl_detail::unpack_unorm<16, 2>(word)); }
+SMTL_FUNCTION half2 unpack_snorm2x16_to_half(uint word) { return half2(smtl_detail::unpack_snorm<16, 2>(word)); }
 
 SMTL_FUNCTION uint pack_float_to_unorm10a2(float4 value) {
-    return detail::pack_unorm<10>(value.xyz) | detail::pack_unorm<2>(value.wz) % 4 << 30;
+    return smtl_detail::pack_unorm<10>(value.xyz) | smtl_detail::pack_unorm<2>(value.wz) % 4 << 30;
 }
 SMTL_FUNCTION ushort pack_float_to_unorm565(float3 value) {
     const uint3 scaled(rint(saturate(value) * float3(31.0f, 63.0f, 31.0f)));
     return ushort(scaled.x | scaled.y << 5 | scaled.z << 11);
 }
 SMTL_FUNCTION float4 unpack_unorm10a2_to_float(uint word) {
-    return float4(detail::unpack_unorm<10, 3>(word), float(word >> 30) / 3.0f);
+    return float4(smtl_detail::unpack_unorm<10, 3>(word), float(word >> 30) / 3.0f);
 }
 SMTL_FUNCTION float3 unpack_unorm565_to_float(ushort word) {
     return float3(float(word & 31), float(word >> 5 & 63), float(word >> 11)) / float3(31.0f, 63.0f, 31.0f);
@@ -80,12 +80,13 @@ SMTL_FUNCTION float3 unpack_unorm565_to_float(ushort word) {
 // The colour through the transfer curve of sRGB, the last component as it is.
 SMTL_FUNCTION uint pack_float_to_srgb_unorm4x8(float4 value) {
     const float4 bounded = saturate(value);
-    return detail::pack_unorm<8>(
-        float4(detail::to_srgb(bounded.x), detail::to_srgb(bounded.y), detail::to_srgb(bounded.z), bounded.w));
+    return smtl_detail::pack_unorm<8>(float4(smtl_detail::to_srgb(bounded.x), smtl_detail::to_srgb(bounded.y),
+                                             smtl_detail::to_srgb(bounded.z), bounded.w));
 }
 SMTL_FUNCTION float4 unpack_unorm4x8_srgb_to_float(uint word) {
-    const float4 value = detail::unpack_unorm<8, 4>(word);
-    return float4(detail::from_srgb(value.x), detail::from_srgb(value.y), detail::from_srgb(value.z), value.w);
+    const float4 value = smtl_detail::unpack_unorm<8, 4>(word);
+    return float4(smtl_detail::from_srgb(value.x), smtl_detail::from_srgb(value.y), smtl_detail::from_srgb(value.z),
+                  value.w);
 }
 
 SMTL_FUNCTION uint pack_half_to_unorm10a2(half4 value) { return pack_float_to_unorm10a2(float4(value)); }

@@ -74,13 +74,13 @@ template <class T, int N> struct packed_of<vec<T, N>> : packed_storage<T, N> {
     SMTL_PACKED_ASSIGNMENT(>>)
 
 private:
-    struct alignas(detail::native_t<T, N>) aligned_storage : packed_storage<T, N> {};
+    struct alignas(smtl_detail::native_t<T, N>) aligned_storage : packed_storage<T, N> {};
 };
 
 template <class T, int N> struct make_scalar<packed_vec<T, N>> : type_identity<T> {};
 template <class T, int N> struct vec_elements<packed_vec<T, N>> : integral_constant<int, N> {};
 
-namespace detail {
+namespace smtl_detail {
 template <class T> constexpr bool is_packed_v = false;
 template <class V> constexpr bool is_packed_v<packed_of<V>> = true;
 template <class... T> constexpr bool any_packed_v = (is_packed_v<T> || ...);
@@ -88,13 +88,13 @@ template <class... T> constexpr bool any_packed_v = (is_packed_v<T> || ...);
 // The vector that a packed vector stands for; everything else as it is.
 template <class T> SMTL_FUNCTION T aligned(T value) { return value; }
 template <class V> SMTL_FUNCTION V aligned(packed_of<V> value) { return value; }
-}  // namespace detail
+}  // namespace smtl_detail
 
 // Template arguments are not deduced through conversions, so a function that is a template takes packed vectors by this
 // one, which a template of a source's own is preferred to.
-#define SMTL_PACKED_ARGUMENTS(name)                                                                          \
-    template <class... A, class = enable_if_t<detail::any_packed_v<A...>>> SMTL_FUNCTION auto name(A... a) { \
-        return name(detail::aligned(a)...);                                                                  \
+#define SMTL_PACKED_ARGUMENTS(name)                                                                               \
+    template <class... A, class = enable_if_t<smtl_detail::any_packed_v<A...>>> SMTL_FUNCTION auto name(A... a) { \
+        return name(smtl_detail::aligned(a)...);                                                                  \
     }
 
 }  // namespace metal

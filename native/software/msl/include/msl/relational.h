@@ -47,7 +47,7 @@ SMTL_PACKED_ARGUMENTS(any)
 // b where the condition holds, a elsewhere. Functions of each type, as Metal has them, so that templates and functions
 // of the user's own are chosen, or not, as there. Those of bfloat are templates: a source that brings its own is
 // preferred.
-namespace detail {
+namespace smtl_detail {
 template <class T, int N> SMTL_FUNCTION vec<T, N> select_components(vec<T, N> a, vec<T, N> b, vec<bool, N> condition) {
     using bits = conditional_t<sizeof(T) == 1, signed char,
                                conditional_t<sizeof(T) == 2, short, conditional_t<sizeof(T) == 4, int, long>>>;
@@ -57,12 +57,18 @@ template <class T, int N> SMTL_FUNCTION vec<T, N> select_components(vec<T, N> a,
         (__builtin_bit_cast(bits_n, a.native) & ~mask) | (__builtin_bit_cast(bits_n, b.native) & mask);
     return vec<T, N>(from_native, __builtin_bit_cast(native_t<T, N>, chosen));
 }
-}  // namespace detail
-#define SMTL_SELECT(T)                                                                                                \
-    SMTL_FUNCTION T select(T a, T b, bool condition) { return condition ? b : a; }                                    \
-    SMTL_FUNCTION T##2 select(T##2 a, T##2 b, bool2 condition) { return detail::select_components(a, b, condition); } \
-    SMTL_FUNCTION T##3 select(T##3 a, T##3 b, bool3 condition) { return detail::select_components(a, b, condition); } \
-    SMTL_FUNCTION T##4 select(T##4 a, T##4 b, bool4 condition) { return detail::select_components(a, b, condition); }
+}  // namespace smtl_detail
+#define SMTL_SELECT(T)                                                             \
+    SMTL_FUNCTION T select(T a, T b, bool condition) { return condition ? b : a; } \
+    SMTL_FUNCTION T##2 select(T##2 a, T##2 b, bool2 condition) {                   \
+        return smtl_detail::select_components(a, b, condition);                    \
+    }                                                                              \
+    SMTL_FUNCTION T##3 select(T##3 a, T##3 b, bool3 condition) {                   \
+        return smtl_detail::select_components(a, b, condition);                    \
+    }                                                                              \
+    SMTL_FUNCTION T##4 select(T##4 a, T##4 b, bool4 condition) {                   \
+        return smtl_detail::select_components(a, b, condition);                    \
+    }
 SMTL_SELECT(bool)
 SMTL_SELECT(char)
 SMTL_SELECT(uchar)
@@ -77,10 +83,10 @@ SMTL_SELECT(float)
 template <int N>
 SMTL_FUNCTION vec<bfloat, N> select(vec<bfloat, N> a, type_identity_t<vec<bfloat, N>> b,
                                     type_identity_t<vec<bool, N>> condition) {
-    return detail::select_components(a, b, condition);
+    return smtl_detail::select_components(a, b, condition);
 }
 // Scalars of several types.
-template <class A, class B, class R = detail::met_t<true, A, B>,
+template <class A, class B, class R = smtl_detail::met_t<true, A, B>,
           class = enable_if_t<!is_same_v<A, B> || is_same_v<A, bfloat>>>
 SMTL_FUNCTION R select(A a, B b, bool condition) {
     return condition ? R(b) : R(a);

@@ -9,19 +9,20 @@
 #if SMTL_SANITIZE
 #define SMTL_GET1(a)                        \
     if (!__builtin_is_constant_evaluated()) \
-    return reinterpret_cast<const T *>(&native)[detail::component_numbers<size>().a]
-#define SMTL_PUT1(a)                                                                 \
-    if (!__builtin_is_constant_evaluated()) {                                        \
-        reinterpret_cast<T *>(&native)[detail::component_numbers<size>().a] = value; \
-        return value;                                                                \
+    return reinterpret_cast<const T *>(&native)[smtl_detail::component_numbers<size>().a]
+#define SMTL_PUT1(a)                                                                      \
+    if (!__builtin_is_constant_evaluated()) {                                             \
+        reinterpret_cast<T *>(&native)[smtl_detail::component_numbers<size>().a] = value; \
+        return value;                                                                     \
     }
 #define SMTL_GET_ALL(n, name)               \
     if (!__builtin_is_constant_evaluated()) \
-    return vector_of<T[n]>(from_native, detail::gather<T, n, size>(native, detail::component_numbers<size>().name))
-#define SMTL_PUT_ALL(n, name)                                                                      \
-    if (!__builtin_is_constant_evaluated()) {                                                      \
-        detail::scatter<T, n, size>(native, detail::component_numbers<size>().name, value.native); \
-        return value;                                                                              \
+    return vector_of<T[n]>(from_native,     \
+                           smtl_detail::gather<T, n, size>(native, smtl_detail::component_numbers<size>().name))
+#define SMTL_PUT_ALL(n, name)                                                                                \
+    if (!__builtin_is_constant_evaluated()) {                                                                \
+        smtl_detail::scatter<T, n, size>(native, smtl_detail::component_numbers<size>().name, value.native); \
+        return value;                                                                                        \
     }
 #else
 #define SMTL_GET1(a)

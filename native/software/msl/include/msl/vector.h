@@ -15,7 +15,7 @@ namespace metal {
 template <class Components> struct vector_of;
 template <class T, int N> using vec = vector_of<T[N]>;
 
-namespace detail {
+namespace smtl_detail {
 
 // Vectors of bool hold bytes that are 0 or 1: clang packs a vector of bool into bits, and Metal does not.
 template <class T> struct component : type_identity<T> {};
@@ -107,7 +107,7 @@ template <int N, class Mask> SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask 
     return vec<bool, N>(from_native, __builtin_convertvector(mask, native_t<uchar, N>) & native_t<uchar, N>(1));
 }
 
-}  // namespace detail
+}  // namespace smtl_detail
 
 #define SMTL_VECTOR_BINARY(op)                                                                     \
     friend SMTL_FUNCTION constexpr vector_of operator op(vector_of a, vector_of b) {               \
@@ -142,15 +142,15 @@ template <int N, class Mask> SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask 
     }
 #define SMTL_VECTOR_COMPARE(op)                                                            \
     friend SMTL_FUNCTION constexpr vec<bool, size> operator op(vector_of a, vector_of b) { \
-        return detail::to_bools<size>(a.native op b.native);                               \
+        return smtl_detail::to_bools<size>(a.native op b.native);                          \
     }
 
-namespace detail {
+namespace smtl_detail {
 // Asked for whatever a vector is made of: what is not volatile costs the compiler one question.
 template <class V, class Vector, bool = __is_volatile(V)> constexpr bool is_volatile_of = false;
 template <class V, class Vector>
 constexpr bool is_volatile_of<V, Vector, true> = is_same_v<remove_cv_t<remove_addrspace_t<V>>, Vector>;
-}  // namespace detail
+}  // namespace smtl_detail
 
 // What volatile vectors are given. A template is not the assignment that the compiler makes, and gives way to it.
 #define SMTL_VOLATILE_ASSIGNMENT                                                                    \
@@ -163,20 +163,21 @@ constexpr bool is_volatile_of<V, Vector, true> = is_same_v<remove_cv_t<remove_ad
 #define SMTL_VECTOR_MEMBERS(N)                                                                                      \
     static constexpr int size = N;                                                                                  \
     using value_type = T;                                                                                           \
-    using native_t = detail::native_t<T, N>;                                                                        \
-    using from_native_t = detail::from_native_t;                                                                    \
+    using native_t = smtl_detail::native_t<T, N>;                                                                   \
+    using from_native_t = smtl_detail::from_native_t;                                                               \
     static constexpr from_native_t from_native{};                                                                   \
                                                                                                                     \
     native_t native;                                                                                                \
                                                                                                                     \
     vector_of() = default;                                                                                          \
     SMTL_FUNCTION constexpr vector_of(from_native_t, native_t value) : native(value) {}                             \
-    SMTL_FUNCTION constexpr vector_of(T value) : native(typename detail::component<T>::type(value)) {}              \
+    SMTL_FUNCTION constexpr vector_of(T value) : native(typename smtl_detail::component<T>::type(value)) {}         \
     template <class U>                                                                                              \
-    SMTL_FUNCTION explicit constexpr vector_of(vec<U, N> other) : native(detail::convert<T, U, N>(other.native)) {} \
+    SMTL_FUNCTION explicit constexpr vector_of(vec<U, N> other)                                                     \
+        : native(smtl_detail::convert<T, U, N>(other.native)) {}                                                    \
                                                                                                                     \
     /* Of volatile vectors. Templates, so that a vector stays what is copied by its bytes. */                       \
-    template <class V, class = enable_if_t<detail::is_volatile_of<V, vector_of>>>                                   \
+    template <class V, class = enable_if_t<smtl_detail::is_volatile_of<V, vector_of>>>                              \
     SMTL_FUNCTION vector_of(V &other) : native(other.native) {}                                                     \
     SMTL_VOLATILE_ASSIGNMENT                                                                                        \
     /* Of what is computed, a swizzle say, the components can only be read. */                                      \
@@ -209,7 +210,7 @@ constexpr bool is_volatile_of<V, Vector, true> = is_same_v<remove_cv_t<remove_ad
         return vec<bool, N>(a) | vec<bool, N>(b);                                                                   \
     }                                                                                                               \
     friend SMTL_FUNCTION constexpr vec<bool, N> operator!(vector_of a) {                                            \
-        return detail::to_bools<N>(a.native == native_t(0));                                                        \
+        return smtl_detail::to_bools<N>(a.native == native_t(0));                                                   \
     }                                                                                                               \
     friend SMTL_FUNCTION constexpr vector_of operator+(vector_of a) { return a; }                                   \
     friend SMTL_FUNCTION constexpr vector_of operator-(vector_of a) {                                               \
@@ -234,12 +235,12 @@ constexpr bool is_volatile_of<V, Vector, true> = is_same_v<remove_cv_t<remove_ad
 template <class T> struct vector_of<T[2]> {
     SMTL_VECTOR_MEMBERS(2)
     SMTL_FUNCTION constexpr vector_of(T x, T y)
-        : native{typename detail::component<T>::type(x), typename detail::component<T>::type(y)} {}
+        : native{typename smtl_detail::component<T>::type(x), typename smtl_detail::component<T>::type(y)} {}
     SMTL_SWIZZLES_2
 };
 
 template <class T> struct vector_of<T[3]> {
-    using C = typename detail::component<T>::type;
+    using C = typename smtl_detail::component<T>::type;
     SMTL_VECTOR_MEMBERS(3)
     SMTL_FUNCTION constexpr vector_of(T x, T y, T z) : native{C(x), C(y), C(z)} {}
     SMTL_FUNCTION constexpr vector_of(T x, vec<T, 2> yz) : native{C(x), yz.native.x, yz.native.y} {}
@@ -248,7 +249,7 @@ template <class T> struct vector_of<T[3]> {
 };
 
 template <class T> struct vector_of<T[4]> {
-    using C = typename detail::component<T>::type;
+    using C = typename smtl_detail::component<T>::type;
     SMTL_VECTOR_MEMBERS(4)
     SMTL_FUNCTION constexpr vector_of(T x, T y, T z, T w) : native{C(x), C(y), C(z), C(w)} {}
     SMTL_FUNCTION constexpr vector_of(T x, T y, vec<T, 2> zw) : native{C(x), C(y), zw.native.x, zw.native.y} {}

@@ -1,4 +1,5 @@
-// Shifts, which take their count modulo the width of what they shift, whether the compiler computes them or a kernel.
+// Shifts, which take their count modulo the width of what they shift, whether the compiler computes them or a kernel,
+// and divisions, of which none is an exception.
 #include <string>
 #include <vector>
 
@@ -267,6 +268,41 @@ kernel void k(device int *a) { int i = 0; const int n = 33; a[i++] <<= n; })");
     CHECK(source.library != nullptr && source.log.empty());
 }
 
+// By zero and, of the least integer, by -1: Metal leaves open what the first one gives, and excludes an exception.
+void test_divisions() {
+    const std::vector<float> found = results_of(R"(
+template <class T> T least() { return T(1) << (sizeof(T) * 8 - 1); }
+template <class T> float4 all(int zero, int minus_one) {
+    const T x = 77, none = T(zero), last = least<T>(), other = T(minus_one);
+    T y = x, z = x;
+    y /= none, z %= none;
+    return float4(x / none == y, z == x % none, last / other == last, last % other == 0);
+}
+template <class V, class T> float all(V x, T zero, T minus_one) {
+    const V by_zero = x / V(zero), last = V(least<T>());
+    const bool4 same = last / V(minus_one) == last, none = last % V(minus_one) == V(0);
+    return select(0.0f, 1.0f, metal::all(same) && metal::all(none) && metal::all(by_zero == x / zero)) + (x % V(7, 3, 2, 5)).x;
+}
+kernel void k(device float *a) {
+    const int zero = int(a[0]) + 1, minus_one = int(a[1]);
+    const float4 wide = all<int>(zero, minus_one) + all<long>(zero, minus_one);
+    const float4 narrow = all<short>(zero, minus_one) + all<char>(zero, minus_one);
+    for (int i = 0; i < 4; ++i) a[i] = wide[i] * 10 + narrow[i];
+    a[4] = all(int4(9), zero, minus_one) * 1000 + all(short4(9), short(zero), short(minus_one)) * 100 +
+           all(char4(9), char(zero), char(minus_one)) * 10 + all(long4(9), long(zero), long(minus_one));
+    const uint none = zero, n = 1000;
+    a[5] = (n / none == n / none) + (n / uint(minus_one)) * 10 + n / (none + 7);
+    // The quotient says nothing of its divisor.
+    const int divisor = zero == 0 ? 0 : zero;
+    a[6] = 5 / divisor + 1000 * (divisor == 0) - 5 / zero;
+    a[7] = (-7 / (minus_one * 2)) * 10 + -7 % (minus_one * 2) + 100 % (minus_one * -30);
+}
+)",
+                                                8);
+    // Short integers are divided as int.
+    expect("divisions", found, {22, 22, 20, 22, 3333, 1 + 142, 1000, 30 - 1 + 10});
+}
+
 }  // namespace
 
 int main() {
@@ -280,5 +316,6 @@ int main() {
     test_objects_that_convert();
     test_errors();
     test_warnings();
-    return check::report("msl/shifts_test");
+    test_divisions();
+    return check::report("msl/operations_test");
 }
